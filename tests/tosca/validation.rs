@@ -9,7 +9,7 @@ use kiln_resource::Registry;
 use kiln_template::Files;
 use kiln_template::environment::Environment;
 use kiln_topology::lower::Lowered;
-use kiln_value::{Map, Value};
+use kiln_value::Map;
 
 type Verdict = Option<String>;
 

@@ -14,6 +14,7 @@ mod reading;
 mod requirement;
 mod typing;
 
+pub use graph::Notes;
 pub use library::Library;
 pub use model::{Blueprint, Component, Fulfilment, Requirement, TypeFrom};
 

@@ -10,7 +10,7 @@ use kiln_value::{Map, Path, Segment, Value};
 use kiln_yaml::Document;
 
 use crate::Refusal;
-use crate::blueprint::{Blueprint, Library, read_document};
+use crate::blueprint::{Blueprint, Component, Fulfilment, Library, read_document};
 use crate::refusal::{kind_of, sort};
 
 /// Reads the text of a plan.
@@ -23,7 +23,12 @@ pub fn read(text: &str, library: &Library) -> Result<Blueprint, (Option<Document
     let value = converter.convert(&document.value);
     let result = if converter.refusals.is_empty() {
         let blueprint = Document { value, spans: document.spans.clone() };
-        read_document(&blueprint, library).map_err(|mut refusals| {
+        let read = read_document(&blueprint, library);
+        read.map(|mut blueprint| {
+            blueprint.components.iter_mut().for_each(|component| converter.place(component));
+            blueprint
+        })
+        .map_err(|mut refusals| {
             for refusal in &mut refusals {
                 refusal.at = converter.original(&refusal.at);
             }
@@ -48,6 +53,20 @@ struct Converter<'l> {
 impl Converter<'_> {
     fn refuse(&mut self, kind: &'static str, at: &Path, message: impl Into<String>) {
         self.refusals.push(Refusal::new(kind, at, message));
+    }
+
+    /// Sets the places of a component to those in the plan.
+    fn place(&self, component: &mut Component) {
+        component.at = self.original(&component.at);
+        component.specs.iter_mut().for_each(|(_, spec)| self.place(spec));
+        for requirement in &mut component.requires {
+            requirement.at = self.original(&requirement.at);
+            for by in &mut requirement.fulfilled_by {
+                if let Fulfilment::InLine(inline) = by {
+                    self.place(inline);
+                }
+            }
+        }
     }
 
     /// The place in the plan of a place in the blueprint.

@@ -11,5 +11,6 @@ pub mod lower;
 pub mod package;
 mod refusal;
 pub mod tosca;
+pub mod upload;
 
 pub use refusal::Refusal;

@@ -16,4 +16,5 @@ mod stacks;
 mod support;
 mod type_policy;
 mod unbuilt;
+mod uploads;
 mod watch;

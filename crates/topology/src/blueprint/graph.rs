@@ -15,11 +15,14 @@ const DEPENDS_ON: &str = "tosca.relationships.DependsOn";
 /// The most members of a tier, as a multiple of its initial size.
 const GROWTH: i64 = 2;
 
+/// Requirements that have no effect: the place and why.
+pub type Notes = Vec<(Path, String)>;
+
 impl Blueprint {
     /// The graph of the components, with notes about requirements that have no effect.
     ///
     /// Errors: types of components and ways of fulfilment that cannot be deployed.
-    pub fn graph(&self) -> Result<(Graph, Vec<(Path, String)>), Vec<Refusal>> {
+    pub fn graph(&self) -> Result<(Graph, Notes), Vec<Refusal>> {
         let mut builder = Builder::default();
         builder.graph.description.clone_from(&self.name);
         for requirement in self.requires.iter().filter(|requirement| requirement.type_name == "jurisdiction") {
@@ -88,7 +91,7 @@ impl<'b> Builder<'b> {
                     self.link(&schema, "dependency", &installed, DEPENDS_ON, &at);
                 }
                 None => {
-                    self.refuse(&at, format!("No server uses the database {database}: the SQL has nowhere to run."))
+                    self.refuse(&at, format!("No server uses the database {database}: the SQL has nowhere to run."));
                 }
             }
         }

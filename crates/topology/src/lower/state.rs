@@ -148,6 +148,7 @@ impl<'g> State<'g> {
             }
             self.parameters.insert(name.to_owned(), parameter.into());
             let source = self.source(at);
+            self.lowered.sources.insert(format!("parameters.{name}"), source.clone());
             self.lowered.questions.push(Question { parameter: name.to_owned(), source, wanted });
         }
         value!({"get_param": name})
