@@ -140,6 +140,20 @@ impl ApiError {
         Self::new("HTTPRequestTimeout", "The body of the request was not received in time.")
     }
 
+    /// The errors of an upload; the message has a line for each, with its place.
+    pub fn of_several(diagnostics: Vec<Diagnostic>) -> Self {
+        let line = |error: &Diagnostic| {
+            let file = error.file.as_ref().map(|file| format!("{file}:")).unwrap_or_default();
+            match error.span.map(|span| span.start) {
+                Some(at) => format!("{file}{}:{}: {}", at.line, at.column, error.message),
+                None if file.is_empty() => error.message.clone(),
+                None => format!("{file} {}", error.message),
+            }
+        };
+        let lines: Vec<String> = diagnostics.iter().map(line).collect();
+        Self { diagnostics, ..Self::new("StackValidationFailed", lines.join("\n")) }
+    }
+
     /// An internal error; the cause is logged but not sent to the client.
     pub fn internal(cause: impl std::fmt::Display) -> Self {
         tracing::error!(%cause, "a request failed");

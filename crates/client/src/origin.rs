@@ -13,6 +13,11 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// The origin of a template that was made from this text; `spans` has the shape of the template.
+    pub fn of_made(url: String, text: String, spans: Spans) -> Self {
+        Self { url, text, spans }
+    }
+
     /// The byte range of the part of `template` at `path`: the key of an entry, else the value. If the end of the path
     /// does not exist, the existing part of it is used.
     pub fn find(&self, template: &Value, path: &str) -> Option<std::ops::Range<usize>> {

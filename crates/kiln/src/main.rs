@@ -23,6 +23,7 @@ mod resource_types;
 mod runtime;
 mod shutdown;
 mod signatures;
+mod topology;
 mod web_templates;
 
 use std::process::ExitCode;

@@ -11,6 +11,12 @@ use clap::{Args, ValueEnum};
 use kiln_value::{Map, Value, text};
 
 pub(crate) use self::table::Table;
+pub(crate) use self::yaml::dump as yaml_text;
+
+/// JSON with line breaks.
+pub(crate) fn json_text(value: &Value) -> String {
+    json::indented(value, json::Charset::Unicode)
+}
 
 /// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

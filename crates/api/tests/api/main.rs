@@ -18,4 +18,5 @@ mod stacks;
 mod support;
 mod type_policy;
 mod unbuilt;
+mod uploads;
 mod watch;

@@ -214,6 +214,18 @@ impl App {
         Answer { status: head.status, headers: head.headers, text }
     }
 
+    /// POST of bytes with a content type.
+    pub(crate) async fn upload(&self, path: &str, kind: &str, bytes: &[u8]) -> Answer {
+        let request = Request::builder().method(Method::POST).uri(path).header("host", "localhost");
+        let request = request.header("content-type", kind).header("content-length", bytes.len());
+        let request = request.body(Body::from(bytes.to_vec())).expect("a request");
+        let response = self.router.clone().oneshot(request).await.expect("an answer");
+        let (head, body) = response.into_parts();
+        let bytes = axum::body::to_bytes(body, usize::MAX).await.expect("a body");
+        let text = String::from_utf8(bytes.to_vec()).expect("text");
+        Answer { status: head.status, headers: head.headers, text }
+    }
+
     /// Allows pages of other origins.
     pub(crate) fn with_cors(self, cors: kiln_web::Cors) -> Self {
         let api = Api::new(Parts { options: Options { cors, ..Options::default() }, service: self.service.clone() });

@@ -4,6 +4,7 @@ mod excerpt;
 mod graph;
 mod language;
 mod lint;
+mod lower;
 mod rewrite;
 mod text;
 
@@ -22,6 +23,7 @@ use crate::cli::Global;
 use crate::connect::{Connection, Need};
 use crate::failure::{Failure, Outcome, nearest};
 use crate::output::{Cell, Format, List, One, OutputArgs};
+use crate::topology;
 
 /// Commands for templates.
 #[derive(Debug, Subcommand)]
@@ -42,6 +44,8 @@ pub(crate) enum TemplateCommand {
     Lint(lint::LintArgs),
     /// Draw the resources and their dependencies
     Graph(graph::GraphArgs),
+    /// Convert a blueprint, CAMP plan, TOSCA template or package to HOT
+    Lower(lower::LowerArgs),
     /// Format a template; comments are kept
     Fmt(rewrite::FmtArgs),
     /// Convert an old template (HOT or CFN) to the latest HOT version
@@ -59,6 +63,7 @@ impl TemplateCommand {
             Self::Functions(args) => args.run(),
             Self::Lint(args) => args.run(global),
             Self::Graph(args) => args.run(global).await,
+            Self::Lower(args) => args.run(global).await,
             Self::Fmt(args) => args.run(),
             Self::Upgrade(args) => args.run(),
         }
@@ -71,6 +76,7 @@ impl TemplateCommand {
 Examples:
   kiln template validate -t web.yaml -e production.yaml
   kiln template validate -t web.yaml --offline
+  kiln template validate -t tosca.yaml --offline     also TOSCA, blueprints, CAMP, packages of them
 
 With --offline, no service is contacted: names of images, networks and so on are not checked. All
 errors are reported with their lines, not only the first one.")]
@@ -105,13 +111,17 @@ impl ValidateArgs {
         let given = parameters(&self.parameter)?;
         if self.offline {
             let source = Connection::source(global)?;
-            let bundle = Bundle::read(&source, Some(&self.template), &self.environment).await?;
+            let bundle = match topology::read(&source, &self.template, &self.environment, &given).await? {
+                Some(made) => made.bundle,
+                None => Bundle::read(&source, Some(&self.template), &self.environment).await?,
+            };
             let about = offline(&bundle, &given, &global.local.catalog()?, self.show_nested)?;
             return Ok(self.output.one(about, Format::Yaml)?);
         }
         let connection = Connection::open(global, Need::Nothing).await?;
         let container = self.files_container.as_deref();
-        let bundle = super::stack::read(&connection, Some(&self.template), &self.environment, container).await?;
+        let bundle =
+            super::stack::read(&connection, Some(&self.template), &self.environment, container, &given).await?;
         let answer = connection.client.validate(&bundle, &given, self.show_nested, self.ignore_errors.as_deref()).await;
         connection.close().await?;
         let answer = answer.map_err(|error| Failure::from(error).in_template(&bundle))?;

@@ -100,6 +100,9 @@ fn prepare(folder: &Folder) {
     folder.write("install.sh", "#!/bin/sh\n");
     folder.write("inputs.yaml", "inputs: [{name: size}]\n");
     folder.write("cfn.template", CFN);
+    for (name, example) in [("app.yaml", "blueprint.yaml"), ("tosca.yaml", "tosca.yaml"), ("setup.sh", "setup.sh")] {
+        folder.write(name, &std::fs::read_to_string(examples.join(example)).unwrap());
+    }
     let dot = folder.write("bin/dot", "#!/bin/sh\ncat > /dev/null\n");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kiln"), folder.path().join("bin/kiln")).unwrap();
     assert!(Command::new("chmod").arg("+x").arg(dot).status().unwrap().success());
@@ -129,7 +132,7 @@ async fn every_documented_command_runs() {
     prepare(&folder);
     let mut all = Vec::new();
     of_help(&folder, &[], &mut all);
-    all.extend(["README.md", "examples/README.md"].iter().flat_map(|page| commands(&code(page))));
+    all.extend(["README.md", "examples/README.md", "docs/topology.md"].iter().flat_map(|page| commands(&code(page))));
     let mut seen = BTreeSet::new();
     all.retain(|line| seen.insert(line.clone()));
     assert!(all.len() > 60, "{all:#?}");

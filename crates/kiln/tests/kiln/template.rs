@@ -221,3 +221,61 @@ Resources:
     let ran = folder.local(&["stack", "create", "-t", "t.yaml", "s"]);
     assert!(ran.err.contains("OS::Heat::RandomStrng") && ran.err.contains("t.yaml:8:5"), "{}", ran.err);
 }
+
+const BLUEPRINT: &str = "\
+components:
+  web: {type: server, requires: {minRam: 1gb, run: setup}}
+  setup: {type: com.example.script.ShellScript, content: setup.sh}
+";
+
+#[test]
+fn a_blueprint_is_lowered_and_validated() {
+    let folder = Folder::new("lower");
+    folder.write("b.yaml", BLUEPRINT);
+    folder.write("setup.sh", "#!/bin/sh\n");
+    let lowered = folder.run(&["template", "lower", "b.yaml", "-f", "json"]).json();
+    assert_eq!(lowered["resources"]["web"]["type"], "OS::Nova::Server");
+    assert_eq!(lowered["resources"]["setup_create_deploy"]["properties"]["server"]["get_resource"], "web");
+    let asked = folder.run(&["template", "lower", "b.yaml", "--show", "questions"]).ok();
+    assert!(asked.contains("web_flavor: A flavor with at least 954 MiB of memory."), "{asked}");
+    folder.run(&["template", "validate", "-t", "b.yaml", "--offline"]).ok();
+
+    let wrong = folder.run(&["template", "validate", "-t", "b.yaml", "--offline", "--parameter", "web=1"]);
+    assert_eq!(wrong.code, 1);
+    std::fs::remove_file(folder.path().join("setup.sh")).unwrap();
+    let missing = folder.run(&["template", "lower", "b.yaml"]);
+    assert!(missing.err.contains("Could not read setup.sh"), "{}", missing.err);
+}
+
+#[test]
+fn errors_of_topologies_are_shown_in_the_file() {
+    let folder = Folder::new("lower-errors");
+    folder.write("b.yaml", &BLUEPRINT.replace("run: setup", "run: steup"));
+    let wrong = folder.run(&["template", "validate", "-t", "b.yaml", "--offline"]);
+    assert_eq!(wrong.code, 1);
+    assert!(wrong.err.contains("b.yaml:2:47") && wrong.err.contains("Did you mean setup?"), "{}", wrong.err);
+    folder.write(
+        "t.yaml",
+        "tosca_definitions_version: tosca_simple_yaml_1_3\ntopology_template:\n  node_templates:\n    \
+                            a: {type: tosca.nodes.Compte}\n    b: {type: tosca.nodes.Compute, requirments: []}\n",
+    );
+    let wrong = folder.run(&["template", "lower", "t.yaml"]);
+    assert!(wrong.err.contains("2 errors") && wrong.err.contains("t.yaml:4:9"), "{}", wrong.err);
+    assert!(wrong.err.contains("Did you mean requirements?"), "{}", wrong.err);
+    let other = folder.run(&["template", "lower", "nowhere.yaml"]);
+    assert!(other.err.contains("nowhere.yaml cannot be read"), "{}", other.err);
+}
+
+#[test]
+fn tosca_becomes_a_stack() {
+    let folder = Folder::new("tosca-stack");
+    folder.write(
+        "t.yaml",
+        "tosca_definitions_version: tosca_simple_yaml_1_3\ntopology_template:\n  inputs:\n    \
+                            word: {type: string}\n  node_templates:\n    a: {type: tosca.nodes.Root}\n  outputs:\n    \
+                            said: {value: {concat: [{get_input: word}, '!']}}\n",
+    );
+    let made = folder.local(&["stack", "create", "-t", "t.yaml", "--parameter", "word=yes", "one", "-f", "json"]);
+    assert!(made.err.contains("a has no resource"), "{}", made.err);
+    assert_eq!(made.json()["outputs"][0]["output_value"], "yes!");
+}

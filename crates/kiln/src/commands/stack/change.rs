@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 
 use clap::{Args, ValueEnum};
 use kiln_client::{Bundle, Client, Error, StackRequest, file_parameters, parameters};
-use kiln_value::Value;
+use kiln_value::{Map, Value};
 
 use super::act::confirm;
 use super::plan::Plan;
@@ -13,6 +13,7 @@ use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Cell, Format, Look, One, OutputArgs, print};
 use crate::progress::Target;
+use crate::topology;
 
 /// The content of a stack: environments, parameters, tags.
 #[derive(Args, Clone, Debug)]
@@ -42,7 +43,7 @@ impl Content {
         let mut values = parameters(&self.parameter)?;
         values.extend(file_parameters(&connection.source, &self.parameter_file, template).await?);
         Ok(StackRequest {
-            bundle: read(connection, template, &self.environment, self.files_container.as_deref()).await?,
+            bundle: read(connection, template, &self.environment, self.files_container.as_deref(), &values).await?,
             parameters: values,
             timeout_mins: self.timeout,
             tags: self.tags.clone(),
@@ -51,17 +52,27 @@ impl Content {
     }
 }
 
-/// The content of a request, with its files or with the container that has them.
+/// The content of a request, with its files or with the container that has them. Blueprints, plans and service templates
+/// are lowered, with the values that were given for their inputs.
 pub(crate) async fn read(
     connection: &Connection,
     template: Option<&str>,
     environments: &[String],
     container: Option<&str>,
-) -> Result<Bundle, kiln_client::InputError> {
-    match container {
-        Some(container) => Bundle::in_container(&connection.source, template, environments, container).await,
-        None => Bundle::read(&connection.source, template, environments).await,
+    given: &Map,
+) -> Outcome<Bundle> {
+    if let Some(name) = template
+        && let Some(made) = topology::read(&connection.source, name, environments, given).await?
+    {
+        if container.is_some() {
+            return Err(Failure::new("--files-container is not supported for blueprints, CAMP, TOSCA and packages"));
+        }
+        return Ok(made.bundle);
     }
+    Ok(match container {
+        Some(container) => Bundle::in_container(&connection.source, template, environments, container).await?,
+        None => Bundle::read(&connection.source, template, environments).await?,
+    })
 }
 
 /// `stack create`.
@@ -70,6 +81,7 @@ pub(crate) async fn read(
 Examples:
   kiln stack create -t web.yaml --parameter flavor=m1.small --wait web
   kiln stack create -t web.yaml -e production.yaml --enable-rollback web
+  kiln stack create -t tosca.yaml --parameter web_flavor=m1.small --parameter web_image=cirros web
   kiln stack create -t web.yaml --dry-run web        show what would be created
   kiln --local stack create -t web.yaml web          without a service")]
 pub(crate) struct CreateArgs {

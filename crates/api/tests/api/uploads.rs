@@ -1,0 +1,65 @@
+//! Packages and documents of topology languages as bodies.
+
+use http::{Method, StatusCode};
+
+use crate::support::App;
+
+const SERVICE: &str = "\
+tosca_definitions_version: tosca_simple_yaml_1_3
+topology_template:
+  inputs:
+    word: {type: string}
+  node_templates:
+    volume: {type: tosca.nodes.BlockStorage, properties: {size: 3 GiB}}
+  outputs:
+    said: {value: {get_input: word}}
+";
+
+#[tokio::test]
+async fn a_service_template_becomes_a_stack() {
+    let app = App::new().await;
+    let path = "/v1/tenant1/stacks?stack_name=one&parameters=%7B%22word%22:%22yes%22%7D";
+    let made = app.upload(path, "application/x-yaml; charset=utf-8", SERVICE.as_bytes()).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.text);
+    let id = made.json()["stack"]["id"].as_str().unwrap().to_owned();
+    let template = app.send(Method::GET, &format!("/v1/tenant1/stacks/one/{id}/template"), None, None).await.json();
+    assert_eq!(template["heat_template_version"], "2018-08-31");
+    assert_eq!(template["resources"]["volume"]["properties"]["size"], 3);
+}
+
+#[tokio::test]
+async fn errors_have_the_place_in_the_document() {
+    let app = App::new().await;
+    let wrong = SERVICE.replace("BlockStorage", "BlokStorage");
+    let path = "/v1/tenant1/stacks?stack_name=one";
+    let refused = app.upload(path, "text/yaml", wrong.as_bytes()).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{}", refused.text);
+    let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("6:14: No type is named \"tosca.nodes.BlokStorage\"."), "{message}");
+}
+
+#[tokio::test]
+async fn packages_are_read_by_their_content() {
+    let app = App::new().await;
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../topology/tests/data/blueprint/packages/");
+    let read = |name: &str| std::fs::read(format!("{folder}{name}")).unwrap();
+    let parameters = "%7B%22my_server_flavor%22:%22m1.small%22,%22my_server_image%22:%22cirros%22%7D";
+    for (i, name) in ["1-script-server.zip", "1-script-server.pdp.tar.gz", "1-script-server.csar"].iter().enumerate() {
+        let path = format!("/v1/tenant1/stacks?stack_name=s{i}&parameters={parameters}");
+        let made = app.upload(&path, "application/zip", &read(name)).await;
+        assert_eq!(made.status, StatusCode::CREATED, "{name}: {}", made.text);
+    }
+    let path = "/v1/tenant1/stacks?stack_name=bad";
+    for (name, text) in [
+        ("leaves-the-archive.zip", "../outside.sh leaves the package."),
+        ("not-an-archive.zip", "UTF-8"),
+        ("pdp-wrong-digest.pdp.zip", "is not the one that camp.mf was made for"),
+    ] {
+        let refused = app.upload(path, "application/zip", &read(name)).await;
+        assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{name}");
+        assert!(refused.text.contains(text) || name == "not-an-archive.zip", "{name}: {}", refused.text);
+    }
+    let refused = app.upload(path, "multipart/form-data; boundary=x", b"--x--").await;
+    assert!(refused.text.contains("multipart/form-data"), "{}", refused.text);
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+}

@@ -1,0 +1,317 @@
+//! Blueprints, CAMP plans, TOSCA templates and packages in the place of templates: lowered before they are sent.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+
+use base64::Engine as _;
+use kiln_client::{Bundle, ErrorLocation, Origin, Source, address};
+use kiln_package::{Format, Limits, Package};
+use kiln_topology::blueprint::{self, Blueprint, Library};
+use kiln_topology::graph::Graph;
+use kiln_topology::lower::{Lowered, Note, Source as Place, lower};
+use kiln_topology::package::{Error, read_blueprint, read_csar};
+use kiln_topology::tosca::{self, Files};
+use kiln_topology::upload::is_topology;
+use kiln_topology::{Refusal, camp};
+use kiln_value::{Map, Span, Spans, Value};
+use kiln_yaml::Document;
+
+use crate::failure::{Failure, Outcome};
+
+/// Imports of imports of addresses, and so on.
+const MOST_ROUNDS: usize = 20;
+
+/// What a file became.
+pub(crate) struct Made {
+    /// The template with its files, and the positions of the original.
+    pub(crate) bundle: Bundle,
+    /// Template, questions, notes.
+    pub(crate) lowered: Lowered,
+    /// What was read: `model` or `reading`.
+    pub(crate) reading: Value,
+}
+
+/// The original: its text and where its files are.
+struct Original {
+    url: String,
+    text: String,
+    document: Option<Document>,
+    /// The root file: in the package, or the path from the root of the file system without the first slash.
+    root: String,
+    package: Option<Package>,
+}
+
+/// Reads a file and lowers it, if it is not a template; `None` if it is one.
+///
+/// The environments are those of the user; `given` are values for inputs.
+pub(crate) async fn read(source: &Source, name: &str, environments: &[String], given: &Map) -> Outcome<Option<Made>> {
+    let url = address::url_of(name);
+    // Problems of reading are reported with those of templates.
+    let Ok(bytes) = source.read(&url).await else { return Ok(None) };
+    let Some(original) = original(&url, bytes)? else { return Ok(None) };
+    let mut made = make(source, &original, given).await?;
+    let rest = Bundle::read(source, None, environments).await?;
+    made.bundle.environment = rest.environment;
+    made.bundle.environment_files = rest.environment_files;
+    made.bundle.files.extend(rest.files);
+    for note in &made.lowered.notes {
+        anstream::eprintln!("warning: {}: {}", place(&note.source), note.message);
+    }
+    Ok(Some(made))
+}
+
+fn place(source: &Place) -> String {
+    let file = source.file.as_ref().map(|file| format!("{file}: ")).unwrap_or_default();
+    format!("{file}{}", source.at)
+}
+
+fn original(url: &str, bytes: Vec<u8>) -> Outcome<Option<Original>> {
+    if Package::is_archive(&bytes) {
+        let package = Package::open(&bytes, &Limits::default()).map_err(|refusal| {
+            Failure::new(format!("{url}: {refusal}")).hint(format!("the kind of error is {}", refusal.kind))
+        })?;
+        let text = package.files.get(&package.root).map(|content| String::from_utf8_lossy(content).into_owned());
+        let (text, root) = (text.unwrap_or_default(), package.root.clone());
+        let document = kiln_yaml::parse(&text).ok();
+        let url = format!("{url}/{root}");
+        return Ok(Some(Original { url, text, document, root, package: Some(package) }));
+    }
+    let Ok(text) = String::from_utf8(bytes) else { return Ok(None) };
+    let Ok(document) = kiln_yaml::parse(&text) else { return Ok(None) };
+    if !is_topology(&document.value) {
+        return Ok(None);
+    }
+    let root = match address::file_of(url) {
+        Some(path) => path.to_string_lossy().trim_start_matches('/').to_owned(),
+        None => url.to_owned(),
+    };
+    Ok(Some(Original { url: url.to_owned(), text, document: Some(document), root, package: None }))
+}
+
+async fn make(source: &Source, original: &Original, given: &Map) -> Outcome<Made> {
+    let is_plan = |key: &str| original.document.as_ref().is_some_and(|document| document.value.get(key).is_some());
+    if let (Some(package), Some(document)) = (&original.package, &original.document)
+        && package.format == Format::Blueprint
+        && !is_topology(&document.value)
+    {
+        return Ok(of_template(original, package, document));
+    }
+    let (graph, reading, notes) = match &original.package {
+        Some(package) if package.format == Format::Csar => {
+            let template = read_csar(package, given).map_err(|error| in_package(original, error))?;
+            let model = template.graph.model();
+            (template.graph, model, Vec::new())
+        }
+        Some(package) => {
+            let blueprint = read_blueprint(package, &library()?).map_err(|error| in_package(original, error))?;
+            of_blueprint(original, &blueprint)?
+        }
+        None if is_plan("tosca_definitions_version") => {
+            let graph = of_service_template(source, original, given).await?;
+            let model = graph.model();
+            (graph, model, Vec::new())
+        }
+        None => {
+            let read = if is_plan("camp_version") { camp::read } else { blueprint::read };
+            let blueprint = read(&original.text, &library()?).map_err(|(_, refusals)| wrong(original, &refusals))?;
+            of_blueprint(original, &blueprint)?
+        }
+    };
+    let mut lowered = lower(&graph, &original.root).map_err(|refusals| wrong(original, &refusals))?;
+    lowered.notes.splice(0..0, notes);
+    let files = files(source, original, &mut lowered).await?;
+    let spans = original.document.as_ref().map(|document| mapped(&lowered, document)).unwrap_or_default();
+    let bundle = Bundle {
+        template: Some(lowered.template.clone()),
+        origin: Origin::of_made(original.url.clone(), original.text.clone(), spans),
+        files,
+        ..Bundle::default()
+    };
+    Ok(Made { bundle, lowered, reading })
+}
+
+/// A package with a HOT template: all members that are texts are its files.
+fn of_template(original: &Original, package: &Package, document: &Document) -> Made {
+    let others = package.files.iter().filter(|(name, _)| **name != package.root);
+    let texts = others.filter_map(|(name, content)| Some((name.clone(), std::str::from_utf8(content).ok()?.into())));
+    let bundle = Bundle {
+        template: Some(document.value.clone()),
+        origin: Origin::of_made(original.url.clone(), original.text.clone(), document.spans.clone()),
+        files: texts.collect(),
+        ..Bundle::default()
+    };
+    let lowered = Lowered { template: document.value.clone(), ..Lowered::default() };
+    Made { bundle, lowered, reading: document.value.clone() }
+}
+
+fn library() -> Outcome<Library> {
+    Library::shipped().map_err(|refusals| {
+        let messages: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+        Failure::new(messages.join("; "))
+    })
+}
+
+fn of_blueprint(original: &Original, blueprint: &Blueprint) -> Outcome<(Graph, Value, Vec<Note>)> {
+    let (graph, notes) = blueprint.graph().map_err(|refusals| wrong(original, &refusals))?;
+    let notes = notes.into_iter().map(|(at, message)| Note { source: Place { file: None, at }, message });
+    Ok((graph, blueprint.reading(), notes.collect()))
+}
+
+/// The files beside a service template; addresses are collected first, as they are read asynchronously.
+struct Shelf {
+    is_local: bool,
+    fetched: HashMap<String, Option<String>>,
+    wanted: RefCell<Vec<String>>,
+}
+
+impl Files for Shelf {
+    fn text(&self, name: &str) -> Option<String> {
+        if name.contains("://") {
+            let known = self.fetched.get(name);
+            if known.is_none() {
+                self.wanted.borrow_mut().push(name.to_owned());
+            }
+            return known.cloned().flatten();
+        }
+        if self.is_local { std::fs::read_to_string(format!("/{name}")).ok() } else { None }
+    }
+}
+
+async fn of_service_template(source: &Source, original: &Original, given: &Map) -> Outcome<Graph> {
+    let mut fetched = HashMap::new();
+    if original.root.contains("://") {
+        fetched.insert(original.root.clone(), Some(original.text.clone()));
+    }
+    let is_local = !original.root.contains("://");
+    let mut shelf = Shelf { is_local, fetched, wanted: RefCell::default() };
+    for _ in 0..MOST_ROUNDS {
+        let read = tosca::read(&shelf, &original.root, given);
+        let wanted = shelf.wanted.take();
+        if wanted.is_empty() {
+            return read.map(|template| template.graph).map_err(|(_, refusals)| wrong(original, &refusals));
+        }
+        for address in wanted {
+            let bytes = source.read_reference(&address, &original.url).await;
+            let text = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok());
+            shelf.fetched.insert(address, text);
+        }
+    }
+    Err(Failure::new(format!("{}: the imports refer to too many other addresses", original.url)))
+}
+
+/// The contents of the files, by the names that the templates use; paths beside the template become relative.
+async fn files(source: &Source, original: &Original, lowered: &mut Lowered) -> Outcome<Map> {
+    let folder = original.root.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+    let mut contents = Map::new();
+    let mut names = BTreeMap::new();
+    for file in &lowered.files {
+        let bytes = match &original.package {
+            Some(package) => {
+                package.files.get(&file.from).cloned().ok_or_else(|| "the package has no such file".to_owned())
+            }
+            None if file.from.contains("://") => source.read_reference(&file.from, &original.url).await,
+            None => std::fs::read(format!("/{}", file.from)).map_err(|error| error.to_string()),
+        };
+        let shown = file.from.strip_prefix(&folder).unwrap_or(&file.from);
+        let bytes = bytes.map_err(|reason| Failure::new(format!("Could not read {shown}: {reason}")))?;
+        let content = if file.is_base64 {
+            base64::engine::general_purpose::STANDARD.encode(&bytes)
+        } else {
+            String::from_utf8(bytes).map_err(|_| Failure::new(format!("{shown} is not a text in UTF-8")))?
+        };
+        let name = match file.name.strip_prefix(&folder).filter(|_| original.package.is_none()) {
+            Some(relative) => relative.to_owned(),
+            None if original.package.is_none() && !file.name.contains("://") => format!("/{}", file.name),
+            None => file.name.clone(),
+        };
+        contents.insert(name.clone(), content.into());
+        names.insert(file.name.clone(), name);
+    }
+    rename(&mut lowered.template, &names);
+    for (name, template) in &mut lowered.nested {
+        rename(template, &names);
+        contents.insert(name.clone(), kiln_value::text::json(template).into());
+    }
+    Ok(contents)
+}
+
+fn rename(value: &mut Value, names: &BTreeMap<String, String>) {
+    match value {
+        Value::List(items) => items.iter_mut().for_each(|item| rename(item, names)),
+        Value::Map(map) => {
+            for (key, value) in map.iter_mut() {
+                match (key.as_str(), &*value) {
+                    ("get_file", Value::Str(name)) if names.contains_key(name) => {
+                        *value = names.get(name).cloned().unwrap_or_default().into();
+                    }
+                    _ => rename(value, names),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Positions for the template: each resource, parameter and output has that of the part that it is from.
+fn mapped(lowered: &Lowered, document: &Document) -> Spans {
+    let span = |key: &str| -> Span {
+        let source = lowered.sources.get(key).filter(|source| source.file.is_none());
+        source
+            .map(|source| {
+                let spans = document.spans.find(&document.value, &source.at);
+                spans.key.unwrap_or(spans.value)
+            })
+            .unwrap_or_default()
+    };
+    let mut root = spread(&lowered.template, Span::default());
+    let sections = lowered.template.as_map().into_iter().flatten().zip(&mut root.children);
+    for ((section, entries), spans) in sections {
+        for ((name, entry), child) in entries.as_map().into_iter().flatten().zip(&mut spans.children) {
+            *child = spread(entry, span(&format!("{section}.{name}")));
+        }
+    }
+    root
+}
+
+/// The same position for every part of a value.
+fn spread(value: &Value, span: Span) -> Spans {
+    let children = match value {
+        Value::List(items) => items.iter().map(|item| spread(item, span)).collect(),
+        Value::Map(map) => map.values().map(|item| spread(item, span)).collect(),
+        _ => Vec::new(),
+    };
+    Spans { key: Some(span), value: span, children }
+}
+
+/// The failure for the errors of a document, shown in its text.
+fn wrong(original: &Original, refusals: &[Refusal]) -> Failure {
+    let shown = |refusal: &Refusal| {
+        let file = refusal.file.as_ref().map(|file| format!("{file}: {}: ", refusal.at)).unwrap_or_default();
+        format!("{file}{}", refusal.message)
+    };
+    let message = match refusals {
+        [one] => shown(one),
+        many => format!("{} errors", many.len()),
+    };
+    let places = refusals.iter().map(|refusal| ErrorLocation {
+        message: shown(refusal),
+        path: if refusal.file.is_none() { refusal.at.to_string() } else { String::new() },
+        line: None,
+        column: None,
+        hints: refusal.hints.clone(),
+    });
+    let failure = Failure::new(message).at(places.collect());
+    let Some(document) = &original.document else { return failure };
+    let origin = Origin::of_made(original.url.clone(), original.text.clone(), document.spans.clone());
+    failure.in_template(&Bundle { template: Some(document.value.clone()), origin, ..Bundle::default() })
+}
+
+fn in_package(original: &Original, error: Error) -> Failure {
+    match error {
+        Error::Document(_, refusals) => wrong(original, &refusals),
+        Error::Package { refusal, at } => {
+            let refusal = Refusal::new(refusal.kind, &at, refusal.message);
+            wrong(original, &[refusal])
+        }
+    }
+}

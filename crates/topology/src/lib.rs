@@ -1,0 +1,16 @@
+//! Topology languages: blueprints, CAMP plans and TOSCA service templates.
+//!
+//! The readers ([`blueprint`], [`camp`]) turn texts into models whose errors have the path in the file of the user. Like
+//! all crates of languages, this one has no I/O.
+
+pub mod blueprint;
+pub mod camp;
+mod circle;
+pub mod graph;
+pub mod lower;
+pub mod package;
+mod refusal;
+pub mod tosca;
+pub mod upload;
+
+pub use refusal::Refusal;

@@ -1,0 +1,317 @@
+//! What types become, as data: `topology-types/tosca/hot.yaml`.
+
+use std::collections::HashMap;
+
+use kiln_value::{Map, Path, Value, text, value};
+
+use super::Wanted;
+use super::state::State;
+use crate::Refusal;
+use crate::graph::Node;
+use crate::tosca::{Scalar, arguments, call};
+
+/// The rules by type.
+pub(super) struct Rules(HashMap<String, Value>);
+
+/// What a type becomes; the parts are those of `hot.yaml`.
+pub(super) type Rule = Value;
+
+impl Rules {
+    /// The rules that are part of Kiln.
+    pub(super) fn shipped() -> Result<Self, Vec<Refusal>> {
+        let text = include_str!("../../../../topology-types/tosca/hot.yaml");
+        let document =
+            kiln_yaml::parse(text).map_err(|error| vec![Refusal::new("not-yaml", &Path::root(), error.message)])?;
+        let Value::Map(rules) = document.value else { return Ok(Self(HashMap::new())) };
+        Ok(Self(rules.into_iter().collect()))
+    }
+
+    /// The rule of a node: that of its type, or of the nearest parent.
+    pub(super) fn find(&self, node: &Node) -> Option<Rule> {
+        std::iter::once(&node.type_name).chain(&node.ancestors).find_map(|name| self.0.get(name)).cloned()
+    }
+}
+
+impl<'g> State<'g> {
+    /// Adds the resources of a node.
+    pub(super) fn apply(&mut self, node: &'g Node, rule: &Rule) {
+        if Self::existing(node, rule).is_some() {
+            return;
+        }
+        for (suffix, resource) in rule.get("resources").and_then(Value::as_map).into_iter().flatten() {
+            if !Self::is_made(node, resource) {
+                continue;
+            }
+            let Some(kind) = resource.str_at("type") else { continue };
+            let mut properties = Map::new();
+            for (name, value) in resource.get("properties").and_then(Value::as_map).into_iter().flatten() {
+                if let Some(value) = self.evaluate(node, rule, value) {
+                    properties.insert(name.clone(), value);
+                }
+            }
+            self.add(&format!("{}{suffix}", node.name), kind, properties, &node.at);
+        }
+    }
+
+    fn is_made(node: &Node, resource: &Value) -> bool {
+        resource.get("when").is_none_or(|when| read(node, arguments(when)).is_some())
+    }
+
+    /// The ID of the object of a node, if it exists already.
+    fn existing(node: &'g Node, rule: &Rule) -> Option<&'g Value> {
+        node.properties.get(rule.str_at("existing")?).filter(|value| value.is_truthy())
+    }
+
+    /// The resource of a node, or the ID of the object that exists.
+    pub(super) fn reference(&mut self, node: &'g Node, at: &Path) -> Value {
+        if let Some(rule) = self.rules.find(node)
+            && let Some(existing) = Self::existing(node, &rule)
+        {
+            return self.value(node, None, existing, at);
+        }
+        if self.rules.find(node).is_none() && !self.resources.contains_key(&node.name) {
+            let message = format!("{} ({}) has no resource to refer to.", node.name, node.type_name);
+            self.refuse(at, message);
+        }
+        value!({"get_resource": (&node.name)})
+    }
+
+    /// An attribute that the rule of a node gives.
+    pub(super) fn attribute_of(&mut self, node: &'g Node, name: &str, rest: &[Value], at: &Path) -> Option<Value> {
+        let rule = self.rules.find(node)?;
+        // Whether the address is public depends on a floating IP of a port.
+        if name == "public_address"
+            && let Some(address) = self.floating_ip(node)
+        {
+            return Some(value!({"get_attr": [address, "floating_ip_address"]}));
+        }
+        let expression = rule.get("attributes")?.get(name)?.clone();
+        let Some(Value::List(path)) = expression.get("$attribute") else {
+            return (rest.is_empty()).then(|| self.evaluate(node, &rule, &expression))?;
+        };
+        if Self::existing(node, &rule).is_some() {
+            self.refuse(at, format!("{} exists already: its attribute {name} is not known.", node.name));
+            return None;
+        }
+        let mut all = vec![Value::from(&node.name)];
+        all.extend(path.iter().chain(rest).cloned());
+        Some(value!({"get_attr": all}))
+    }
+
+    /// The floating IP of a port of a server.
+    fn floating_ip(&self, node: &Node) -> Option<String> {
+        let ports = self.sources_of.get(node.name.as_str())?.iter().map(|(port, _)| port);
+        let addresses = ports.filter_map(|port| self.sources_of.get(port.name.as_str())).flatten();
+        let address = addresses.map(|(address, _)| address).find(|node| node.is_a("tosca.nodes.network.FloatingIP"))?;
+        Some(address.name.clone())
+    }
+
+    /// The value of an expression; `None` if it has none.
+    fn evaluate(&mut self, node: &'g Node, rule: &Rule, expression: &Value) -> Option<Value> {
+        let special = expression.as_map().filter(|map| map.len() == 1).and_then(|map| map.first());
+        if let Some((key, argument)) = special.filter(|(key, _)| key.starts_with('$')) {
+            let value = self.evaluate_special(node, rule, key, argument);
+            return value.filter(|value| !value.is_null());
+        }
+        match expression {
+            Value::Map(map) => {
+                let entries =
+                    map.iter().filter_map(|(key, value)| Some((key.clone(), self.evaluate(node, rule, value)?)));
+                let entries: Map = entries.collect();
+                (!entries.is_empty()).then(|| entries.into())
+            }
+            Value::List(items) => {
+                let items: Vec<Value> = items.iter().filter_map(|item| self.evaluate(node, rule, item)).collect();
+                (!items.is_empty()).then(|| items.into())
+            }
+            plain => Some(plain.clone()),
+        }
+    }
+
+    fn evaluate_special(&mut self, node: &'g Node, rule: &Rule, key: &str, argument: &Value) -> Option<Value> {
+        let path = arguments(argument);
+        match key {
+            "$property" => {
+                let value = read(node, path)?;
+                Some(self.value(node, None, value, &node.at.key("properties")))
+            }
+            "$gib" => self.size(node, path, f64::from(1 << 30)),
+            "$mib" => self.size(node, path, f64::from(1 << 20)),
+            "$bytes" => self.size(node, path, 1.0),
+            "$kbps" => {
+                let rate = kiln_value::number::to_f64(read(node, path)?)?;
+                Some(whole(rate / 1024.0))
+            }
+            "$target" => {
+                let requirement = argument.as_str()?;
+                let target = node.targets.iter().find(|target| target.requirement == requirement)?;
+                let at = &target.at;
+                let other = self.nodes.get(target.node.as_str()).copied()?;
+                Some(self.reference(other, at))
+            }
+            "$resource" => {
+                let suffix = argument.as_str()?;
+                let resource = rule.get("resources")?.get(suffix)?;
+                Self::is_made(node, resource).then(|| value!({"get_resource": (format!("{}{suffix}", node.name))}))
+            }
+            "$attribute" => {
+                let mut all = vec![Value::from(&node.name)];
+                all.extend(path.iter().cloned());
+                Some(value!({"get_attr": all}))
+            }
+            "$value" => Some(value!({"get_attr": [(format!("{}{}", node.name, argument.as_str()?)), "value"]})),
+            "$ports" => self.ports(node, argument.as_str()?),
+            "$network" => {
+                let linked = self.evaluate_special(node, rule, "$target", argument);
+                let ask = |state: &mut Self| {
+                    let parameter = format!("{}_network", node.name);
+                    state.ask(&parameter, &node.at, Some("neutron.network"), Wanted::Network)
+                };
+                Some(linked.unwrap_or_else(|| ask(self)))
+            }
+            "$cidr" => {
+                let given = read(node, path).cloned();
+                let given = given.map(|value| self.value(node, None, &value, &node.at.key("properties")));
+                let parameter = format!("{}_cidr", node.name);
+                Some(given.unwrap_or_else(|| self.ask(&parameter, &node.at, Some("net_cidr"), Wanted::Addresses)))
+            }
+            "$flavor" => {
+                // A flavor of its own, if the node describes one.
+                let own = self.evaluate_special(node, rule, "$resource", argument);
+                Some(own.unwrap_or_else(|| self.flavor(node)))
+            }
+            "$image" => self.image(node),
+            "$format" => self.has_software(node).then(|| "SOFTWARE_CONFIG".into()),
+            "$boot" => self.boot(node, argument.as_str()?),
+            _ => None,
+        }
+    }
+
+    /// A size in a unit, rounded up.
+    fn size(&mut self, node: &'g Node, path: &[Value], unit: f64) -> Option<Value> {
+        let value = self.known(read(node, path)?);
+        if call(&value).is_some() {
+            // Parameters of sizes have no unit: those of HOT are in GiB.
+            return Some(self.value(node, None, &value, &node.at.key("properties")));
+        }
+        let bytes = Scalar::Size.amount(&value).or_else(|| kiln_value::number::to_f64(&value))?;
+        Some(whole(bytes / unit))
+    }
+
+    /// The value of an input, if it is known; other values as they are.
+    fn known(&self, value: &Value) -> Value {
+        let Some(("get_input", argument)) = call(value) else { return value.clone() };
+        let name = arguments(argument).first().and_then(Value::as_str).unwrap_or_default();
+        let input = self.graph.inputs.iter().find(|input| input.name == name);
+        input.and_then(|input| input.value()).unwrap_or(value).clone()
+    }
+
+    /// The ports that are bound to a server, by their order.
+    fn ports(&mut self, node: &'g Node, requirement: &str) -> Option<Value> {
+        let sources = self.sources_of.get(node.name.as_str())?.clone();
+        let mut ports: Vec<(i64, &Node)> = sources
+            .into_iter()
+            .filter(|(port, i)| port.targets[*i].requirement == requirement)
+            .map(|(port, _)| (port.properties.get("order").and_then(Value::as_i64).unwrap_or(0), port))
+            .collect();
+        ports.sort_by_key(|(order, _)| *order);
+        let ports: Vec<Value> =
+            ports.into_iter().map(|(_, port)| value!({"port": {"get_resource": (&port.name)}})).collect();
+        (!ports.is_empty()).then(|| ports.into())
+    }
+
+    fn flavor(&mut self, node: &'g Node) -> Value {
+        // Types of the NFV profile name one.
+        if let Some(named) = node.properties.get("flavor").filter(|value| value.is_truthy()) {
+            return self.value(node, None, named, &node.at.key("properties"));
+        }
+        let host = node.capability("host").map(|capability| capability.properties.clone()).unwrap_or_default();
+        let amount = |state: &Self, key: &str, unit: f64| {
+            let value = state.known(host.get(key)?);
+            match whole(Scalar::Size.amount(&value)? / unit) {
+                Value::Int(amount) => Some(amount),
+                _ => None,
+            }
+        };
+        let cpus = host.get("num_cpus").map(|value| self.known(value));
+        let wanted = Wanted::Flavor {
+            cpus: cpus.and_then(|cpus| cpus.as_i64().or_else(|| cpus.as_str()?.parse().ok())),
+            memory: amount(self, "mem_size", f64::from(1 << 20)),
+            disk: amount(self, "disk_size", f64::from(1 << 30)),
+        };
+        let at = node.at.key("capabilities").key("host");
+        self.ask(&format!("{}_flavor", node.name), &at, Some("nova.flavor"), wanted)
+    }
+
+    fn image(&mut self, node: &'g Node) -> Option<Value> {
+        if let Some(named) = node.properties.get("image").filter(|value| value.is_truthy()) {
+            return Some(self.value(node, None, named, &node.at.key("properties")));
+        }
+        let is_volume = node.is_a("tosca.nodes.nfv.Vdu.VirtualBlockStorage");
+        let software = node.properties.get("sw_image_data");
+        if (is_volume && software.is_none()) || self.boot(node, "virtual_storage").is_some() {
+            return None;
+        }
+        let os = node.capability("os").map(|capability| capability.properties.clone()).unwrap_or_default();
+        if let Some(named) = os.get("image").filter(|value| value.is_truthy()) {
+            return Some(self.value(node, None, named, &node.at.key("capabilities")));
+        }
+        let mut wanted = Map::new();
+        let names = [
+            ("architecture", "architecture"),
+            ("type", "os_type"),
+            ("distribution", "os_distro"),
+            ("version", "os_version"),
+        ];
+        for (key, name) in names {
+            if let Some(value) = os.get(key) {
+                wanted.insert(name.to_owned(), self.known(value));
+            }
+        }
+        if let Some(name) = software.and_then(|data| data.get("name")) {
+            wanted.insert("name".to_owned(), name.clone());
+        }
+        Some(self.ask(&format!("{}_image", node.name), &node.at, Some("glance.image"), Wanted::Image(wanted)))
+    }
+
+    /// The volume that a server starts from, if it has no image of its own.
+    fn boot(&mut self, node: &'g Node, requirement: &str) -> Option<Value> {
+        if node.properties.contains_key("sw_image_data") {
+            return None;
+        }
+        let storage = node.targets.iter().filter(|target| target.requirement == requirement);
+        let volume = storage.filter_map(|target| self.nodes.get(target.node.as_str())).find(|volume| {
+            volume.is_a("tosca.nodes.nfv.Vdu.VirtualBlockStorage") && volume.properties.contains_key("sw_image_data")
+        })?;
+        let volume_id = value!({"get_resource": (&volume.name)});
+        Some(value!([{"volume_id": volume_id, "boot_index": 0}]))
+    }
+}
+
+/// A value of a node: a property, a part of it, or a property of a capability.
+fn read<'n>(node: &'n Node, path: &[Value]) -> Option<&'n Value> {
+    let (name, rest) = path.split_first()?;
+    let name = name.as_str()?;
+    let mut rest = rest;
+    let mut value = if let Some(value) = node.properties.get(name) {
+        value
+    } else {
+        let (property, more) = rest.split_first()?;
+        rest = more;
+        node.capability(name)?.properties.get(property.as_str()?)?
+    };
+    for step in rest {
+        value = match (value, step) {
+            (Value::List(items), Value::Int(index)) => items.get(usize::try_from(*index).ok()?)?,
+            (Value::Map(map), step) => map.get(&text::str(step))?,
+            _ => return None,
+        };
+    }
+    (!value.is_null()).then_some(value)
+}
+
+/// The next integer.
+#[expect(clippy::cast_possible_truncation, reason = "floats are cut to the range of integers")]
+fn whole(amount: f64) -> Value {
+    Value::Int(amount.ceil() as i64)
+}

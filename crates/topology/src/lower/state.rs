@@ -1,0 +1,332 @@
+//! The state of lowering a graph, and its order.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use kiln_value::{Map, Path, Value, value};
+
+use super::rule::Rules;
+use super::{File, Lowered, Note, Question, Source, Wanted};
+use crate::Refusal;
+use crate::graph::{Graph, Node};
+
+/// The version of the templates that are made: the newest with all functions that are used.
+const VERSION: &str = "2018-08-31";
+
+/// Topologies that substitute nodes of topologies that substitute nodes, and so on.
+const MAX_NESTING: usize = 10;
+
+/// Lowers a graph. `root` is the file that it was read from; implementations are files relative to it.
+///
+/// Errors: types, policies and functions that have no equivalent, each by its name.
+pub fn lower(graph: &Graph, root: &str) -> Result<Lowered, Vec<Refusal>> {
+    let rules = Rules::shipped()?;
+    lower_at(graph, root, &rules, 0)
+}
+
+fn lower_at(graph: &Graph, root: &str, rules: &Rules, depth: usize) -> Result<Lowered, Vec<Refusal>> {
+    let mut state = State::new(graph, root, rules);
+    if depth > MAX_NESTING {
+        return Err(vec![Refusal::new("too-large", &Path::root(), "Topologies are nested too deeply.")]);
+    }
+    state.lower_nested(depth)?;
+    state.lower_inputs();
+    state.lower_nodes();
+    state.lower_attachments();
+    state.lower_software();
+    state.lower_outputs();
+    state.declare_outputs();
+    state.lower_policies();
+    state.finish()
+}
+
+/// What has been made so far.
+pub(super) struct State<'g> {
+    pub(super) graph: &'g Graph,
+    pub(super) rules: &'g Rules,
+    pub(super) nodes: HashMap<&'g str, &'g Node>,
+    /// Nodes that name a node, with the requirement.
+    pub(super) sources_of: HashMap<&'g str, Vec<(&'g Node, usize)>>,
+    pub(super) folder: String,
+    pub(super) parameters: Map,
+    pub(super) resources: Map,
+    pub(super) outputs: Map,
+    pub(super) lowered: Lowered,
+    pub(super) refusals: Vec<Refusal>,
+    /// Nodes that a topology stands for, with the resource.
+    pub(super) substituted: HashSet<String>,
+    /// Servers that software is deployed to, once known.
+    pub(super) with_software: Option<HashSet<String>>,
+    /// Outputs that are used, by configuration.
+    pub(super) expected: BTreeMap<String, BTreeSet<String>>,
+    /// Groups, the resources in them, and their templates.
+    pub(super) scaled: Vec<(String, BTreeSet<String>, String)>,
+    /// Files, once each.
+    files: HashSet<String>,
+}
+
+impl<'g> State<'g> {
+    pub(super) fn new(graph: &'g Graph, root: &str, rules: &'g Rules) -> Self {
+        let mut sources_of: HashMap<&str, Vec<(&Node, usize)>> = HashMap::new();
+        for node in &graph.nodes {
+            for (i, target) in node.targets.iter().enumerate() {
+                sources_of.entry(&target.node).or_default().push((node, i));
+            }
+        }
+        let file = graph.file.as_deref().unwrap_or(root);
+        Self {
+            graph,
+            rules,
+            nodes: graph.nodes.iter().map(|node| (node.name.as_str(), node)).collect(),
+            sources_of,
+            folder: file.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned(),
+            parameters: Map::new(),
+            resources: Map::new(),
+            outputs: Map::new(),
+            lowered: Lowered::default(),
+            refusals: Vec::new(),
+            substituted: HashSet::new(),
+            with_software: None,
+            expected: BTreeMap::new(),
+            scaled: Vec::new(),
+            files: HashSet::new(),
+        }
+    }
+
+    pub(super) fn source(&self, at: &Path) -> Source {
+        Source { file: self.graph.file.clone(), at: at.clone() }
+    }
+
+    pub(super) fn refuse(&mut self, at: &Path, message: impl Into<String>) {
+        let mut refusal = Refusal::new("unsupported", at, message);
+        refusal.file.clone_from(&self.graph.file);
+        self.refusals.push(refusal);
+    }
+
+    pub(super) fn note(&mut self, at: &Path, message: impl Into<String>) {
+        let source = self.source(at);
+        self.lowered.notes.push(Note { source, message: message.into() });
+    }
+
+    /// Adds a resource for the part of the original at `at`.
+    pub(super) fn add(&mut self, name: &str, kind: &str, properties: Map, at: &Path) {
+        let mut resource = Map::new();
+        resource.insert("type".to_owned(), kind.into());
+        if !properties.is_empty() {
+            resource.insert("properties".to_owned(), properties.into());
+        }
+        if self.resources.insert(name.to_owned(), resource.into()).is_some() {
+            self.refuse(at, format!("Two resources would be named {name}: rename a node."));
+        }
+        let source = self.source(at);
+        self.lowered.sources.insert(format!("resources.{name}"), source);
+    }
+
+    /// Adds resources that must be complete before.
+    pub(super) fn depend(&mut self, name: &str, on: &[String]) {
+        let on: Vec<Value> = on.iter().filter(|other| *other != name).map(Value::from).collect();
+        let resource = self.resources.get_mut(name).and_then(Value::as_map_mut);
+        if let Some(resource) = resource.filter(|_| !on.is_empty()) {
+            let known = resource.entry("depends_on".to_owned()).or_insert_with(|| Value::List(Vec::new()));
+            if let Value::List(known) = known {
+                for other in on {
+                    if !known.contains(&other) {
+                        known.push(other);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds a parameter that only the cloud can answer, and returns its use.
+    pub(super) fn ask(&mut self, name: &str, at: &Path, constraint: Option<&str>, wanted: Wanted) -> Value {
+        if !self.parameters.contains_key(name) {
+            let mut parameter = Map::new();
+            parameter.insert("type".to_owned(), "string".into());
+            parameter.insert("description".to_owned(), wanted.text().into());
+            if let Some(constraint) = constraint {
+                parameter.insert("constraints".to_owned(), value!([{"custom_constraint": constraint}]));
+            }
+            self.parameters.insert(name.to_owned(), parameter.into());
+            let source = self.source(at);
+            self.lowered.sources.insert(format!("parameters.{name}"), source.clone());
+            self.lowered.questions.push(Question { parameter: name.to_owned(), source, wanted });
+        }
+        value!({"get_param": name})
+    }
+
+    /// The content of a file of the template.
+    pub(super) fn file(&mut self, name: &str, at: &Path) -> Value {
+        let Some(path) = self.path(name, at) else { return Value::Null };
+        self.add_file(File { name: path.clone(), from: path.clone(), is_base64: false });
+        value!({"get_file": path})
+    }
+
+    /// The content of a file of the template in base64.
+    pub(super) fn file_in_base64(&mut self, name: &str, at: &Path) -> Value {
+        let Some(path) = self.path(name, at) else { return Value::Null };
+        let name = format!("{path}.base64");
+        self.add_file(File { name: name.clone(), from: path, is_base64: true });
+        value!({"get_file": name})
+    }
+
+    fn path(&mut self, name: &str, at: &Path) -> Option<String> {
+        if name.contains("://") {
+            return Some(name.to_owned());
+        }
+        let path = crate::tosca::join(&self.folder, name);
+        if path.is_none() {
+            self.refuse(at, format!("The file {name} is outside of the template's folder."));
+        }
+        path
+    }
+
+    fn add_file(&mut self, file: File) {
+        if self.files.insert(file.name.clone()) {
+            self.lowered.files.push(file);
+        }
+    }
+
+    /// Nodes that a topology stands for become nested stacks of it.
+    fn lower_nested(&mut self, depth: usize) -> Result<(), Vec<Refusal>> {
+        for (i, nested) in self.graph.nested.iter().enumerate() {
+            let Some(node) = self.nodes.get(nested.node.as_str()).copied() else { continue };
+            // The first topology of those that fit stands for the node.
+            if self.substituted.contains(&node.name) {
+                continue;
+            }
+            let inner = lower_at(&nested.graph, &self.folder, self.rules, depth + 1)?;
+            let file = format!("{}-{i}.yaml", node.name);
+            let mut properties = Map::new();
+            for input in &nested.graph.inputs {
+                if let Some(value) = node.properties.get(&input.name) {
+                    let value = self.value(node, None, value, &node.at);
+                    properties.insert(input.name.clone(), value);
+                }
+            }
+            for question in inner.questions {
+                let name = format!("{}_{}", node.name, question.parameter);
+                let asked = inner.template.get("parameters").and_then(|all| all.get(&question.parameter)).cloned();
+                self.parameters.insert(name.clone(), asked.unwrap_or_default());
+                properties.insert(question.parameter.clone(), value!({"get_param": (&name)}));
+                self.lowered.questions.push(Question { parameter: name, ..question });
+            }
+            self.add(&node.name, &file, properties, &node.at);
+            self.substituted.insert(node.name.clone());
+            let part = |key: &String| format!("{file}:{key}");
+            self.lowered.sources.extend(inner.sources.into_iter().map(|(key, source)| (part(&key), source)));
+            for file in inner.files {
+                self.add_file(file);
+            }
+            self.lowered.notes.extend(inner.notes);
+            self.lowered.nested.extend(inner.nested);
+            self.lowered.nested.insert(file, inner.template);
+        }
+        Ok(())
+    }
+
+    fn lower_nodes(&mut self) {
+        for node in &self.graph.nodes {
+            if self.substituted.contains(&node.name) {
+                continue;
+            }
+            let Some(rule) = self.rules.find(node) else {
+                let is_software = ["SoftwareComponent", "WebApplication", "Database", "Container.Application"]
+                    .iter()
+                    .any(|name| node.is_a(&format!("tosca.nodes.{name}")));
+                if node.is_a("tosca.nodes.LoadBalancer") {
+                    self.lower_load_balancer(node);
+                } else if !is_software && node.operations.is_empty() {
+                    let message = format!("{} has no resource: nothing is known of {}.", node.name, node.type_name);
+                    self.note(&node.at, message);
+                }
+                continue;
+            };
+            self.apply(node, &rule);
+        }
+    }
+
+    /// Volumes that servers require are attached.
+    fn lower_attachments(&mut self) {
+        for node in &self.graph.nodes {
+            let mut number = 0;
+            for target in node.targets.iter().filter(|target| target.is_a("tosca.relationships.AttachesTo")) {
+                let Some(storage) = self.nodes.get(target.node.as_str()).copied() else { continue };
+                if !self.resources.contains_key(&node.name) {
+                    continue;
+                }
+                number += 1;
+                let mut properties = Map::new();
+                properties.insert("instance_uuid".to_owned(), value!({"get_resource": (&node.name)}));
+                let volume = self.reference(storage, &target.at);
+                properties.insert("volume_id".to_owned(), volume);
+                for key in ["location", "device"] {
+                    if let Some(value) = target.properties.get(key).filter(|value| value.is_truthy()) {
+                        // Nova gives the device a name of its own; a path of a folder has no meaning there.
+                        let value = self.value(node, Some(target), value, &target.at);
+                        properties.entry("mountpoint".to_owned()).or_insert(value);
+                    }
+                }
+                let name = format!("{}_attachment_{number}", node.name);
+                self.add(&name, "OS::Cinder::VolumeAttachment", properties, &target.at);
+            }
+        }
+    }
+
+    fn lower_outputs(&mut self) {
+        for output in &self.graph.outputs {
+            let mut lowered = Map::new();
+            if let Some(text) = &output.description {
+                lowered.insert("description".to_owned(), text.into());
+            }
+            let Some(value) = self.output_value(&output.value, &output.at.key("value")) else { continue };
+            lowered.insert("value".to_owned(), value);
+            self.outputs.insert(output.name.clone(), lowered.into());
+            let source = self.source(&output.at);
+            self.lowered.sources.insert(format!("outputs.{}", output.name), source);
+        }
+    }
+
+    /// Outputs of members of groups are lists.
+    fn redirect_outputs(&mut self) {
+        for (group, moved, file) in std::mem::take(&mut self.scaled) {
+            let mut outputs = BTreeMap::new();
+            for output in self.outputs.values_mut() {
+                super::scaling::redirect(output, &moved, &group, &mut outputs);
+            }
+            self.add_outputs(&file, outputs);
+        }
+    }
+
+    fn finish(mut self) -> Result<Lowered, Vec<Refusal>> {
+        if !self.refusals.is_empty() {
+            return Err(self.refusals);
+        }
+        self.redirect_outputs();
+        let mut template = Map::new();
+        template.insert("heat_template_version".to_owned(), VERSION.into());
+        if let Some(text) = &self.graph.description {
+            template.insert("description".to_owned(), text.into());
+        }
+        for (key, section) in
+            [("parameters", self.parameters), ("resources", self.resources), ("outputs", self.outputs)]
+        {
+            if !section.is_empty() {
+                template.insert(key.to_owned(), section.into());
+            }
+        }
+        self.lowered.template = template.into();
+        Ok(self.lowered)
+    }
+}
+
+/// A template with these sections.
+pub(super) fn template(description: &str, parameters: Map, resources: Map) -> Value {
+    let mut template = Map::new();
+    template.insert("heat_template_version".to_owned(), VERSION.into());
+    template.insert("description".to_owned(), description.into());
+    if !parameters.is_empty() {
+        template.insert("parameters".to_owned(), parameters.into());
+    }
+    template.insert("resources".to_owned(), resources.into());
+    template.into()
+}

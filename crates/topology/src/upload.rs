@@ -1,0 +1,157 @@
+//! What a client uploads: a package or a document becomes the parts of a request to create a stack.
+
+use base64::Engine as _;
+use kiln_package::{Format, Limits, Package};
+use kiln_value::{Diagnostic, Map, Path, Value};
+use kiln_yaml::Document;
+
+use crate::blueprint::{Blueprint, Library};
+use crate::graph::Graph;
+use crate::lower::{Lowered, lower};
+use crate::package::{Error, read_blueprint, read_csar};
+use crate::tosca::{self, Files};
+use crate::{Refusal, blueprint, camp};
+
+/// The class of errors in uploads.
+const CLASS: &str = "StackValidationFailed";
+
+/// The parts of a request.
+#[derive(Clone, Debug)]
+pub struct Upload {
+    /// A HOT template.
+    pub template: Value,
+    /// Nested templates and files by the name that the template uses; all are texts.
+    pub files: Map,
+}
+
+/// A document without files.
+struct Alone<'t> {
+    text: &'t str,
+}
+
+impl Files for Alone<'_> {
+    fn text(&self, name: &str) -> Option<String> {
+        (name == ROOT).then(|| self.text.to_owned())
+    }
+}
+
+const ROOT: &str = "template.yaml";
+
+/// Whether a document is a blueprint, a plan or a service template, by its first keys.
+pub fn is_topology(document: &Value) -> bool {
+    let has = |key: &str| document.get(key).is_some();
+    let is_template =
+        has("heat_template_version") || has("HeatTemplateFormatVersion") || has("AWSTemplateFormatVersion");
+    !is_template && (has("tosca_definitions_version") || has("camp_version") || has("components"))
+}
+
+/// Reads a package or a document: blueprint, plan, service template, or template. `given` are values for inputs.
+///
+/// Errors: all of the document, with their positions and files.
+pub fn read(bytes: &[u8], given: &Map, limits: &Limits) -> Result<Upload, Vec<Diagnostic>> {
+    if Package::is_archive(bytes) {
+        return read_package(bytes, given, limits);
+    }
+    let text = text_of("The upload", bytes).map_err(|error| vec![error])?;
+    let document = parse(text)?;
+    if !is_topology(&document.value) {
+        return Ok(Upload { template: document.value, files: Map::new() });
+    }
+    let graph = if document.value.get("tosca_definitions_version").is_some() {
+        let template = tosca::read(&Alone { text }, ROOT, given);
+        template.map_err(|(_, refusals)| placed(&refusals, &document, None))?.graph
+    } else {
+        let read = if document.value.get("camp_version").is_some() { camp::read } else { blueprint::read };
+        let blueprint = read(text, &library()?).map_err(|(_, refusals)| placed(&refusals, &document, None))?;
+        graph_of(&blueprint, &document, None)?
+    };
+    let lowered = lower(&graph, ROOT).map_err(|refusals| placed(&refusals, &document, None))?;
+    if let Some(file) = lowered.files.first() {
+        let message = format!("{} is not part of the upload: send a package with it.", file.from);
+        return Err(vec![Diagnostic::new(CLASS, message)]);
+    }
+    Ok(finish(lowered, Map::new()))
+}
+
+fn read_package(bytes: &[u8], given: &Map, limits: &Limits) -> Result<Upload, Vec<Diagnostic>> {
+    let of_archive = |refusal: &kiln_package::Refusal| {
+        let mut error = Diagnostic::new(CLASS, refusal.message.clone());
+        error.file.clone_from(&refusal.member);
+        vec![error]
+    };
+    let package = Package::open(bytes, limits).map_err(|refusal| of_archive(&refusal))?;
+    let root = package.root.clone();
+    let content = package.files.get(&root).map(Vec::as_slice).unwrap_or_default();
+    let document = parse(text_of(&root, content).map_err(|error| vec![error])?)?;
+    if package.format == Format::Blueprint && !is_topology(&document.value) {
+        return Ok(of_template(&package, document.value));
+    }
+    let wrong = |error: Error| match error {
+        Error::Package { refusal, at } => {
+            placed(&[Refusal::new(refusal.kind, &at, refusal.message)], &document, Some(&root))
+        }
+        Error::Document(_, refusals) => placed(&refusals, &document, Some(&root)),
+    };
+    let graph = if package.format == Format::Csar {
+        read_csar(&package, given).map_err(wrong)?.graph
+    } else {
+        let blueprint = read_blueprint(&package, &library()?).map_err(wrong)?;
+        graph_of(&blueprint, &document, Some(&root))?
+    };
+    let lowered = lower(&graph, &root).map_err(|refusals| placed(&refusals, &document, Some(&root)))?;
+    let mut contents = Map::new();
+    for file in &lowered.files {
+        let Some(bytes) = package.files.get(&file.from) else {
+            let message = format!("The package has no file {}.", file.from);
+            return Err(vec![Diagnostic::new(CLASS, message)]);
+        };
+        let content = if file.is_base64 {
+            base64::engine::general_purpose::STANDARD.encode(bytes)
+        } else {
+            text_of(&file.from, bytes).map_err(|error| vec![error])?.to_owned()
+        };
+        contents.insert(file.name.clone(), content.into());
+    }
+    Ok(finish(lowered, contents))
+}
+
+/// A package with a HOT template: all members that are texts are its files.
+fn of_template(package: &Package, template: Value) -> Upload {
+    let others = package.files.iter().filter(|(name, _)| **name != package.root);
+    let texts = others.filter_map(|(name, content)| Some((name.clone(), std::str::from_utf8(content).ok()?.into())));
+    Upload { template, files: texts.collect() }
+}
+
+fn finish(lowered: Lowered, mut files: Map) -> Upload {
+    for (name, template) in &lowered.nested {
+        files.insert(name.clone(), kiln_value::text::json(template).into());
+    }
+    Upload { template: lowered.template, files }
+}
+
+fn graph_of(blueprint: &Blueprint, document: &Document, file: Option<&str>) -> Result<Graph, Vec<Diagnostic>> {
+    blueprint.graph().map(|(graph, _)| graph).map_err(|refusals| placed(&refusals, document, file))
+}
+
+fn library() -> Result<Library, Vec<Diagnostic>> {
+    Library::shipped()
+        .map_err(|refusals| refusals.iter().map(|refusal| Diagnostic::new(CLASS, refusal.message.clone())).collect())
+}
+
+fn parse(text: &str) -> Result<Document, Vec<Diagnostic>> {
+    kiln_yaml::parse(text).map_err(|error| vec![Diagnostic::new(CLASS, error.message).at(Path::root())])
+}
+
+fn text_of<'b>(name: &str, bytes: &'b [u8]) -> Result<&'b str, Diagnostic> {
+    std::str::from_utf8(bytes).map_err(|_| Diagnostic::new(CLASS, format!("{name} is not a text in UTF-8.")))
+}
+
+/// The refusals with their positions; those without a file are about `file`.
+fn placed(refusals: &[Refusal], document: &Document, file: Option<&str>) -> Vec<Diagnostic> {
+    let placed = refusals.iter().map(|refusal| {
+        let mut error = refusal.diagnostic(document);
+        error.file = error.file.take().or_else(|| file.map(str::to_owned));
+        error
+    });
+    placed.collect()
+}

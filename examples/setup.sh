@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "The server is set up." > /etc/motd
