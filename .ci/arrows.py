@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 PURE = {"kiln-value", "kiln-yaml", "kiln-yaql", "kiln-template", "kiln-resource", "kiln-plan",
-        "kiln-authoring"}
+        "kiln-authoring", "kiln-package", "kiln-topology"}
 OUTSIDE = {"tokio", "sqlx", "sea-orm", "reqwest", "hyper", "axum", "mio"}
 # The allowed dependencies of each crate in the workspace.
 ALLOWED = {
@@ -16,6 +16,8 @@ ALLOWED = {
     "kiln-yaml": {"kiln-value"},
     "kiln-yaql": {"kiln-value"},
     "kiln-template": {"kiln-value", "kiln-yaml", "kiln-yaql"},
+    "kiln-package": set(),
+    "kiln-topology": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-package"},
     "kiln-resource": {"kiln-value", "kiln-yaml", "kiln-template"},
     "kiln-plan": {"kiln-value", "kiln-template", "kiln-resource"},
     "kiln-authoring": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-resource", "kiln-plan"},
@@ -28,7 +30,7 @@ ALLOWED = {
                      "kiln-identity"},
     "kiln-web": {"kiln-store", "kiln-engine", "kiln-identity"},
     "kiln-api": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-resource", "kiln-plan", "kiln-store",
-                 "kiln-engine", "kiln-identity", "kiln-service", "kiln-web"},
+                 "kiln-engine", "kiln-identity", "kiln-service", "kiln-topology", "kiln-web"},
     "kiln-cfn": {"kiln-value", "kiln-template", "kiln-resource", "kiln-plan", "kiln-store", "kiln-engine",
                  "kiln-identity", "kiln-service", "kiln-web"},
     "kiln-client": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-cloud"},

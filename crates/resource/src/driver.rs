@@ -222,7 +222,7 @@ pub trait Driver: Send + Sync {
     /// `Progress::Wait` if there are further calls), so that its ID is stored.
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure>;
 
-    /// Continues an operation whose last step was [`Progress::Wait`].
+    /// Continues an operation whose last step was [`crate::Progress::Wait`].
     async fn poll(&self, cx: &Context<'_>, operation: &Operation, state: &Value) -> Result<Step, Failure> {
         let _ = (cx, operation, state);
         Ok(Step::done())

@@ -1,7 +1,8 @@
 //! What a client uploads: a package or a document becomes the parts of a request to create a stack.
 
 use base64::Engine as _;
-use kiln_package::{Format, Limits, Package};
+pub use kiln_package::Limits;
+use kiln_package::{Format, Package};
 use kiln_value::{Diagnostic, Map, Path, Value};
 use kiln_yaml::Document;
 

@@ -8,8 +8,7 @@ use http::request::Parts;
 use kiln_value::Value;
 use kiln_web::BodyError;
 
-use kiln_package::Limits;
-use kiln_topology::upload::{self, Upload};
+use kiln_topology::upload::{self, Limits, Upload};
 use kiln_value::Map;
 use kiln_web::Query;
 

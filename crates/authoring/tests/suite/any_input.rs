@@ -1,7 +1,5 @@
 //! Generated texts: the tools preserve their meaning and do not panic.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use kiln_authoring::Page;
 use kiln_authoring::format::format;
 use kiln_authoring::language::environment::{self, Sheet};

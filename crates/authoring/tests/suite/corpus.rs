@@ -1,7 +1,5 @@
 //! The tools with real templates: OpenStack's heat-templates, or those of `KILN_CORPUS`.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

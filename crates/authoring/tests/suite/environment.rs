@@ -1,7 +1,5 @@
 //! Diagnostics of environments.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use kiln_authoring::Page;
 use kiln_authoring::language::environment::{
     Neighbour, Origin, Sheet, complete, definition, diagnose, hover, is_environment,

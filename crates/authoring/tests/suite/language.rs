@@ -1,7 +1,5 @@
 //! The functions of the language server with a realistic template.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use kiln_authoring::Page;
 use kiln_authoring::language::{
     Level, RenameError, Surroundings, Target, complete, definition, diagnose, files, fixes, hover, outline, references,

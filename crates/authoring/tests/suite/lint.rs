@@ -1,7 +1,5 @@
 //! Every rule with its own template: each line with an expected finding ends in `#! <part of the message>`.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::fs;
 
 use kiln_authoring::Page;

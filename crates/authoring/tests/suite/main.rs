@@ -1,5 +1,7 @@
 //! The tools for template authors.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 mod any_input;
 mod bench;
 mod corpus;

@@ -1,7 +1,5 @@
 //! Errors that are found without a cloud, even if other parts are unknown or invalid.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use kiln_authoring::language::{Level, Surroundings, diagnose};
 
 /// The errors of a template: path and message.

@@ -1,7 +1,5 @@
 //! Upgrades of old templates to the latest version.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::fs;
 
 use kiln_authoring::Page;

@@ -2,8 +2,6 @@
 //!
 //! `data/bundle/expected.json` was computed by its `template_utils` and `utils`; `/BASE` stands for the folder.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::path::{Path, PathBuf};
 
 use kiln_client::{Bundle, InputError, Source, file_parameters, parameters};

@@ -1,7 +1,5 @@
 //! Calls with a fake transport: requests, responses, tokens.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 

@@ -1,7 +1,5 @@
 //! The types of OS::Heat that require no cloud, run as by the engine.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,7 +1,5 @@
 //! Templates of resource groups compared with those of Heat (Zed) for the same properties.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::sync::Arc;
 
 use kiln_resource::{Driver, Facts, ResourceType};

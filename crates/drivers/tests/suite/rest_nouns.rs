@@ -1,8 +1,6 @@
 //! The types without code: create, read, update and delete on the real OpenStack of the `OS_*` variables (of an
 //! administrator): `cargo test -p kiln-drivers --test suite rest_nouns -- --ignored`.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::sync::Arc;
 
 use kiln_cloud::{Connector, Credentials, Options, SharedClient, TlsOptions};

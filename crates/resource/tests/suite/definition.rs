@@ -1,7 +1,5 @@
 //! Definition files: content and errors.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::collections::HashMap;
 use std::time::Duration;
 

@@ -1,7 +1,5 @@
 //! The shipped definition files: all exist, and each matches Heat's type.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::collections::BTreeSet;
 use std::path::Path;
 

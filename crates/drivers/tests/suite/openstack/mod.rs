@@ -1,8 +1,6 @@
 //! The OpenStack types with a cloud: each scenario runs on the simulated one, and on request on a real one: `cargo test
 //! -p kiln-drivers --test suite openstack -- --ignored` with `OS_*` and `KILN_TEST_ADMIN` set.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 mod adoption;
 mod amazon;
 mod cinder;

@@ -5,8 +5,6 @@
 //! Each type is an entry in `cases.rs`; `player.rs` follows the rules of the engine. All runs use this process and
 //! paused time.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-
 mod cases;
 mod compare;
 mod coverage;
