@@ -202,8 +202,7 @@ impl<'g> State<'g> {
     fn known(&self, value: &Value) -> Value {
         let Some(("get_input", argument)) = call(value) else { return value.clone() };
         let name = arguments(argument).first().and_then(Value::as_str).unwrap_or_default();
-        let input = self.graph.inputs.iter().find(|input| input.name == name);
-        input.and_then(|input| input.value()).unwrap_or(value).clone()
+        self.inputs.get(name).and_then(|input| input.value()).unwrap_or(value).clone()
     }
 
     /// The ports that are bound to a server, by their order.
