@@ -1,7 +1,5 @@
 //! What only newer versions of TOSCA have.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::collections::HashMap;
 
 use kiln_topology::Refusal;

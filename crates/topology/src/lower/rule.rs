@@ -160,7 +160,15 @@ impl<'g> State<'g> {
                 Some(value!({"get_attr": all}))
             }
             "$value" => Some(value!({"get_attr": [(format!("{}{}", node.name, argument.as_str()?)), "value"]})),
-            "$ports" => self.ports(node, argument.as_str()?),
+            "$ports" => {
+                let bound = self.ports(node, argument.as_str()?);
+                // Nova chooses a network only where there is one.
+                let parameter = format!("{}_network", node.name);
+                Some(bound.unwrap_or_else(|| {
+                    let network = self.ask(&parameter, &node.at, Some("neutron.network"), Wanted::Network);
+                    value!([{"network": network}])
+                }))
+            }
             "$network" => {
                 let linked = self.evaluate_special(node, rule, "$target", argument);
                 let ask = |state: &mut Self| {
