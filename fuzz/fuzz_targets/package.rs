@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
     let limits = Limits { bytes: 1 << 20, ..Limits::default() };
-    match upload::read(input, &Map::new(), &limits) {
+    match upload::read(input, &Map::new(), false, &limits) {
         Ok(upload) => assert!(upload.files.values().all(|content| content.as_str().is_some())),
         Err(errors) => assert!(!errors.is_empty()),
     }

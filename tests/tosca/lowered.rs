@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kiln_topology::lower::{Lowered, lower};
+use kiln_topology::lower::{Lowered, by_cloud_init, lower};
 use kiln_topology::tosca::Template;
 use kiln_value::{Map, Value};
 
@@ -29,7 +29,12 @@ pub(crate) fn judge(record: &Value, root: &str, template: &Template) -> Vec<(&'s
             if let Some(theirs) = theirs.filter(|theirs| theirs.get("ok").is_some_and(Value::is_truthy)) {
                 verdicts.push(("covered", covered(theirs, &lowered)));
             }
-            verdicts.push(("valid", validate(&lowered, &crate::map_at(record, "parameters"))));
+            let given = crate::map_at(record, "parameters");
+            verdicts.push(("valid", validate(&lowered, &given)));
+            // What requires an agent is refused.
+            if let Ok(by_cloud_init) = by_cloud_init(lowered) {
+                verdicts.push(("valid by cloud-init", validate(&by_cloud_init, &given)));
+            }
             verdicts
         }
     }

@@ -4,11 +4,12 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
 use base64::Engine as _;
+use clap::ValueEnum;
 use kiln_client::{Bundle, ErrorLocation, Origin, Source, address};
 use kiln_package::{Format, Limits, Package};
 use kiln_topology::blueprint::{self, Blueprint, Library};
 use kiln_topology::graph::Graph;
-use kiln_topology::lower::{Lowered, Note, Source as Place, lower};
+use kiln_topology::lower::{Lowered, Note, Source as Place, by_cloud_init, lower};
 use kiln_topology::package::{Error, read_blueprint, read_csar};
 use kiln_topology::tosca::{self, Files};
 use kiln_topology::upload::is_topology;
@@ -20,6 +21,15 @@ use crate::failure::{Failure, Outcome};
 
 /// Imports of imports of addresses, and so on.
 const MOST_ROUNDS: usize = 20;
+
+/// How software gets to servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Software {
+    /// Software deployments; the image needs an agent (os-collect-config)
+    Deployments,
+    /// User data of cloud-init, with a report to a wait condition; the image needs Python
+    CloudInit,
+}
 
 /// What a file became.
 pub(crate) struct Made {
@@ -44,12 +54,32 @@ struct Original {
 /// Reads a file and lowers it, if it is not a template; `None` if it is one.
 ///
 /// The environments are those of the user; `given` are values for inputs.
-pub(crate) async fn read(source: &Source, name: &str, environments: &[String], given: &Map) -> Outcome<Option<Made>> {
+pub(crate) async fn read(
+    source: &Source,
+    name: &str,
+    environments: &[String],
+    given: &Map,
+    software: Option<Software>,
+) -> Outcome<Option<Made>> {
+    let made = read_unless_template(source, name, environments, given, software).await?;
+    if made.is_none() && software.is_some() {
+        return Err(Failure::new("--software is for blueprints, CAMP plans and TOSCA only"));
+    }
+    Ok(made)
+}
+
+async fn read_unless_template(
+    source: &Source,
+    name: &str,
+    environments: &[String],
+    given: &Map,
+    software: Option<Software>,
+) -> Outcome<Option<Made>> {
     let url = address::url_of(name);
     // Problems of reading are reported with those of templates.
     let Ok(bytes) = source.read(&url).await else { return Ok(None) };
     let Some(original) = original(&url, bytes)? else { return Ok(None) };
-    let mut made = make(source, &original, given).await?;
+    let mut made = make(source, &original, given, software).await?;
     let rest = Bundle::read(source, None, environments).await?;
     made.bundle.environment = rest.environment;
     made.bundle.environment_files = rest.environment_files;
@@ -88,7 +118,7 @@ fn original(url: &str, bytes: Vec<u8>) -> Outcome<Option<Original>> {
     Ok(Some(Original { url: url.to_owned(), text, document: Some(document), root, package: None }))
 }
 
-async fn make(source: &Source, original: &Original, given: &Map) -> Outcome<Made> {
+async fn make(source: &Source, original: &Original, given: &Map, software: Option<Software>) -> Outcome<Made> {
     let is_plan = |key: &str| original.document.as_ref().is_some_and(|document| document.value.get(key).is_some());
     if let (Some(package), Some(document)) = (&original.package, &original.document)
         && package.format == Format::Blueprint
@@ -118,6 +148,9 @@ async fn make(source: &Source, original: &Original, given: &Map) -> Outcome<Made
         }
     };
     let mut lowered = lower(&graph, &original.root).map_err(|refusals| wrong(original, &refusals))?;
+    if software == Some(Software::CloudInit) {
+        lowered = by_cloud_init(lowered).map_err(|refusals| wrong(original, &refusals))?;
+    }
     lowered.notes.splice(0..0, notes);
     let files = files(source, original, &mut lowered).await?;
     let spans = original.document.as_ref().map(|document| mapped(&lowered, document)).unwrap_or_default();

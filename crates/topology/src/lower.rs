@@ -4,6 +4,7 @@
 //! depends on the cloud, such as the flavor of a server, becomes a parameter with a [`Question`].
 
 mod balancer;
+mod cloud_init;
 mod function;
 mod parameter;
 mod policy;
@@ -16,6 +17,7 @@ use std::collections::BTreeMap;
 
 use kiln_value::{Map, Path, Value};
 
+pub use cloud_init::by_cloud_init;
 pub(crate) use software::CONTENT;
 pub use state::lower;
 

@@ -8,7 +8,7 @@ use kiln_yaml::Document;
 
 use crate::blueprint::{Blueprint, Library};
 use crate::graph::Graph;
-use crate::lower::{Lowered, lower};
+use crate::lower::{Lowered, by_cloud_init, lower};
 use crate::package::{Error, read_blueprint, read_csar};
 use crate::tosca::{self, Files};
 use crate::{Refusal, blueprint, camp};
@@ -49,9 +49,11 @@ pub fn is_topology(document: &Value) -> bool {
 /// Reads a package or a document: blueprint, plan, service template, or template. `given` are values for inputs.
 ///
 /// Errors: all of the document, with their positions and files.
-pub fn read(bytes: &[u8], given: &Map, limits: &Limits) -> Result<Upload, Vec<Diagnostic>> {
+///
+/// With `cloud_init`, software runs as user data instead of by an agent.
+pub fn read(bytes: &[u8], given: &Map, cloud_init: bool, limits: &Limits) -> Result<Upload, Vec<Diagnostic>> {
     if Package::is_archive(bytes) {
-        return read_package(bytes, given, limits);
+        return read_package(bytes, given, cloud_init, limits);
     }
     let text = text_of("The upload", bytes).map_err(|error| vec![error])?;
     let document = parse(text)?;
@@ -66,7 +68,7 @@ pub fn read(bytes: &[u8], given: &Map, limits: &Limits) -> Result<Upload, Vec<Di
         let blueprint = read(text, &library()?).map_err(|(_, refusals)| placed(&refusals, &document, None))?;
         graph_of(&blueprint, &document, None)?
     };
-    let lowered = lower(&graph, ROOT).map_err(|refusals| placed(&refusals, &document, None))?;
+    let lowered = lowered(&graph, ROOT, cloud_init).map_err(|refusals| placed(&refusals, &document, None))?;
     if let Some(file) = lowered.files.first() {
         let message = format!("{} is not part of the upload: send a package with it.", file.from);
         return Err(vec![Diagnostic::new(CLASS, message)]);
@@ -74,7 +76,7 @@ pub fn read(bytes: &[u8], given: &Map, limits: &Limits) -> Result<Upload, Vec<Di
     Ok(finish(lowered, Map::new()))
 }
 
-fn read_package(bytes: &[u8], given: &Map, limits: &Limits) -> Result<Upload, Vec<Diagnostic>> {
+fn read_package(bytes: &[u8], given: &Map, cloud_init: bool, limits: &Limits) -> Result<Upload, Vec<Diagnostic>> {
     let of_archive = |refusal: &kiln_package::Refusal| {
         let mut error = Diagnostic::new(CLASS, refusal.message.clone());
         error.file.clone_from(&refusal.member);
@@ -99,7 +101,7 @@ fn read_package(bytes: &[u8], given: &Map, limits: &Limits) -> Result<Upload, Ve
         let blueprint = read_blueprint(&package, &library()?).map_err(wrong)?;
         graph_of(&blueprint, &document, Some(&root))?
     };
-    let lowered = lower(&graph, &root).map_err(|refusals| placed(&refusals, &document, Some(&root)))?;
+    let lowered = lowered(&graph, &root, cloud_init).map_err(|refusals| placed(&refusals, &document, Some(&root)))?;
     let mut contents = Map::new();
     for file in &lowered.files {
         let Some(bytes) = package.files.get(&file.from) else {
@@ -114,6 +116,11 @@ fn read_package(bytes: &[u8], given: &Map, limits: &Limits) -> Result<Upload, Ve
         contents.insert(file.name.clone(), content.into());
     }
     Ok(finish(lowered, contents))
+}
+
+fn lowered(graph: &Graph, root: &str, cloud_init: bool) -> Result<Lowered, Vec<Refusal>> {
+    let lowered = lower(graph, root)?;
+    if cloud_init { by_cloud_init(lowered) } else { Ok(lowered) }
 }
 
 /// A package with a HOT template: all members that are texts are its files.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use kiln_package::{Limits, Package};
 use kiln_topology::blueprint::{self, Library};
-use kiln_topology::lower::lower;
+use kiln_topology::lower::{by_cloud_init, lower};
 use kiln_topology::{camp, tosca, upload};
 use kiln_value::Map;
 use proptest::prelude::*;
@@ -22,14 +22,14 @@ fn read_all(text: &str) {
         if let Ok(blueprint) = read(text, &library) {
             assert!(blueprint.reading().as_map().is_some());
             if let Ok((graph, _)) = blueprint.graph() {
-                drop(lower(&graph, "heat.yaml"));
+                drop(lower(&graph, "heat.yaml").map(by_cloud_init));
             }
         }
     }
     let files = HashMap::from([("t.yaml".to_owned(), text.to_owned())]);
     if let Ok(template) = tosca::read(&files, "t.yaml", &Map::new()) {
         assert!(template.graph.model().as_map().is_some());
-        drop(lower(&template.graph, "t.yaml"));
+        drop(lower(&template.graph, "t.yaml").map(by_cloud_init));
     }
 }
 
@@ -79,7 +79,7 @@ proptest! {
         let heads: [&[u8]; 3] = [b"PK\x03\x04", &[0x1f, 0x8b, 8, 0], b""];
         bytes.splice(0..0, heads[head].iter().copied());
         drop(Package::open(&bytes, &Limits::default()));
-        drop(upload::read(&bytes, &Map::new(), &Limits::default()));
+        drop(upload::read(&bytes, &Map::new(), true, &Limits::default()));
     }
 }
 

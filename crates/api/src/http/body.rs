@@ -66,7 +66,8 @@ fn is_upload(kind: &str) -> bool {
 }
 
 /// A package or document as the request to create, update, preview or validate a stack. Its other parts are parameters of
-/// the query: `stack_name`, `parameters` (JSON), `disable_rollback`, `timeout_mins`, `tags`.
+/// the query: `stack_name`, `parameters` (JSON), `disable_rollback`, `timeout_mins`, `tags`,
+/// and `software`, which is `deployments` or `cloud-init`.
 async fn read_upload(parts: &Parts, kind: &str, body: Body, limit: usize) -> Result<Value, ApiError> {
     if kind == "multipart/form-data" {
         return Err(ApiError::not_supported(
@@ -97,9 +98,14 @@ async fn read_upload(parts: &Parts, kind: &str, body: Body, limit: usize) -> Res
         given = parameters;
         request.insert("parameters".to_owned(), given.clone().into());
     }
+    let cloud_init = match query.get("software") {
+        None | Some("deployments") => false,
+        Some("cloud-init") => true,
+        Some(_) => return Err(ApiError::bad_request("software must be deployments or cloud-init.")),
+    };
     // As much as a client may send as JSON.
     let limits = Limits { archive_bytes: limit, bytes: limit.saturating_mul(16), ..Limits::default() };
-    let read = tokio::task::spawn_blocking(move || upload::read(&bytes, &given, &limits));
+    let read = tokio::task::spawn_blocking(move || upload::read(&bytes, &given, cloud_init, &limits));
     let Upload { template, files } = read.await.map_err(ApiError::internal)?.map_err(ApiError::of_several)?;
     request.insert("template".to_owned(), template);
     request.insert("files".to_owned(), files.into());

@@ -43,7 +43,8 @@ async fn packages_are_read_by_their_content() {
     let app = App::new().await;
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../topology/tests/data/blueprint/packages/");
     let read = |name: &str| std::fs::read(format!("{folder}{name}")).unwrap();
-    let parameters = "%7B%22my_server_flavor%22:%22m1.small%22,%22my_server_image%22:%22cirros%22%7D";
+    let parameters = "%7B%22my_server_flavor%22:%22m1.small%22,%22my_server_image%22:%22cirros%22,\
+                      %22my_server_network%22:%22private%22%7D";
     for (i, name) in ["1-script-server.zip", "1-script-server.pdp.tar.gz", "1-script-server.csar"].iter().enumerate() {
         let path = format!("/v1/tenant1/stacks?stack_name=s{i}&parameters={parameters}");
         let made = app.upload(&path, "application/zip", &read(name)).await;

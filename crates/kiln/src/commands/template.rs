@@ -111,7 +111,7 @@ impl ValidateArgs {
         let given = parameters(&self.parameter)?;
         if self.offline {
             let source = Connection::source(global)?;
-            let bundle = match topology::read(&source, &self.template, &self.environment, &given).await? {
+            let bundle = match topology::read(&source, &self.template, &self.environment, &given, None).await? {
                 Some(made) => made.bundle,
                 None => Bundle::read(&source, Some(&self.template), &self.environment).await?,
             };
@@ -121,7 +121,7 @@ impl ValidateArgs {
         let connection = Connection::open(global, Need::Nothing).await?;
         let container = self.files_container.as_deref();
         let bundle =
-            super::stack::read(&connection, Some(&self.template), &self.environment, container, &given).await?;
+            super::stack::read(&connection, Some(&self.template), &self.environment, container, &given, None).await?;
         let answer = connection.client.validate(&bundle, &given, self.show_nested, self.ignore_errors.as_deref()).await;
         connection.close().await?;
         let answer = answer.map_err(|error| Failure::from(error).in_template(&bundle))?;

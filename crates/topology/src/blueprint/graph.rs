@@ -1,6 +1,6 @@
 //! A blueprint as a graph: components become nodes, requirements become capabilities, software and targets.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use kiln_value::{Map, Path, Value, value};
 
@@ -48,11 +48,13 @@ struct Link {
 struct Builder<'b> {
     components: HashMap<&'b str, &'b Component>,
     graph: Graph,
+    /// Names of nodes.
+    names: HashSet<String>,
     links: Vec<Link>,
     /// Properties of load balancers that requirements on them give.
     balancer_settings: Vec<(String, Map, Path)>,
-    /// Databases with the servers that use them.
-    databases: Vec<(String, String)>,
+    /// Databases with a server that uses them.
+    databases: HashMap<String, String>,
     /// Schemas with their databases.
     schemas: Vec<(String, String, Path)>,
     refusals: Vec<Refusal>,
@@ -83,7 +85,7 @@ impl<'b> Builder<'b> {
     fn connect(&mut self) {
         for (schema, database, at) in std::mem::take(&mut self.schemas) {
             // SQL runs on a server that uses the database.
-            let client = self.databases.iter().find(|(name, _)| *name == database).map(|(_, server)| server.clone());
+            let client = self.databases.get(&database).cloned();
             match client {
                 Some(server) => {
                     self.link(&schema, "host", &server, HOSTED_ON, &at);
@@ -124,7 +126,7 @@ impl<'b> Builder<'b> {
             "org.openstack.octavia.LoadBalancer" => self.load_balancer(component, name),
             "org.openstack.trove.Instance" => {
                 let node = node(name, "org.openstack.trove.Instance", &component.at);
-                self.graph.nodes.push(node);
+                self.push(node);
             }
             "com.example.script.ShellScript"
             | "org.openstack.heat.Rpm"
@@ -164,10 +166,14 @@ impl<'b> Builder<'b> {
         names
     }
 
+    fn push(&mut self, node: Node) {
+        self.names.insert(node.name.clone());
+        self.graph.nodes.push(node);
+    }
+
     /// A name that no node has.
     fn free(&self, wanted: &str) -> String {
-        let taken =
-            |name: &str| self.components.contains_key(name) || self.graph.nodes.iter().any(|node| node.name == name);
+        let taken = |name: &str| self.components.contains_key(name) || self.names.contains(name);
         let numbered = (2..).map(|i| format!("{wanted}_{i}"));
         std::iter::once(wanted.to_owned()).chain(numbered).find(|name| !taken(name)).unwrap_or_default()
     }
@@ -175,9 +181,9 @@ impl<'b> Builder<'b> {
     /// A component that the platform makes.
     fn platform(&mut self, kind: &str, name: &str, at: &Path) {
         match kind {
-            "org.openstack.trove.Instance" => self.graph.nodes.push(node(name, kind, at)),
+            "org.openstack.trove.Instance" => self.push(node(name, kind, at)),
             "org.openstack.octavia.LoadBalancer" => {
-                self.graph.nodes.push(node(name, "tosca.nodes.LoadBalancer", at));
+                self.push(node(name, "tosca.nodes.LoadBalancer", at));
             }
             "org.apache.tomcat.Server" => self.container_nodes(name, "tomcat", at),
             "org.jetty.Server" => self.container_nodes(name, "jetty", at),
@@ -204,7 +210,7 @@ impl<'b> Builder<'b> {
             let type_name = "tosca.capabilities.Root".to_owned();
             node.capabilities.push(Capability { name: name.to_owned(), type_name, properties });
         }
-        self.graph.nodes.push(node);
+        self.push(node);
         // Software is installed in the order of the requirements.
         let mut before: Option<String> = None;
         for requirement in &component.requires {
@@ -224,7 +230,7 @@ impl<'b> Builder<'b> {
     fn tier(&mut self, component: &'b Component, name: &str) {
         match component.specs.first() {
             Some((_, spec)) => self.server(spec, name),
-            None => self.graph.nodes.push(node(name, "tosca.nodes.Compute", &component.at)),
+            None => self.push(node(name, "tosca.nodes.Compute", &component.at)),
         }
         let size = component.attributes.get("initialSize").and_then(Value::as_i64).unwrap_or(1);
         if size < 1 {
@@ -275,7 +281,7 @@ impl<'b> Builder<'b> {
                 node.properties.insert("hostname".to_owned(), host.clone());
             }
         }
-        self.graph.nodes.push(node);
+        self.push(node);
     }
 
     /// A server with an application server.
@@ -294,11 +300,11 @@ impl<'b> Builder<'b> {
                         let script = include_str!("scripts/database.sh").replace("@KIND@", kind);
                         let configured = format!("{name}_{database}");
                         let configure = software(&configured, "configure", script, inputs, &requirement.at);
-                        self.graph.nodes.push(configure);
+                        self.push(configure);
                         self.link(&configured, "host", name, HOSTED_ON, &requirement.at);
                         let server = format!("{name}_server");
                         self.link(&configured, "dependency", &server, DEPENDS_ON, &requirement.at);
-                        self.databases.push((database, name.to_owned()));
+                        self.databases.entry(database).or_insert_with(|| name.to_owned());
                     }
                 }
                 "com.example.lb:LoadBalanced" => self.balance(name, requirement, "port", "port"),
@@ -308,10 +314,10 @@ impl<'b> Builder<'b> {
     }
 
     fn container_nodes(&mut self, name: &str, kind: &str, at: &Path) {
-        self.graph.nodes.push(node(name, "tosca.nodes.Compute", at));
+        self.push(node(name, "tosca.nodes.Compute", at));
         let script = include_str!("scripts/container.sh").replace("@KIND@", kind);
         let server = format!("{name}_server");
-        self.graph.nodes.push(software(&server, "create", script, Map::new(), at));
+        self.push(software(&server, "create", script, Map::new(), at));
         self.link(&server, "host", name, HOSTED_ON, at);
     }
 
@@ -369,7 +375,7 @@ impl<'b> Builder<'b> {
                 }
             }
         }
-        self.graph.nodes.push(software(name, "create", script.to_owned(), inputs, &component.at));
+        self.push(software(name, "create", script.to_owned(), inputs, &component.at));
     }
 }
 

@@ -68,7 +68,7 @@ impl<'g> State<'g> {
     /// The servers that a policy is about.
     pub(super) fn targets(&self, policy: &Policy) -> Vec<&'g Node> {
         let groups = policy.targets.iter().flat_map(|target| {
-            let group = self.graph.groups.iter().find(|group| policy.of_groups && group.name == *target);
+            let group = self.groups.get(target.as_str()).filter(|_| policy.of_groups);
             group.map_or_else(|| vec![target.clone()], |group| group.members.clone())
         });
         let names: Vec<String> = groups.collect();

@@ -160,7 +160,15 @@ impl<'g> State<'g> {
                 Some(value!({"get_attr": all}))
             }
             "$value" => Some(value!({"get_attr": [(format!("{}{}", node.name, argument.as_str()?)), "value"]})),
-            "$ports" => self.ports(node, argument.as_str()?),
+            "$ports" => {
+                let bound = self.ports(node, argument.as_str()?);
+                // Nova chooses a network only where there is one.
+                let parameter = format!("{}_network", node.name);
+                Some(bound.unwrap_or_else(|| {
+                    let network = self.ask(&parameter, &node.at, Some("neutron.network"), Wanted::Network);
+                    value!([{"network": network}])
+                }))
+            }
             "$network" => {
                 let linked = self.evaluate_special(node, rule, "$target", argument);
                 let ask = |state: &mut Self| {
@@ -202,8 +210,7 @@ impl<'g> State<'g> {
     fn known(&self, value: &Value) -> Value {
         let Some(("get_input", argument)) = call(value) else { return value.clone() };
         let name = arguments(argument).first().and_then(Value::as_str).unwrap_or_default();
-        let input = self.graph.inputs.iter().find(|input| input.name == name);
-        input.and_then(|input| input.value()).unwrap_or(value).clone()
+        self.inputs.get(name).and_then(|input| input.value()).unwrap_or(value).clone()
     }
 
     /// The ports that are bound to a server, by their order.

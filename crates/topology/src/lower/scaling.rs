@@ -6,6 +6,9 @@ use kiln_value::{Map, Path, Value, value};
 
 use super::state::{State, template};
 
+/// Each group takes time for all resources.
+const MOST_GROUPS: usize = 50;
+
 /// A group to make.
 pub(super) struct Scaling {
     /// The policy.
@@ -38,6 +41,9 @@ struct Outside {
 impl State<'_> {
     /// Moves the servers with their ports, volumes and software into a group.
     pub(super) fn extract(&mut self, scaling: &Scaling) {
+        if self.scaled.len() >= MOST_GROUPS {
+            return self.refuse(&scaling.at, format!("More than {MOST_GROUPS} groups of servers scale."));
+        }
         let wrong: Vec<String> = scaling.targets.iter().filter(|name| !self.is_server_name(name)).cloned().collect();
         if !wrong.is_empty() || scaling.targets.is_empty() {
             let message = format!("Only servers can scale, but not {}.", wrong.join(", "));

@@ -7,7 +7,7 @@ use kiln_value::{Map, Path, Value, value};
 use super::rule::Rules;
 use super::{File, Lowered, Note, Question, Source, Wanted};
 use crate::Refusal;
-use crate::graph::{Graph, Node};
+use crate::graph::{Graph, Group, Input, Node};
 
 /// The version of the templates that are made: the newest with all functions that are used.
 const VERSION: &str = "2018-08-31";
@@ -44,6 +44,8 @@ pub(super) struct State<'g> {
     pub(super) graph: &'g Graph,
     pub(super) rules: &'g Rules,
     pub(super) nodes: HashMap<&'g str, &'g Node>,
+    pub(super) inputs: HashMap<&'g str, &'g Input>,
+    pub(super) groups: HashMap<&'g str, &'g Group>,
     /// Nodes that name a node, with the requirement.
     pub(super) sources_of: HashMap<&'g str, Vec<(&'g Node, usize)>>,
     pub(super) folder: String,
@@ -77,6 +79,8 @@ impl<'g> State<'g> {
             graph,
             rules,
             nodes: graph.nodes.iter().map(|node| (node.name.as_str(), node)).collect(),
+            inputs: graph.inputs.iter().map(|input| (input.name.as_str(), input)).collect(),
+            groups: graph.groups.iter().map(|group| (group.name.as_str(), group)).collect(),
             sources_of,
             folder: file.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned(),
             parameters: Map::new(),

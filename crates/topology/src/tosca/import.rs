@@ -173,6 +173,14 @@ impl<'f> Loader<'f> {
             let at = at.index(i);
             match item {
                 Value::Str(name) => found.extend(self.import(file, &at, name, name, None, repositories)),
+                Value::Map(entry) if entry.contains_key("profile") && !entry.contains_key("url") => {
+                    let profile = entry.get("profile").map(kiln_value::text::str).unwrap_or_default();
+                    // Its types are always known.
+                    if !profile.starts_with("org.oasis-open.simple:") {
+                        let message = format!("The profile \"{profile}\" is unknown: import it as a file.");
+                        self.refuse("bad-import", file, &at.key("profile"), message);
+                    }
+                }
                 Value::Map(entry) if entry.contains_key("file") || entry.contains_key("url") => {
                     found.extend(self.import_in_full(file, &at, "file", entry, repositories));
                 }

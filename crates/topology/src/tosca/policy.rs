@@ -62,12 +62,21 @@ impl Reader<'_> {
             }
             Some(_) => self.refuse("wrong-shape", &at, "\"policies\" must be a list."),
         }
-        let policies: Vec<Policy> =
-            entries.into_iter().filter_map(|(name, policy, at)| self.read_policy(name, policy, &at, graph)).collect();
+        let nodes: HashSet<&str> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
+        let groups: HashSet<&str> = graph.groups.iter().map(|group| group.name.as_str()).collect();
+        let read = |(name, policy, at): (&String, &Value, Path)| self.read_policy(name, policy, &at, &nodes, &groups);
+        let policies: Vec<Policy> = entries.into_iter().filter_map(read).collect();
         graph.policies = policies;
     }
 
-    fn read_policy(&self, name: &str, template: &Value, at: &Path, graph: &Graph) -> Option<Policy> {
+    fn read_policy(
+        &self,
+        name: &str,
+        template: &Value,
+        at: &Path,
+        nodes: &HashSet<&str>,
+        groups: &HashSet<&str>,
+    ) -> Option<Policy> {
         const KEYS: [&str; 7] = ["type", "metadata", "description", "properties", "targets", "triggers", "reservation"];
         let Some(fields) = template.as_map() else {
             self.refuse("wrong-shape", at, format!("The policy \"{name}\" must be a map."));
@@ -80,13 +89,12 @@ impl Reader<'_> {
         };
         let kind = self.kind(Section::Policy, type_name, &at.key("type"))?;
         let targets = self.names(fields, "targets", at);
-        let of_groups = targets.iter().any(|target| graph.groups.iter().any(|group| group.name == *target));
+        let of_groups = targets.iter().any(|target| groups.contains(target.as_str()));
         if !of_groups {
             for (i, target) in targets.iter().enumerate() {
-                if !graph.nodes.iter().any(|node| node.name == *target) {
+                if !nodes.contains(target.as_str()) {
                     let message = format!("The target \"{target}\" of \"{name}\" is not a node template or group.");
-                    let known = graph.nodes.iter().map(|node| node.name.as_str());
-                    self.refuse_word("bad-member", &at.key("targets").index(i), message, target, known);
+                    self.refuse_word("bad-member", &at.key("targets").index(i), message, target, nodes.iter().copied());
                 }
             }
         }

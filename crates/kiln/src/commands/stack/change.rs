@@ -13,7 +13,7 @@ use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Cell, Format, Look, One, OutputArgs, print};
 use crate::progress::Target;
-use crate::topology;
+use crate::topology::{self, Software};
 
 /// The content of a stack: environments, parameters, tags.
 #[derive(Args, Clone, Debug)]
@@ -30,6 +30,9 @@ struct Content {
     /// Container of Swift with the environments and files; only the template is read here
     #[arg(short = 's', long, value_name = "CONTAINER")]
     files_container: Option<String>,
+    /// How software gets to servers, for blueprints, CAMP plans and TOSCA
+    #[arg(long, value_enum, value_name = "HOW")]
+    software: Option<Software>,
     /// Timeout of the operation in minutes
     #[arg(long, value_name = "MINUTES")]
     timeout: Option<i64>,
@@ -43,7 +46,15 @@ impl Content {
         let mut values = parameters(&self.parameter)?;
         values.extend(file_parameters(&connection.source, &self.parameter_file, template).await?);
         Ok(StackRequest {
-            bundle: read(connection, template, &self.environment, self.files_container.as_deref(), &values).await?,
+            bundle: read(
+                connection,
+                template,
+                &self.environment,
+                self.files_container.as_deref(),
+                &values,
+                self.software,
+            )
+            .await?,
             parameters: values,
             timeout_mins: self.timeout,
             tags: self.tags.clone(),
@@ -60,9 +71,10 @@ pub(crate) async fn read(
     environments: &[String],
     container: Option<&str>,
     given: &Map,
+    software: Option<Software>,
 ) -> Outcome<Bundle> {
     if let Some(name) = template
-        && let Some(made) = topology::read(&connection.source, name, environments, given).await?
+        && let Some(made) = topology::read(&connection.source, name, environments, given, software).await?
     {
         if container.is_some() {
             return Err(Failure::new("--files-container is not supported for blueprints, CAMP, TOSCA and packages"));

@@ -8,7 +8,7 @@ use crate::cli::Global;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 use crate::output::{json_text, yaml_text};
-use crate::topology;
+use crate::topology::{self, Software};
 
 /// What is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -43,12 +43,13 @@ Examples:
   kiln template lower app.yaml > hot.yaml
   kiln template lower tosca.yaml -f json --parameter cpus=2
   kiln template lower app.yaml --show questions
+  kiln template lower app.yaml --software cloud-init
 
 Blueprints, CAMP plans, TOSCA service templates and packages of them (ZIP, TAR, gzipped TAR) can be
 used in the place of templates, for example with 'kiln stack create -t app.csar'. They are converted
 to HOT first; this command prints the result. Values that depend on the cloud, such as flavors and
 images, become parameters. Software is installed by software deployments, which need an agent in the
-image.")]
+image, or with --software cloud-init by user data.")]
 pub(crate) struct LowerArgs {
     /// Blueprint, plan, service template or package: path or URL
     #[arg(value_name = "FILE")]
@@ -56,6 +57,9 @@ pub(crate) struct LowerArgs {
     /// Value of an input; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     parameter: Vec<String>,
+    /// How software gets to servers
+    #[arg(long, value_enum, value_name = "HOW")]
+    software: Option<Software>,
     /// What to print
     #[arg(long, value_enum, value_name = "PART", default_value = "template")]
     show: Part,
@@ -68,7 +72,7 @@ impl LowerArgs {
     pub(super) async fn run(self, global: &Global) -> Outcome {
         let given = parameters(&self.parameter)?;
         let source = Connection::source(global)?;
-        let Some(made) = topology::read(&source, &self.file, &[], &given).await? else {
+        let Some(made) = topology::read(&source, &self.file, &[], &given, self.software).await? else {
             return Err(Failure::new(format!(
                 "{} cannot be read, or is not a blueprint, CAMP plan, TOSCA template or package of one",
                 self.file

@@ -1,0 +1,58 @@
+//! What only newer versions of TOSCA have.
+
+use std::collections::HashMap;
+
+use kiln_topology::Refusal;
+use kiln_topology::lower::lower;
+use kiln_topology::tosca::{self, Template};
+use kiln_value::{Map, value};
+
+fn read(text: &str) -> Result<Template, Vec<Refusal>> {
+    let files = HashMap::from([("t.yaml".to_owned(), text.to_owned())]);
+    tosca::read(&files, "t.yaml", &Map::new()).map_err(|(_, refusals)| refusals)
+}
+
+#[test]
+fn tosca_2_0_has_service_templates_and_functions_with_a_dollar() {
+    let template = read(
+        "tosca_definitions_version: tosca_2_0\n\
+         imports:\n- profile: org.oasis-open.simple:2.0\n\
+         service_template:\n  inputs:\n    size: {type: scalar-unit.size, default: 3 GiB}\n  node_templates:\n    \
+         volume:\n      type: tosca.nodes.BlockStorage\n      properties: {size: {$get_input: size}}\n  outputs:\n    \
+         id: {value: {$get_attribute: [volume, volume_id]}}\n",
+    )
+    .unwrap();
+    let lowered = lower(&template.graph, "t.yaml").unwrap().template;
+    let volume = lowered.get("resources").and_then(|resources| resources.get("volume")).unwrap();
+    assert_eq!(volume.get("properties"), Some(&value!({"size": 3})));
+    let output = lowered.get("outputs").and_then(|outputs| outputs.get("id")).unwrap();
+    assert_eq!(output, &value!({"value": {"get_resource": "volume"}}));
+}
+
+#[test]
+fn unknown_profiles_workflows_and_copies_are_refused_by_name() {
+    let wrong = |text: &str| read(text).unwrap_err().into_iter().map(|refusal| refusal.message).collect::<Vec<_>>();
+    let profile = wrong("tosca_definitions_version: tosca_2_0\nimports: [{profile: com.example:1.0}]\n");
+    assert_eq!(profile, ["The profile \"com.example:1.0\" is unknown: import it as a file."]);
+    let rest = wrong(
+        "tosca_definitions_version: tosca_simple_yaml_1_3\ntopology_template:\n  workflows: {deploy: {}}\n  \
+         node_templates:\n    a: {type: tosca.nodes.Root, copy: b}\n",
+    );
+    assert_eq!(rest, ["Imperative \"workflows\" are not supported.", "Copies of node templates are not supported."]);
+}
+
+#[test]
+fn operations_of_version_1_3_stand_under_a_key() {
+    let template = read(
+        "tosca_definitions_version: tosca_simple_yaml_1_3\ntopology_template:\n  node_templates:\n    s: {type: \
+         tosca.nodes.Compute}\n    a:\n      type: tosca.nodes.SoftwareComponent\n      requirements: [{host: s}]\n      \
+         interfaces:\n        Standard:\n          operations:\n            create: {implementation: a.sh}\n            \
+         delete: b.sh\n",
+    )
+    .unwrap();
+    let lowered = lower(&template.graph, "t.yaml").unwrap().template;
+    let resources = lowered.get("resources").unwrap();
+    let delete = resources.get("a_delete_deploy").unwrap();
+    assert_eq!(delete.get("properties").unwrap().get("actions"), Some(&value!(["DELETE"])));
+    assert_eq!(delete.get("depends_on"), Some(&value!(["a_create_deploy"])));
+}
