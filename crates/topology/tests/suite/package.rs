@@ -1,7 +1,5 @@
 //! Every package of `data/blueprint/packages`, compared with its expected reading or error.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,5 @@
 //! The user data of a server, run on this machine: the operations run in their order, and the result is reported.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;

@@ -1,0 +1,9 @@
+//! The readers of topologies, and what topologies become.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod any_input;
+mod blueprint;
+mod guest;
+mod package;
+mod versions;
