@@ -5,22 +5,24 @@
 
 use axum::body::Body;
 use http::request::Parts;
-use kiln_value::Value;
-use kiln_web::BodyError;
-
 use kiln_topology::upload::{self, Limits, Upload};
-use kiln_value::Map;
-use kiln_web::Query;
+use kiln_value::{Map, Value};
+use kiln_web::{BodyError, Query};
 
 use crate::error::ApiError;
 
 /// The JSON object of a request, or `None` where Heat ignores the body: without length, with another content type, or
 /// with a text that does not start with `{`.
 ///
-/// At most `limit` bytes are stored.
-pub(crate) async fn read(parts: &Parts, body: Body, limit: usize) -> Result<Option<Value>, ApiError> {
+/// At most `limit` bytes are stored. Only an endpoint that takes a template accepts uploads.
+pub(crate) async fn read(
+    parts: &Parts,
+    body: Body,
+    limit: usize,
+    takes_template: bool,
+) -> Result<Option<Value>, ApiError> {
     let header = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
-    if let Some(kind) = header("content-type").map(essence).filter(|kind| is_upload(kind)) {
+    if let Some(kind) = header("content-type").map(essence).filter(|kind| takes_template && is_upload(kind)) {
         return read_upload(parts, &kind, body, limit).await.map(Some);
     }
     let length = header("content-length").and_then(|length| length.parse::<usize>().ok()).unwrap_or(0);
@@ -66,8 +68,7 @@ fn is_upload(kind: &str) -> bool {
 }
 
 /// A package or document as the request to create, update, preview or validate a stack. Its other parts are parameters of
-/// the query: `stack_name`, `parameters` (JSON), `disable_rollback`, `timeout_mins`, `tags`,
-/// and `software`, which is `deployments` or `cloud-init`.
+/// the query: `stack_name`, `parameters` (JSON), `disable_rollback`, `timeout_mins`, `tags`, and `software`, which is `deployments` or `cloud-init`.
 async fn read_upload(parts: &Parts, kind: &str, body: Body, limit: usize) -> Result<Value, ApiError> {
     if kind == "multipart/form-data" {
         return Err(ApiError::not_supported(

@@ -83,6 +83,20 @@ impl Endpoint {
         let of = |route: &&Route| route.methods.iter().any(|(_, endpoint)| *endpoint == self);
         ROUTES.iter().find(of).map_or("/{tenant_id}/stacks/{stack_name}", |route| route.path)
     }
+
+    /// Whether the body is a template with its files, or a package or document that becomes one.
+    pub(crate) fn takes_template(self) -> bool {
+        matches!(
+            self,
+            Self::ValidateTemplate
+                | Self::CreateStack
+                | Self::PreviewStack
+                | Self::UpdateStack
+                | Self::PatchStack
+                | Self::PreviewUpdate
+                | Self::PreviewPatch
+        )
+    }
 }
 
 struct Route {

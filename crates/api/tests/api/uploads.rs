@@ -64,3 +64,12 @@ async fn packages_are_read_by_their_content() {
     assert!(refused.text.contains("multipart/form-data"), "{}", refused.text);
     assert_eq!(refused.status, StatusCode::BAD_REQUEST);
 }
+
+/// As in Heat, other requests ignore a body that is not JSON.
+#[tokio::test]
+async fn only_requests_with_a_template_take_uploads() {
+    let app = App::new().await;
+    let ignored = app.upload("/v1/tenant1/software_configs", "text/yaml", b"name: one").await;
+    let empty = app.send(Method::POST, "/v1/tenant1/software_configs", None, None).await;
+    assert_eq!((ignored.status, ignored.text), (empty.status, empty.text));
+}
