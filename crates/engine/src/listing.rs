@@ -47,12 +47,23 @@ impl Listing {
             }
         }
         let mut rows = Model::new(rows).into_shown(stack.state.action == Action::Rollback);
-        if stack.state.action != Action::Delete {
-            let known: BTreeSet<String> = rows.iter().map(|row| row.name.clone()).collect();
-            let nil = ResourceId(uuid::Uuid::nil());
-            let waiting = names.into_iter().filter(|(name, _)| !known.contains(name));
-            rows.extend(waiting.map(|(name, kind)| Resource::new(stack.id, nil, &name, &kind, stack.created)));
-        }
+        add_waiting(&mut rows, stack, names.iter().map(|(name, kind)| (name.as_str(), kind.as_str())));
         Ok(Self { rows, required_by })
     }
+}
+
+/// Adds a row in the state `INIT_COMPLETE` for every resource (name and type) of the template without a row, unless the
+/// stack is deleted.
+pub(crate) fn add_waiting<'a>(
+    rows: &mut Vec<Resource>,
+    stack: &Stack,
+    resources: impl Iterator<Item = (&'a str, &'a str)>,
+) {
+    if stack.state.action == Action::Delete {
+        return;
+    }
+    let known: BTreeSet<String> = rows.iter().map(|row| row.name.clone()).collect();
+    let nil = ResourceId(uuid::Uuid::nil());
+    let waiting = resources.filter(|(name, _)| !known.contains(*name));
+    rows.extend(waiting.map(|(name, kind)| Resource::new(stack.id, nil, name, kind, stack.created)));
 }

@@ -15,7 +15,7 @@ use crate::load;
 
 /// Bytes of text whose parsed form is kept: about five to ten times as much memory.
 const CAPACITY: usize = 16 << 20;
-/// How long an unused text is kept.
+/// How long an unused text is kept. An engine drops it at its next poll, an API without an engine when it parses another.
 const IDLE: Duration = Duration::from_secs(30);
 
 /// The parsed sources of a stack.

@@ -15,6 +15,7 @@ use kiln_value::{Map, Value};
 
 use crate::actor::stack_facts;
 use crate::backends::Backends;
+use crate::listing::add_waiting;
 use crate::load;
 
 /// A stack with its desired and actual state.
@@ -83,11 +84,8 @@ impl View {
     /// for every resource of the template without a row.
     pub fn listed(&self) -> Vec<Resource> {
         let mut rows: Vec<Resource> = self.resources().cloned().collect();
-        if self.stack.state.action != Action::Delete {
-            let (nil, created) = (ResourceId(uuid::Uuid::nil()), self.stack.created);
-            let waiting = self.blueprint.definitions().values().filter(|one| self.resource(&one.name).is_none());
-            rows.extend(waiting.map(|one| Resource::new(self.stack.id, nil, &one.name, &one.resource_type, created)));
-        }
+        let definitions = self.blueprint.definitions().values();
+        add_waiting(&mut rows, &self.stack, definitions.map(|one| (one.name.as_str(), one.resource_type.as_str())));
         rows
     }
 

@@ -165,12 +165,10 @@ async fn make(source: &Source, original: &Original, given: &Map, software: Optio
 
 /// A package with a HOT template: all members that are texts are its files.
 fn of_template(original: &Original, package: &Package, document: &Document) -> Made {
-    let others = package.files.iter().filter(|(name, _)| **name != package.root);
-    let texts = others.filter_map(|(name, content)| Some((name.clone(), std::str::from_utf8(content).ok()?.into())));
     let bundle = Bundle {
         template: Some(document.value.clone()),
         origin: Origin::of_made(original.url.clone(), original.text.clone(), document.spans.clone()),
-        files: texts.collect(),
+        files: package.texts().map(|(name, text)| (name.to_owned(), text.into())).collect(),
         ..Bundle::default()
     };
     let lowered = Lowered { template: document.value.clone(), ..Lowered::default() };

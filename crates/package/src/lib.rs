@@ -86,6 +86,12 @@ impl Package {
         Ok(Self { format, root, files })
     }
 
+    /// The members that are texts, but for the root, by their names.
+    pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        let others = self.files.iter().filter(|(name, _)| **name != self.root);
+        others.filter_map(|(name, content)| Some((name.as_str(), std::str::from_utf8(content).ok()?)))
+    }
+
     /// The file that `name` means in a file of the folder `base` (empty for the root of the package).
     ///
     /// Errors: `unsafe-path` if the name leaves the package, `missing-file`.

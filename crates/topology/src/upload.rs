@@ -125,9 +125,7 @@ fn lowered(graph: &Graph, root: &str, cloud_init: bool) -> Result<Lowered, Vec<R
 
 /// A package with a HOT template: all members that are texts are its files.
 fn of_template(package: &Package, template: Value) -> Upload {
-    let others = package.files.iter().filter(|(name, _)| **name != package.root);
-    let texts = others.filter_map(|(name, content)| Some((name.clone(), std::str::from_utf8(content).ok()?.into())));
-    Upload { template, files: texts.collect() }
+    Upload { template, files: package.texts().map(|(name, text)| (name.to_owned(), text.into())).collect() }
 }
 
 fn finish(lowered: Lowered, mut files: Map) -> Upload {

@@ -1,1 +1,0 @@
-//! The crate of the integration tests; it has no library code.
