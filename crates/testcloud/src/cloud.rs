@@ -178,6 +178,19 @@ impl Testcloud {
         serde_json::to_string(&SavedCloud::of(&mut self.shared.world())).unwrap_or_default()
     }
 
+    /// A copy without a port that changes independently. Builds that are in progress are completed first; faults and the
+    /// journal are not part of it.
+    pub fn fork(&self) -> Self {
+        let world = self.shared.world().fork();
+        let shared = Shared {
+            faults: Faults::new(world.options.seed),
+            journal: Journal::default(),
+            latency: world.options.latency,
+            world: Mutex::new(world),
+        };
+        Testcloud { base: self.base.clone(), shared: Arc::new(shared), served: None }
+    }
+
     /// Stops the cloud and releases the port.
     pub async fn stop(mut self) {
         let Some(served) = &mut self.served else { return };

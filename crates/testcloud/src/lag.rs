@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 /// The objects that are not listed yet, by ID.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Lags(Vec<(String, Instant)>);
 
 impl Lags {

@@ -44,7 +44,7 @@ pub(crate) struct CloudState {
 }
 
 /// A wall clock that follows tokio's time, so that a paused runtime also controls expiry and timestamps.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Clock {
     epoch: Timestamp,
     start: Instant,
@@ -100,6 +100,27 @@ impl CloudState {
             chance: StdRng::seed_from_u64(options.seed.wrapping_add(restored)),
             agenda: Agenda::default(),
             options,
+        }
+    }
+
+    /// A copy that changes independently. Builds that are in progress are completed first.
+    pub(crate) fn fork(&mut self) -> Self {
+        self.settle_all();
+        CloudState {
+            options: self.options.clone(),
+            base: self.base.clone(),
+            restored: self.restored,
+            keystone: self.keystone.clone(),
+            nova: self.nova.clone(),
+            neutron: self.neutron.clone(),
+            cinder: self.cinder.clone(),
+            glance: self.glance.clone(),
+            nouns: self.nouns.clone(),
+            lags: self.lags.clone(),
+            build_fault: self.build_fault,
+            clock: self.clock,
+            chance: self.chance.clone(),
+            agenda: Agenda::default(),
         }
     }
 

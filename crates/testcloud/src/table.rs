@@ -63,7 +63,7 @@ pub(crate) fn public(row: &Row) -> Row {
 }
 
 /// Objects of one type.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Table {
     key: &'static str,
     indexed: &'static [&'static str],

@@ -1,5 +1,7 @@
 //! Converts nodes to values, like PyYAML's safe constructor with Heat's changes.
 
+use std::collections::HashSet;
+
 use kiln_value::{Map, Span, Spans, Value, text};
 
 use crate::mark::Mark;
@@ -136,11 +138,13 @@ impl<'a> Constructor<'a> {
             let kind = node.content.kind();
             return self.error(format!("expected a mapping node, but found {kind}"), node.at.start);
         };
-        let merged = self.merged(own, id, depth)?;
-        let most = merged.len() + tree.items(own).len() / 2;
-        let (mut map, mut children) = (Map::with_capacity(most), Vec::with_capacity(most));
-        for (key, value) in merged.into_iter().chain(tree.entries(own).filter(|(key, _)| !tree.is_merge(*key))) {
-            let key_text = self.key(key, node, depth)?;
+        let entries = self.entries(own, id, depth)?;
+        let (mut map, mut children) = (Map::with_capacity(entries.len()), Vec::with_capacity(entries.len()));
+        for (key, value) in entries {
+            let key_text = match self.key(key, node, depth)? {
+                Value::Str(text) => text,
+                other => text::json(&other),
+            };
             let (value, mut spans) = self.value(value, depth + 1)?;
             spans.key = Some(tree.at(key).span());
             // Of equal keys the first determines the order, as in Python.
@@ -153,20 +157,27 @@ impl<'a> Constructor<'a> {
         Ok((Value::Map(map), children))
     }
 
-    /// The string of a key. Values that Python refuses as keys are refused.
-    fn key(&mut self, key: NodeId, within: &Node, depth: usize) -> Result<String, Error> {
+    /// The entries of a mapping, after those from its merge keys.
+    fn entries(&mut self, own: Piece, id: NodeId, depth: usize) -> Result<Entries, Error> {
+        let tree = self.tree;
+        let mut entries = self.merged(own, id, depth)?;
+        entries.extend(tree.entries(own).filter(|(key, _)| !tree.is_merge(*key)));
+        Ok(entries)
+    }
+
+    /// The value of a key. Values that Python refuses as keys are refused.
+    fn key(&mut self, key: NodeId, within: &Node, depth: usize) -> Result<Value, Error> {
         let (_, node) = self.tree.target(key);
         // `=` as a key is a string.
         if let (Tag::Value, Content::Scalar(text)) = (node.tag, node.content) {
-            return Ok(self.tree.text(text).to_owned());
+            return Ok(self.tree.text(text).into());
         }
         match self.value(key, depth + 1)?.0 {
-            Value::Str(text) => Ok(text),
             Value::List(_) | Value::Map(_) => {
                 let context = Some(("while constructing a mapping", within.at.start));
                 Err(Error::in_context(self.text, context, "found unhashable key", self.tree.at(key).start))
             }
-            other => Ok(text::json(&other)),
+            scalar => Ok(scalar),
         }
     }
 
@@ -212,9 +223,20 @@ impl<'a> Constructor<'a> {
 
     /// A `!!set`: the list of its members.
     fn set(&mut self, id: NodeId, depth: usize) -> Result<(Value, Vec<Spans>), Error> {
-        let (map, children) = self.map(id, depth)?;
-        let members = map.as_map().map(|map| map.keys().map(Value::from).collect()).unwrap_or_default();
-        Ok((members, children.iter().map(|child| only(child.key.unwrap_or_default())).collect()))
+        // Refuses what is no mapping, and the values that a mapping refuses.
+        self.map(id, depth)?;
+        let (tree, (_, node)) = (self.tree, self.tree.target(id));
+        let (mut seen, mut members, mut spans) = (HashSet::new(), Vec::new(), Vec::new());
+        if let Content::Mapping(own) = node.content {
+            for (key, _) in self.entries(own, id, depth)? {
+                let member = self.key(key, node, depth)?;
+                if seen.insert(text::repr(&member)) {
+                    members.push(member);
+                    spans.push(only(tree.at(key).span()));
+                }
+            }
+        }
+        Ok((Value::List(members), spans))
     }
 
     /// An `!!omap` or `!!pairs`: a list of lists of two.

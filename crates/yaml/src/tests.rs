@@ -40,6 +40,7 @@ fn keys_merges_and_aliases() {
         read("t: !!set {a, b}\nb: !!binary aGVsbG8=\no: !!omap [a: 1]"),
         "{'t': ['a', 'b'], 'b': 'hello', 'o': [['a', 1]]}"
     );
+    assert_eq!(read("!!set {~, 1, null, <<: {x: 1}, a}"), "['x', None, 1, 'a']");
 }
 
 #[test]

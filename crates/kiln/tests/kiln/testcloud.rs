@@ -82,7 +82,7 @@ fn a_cloud_is_kept_in_a_file() {
 #[test]
 fn faults_are_given_by_option() {
     let folder = Folder::new("faults");
-    let fault = r#"{"service": "network", "method": "POST", "path": "/networks", "action": {"status": 409}}"#;
+    let fault = r#"{"service": "network", "method": "POST", "path": "/networks", "action": {"status": 403}}"#;
     let (_cloud, variables) = start(&folder, &["--fault", fault, "--latency", "0.01"]);
     folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources: {net: {type: OS::Neutron::Net}}\n");
     let mut command = folder.kiln(&["--local", "stack", "create", "-t", "t.yaml", "one"]);

@@ -23,7 +23,7 @@ pub(crate) use types::new_type;
 pub(crate) use volumes::{begin_delete, make_for_server, set_status};
 
 /// The state of Cinder.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Cinder {
     pub(crate) volumes: Table,
     pub(crate) snapshots: Table,

@@ -17,7 +17,7 @@ pub(crate) use data::activate;
 pub(crate) use images::{new_image, snapshot_of};
 
 /// The images of the cloud.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Glance {
     pub(crate) images: Table,
 }

@@ -31,7 +31,7 @@ pub(crate) use tokens::{Caller, authenticate};
 pub(crate) use users::new_user;
 
 /// Users, projects, roles and assignments.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Keystone {
     pub(crate) domains: Table,
     pub(crate) projects: Table,

@@ -36,7 +36,7 @@ pub(crate) use security_groups::{default_group, find_group};
 use attributes::Noun;
 
 /// The state of Neutron.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Neutron {
     pub(crate) networks: Table,
     pub(crate) subnets: Table,

@@ -25,7 +25,7 @@ use crate::table::{Fields, Row, Table, public};
 pub(crate) use other::quota;
 
 /// The objects of all simple services.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Nouns {
     pub(crate) rows: Table,
 }

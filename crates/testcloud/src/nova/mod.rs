@@ -26,7 +26,7 @@ use crate::table::{Fields, Row, Table};
 pub(crate) use flavors::new_flavor;
 
 /// The state of Nova.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Nova {
     pub(crate) servers: Table,
     pub(crate) flavors: Table,

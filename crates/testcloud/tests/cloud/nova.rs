@@ -79,7 +79,9 @@ async fn several_networks_are_ambiguous() {
 
 #[tokio::test]
 async fn a_deleted_server_leaves_nothing() {
-    let (cloud, demo) = start().await;
+    // Long enough to see it in progress.
+    let cloud = Testcloud::builder().build_time(Duration::from_secs(1)).start().await.unwrap();
+    let demo = Client::new(&cloud, cloud.users().demo).await;
     let (image, network) = parts(&demo).await;
     let before = cloud.snapshot();
     let own = demo.make("/network/v2.0/ports", json!({"port": {"network_id": network}})).await;

@@ -43,9 +43,11 @@ struct Measure {
 
 /// All runs of a case; panics with a list of those with a different result.
 pub(crate) async fn sweep(case: Case) {
+    let furnished = Stage::furnished(&case).await;
     let mut measures = Vec::new();
     for part in case.parts() {
-        measures.push((part, run(&case, part, Harm::None).await.unwrap_or_else(|problem| panic!("{problem}"))));
+        measures
+            .push((part, run(&case, &furnished, part, Harm::None).await.unwrap_or_else(|problem| panic!("{problem}"))));
     }
     let mut problems = Vec::new();
     let mut runs = 0;
@@ -53,13 +55,14 @@ pub(crate) async fn sweep(case: Case) {
         let mut harms: Vec<Harm> = disturbances(measure).map(|(call, d)| Harm::Call(call, d)).collect();
         harms.extend((1..=measure.steps).map(Harm::Repeat));
         if let (Part::Create, Some(_)) = (part, case.build) {
-            let built = run(&case, *part, Harm::Build(None)).await.unwrap_or_else(|problem| panic!("{problem}"));
+            let built =
+                run(&case, &furnished, *part, Harm::Build(None)).await.unwrap_or_else(|problem| panic!("{problem}"));
             harms.extend(disturbances(&built).map(|disturbed| Harm::Build(Some(disturbed))));
             harms.extend((1..=built.steps).map(Harm::BuildRepeat));
         }
         for harm in harms {
             runs += 1;
-            match run(&case, *part, harm).await {
+            match run(&case, &furnished, *part, harm).await {
                 Err(problem) => problems.push(format!("{part:?} {harm:?}: {problem}")),
                 Ok(end) => {
                     let differences = differences(&measure.left, &end.left);
@@ -82,7 +85,7 @@ pub(crate) async fn sweep(case: Case) {
                 continue;
             }
             runs += 1;
-            if let Err(problem) = abandon(&case, stop, harm).await {
+            if let Err(problem) = abandon(&case, &furnished, stop, harm).await {
                 problems.push(format!("abandoned after {stop} steps, {harm:?}: {problem}"));
             }
         }
@@ -133,8 +136,8 @@ async fn settle() {
 
 /// Runs the case to the end of one operation, which is disturbed, and measures it; then deletes the resource, and
 /// checks that nothing is left.
-async fn run(case: &Case, harmed: Part, harm: Harm) -> Result<Measure, String> {
-    let stage = Stage::furnished(case).await;
+async fn run(case: &Case, furnished: &Stage, harmed: Part, harm: Harm) -> Result<Measure, String> {
+    let stage = furnished.fork(case).await;
     let mut player = Player::new(case.type_name, "it");
     player.give(&stage, &case.create).await;
     for part in case.parts().into_iter().filter(|part| *part < harmed) {
@@ -164,7 +167,7 @@ async fn run(case: &Case, harmed: Part, harm: Harm) -> Result<Measure, String> {
     match ended {
         Ok(Ending::Done) => {}
         Err(failure) if failure.class == "Unknown" && case.is_untold => {
-            return Ok(Measure { calls, steps: player.steps, left: untold(case, &stage).await });
+            return Ok(Measure { calls, steps: player.steps, left: untold(case, furnished, &stage).await });
         }
         other => return Err(problem(format!("{other:?}"))),
     }
@@ -212,11 +215,11 @@ fn marks(snapshot: &Snapshot) -> Vec<String> {
 }
 
 /// The expected result of an unidentifiable create: at most one object, as if it had been created.
-async fn untold(case: &Case, stage: &Stage) -> Snapshot {
+async fn untold(case: &Case, furnished: &Stage, stage: &Stage) -> Snapshot {
     settle().await;
     let added = stage.before.added_in(&stage.testcloud.snapshot());
     assert!(added.len() <= 1, "{}: {added:?}", case.type_name);
-    let stage = Stage::furnished(case).await;
+    let stage = furnished.fork(case).await;
     let mut player = Player::new(case.type_name, "it");
     player.give(&stage, &case.create).await;
     player.create(&stage).await.unwrap();
@@ -225,8 +228,13 @@ async fn untold(case: &Case, stage: &Stage) -> Snapshot {
 
 /// A create that is canceled after some stored steps, or in a call in which its engine failed: the delete that follows
 /// leaves nothing.
-async fn abandon(case: &Case, stop: usize, death: Option<(usize, Disturbance)>) -> Result<(), String> {
-    let stage = Stage::furnished(case).await;
+async fn abandon(
+    case: &Case,
+    furnished: &Stage,
+    stop: usize,
+    death: Option<(usize, Disturbance)>,
+) -> Result<(), String> {
+    let stage = furnished.fork(case).await;
     let mut player = Player::new(case.type_name, "it");
     player.give(&stage, &case.create).await;
     if death.is_some() || stop > 0 {

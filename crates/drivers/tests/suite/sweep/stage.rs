@@ -26,20 +26,11 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
+    /// A new cloud with the dependencies of the case.
     pub(crate) async fn furnished(case: &Case) -> Self {
         let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
         let builder = Testcloud::builder().seed(7).epoch(epoch).build_time(Duration::from_secs(3));
-        let testcloud = builder.in_process();
-        let wire = Arc::new(Wire::new(testcloud.transport()));
-        let connector = Connector::new(wire.clone(), Options::new(testcloud.auth_url().parse().unwrap()));
-        let users = testcloud.users();
-        let account = if case.is_admin { users.admin } else { users.demo };
-        let credentials = Credentials::password(account.user, account.password, account.project, "Default");
-        let cloud = connector.cloud(&credentials).await;
-        cloud.project_id().await.unwrap();
-        let cloud = Signalling::new(&connector, cloud).await;
-        let nothing = Snapshot { objects: BTreeMap::new() };
-        let mut stage = Self { testcloud, wire, cloud, made: Vec::new(), before: nothing };
+        let mut stage = Self::of(builder.in_process(), case).await;
         for (name, type_name, given) in &case.needs {
             let mut resource = Player::new(type_name, name);
             resource.give(&stage, given).await;
@@ -50,6 +41,25 @@ impl Stage {
         tokio::time::sleep(Duration::from_mins(1)).await;
         stage.before = stage.testcloud.snapshot();
         stage
+    }
+
+    /// A copy of a furnished stage for one run, with a new session.
+    pub(crate) async fn fork(&self, case: &Case) -> Self {
+        let stage = Self::of(self.testcloud.fork(), case).await;
+        Self { made: self.made.clone(), before: self.before.clone(), ..stage }
+    }
+
+    async fn of(testcloud: Testcloud, case: &Case) -> Self {
+        let wire = Arc::new(Wire::new(testcloud.transport()));
+        let connector = Connector::new(wire.clone(), Options::new(testcloud.auth_url().parse().unwrap()));
+        let users = testcloud.users();
+        let account = if case.is_admin { users.admin } else { users.demo };
+        let credentials = Credentials::password(account.user, account.password, account.project, "Default");
+        let cloud = connector.cloud(&credentials).await;
+        cloud.project_id().await.unwrap();
+        let cloud = Signalling::new(&connector, cloud).await;
+        let nothing = Snapshot { objects: BTreeMap::new() };
+        Self { testcloud, wire, cloud, made: Vec::new(), before: nothing }
     }
 
     /// A value of the case with `{name}` replaced by the physical ID of a dependency.
