@@ -180,6 +180,7 @@ impl Testcloud {
 
     /// A copy without a port that changes independently. Builds that are in progress are completed first; faults and the
     /// journal are not part of it.
+    #[must_use]
     pub fn fork(&self) -> Self {
         let world = self.shared.world().fork();
         let shared = Shared {

@@ -251,7 +251,8 @@ async fn every_documented_configuration_starts() {
         let mut log = String::new();
         for line in BufReader::new(process.stderr.take().unwrap()).lines() {
             let line = line.unwrap();
-            log += &format!("{line}\n");
+            log.push_str(&line);
+            log.push('\n');
             if line.contains("serving address=") {
                 break;
             }
