@@ -60,6 +60,22 @@ def until(read, good, seconds=60):
     return result
 
 
+def program(what, command, **options):
+    """Runs a program that prints `FAILED what: detail` and, at the end, `N passed, N failed`, as scripts here do."""
+    global passed
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=280, **options)
+    lines = ran.stdout.splitlines()
+    counted = lines and re.fullmatch(r'(\d+) passed, (\d+) failed', lines[-1])
+    if not counted:
+        return check(what, False, f'exit {ran.returncode}: {ran.stdout[-3000:]}{ran.stderr[-3000:]}')
+    passed += int(counted.group(1))
+    for line in lines[:-1]:
+        if line.startswith('FAILED '):
+            failed.append(line)
+        print(f'{what}: {line}', flush=True)
+    return check(f'{what} ends well', len(ran.stdout) > 0 and (ran.returncode == 0) == (counted.group(2) == '0'), ran.stderr[-3000:])
+
+
 def skip(reason):
     """Ends a script whose client cannot be installed."""
     print(f'skipped: {reason}\n0 passed, 0 failed')
@@ -71,20 +87,24 @@ def finish():
     sys.exit(bool(failed))
 
 
-def virtual_environment(name, *packages):
-    """Restarts the script in a virtual environment with packages from PyPI."""
+def install(name, *packages):
+    """A virtual environment with packages from PyPI; it is made once."""
     folder = CLIENTS / name
-    if pathlib.Path(sys.prefix).resolve() == folder.resolve():
-        return
-    marker = folder / 'installed'
-    wanted = ' '.join(packages)
+    marker, wanted = folder / 'installed', ' '.join(packages)
     if not marker.exists() or marker.read_text() != wanted:
         shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run([sys.executable, '-m', 'venv', str(folder)], check=True)
-        installed = subprocess.run([str(folder / 'bin/pip'), 'install', '-q', *packages])
-        if installed.returncode != 0:
+        subprocess.run(['/usr/bin/env', 'python3', '-m', 'venv', str(folder)], check=True)
+        if subprocess.run([str(folder / 'bin/pip'), 'install', '-q', *packages]).returncode != 0:
             skip(f'pip cannot install {wanted}')
         marker.write_text(wanted)
+    return folder
+
+
+def virtual_environment(name, *packages):
+    """Restarts the script in a virtual environment with packages from PyPI."""
+    if pathlib.Path(sys.prefix).resolve() == (CLIENTS / name).resolve():
+        return
+    folder = install(name, *packages)
     os.execv(folder / 'bin/python3', [str(folder / 'bin/python3'), *sys.argv])
 
 
