@@ -146,9 +146,10 @@ impl Keystone {
 
     /// Validates a token with Keystone.
     async fn ask(&self, token: &Secret<String>, expired: bool) -> Result<Known, CloudError> {
-        let answer = match expired {
-            false => kiln_cloud::validate_token(&self.service, token).await,
-            true => kiln_cloud::validate_expired_token(&self.service, token).await,
+        let answer = if expired {
+            kiln_cloud::validate_expired_token(&self.service, token).await
+        } else {
+            kiln_cloud::validate_token(&self.service, token).await
         };
         match answer {
             Ok(info) => self.known(info, token, expired).await,
