@@ -35,6 +35,11 @@ impl Hidden {
         Self { names }
     }
 
+    /// Adds the hidden parameters of other templates.
+    pub fn extend(&mut self, other: Self) {
+        self.names.extend(other.names);
+    }
+
     /// Whether a parameter is hidden.
     pub fn has(&self, name: &str) -> bool {
         self.names.contains(name)
