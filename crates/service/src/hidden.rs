@@ -35,11 +35,11 @@ impl Service {
     /// The stacks that a stack is nested in, the nearest first.
     async fn above(&self, stack: &Stack) -> Result<Vec<Stack>, Error> {
         let (mut above, mut parent) = (Vec::new(), stack.parent.clone());
-        while let Some(stack) = match parent {
+        while let Some(stack) = match &parent {
             Some(parent) => self.backends.store.stack(parent.stack).await?,
             None => None,
         } {
-            parent = stack.parent.clone();
+            parent.clone_from(&stack.parent);
             above.push(stack);
         }
         Ok(above)

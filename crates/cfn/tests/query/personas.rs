@@ -11,17 +11,20 @@ const PERSONAS: [(&str, &[&str]); 5] = [
     ("no_role", &[]),
     ("heat_stack_user", &["heat_stack_user"]),
 ];
+/// The parameters of an action.
+type Parameters = &'static [(&'static str, &'static str)];
+
 const READ: &[&str] = &["admin", "member", "reader"];
 const WRITE: &[&str] = &["admin", "member"];
 
 #[tokio::test]
 async fn every_action_admits_the_personas_of_the_reference() {
-    let this: &[_] = &[("StackName", "s")];
-    let resource: &[_] = &[("StackName", "s"), ("LogicalResourceId", "missing")];
-    let body: &[_] = &[("TemplateBody", TEMPLATE)];
-    let update: &[_] = &[("StackName", "s"), ("TemplateBody", TEMPLATE)];
+    let this: Parameters = &[("StackName", "s")];
+    let resource: Parameters = &[("StackName", "s"), ("LogicalResourceId", "missing")];
+    let body: Parameters = &[("TemplateBody", TEMPLATE)];
+    let update: Parameters = &[("StackName", "s"), ("TemplateBody", TEMPLATE)];
     // Stack users may describe their own resource only (stack_users.rs).
-    let actions: [(&str, &[(&str, &str)], &[&str]); 13] = [
+    let actions: [(&str, Parameters, &[&str]); 13] = [
         ("CancelUpdateStack", this, WRITE),
         ("CreateStack", &[("StackName", "new"), ("TemplateBody", TEMPLATE)], WRITE),
         ("DeleteStack", this, WRITE),
