@@ -120,8 +120,10 @@ impl Api {
         known.caller = Some(Arc::clone(&caller));
         let (endpoint, params) = match route::find(&head.method, path) {
             Match::Found(endpoint, params) => (endpoint, params),
-            Match::Method(methods) if head.method == Method::OPTIONS => return options(&methods),
-            Match::Method(_) => return ApiError::method_not_allowed().into_response(),
+            Match::Method(methods) if head.method == Method::OPTIONS => {
+                return allowing(reply::empty(StatusCode::NO_CONTENT), &methods);
+            }
+            Match::Method(methods) => return allowing(ApiError::method_not_allowed().into_response(), &methods),
             Match::None => return page::not_found(&head.headers),
         };
         known.route = Some(endpoint.route());
@@ -175,8 +177,8 @@ fn refuse(denied: &Denied) -> Response {
     response
 }
 
-fn options(methods: &[Method]) -> Response {
-    let mut response = reply::empty(StatusCode::NO_CONTENT);
+/// A response with the methods of its path.
+fn allowing(mut response: Response, methods: &[Method]) -> Response {
     let names: Vec<_> = methods.iter().map(Method::as_str).collect();
     if let Ok(allow) = HeaderValue::from_str(&names.join(",")) {
         response.headers_mut().insert(ALLOW, allow);

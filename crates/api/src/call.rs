@@ -50,9 +50,15 @@ impl Call {
 
     /// Rejects callers of another project (except administrators), and callers without permission for `action`.
     pub(crate) fn allow(&self, action: &str) -> Result<(), ApiError> {
-        let tenant = self.params.get("tenant_id");
         self.same_project()?;
-        self.enforce(action, tenant)
+        self.enforce(action, self.project())
+    }
+
+    /// The project that a request is about: that of the path. An administrator in the path of another project acts for
+    /// the own one, but finds the stacks of all, as in Heat.
+    pub(crate) fn project(&self) -> &str {
+        let own = &self.caller.project_id;
+        if self.caller.is_admin && !own.is_empty() { own } else { self.params.get("tenant_id") }
     }
 
     /// Rejects callers of another project (except administrators).

@@ -1,6 +1,6 @@
 //! URLs of stacks and their parts.
 
-use kiln_store::Stack;
+use kiln_store::{Stack, StackSummary};
 use kiln_value::StackIdentity;
 use kiln_value::identity::quote;
 use percent_encoding::percent_decode_str;
@@ -43,6 +43,12 @@ impl Links {
     /// A link to a stack.
     pub(crate) fn to_stack(&self, stack: &Stack, rel: &'static str) -> Link {
         Link { href: self.stack(stack), rel }
+    }
+
+    /// A link to a stack of a list.
+    pub(crate) fn to_listed(&self, stack: &StackSummary) -> Link {
+        let (tenant, name) = (quote(&stack.project, ""), quote(&stack.name, ""));
+        Link { href: format!("{}/{tenant}/stacks/{name}/{}", self.base, stack.id), rel: "self" }
     }
 
     /// A link to a part of a stack.

@@ -72,6 +72,14 @@ fn operation(path: &str, method: &Method, endpoint: Endpoint) -> Value {
             "description": "The path with the name and the ID of the stack.",
             "headers": { "Location": { "schema": { "type": "string" } } },
         }),
+        202 if endpoint != Endpoint::ForgetResource => value!({
+            "description": "Accepted; the body is a page in the format that is accepted.",
+            "content": {
+                "application/json": { "schema": { "type": "object" } },
+                "text/html": { "schema": { "type": "string" } },
+                "text/plain": { "schema": { "type": "string" } },
+            },
+        }),
         _ if endpoint == Endpoint::ListEvents || endpoint == Endpoint::WatchProject => value!({
             "description": "Events; as a stream if it is accepted.",
             "content": {

@@ -18,8 +18,12 @@ const END: &str = "%Y-%m-%dT%H:%M:%S.000000Z";
 /// An unknown, expired or revoked token is a [`CloudError::Status`] of 404. Each call is one request: callers cache the
 /// result.
 pub async fn validate_token(session: &Session, subject: &Secret<String>) -> Result<TokenInfo, CloudError> {
-    let own = session.token().await?;
-    session.validate(&own.secret, subject).await
+    session.inspect(subject, false).await
+}
+
+/// As [`validate_token`], also of a token that has expired, as long as Keystone knows it (`allow_expired_window`).
+pub async fn validate_expired_token(session: &Session, subject: &Secret<String>) -> Result<TokenInfo, CloudError> {
+    session.inspect(subject, true).await
 }
 
 /// A token of the user whose EC2 key signed a request, requested with the token of the session (a service user).

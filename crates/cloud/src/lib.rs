@@ -28,7 +28,7 @@ pub use credentials::{Credentials, Named, Scope};
 pub use error::CloudError;
 pub use keystone::{
     TrustDeletion, TrustMark, TrustParty, create_trust, delete_trust, ec2_token, find_trust, has_trust, trust_end,
-    validate_token,
+    validate_expired_token, validate_token,
 };
 pub use retry::RetryPolicy;
 pub use session::{Options, Session};

@@ -160,7 +160,7 @@ impl Session {
         match (&self.inner.credentials, self.inner.credentials.auth_request()) {
             (_, Some(body)) => self.issue(&body).await,
             (Credentials::Token { token, scope: Scope::Unscoped }, None) => {
-                Ok(Token { secret: token.clone(), info: self.validate(token, token).await? })
+                Ok(Token { secret: token.clone(), info: self.validate(token, token, false).await? })
             }
             _ => Err(CloudError::NoEndpoint {
                 service: "identity".into(),
@@ -177,16 +177,30 @@ impl Session {
         issued(&self.keystone(HttpMethod::POST, headers, body).await?)
     }
 
+    /// Validates a token, authorized by the token of the session; if Keystone rejects that one, by a new one.
+    pub(crate) async fn inspect(&self, subject: &Secret<String>, expired: bool) -> Result<TokenInfo, CloudError> {
+        let own = self.token().await?;
+        match self.validate(&own.secret, subject, expired).await {
+            Err(error) if error.status() == Some(401) && self.forget(&own) => {
+                let own = self.token().await?;
+                self.validate(&own.secret, subject, expired).await
+            }
+            answered => answered,
+        }
+    }
+
     /// Validates a token, authorized by another token.
-    pub(crate) async fn validate(
+    async fn validate(
         &self,
         own: &Secret<String>,
         subject: &Secret<String>,
+        expired: bool,
     ) -> Result<TokenInfo, CloudError> {
         let mut headers = json_headers();
         headers.insert("x-auth-token", secret_header(own)?);
         headers.insert("x-subject-token", secret_header(subject)?);
-        token_info(&self.keystone(HttpMethod::GET, headers, None).await?)
+        let query = expired.then_some("allow_expired=1");
+        token_info(&self.keystone_at("/v3/auth/tokens", query, HttpMethod::GET, headers, None).await?)
     }
 
     /// The token of the user whose EC2 key signed a request (`POST /v3/ec2tokens`). A wrong signature is a
@@ -200,7 +214,7 @@ impl Session {
             Err(error) if error.status() == Some(401) => error,
             answered => return answered,
         };
-        match self.validate(&own.secret, &own.secret).await {
+        match self.validate(&own.secret, &own.secret, false).await {
             Err(error) if matches!(error.status(), Some(401 | 404)) && self.forget(&own) => {
                 let own = self.token().await?;
                 self.ask_for_signer(&own.secret, body).await
@@ -213,7 +227,8 @@ impl Session {
         let mut headers = json_headers();
         headers.insert("x-auth-token", secret_header(own)?);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let response = self.keystone_at("/v3/ec2tokens", HttpMethod::POST, headers, Some(json_bytes(body)?)).await?;
+        let response =
+            self.keystone_at("/v3/ec2tokens", None, HttpMethod::POST, headers, Some(json_bytes(body)?)).await?;
         issued(&response)
     }
 
@@ -223,18 +238,20 @@ impl Session {
         headers: HeaderMap,
         body: Option<Bytes>,
     ) -> Result<HttpResponse, CloudError> {
-        self.keystone_at("/v3/auth/tokens", method, headers, body).await
+        self.keystone_at("/v3/auth/tokens", None, method, headers, body).await
     }
 
     async fn keystone_at(
         &self,
         path: &str,
+        query: Option<&str>,
         method: HttpMethod,
         headers: HeaderMap,
         body: Option<Bytes>,
     ) -> Result<HttpResponse, CloudError> {
-        let url = catalog::join(&self.options().auth_url, "identity", path, None)
+        let mut url = catalog::join(&self.options().auth_url, "identity", path, None)
             .ok_or_else(|| invalid("identity", "auth_url cannot be a base"))?;
+        url.set_query(query);
         let request = HttpRequest { method, url, headers, body, timeout: self.options().timeout };
         let target = Target { service: "identity", region: None, gate: None };
         accepted("identity", self.inner.exchange.send(target, request, true, &self.retry).await?)

@@ -13,7 +13,7 @@
 //! | `actor/balancing.rs` | load balancers of groups |
 //! | `actor/lifecycle.rs` | lifecycle plug-ins |
 //! | `actor/resizing.rs` | notifications about such changes |
-//! | `actor/hidden.rs` | hidden values in reasons |
+//! | `actor/hidden.rs` | hidden values in reasons and events |
 //! | `actor/orphans.rs` | resources that are forgotten |
 //! | `actor/write_queue.rs` | pending writes |
 
@@ -134,6 +134,7 @@ impl Actor {
             root,
             scope: None,
             hidden: None,
+            own_hidden: None,
             model: Model::new(rows),
             writes: WriteQueue::default(),
             removing: Removing::default(),
@@ -168,6 +169,8 @@ struct Work {
     scope: Option<StackScope>,
     /// Values to mask in reasons; read when the first failure is stored.
     hidden: Option<HiddenValues>,
+    /// The values that events must not show.
+    own_hidden: Option<HiddenValues>,
     model: Model,
     /// Pending writes.
     writes: WriteQueue,
@@ -288,7 +291,8 @@ impl Work {
             Action::Rollback => self.stack.previous.clone(),
             _ => Some(self.stack.desired.clone()),
         };
-        (self.scope, self.hidden) = (None, None);
+        (self.scope, self.hidden, self.own_hidden) = (None, None, None);
+        self.read_own_hidden().await?;
         if let Some(desired) = desired {
             match load::blueprint(&backends, &self.stack, &desired).await? {
                 Ok(blueprint) => self.scope = Some(StackScope::new(Arc::new(blueprint), stack_facts(&self.stack))),
@@ -389,6 +393,7 @@ impl Work {
 
     /// Passes all pending events to the planner and executes its commands.
     async fn decide_all(&mut self) -> Result<(), Error> {
+        self.read_own_hidden().await?;
         while let Some(mut event) = self.events.pop_front() {
             self.mask(&mut event).await?;
             if let Event::Finished { row, .. } = &event {

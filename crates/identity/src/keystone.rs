@@ -28,6 +28,12 @@ pub struct KeystoneOptions {
     pub remember_invalid: Duration,
     /// Names of the roles that a stack gets (`trusts_delegated_roles`); empty: all roles of the caller.
     pub delegated_roles: Vec<String>,
+    /// A token in `X-Service-Token` with one of these roles lets a request use an expired token
+    /// (`service_token_roles`), so that a long operation of another service can be completed.
+    pub service_roles: Vec<String>,
+    /// Whether a service token without these roles is rejected (`service_token_roles_required`); otherwise it has no
+    /// effect.
+    pub service_roles_required: bool,
     /// Maximum number of cached tokens.
     pub capacity: u64,
     /// The clock for the expiry of tokens.
@@ -42,6 +48,8 @@ impl KeystoneOptions {
             remember: Duration::from_mins(5),
             remember_invalid: Duration::from_secs(10),
             delegated_roles: Vec::new(),
+            service_roles: vec!["service".to_owned()],
+            service_roles_required: false,
             capacity: 10_000,
             now,
         }
@@ -105,27 +113,63 @@ impl Keystone {
         Self { signatures, ..self }
     }
 
+    /// The owner of a token, from the cache or from Keystone; `None`: it is invalid. With `expired`, an expired token is
+    /// valid as long as Keystone knows it.
+    async fn owner(&self, token: &str, expired: bool) -> Result<Option<Arc<Caller>>, Denied> {
+        let key = key_of(token);
+        if let Some(known) = self.tokens.get(&key).await
+            && (known.caller.is_some() || !expired)
+        {
+            return Ok(known.caller);
+        }
+        // A token that only services may use is cached apart.
+        let key = if expired { key_of(&format!("expired {token}")) } else { key };
+        let token = Secret::new(token.to_owned());
+        // One validation for all concurrent requests with the token; failures are not cached.
+        let known = self.tokens.try_get_with(key, self.ask(&token, expired)).await.map_err(|error| {
+            tracing::warn!(%error, "failed to validate a token");
+            Denied::Unavailable(error.to_string())
+        })?;
+        Ok(known.caller)
+    }
+
+    /// Checks the token of a service that passes on a user's request. Returns whether that token may have expired.
+    async fn service_token(&self, headers: &HeaderMap) -> Result<bool, Denied> {
+        let Some(token) = header(headers, "x-service-token") else { return Ok(false) };
+        let service = self.owner(token, false).await?.ok_or_else(|| self.unauthorized())?;
+        let has_role = self.options.service_roles.iter().any(|role| service.roles.contains(role));
+        if !has_role && self.options.service_roles_required {
+            return Err(self.unauthorized());
+        }
+        Ok(has_role)
+    }
+
     /// Validates a token with Keystone.
-    async fn ask(&self, token: &Secret<String>) -> Result<Known, CloudError> {
-        match kiln_cloud::validate_token(&self.service, token).await {
-            Ok(info) => self.known(info, token).await,
+    async fn ask(&self, token: &Secret<String>, expired: bool) -> Result<Known, CloudError> {
+        let answer = if expired {
+            kiln_cloud::validate_expired_token(&self.service, token).await
+        } else {
+            kiln_cloud::validate_token(&self.service, token).await
+        };
+        match answer {
+            Ok(info) => self.known(info, token, expired).await,
             Err(error) if error.status() == Some(404) => Ok(Known::invalid(&self.options)),
             Err(error) => Err(error),
         }
     }
 
     /// The owner of a token with Keystone's data about it.
-    async fn known(&self, info: TokenInfo, token: &Secret<String>) -> Result<Known, CloudError> {
+    async fn known(&self, info: TokenInfo, token: &Secret<String>, expired: bool) -> Result<Known, CloudError> {
         let left = info.expires_at.duration_since((self.options.now)());
         let left = Duration::try_from(left).unwrap_or_default();
-        if left.is_zero() {
+        if left.is_zero() && !expired {
             return Ok(Known::invalid(&self.options));
         }
         let trust_end = match &info.trust {
             Some(trust) => kiln_cloud::trust_end(&self.trustee, &trust.id).await?,
             None => None,
         };
-        let lasts = self.options.remember.min(left);
+        let lasts = if expired { self.options.remember } else { self.options.remember.min(left) };
         let caller = Arc::new(self.caller(info.clone(), trust_end, token));
         Ok(Known { caller: Some(caller), info: Some(Arc::new(info)), lasts })
     }
@@ -133,7 +177,7 @@ impl Keystone {
     /// Resolves the owner of a signature with one Keystone.
     async fn signer(&self, session: &Session, request: &SignedRequest) -> Result<Arc<Caller>, SignatureError> {
         let token = kiln_cloud::ec2_token(session, request.to_keystone()).await.map_err(|error| refused(&error))?;
-        let known = self.known(token.info, &token.secret).await.map_err(|error| unavailable(&error))?;
+        let known = self.known(token.info, &token.secret, false).await.map_err(|error| unavailable(&error))?;
         let caller = known.caller.clone().ok_or(SignatureError::Refused)?;
         // For calls with the token.
         self.tokens.insert(key_of(token.secret.expose()), known).await;
@@ -183,6 +227,11 @@ impl Keystone {
     }
 }
 
+/// A header with a value.
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim).filter(|value| !value.is_empty())
+}
+
 /// The cache key of a token: never the token itself.
 fn key_of(token: &str) -> [u8; 32] {
     Sha256::digest(token).into()
@@ -215,20 +264,9 @@ fn own_token(caller: &Caller) -> Result<Secret<String>, DelegateError> {
 #[async_trait]
 impl Identity for Keystone {
     async fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Caller>, Denied> {
-        let token = headers.get("x-auth-token").and_then(|value| value.to_str().ok()).filter(|token| !token.is_empty());
-        let token = token.ok_or_else(|| self.unauthorized())?;
-        let key = key_of(token);
-        let known = if let Some(known) = self.tokens.get(&key).await {
-            known
-        } else {
-            let token = Secret::new(token.to_owned());
-            // One validation for all concurrent requests with the token; failures are not cached.
-            self.tokens.try_get_with(key, self.ask(&token)).await.map_err(|error| {
-                tracing::warn!(%error, "failed to validate a token");
-                Denied::Unavailable(error.to_string())
-            })?
-        };
-        known.caller.ok_or_else(|| self.unauthorized())
+        let expired = self.service_token(headers).await?;
+        let token = header(headers, "x-auth-token").ok_or_else(|| self.unauthorized())?;
+        self.owner(token, expired).await?.ok_or_else(|| self.unauthorized())
     }
 
     async fn authenticate_signed(&self, request: &SignedRequest) -> Result<Arc<Caller>, SignatureError> {

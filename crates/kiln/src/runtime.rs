@@ -92,6 +92,12 @@ impl Runtime {
         let remember = config.number("keystone_authtoken", "token_cache_time", 300_i64)?;
         options.remember = Duration::from_secs(u64::try_from(remember).unwrap_or_default());
         options.delegated_roles = config.list(DEFAULT, "trusts_delegated_roles");
+        let service_roles = config.list("keystone_authtoken", "service_token_roles");
+        if !service_roles.is_empty() {
+            options.service_roles = service_roles;
+        }
+        options.service_roles_required =
+            config.flag("keystone_authtoken", "service_token_roles_required", options.service_roles_required)?;
         if let Some(method) = config.default("deferred_auth_method").filter(|method| method != "trusts") {
             bail!("[DEFAULT] deferred_auth_method: Kiln supports only trusts, not {method:?}");
         }

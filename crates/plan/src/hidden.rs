@@ -21,11 +21,7 @@ impl Hidden {
     /// The hidden parameters of a template and of all templates among the files. A name that is hidden in one template
     /// is hidden in all, because defaults in an environment apply to all templates.
     pub fn of(template: &Template, files: &Files) -> Self {
-        let hidden = |template: &Template| {
-            let schemata = template.parameter_schemata().unwrap_or_default();
-            schemata.into_iter().filter(|(_, schema)| schema.hidden).map(|(name, _)| name).collect::<Vec<_>>()
-        };
-        let mut names: BTreeSet<String> = hidden(template).into_iter().collect();
+        let mut names = hidden(template);
         for (name, text) in &files.0 {
             // Other files are not templates.
             let nested = source::parse(text, name, usize::MAX).ok();
@@ -33,6 +29,16 @@ impl Hidden {
             names.extend(nested.iter().flat_map(hidden));
         }
         Self { names }
+    }
+
+    /// The hidden parameters of a template alone.
+    fn of_own(template: &Template) -> Self {
+        Self { names: hidden(template) }
+    }
+
+    /// Adds the hidden parameters of other templates.
+    pub fn extend(&mut self, other: Self) {
+        self.names.extend(other.names);
     }
 
     /// Whether a parameter is hidden.
@@ -95,6 +101,12 @@ impl Hidden {
     }
 }
 
+/// The hidden parameters that a template declares.
+fn hidden(template: &Template) -> BTreeSet<String> {
+    let schemata = template.parameter_schemata().unwrap_or_default();
+    schemata.into_iter().filter(|(_, schema)| schema.hidden).map(|(name, _)| name).collect()
+}
+
 /// Values of hidden parameters that are masked in responses.
 #[derive(Clone, Default)]
 pub struct HiddenValues(Vec<String>);
@@ -109,6 +121,16 @@ impl HiddenValues {
         Self(sources.iter().filter_map(of_one).flatten().collect())
     }
 
+    /// The values of the parameters that the templates of these sources declare, without those of nested stacks: this
+    /// reads no files.
+    pub fn of_own(sources: &[Sources]) -> Self {
+        let of_one = |sources: &Sources| {
+            let template = Template::from_value(std::sync::Arc::clone(&sources.template)).ok()?;
+            Some(Hidden::of_own(&template).values(sources))
+        };
+        Self(sources.iter().filter_map(of_one).flatten().collect())
+    }
+
     /// Masks them in a text.
     pub fn mask_text(&self, text: &mut String) {
         if !self.0.is_empty() {
@@ -118,6 +140,9 @@ impl HiddenValues {
 
     /// Masks them in a value.
     pub fn mask(&self, value: &mut Value) {
+        if self.0.is_empty() {
+            return;
+        }
         match value {
             Value::Str(text) => self.mask_text(text),
             Value::List(items) => items.iter_mut().for_each(|item| self.mask(item)),

@@ -142,9 +142,23 @@ impl StackContent {
 
     fn merge(&mut self, template: &Arc<Value>) -> Result<(), Error> {
         let template = Template::from_value(Arc::clone(template))?;
-        environment::merge(&self.environment_files, &self.files, &mut self.sections, &template)?;
+        environment::merge(&self.environment_files, &self.files, &mut self.sections, &template).map_err(invalid)?;
         Ok(())
     }
+}
+
+/// An error of environment files as one of the request. Heat returns 500 for a file that is missing, for values that
+/// cannot be merged and for strategies that are unknown or differ.
+fn invalid(mut error: Diagnostic) -> Diagnostic {
+    match &*error.class {
+        "KeyError" => {
+            error.message = format!("The environment file {} is not among the files of the request.", error.message);
+        }
+        "TypeError" | "ConflictingMergeStrategyForParam" | "InvalidMergeStrategyForParam" => {}
+        _ => return error,
+    }
+    error.class = "StackValidationFailed".into();
+    error
 }
 
 /// Settings of a stack; `None` means not specified.

@@ -17,6 +17,7 @@ mod drift;
 mod error;
 mod export;
 mod forget;
+mod hidden;
 mod input;
 mod mark_unhealthy;
 mod nested_templates;

@@ -50,7 +50,7 @@ use crate::doorbell::{Hub, Reach};
 use crate::{
     Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell,
     EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention, Snapshot,
-    SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
+    SnapshotId, Stack, StackId, StackQuery, StackRequest, StackSummary, Store, Summary, UnusedCredentials,
 };
 
 pub use self::options::{Durability, Options};
@@ -156,6 +156,10 @@ impl Store for SqlStore {
 
     async fn stacks(&self, query: &StackQuery) -> Result<Vec<Stack>, Error> {
         self.list_stacks(query).await
+    }
+
+    async fn stack_summaries(&self, query: &StackQuery) -> Result<Vec<StackSummary>, Error> {
+        self.list_summaries(query).await
     }
 
     async fn count_stacks(&self, query: &StackQuery) -> Result<u64, Error> {

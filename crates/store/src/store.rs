@@ -272,6 +272,10 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
     async fn stack_by_name(&self, project: &str, name: &str) -> Result<Option<Stack>, Error>;
     /// Stacks; a marker that does not exist is [`Error::NotFound`].
     async fn stacks(&self, query: &StackQuery) -> Result<Vec<Stack>, Error>;
+    /// As [`Self::stacks`], only what a list shows.
+    async fn stack_summaries(&self, query: &StackQuery) -> Result<Vec<crate::StackSummary>, Error> {
+        Ok(self.stacks(query).await?.into_iter().map(Into::into).collect())
+    }
     /// The number of stacks, ignoring marker and limit.
     async fn count_stacks(&self, query: &StackQuery) -> Result<u64, Error>;
     /// The texts of a desired or previous state.

@@ -23,6 +23,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
         Err(_) => None,
     };
     let event = event.filter(|event| event.resource_name == resource);
-    let event = event.ok_or_else(|| ApiError::not_found(format!("No event {id} found")))?;
+    let mut event = event.ok_or_else(|| ApiError::not_found(format!("No event {id} found")))?;
+    call.service().hidden_values(&stack).await?.mask(&mut event.properties);
     Ok(reply::json(&One { event: EventView::whole(&event, &stack, &call.links) }))
 }

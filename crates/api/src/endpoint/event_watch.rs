@@ -43,7 +43,7 @@ struct Events<'a> {
 /// `GET /{tenant_id}/events`: the events of a project after a marker, or the newest ones.
 pub(crate) async fn of_project(call: &Call) -> Result<Response, ApiError> {
     call.allow("events:index")?;
-    let project = call.params.get("tenant_id").to_owned();
+    let project = call.project().to_owned();
     let asked = &call.query;
     let (limit, patience) = (asked.integer("limit")?, patience(call)?);
     let filter = EventQuery {

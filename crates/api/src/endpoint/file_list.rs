@@ -1,12 +1,9 @@
 //! `GET …/files`: the original files, with masked values of hidden parameters in environment files.
 
-use std::sync::Arc;
-
 use axum::response::Response;
 use http::StatusCode;
 use kiln_engine::load;
-use kiln_service::Hidden;
-use kiln_template::{Files, Template};
+use kiln_template::Files;
 
 use crate::call::Call;
 use crate::error::ApiError;
@@ -18,7 +15,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     let stack = call.stack_or_deleted().await?;
     let texts = call.store().desired(&stack.desired).await?;
     let sources = load::sources(&texts)?;
-    let hidden = Hidden::of(&Template::from_value(Arc::clone(&sources.template))?, &sources.files);
+    let hidden = call.service().hidden(&stack, &sources).await?;
     let mut files = Files::clone(&sources.files);
     hidden.mask_files(&mut files);
     if files == *sources.files {

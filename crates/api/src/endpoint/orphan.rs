@@ -30,8 +30,7 @@ pub(crate) async fn list(call: &Call) -> Result<Response, ApiError> {
         call.query.get(name).map(|id| id.parse::<uuid::Uuid>().map_err(|_| invalid())).transpose()
     };
     let query = OrphanQuery {
-        project: if everywhere { call.query.get("tenant") } else { Some(call.params.get("tenant_id")) }
-            .map(str::to_owned),
+        project: if everywhere { call.query.get("tenant") } else { Some(call.project()) }.map(str::to_owned),
         stack: id("stack_id")?.map(kiln_store::StackId),
         marker: id("marker")?.map(kiln_store::ResourceId),
         limit: Some(limit),
@@ -55,7 +54,7 @@ pub(crate) async fn delete(call: &Call) -> Result<Response, ApiError> {
     let given = call.params.get("orphan_id");
     let missing = || Error::NotFound(format!("Orphan {given}"));
     let id = given.parse().map_err(|_| missing())?;
-    let deleted = call.store().delete_orphan(call.params.get("tenant_id"), id).await.map_err(Error::from)?;
+    let deleted = call.store().delete_orphan(call.project(), id).await.map_err(Error::from)?;
     if deleted { Ok(reply::empty(StatusCode::NO_CONTENT)) } else { Err(missing().into()) }
 }
 

@@ -21,6 +21,6 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
         not_tags_any: call.api.options.hidden_stack_tags.clone(),
         ..StackQuery::default()
     };
-    let stacks = call.store().stacks(&query).await?;
+    let stacks = call.store().stack_summaries(&query).await?;
     Ok(reply::json(&All { stacks: stacks.iter().map(|stack| ListEntry::new(stack, &call.links, false)).collect() }))
 }

@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use kiln_resource::Status;
-use kiln_store::{Sort, SortKey, Stack, StackId, StackQuery};
+use kiln_store::{Sort, SortKey, StackId, StackQuery, StackSummary};
 use serde::Serialize;
 
 use crate::call::Call;
@@ -22,7 +22,7 @@ struct Page<'a> {
 }
 
 /// Filters that the store does not support, with the values that they match.
-type Look = fn(&Stack) -> String;
+type Look = fn(&StackSummary) -> String;
 const RARE: &[(&str, Look)] = &[
     ("stack_status_reason", |stack| stack.reason.clone()),
     ("disable_rollback", |stack| stack.disable_rollback.to_string()),
@@ -46,7 +46,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     if let Some(query) = query {
         // The store cannot page results that are filtered here.
         let page = if rare.is_empty() { limit.and_then(|limit| u64::try_from(limit).ok()) } else { None };
-        stacks = call.store().stacks(&StackQuery { limit: page, ..query.clone() }).await?;
+        stacks = call.store().stack_summaries(&StackQuery { limit: page, ..query.clone() }).await?;
         stacks.retain(|stack| rare.iter().all(|(look, wanted)| wanted.contains(&look(stack))));
         if with_count {
             let here = stacks.len() as u64;

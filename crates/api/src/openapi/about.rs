@@ -9,7 +9,7 @@ pub(super) struct About {
     pub(super) summary: &'static str,
     /// The status of a success.
     pub(super) status: u16,
-    /// Query parameters with their type: `bool`, `integer`, or text.
+    /// Query parameters with their type: `bool`, `integer`, `seconds`, `list`, or text.
     pub(super) query: &'static [(&'static str, &'static str)],
     /// The schema of the body.
     pub(super) body: Option<&'static str>,
@@ -26,7 +26,7 @@ const EVENTS: &[(&str, &str)] = &[
     ("nested_depth", "integer"),
     ("sort_dir", "text"),
     ("sort_keys", "list"),
-    ("wait", "integer"),
+    ("wait", "seconds"),
 ];
 const STACKS: &[(&str, &str)] = &[
     ("id", "list"),
@@ -183,6 +183,8 @@ pub(super) fn query_schema(kind: &str) -> Value {
     match kind {
         "bool" => value!({ "type": "string", "enum": ["true", "false", "True", "False"] }),
         "integer" => value!({ "type": "integer", "minimum": 0 }),
+        // Longer waits end after a minute.
+        "seconds" => value!({ "type": "integer", "minimum": 0, "maximum": 60 }),
         "list" => value!({ "type": "array", "items": { "type": "string" } }),
         _ => value!({ "type": "string" }),
     }

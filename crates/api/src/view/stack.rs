@@ -1,6 +1,6 @@
 //! Stacks in lists.
 
-use kiln_store::Stack;
+use kiln_store::StackSummary;
 use serde::Serialize;
 
 use super::instant::instant;
@@ -29,10 +29,10 @@ pub(crate) struct ListEntry<'a> {
 
 impl<'a> ListEntry<'a> {
     /// The entry of a stack; `with_project` for administrators.
-    pub(crate) fn new(stack: &'a Stack, links: &Links, with_project: bool) -> Self {
+    pub(crate) fn new(stack: &'a StackSummary, links: &Links, with_project: bool) -> Self {
         Self {
             id: stack.id.to_string(),
-            links: [links.to_stack(stack, "self")],
+            links: [links.to_listed(stack)],
             project: with_project.then_some(&stack.project),
             stack_name: &stack.name,
             description: "",
@@ -42,7 +42,7 @@ impl<'a> ListEntry<'a> {
             updated_time: stack.updated.map(instant),
             deletion_time: stack.deleted.map(instant),
             stack_owner: &stack.username,
-            parent: stack.parent.as_ref().map(|parent| parent.stack.to_string()),
+            parent: stack.parent.map(|parent| parent.to_string()),
             stack_user_project_id: stack.user_project.as_deref(),
             tags: (!stack.tags.is_empty()).then_some(&stack.tags),
         }

@@ -100,3 +100,32 @@ async fn previews_do_not_show_them() {
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
     assert!(!answer.text.contains(SECRET), "{}", answer.text);
 }
+
+/// Heat shows them.
+#[tokio::test]
+async fn events_do_not_show_them() {
+    let app = App::new().await;
+    let path = create(&app, &format!("parameters: {{key: {SECRET}}}")).await;
+    let stack = app.settle("s").await;
+    let event = kiln_store::Event {
+        id: kiln_store::EventId(uuid::Uuid::from_u128(1)),
+        stack: stack.id,
+        root: stack.id,
+        resource_name: "one".to_owned(),
+        resource_type: "OS::Nova::Server".to_owned(),
+        physical_id: None,
+        action: "CREATE".to_owned(),
+        status: kiln_resource::Status::Complete,
+        reason: String::new(),
+        properties: kiln_value::value!({ "admin_pass": SECRET, "user_data": (format!("--key {SECRET};")), "name": "n" }),
+        time: stack.created,
+    };
+    let shown = format!("{path}/resources/one/events/{}", event.id);
+    app.commit(stack.id, kiln_store::Batch { events: vec![event], ..kiln_store::Batch::default() }).await;
+    let expected = json!({"admin_pass": "******", "user_data": "--key ******;", "name": "n"});
+    assert_eq!(app.get(&shown).await.json()["event"]["resource_properties"], expected);
+    // After an update, those of the value before it too.
+    let body = json!({"parameters": {"key": "marlin"}});
+    assert_eq!(app.json(Method::PATCH, &path, &body).await.status, StatusCode::ACCEPTED);
+    assert_eq!(app.get(&shown).await.json()["event"]["resource_properties"], expected);
+}

@@ -9,6 +9,7 @@ mod hidden;
 mod long_lists;
 mod nested;
 mod orphans;
+mod personas;
 mod reference;
 mod signals;
 mod snapshots;

@@ -141,6 +141,9 @@ async fn versions() {
     }
     assert_eq!(app.get("/healthcheck").await.status, StatusCode::OK);
     assert_eq!(app.get("/tenant1/stacks").await.status, StatusCode::NOT_FOUND);
+    // In addition to Heat: the methods of the path, as HTTP requires.
+    let refused = app.send(Method::PUT, "/v1/tenant1/stacks", None, None).await;
+    assert_eq!((refused.status, refused.header("allow")), (StatusCode::METHOD_NOT_ALLOWED, "GET,POST"));
 }
 
 #[tokio::test]

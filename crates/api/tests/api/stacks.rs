@@ -228,6 +228,30 @@ async fn environment_files_win_and_are_checked() {
     let path = created.header("location").trim_start_matches("http://localhost").to_owned();
     assert_eq!(app.get(&path).await.json()["stack"]["parameters"]["word"], "two");
     assert_eq!(app.get(&format!("{path}/files")).await.json(), body["files"]);
+    // Heat returns 500.
+    let kinds = "{z: {type: json}, word: {type: string}}";
+    let template = json!(format!("heat_template_version: 2018-08-31\nparameters: {kinds}"));
+    for (one, two, text) in [
+        (None, "", "The environment file 'one' is not among the files of the request."),
+        (
+            Some("parameters: {z: {a: 1}}"),
+            "parameter_merge_strategies: {z: merge}\nparameters: {z: {b: 1}, word: [1]}\nparameter_defaults: 3",
+            "int",
+        ),
+        (
+            Some("parameter_merge_strategies: {word: merge}\nparameters: {word: a}"),
+            "parameter_merge_strategies: {word: deep_merge}\nparameters: {word: b}",
+            "word",
+        ),
+    ] {
+        let mut body = json!({"template": template, "environment_files": ["one", "two"], "files": {"two": two}});
+        if let Some(one) = one {
+            body["files"]["one"] = json!(one);
+        }
+        let refused = app.json(Method::POST, "/v1/tenant1/validate", &body).await;
+        assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{one:?}: {}", refused.text);
+        assert!(refused.text.contains(text), "{one:?}: {}", refused.text);
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The real router with a temporary SQLite store, one user and no engine.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
 use axum::Router;
@@ -38,6 +38,12 @@ impl Clock for Stopped {
         std::future::pending::<()>().await;
     }
 }
+
+/// All types. They are read once, because a test may have hundreds of callers.
+static TYPES: LazyLock<Arc<ResourceTypes>> = LazyLock::new(|| {
+    let types = kiln_resource::shipped::types().expect("definitions");
+    Arc::new(ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for)))
+});
 
 /// A user with roles in [`PROJECT`].
 pub(crate) fn user(roles: &[&str]) -> Caller {
@@ -102,11 +108,9 @@ impl App {
 
     /// The same store with another identity.
     pub(crate) fn with(store: Arc<dyn Store>, identity: Local, limits: Limits) -> Self {
-        let types = kiln_resource::shipped::types().expect("definitions");
-        let catalog = ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for));
         let backends = Backends {
             store: Arc::clone(&store),
-            resource_types: Arc::new(catalog),
+            resource_types: Arc::clone(&TYPES),
             clouds: Arc::new(NoCloud),
             clock: Arc::new(Stopped),
             chance: Arc::new(Chance::seeded(1)),

@@ -5,5 +5,6 @@ mod change_sets;
 mod drift;
 mod faults;
 mod pages;
+mod personas;
 mod stack_users;
 mod support;

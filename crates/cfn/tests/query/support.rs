@@ -1,6 +1,6 @@
 //! The real router with a temporary SQLite store, one user and no engine.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
 use axum::Router;
@@ -73,6 +73,12 @@ impl Answer {
     }
 }
 
+/// All types. They are read once, because a test may have many callers.
+static TYPES: LazyLock<Arc<ResourceTypes>> = LazyLock::new(|| {
+    let types = kiln_resource::shipped::types().expect("definitions");
+    Arc::new(ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for)))
+});
+
 impl App {
     pub(crate) async fn new() -> Self {
         Self::of(&["member", "reader"], Options::default()).await
@@ -97,10 +103,9 @@ impl App {
         options: Options,
         templates: Option<Arc<dyn TemplateReader>>,
     ) -> Self {
-        let types = kiln_resource::shipped::types().expect("definitions");
         let backends = Backends {
             store: Arc::clone(&store),
-            resource_types: Arc::new(ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for))),
+            resource_types: Arc::clone(&TYPES),
             clouds: Arc::new(NoCloud),
             clock: Arc::new(Stopped),
             chance: Arc::new(Chance::from_os()),

@@ -17,6 +17,10 @@ impl Work {
             let limit = kind.map_or(255, |kind| kind.resource_type().physical_name_limit);
             physical_name(&self.stack.name, &note.name, note.row.0, limit)
         });
+        let mut properties = note.properties;
+        if let Some(hidden) = &self.own_hidden {
+            hidden.mask(&mut properties);
+        }
         Event {
             id: EventId(self.actor.backends.chance.uuid()),
             stack: self.stack.id,
@@ -27,7 +31,7 @@ impl Work {
             action: note.action.to_owned(),
             status: note.status,
             reason: note.reason,
-            properties: note.properties,
+            properties,
             time: self.actor.backends.clock.now(),
         }
     }

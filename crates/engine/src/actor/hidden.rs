@@ -1,4 +1,4 @@
-//! Masks the values of hidden parameters in the reasons of failures, before they are stored.
+//! Masks the values of hidden parameters in the reasons of failures and in events, before they are stored.
 
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Decision, Event, Outcome};
@@ -23,6 +23,25 @@ impl Work {
         if let Some(hidden) = &self.hidden {
             hidden.mask_text(text);
         }
+        Ok(())
+    }
+
+    /// Reads which values the events of the stack must not show: those of its own hidden parameters, now and before an
+    /// update. The values of the stacks above it are masked when an event is shown.
+    pub(super) async fn read_own_hidden(&mut self) -> Result<(), Error> {
+        if self.own_hidden.is_some() {
+            return Ok(());
+        }
+        let mut sources = Vec::new();
+        for desired in std::iter::once(&self.stack.desired).chain(&self.stack.previous) {
+            match load::stored(&self.actor.backends, desired).await {
+                Ok(read) => sources.push(read),
+                // A stack must be deleted even if its template cannot be read.
+                Err(Error::Damaged(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.own_hidden = Some(HiddenValues::of_own(&sources));
         Ok(())
     }
 

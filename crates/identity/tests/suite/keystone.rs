@@ -17,6 +17,8 @@ use serde_json::{Value, json};
 struct Fake {
     asked: Mutex<Vec<String>>,
     is_down: Mutex<bool>,
+    /// Whether every answer takes a minute.
+    is_slow: Mutex<bool>,
     /// Whether `good` is revoked.
     is_revoked: Mutex<bool>,
     /// Whether the first token of the service is revoked, until the service requests another one.
@@ -47,6 +49,7 @@ impl Fake {
         self.asked.lock().expect("the log").push(format!("{} {path} {subject}{body}", request.method));
         let revoked = *self.is_revoked.lock().expect("the switch");
         let mut service_revoked = self.is_service_revoked.lock().expect("the switch");
+        let own = request.headers.get("x-auth-token").is_some();
         match (&request.method, path) {
             (&Method::GET, "/v3/auth/tokens") if revoked => (StatusCode::NOT_FOUND, json!({})),
             (&Method::POST, "/v3/OS-TRUST/trusts") if revoked => (StatusCode::UNAUTHORIZED, json!({})),
@@ -58,9 +61,18 @@ impl Fake {
                 }
                 _ => (StatusCode::UNAUTHORIZED, json!({"error": {"message": "The request you have made …"}})),
             },
+            (&Method::GET, "/v3/auth/tokens") if *service_revoked && own && subject != "fresh" => {
+                (StatusCode::UNAUTHORIZED, json!({}))
+            }
             (&Method::GET, "/v3/auth/tokens") => match subject {
                 "fresh" if !*service_revoked => (StatusCode::OK, token("service", &["service"])),
                 "good" => (StatusCode::OK, token("alice", &["member", "reader"])),
+                "of-service" => (StatusCode::OK, token("nova", &["service"])),
+                "expired" if request.url.query() == Some("allow_expired=1") => {
+                    let mut token = token("alice", &["member"]);
+                    token["token"]["expires_at"] = "2025-12-31T23:00:00Z".into();
+                    (StatusCode::OK, token)
+                }
                 "root" => (StatusCode::OK, token("root", &["admin"])),
                 "elsewhere" => {
                     let mut token = token("root", &["admin"]);
@@ -90,6 +102,10 @@ impl Transport for Fake {
         if *self.is_down.lock().expect("the switch") {
             return Err(TransportError::Connect("refused".into()));
         }
+        let is_slow = *self.is_slow.lock().expect("the switch");
+        if is_slow {
+            tokio::time::sleep(Duration::from_mins(1)).await;
+        }
         let (status, body) = self.answer(&request);
         let mut headers = HeaderMap::new();
         if status == StatusCode::CREATED || body["token"]["user"]["name"] == "alice" {
@@ -104,11 +120,16 @@ fn keystone(fake: &Arc<Fake>) -> Keystone {
 }
 
 fn keystone_that_remembers(fake: &Arc<Fake>, remember: Duration) -> Keystone {
+    keystone_with(fake, |options| options.remember = remember)
+}
+
+fn keystone_with(fake: &Arc<Fake>, change: impl FnOnce(&mut KeystoneOptions)) -> Keystone {
     let mut options = Options::new("http://k/v3".parse().expect("a URL"));
     options.retry = RetryPolicy { retries: 0, ..options.retry };
     let connector = Connector::new(fake.clone(), options);
     let service = Credentials::password("kiln", "pw", "service", "Default");
-    let options = KeystoneOptions { remember, ..KeystoneOptions::new("http://public:5000", now) };
+    let mut options = KeystoneOptions::new("http://public:5000", now);
+    change(&mut options);
     Keystone::new(connector, service.clone(), service, Arc::new(Policy::default()), options)
 }
 
@@ -237,4 +258,88 @@ async fn wrong_signatures_do_not_cost_tokens() {
     *fake.is_down.lock().unwrap() = true;
     let down = keystone.authenticate_signed(&signed("alice-key")).await.unwrap_err();
     assert!(matches!(down, SignatureError::Unavailable(_)), "{down:?}");
+}
+
+fn with_service(token: &str, service: &str) -> HeaderMap {
+    let mut headers = headers(token);
+    headers.insert("x-service-token", service.parse().expect("a header"));
+    headers
+}
+
+/// As in keystonemiddleware: another service that completes a long operation may use an expired token.
+#[tokio::test]
+async fn a_service_may_use_an_expired_token() {
+    let fake = Arc::new(Fake::default());
+    let keystone = keystone(&fake);
+    let is_refused =
+        async |headers: HeaderMap| matches!(keystone.authenticate(&headers).await, Err(Denied::Unauthorized { .. }));
+    assert!(is_refused(headers("expired")).await);
+    assert!(is_refused(with_service("expired", "good")).await, "a user is not a service");
+    for _ in 0..2 {
+        let caller = keystone.authenticate(&with_service("expired", "of-service")).await.unwrap();
+        assert_eq!(caller.username, "alice");
+    }
+    assert_eq!(fake.asked("GET /v3/auth/tokens of-service"), 1);
+    assert!(is_refused(headers("expired")).await, "it is not valid for others because a service has used it");
+    // Once for users, once for services.
+    assert_eq!(fake.asked("GET /v3/auth/tokens expired"), 2);
+    assert!(is_refused(with_service("bad", "of-service")).await);
+}
+
+#[tokio::test]
+async fn a_service_token_must_be_valid() {
+    let fake = Arc::new(Fake::default());
+    let lax = keystone(&fake);
+    assert!(lax.authenticate(&with_service("good", "good")).await.is_ok(), "without the role it has no effect");
+    let wrong = lax.authenticate(&with_service("good", "bad")).await;
+    assert!(matches!(wrong, Err(Denied::Unauthorized { .. })));
+    let strict = keystone_with(&fake, |options| options.service_roles_required = true);
+    let wrong = strict.authenticate(&with_service("good", "good")).await;
+    assert!(matches!(wrong, Err(Denied::Unauthorized { .. })), "the role is required");
+    assert!(strict.authenticate(&with_service("good", "of-service")).await.is_ok());
+    assert!(strict.authenticate(&headers("good")).await.is_ok(), "a service token is not");
+    let renamed = keystone_with(&fake, |options| options.service_roles = vec!["nova".to_owned()]);
+    let wrong = renamed.authenticate(&with_service("expired", "of-service")).await;
+    assert!(matches!(wrong, Err(Denied::Unauthorized { .. })));
+    *fake.is_down.lock().unwrap() = true;
+    let down = keystone(&fake).authenticate(&with_service("good", "of-service")).await;
+    assert!(matches!(down, Err(Denied::Unavailable(_))));
+}
+
+/// Keystone may forget the tokens of the service too, for example when its keys are replaced.
+#[tokio::test]
+async fn the_service_requests_another_token_when_its_own_is_rejected() {
+    let fake = Arc::new(Fake::default());
+    let keystone = keystone(&fake);
+    assert!(keystone.authenticate(&headers("good")).await.is_ok());
+    assert_eq!(fake.asked("POST /v3/auth/tokens"), 1);
+    *fake.is_service_revoked.lock().unwrap() = true;
+    assert!(keystone.authenticate(&headers("root")).await.is_ok());
+    assert_eq!(fake.asked("POST /v3/auth/tokens"), 2);
+}
+
+/// Requests with a known token do not wait for Keystone; those with another one wait for a single validation.
+#[tokio::test(start_paused = true)]
+async fn a_slow_keystone_is_asked_once() {
+    let fake = Arc::new(Fake::default());
+    let keystone = Arc::new(keystone(&fake));
+    assert!(keystone.authenticate(&headers("good")).await.is_ok());
+    *fake.is_slow.lock().unwrap() = true;
+    let start = tokio::time::Instant::now();
+    assert!(keystone.authenticate(&headers("good")).await.is_ok());
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    let ask = || {
+        let keystone = Arc::clone(&keystone);
+        tokio::spawn(async move { keystone.authenticate(&headers("root")).await })
+    };
+    let first = ask();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let others = [ask(), ask(), ask()];
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    // The first client does not wait any longer; the others still get an answer.
+    first.abort();
+    for other in others {
+        assert!(other.await.unwrap().is_ok());
+    }
+    assert!(fake.asked("GET /v3/auth/tokens root") <= 2);
 }

@@ -1,34 +1,47 @@
 //! Lists of stacks and events, with filters, sorting and paging.
 
 use kiln_resource::{Action, Status};
-use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, Order, Query, SelectStatement, Value};
+use sea_orm::{ConnectionTrait, QueryResult};
 
 use super::reading::select_stacks;
 use super::retry::Fault;
 use super::rows::Columns;
 use super::{SqlStore, schema};
-use crate::{Error, Event, EventQuery, Sort, SortKey, Stack, StackId, StackQuery};
+use crate::{Error, Event, EventQuery, Sort, SortKey, Stack, StackId, StackQuery, StackSummary};
 
 impl SqlStore {
     pub(super) async fn list_stacks(&self, query: &StackQuery) -> Result<Vec<Stack>, Error> {
         self.retry(|| async {
-            let mut select = select_stacks();
-            select.cond_where(stacks_of(query));
-            let (keys, order) = order_of(query.sort.as_ref());
-            if let Some(marker) = query.marker {
-                select.cond_where(behind(&keys, &order, &self.keys_of(marker, &keys).await?));
-            }
-            for key in keys {
-                select.order_by_expr(key, order.clone());
-            }
-            if let Some(limit) = query.limit {
-                select.limit(limit);
-            }
-            let rows = self.reader.query_all(&select).await?;
+            let rows = self.listed(select_stacks(), query).await?;
             rows.iter().map(|row| Columns::of(row).stack()).collect()
         })
         .await
+    }
+
+    pub(super) async fn list_summaries(&self, query: &StackQuery) -> Result<Vec<StackSummary>, Error> {
+        self.retry(|| async {
+            let select = Query::select().columns(schema::SUMMARY_COLUMNS).from(schema::STACK).to_owned();
+            let rows = self.listed(select, query).await?;
+            rows.iter().map(|row| Columns::of(row).summary()).collect()
+        })
+        .await
+    }
+
+    /// The rows of a list of stacks.
+    async fn listed(&self, mut select: SelectStatement, query: &StackQuery) -> Result<Vec<QueryResult>, Fault> {
+        select.cond_where(stacks_of(query));
+        let (keys, order) = order_of(query.sort.as_ref());
+        if let Some(marker) = query.marker {
+            select.cond_where(behind(&keys, &order, &self.keys_of(marker, &keys).await?));
+        }
+        for key in keys {
+            select.order_by_expr(key, order.clone());
+        }
+        if let Some(limit) = query.limit {
+            select.limit(limit);
+        }
+        Ok(self.reader.query_all(&select).await?)
     }
 
     pub(super) async fn count_listed(&self, query: &StackQuery) -> Result<u64, Error> {

@@ -17,7 +17,7 @@ use super::secrets::Vault;
 use crate::outbox::NewEntry;
 use crate::{
     ChangeSet, Desired, Destination, Digest, Error, Event, Message, OutboxEntry, Parent, Resource, Snapshot, Stack,
-    StackId,
+    StackId, StackSummary,
 };
 
 /// Reads the columns of a row in order.
@@ -128,6 +128,26 @@ impl<'r> Columns<'r> {
             user_project: self.optional_text()?,
             messages: self.int()?,
             details: self.json()?,
+            created: self.time()?,
+            updated: self.optional_time()?,
+            deleted: self.optional_time()?,
+        })
+    }
+
+    /// [`super::schema::SUMMARY_COLUMNS`].
+    pub(super) fn summary(&mut self) -> Result<StackSummary, Fault> {
+        Ok(StackSummary {
+            id: self.parsed()?,
+            name: self.text()?,
+            project: self.text()?,
+            parent: self.optional_parsed()?,
+            state: self.state()?,
+            reason: self.text()?,
+            disable_rollback: self.flag()?,
+            timeout_mins: self.optional_int()?,
+            tags: self.json()?,
+            username: self.text()?,
+            user_project: self.optional_text()?,
             created: self.time()?,
             updated: self.optional_time()?,
             deleted: self.optional_time()?,

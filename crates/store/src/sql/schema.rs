@@ -72,6 +72,25 @@ pub(super) const STACK_COLUMNS: [&str; 27] = [
     "deleted",
 ];
 
+/// The columns of a stack in a list, in reading order.
+pub(super) const SUMMARY_COLUMNS: [&str; 15] = [
+    "id",
+    "name",
+    "project",
+    "parent_stack",
+    "action",
+    "status",
+    "reason",
+    "disable_rollback",
+    "timeout_mins",
+    "tags",
+    "username",
+    "user_project",
+    "created",
+    "updated",
+    "deleted",
+];
+
 /// The columns of a resource, in reading and writing order.
 pub(super) const RESOURCE_COLUMNS: [&str; 21] = [
     "id",

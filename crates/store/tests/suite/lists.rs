@@ -1,7 +1,9 @@
 //! Lists of stacks and events: filters, sorting, paging.
 
 use kiln_resource::{Action, Status};
-use kiln_store::{Batch, Census, Error, Event, EventQuery, NewStack, Sort, SortKey, Stack, StackQuery, StackRequest};
+use kiln_store::{
+    Batch, Census, Error, Event, EventQuery, NewStack, Sort, SortKey, Stack, StackQuery, StackRequest, StackSummary,
+};
 
 use crate::bed::{Bed, beds};
 use crate::make::{at, child, claim, claimed, deleting, engine, event, resource, settle, settling, stack};
@@ -11,6 +13,8 @@ async fn names(bed: &Bed, query: StackQuery) -> Vec<String> {
     if query.limit.is_none() && query.marker.is_none() {
         assert_eq!(bed.store.count_stacks(&query).await.unwrap(), listed.len() as u64);
     }
+    let summaries: Vec<StackSummary> = listed.iter().cloned().map(Into::into).collect();
+    assert_eq!(bed.store.stack_summaries(&query).await.unwrap(), summaries);
     listed.into_iter().map(|stack| stack.name).collect()
 }
 

@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""openstack.cloud.stack and stack_info of Ansible: the collection in PyPI's ansible and, if it is installed, Debian's.
+
+    tests/clients/ansible.py [KILN]
+
+The tasks are in playbook.yaml. The collection of Debian 12 is for older versions of openstacksdk.
+"""
+import pathlib
+import re
+import subprocess
+
+import deployment
+from deployment import CLIENTS, Deployment, check
+
+deployment.virtual_environment('ansible-old', 'openstacksdk<0.99', 'setuptools<81')
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def play(kiln, name, command, interpreter):
+    (kiln.folder / 'environment.yaml').write_text('parameters: {pin: "99"}\n')
+    (kiln.folder / 'bad.yaml').write_text('heat_template_version: 2018-08-31\nresources: {x: {type: OS::Nova::Sever}}\n')
+    ran = subprocess.run(
+        [command, '-i', 'localhost,', '-c', 'local', '-e', f'ansible_python_interpreter={interpreter}', '-e',
+         f'environment_file={kiln.folder}/environment.yaml', '-e', f'bad={kiln.folder}/bad.yaml', HERE / 'playbook.yaml'],
+        env=kiln.environment(ANSIBLE_LOCALHOST_WARNING='False', ANSIBLE_NOCOLOR='1', LC_ALL='C.UTF-8',
+                             ANSIBLE_HOME=str(kiln.folder / 'ansible')),
+        capture_output=True, text=True, cwd=kiln.folder, timeout=280)
+    tasks = re.findall(r'^TASK \[(.*?)\]', ran.stdout, re.M)
+    good = len(re.findall('^(?:ok|changed): ', ran.stdout, re.M))
+    if check(f'the playbook with {name}', ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-2000:]):
+        # One task is expected to fail.
+        check(f'all tasks of {name}', good == len(tasks) - 1 > 20, f'{good} of {len(tasks)}')
+        deployment.passed += good - 2
+
+
+def main():
+    python = CLIENTS / 'ansible/bin/python3'
+    # With openstacksdk 4.22 the modules of the collection 2.5 do not start: it has no `openstack.version`.
+    deployment.install('ansible', 'ansible', 'openstacksdk<4.6')
+    with Deployment() as kiln:
+        play(kiln, 'PyPI', python.parent / 'ansible-playbook', python)
+        if pathlib.Path('/usr/lib/python3/dist-packages/ansible_collections/openstack/cloud').exists():
+            play(kiln, 'Debian', '/usr/bin/ansible-playbook', CLIENTS / 'ansible-old/bin/python3')
+        else:
+            print('without the collection of Debian: ansible is not installed')
+    deployment.finish()
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""The orchestration client of pkgcloud, from npm.
+
+    tests/clients/pkgcloud.py [KILN]
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import deployment
+from deployment import CLIENTS, Deployment
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+deployment.virtual_environment('yaml', 'pyyaml')
+import yaml  # noqa: E402
+
+
+def main():
+    folder = CLIENTS / 'node'
+    if not shutil.which('node') or not shutil.which('npm'):
+        deployment.skip('node and npm are not installed')
+    if not (folder / 'node_modules/pkgcloud').exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / 'package.json').write_text('{"private": true}')
+        if subprocess.run(['npm', 'install', '--no-audit', '--no-fund', '--silent', 'pkgcloud'], cwd=folder).returncode:
+            deployment.skip('npm cannot install pkgcloud')
+    with Deployment() as kiln:
+        # Templates are objects there.
+        template = kiln.folder / 'network.json'
+        template.write_text(json.dumps(yaml.safe_load((HERE / 'network.yaml').read_text()), default=str))
+        deployment.program('pkgcloud', ['node', '--no-deprecation', str(HERE / 'pkgcloud.js'), str(template)],
+                           env={**kiln.environment(), 'NODE_PATH': str(folder / 'node_modules'), 'HOME': os.environ['HOME']})
+    deployment.finish()
+
+
+if __name__ == '__main__':
+    main()
