@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use kiln_plan::ResourceTypes;
 
 use crate::commands::{
-    completion, demo, lsp, manage, orphan, resource_type, serve, software, stack, template, testcloud,
+    completion, config, demo, lsp, manage, orphan, resource_type, serve, software, stack, template, testcloud,
 };
 use crate::resource_types;
 
@@ -91,6 +91,9 @@ pub(crate) enum Command {
     /// Manage the database of a service, its policies and the domain of stack users
     #[command(subcommand)]
     Manage(manage::ManageCommand),
+    /// Check and show the configuration of a service; print the reference of its options
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
     /// Create a stack in a simulated cloud
     Demo(demo::DemoArgs),
     /// Run a simulated OpenStack cloud, to try templates and --local

@@ -1,6 +1,7 @@
 //! The commands, one file per noun.
 
 pub(crate) mod completion;
+pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod lsp;
 pub(crate) mod manage;

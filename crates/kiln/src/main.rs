@@ -19,6 +19,7 @@ mod metrics;
 mod output;
 mod policy_files;
 mod progress;
+mod reload;
 mod resource_types;
 mod runtime;
 mod shutdown;
@@ -40,7 +41,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let service = matches!(cli.command, Command::Serve(_) | Command::Api(_) | Command::Engine(_));
-    logging::start(&cli.global.log, service);
+    if !service {
+        logging::of_command(&cli.global.log);
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Failure::new(format!("cannot start: {error}")).report(),
@@ -71,10 +74,11 @@ async fn run(cli: Cli) -> Outcome {
         Command::Orphan(command) => {
             connected(global, Need::Any, async |connection| command.run(connection).await).await
         }
-        Command::Serve(args) => Box::pin(args.run(commands::serve::Role::Both)).await,
-        Command::Api(args) => Box::pin(args.run(commands::serve::Role::Api)).await,
-        Command::Engine(args) => Box::pin(args.run()).await,
+        Command::Serve(args) => Box::pin(args.run(commands::serve::Role::Both, &global.log)).await,
+        Command::Api(args) => Box::pin(args.run(commands::serve::Role::Api, &global.log)).await,
+        Command::Engine(args) => Box::pin(args.run(&global.log)).await,
         Command::Manage(command) => command.run(global).await,
+        Command::Config(command) => command.run(),
         Command::Demo(args) => Box::pin(args.run()).await,
         Command::Testcloud(args) => args.run().await,
         Command::Lsp(args) => args.run(global).await,

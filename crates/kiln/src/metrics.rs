@@ -22,6 +22,7 @@ use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 
 use crate::config::Config;
+use crate::config::options::kiln;
 
 /// The target of the events.
 const TARGET: &str = "kiln::metric";
@@ -176,11 +177,8 @@ pub(crate) fn is_collected(event: &Metadata<'_>) -> bool {
 
 /// The listener of the metrics; none unless `[kiln] metrics_bind_port` is set. Starts to collect.
 pub(crate) async fn listener(config: &Config) -> Result<Option<TcpListener>> {
-    let host = config.text("kiln", "metrics_bind_host").unwrap_or_else(|| "127.0.0.1".to_owned());
-    if config.text("kiln", "metrics_bind_port").is_none() {
-        return Ok(None);
-    }
-    let port: u16 = config.number("kiln", "metrics_bind_port", 0)?;
+    let host = config.text(&kiln::METRICS_BIND_HOST).unwrap_or_default();
+    let Some(port) = config.given_number::<u16>(&kiln::METRICS_BIND_PORT)? else { return Ok(None) };
     let listener = TcpListener::bind((host.as_str(), port)).await;
     let listener = listener.with_context(|| {
         format!("cannot listen on {host} port {port} ([kiln] metrics_bind_host, metrics_bind_port)")

@@ -2,12 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod config;
 mod demo;
 mod documented;
 mod help;
 mod local;
 mod lsp;
 mod run;
+mod running;
 mod service;
 mod software;
 mod template;

@@ -252,10 +252,10 @@ async fn the_log_tells_what_is_asked_and_done() {
     let states: Vec<_> = service.told("stack").iter().map(|told| told["state"].as_str().unwrap().to_owned()).collect();
     assert_eq!(states, ["CREATE_IN_PROGRESS", "CREATE_COMPLETE"]);
     let log = format!("{:?}", service.log.lock().unwrap());
-    assert!(
-        log.contains("unknown option [DEFAULT] max_stack_per_tenant: did you mean [DEFAULT] max_stacks_per_tenant?")
-    );
-    assert!(log.contains("options without effect in Kiln: [DEFAULT] unknown_option"), "{log}");
+    assert!(log.contains(
+        "[DEFAULT] max_stack_per_tenant is not an option of Kiln or Heat: did you mean max_stacks_per_tenant?"
+    ));
+    assert!(log.contains("[DEFAULT] unknown_option is not an option of Kiln or Heat"), "{log}");
     assert!(!log.contains(cloud.users().heat.password), "{log}");
 }
 
