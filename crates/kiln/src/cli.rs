@@ -7,7 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use kiln_plan::ResourceTypes;
 
 use crate::commands::{
-    completion, config, demo, lsp, manage, orphan, resource_type, serve, software, stack, template, testcloud,
+    completion, config, demo, heat_manage, heat_status, lsp, manage, orphan, resource_type, serve, software, stack,
+    template, testcloud,
 };
 use crate::resource_types;
 
@@ -91,6 +92,10 @@ pub(crate) enum Command {
     /// Manage the database of a service, its policies and the domain of stack users
     #[command(subcommand)]
     Manage(manage::ManageCommand),
+    /// The commands of heat-manage, with its names, output and exit codes
+    HeatManage(heat_manage::HeatManageArgs),
+    /// The commands of heat-status
+    HeatStatus(heat_status::HeatStatusArgs),
     /// Check and show the configuration of a service; print the reference of its options
     #[command(subcommand)]
     Config(config::ConfigCommand),

@@ -3,6 +3,8 @@
 pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod heat_manage;
+pub(crate) mod heat_status;
 pub(crate) mod lsp;
 pub(crate) mod manage;
 pub(crate) mod orphan;

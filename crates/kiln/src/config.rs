@@ -75,6 +75,16 @@ impl Config {
         Self::read(files, variable)
     }
 
+    /// As [`Config::load`], for commands with a name of Heat: without a file of Kiln, they read Heat's.
+    pub(crate) fn load_as_heat(args: &ConfigArgs) -> Result<Self> {
+        let config = Self::load(args)?;
+        if !config.files.is_empty() {
+            return Ok(config);
+        }
+        let places = ["/etc/heat/heat.conf", "/etc/heat.conf"].map(PathBuf::from);
+        Self::read(places.into_iter().filter(|path| path.is_file()).take(1).collect(), variable)
+    }
+
     /// Reads these files, without the environment.
     pub(crate) fn of_files(files: Vec<PathBuf>) -> Result<Self> {
         Self::read(files, |_| None)

@@ -20,13 +20,24 @@ pub(crate) async fn open(config: &Config) -> Result<Arc<dyn Store>> {
 
 /// Opens a store and upgrades its schema.
 pub(crate) async fn open_with(options: Options) -> Result<SqlStore> {
+    opened(options, true).await
+}
+
+/// Opens the configured store as it is.
+pub(crate) async fn open_unchanged(config: &Config) -> Result<SqlStore> {
+    opened(options(config)?, false).await
+}
+
+async fn opened(options: Options, migrate: bool) -> Result<SqlStore> {
     if options.key.expose() == PUBLIC_KEY {
         tracing::warn!("[DEFAULT] auth_encryption_key is Heat's default, which is public: set your own key");
     }
     let url = options.url.clone();
     let opened = async {
         let store = SqlStore::open(options).await?;
-        store.migrate().await?;
+        if migrate {
+            store.migrate().await?;
+        }
         Ok::<_, kiln_store::Error>(store)
     };
     match opened.await {

@@ -27,6 +27,8 @@ mod signatures;
 mod topology;
 mod web_templates;
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -39,7 +41,7 @@ use crate::failure::{Failure, Outcome};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(arguments(std::env::args_os()));
     let service = matches!(cli.command, Command::Serve(_) | Command::Api(_) | Command::Engine(_));
     if !service {
         logging::of_command(&cli.global.log);
@@ -52,6 +54,18 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// The arguments; a program with the name of one of Heat's is that command.
+fn arguments(mut given: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let program = given.next().unwrap_or_default();
+    let command: &[&str] = match Path::new(&program).file_name().and_then(|name| name.to_str()) {
+        Some("heat-manage") => &["heat-manage"],
+        Some("heat-status") => &["heat-status"],
+        Some("heat-keystone-setup-domain") => &["manage", "setup-domain"],
+        _ => &[],
+    };
+    std::iter::once("kiln".into()).chain(command.iter().map(OsString::from)).chain(given).collect()
 }
 
 async fn run(cli: Cli) -> Outcome {
@@ -78,6 +92,8 @@ async fn run(cli: Cli) -> Outcome {
         Command::Api(args) => Box::pin(args.run(commands::serve::Role::Api, &global.log)).await,
         Command::Engine(args) => Box::pin(args.run(&global.log)).await,
         Command::Manage(command) => command.run(global).await,
+        Command::HeatManage(args) => args.run().await.map_err(Failure::as_heats),
+        Command::HeatStatus(args) => args.run().await.map_err(Failure::as_heats),
         Command::Config(command) => command.run(),
         Command::Demo(args) => Box::pin(args.run()).await,
         Command::Testcloud(args) => args.run().await,

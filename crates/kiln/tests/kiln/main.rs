@@ -5,6 +5,7 @@
 mod config;
 mod demo;
 mod documented;
+mod heat_manage;
 mod help;
 mod local;
 mod lsp;

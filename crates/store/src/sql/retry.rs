@@ -144,6 +144,15 @@ impl Fault {
         error.try_downcast_ref::<MySqlDatabaseError>().is_some_and(|error| matches!(error.number(), 1050 | 1060 | 1061))
     }
 
+    /// Whether a table does not exist.
+    pub(super) fn says_missing(&self) -> bool {
+        let Some(sqlx::Error::Database(error)) = self.sqlx() else { return false };
+        if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
+            return error.number() == 1146;
+        }
+        error.code().is_some_and(|code| code == "42P01") || error.message().starts_with("no such table")
+    }
+
     /// Whether the store refused a name that is in use.
     pub(super) fn is_name_taken(&self) -> bool {
         matches!(self, Self::Refused(Error::NameTaken(_)))
