@@ -41,6 +41,21 @@ pub(crate) fn sections() -> impl Iterator<Item = &'static str> {
     std::iter::once(ALL).chain(SERVICES.iter().map(|(section, _)| *section))
 }
 
+/// The transport of services without options of their own.
+pub(crate) fn transport(config: &Config, service: &Account) -> Result<Arc<dyn Transport>> {
+    common(config, service)?.transport(ALL)
+}
+
+/// The TLS options of `[clients]`, or else of the service's own user.
+fn common(config: &Config, service: &Account) -> Result<Tls> {
+    Ok(Tls::of(config, ALL)?.or(Tls {
+        ca_file: service.cafile.clone(),
+        cert_file: service.certfile.clone(),
+        key_file: service.keyfile.clone(),
+        insecure: Some(service.insecure),
+    }))
+}
+
 /// A connector to the cloud of the service's own user.
 pub(crate) fn connector(config: &Config, service: &Account) -> Result<Connector> {
     let url = service.auth_url.clone().or_else(|| config.text(&clouds::WWW_AUTHENTICATE_URI));
@@ -49,12 +64,7 @@ pub(crate) fn connector(config: &Config, service: &Account) -> Result<Connector>
     options.region = config.text(&stacks::REGION_NAME_FOR_SERVICES).or_else(|| service.region.clone());
     options.timeout = call_timeout(config)?;
     options.interface = interface(config, ALL)?.unwrap_or(Interface::Public);
-    let common = Tls::of(config, ALL)?.or(Tls {
-        ca_file: service.cafile.clone(),
-        cert_file: service.certfile.clone(),
-        key_file: service.keyfile.clone(),
-        insecure: Some(service.insecure),
-    });
+    let common = common(config, service)?;
     let mut of_services = HashMap::new();
     for (section, service) in SERVICES {
         if let Some(interface) = interface(config, section)? {

@@ -13,6 +13,11 @@ use crate::message_bus;
 /// Heat's default of `auth_encryption_key`. It is public.
 const PUBLIC_KEY: &str = "notgood but just long enough i t";
 
+/// Whether a key is Heat's default.
+pub(crate) fn is_public(key: &Secret<String>) -> bool {
+    key.expose() == PUBLIC_KEY
+}
+
 /// Opens the configured store and upgrades its schema.
 pub(crate) async fn open(config: &Config) -> Result<Arc<dyn Store>> {
     Ok(Arc::new(open_with(options(config)?).await?))
@@ -29,7 +34,7 @@ pub(crate) async fn open_unchanged(config: &Config) -> Result<SqlStore> {
 }
 
 async fn opened(options: Options, migrate: bool) -> Result<SqlStore> {
-    if options.key.expose() == PUBLIC_KEY {
+    if is_public(&options.key) {
         tracing::warn!("[DEFAULT] auth_encryption_key is Heat's default, which is public: set your own key");
     }
     let url = options.url.clone();

@@ -68,7 +68,7 @@ impl Failure {
     }
 
     /// A failure of a command with a name of Heat, printed as its console commands do.
-    pub(crate) fn as_heats(self) -> Self {
+    pub(crate) fn printed_as_heat(self) -> Self {
         Self { word: Some("ERROR"), hints: Vec::new(), ..self }
     }
 

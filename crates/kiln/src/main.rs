@@ -1,5 +1,6 @@
 //! Kiln: OpenStack Orchestration in a single binary.
 
+mod certificate;
 mod checks;
 mod cli;
 mod clients;
@@ -92,8 +93,8 @@ async fn run(cli: Cli) -> Outcome {
         Command::Api(args) => Box::pin(args.run(commands::serve::Role::Api, &global.log)).await,
         Command::Engine(args) => Box::pin(args.run(&global.log)).await,
         Command::Manage(command) => command.run(global).await,
-        Command::HeatManage(args) => args.run().await.map_err(Failure::as_heats),
-        Command::HeatStatus(args) => args.run().await.map_err(Failure::as_heats),
+        Command::HeatManage(args) => args.run().await.map_err(Failure::printed_as_heat),
+        Command::HeatStatus(args) => args.run().await.map_err(Failure::printed_as_heat),
         Command::Config(command) => command.run(),
         Command::Demo(args) => Box::pin(args.run()).await,
         Command::Testcloud(args) => args.run().await,

@@ -283,7 +283,7 @@ pub(crate) fn credentials(account: &Account, section: &str, scoped: bool) -> Res
 }
 
 /// The domain of stack users, and the addresses for signals.
-fn signalling(config: &Config, service: &Account) -> Result<Signalling> {
+pub(crate) fn signalling(config: &Config, service: &Account) -> Result<Signalling> {
     let domain = match (config.text(&stacks::STACK_USER_DOMAIN_ID), config.text(&stacks::STACK_USER_DOMAIN_NAME)) {
         (Some(id), _) => Some(Named::id(id)),
         (None, Some(name)) => Some(Named::Name { name, domain: None }),

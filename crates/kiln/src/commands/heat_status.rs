@@ -1,6 +1,8 @@
 //! `heat-status upgrade check`, and `kiln manage upgrade-check`: whether this version can be started on a configuration
 //! and its database.
 
+use std::fmt::Write as _;
+
 use clap::{Args, Subcommand};
 use kiln_value::{Value, value};
 
@@ -151,7 +153,7 @@ fn as_table(checks: &[Check]) -> String {
     let mut table = rule.clone();
     for cell in cells {
         for line in cell {
-            table.push_str(&format!("| {line:<width$} |\n"));
+            _ = writeln!(table, "| {line:<width$} |");
         }
         table.push_str(&rule);
     }

@@ -1,5 +1,6 @@
 //! `kiln manage …`: the commands of `heat-manage` and `heat-keystone-setup-domain`.
 
+mod doctor;
 mod setup_domain;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -24,6 +25,8 @@ pub(crate) enum ManageCommand {
     /// Check policy files
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Check the database, Keystone, users, catalog, clocks, keys and certificates
+    Doctor(doctor::DoctorArgs),
     /// Purge stacks that were deleted long ago; engines also do this automatically
     PurgeDeleted(PurgeArgs),
     /// Encrypt or decrypt the stored data, for example with a new key
@@ -151,6 +154,7 @@ impl ManageCommand {
     /// Runs the command.
     pub(crate) async fn run(self, global: &Global) -> Outcome {
         match self {
+            Self::Doctor(args) => args.run().await,
             Self::SetupDomain(args) => args.run(global).await,
             Self::UpdateParams(args) => args.run().await,
             Self::Policy(PolicyCommand::Check(args)) => args.run(),

@@ -4,6 +4,7 @@
 
 mod config;
 mod demo;
+mod doctor;
 mod documented;
 mod heat_manage;
 mod help;
