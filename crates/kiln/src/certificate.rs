@@ -100,12 +100,11 @@ fn not_after(der: &[u8]) -> Option<Timestamp> {
 fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, rest) = der.split_first()?;
     let (&first, rest) = rest.split_first()?;
-    let (length, rest) = match first {
-        0..0x80 => (usize::from(first), rest),
-        _ => {
-            let (bytes, rest) = rest.split_at_checked(usize::from(first & 0x7f).min(8))?;
-            (bytes.iter().fold(0_usize, |length, byte| length << 8 | usize::from(*byte)), rest)
-        }
+    let (length, rest) = if first < 0x80 {
+        (usize::from(first), rest)
+    } else {
+        let (bytes, rest) = rest.split_at_checked(usize::from(first & 0x7f).min(8))?;
+        (bytes.iter().fold(0_usize, |length, byte| length << 8 | usize::from(*byte)), rest)
     };
     let (content, rest) = rest.split_at_checked(length)?;
     Some((tag, content, rest))

@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use kiln_plan::ResourceTypes;
 
 use crate::commands::{
-    completion, config, demo, heat_manage, heat_status, lsp, manage, orphan, resource_type, serve, software, stack,
-    template, testcloud,
+    completion, config, demo, heat_manage, heat_status, lsp, man, manage, orphan, resource_type, serve, software,
+    stack, template, testcloud,
 };
 use crate::resource_types;
 
@@ -107,6 +107,8 @@ pub(crate) enum Command {
     Lsp(lsp::LspArgs),
     /// Generate a completion script for a shell
     Completion(completion::CompletionArgs),
+    /// Write the man pages of all commands
+    Man(man::ManArgs),
 }
 
 /// Options of every command.

@@ -1,9 +1,13 @@
 //! Logs on standard error, and the collector of metrics.
 
-use std::sync::OnceLock;
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use anyhow::Result;
-use tracing_subscriber::filter::filter_fn;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::filter::{LevelFilter, filter_fn};
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, fmt, reload};
@@ -12,6 +16,7 @@ use crate::cli::{LogArgs, LogFormat};
 use crate::config::Config;
 use crate::config::options::server;
 use crate::metrics::{self, Collector};
+use crate::runtime;
 
 /// The levels of a service.
 const USUAL: &str = "info,sqlx=warn";
@@ -20,6 +25,46 @@ const DEBUG: &str = "debug,sqlx=warn,hyper=info,hyper_util=info,rustls=info,h2=i
 
 /// Replaces the levels, unless the command line or `RUST_LOG` sets them.
 static LEVELS: OnceLock<Box<dyn Fn(&'static str) + Send + Sync>> = OnceLock::new();
+
+/// How many errors and warnings are kept for a report.
+const RECENT: usize = 50;
+/// The longest line of them, in characters.
+const LONGEST: usize = 500;
+
+static LAST: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
+
+/// Keeps the last errors and warnings.
+struct Recent;
+
+impl<S: Subscriber> tracing_subscriber::Layer<S> for Recent {
+    fn on_event(&self, event: &Event<'_>, _: tracing_subscriber::layer::Context<'_, S>) {
+        let mut line = Line(format!("{} {}", runtime::now(), event.metadata().level()));
+        event.record(&mut line);
+        let text: String = line.0.chars().take(LONGEST).collect();
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.len() == RECENT {
+            last.pop_front();
+        }
+        last.push_back(text);
+    }
+}
+
+/// An event as one line.
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        _ = match field.name() {
+            "message" => write!(self.0, " {value:?}"),
+            name => write!(self.0, " {name}={value:?}"),
+        };
+    }
+}
+
+/// The last errors and warnings, oldest first.
+pub(crate) fn last_problems() -> Vec<String> {
+    LAST.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+}
 
 /// The options of logs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,7 +127,9 @@ fn start(args: &LogArgs, usual: &'static str, json: bool) {
     };
     let collector = Collector.with_filter(filter_fn(metrics::is_collected));
     // Keep a logger that a test has already set.
-    let started = tracing_subscriber::registry().with(log.with_filter(filter)).with(collector).try_init();
+    let recent = Recent.with_filter(LevelFilter::WARN);
+    let layers = tracing_subscriber::registry().with(log.with_filter(filter)).with(collector).with(recent);
+    let started = layers.try_init();
     if started.is_ok() && !is_fixed {
         // It fails only if the log has ended.
         _ = LEVELS.set(Box::new(move |levels| _ = handle.reload(EnvFilter::new(levels))));

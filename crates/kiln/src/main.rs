@@ -21,10 +21,12 @@ mod output;
 mod policy_files;
 mod progress;
 mod reload;
+mod report;
 mod resource_types;
 mod runtime;
 mod shutdown;
 mod signatures;
+mod systemd;
 mod topology;
 mod web_templates;
 
@@ -100,6 +102,7 @@ async fn run(cli: Cli) -> Outcome {
         Command::Testcloud(args) => args.run().await,
         Command::Lsp(args) => args.run(global).await,
         Command::Completion(args) => args.run(),
+        Command::Man(args) => args.run(),
     }
 }
 

@@ -168,6 +168,15 @@ impl ShowArgs {
     }
 }
 
+/// The options that are set, one line each, without secrets.
+pub(crate) fn set(config: &Config) -> Vec<String> {
+    let line = |at: At<'static>| {
+        let (value, source) = config.given(at)?;
+        Some(format!("{at} = {} ({source})", shown(at.option, value)))
+    };
+    Config::places().filter_map(line).collect()
+}
+
 fn row(config: &Config, at: At<'_>) -> Vec<Cell> {
     let (value, source) = match config.given(at) {
         Some((value, source)) => (shown(at.option, value), source),

@@ -1,6 +1,7 @@
 //! `kiln manage …`: the commands of `heat-manage` and `heat-keystone-setup-domain`.
 
 mod doctor;
+mod report;
 mod setup_domain;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -27,6 +28,8 @@ pub(crate) enum ManageCommand {
     Policy(PolicyCommand),
     /// Check the database, Keystone, users, catalog, clocks, keys and certificates
     Doctor(doctor::DoctorArgs),
+    /// Print what engines hold and do, or make a running process write its report
+    Report(report::ReportArgs),
     /// Purge stacks that were deleted long ago; engines also do this automatically
     PurgeDeleted(PurgeArgs),
     /// Encrypt or decrypt the stored data, for example with a new key
@@ -154,6 +157,7 @@ impl ManageCommand {
     /// Runs the command.
     pub(crate) async fn run(self, global: &Global) -> Outcome {
         match self {
+            Self::Report(args) => args.run().await,
             Self::Doctor(args) => args.run().await,
             Self::SetupDomain(args) => args.run(global).await,
             Self::UpdateParams(args) => args.run().await,

@@ -11,7 +11,7 @@ use crate::config::options::{kiln, server};
 use crate::failure::Outcome;
 use crate::runtime::Runtime;
 use crate::shutdown::{self, Stop};
-use crate::{logging, metrics, reload};
+use crate::{logging, metrics, reload, report, systemd};
 
 /// Heat's port of the CloudFormation API.
 const CFN_PORT: u16 = 8000;
@@ -90,8 +90,9 @@ Notifications as oslo.messaging sends them, to RabbitMQ, with the options of hea
   control_exchange = heat, default_notification_level = INFO, default_publisher_id, host
 A notification is kept for an hour while RabbitMQ does not answer.
 
-Stop the service with SIGTERM or Ctrl-C. It completes the running requests, and other engines take
-over its stacks immediately.")]
+Signals: SIGTERM or Ctrl-C stops the service. It completes the running requests, and other engines take
+over its stacks immediately. SIGHUP reads the configuration again, SIGUSR2 writes a report
+([oslo_reports]). All options: 'kiln config reference'.")]
 pub(crate) struct ServeArgs {
     /// Configuration.
     #[command(flatten)]
@@ -115,7 +116,9 @@ impl ServeArgs {
         let listeners = Listeners { api, cfn, metrics: metrics::listener(&config).await? };
         config.tell();
         let (_sender, stop) = shutdown::on_signal();
+        tokio::spawn(report::follow(report::Settings::of(&config)?, self.config.clone()));
         tokio::spawn(reload::follow(self.config, config, stop.clone()));
+        tokio::spawn(systemd::follow(stop.clone()));
         Ok(serve(&runtime, listeners, role, stop).await?)
     }
 
@@ -249,7 +252,9 @@ impl EngineArgs {
         let metrics = metrics::listener(&config).await?;
         config.tell();
         let (_sender, stop) = shutdown::on_signal();
+        tokio::spawn(report::follow(report::Settings::of(&config)?, self.config.clone()));
         tokio::spawn(reload::follow(self.config, config, stop.clone()));
+        tokio::spawn(systemd::follow(stop.clone()));
         tokio::try_join!(runtime.engine(stop.clone()), serve_metrics(&runtime, metrics, stop))?;
         Ok(())
     }

@@ -433,12 +433,4 @@ pub(crate) static FIXED: &[Fixed] = &[
         allowed: &[""],
         behaviour: "the API is served without TLS, behind a proxy that has the certificate",
     },
-    Fixed { section: "oslo_reports", name: "log_dir", allowed: &[""], behaviour: "reports are not built" },
-    Fixed { section: "oslo_reports", name: "file_event_handler", allowed: &[""], behaviour: "reports are not built" },
-    Fixed {
-        section: "oslo_reports",
-        name: "file_event_handler_interval",
-        allowed: &["1"],
-        behaviour: "reports are not built",
-    },
 ];

@@ -10,6 +10,7 @@ mod heat_manage;
 mod help;
 mod local;
 mod lsp;
+mod report;
 mod run;
 mod running;
 mod service;

@@ -58,8 +58,13 @@ impl Running {
     }
 
     /// Stops the process; its exit code and its whole log.
-    pub(crate) fn stop(mut self) -> (i32, String) {
+    pub(crate) fn stop(self) -> (i32, String) {
         self.signal("TERM");
+        self.wait()
+    }
+
+    /// Waits for the end of the process; its exit code and its whole log.
+    pub(crate) fn wait(mut self) -> (i32, String) {
         let code = self.child.wait().unwrap().code().unwrap_or(-1);
         self.reader.take().unwrap().join().unwrap();
         (code, self.log())

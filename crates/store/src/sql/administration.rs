@@ -35,6 +35,26 @@ impl SqlStore {
         .await
     }
 
+    /// The current leases: stack, engine, and the seconds until they expire unless they are renewed; at most `limit`.
+    pub async fn leases(&self, limit: u64) -> Result<Vec<(StackId, EngineId, i64)>, Error> {
+        let select = Query::select()
+            .columns(["stack", "owner"])
+            .expr(Expr::col("expires").sub(self.dialect.now()))
+            .from(schema::LEASE)
+            .and_where(Expr::col("expires").gt(self.dialect.now()))
+            .limit(limit)
+            .to_owned();
+        self.retry(|| async {
+            let rows = self.reader.query_all(&select).await?;
+            let read = rows.iter().map(|row| {
+                let mut columns = Columns::of(row);
+                Ok((columns.parsed()?, columns.parsed()?, columns.int()? / 1_000_000))
+            });
+            read.collect()
+        })
+        .await
+    }
+
     /// Removes the engines that have missed more than one report; they are removed later anyway.
     pub async fn remove_silent_engines(&self) -> Result<u64, Error> {
         let silent = Expr::col("seen").add(Expr::col("report_interval").mul(2 * 1_000_000_i64)).lt(self.dialect.now());

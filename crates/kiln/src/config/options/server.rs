@@ -9,6 +9,7 @@ const DATABASE: Place = Place::Section("database");
 const API: Place = Place::Section("heat_api");
 const CFN: Place = Place::Section("heat_api_cfn");
 const POLICY: Place = Place::Section("oslo_policy");
+const REPORTS: Place = Place::Section("oslo_reports");
 const CORS: Place = Place::Section("cors");
 
 options! {
@@ -44,6 +45,15 @@ options! {
         "The API is behind a proxy: take scheme, host and path prefix of URLs from X-Forwarded-Proto, -Host and \
          -Prefix. Set it only if the proxy replaces these headers.",
     ).default("false");
+    REPORTS_LOG_DIR = ConfigOption::new(
+        REPORTS, "log_dir", Path, "Folder for the reports that SIGUSR2 asks for.",
+    ).computed("standard error");
+    REPORTS_FILE_EVENT_HANDLER = ConfigOption::new(
+        REPORTS, "file_event_handler", Path, "A change of this file asks for a report too.",
+    );
+    REPORTS_FILE_EVENT_HANDLER_INTERVAL = ConfigOption::new(
+        REPORTS, "file_event_handler_interval", Whole(1, 86_400), "How often the file is looked at.",
+    ).default("1").unit("seconds");
     ALLOWED_ORIGIN = ConfigOption::new(
         CORS, "allowed_origin", List, "Origins of web pages that may use the API; *: all. Empty: none.",
     );
