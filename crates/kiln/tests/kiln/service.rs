@@ -168,6 +168,19 @@ async fn a_service_is_asked_and_drained() {
     ] {
         assert!(metrics.lines().any(|have| have == line), "{line} in\n{metrics}");
     }
+    for start in [
+        "kiln_store_seconds_count{retried=\"false\"} ",
+        "kiln_actors_started_total{taken_over=\"false\"} ",
+        "kiln_actors_ended_total{exit=\"settled\"} ",
+        "kiln_doorbells_total ",
+        "kiln_oldest_pending_seconds 0",
+        "kiln_engine_silence_seconds ",
+        "kiln_build_info{version=\"0",
+        "process_resident_memory_bytes ",
+        "process_open_fds ",
+    ] {
+        assert!(metrics.lines().any(|have| have.starts_with(start)), "{start} in\n{metrics}");
+    }
     assert!(metrics.contains("kiln_cloud_calls_seconds_count{service=\"network\",status=\"201\"} 1"), "{metrics}");
     let listed = kiln(&["resource-type", "list", "-f", "value"]).ok();
     assert!(["My::Labelled", "My::Net"].iter().all(|ours| listed.lines().any(|name| name == *ours)), "{listed}");

@@ -28,6 +28,11 @@ impl SqlStore {
             .from(schema::STACK)
             .and_where(Expr::col("due").is_not_null())
             .to_owned();
+        let oldest = Query::select()
+            .expr(self.dialect.now().sub(Expr::col("due").min()))
+            .from(schema::STACK)
+            .and_where(Expr::col("due").is_not_null())
+            .to_owned();
         self.retry(|| async {
             let mut census = Census::default();
             for row in self.reader.query_all(&states).await? {
@@ -39,6 +44,12 @@ impl SqlStore {
                 if let Some(row) = self.reader.query_one(query).await? {
                     *count = Columns::of(&row).count()?;
                 }
+            }
+            if let Some(row) = self.reader.query_one(&oldest).await?
+                && let Some(waits) = Columns::of(&row).optional_int()?
+            {
+                // A clock may have been set back.
+                census.oldest = Some(u64::try_from(waits).unwrap_or(0));
             }
             Ok(census)
         })

@@ -193,7 +193,11 @@ where
     let mut attempt = 1;
     loop {
         let fault = match work(attempt).await {
-            Ok(done) => return Ok(done),
+            Ok(done) => {
+                let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+                tracing::trace!(target: "kiln::metric", metric = "store", ms, retried = attempt > 1);
+                return Ok(done);
+            }
             Err(fault) => fault,
         };
         if fault.is_lost() && started.elapsed() < LOST_PATIENCE {
