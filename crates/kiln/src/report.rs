@@ -98,7 +98,7 @@ async fn of_process(config: &Config) -> String {
     process(&mut text);
     heading(&mut text, "Tasks");
     tasks(&mut text);
-    text.push_str(&of_database(config).await);
+    text.push_str(&Box::pin(of_database(config)).await);
     heading(&mut text, "Last errors and warnings");
     let last = logging::last_problems();
     text.push_str(&if last.is_empty() { "none\n".to_owned() } else { last.join("\n") + "\n" });
@@ -147,9 +147,9 @@ pub(crate) async fn of_database(config: &Config) -> String {
     let mut text = String::new();
     heading(&mut text, "Engines");
     let read = async {
-        let store = database::open_unchanged(config).await?;
+        let store = Box::pin(database::open_unchanged(config)).await?;
         let mut rest = String::new();
-        engines(&store, &mut rest).await?;
+        Box::pin(engines(&store, &mut rest)).await?;
         Ok::<_, anyhow::Error>(rest)
     };
     match tokio::time::timeout(PATIENCE, read).await {
@@ -163,7 +163,7 @@ pub(crate) async fn of_database(config: &Config) -> String {
 async fn engines(store: &SqlStore, text: &mut String) -> Result<()> {
     let (now, engines) = (runtime::now(), store.engines().await?);
     let mut held: HashMap<EngineId, Vec<(StackId, i64)>> = HashMap::new();
-    for (stack, engine, seconds) in store.leases(LEASES).await? {
+    for (stack, engine, seconds) in Box::pin(store.leases(LEASES)).await? {
         held.entry(engine).or_default().push((stack, seconds));
     }
     for engine in &engines {

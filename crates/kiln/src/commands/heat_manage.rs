@@ -140,20 +140,23 @@ impl HeatManageArgs {
         let config = Config::load_as_heat(&self.config)?;
         match self.command {
             HeatManageCommand::DbVersion => {
-                let (done, _) = failing(database::open_unchanged(&config).await?.schema_versions().await)?;
+                let (done, _) =
+                    failing(Box::pin(Box::pin(database::open_unchanged(&config)).await?.schema_versions()).await)?;
                 Ok(print(&if done == 0 { "None\n".to_owned() } else { format!("{done}\n") })?)
             }
-            HeatManageCommand::DbSync { version } => db_sync(&config, version.as_deref()).await,
+            HeatManageCommand::DbSync { version } => Box::pin(db_sync(&config, version.as_deref())).await,
             HeatManageCommand::Service(ServiceCommand::List) => {
                 let engines = failing(store(&config).await?.engines().await)?;
                 Ok(print(&listed(&engines, runtime::now()))?)
             }
             HeatManageCommand::Service(ServiceCommand::Clean) => {
-                failing(store(&config).await?.remove_silent_engines().await)?;
+                failing(Box::pin(store(&config).await?.remove_silent_engines()).await)?;
                 Ok(print("Dead engines are removed.\n")?)
             }
-            HeatManageCommand::ResourceDataList { resource_id } => resource_data_list(&config, &resource_id).await,
-            HeatManageCommand::ResetStackStatus { stack_id } => reset_stack_status(&config, &stack_id).await,
+            HeatManageCommand::ResourceDataList { resource_id } => {
+                Box::pin(resource_data_list(&config, &resource_id)).await
+            }
+            HeatManageCommand::ResetStackStatus { stack_id } => Box::pin(reset_stack_status(&config, &stack_id)).await,
             HeatManageCommand::MigrateConvergence { stack_id } => {
                 let missing = || Failure::new(format!("Stack with id {stack_id} can not be found."));
                 let id: StackId = stack_id.parse().map_err(|_| missing())?;
@@ -170,14 +173,15 @@ impl HeatManageArgs {
                 let before = runtime::now()
                     .checked_sub(Duration::from_secs(age))
                     .map_err(|error| Failure::new(error.to_string()))?;
-                failing(store(&config).await?.purge_deleted(before, project_id.as_deref(), batch).await)?;
+                let store = store(&config).await?;
+                failing(Box::pin(store.purge_deleted(before, project_id.as_deref(), batch)).await)?;
                 Ok(())
             }
             HeatManageCommand::UpdateParams { crypt_operation, previous_encryption_key, verbose_update_params } => {
                 let mut options = database::options(&config)?;
                 options.encrypt_values = crypt_operation == CryptOperation::Encrypt;
                 options.older_keys.extend(previous_encryption_key.map(kiln_value::Secret::new));
-                let rows = failing(database::open_with(options).await?.reencrypt().await)?;
+                let rows = failing(Box::pin(Box::pin(database::open_with(options)).await?.reencrypt()).await)?;
                 if verbose_update_params {
                     eprintln!("{rows} rows updated");
                 }
@@ -191,7 +195,7 @@ impl HeatManageArgs {
 }
 
 async fn store(config: &Config) -> Outcome<SqlStore> {
-    Ok(database::open_with(database::options(config)?).await?)
+    Ok(Box::pin(database::open_with(database::options(config)?)).await?)
 }
 
 fn failing<T>(result: Result<T, kiln_store::Error>) -> Outcome<T> {
@@ -236,7 +240,7 @@ async fn resource_data_list(config: &Config, resource: &str) -> Outcome {
     let missing = || Failure::new("no resource data found");
     let id: ResourceId = resource.parse().map_err(|_| missing())?;
     let store = store(config).await?;
-    let stack = failing(store.stack_of(id).await)?.ok_or_else(missing)?;
+    let stack = failing(Box::pin(store.stack_of(id)).await)?.ok_or_else(missing)?;
     let rows = failing(store.resources(stack).await)?;
     let row = rows.iter().find(|row| row.id == id).filter(|row| !row.data.is_empty()).ok_or_else(missing)?;
     for (key, value) in &row.data {
@@ -263,7 +267,7 @@ async fn reset_stack_status(config: &Config, stack: &str) -> Outcome {
     let id: StackId = stack.parse().map_err(|_| missing())?;
     let store = store(config).await?;
     failing(store.stack(id).await)?.ok_or_else(missing)?;
-    failing(store.reset(id, EngineId(Chance::from_os().uuid()), runtime::now()).await)
+    failing(Box::pin(store.reset(id, EngineId(Chance::from_os().uuid()), runtime::now())).await)
 }
 
 #[cfg(test)]

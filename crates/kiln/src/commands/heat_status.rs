@@ -67,7 +67,7 @@ impl HeatStatusArgs {
     pub(crate) async fn run(self) -> Outcome {
         let HeatStatusCommand::Upgrade(UpgradeCommand::Check { json }) = self.command;
         let config = Config::load_as_heat(&self.config)?;
-        let checks = checks_of(&config).await;
+        let checks = Box::pin(checks_of(&config)).await;
         print(&if json { as_json(&checks) } else { as_table(&checks) })?;
         match checks.iter().map(|check| check.grade).max() {
             None | Some(Grade::Success) => Ok(()),
@@ -91,10 +91,10 @@ async fn checks_of(config: &Config) -> Vec<Check> {
         Some(error) => failed("Configuration", error),
     };
     let mut checks = vec![policy, options];
-    match database::open_unchanged(config).await {
+    match Box::pin(database::open_unchanged(config)).await {
         Err(error) => checks.push(failed("Database", &error)),
         Ok(store) => {
-            let schema = store.schema_versions().await;
+            let schema = Box::pin(store.schema_versions()).await;
             let is_current = matches!(&schema, Ok((done, latest)) if done == latest);
             checks.push(schema_check(schema));
             if is_current {

@@ -157,8 +157,8 @@ impl ManageCommand {
     /// Runs the command.
     pub(crate) async fn run(self, global: &Global) -> Outcome {
         match self {
-            Self::Report(args) => args.run().await,
-            Self::Doctor(args) => args.run().await,
+            Self::Report(args) => Box::pin(args.run()).await,
+            Self::Doctor(args) => Box::pin(args.run()).await,
             Self::SetupDomain(args) => args.run(global).await,
             Self::UpdateParams(args) => args.run().await,
             Self::Policy(PolicyCommand::Check(args)) => args.run(),

@@ -97,7 +97,7 @@ impl SqlStore {
         let mut open = vec![stack];
         while let Some(id) = open.pop() {
             open.extend(self.children(id).await?.iter().filter(|child| !child.deleted).map(|child| child.id));
-            self.reset_one(id, by, now).await?;
+            Box::pin(self.reset_one(id, by, now)).await?;
         }
         Ok(())
     }

@@ -106,8 +106,8 @@ impl DoctorArgs {
         let config = Config::load(&self.config)?;
         let mut report = Report::default();
         configuration(&config, &mut report);
-        of_database(&config, &mut report).await;
-        of_cloud(&config, &mut report).await;
+        Box::pin(of_database(&config, &mut report)).await;
+        Box::pin(of_cloud(&config, &mut report)).await;
         print(&match self.format {
             DoctorFormat::Text => report.0.iter().map(ToString::to_string).collect(),
             DoctorFormat::Json => {
@@ -175,13 +175,13 @@ fn grade_of_length(length: usize) -> (Grade, String) {
 }
 
 async fn of_database(config: &Config, report: &mut Report) {
-    let store = match database::open_unchanged(config).await {
+    let store = match Box::pin(database::open_unchanged(config)).await {
         Ok(store) => store,
         Err(error) => {
             return report.add("database", Grade::Failed, format!("{error:#}"), "check [database] connection");
         }
     };
-    match latency(&store).await {
+    match Box::pin(latency(&store)).await {
         Err(error) => return report.add("database", Grade::Failed, error.to_string(), "check [database] connection"),
         Ok((time, skew)) => {
             let grade = if time > SLOW_QUERY { Grade::Warning } else { Grade::Ok };
@@ -190,7 +190,7 @@ async fn of_database(config: &Config, report: &mut Report) {
             clock("clock of the database", skew, report);
         }
     }
-    let (grade, details) = match store.schema_versions().await {
+    let (grade, details) = match Box::pin(store.schema_versions()).await {
         Ok((done, latest)) if done == latest => (Grade::Ok, format!("version {done}")),
         Ok((0, latest)) => (Grade::Warning, format!("no schema; this version uses {latest}")),
         Ok((done, latest)) if done < latest => (Grade::Warning, format!("version {done}; this version uses {latest}")),
