@@ -25,12 +25,13 @@ pub(crate) async fn open(config: &Config) -> Result<Arc<dyn Store>> {
 
 /// Opens a store and upgrades its schema.
 pub(crate) async fn open_with(options: Options) -> Result<SqlStore> {
-    opened(options, true).await
+    // The futures of databases are deep: the compiler has a limit.
+    Box::pin(opened(options, true)).await
 }
 
 /// Opens the configured store as it is.
 pub(crate) async fn open_unchanged(config: &Config) -> Result<SqlStore> {
-    opened(options(config)?, false).await
+    Box::pin(opened(options(config)?, false)).await
 }
 
 async fn opened(options: Options, migrate: bool) -> Result<SqlStore> {

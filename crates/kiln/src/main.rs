@@ -1,4 +1,6 @@
 //! Kiln: OpenStack Orchestration in a single binary.
+// The layout of nested futures of databases and clients is deeper than the default of 128.
+#![recursion_limit = "256"]
 
 mod certificate;
 mod checks;

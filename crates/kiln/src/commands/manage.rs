@@ -148,7 +148,7 @@ impl UpdateParamsArgs {
             options.encrypt_values = values == Values::Encrypt;
         }
         let store = database::open_with(options).await?;
-        let rows = store.reencrypt().await.map_err(|error| Failure::new(error.to_string()))?;
+        let rows = Box::pin(store.reencrypt()).await.map_err(|error| Failure::new(error.to_string()))?;
         Ok(print(&format!("{rows} rows updated.\n"))?)
     }
 }
@@ -160,15 +160,15 @@ impl ManageCommand {
             Self::Report(args) => Box::pin(args.run()).await,
             Self::Doctor(args) => Box::pin(args.run()).await,
             Self::SetupDomain(args) => args.run(global).await,
-            Self::UpdateParams(args) => args.run().await,
+            Self::UpdateParams(args) => Box::pin(args.run()).await,
             Self::Policy(PolicyCommand::Check(args)) => args.run(),
             Self::Db(DbCommand::Sync(args)) => {
                 let config = Config::load(&args)?;
                 database::open(&config).await?;
                 Ok(print("The database schema is up to date.\n")?)
             }
-            Self::Service(ServiceCommand::List(args)) => args.run().await,
-            Self::PurgeDeleted(args) => args.run().await,
+            Self::Service(ServiceCommand::List(args)) => Box::pin(args.run()).await,
+            Self::PurgeDeleted(args) => Box::pin(args.run()).await,
         }
     }
 }
