@@ -5,7 +5,7 @@ use std::fmt;
 /// The version of Kiln in which the present options were added.
 const FIRST: &str = "0.1";
 
-/// An option of the configuration. All are in [`super::options::tables`]: the fields are private, so that no other
+/// An option of the configuration. All are in [`super::options::all`]: the fields are private, so that no other
 /// module can define one, and [`super::Config`] reads only these.
 #[derive(Debug)]
 pub(crate) struct ConfigOption {
