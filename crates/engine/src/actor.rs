@@ -80,6 +80,20 @@ pub(crate) enum Exit {
     Panicked,
 }
 
+impl Exit {
+    /// Its name in metrics.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Settled => "settled",
+            Self::Drained { .. } => "drained",
+            Self::Lost => "lost",
+            Self::Broken(_) => "broken",
+            Self::Refused(_) => "refused",
+            Self::Panicked => "panicked",
+        }
+    }
+}
+
 impl From<Error> for Exit {
     fn from(error: Error) -> Self {
         match error {

@@ -207,6 +207,7 @@ impl Engine {
             if !lease.clean {
                 tracing::info!(stack = %lease.stack, idle = ?lease.idle, "took over the stack from a failed engine");
             }
+            tracing::trace!(target: "kiln::metric", metric = "actors_started", taken_over = !lease.clean);
             let wake = Arc::new(Notify::new());
             let fence = Fence::new(asked, self.options.lease);
             self.leases.add(lease, fence.clone());
@@ -262,6 +263,7 @@ impl Engine {
             self.actors.remove(&lease.stack);
         }
         self.leases.remove(lease);
+        tracing::trace!(target: "kiln::metric", metric = "actors_ended", exit = exit.name());
         match exit {
             Exit::Settled | Exit::Drained { clean: true } => self.give_back(lease).await,
             Exit::Drained { clean: false } | Exit::Lost => {}

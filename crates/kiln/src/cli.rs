@@ -7,7 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use kiln_plan::ResourceTypes;
 
 use crate::commands::{
-    completion, demo, lsp, manage, orphan, resource_type, serve, software, stack, template, testcloud,
+    completion, config, demo, heat_manage, heat_status, lsp, man, manage, orphan, resource_type, serve, software,
+    stack, template, testcloud,
 };
 use crate::resource_types;
 
@@ -91,6 +92,13 @@ pub(crate) enum Command {
     /// Manage the database of a service, its policies and the domain of stack users
     #[command(subcommand)]
     Manage(manage::ManageCommand),
+    /// The commands of heat-manage, with its names, output and exit codes
+    HeatManage(heat_manage::HeatManageArgs),
+    /// The commands of heat-status
+    HeatStatus(heat_status::HeatStatusArgs),
+    /// Check and show the configuration of a service; print the reference of its options
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
     /// Create a stack in a simulated cloud
     Demo(demo::DemoArgs),
     /// Run a simulated OpenStack cloud, to try templates and --local
@@ -99,6 +107,8 @@ pub(crate) enum Command {
     Lsp(lsp::LspArgs),
     /// Generate a completion script for a shell
     Completion(completion::CompletionArgs),
+    /// Write the man pages of all commands
+    Man(man::ManArgs),
 }
 
 /// Options of every command.

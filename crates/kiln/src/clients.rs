@@ -7,6 +7,8 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use kiln_cloud::{Connector, Interface, Options, SharedClient, TlsOptions, Transport};
 use url::Url;
 
+use crate::config::option::ConfigOption;
+use crate::config::options::{clouds, stacks};
 use crate::config::{Account, Config};
 use crate::runtime::call_timeout;
 
@@ -34,20 +36,35 @@ const SERVICES: [(&str, &str); 17] = [
     ("clients_zun", "application-container"),
 ];
 
-/// A connector to the cloud of the service's own user.
-pub(crate) fn connector(config: &Config, service: &Account) -> Result<Connector> {
-    let url = service.auth_url.clone().or_else(|| config.text("keystone_authtoken", "www_authenticate_uri"));
-    let url = url.ok_or_else(|| anyhow!("[keystone_authtoken] auth_url is not set: set the URL of Keystone"))?;
-    let mut options = Options::new(Url::parse(&url).with_context(|| format!("auth_url {url:?}"))?);
-    options.region = config.default("region_name_for_services").or_else(|| service.region.clone());
-    options.timeout = call_timeout(config)?;
-    options.interface = interface(config, ALL)?.unwrap_or(Interface::Public);
-    let common = Tls::of(config, ALL)?.or(Tls {
+/// The sections with options of clients.
+pub(crate) fn sections() -> impl Iterator<Item = &'static str> {
+    std::iter::once(ALL).chain(SERVICES.iter().map(|(section, _)| *section))
+}
+
+/// The transport of services without options of their own.
+pub(crate) fn transport(config: &Config, service: &Account) -> Result<Arc<dyn Transport>> {
+    common(config, service)?.transport(ALL)
+}
+
+/// The TLS options of `[clients]`, or else of the service's own user.
+fn common(config: &Config, service: &Account) -> Result<Tls> {
+    Ok(Tls::of(config, ALL)?.or(Tls {
         ca_file: service.cafile.clone(),
         cert_file: service.certfile.clone(),
         key_file: service.keyfile.clone(),
         insecure: Some(service.insecure),
-    });
+    }))
+}
+
+/// A connector to the cloud of the service's own user.
+pub(crate) fn connector(config: &Config, service: &Account) -> Result<Connector> {
+    let url = service.auth_url.clone().or_else(|| config.text(&clouds::WWW_AUTHENTICATE_URI));
+    let url = url.ok_or_else(|| anyhow!("[keystone_authtoken] auth_url is not set: set the URL of Keystone"))?;
+    let mut options = Options::new(Url::parse(&url).with_context(|| format!("auth_url {url:?}"))?);
+    options.region = config.text(&stacks::REGION_NAME_FOR_SERVICES).or_else(|| service.region.clone());
+    options.timeout = call_timeout(config)?;
+    options.interface = interface(config, ALL)?.unwrap_or(Interface::Public);
+    let common = common(config, service)?;
     let mut of_services = HashMap::new();
     for (section, service) in SERVICES {
         if let Some(interface) = interface(config, section)? {
@@ -62,9 +79,8 @@ pub(crate) fn connector(config: &Config, service: &Account) -> Result<Connector>
 }
 
 fn interface(config: &Config, section: &str) -> Result<Option<Interface>> {
-    let Some(given) = config.text(section, "endpoint_type") else { return Ok(None) };
-    let known = Interface::parse(&given);
-    known.map(Some).ok_or_else(|| anyhow!("[{section}] endpoint_type: {given:?} is not public, internal or admin"))
+    let given = config.choice(clouds::ENDPOINT_TYPE.of(section))?;
+    Ok(given.as_deref().and_then(Interface::parse))
 }
 
 /// The TLS options of a section; `None`: not set.
@@ -78,15 +94,12 @@ struct Tls {
 
 impl Tls {
     fn of(config: &Config, section: &str) -> Result<Self> {
-        let insecure = match config.text(section, "insecure") {
-            None => None,
-            Some(_) => Some(config.flag(section, "insecure", false)?),
-        };
+        let text = |option: &'static ConfigOption| config.text(option.of(section));
         Ok(Self {
-            ca_file: config.text(section, "ca_file"),
-            cert_file: config.text(section, "cert_file"),
-            key_file: config.text(section, "key_file"),
-            insecure,
+            ca_file: text(&clouds::CA_FILE),
+            cert_file: text(&clouds::CERT_FILE),
+            key_file: text(&clouds::KEY_FILE),
+            insecure: config.flag_if_set(clouds::INSECURE.of(section))?,
         })
     }
 
@@ -234,6 +247,9 @@ mod tests {
         let mixed = options(&mixed).unwrap();
         assert_eq!((mixed.interface, mixed.interfaces["object-store"]), (Interface::Internal, Interface::Public));
         let wrong = options(&[("clients_nova", "endpoint_type", "privat")]).unwrap_err();
-        assert_eq!(wrong.to_string(), "[clients_nova] endpoint_type: \"privat\" is not public, internal or admin");
+        assert_eq!(
+            wrong.to_string(),
+            "[clients_nova] endpoint_type: \"privat\" is not one of public, internal, admin, publicURL, internalURL, adminURL"
+        );
     }
 }

@@ -1,8 +1,12 @@
 //! The commands, one file per noun.
 
 pub(crate) mod completion;
+pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod heat_manage;
+pub(crate) mod heat_status;
 pub(crate) mod lsp;
+pub(crate) mod man;
 pub(crate) mod manage;
 pub(crate) mod orphan;
 pub(crate) mod resource_type;

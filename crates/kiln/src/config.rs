@@ -1,58 +1,61 @@
 //! The configuration of a service: Heat's option names, from files and the environment.
 //!
 //! As with oslo.config, the environment variable `OS_<GROUP>__<OPTION>` takes precedence over files
-//! (`OS_DATABASE__CONNECTION`), and later files over earlier ones. Names and defaults: reference `config_options.json`.
+//! (`OS_DATABASE__CONNECTION`), and later files over earlier ones. All options are in the table of [`options`]. Names
+//! and Heat's defaults: reference `config_options.json`.
 
-use std::collections::{BTreeSet, HashSet};
+pub(crate) mod account;
+pub(crate) mod check;
+pub(crate) mod heats_own;
+pub(crate) mod option;
+pub(crate) mod options;
+pub(crate) mod reference;
+
+use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use kiln_template::YaqlLimits;
 use kiln_value::Secret;
 
+pub(crate) use self::account::Account;
+use self::check::Level;
+use self::option::{ACCOUNTS, At, Kind, Place, as_flag};
 use crate::cli::ConfigArgs;
-use crate::failure::{Failure, nearest};
-use crate::ini::{DEFAULT, Ini};
+use crate::clients;
+use crate::failure::Failure;
+use crate::ini::{Given, Ini};
 
 /// The options from files and the environment.
 pub(crate) struct Config {
     ini: Ini,
     files: Vec<PathBuf>,
     env: fn(&str) -> Option<String>,
-    /// Options that Kiln has read, used to find unknown options in files.
-    asked: Mutex<HashSet<(String, String)>>,
 }
 
-/// Valid options of Heat that Kiln ignores and that look like misspelled options of Kiln.
-const HEATS_OWN: &[&str] = &["workers", "heat_metadata_server_url", "host_href"];
+/// Where a value is from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// An environment variable.
+    Environment(String),
+    /// A file and a line, from 1.
+    File(PathBuf, usize),
+    /// The program itself: `kiln demo`.
+    Program,
+    /// The default.
+    Default,
+}
 
-/// A Keystone user that is configured in a section: `[keystone_authtoken]`, `[trustee]`.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Account {
-    /// URL of Keystone.
-    pub(crate) auth_url: Option<String>,
-    /// User name.
-    pub(crate) username: Option<String>,
-    /// Password.
-    pub(crate) password: Option<Secret<String>>,
-    /// Domain of the user.
-    pub(crate) user_domain: String,
-    /// Project.
-    pub(crate) project: Option<String>,
-    /// Domain of the project.
-    pub(crate) project_domain: String,
-    /// Region.
-    pub(crate) region: Option<String>,
-    /// File with CA certificates.
-    pub(crate) cafile: Option<String>,
-    /// File with the client certificate.
-    pub(crate) certfile: Option<String>,
-    /// File with the key of the client certificate.
-    pub(crate) keyfile: Option<String>,
-    /// Do not verify certificates.
-    pub(crate) insecure: bool,
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Environment(name) => write!(f, "{name}"),
+            Self::File(file, line) => write!(f, "{}:{line}", file.display()),
+            Self::Program => write!(f, "program"),
+            Self::Default => write!(f, "default"),
+        }
+    }
 }
 
 impl Config {
@@ -69,12 +72,31 @@ impl Config {
             inside.sort();
             files.extend(inside);
         }
-        let mut ini = Ini::default();
-        for file in &files {
-            let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
-            ini.read(&text).with_context(|| file.display().to_string())?;
+        Self::read(files, variable)
+    }
+
+    /// As [`Config::load`], for commands with a name of Heat: without a file of Kiln, they read Heat's.
+    pub(crate) fn load_as_heat(args: &ConfigArgs) -> Result<Self> {
+        let config = Self::load(args)?;
+        if !config.files.is_empty() {
+            return Ok(config);
         }
-        Ok(Self { ini, files, env: variable, asked: Mutex::default() })
+        let places = ["/etc/heat/heat.conf", "/etc/heat.conf"].map(PathBuf::from);
+        Self::read(places.into_iter().filter(|path| path.is_file()).take(1).collect(), variable)
+    }
+
+    /// Reads these files, without the environment.
+    pub(crate) fn of_files(files: Vec<PathBuf>) -> Result<Self> {
+        Self::read(files, |_| None)
+    }
+
+    fn read(files: Vec<PathBuf>, env: fn(&str) -> Option<String>) -> Result<Self> {
+        let mut ini = Ini::default();
+        for (number, file) in files.iter().enumerate() {
+            let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+            ini.read(&text, number).with_context(|| file.display().to_string())?;
+        }
+        Ok(Self { ini, files, env })
     }
 
     /// Only these options, as `(group, option, value)`.
@@ -84,112 +106,178 @@ impl Config {
             // Values are literal: escape dollar signs.
             ini.add(group, option, value.replace('$', "$$"));
         }
-        Self { ini, files: vec![], env: |_| None, asked: Mutex::default() }
+        Self { ini, files: vec![], env: |_| None }
     }
 
     /// The options of a text, without the environment.
     #[cfg(test)]
-    fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         let mut ini = Ini::default();
-        ini.read(text).unwrap();
-        Self { ini, files: vec![], env: |_| None, asked: Mutex::default() }
+        ini.read(text, 0).unwrap();
+        Self { ini, files: vec!["kiln.conf".into()], env: |_| None }
     }
 
-    /// An option as text; an empty value counts as not set.
-    pub(crate) fn text(&self, group: &str, option: &str) -> Option<String> {
-        if let Ok(mut asked) = self.asked.lock() {
-            asked.insert((group.to_owned(), option.to_owned()));
+    /// All options in all sections with a fixed name.
+    pub(crate) fn places() -> impl Iterator<Item = At<'static>> {
+        options::all().flat_map(|option| {
+            let sections: Vec<&'static str> = match option.place() {
+                Place::Section(section) => vec![section],
+                Place::Account => ACCOUNTS.to_vec(),
+                Place::Clients => clients::sections().collect(),
+            };
+            sections.into_iter().map(|section| option.of(section))
+        })
+    }
+
+    /// This configuration with the options of another that can change while a service runs.
+    pub(crate) fn with_mutable_of(mut self, new: &Self) -> Self {
+        for option in options::all().filter(|option| option.is_mutable()) {
+            let value = new.ini.all(option.section(), option.name()).last().cloned();
+            self.ini.set(option.section(), option.name(), value);
         }
-        let name = format!("OS_{}__{}", group.to_uppercase(), option.to_uppercase());
-        (self.env)(&name).or_else(|| self.ini.get(group, option)).filter(|value| !value.is_empty())
+        self
+    }
+
+    /// The files that were read.
+    pub(crate) fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// A value that is set, and where; an empty value counts as not set.
+    pub(crate) fn given<'a>(&self, at: impl Into<At<'a>>) -> Option<(String, Source)> {
+        let At { section, option } = at.into();
+        let names = || std::iter::once((section, option.name())).chain(option.older_in(section));
+        for (group, name) in names() {
+            let variable = format!("OS_{}__{}", group.to_uppercase(), name.to_uppercase());
+            if let Some(value) = (self.env)(&variable).filter(|value| !value.is_empty()) {
+                return Some((value, Source::Environment(variable)));
+            }
+        }
+        names().find_map(|(group, name)| {
+            let given = self.ini.all(group, name).last()?;
+            let value = self.ini.replaced(group, given);
+            (!value.is_empty()).then(|| (value, self.source(given)))
+        })
+    }
+
+    fn source(&self, given: &Given) -> Source {
+        match given.place {
+            Some((file, line)) => Source::File(self.files.get(file).cloned().unwrap_or_default(), line),
+            None => Source::Program,
+        }
+    }
+
+    /// Whether an option is set.
+    pub(crate) fn is_set<'a>(&self, at: impl Into<At<'a>>) -> bool {
+        self.given(at).is_some()
+    }
+
+    /// An option as text, or its default.
+    pub(crate) fn text<'a>(&self, at: impl Into<At<'a>>) -> Option<String> {
+        let at = at.into();
+        let default = || Some(at.option.default_text()).filter(|text| !text.is_empty()).map(str::to_owned);
+        self.given(at).map(|(value, _)| value).or_else(default)
+    }
+
+    /// A value that is set, checked with the type of its option. Without it, the default, unless that is computed.
+    fn checked<'a>(&self, at: impl Into<At<'a>>) -> Result<Option<String>> {
+        let at = at.into();
+        let Some(text) = self.text(at) else { return Ok(None) };
+        match at.option.kind().check(&text) {
+            Ok(()) => Ok(Some(text.trim().to_owned())),
+            Err(problem) if at.option.is_secret() => bail!("{at}: {problem}"),
+            Err(problem) => bail!("{at}: {text:?} is {problem}"),
+        }
+    }
+
+    /// One of the allowed texts.
+    pub(crate) fn choice<'a>(&self, at: impl Into<At<'a>>) -> Result<Option<String>> {
+        self.checked(at)
     }
 
     /// A number.
-    pub(crate) fn number<T: std::str::FromStr>(&self, group: &str, option: &str, default: T) -> Result<T> {
-        match self.text(group, option) {
-            None => Ok(default),
-            Some(text) => match text.trim().parse() {
-                Ok(number) => Ok(number),
-                Err(_) => bail!("[{group}] {option}: {text:?} is not a number in the allowed range"),
-            },
+    pub(crate) fn number<'a, T: std::str::FromStr>(&self, at: impl Into<At<'a>>) -> Result<T> {
+        let at = at.into();
+        match self.given_number(at)? {
+            Some(number) => Ok(number),
+            None => bail!("{at} is not set"),
+        }
+    }
+
+    /// A number; `None`: it is not set and has no default of its own.
+    pub(crate) fn given_number<'a, T: std::str::FromStr>(&self, at: impl Into<At<'a>>) -> Result<Option<T>> {
+        let at = at.into();
+        let Some(text) = self.checked(at)? else { return Ok(None) };
+        match text.parse() {
+            Ok(number) => Ok(Some(number)),
+            Err(_) => bail!("{at}: {text:?} is not in the allowed range"),
         }
     }
 
     /// A duration in seconds, with optional fraction.
-    pub(crate) fn seconds(&self, group: &str, option: &str, default: Duration) -> Result<Duration> {
-        let seconds = self.number(group, option, default.as_secs_f64())?;
-        Duration::try_from_secs_f64(seconds).with_context(|| format!("[{group}] {option}"))
+    pub(crate) fn seconds<'a>(&self, at: impl Into<At<'a>>) -> Result<Duration> {
+        let at = at.into();
+        Duration::try_from_secs_f64(self.number(at)?).with_context(|| at.to_string())
+    }
+
+    /// A duration with a computed default.
+    pub(crate) fn seconds_or<'a>(&self, at: impl Into<At<'a>>, default: Duration) -> Result<Duration> {
+        let at = at.into();
+        if self.is_set(at) { self.seconds(at) } else { Ok(default) }
     }
 
     /// A number; negative values mean no limit.
-    pub(crate) fn limit(&self, group: &str, option: &str, default: u64) -> Result<Option<u64>> {
-        let default = i64::try_from(default).unwrap_or(i64::MAX);
-        Ok(u64::try_from(self.number(group, option, default)?).ok())
+    pub(crate) fn limit<'a>(&self, at: impl Into<At<'a>>) -> Result<Option<u64>> {
+        Ok(u64::try_from(self.number::<i64>(at)?).ok())
     }
 
-    /// The limits of YAQL expressions: `[yaql] limit_iterators` and `memory_quota`.
-    pub(crate) fn yaql_limits(&self) -> Result<YaqlLimits> {
-        let usual = YaqlLimits::default();
-        let limit = |option, usual: Option<usize>| {
-            let usual = usual.and_then(|usual| u64::try_from(usual).ok()).unwrap_or(u64::MAX);
-            let limit = self.limit("yaql", option, usual)?;
-            Ok::<_, anyhow::Error>(limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)))
-        };
-        Ok(YaqlLimits {
-            iterations: limit("limit_iterators", usual.iterations)?,
-            // In yaql, a quota of 0 bytes also means no limit.
-            memory: limit("memory_quota", usual.memory)?.filter(|bytes| *bytes > 0),
-            ..usual
-        })
+    /// A boolean.
+    pub(crate) fn flag<'a>(&self, at: impl Into<At<'a>>) -> Result<bool> {
+        Ok(self.flag_if_set(at)?.unwrap_or_default())
     }
 
-    /// A boolean in the notation of oslo.config.
-    pub(crate) fn flag(&self, group: &str, option: &str, default: bool) -> Result<bool> {
-        let Some(text) = self.text(group, option) else { return Ok(default) };
-        match text.to_lowercase().as_str() {
-            "true" | "1" | "on" | "yes" => Ok(true),
-            "false" | "0" | "off" | "no" => Ok(false),
-            _ => bail!("[{group}] {option}: {text:?} is not a boolean"),
-        }
+    /// A boolean; `None`: it is not set and has no default of its own.
+    pub(crate) fn flag_if_set<'a>(&self, at: impl Into<At<'a>>) -> Result<Option<bool>> {
+        Ok(self.checked(at)?.as_deref().and_then(as_flag))
     }
 
     /// A comma-separated list.
-    pub(crate) fn list(&self, group: &str, option: &str) -> Vec<String> {
-        let text = self.text(group, option).unwrap_or_default();
+    pub(crate) fn list<'a>(&self, at: impl Into<At<'a>>) -> Vec<String> {
+        let text = self.text(at).unwrap_or_default();
         let items = text.split(',').map(|item| item.trim().trim_matches(['"', '\'']));
         items.filter(|item| !item.is_empty()).map(str::to_owned).collect()
     }
 
     /// A secret value.
-    pub(crate) fn secret(&self, group: &str, option: &str) -> Option<Secret<String>> {
-        self.text(group, option).map(Secret::new)
+    pub(crate) fn secret<'a>(&self, at: impl Into<At<'a>>) -> Option<Secret<String>> {
+        self.text(at).map(Secret::new)
     }
 
-    /// The user that a section configures; `auth_section` refers to another section.
-    pub(crate) fn account(&self, group: &str) -> Result<Account> {
-        let section = self.text(group, "auth_section").unwrap_or_else(|| group.to_owned());
-        let get = |option: &str| self.text(&section, option);
-        let domain = |what: &str| {
-            let by_id = get(&format!("{what}_domain_id"));
-            by_id.or_else(|| get(&format!("{what}_domain_name"))).unwrap_or_else(|| "Default".to_owned())
-        };
-        if let Some(kind) = get("auth_type").or_else(|| get("auth_plugin"))
-            && !matches!(kind.as_str(), "password" | "v3password")
-        {
-            bail!("[{section}] auth_type: only password is supported, not {kind:?}");
+    /// All values of an option that may be repeated, in order; a value in the environment replaces them all.
+    pub(crate) fn all<'a>(&self, at: impl Into<At<'a>>) -> Vec<String> {
+        let at = at.into();
+        debug_assert!(at.option.kind() == Kind::Repeated, "{at}");
+        match self.given(at) {
+            None => Vec::new(),
+            Some((value, Source::Environment(_))) => vec![value],
+            Some(_) => {
+                let given = self.ini.all(at.section, at.option.name()).iter();
+                given.map(|given| self.ini.replaced(at.section, given)).collect()
+            }
         }
-        Ok(Account {
-            auth_url: get("auth_url").or_else(|| get("identity_uri")),
-            username: get("username").or_else(|| get("user_name")),
-            password: self.secret(&section, "password"),
-            user_domain: domain("user"),
-            project: get("project_name").or_else(|| get("tenant_name")),
-            project_domain: domain("project"),
-            region: get("region_name"),
-            cafile: get("cafile"),
-            certfile: get("certfile"),
-            keyfile: get("keyfile"),
-            insecure: self.flag(&section, "insecure", false)?,
+    }
+
+    /// The limits of YAQL expressions: `[yaql] limit_iterators` and `memory_quota`.
+    pub(crate) fn yaql_limits(&self) -> Result<YaqlLimits> {
+        let limit = |option| {
+            let limit = self.limit(option)?;
+            Ok::<_, anyhow::Error>(limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)))
+        };
+        Ok(YaqlLimits {
+            iterations: limit(&options::stacks::LIMIT_ITERATORS)?,
+            // In yaql, a quota of 0 bytes also means no limit.
+            memory: limit(&options::stacks::MEMORY_QUOTA)?.filter(|bytes| *bytes > 0),
+            ..YaqlLimits::default()
         })
     }
 
@@ -198,40 +286,15 @@ impl Config {
         for file in &self.files {
             tracing::info!(file = %file.display(), "read configuration file");
         }
-        let (misspelt, others) = self.unknown();
-        for (option, near) in misspelt {
-            tracing::warn!("unknown option {option}: did you mean {near}?");
+        let findings = check::findings(self);
+        for finding in findings.iter().filter(|finding| finding.level != Level::Note) {
+            tracing::warn!("{finding}");
         }
-        if !others.is_empty() {
-            tracing::warn!("options without effect in Kiln: {}", others.join(", "));
+        let notes = findings.iter().filter(|finding| finding.level == Level::Note);
+        let without: Vec<String> = notes.map(check::Finding::shown).collect();
+        if !without.is_empty() {
+            tracing::info!("options without effect in Kiln: {}; 'kiln config check' says why", without.join(", "));
         }
-    }
-
-    /// The options in files that Kiln does not use: likely misspellings with suggestions, and the others.
-    fn unknown(&self) -> (Vec<(String, String)>, Vec<String>) {
-        let asked = self.asked.lock().map(|asked| asked.clone()).unwrap_or_default();
-        let (mut misspelt, mut others) = (Vec::new(), Vec::new());
-        let given: BTreeSet<(&str, &str)> = self.ini.options().collect();
-        for (group, option) in given.iter().copied() {
-            if asked.contains(&(group.to_owned(), option.to_owned())) {
-                continue;
-            }
-            let shown = format!("[{group}] {option}");
-            let beside = asked.iter().filter(|(known, name)| known == group && !given.contains(&(group, name)));
-            // The same name in another section, or a similar name in this section.
-            let elsewhere = asked.iter().find(|(known, name)| name == option && !given.contains(&(known, name)));
-            let near = nearest(option, beside.map(|(_, name)| name.as_str()));
-            match (near, elsewhere) {
-                (Some(near), _) if !HEATS_OWN.contains(&option) => misspelt.push((shown, format!("[{group}] {near}"))),
-                (None, Some((section, name)))
-                    if !HEATS_OWN.contains(&option) && section.eq_ignore_ascii_case(group) =>
-                {
-                    misspelt.push((shown, format!("[{section}] {name}")));
-                }
-                _ => others.push(shown),
-            }
-        }
-        (misspelt, others)
     }
 
     /// Adds the names of the configuration files to an error.
@@ -244,22 +307,6 @@ impl Config {
                 failure.hint(format!("configuration files: {}", names.join(", ")))
             }
         }
-    }
-
-    /// All values of an option that may be repeated, in order; a value in the environment replaces them all.
-    pub(crate) fn all(&self, group: &str, option: &str) -> Vec<String> {
-        let Some(last) = self.text(group, option) else { return Vec::new() };
-        let values = self.ini.all(group, option);
-        if values.last().is_some_and(|value| value.replace("$$", "$") == last) {
-            values.iter().map(|value| value.replace("$$", "$")).collect()
-        } else {
-            vec![last]
-        }
-    }
-
-    /// An option of the group `[DEFAULT]`.
-    pub(crate) fn default(&self, option: &str) -> Option<String> {
-        self.text(DEFAULT, option)
     }
 }
 
@@ -281,45 +328,63 @@ fn variable(name: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use kiln_cloud::Named;
+
+    use super::options::{clouds, kiln, messages, server, stacks};
     use super::*;
 
     #[test]
     fn options_have_types() {
         let config = Config::of(
-            "[DEFAULT]\nnum_engine_workers = 4\nroles = a, b,,\"c\"\nbad = x\nmax = -1\n[heat_api]\nworkers=0\nflag = Yes\n",
+            "[DEFAULT]\nmax_nested_stack_depth = 4\ntrusts_delegated_roles = a, b,,\"c\"\naction_retry_limit = x\n\
+             max_stacks_per_tenant = -1\nenable_stack_adopt = Yes\nobserve_on_update = maybe\n\
+             [database]\nmax_pool_size = 0\n",
         );
-        assert_eq!(config.number(DEFAULT, "num_engine_workers", 1).unwrap(), 4);
-        assert_eq!(config.list(DEFAULT, "roles"), ["a", "b", "c"]);
-        assert!(config.number(DEFAULT, "bad", 1_u16).is_err());
-        assert_eq!(config.limit(DEFAULT, "max", 5).unwrap(), None);
-        assert_eq!(config.limit(DEFAULT, "none", 5).unwrap(), Some(5));
-        assert!(config.flag("heat_api", "flag", false).unwrap());
+        assert_eq!(config.number::<u32>(&stacks::MAX_NESTED_STACK_DEPTH).unwrap(), 4);
+        assert_eq!(config.list(&stacks::TRUSTS_DELEGATED_ROLES), ["a", "b", "c"]);
+        assert!(config.number::<u16>(&stacks::ACTION_RETRY_LIMIT).is_err());
+        assert_eq!(config.limit(&stacks::MAX_STACKS_PER_TENANT).unwrap(), None);
+        assert_eq!(config.limit(&stacks::MAX_RESOURCES_PER_STACK).unwrap(), Some(1000));
+        assert!(config.flag(&stacks::ENABLE_STACK_ADOPT).unwrap());
+        assert!(config.flag(&stacks::OBSERVE_ON_UPDATE).unwrap_err().to_string().contains("boolean"));
+        let range = config.number::<u32>(&server::MAX_POOL_SIZE).unwrap_err().to_string();
+        assert_eq!(range, "[database] max_pool_size: \"0\" is not a whole number from 1 to 10000");
     }
 
     #[test]
-    fn misspelt_options_are_told_of() {
-        let config = Config::of(
-            "[DEFAULT]\nmax_stack_per_tenant = 1\nlog_dir = /x\n[keystone_authtoken]\npasword = x\nusername = u\n\
-             [heat_Api]\nbind_port = 1\n",
-        );
-        config.default("max_stacks_per_tenant");
-        config.account("keystone_authtoken").unwrap();
-        config.text("heat_api", "bind_port");
-        let (misspelt, others) = config.unknown();
-        let told = |wrong: &str, right: &str| misspelt.contains(&(wrong.to_owned(), right.to_owned()));
-        assert!(told("[DEFAULT] max_stack_per_tenant", "[DEFAULT] max_stacks_per_tenant"), "{misspelt:?}");
-        assert!(told("[keystone_authtoken] pasword", "[keystone_authtoken] password"), "{misspelt:?}");
-        assert!(told("[heat_Api] bind_port", "[heat_api] bind_port"), "{misspelt:?}");
-        assert_eq!(others, ["[DEFAULT] log_dir"]);
+    fn the_defaults_of_the_table_are_those_of_the_crates() {
+        let config = Config::of("");
+        let limits = kiln_service::Limits::default();
+        assert_eq!(config.number::<usize>(&stacks::MAX_TEMPLATE_SIZE).unwrap(), limits.template);
+        assert_eq!(config.number::<usize>(&stacks::MAX_JSON_BODY_SIZE).unwrap(), limits.container);
+        assert_eq!(config.limit(&stacks::MAX_STACKS_PER_TENANT).unwrap(), limits.stacks_per_project);
+        assert_eq!(config.limit(&stacks::MAX_SNAPSHOTS_PER_STACK).unwrap(), limits.snapshots_per_stack);
+        let engine = kiln_engine::Options::default();
+        assert_eq!(config.number::<u32>(&stacks::ACTION_RETRY_LIMIT).unwrap(), engine.action_retries);
+        assert_eq!(config.number::<u32>(&stacks::CLIENT_RETRY_LIMIT).unwrap(), engine.call_retries);
+        assert_eq!(config.number::<u64>(&stacks::MAX_EVENTS_PER_STACK).unwrap(), engine.max_events);
+        assert_eq!(config.number::<u32>(&stacks::MAX_NESTED_STACK_DEPTH).unwrap(), engine.nested_depth);
+        assert_eq!(config.number::<u64>(&stacks::STACK_ACTION_TIMEOUT).unwrap(), engine.action_timeout.as_secs());
+        assert_eq!(config.seconds(&kiln::LEASE).unwrap(), engine.lease);
+        assert_eq!(config.seconds(&kiln::LIST_DELAY).unwrap(), engine.list_delay);
+        let web = kiln_web::ConnectionLimits::default();
+        assert_eq!(config.number::<usize>(&kiln::MAX_CONNECTIONS).unwrap(), web.total);
+        assert_eq!(config.seconds(&kiln::HEADER_TIMEOUT).unwrap(), web.header);
+        assert_eq!(config.seconds(&kiln::BODY_TIMEOUT).unwrap(), web.body);
+        assert_eq!(config.seconds(&kiln::SEND_TIMEOUT).unwrap(), web.send);
+        assert_eq!(config.list(&stacks::HIDDEN_STACK_TAGS), kiln_api::Options::default().hidden_stack_tags);
+        assert_eq!(config.number::<u64>(&kiln::CFN_PAGE_SIZE).unwrap(), kiln_cfn::Options::default().page);
+        let store = kiln_store::Options::new("sqlite::memory:", Secret::new(String::new()));
+        assert_eq!(config.number::<u32>(&server::MAX_POOL_SIZE).unwrap(), store.max_connections);
     }
 
     #[test]
     fn times_are_seconds() {
         let config = Config::of("[kiln]\nlease = 0.5\ndrain = -1\n");
         let second = Duration::from_secs(1);
-        assert_eq!(config.seconds("kiln", "lease", second).unwrap(), Duration::from_millis(500));
-        assert_eq!(config.seconds("kiln", "call_limit", second).unwrap(), second);
-        assert!(config.seconds("kiln", "drain", second).is_err());
+        assert_eq!(config.seconds(&kiln::LEASE).unwrap(), Duration::from_millis(500));
+        assert_eq!(config.seconds_or(&kiln::CALL_LIMIT, second).unwrap(), second);
+        assert!(config.seconds_or(&kiln::DRAIN, second).is_err());
     }
 
     #[test]
@@ -335,11 +400,34 @@ mod tests {
     #[test]
     fn accounts_may_share_a_section() {
         let config = Config::of(
-            "[keystone_authtoken]\nauth_url = http://k\nusername = heat\npassword = pw\nproject_name = service\n\
+            "[keystone_authtoken]\nauth_url = http://k\nuser-name = heat\npassword = pw\nproject_name = service\n\
              user_domain_name = D\n[trustee]\nauth_section = keystone_authtoken\n",
         );
         let trustee = config.account("trustee").unwrap();
-        assert_eq!((trustee.username.as_deref(), trustee.user_domain.as_str()), (Some("heat"), "D"));
-        assert_eq!(trustee.project_domain, "Default");
+        let named = |name: &str| Named::Name { name: name.to_owned(), domain: None };
+        assert_eq!((trustee.username.as_deref(), trustee.user_domain), (Some("heat"), named("D")));
+        assert_eq!(trustee.project_domain, named("Default"));
+        let by_id = Config::of("[trustee]\nuser_domain_id = default\n").account("trustee").unwrap();
+        assert_eq!(by_id.user_domain, Named::id("default"));
+        let other = Config::of("[trustee]\nauth_type = v3token\n").account("trustee").unwrap_err().to_string();
+        assert_eq!(other, "[trustee] auth_type: \"v3token\" is not one of password, v3password");
+    }
+
+    #[test]
+    fn values_have_sources() {
+        let config = Config::of("[DEFAULT]\n\nhost =\n  one\n[database]\nconnection = x\nconnection = $host\n");
+        let file = |line| Source::File("kiln.conf".into(), line);
+        assert_eq!(config.given(&stacks::HOST), Some(("\none".to_owned(), file(3))));
+        assert_eq!(config.given(&server::CONNECTION).unwrap().1, file(7));
+        assert_eq!(config.given(&stacks::ENVIRONMENT_DIR), None);
+        let environment = Config { env: |name| (name == "OS_TRUSTEE__USER_NAME").then(|| "t".to_owned()), ..config };
+        let (value, source) = environment.given(clouds::USERNAME.of("trustee")).unwrap();
+        assert_eq!((value.as_str(), source.to_string().as_str()), ("t", "OS_TRUSTEE__USER_NAME"));
+    }
+
+    #[test]
+    fn repeated_options_have_all_values() {
+        let config = Config::of("[oslo_messaging_notifications]\ndriver = messagingv2\ndriver = noop\n");
+        assert_eq!(config.all(&messages::DRIVER), ["messagingv2", "noop"]);
     }
 }

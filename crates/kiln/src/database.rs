@@ -7,11 +7,16 @@ use kiln_store::{Durability, Options, SqlStore, Store};
 use kiln_value::Secret;
 
 use crate::config::Config;
-use crate::ini::DEFAULT;
+use crate::config::options::{kiln, server, stacks};
 use crate::message_bus;
 
 /// Heat's default of `auth_encryption_key`. It is public.
 const PUBLIC_KEY: &str = "notgood but just long enough i t";
+
+/// Whether a key is Heat's default.
+pub(crate) fn is_public(key: &Secret<String>) -> bool {
+    key.expose() == PUBLIC_KEY
+}
 
 /// Opens the configured store and upgrades its schema.
 pub(crate) async fn open(config: &Config) -> Result<Arc<dyn Store>> {
@@ -20,13 +25,25 @@ pub(crate) async fn open(config: &Config) -> Result<Arc<dyn Store>> {
 
 /// Opens a store and upgrades its schema.
 pub(crate) async fn open_with(options: Options) -> Result<SqlStore> {
-    if options.key.expose() == PUBLIC_KEY {
+    // The futures of databases are deep: the compiler has a limit.
+    Box::pin(opened(options, true)).await
+}
+
+/// Opens the configured store as it is.
+pub(crate) async fn open_unchanged(config: &Config) -> Result<SqlStore> {
+    Box::pin(opened(options(config)?, false)).await
+}
+
+async fn opened(options: Options, migrate: bool) -> Result<SqlStore> {
+    if is_public(&options.key) {
         tracing::warn!("[DEFAULT] auth_encryption_key is Heat's default, which is public: set your own key");
     }
     let url = options.url.clone();
     let opened = async {
         let store = SqlStore::open(options).await?;
-        store.migrate().await?;
+        if migrate {
+            store.migrate().await?;
+        }
         Ok::<_, kiln_store::Error>(store)
     };
     match opened.await {
@@ -44,18 +61,18 @@ pub(crate) async fn open_with(options: Options) -> Result<SqlStore> {
 
 /// The options of the store.
 pub(crate) fn options(config: &Config) -> Result<Options> {
-    let url = config.text("database", "connection").ok_or_else(|| {
+    let url = config.text(&server::CONNECTION).ok_or_else(|| {
         anyhow!("[database] connection is not set; use for example sqlite:///var/lib/kiln/kiln.db or postgresql://…")
     })?;
     // Heat has a public default. Everyone with access to the database could then decrypt all credentials in it.
-    let Some(key) = config.secret(DEFAULT, "auth_encryption_key") else {
+    let Some(key) = config.secret(&stacks::AUTH_ENCRYPTION_KEY) else {
         bail!("[DEFAULT] auth_encryption_key is not set: run 'openssl rand -hex 16' to generate a key");
     };
     let mut options = Options::new(url, key);
-    options.older_keys = config.list("kiln", "older_encryption_keys").into_iter().map(Secret::new).collect();
-    options.encrypt_values = config.flag(DEFAULT, "encrypt_parameters_and_properties", false)?;
-    options.max_connections = config.number("database", "max_pool_size", options.max_connections)?;
-    if config.flag("database", "sqlite_synchronous", false)? {
+    options.older_keys = config.list(&kiln::OLDER_ENCRYPTION_KEYS).into_iter().map(Secret::new).collect();
+    options.encrypt_values = config.flag(&stacks::ENCRYPT_PARAMETERS_AND_PROPERTIES)?;
+    options.max_connections = config.number(&server::MAX_POOL_SIZE)?;
+    if config.flag(&server::SQLITE_SYNCHRONOUS)? {
         options.durability = Durability::Power;
     }
     options.notifications = message_bus::is_configured(config)?;
@@ -63,7 +80,7 @@ pub(crate) fn options(config: &Config) -> Result<Options> {
 }
 
 /// A database URL without its password.
-fn without_password(url: &str) -> String {
+pub(crate) fn without_password(url: &str) -> String {
     let Some((front, place)) = url.rsplit_once('@') else { return url.to_owned() };
     // The password starts at the last colon that is not part of the scheme, even in a malformed URL.
     let scheme = front.find("//").map_or_else(|| front.find(':').map_or(0, |at| at + 1), |at| at + 2);
@@ -87,6 +104,7 @@ fn without_secrets(message: &str, url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ini::DEFAULT;
 
     #[test]
     fn no_message_shows_the_password_of_the_database() {

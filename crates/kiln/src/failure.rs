@@ -32,6 +32,8 @@ pub(crate) struct Failure {
     pictures: Vec<String>,
     hints: Vec<String>,
     code: u8,
+    /// What is printed before the message instead of `error`.
+    word: Option<&'static str>,
 }
 
 /// Result of a command.
@@ -40,7 +42,14 @@ pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 impl Failure {
     /// A failure with a message.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), places: Vec::new(), pictures: Vec::new(), hints: Vec::new(), code: FAILED }
+        Self {
+            message: message.into(),
+            places: Vec::new(),
+            pictures: Vec::new(),
+            hints: Vec::new(),
+            code: FAILED,
+            word: None,
+        }
     }
 
     /// The operation on the stack failed.
@@ -56,6 +65,16 @@ impl Failure {
     /// The user interrupted the command.
     pub(crate) fn interrupted() -> Self {
         Self { code: INTERRUPTED, ..Self::new("interrupted") }
+    }
+
+    /// A failure of a command with a name of Heat, printed as its console commands do.
+    pub(crate) fn printed_as_heat(self) -> Self {
+        Self { word: Some("ERROR"), hints: Vec::new(), ..self }
+    }
+
+    /// The command has printed its result, which is not good: only the exit code follows.
+    pub(crate) fn told(code: u8) -> Self {
+        Self { code, ..Self::new("") }
     }
 
     /// Adds a hint.
@@ -107,7 +126,10 @@ impl Failure {
         let blue = Style::new().bold().fg_color(Some(AnsiColor::Cyan.into()));
         let mut err = anstream::stderr().lock();
         // Errors are ignored: standard error may be closed.
-        _ = writeln!(err, "{red}error{red:#}: {}", self.message);
+        match self.word {
+            Some(word) => _ = writeln!(err, "{word}: {}", self.message),
+            None => _ = writeln!(err, "{red}error{red:#}: {}", self.message),
+        }
         for picture in &self.pictures {
             _ = writeln!(err, "{picture}");
         }

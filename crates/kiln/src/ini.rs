@@ -27,30 +27,40 @@ pub(crate) struct IniError {
 /// The options of one or more files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ini {
-    groups: HashMap<String, HashMap<String, Vec<String>>>,
+    groups: HashMap<String, HashMap<String, Vec<Given>>>,
+}
+
+/// A value, without replacements, and where it is from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Given {
+    /// The value.
+    pub(crate) value: String,
+    /// The number of the file, from 0, and the line, from 1; `None`: not from a file.
+    pub(crate) place: Option<(usize, usize)>,
 }
 
 /// A value under construction.
 struct Assignment {
     key: String,
     lines: Vec<String>,
+    start: usize,
 }
 
 impl Ini {
-    /// Reads the text of a file; its values take precedence over earlier ones.
-    pub(crate) fn read(&mut self, text: &str) -> Result<(), IniError> {
+    /// Reads the text of file number `file`; its values take precedence over earlier ones.
+    pub(crate) fn read(&mut self, text: &str, file: usize) -> Result<(), IniError> {
         let mut group: Option<String> = None;
         let mut open: Option<Assignment> = None;
         for (i, raw) in text.lines().enumerate() {
             let line = raw.trim_end();
             let error = |problem| IniError { line: i + 1, problem };
             if line.is_empty() {
-                self.close(group.as_deref(), &mut open);
+                self.close(group.as_deref(), &mut open, file);
             } else if line.starts_with([' ', '\t']) {
                 let assignment = open.as_mut().ok_or_else(|| error("unexpected continuation line"))?;
                 assignment.lines.push(line.trim_start().to_owned());
             } else {
-                self.close(group.as_deref(), &mut open);
+                self.close(group.as_deref(), &mut open, file);
                 if let Some(section) = line.strip_prefix('[') {
                     let name = section.strip_suffix(']').ok_or_else(|| error("invalid section (must end with ])"))?;
                     if name.is_empty() {
@@ -66,43 +76,62 @@ impl Ini {
                     if group.is_none() {
                         return Err(error("section must be started before assignment"));
                     }
-                    open =
-                        Some(Assignment { key: key.trim().to_owned(), lines: vec![unquoted(value.trim()).to_owned()] });
+                    let lines = vec![unquoted(value.trim()).to_owned()];
+                    open = Some(Assignment { key: key.trim().to_owned(), lines, start: i + 1 });
                 }
             }
         }
-        self.close(group.as_deref(), &mut open);
+        self.close(group.as_deref(), &mut open, file);
         Ok(())
     }
 
-    fn close(&mut self, group: Option<&str>, open: &mut Option<Assignment>) {
-        if let (Some(group), Some(Assignment { key, lines })) = (group, open.take()) {
-            self.add(group, &key, lines.join("\n"));
+    fn close(&mut self, group: Option<&str>, open: &mut Option<Assignment>, file: usize) {
+        if let (Some(group), Some(Assignment { key, lines, start })) = (group, open.take()) {
+            self.push(group, &key, Given { value: lines.join("\n"), place: Some((file, start)) });
         }
     }
 
     /// Adds a value that takes precedence over earlier ones.
     pub(crate) fn add(&mut self, group: &str, key: &str, value: String) {
+        self.push(group, key, Given { value, place: None });
+    }
+
+    /// Replaces all values of an option by one, or none.
+    pub(crate) fn set(&mut self, group: &str, key: &str, given: Option<Given>) {
+        self.groups.entry(group.to_owned()).or_default().insert(key.to_owned(), given.into_iter().collect());
+    }
+
+    fn push(&mut self, group: &str, key: &str, given: Given) {
         // `auth-url` and `auth_url` are the same option.
         let key = key.replace('-', "_");
-        self.groups.entry(group.to_owned()).or_default().entry(key).or_default().push(value);
+        self.groups.entry(group.to_owned()).or_default().entry(key).or_default().push(given);
     }
 
     /// The last value of an option, with references to other options replaced.
+    #[cfg(test)]
     pub(crate) fn get(&self, group: &str, key: &str) -> Option<String> {
-        let raw = self.all(group, key).last()?;
+        Some(self.replaced(group, self.all(group, key).last()?))
+    }
+
+    /// A value of a group with references to other options replaced.
+    pub(crate) fn replaced(&self, group: &str, given: &Given) -> String {
         let mut left = MOST_REPLACEMENTS;
-        Some(self.substitute(raw, group, 0, &mut left))
+        self.substitute(&given.value, group, 0, &mut left)
     }
 
     /// All values of a repeated option, without replacements.
-    pub(crate) fn all(&self, group: &str, key: &str) -> &[String] {
+    pub(crate) fn all(&self, group: &str, key: &str) -> &[Given] {
         self.groups.get(group).and_then(|options| options.get(key)).map_or(&[], Vec::as_slice)
     }
 
-    /// All options, as `(group, key)`.
-    pub(crate) fn options(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.groups.iter().flat_map(|(group, options)| options.keys().map(move |key| (group.as_str(), key.as_str())))
+    /// All options, as `(group, key, values)`, in no order.
+    pub(crate) fn options(&self) -> impl Iterator<Item = (&str, &str, &[Given])> {
+        let options = |(group, options): (_, _)| {
+            let options: &HashMap<String, Vec<Given>> = options;
+            let group: &String = group;
+            options.iter().map(move |(key, given)| (group.as_str(), key.as_str(), given.as_slice()))
+        };
+        self.groups.iter().flat_map(options)
     }
 
     /// Replaces `$name`. Names of unknown options, and references beyond the limit `left`, are kept.
@@ -135,7 +164,7 @@ impl Ini {
             match found {
                 Some((g, value)) if depth < DEEPEST && *left > 0 => {
                     *left -= 1;
-                    out.push_str(&self.substitute(value, g, depth + 1, left));
+                    out.push_str(&self.substitute(&value.value, g, depth + 1, left));
                 }
                 _ => _ = write!(out, "${name}"),
             }
@@ -173,7 +202,7 @@ mod tests {
 
     fn read(text: &str) -> Ini {
         let mut ini = Ini::default();
-        ini.read(text).unwrap();
+        ini.read(text, 0).unwrap();
         ini
     }
 
@@ -194,7 +223,8 @@ mod tests {
         assert_eq!(get("quoted"), " spaced ");
         assert_eq!(get("half"), "\"open");
         assert_eq!(get("empty"), "");
-        assert_eq!(ini.all(DEFAULT, "many"), ["1", "2"]);
+        let many: Vec<_> = ini.all(DEFAULT, "many").iter().map(|given| (given.value.as_str(), given.place)).collect();
+        assert_eq!(many, [("1", Some((0, 11))), ("2", Some((0, 12)))]);
         assert_eq!(get("many"), "2");
         assert_eq!(get("list"), "one,\ntwo,\nthree");
         assert_eq!(ini.get("other", "auth_url").unwrap(), "http://k");
@@ -223,7 +253,7 @@ mod tests {
     #[test]
     fn later_files_count_more() {
         let mut ini = read("[a]\nx = 1\ny = 1\n");
-        ini.read("[a]\nx = 2\n").unwrap();
+        ini.read("[a]\nx = 2\n", 1).unwrap();
         assert_eq!((ini.get("a", "x").unwrap(), ini.get("a", "y").unwrap()), ("2".into(), "1".into()));
     }
 
@@ -237,7 +267,7 @@ mod tests {
             ("[a]\n= 1\n", 2, "key cannot be empty"),
             ("x = 1\n", 1, "section must be started before assignment"),
         ] {
-            let error = Ini::default().read(text).unwrap_err();
+            let error = Ini::default().read(text, 0).unwrap_err();
             assert_eq!((error.line, error.problem), (line, problem));
         }
     }

@@ -15,6 +15,7 @@ use tokio::process::Command;
 use tokio::sync::Semaphore;
 
 use crate::config::Config;
+use crate::config::options::kiln;
 
 /// Maximum number of processes at the same time.
 const PROCESSES: usize = 8;
@@ -31,9 +32,9 @@ struct Program {
 
 /// The configured plug-ins, in their order: `[kiln] lifecycle_plugins` and `lifecycle_timeout`.
 pub(crate) fn of_config(config: &Config) -> Result<Vec<Arc<dyn LifecyclePlugin>>> {
-    let limit = config.seconds("kiln", "lifecycle_timeout", Duration::from_mins(1))?;
+    let limit = config.seconds(&kiln::LIFECYCLE_TIMEOUT)?;
     let processes = Arc::new(Semaphore::new(PROCESSES));
-    let programs = config.list("kiln", "lifecycle_plugins");
+    let programs = config.list(&kiln::LIFECYCLE_PLUGINS);
     let plugin = |path: &String| -> Result<Arc<dyn LifecyclePlugin>> {
         let program = Program::new(Path::new(path), limit, Arc::clone(&processes));
         Ok(Arc::new(program.with_context(|| format!("[kiln] lifecycle_plugins: {path}"))?))

@@ -1,5 +1,8 @@
 //! Kiln: OpenStack Orchestration in a single binary.
+// The layout of nested futures of databases and clients is deeper than the default of 128.
+#![recursion_limit = "256"]
 
+mod certificate;
 mod checks;
 mod cli;
 mod clients;
@@ -19,13 +22,18 @@ mod metrics;
 mod output;
 mod policy_files;
 mod progress;
+mod reload;
+mod report;
 mod resource_types;
 mod runtime;
 mod shutdown;
 mod signatures;
+mod systemd;
 mod topology;
 mod web_templates;
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -38,9 +46,11 @@ use crate::failure::{Failure, Outcome};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(arguments(std::env::args_os()));
     let service = matches!(cli.command, Command::Serve(_) | Command::Api(_) | Command::Engine(_));
-    logging::start(&cli.global.log, service);
+    if !service {
+        logging::of_command(&cli.global.log);
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Failure::new(format!("cannot start: {error}")).report(),
@@ -49,6 +59,18 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// The arguments; a program with the name of one of Heat's is that command.
+fn arguments(mut given: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let program = given.next().unwrap_or_default();
+    let command: &[&str] = match Path::new(&program).file_name().and_then(|name| name.to_str()) {
+        Some("heat-manage") => &["heat-manage"],
+        Some("heat-status") => &["heat-status"],
+        Some("heat-keystone-setup-domain") => &["manage", "setup-domain"],
+        _ => &[],
+    };
+    std::iter::once("kiln".into()).chain(command.iter().map(OsString::from)).chain(given).collect()
 }
 
 async fn run(cli: Cli) -> Outcome {
@@ -71,14 +93,18 @@ async fn run(cli: Cli) -> Outcome {
         Command::Orphan(command) => {
             connected(global, Need::Any, async |connection| command.run(connection).await).await
         }
-        Command::Serve(args) => Box::pin(args.run(commands::serve::Role::Both)).await,
-        Command::Api(args) => Box::pin(args.run(commands::serve::Role::Api)).await,
-        Command::Engine(args) => Box::pin(args.run()).await,
+        Command::Serve(args) => Box::pin(args.run(commands::serve::Role::Both, &global.log)).await,
+        Command::Api(args) => Box::pin(args.run(commands::serve::Role::Api, &global.log)).await,
+        Command::Engine(args) => Box::pin(args.run(&global.log)).await,
         Command::Manage(command) => command.run(global).await,
+        Command::HeatManage(args) => Box::pin(args.run()).await.map_err(Failure::printed_as_heat),
+        Command::HeatStatus(args) => Box::pin(args.run()).await.map_err(Failure::printed_as_heat),
+        Command::Config(command) => command.run(),
         Command::Demo(args) => Box::pin(args.run()).await,
         Command::Testcloud(args) => args.run().await,
         Command::Lsp(args) => args.run(global).await,
         Command::Completion(args) => args.run(),
+        Command::Man(args) => args.run(),
     }
 }
 

@@ -15,18 +15,17 @@ use self::envelope::{Envelope, Version};
 use self::rabbit::{Declarations, Rabbit};
 use self::transport_url::Transport;
 use crate::config::Config;
+use crate::config::options::messages;
 
 /// The section of the options of notifications.
 const NOTIFICATIONS: &str = "oslo_messaging_notifications";
-/// The section of the options of RabbitMQ.
-const RABBIT: &str = "oslo_messaging_rabbit";
 /// Names in AMQP have at most 255 bytes.
 const LONGEST_NAME: usize = 255;
 
 /// The version of the messages that are sent; `None`: notifications are off.
 fn version(config: &Config) -> Result<Option<Version>> {
     let mut found = None;
-    for driver in config.all(NOTIFICATIONS, "driver") {
+    for driver in config.all(&messages::DRIVER) {
         let version = match driver.as_str() {
             "messagingv2" => Some(Version::Two),
             "messaging" => Some(Version::One),
@@ -51,31 +50,26 @@ pub(crate) fn is_configured(config: &Config) -> Result<bool> {
 /// The configured message bus, not connected yet. `None`: notifications are off.
 pub(crate) fn of_config(config: &Config, hostname: &str) -> Result<Option<Arc<dyn MessageBus>>> {
     let Some(version) = version(config)? else { return Ok(None) };
-    let url = config.text(NOTIFICATIONS, "transport_url").or_else(|| config.default("transport_url"));
+    let url =
+        config.text(&messages::NOTIFICATIONS_TRANSPORT_URL).or_else(|| config.text(&messages::DEFAULT_TRANSPORT_URL));
     let url = url.with_context(|| {
         format!("[{NOTIFICATIONS}] driver is set, but neither transport_url there nor in [DEFAULT]: set rabbit://…")
     })?;
     let transport = Transport::parse(&url).context("transport_url")?;
-    let exchange = config.default("control_exchange").unwrap_or_else(|| "heat".to_owned());
-    let mut topics = config.list(NOTIFICATIONS, "topics");
-    if topics.is_empty() {
-        topics.push("notifications".to_owned());
-    }
+    let exchange = config.text(&messages::CONTROL_EXCHANGE).unwrap_or_default();
+    let topics = config.list(&messages::TOPICS);
     if let Some(name) = topics.iter().chain([&exchange]).find(|name| name.len() + 10 > LONGEST_NAME) {
         bail!("the name of an exchange or topic is too long: {name}");
     }
-    let level = config.default("default_notification_level").unwrap_or_else(|| "INFO".to_owned()).to_uppercase();
-    if !["AUDIT", "DEBUG", "INFO", "WARN", "ERROR", "CRITICAL", "SAMPLE"].contains(&level.as_str()) {
-        bail!("[DEFAULT] default_notification_level: unknown level {level:?}");
-    }
-    let publisher = config.default("default_publisher_id").unwrap_or_else(|| format!("orchestration.{hostname}"));
-    let seconds = config.number(RABBIT, "heartbeat_timeout_threshold", 60_u16)?;
+    let level = config.choice(&messages::DEFAULT_NOTIFICATION_LEVEL)?.unwrap_or_default().to_uppercase();
+    let publisher = config.text(&messages::DEFAULT_PUBLISHER_ID).unwrap_or_else(|| format!("orchestration.{hostname}"));
+    let seconds = config.number::<u16>(&messages::HEARTBEAT_TIMEOUT_THRESHOLD)?;
     let declarations = Declarations {
-        durable: config.flag(RABBIT, "amqp_durable_queues", false)?,
-        auto_delete: config.flag(RABBIT, "amqp_auto_delete", false)?,
-        quorum: config.flag(RABBIT, "rabbit_quorum_queue", false)?,
+        durable: config.flag(&messages::AMQP_DURABLE_QUEUES)?,
+        auto_delete: config.flag(&messages::AMQP_AUTO_DELETE)?,
+        quorum: config.flag(&messages::RABBIT_QUORUM_QUEUE)?,
     };
-    let tls = if config.flag(RABBIT, "ssl", false)? { Some(tls::connector(config, RABBIT)?) } else { None };
+    let tls = if config.flag(&messages::SSL)? { Some(tls::connector(config)?) } else { None };
     let envelope = Envelope { version, publisher, level };
     let heartbeat = Duration::from_secs(u64::from(seconds));
     Ok(Some(Arc::new(Rabbit::new(transport, tls, heartbeat, exchange, topics, declarations, envelope))))
@@ -85,6 +79,8 @@ pub(crate) fn of_config(config: &Config, hostname: &str) -> Result<Option<Arc<dy
 mod tests {
     use super::*;
     use crate::ini::DEFAULT;
+
+    const RABBIT: &str = "oslo_messaging_rabbit";
 
     fn bus(options: &[(&str, &str, &str)]) -> Result<bool, String> {
         let options: Vec<_> = options.iter().map(|(group, name, value)| (*group, *name, (*value).to_owned())).collect();
@@ -105,7 +101,7 @@ mod tests {
         assert!(refused(&[driver]).contains("transport_url"));
         assert!(refused(&[(NOTIFICATIONS, "driver", "log")]).contains("not \"log\""));
         assert!(refused(&[driver, (DEFAULT, "transport_url", "kafka://h")]).contains("kafka"));
-        assert!(refused(&[driver, url, (DEFAULT, "default_notification_level", "loud")]).contains("LOUD"));
+        assert!(refused(&[driver, url, (DEFAULT, "default_notification_level", "loud")]).contains("loud"));
         assert!(
             refused(&[driver, url, (RABBIT, "ssl", "true"), (RABBIT, "ssl_ca_file", "/no/file")]).contains("/no/file")
         );

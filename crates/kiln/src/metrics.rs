@@ -22,6 +22,7 @@ use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 
 use crate::config::Config;
+use crate::config::options::kiln;
 
 /// The target of the events.
 const TARGET: &str = "kiln::metric";
@@ -34,10 +35,14 @@ static COLLECTED: AtomicBool = AtomicBool::new(false);
 static TABLE: Mutex<Table> = Mutex::new(Table(BTreeMap::new()));
 
 /// What the metrics are about.
-const ABOUT: [(&str, &str); 3] = [
+const ABOUT: [(&str, &str); 7] = [
     ("requests", "Requests to the APIs."),
     ("cloud_calls", "Calls to services of the cloud; the status is 0 without a response."),
+    ("store", "Transactions and queries of the database, with their repetitions."),
     ("store_retries", "Transactions that were repeated."),
+    ("doorbells", "Rings that were heard: some stack may have work."),
+    ("actors_started", "Stacks that this engine began to work on; taken_over: after a failure of another engine."),
+    ("actors_ended", "Stacks that this engine stopped to work on."),
 ];
 
 /// All series by metric and labels.
@@ -96,7 +101,11 @@ impl Series {
     fn write(&self, name: &str, labels: &str, text: &mut String) {
         let count = self.count;
         let Some(Durations { sum, within }) = &self.durations else {
-            _ = writeln!(text, "{name}{{{labels}}} {count}");
+            _ = if labels.is_empty() {
+                writeln!(text, "{name} {count}")
+            } else {
+                writeln!(text, "{name}{{{labels}}} {count}")
+            };
             return;
         };
         for (limit, within) in LIMITS.iter().zip(within) {
@@ -176,11 +185,8 @@ pub(crate) fn is_collected(event: &Metadata<'_>) -> bool {
 
 /// The listener of the metrics; none unless `[kiln] metrics_bind_port` is set. Starts to collect.
 pub(crate) async fn listener(config: &Config) -> Result<Option<TcpListener>> {
-    let host = config.text("kiln", "metrics_bind_host").unwrap_or_else(|| "127.0.0.1".to_owned());
-    if config.text("kiln", "metrics_bind_port").is_none() {
-        return Ok(None);
-    }
-    let port: u16 = config.number("kiln", "metrics_bind_port", 0)?;
+    let host = config.text(&kiln::METRICS_BIND_HOST).unwrap_or_default();
+    let Some(port) = config.given_number::<u16>(&kiln::METRICS_BIND_PORT)? else { return Ok(None) };
     let listener = TcpListener::bind((host.as_str(), port)).await;
     let listener = listener.with_context(|| {
         format!("cannot listen on {host} port {port} ([kiln] metrics_bind_host, metrics_bind_port)")
@@ -219,12 +225,42 @@ async fn text(backends: &Backends) -> Result<String, kiln_store::Error> {
     }
     gauge(&mut text, "stacks_pending", "Stacks whose request is not done.");
     _ = writeln!(text, "kiln_stacks_pending {}", census.pending);
+    gauge(&mut text, "oldest_pending_seconds", "The age of the oldest of these requests.");
+    _ = writeln!(text, "kiln_oldest_pending_seconds {}", Seconds(census.oldest.unwrap_or_default() / 1_000));
     gauge(&mut text, "leases", "Stacks that an engine works on.");
     _ = writeln!(text, "kiln_leases {}", census.leases);
     gauge(&mut text, "engines", "Engines that are up, or have not reported for some time.");
     _ = writeln!(text, "kiln_engines{{status=\"up\"}} {up}\nkiln_engines{{status=\"down\"}} {}", engines.len() - up);
+    let longest = engines.iter().map(|engine| now.duration_since(engine.seen).as_secs()).max().unwrap_or_default();
+    gauge(
+        &mut text,
+        "engine_silence_seconds",
+        "Time since the last heartbeat of the engine that is silent the longest.",
+    );
+    _ = writeln!(text, "kiln_engine_silence_seconds {}", longest.max(0));
+    gauge(&mut text, "build_info", "The version of this process.");
+    _ = writeln!(text, "kiln_build_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION"));
+    process(&mut text);
     TABLE.lock().unwrap_or_else(PoisonError::into_inner).write(&mut text);
     Ok(text)
+}
+
+/// Memory and files of this process, with the usual names.
+fn process(text: &mut String) {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
+    if let Some(kilobytes) = memory.and_then(|text| text.parse::<u64>().ok()) {
+        text.push_str("# HELP process_resident_memory_bytes Memory in use.\n");
+        _ = write!(
+            text,
+            "# TYPE process_resident_memory_bytes gauge\nprocess_resident_memory_bytes {}\n",
+            kilobytes * 1024
+        );
+    }
+    if let Ok(files) = std::fs::read_dir("/proc/self/fd") {
+        text.push_str("# HELP process_open_fds Open files and connections.\n# TYPE process_open_fds gauge\n");
+        _ = writeln!(text, "process_open_fds {}", files.count());
+    }
 }
 
 #[cfg(test)]

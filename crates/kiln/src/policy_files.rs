@@ -10,10 +10,15 @@ use kiln_identity::Policy;
 use kiln_value::{Map, Value};
 
 use crate::config::Config;
+use crate::config::options::server;
 use crate::failure::nearest;
 
-/// Base directory for relative names of policy files.
+/// Base directory for relative names of policy files, after those of the configuration files.
 const HERE: &str = "/etc/kiln";
+/// The default file.
+const FILE: &str = "policy.yaml";
+/// The default directory.
+const FOLDER: &str = "policy.d";
 /// Interval at which the files are looked at.
 const LOOK: Duration = Duration::from_secs(5);
 
@@ -30,12 +35,17 @@ pub(crate) struct PolicyFiles {
 impl PolicyFiles {
     /// The files of a configuration.
     pub(crate) fn of(config: &Config) -> Result<Self> {
-        let (file, folders) = (config.text("oslo_policy", "policy_file"), config.all("oslo_policy", "policy_dirs"));
-        let named = (file.is_some(), !folders.is_empty());
-        let folders = if named.1 { folders } else { vec!["policy.d".to_owned()] };
+        let (file, folders) = (config.text(&server::POLICY_FILE), config.all(&server::POLICY_DIRS));
+        // The defaults of oslo.policy may be missing.
+        let named = (
+            file.as_deref().is_some_and(|name| name != FILE),
+            !folders.is_empty() && folders.iter().any(|name| name != FOLDER),
+        );
+        let folders = if folders.is_empty() { vec![FOLDER.to_owned()] } else { folders };
+        let place = |name: &str| place(config, name);
         Ok(Self {
-            new_defaults: config.flag("oslo_policy", "enforce_new_defaults", true)?,
-            file: place(file.as_deref().unwrap_or("policy.yaml")),
+            new_defaults: config.flag(&server::ENFORCE_NEW_DEFAULTS)?,
+            file: place(file.as_deref().unwrap_or(FILE)),
             folders: folders.iter().map(|name| place(name)).collect(),
             named,
         })
@@ -131,8 +141,10 @@ pub(crate) fn check(file: &Path) -> Result<(usize, Vec<String>)> {
     Ok((rules.len(), problems))
 }
 
-fn place(name: &str) -> PathBuf {
-    Path::new(HERE).join(name)
+/// A relative name is looked for beside the configuration files, as by oslo.config.
+fn place(config: &Config, name: &str) -> PathBuf {
+    let beside = config.files().iter().filter_map(|file| file.parent()).map(|folder| folder.join(name));
+    beside.rev().find(|path| path.exists()).unwrap_or_else(|| Path::new(HERE).join(name))
 }
 
 /// The files of a directory sorted by name, without hidden files.

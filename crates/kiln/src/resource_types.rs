@@ -12,21 +12,59 @@ use kiln_template::environment;
 use kiln_value::Value;
 
 use crate::config::Config;
+use crate::config::option::ConfigOption;
+use crate::config::options::{kiln, stacks};
 
 /// The types of Kiln and those of a directory, which take precedence.
 pub(crate) fn shipped_and_own(own: Option<&Path>) -> Result<ResourceTypes> {
+    Ok(ResourceTypes::new(Registry::build(types(own)?, driver_for)))
+}
+
+fn types(own: Option<&Path>) -> Result<Vec<ResourceType>> {
     let mut types = all(shipped::types())?;
     if let Some(folder) = own {
         // Later types replace earlier ones of the same name.
         types.extend(defined(folder)?);
     }
-    Ok(ResourceTypes::new(Registry::build(types, driver_for)))
+    Ok(types)
+}
+
+/// The properties whose default is an option, by resource type.
+static DEFAULTS: [(&str, &str, &ConfigOption); 9] = [
+    ("OS::Nova::Server", "user_data_format", &stacks::DEFAULT_USER_DATA_FORMAT),
+    ("OS::Nova::Server", "software_config_transport", &stacks::DEFAULT_SOFTWARE_CONFIG_TRANSPORT),
+    ("OS::Heat::DeployedServer", "software_config_transport", &stacks::DEFAULT_SOFTWARE_CONFIG_TRANSPORT),
+    ("OS::Heat::SoftwareDeployment", "signal_transport", &stacks::DEFAULT_DEPLOYMENT_SIGNAL_TRANSPORT),
+    ("OS::Heat::SoftwareDeploymentGroup", "signal_transport", &stacks::DEFAULT_DEPLOYMENT_SIGNAL_TRANSPORT),
+    ("OS::Heat::StructuredDeployment", "signal_transport", &stacks::DEFAULT_DEPLOYMENT_SIGNAL_TRANSPORT),
+    ("OS::Heat::StructuredDeploymentGroup", "signal_transport", &stacks::DEFAULT_DEPLOYMENT_SIGNAL_TRANSPORT),
+    ("OS::Heat::SoftwareDeployments", "signal_transport", &stacks::DEFAULT_DEPLOYMENT_SIGNAL_TRANSPORT),
+    ("OS::Heat::StructuredDeployments", "signal_transport", &stacks::DEFAULT_DEPLOYMENT_SIGNAL_TRANSPORT),
+];
+
+/// Sets the defaults of properties that the operator has chosen.
+fn set_defaults(types: &mut [ResourceType], config: &Config) -> Result<()> {
+    for (name, property, option) in &DEFAULTS {
+        let option: &'static ConfigOption = option;
+        if !config.is_set(option) {
+            continue;
+        }
+        let default = config.choice(option)?.map(Value::from);
+        for known in types.iter_mut().filter(|known| known.name == *name) {
+            if let Some(schema) = known.properties.get_mut(*property) {
+                schema.default.clone_from(&default);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The catalog of a service: `[kiln] resource_types_dir` and `[DEFAULT] environment_dir`.
 pub(crate) fn of_service(config: &Config) -> Result<ResourceTypes> {
-    let own = config.text("kiln", "resource_types_dir");
-    let mut catalog = shipped_and_own(own.as_deref().map(Path::new)).context("[kiln] resource_types_dir")?;
+    let own = config.text(&kiln::RESOURCE_TYPES_DIR);
+    let mut types = types(own.as_deref().map(Path::new)).context("[kiln] resource_types_dir")?;
+    set_defaults(&mut types, config)?;
+    let mut catalog = ResourceTypes::new(Registry::build(types, driver_for));
     read_environments(&mut catalog, config)?;
     catalog.yaql = config.yaql_limits()?;
     Ok(catalog)
@@ -55,7 +93,7 @@ fn all(read: Result<Vec<ResourceType>, Vec<DefinitionError>>) -> Result<Vec<Reso
 
 /// The operator's environment files.
 fn read_environments(catalog: &mut ResourceTypes, config: &Config) -> Result<()> {
-    let folder = config.default("environment_dir").unwrap_or_else(|| "/etc/kiln/environment.d".to_owned());
+    let folder = config.text(&stacks::ENVIRONMENT_DIR).unwrap_or_default();
     let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(()) };
     let mut files: Vec<_> =
         entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect();
@@ -94,6 +132,29 @@ fn read_templates(catalog: &mut ResourceTypes) {
             Err(error) => {
                 tracing::error!(file = %file.display(), %error, "cannot read the template of a resource type");
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_operator_chooses_defaults_of_properties() {
+        let config = |text: &str| of_service(&Config::of(text)).unwrap();
+        let default = |catalog: &ResourceTypes, name: &str, property: &str| {
+            catalog.types.get(name).unwrap().resource_type.properties[property].default.clone()
+        };
+        let usual = config("");
+        let chosen = config(
+            "[DEFAULT]\ndefault_user_data_format = RAW\ndefault_software_config_transport = POLL_SERVER_HEAT\n\
+             default_deployment_signal_transport = HEAT_SIGNAL\n",
+        );
+        for (name, property, option) in &DEFAULTS {
+            let of_table = Some(Value::from(option.default_text()));
+            assert_eq!(default(&usual, name, property), of_table, "{name} {property}");
+            assert_ne!(default(&chosen, name, property), of_table, "{name} {property}");
         }
     }
 }

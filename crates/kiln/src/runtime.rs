@@ -21,11 +21,13 @@ use kiln_web::{ConnectionLimits, Cors};
 use crate::checks::{self, OwnUser};
 use crate::clients;
 use crate::clouds::{Signalling, StoredClouds};
+use crate::config::option::ConfigOption;
+use crate::config::options::{clouds, kiln, server, stacks};
 use crate::config::{Account, Config};
 use crate::database;
 use crate::heartbeat_thread::HeartbeatThread;
-use crate::ini::DEFAULT;
 use crate::lifecycle_plugins;
+use crate::logging;
 use crate::message_bus;
 use crate::policy_files::PolicyFiles;
 use crate::resource_types;
@@ -33,8 +35,6 @@ use crate::shutdown::{self, Stop};
 use crate::signatures;
 use crate::web_templates;
 
-/// The default timeout of a call to a cloud service.
-const CALL_TIMEOUT: Duration = Duration::from_mins(1);
 /// How long the cloud may continue to process a call after its timeout.
 const CALL_AFTERMATH: Duration = Duration::from_secs(15);
 
@@ -82,28 +82,22 @@ impl Runtime {
         let service_credentials = credentials(&service, "keystone_authtoken", true)?;
         let trustee = match config.account("trustee")? {
             // Without a trustee section, the service user is also the trustee.
-            account if account.username.is_none() => credentials(&service, "keystone_authtoken", false)?,
+            account if !account.has_user() => credentials(&service, "keystone_authtoken", false)?,
             account => credentials(&account, "trustee", false)?,
         };
-        let public = config.text("keystone_authtoken", "www_authenticate_uri");
-        let public = public.or_else(|| service.auth_url.clone()).unwrap_or_default();
+        let public =
+            config.text(&clouds::WWW_AUTHENTICATE_URI).or_else(|| service.auth_url.clone()).unwrap_or_default();
         let mut options = KeystoneOptions::new(public, now);
         // Negative: validate the token of every request, so that a revoked token is rejected immediately.
-        let remember = config.number("keystone_authtoken", "token_cache_time", 300_i64)?;
+        let remember = config.number::<i64>(&clouds::TOKEN_CACHE_TIME)?;
         options.remember = Duration::from_secs(u64::try_from(remember).unwrap_or_default());
-        options.delegated_roles = config.list(DEFAULT, "trusts_delegated_roles");
-        let service_roles = config.list("keystone_authtoken", "service_token_roles");
-        if !service_roles.is_empty() {
-            options.service_roles = service_roles;
-        }
-        options.service_roles_required =
-            config.flag("keystone_authtoken", "service_token_roles_required", options.service_roles_required)?;
-        if let Some(method) = config.default("deferred_auth_method").filter(|method| method != "trusts") {
-            bail!("[DEFAULT] deferred_auth_method: Kiln supports only trusts, not {method:?}");
-        }
+        options.delegated_roles = config.list(&stacks::TRUSTS_DELEGATED_ROLES);
+        options.service_roles = config.list(&clouds::SERVICE_TOKEN_ROLES);
+        options.service_roles_required = config.flag(&clouds::SERVICE_TOKEN_ROLES_REQUIRED)?;
+        config.choice(&stacks::DEFERRED_AUTH_METHOD)?;
         let own = OwnUser {
             url: service.auth_url.clone().unwrap_or_default(),
-            name: service.username.clone().unwrap_or_default(),
+            name: service.username.clone().or_else(|| service.user_id.clone()).unwrap_or_default(),
             session: connector.session(service_credentials.clone()),
         };
         let signatures = signatures::sessions(config, own.session.clone())?;
@@ -227,6 +221,36 @@ impl Runtime {
     }
 }
 
+/// Reads all options as [`Runtime::of_service`] does, but connects to nothing: all errors.
+pub(crate) fn check_options(config: &Config) -> Vec<anyhow::Error> {
+    let with_service = |service: &Account| -> Result<()> {
+        let connector = clients::connector(config, service)?;
+        let session = connector.session(credentials(service, "keystone_authtoken", true)?);
+        signatures::sessions(config, session)?;
+        signalling(config, service).map(drop)
+    };
+    let checks = [
+        database::options(config).map(drop),
+        PolicyFiles::of(config).and_then(|files| files.read()).map(drop),
+        config.account("keystone_authtoken").and_then(|service| with_service(&service)),
+        config.account("trustee").and_then(|trustee| {
+            if trustee.has_user() { credentials(&trustee, "trustee", false).map(drop) } else { Ok(()) }
+        }),
+        config.choice(&stacks::DEFERRED_AUTH_METHOD).map(drop),
+        config.number::<i64>(&clouds::TOKEN_CACHE_TIME).map(drop),
+        resource_types::of_service(config).map(drop),
+        engine_options(config).map(drop),
+        service_options(config).map(drop),
+        api_options(config).map(drop),
+        cfn_options(config).map(drop),
+        web_templates::reader(config).map(drop),
+        message_bus::of_config(config, "").map(drop),
+        lifecycle_plugins::of_config(config).map(drop),
+        logging::Settings::of(config).map(drop),
+    ];
+    checks.into_iter().filter_map(Result::err).collect()
+}
+
 /// The project of stacks without a cloud.
 pub(crate) const LOCAL_PROJECT: &str = "local";
 
@@ -242,12 +266,18 @@ pub(crate) fn now() -> jiff::Timestamp {
 
 pub(crate) fn credentials(account: &Account, section: &str, scoped: bool) -> Result<Credentials> {
     let missing = |option: &str| anyhow!("[{section}] {option} is not set: Kiln needs a Keystone user");
-    let project = account.project.as_deref();
+    let of = |id: &Option<String>, name: &Option<String>, domain: &Named| match (id, name) {
+        (Some(id), _) => Some(Named::id(id.clone())),
+        (None, Some(name)) => Some(Named::Name { name: name.clone(), domain: Some(Box::new(domain.clone())) }),
+        (None, None) => None,
+    };
+    let user = of(&account.user_id, &account.username, &account.user_domain);
+    let project = of(&account.project_id, &account.project, &account.project_domain);
     Ok(Credentials::Password {
-        user: Named::in_domain(account.username.as_deref().ok_or_else(|| missing("username"))?, &account.user_domain),
+        user: user.ok_or_else(|| missing("username"))?,
         password: account.password.clone().ok_or_else(|| missing("password"))?,
         scope: match project.filter(|_| scoped) {
-            Some(project) => Scope::Project(Named::in_domain(project, &account.project_domain)),
+            Some(project) => Scope::Project(project),
             None if scoped => return Err(missing("project_name")),
             None => Scope::Unscoped,
         },
@@ -255,14 +285,14 @@ pub(crate) fn credentials(account: &Account, section: &str, scoped: bool) -> Res
 }
 
 /// The domain of stack users, and the addresses for signals.
-fn signalling(config: &Config, service: &Account) -> Result<Signalling> {
-    let domain = match (config.default("stack_user_domain_id"), config.default("stack_user_domain_name")) {
+pub(crate) fn signalling(config: &Config, service: &Account) -> Result<Signalling> {
+    let domain = match (config.text(&stacks::STACK_USER_DOMAIN_ID), config.text(&stacks::STACK_USER_DOMAIN_NAME)) {
         (Some(id), _) => Some(Named::id(id)),
         (None, Some(name)) => Some(Named::Name { name, domain: None }),
         (None, None) => None,
     };
     let (admin, password) =
-        (config.default("stack_domain_admin"), config.secret(DEFAULT, "stack_domain_admin_password"));
+        (config.text(&stacks::STACK_DOMAIN_ADMIN), config.secret(&stacks::STACK_DOMAIN_ADMIN_PASSWORD));
     let domain_admin = match (domain, admin, password) {
         (Some(domain), Some(name), Some(password)) => Some(Credentials::Password {
             user: Named::Name { name, domain: Some(Box::new(domain.clone())) },
@@ -275,37 +305,35 @@ fn signalling(config: &Config, service: &Account) -> Result<Signalling> {
             bail!("[DEFAULT] {missing} is not set, but the domain of stack users is");
         }
     };
-    let public = config.text("keystone_authtoken", "www_authenticate_uri").or_else(|| service.auth_url.clone());
+    let public = config.text(&clouds::WWW_AUTHENTICATE_URI).or_else(|| service.auth_url.clone());
     Ok(Signalling {
         domain_admin,
-        role: config.default("heat_stack_user_role").unwrap_or_else(|| "heat_stack_user".to_owned()),
+        role: config.text(&stacks::HEAT_STACK_USER_ROLE).unwrap_or_default(),
         // Heat's option has the path of one of the two kinds of signals.
-        cfn: config.default("heat_waitcondition_server_url").map(|url| url.replace("/waitcondition", "")),
-        heat: config.text("clients_heat", "url").map(|url| url.replace("/%(tenant_id)s", "")),
+        cfn: config.text(&stacks::HEAT_WAITCONDITION_SERVER_URL).map(|url| url.replace("/waitcondition", "")),
+        heat: config.text(&clouds::HEAT_URL).map(|url| url.replace("/%(tenant_id)s", "")),
         keystone: public.map(|url| if url.contains("/v3") { url } else { format!("{}/v3", url.trim_end_matches('/')) }),
-        region: config.default("region_name_for_services").or_else(|| service.region.clone()),
+        region: config.text(&stacks::REGION_NAME_FOR_SERVICES).or_else(|| service.region.clone()),
     })
 }
 
 fn service_options(config: &Config) -> Result<kiln_service::Options> {
-    let usual = Limits::default();
-    let stacks = usual.stacks_per_project.unwrap_or_default();
-    let resources = config.limit(DEFAULT, "max_resources_per_stack", 1000)?;
+    let resources = config.limit(&stacks::MAX_RESOURCES_PER_STACK)?;
     let limits = Limits {
-        template: config.number(DEFAULT, "max_template_size", usual.template)?,
-        container: config.number(DEFAULT, "max_json_body_size", usual.container)?,
-        stacks_per_project: config.limit(DEFAULT, "max_stacks_per_tenant", stacks)?,
-        snapshots_per_stack: config.limit(DEFAULT, "max_snapshots_per_stack", 32)?,
-        configs_per_project: config.limit(DEFAULT, "max_software_configs_per_tenant", 4096)?,
-        deployments_per_project: config.limit(DEFAULT, "max_software_deployments_per_tenant", 4096)?,
+        template: config.number(&stacks::MAX_TEMPLATE_SIZE)?,
+        container: config.number(&stacks::MAX_JSON_BODY_SIZE)?,
+        stacks_per_project: config.limit(&stacks::MAX_STACKS_PER_TENANT)?,
+        snapshots_per_stack: config.limit(&stacks::MAX_SNAPSHOTS_PER_STACK)?,
+        configs_per_project: config.limit(&stacks::MAX_SOFTWARE_CONFIGS_PER_TENANT)?,
+        deployments_per_project: config.limit(&stacks::MAX_SOFTWARE_DEPLOYMENTS_PER_TENANT)?,
         resources_per_stack: resources.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
-        nested_depth: config.number(DEFAULT, "max_nested_stack_depth", usual.nested_depth)?,
+        nested_depth: config.number(&stacks::MAX_NESTED_STACK_DEPTH)?,
     };
     let mut options = kiln_service::Options { limits, ..kiln_service::Options::default() };
-    options.observe_on_update = config.flag(DEFAULT, "observe_on_update", false)?;
-    options.adopt = config.flag(DEFAULT, "enable_stack_adopt", false)?;
-    options.abandon = config.flag(DEFAULT, "enable_stack_abandon", false)?;
-    if let Some(role) = config.default("heat_stack_user_role") {
+    options.observe_on_update = config.flag(&stacks::OBSERVE_ON_UPDATE)?;
+    options.adopt = config.flag(&stacks::ENABLE_STACK_ADOPT)?;
+    options.abandon = config.flag(&stacks::ENABLE_STACK_ABANDON)?;
+    if let Some(role) = config.text(&stacks::HEAT_STACK_USER_ROLE) {
         options.stack_user_role = role;
     }
     Ok(options)
@@ -313,13 +341,13 @@ fn service_options(config: &Config) -> Result<kiln_service::Options> {
 
 fn api_options(config: &Config) -> Result<kiln_api::Options> {
     let mut options = kiln_api::Options::default();
-    options.max_body = config.number(DEFAULT, "max_json_body_size", options.max_body)?;
-    options.root = config.text("clients_heat", "url").map(|url| url.replace("/%(tenant_id)s", ""));
-    options.proxy_headers = config.flag("oslo_middleware", "enable_proxy_headers_parsing", false)?;
-    hide(config, &mut options.hidden_stack_tags);
+    options.max_body = config.number(&stacks::MAX_JSON_BODY_SIZE)?;
+    options.root = config.text(&clouds::HEAT_URL).map(|url| url.replace("/%(tenant_id)s", ""));
+    options.proxy_headers = config.flag(&server::ENABLE_PROXY_HEADERS_PARSING)?;
+    options.hidden_stack_tags = config.list(&stacks::HIDDEN_STACK_TAGS);
     options.cors = cors(config)?;
     options.connections = connection_limits(config, options.proxy_headers)?;
-    if let Some(revision) = config.text("revision", "heat_revision") {
+    if let Some(revision) = config.text(&stacks::HEAT_REVISION) {
         options.revision = revision;
     }
     Ok(options)
@@ -327,37 +355,29 @@ fn api_options(config: &Config) -> Result<kiln_api::Options> {
 
 fn cfn_options(config: &Config) -> Result<kiln_cfn::Options> {
     let mut options = kiln_cfn::Options::default();
-    options.max_body = config.number(DEFAULT, "max_json_body_size", options.max_body)?;
-    options.proxy_headers = config.flag("oslo_middleware", "enable_proxy_headers_parsing", false)?;
-    options.page = config.number("kiln", "cfn_page_size", options.page)?.max(1);
-    hide(config, &mut options.hidden_stack_tags);
+    options.max_body = config.number(&stacks::MAX_JSON_BODY_SIZE)?;
+    options.proxy_headers = config.flag(&server::ENABLE_PROXY_HEADERS_PARSING)?;
+    options.page = config.number(&kiln::CFN_PAGE_SIZE)?;
+    options.hidden_stack_tags = config.list(&stacks::HIDDEN_STACK_TAGS);
     options.cors = cors(config)?;
     options.connections = connection_limits(config, options.proxy_headers)?;
     Ok(options)
 }
 
-/// Replaces the tags of hidden stacks with those that are set.
-fn hide(config: &Config, tags: &mut Vec<String>) {
-    let hidden = config.list(DEFAULT, "hidden_stack_tags");
-    if !hidden.is_empty() {
-        *tags = hidden;
-    }
-}
-
 /// Requests of pages of other origins, with the options of oslo.middleware.
 fn cors(config: &Config) -> Result<Cors> {
     let usual = Cors::default();
-    let list = |option, usual: Vec<String>| {
-        let given = config.list("cors", option);
+    let list = |option: &'static ConfigOption, usual: Vec<String>| {
+        let given = config.list(option);
         if given.is_empty() { usual } else { given }
     };
     Ok(Cors {
-        origins: list("allowed_origin", usual.origins),
-        credentials: config.flag("cors", "allow_credentials", usual.credentials)?,
-        exposed: list("expose_headers", usual.exposed),
-        max_age: config.number("cors", "max_age", usual.max_age)?,
-        methods: list("allow_methods", usual.methods),
-        headers: list("allow_headers", usual.headers),
+        origins: list(&server::ALLOWED_ORIGIN, usual.origins),
+        credentials: config.flag(&server::ALLOW_CREDENTIALS)?,
+        exposed: list(&server::EXPOSE_HEADERS, usual.exposed),
+        max_age: config.number(&server::MAX_AGE)?,
+        methods: list(&server::ALLOW_METHODS, usual.methods),
+        headers: list(&server::ALLOW_HEADERS, usual.headers),
     })
 }
 
@@ -366,37 +386,37 @@ fn connection_limits(config: &Config, behind_proxy: bool) -> Result<ConnectionLi
     let usual = ConnectionLimits::default();
     let per_address = if behind_proxy { 0 } else { usual.per_address.unwrap_or_default() };
     Ok(ConnectionLimits {
-        total: config.number("kiln", "max_connections", usual.total)?,
-        per_address: Some(config.number("kiln", "max_connections_per_address", per_address)?)
+        total: config.number(&kiln::MAX_CONNECTIONS)?,
+        per_address: Some(config.given_number(&kiln::MAX_CONNECTIONS_PER_ADDRESS)?.unwrap_or(per_address))
             .filter(|limit| *limit > 0),
-        header: config.seconds("kiln", "header_timeout", usual.header)?,
-        body: config.seconds("kiln", "body_timeout", usual.body)?,
-        send: config.seconds("kiln", "send_timeout", usual.send)?,
+        header: config.seconds(&kiln::HEADER_TIMEOUT)?,
+        body: config.seconds(&kiln::BODY_TIMEOUT)?,
+        send: config.seconds(&kiln::SEND_TIMEOUT)?,
     })
 }
 
 /// The timeout of a call to a cloud service, from option `[kiln] call_timeout`.
 pub(crate) fn call_timeout(config: &Config) -> Result<Duration> {
-    config.seconds("kiln", "call_timeout", CALL_TIMEOUT)
+    config.seconds(&kiln::CALL_TIMEOUT)
 }
 
 fn engine_options(config: &Config) -> Result<kiln_engine::Options> {
     let usual = kiln_engine::Options::default();
-    let seconds = config.number(DEFAULT, "stack_action_timeout", usual.action_timeout.as_secs())?;
+    let seconds = config.number(&stacks::STACK_ACTION_TIMEOUT)?;
     let calls = call_timeout(config)? + CALL_AFTERMATH;
     Ok(kiln_engine::Options {
-        hostname: config.default("host").unwrap_or_else(hostname),
+        hostname: config.text(&stacks::HOST).unwrap_or_else(hostname),
         action_timeout: Duration::from_secs(seconds),
-        action_retries: config.number(DEFAULT, "action_retry_limit", usual.action_retries)?,
-        call_retries: config.number(DEFAULT, "client_retry_limit", usual.call_retries)?,
-        nested_depth: config.number(DEFAULT, "max_nested_stack_depth", usual.nested_depth)?,
-        resources_per_stack: config.limit(DEFAULT, "max_resources_per_stack", 1000)?,
-        max_events: config.number(DEFAULT, "max_events_per_stack", usual.max_events)?,
+        action_retries: config.number(&stacks::ACTION_RETRY_LIMIT)?,
+        call_retries: config.number(&stacks::CLIENT_RETRY_LIMIT)?,
+        nested_depth: config.number(&stacks::MAX_NESTED_STACK_DEPTH)?,
+        resources_per_stack: config.limit(&stacks::MAX_RESOURCES_PER_STACK)?,
+        max_events: config.number(&stacks::MAX_EVENTS_PER_STACK)?,
         // The options in 'kiln engine --help'.
-        lease: config.seconds("kiln", "lease", usual.lease)?,
-        call_limit: config.seconds("kiln", "call_limit", calls)?,
-        list_delay: config.seconds("kiln", "list_delay", usual.list_delay)?,
-        drain: config.seconds("kiln", "drain", calls)?,
+        lease: config.seconds(&kiln::LEASE)?,
+        call_limit: config.seconds_or(&kiln::CALL_LIMIT, calls)?,
+        list_delay: config.seconds(&kiln::LIST_DELAY)?,
+        drain: config.seconds_or(&kiln::DRAIN, calls)?,
         ..usual
     })
 }
@@ -410,6 +430,7 @@ fn hostname() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ini::DEFAULT;
 
     #[test]
     fn retries_of_calls_can_be_set() {

@@ -5,6 +5,7 @@ use kiln_cloud::Session;
 
 use crate::clients;
 use crate::config::Config;
+use crate::config::options::clouds;
 use crate::runtime::credentials;
 
 /// The section.
@@ -13,15 +14,15 @@ const SECTION: &str = "ec2authtoken";
 /// The sessions, in the order in which they are asked. Without a user of its own, a section uses that of the service
 /// (`service`).
 pub(crate) fn sessions(config: &Config, service: Session) -> Result<Vec<Session>> {
-    if !config.flag(SECTION, "multi_cloud", false)? {
+    if !config.flag(&clouds::EC2_MULTI_CLOUD)? {
         return Ok(vec![session(config, SECTION)?.unwrap_or(service)]);
     }
-    let clouds = config.list(SECTION, "clouds");
-    if clouds.is_empty() {
+    let names = config.list(&clouds::EC2_CLOUDS);
+    if names.is_empty() {
         bail!("[{SECTION}] clouds is not set: with multi_cloud, it lists the clouds");
     }
     let mut sessions = Vec::new();
-    for cloud in clouds {
+    for cloud in names {
         let section = format!("{SECTION}.{cloud}");
         match session(config, &section)? {
             Some(session) => sessions.push(session),
@@ -36,8 +37,8 @@ pub(crate) fn sessions(config: &Config, service: Session) -> Result<Vec<Session>
 fn session(config: &Config, section: &str) -> Result<Option<Session>> {
     let mut account = config.account(section)?;
     // An older name.
-    let url = account.auth_url.take().or_else(|| config.text(section, "auth_uri"));
-    if account.username.is_none() {
+    let url = account.auth_url.take().or_else(|| config.text(clouds::EC2_AUTH_URI.of(section)));
+    if !account.has_user() {
         if url.is_none() {
             return Ok(None);
         }

@@ -1,7 +1,6 @@
 //! Templates at URLs: off unless `[kiln] template_urls` is set.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use async_trait::async_trait;
@@ -9,15 +8,15 @@ use kiln_cloud::{WebError, WebReader};
 use kiln_service::{ReadError, TemplateReader};
 
 use crate::config::Config;
-use crate::ini::DEFAULT;
+use crate::config::options::{kiln, stacks};
 
 struct WebTemplates(WebReader);
 
 /// The reader of templates at URLs; `None` if they are not allowed.
 pub(crate) fn reader(config: &Config) -> Result<Option<Arc<dyn TemplateReader>>> {
-    let is_allowed = config.flag("kiln", "template_urls", false)?;
-    let networks = config.list("kiln", "template_url_networks");
-    let timeout = config.seconds(DEFAULT, "template_fetch_timeout", Duration::from_mins(1))?;
+    let is_allowed = config.flag(&kiln::TEMPLATE_URLS)?;
+    let networks = config.list(&kiln::TEMPLATE_URL_NETWORKS);
+    let timeout = config.seconds(&stacks::TEMPLATE_FETCH_TIMEOUT)?;
     let reader = WebReader::new(&networks, timeout).context("[kiln] template_url_networks")?;
     Ok(is_allowed.then(|| Arc::new(WebTemplates(reader)) as Arc<dyn TemplateReader>))
 }

@@ -231,6 +231,7 @@ impl Doorbell for Bell {
     async fn wait(&self) -> Vec<StackId> {
         loop {
             if let Some(rung) = self.take() {
+                tracing::trace!(target: "kiln::metric", metric = "doorbells");
                 return rung;
             }
             match self.hub.patience(self.ear) {

@@ -4,6 +4,7 @@
 //! microseconds since 1970, data is JSON in text columns, and IDs are strings. Every use case is one transaction, which
 //! is retried after a conflict with another one.
 
+mod administration;
 mod change_sets;
 mod commit;
 mod credentials;

@@ -236,6 +236,8 @@ pub struct Census {
     pub leases: u64,
     /// Stacks whose request is not done.
     pub pending: u64,
+    /// The age of the oldest of these requests in microseconds, by the database's clock.
+    pub oldest: Option<u64>,
 }
 
 /// Rings when a stack may have work or news. Rings may be lost, so waiters must also poll.

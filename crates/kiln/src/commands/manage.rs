@@ -1,5 +1,7 @@
 //! `kiln manage …`: the commands of `heat-manage` and `heat-keystone-setup-domain`.
 
+mod doctor;
+mod report;
 mod setup_domain;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -24,6 +26,10 @@ pub(crate) enum ManageCommand {
     /// Check policy files
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Check the database, Keystone, users, catalog, clocks, keys and certificates
+    Doctor(doctor::DoctorArgs),
+    /// Print what engines hold and do, or make a running process write its report
+    Report(report::ReportArgs),
     /// Purge stacks that were deleted long ago; engines also do this automatically
     PurgeDeleted(PurgeArgs),
     /// Encrypt or decrypt the stored data, for example with a new key
@@ -142,7 +148,7 @@ impl UpdateParamsArgs {
             options.encrypt_values = values == Values::Encrypt;
         }
         let store = database::open_with(options).await?;
-        let rows = store.reencrypt().await.map_err(|error| Failure::new(error.to_string()))?;
+        let rows = Box::pin(store.reencrypt()).await.map_err(|error| Failure::new(error.to_string()))?;
         Ok(print(&format!("{rows} rows updated.\n"))?)
     }
 }
@@ -151,16 +157,18 @@ impl ManageCommand {
     /// Runs the command.
     pub(crate) async fn run(self, global: &Global) -> Outcome {
         match self {
+            Self::Report(args) => Box::pin(args.run()).await,
+            Self::Doctor(args) => Box::pin(args.run()).await,
             Self::SetupDomain(args) => args.run(global).await,
-            Self::UpdateParams(args) => args.run().await,
+            Self::UpdateParams(args) => Box::pin(args.run()).await,
             Self::Policy(PolicyCommand::Check(args)) => args.run(),
             Self::Db(DbCommand::Sync(args)) => {
                 let config = Config::load(&args)?;
                 database::open(&config).await?;
                 Ok(print("The database schema is up to date.\n")?)
             }
-            Self::Service(ServiceCommand::List(args)) => args.run().await,
-            Self::PurgeDeleted(args) => args.run().await,
+            Self::Service(ServiceCommand::List(args)) => Box::pin(args.run()).await,
+            Self::PurgeDeleted(args) => Box::pin(args.run()).await,
         }
     }
 }

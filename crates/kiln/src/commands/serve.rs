@@ -5,15 +5,14 @@ use clap::Args;
 use kiln_web::ConnectionLimits;
 use tokio::net::TcpListener;
 
-use crate::cli::ConfigArgs;
+use crate::cli::{ConfigArgs, LogArgs};
 use crate::config::Config;
+use crate::config::options::{kiln, server};
 use crate::failure::Outcome;
-use crate::metrics;
 use crate::runtime::Runtime;
 use crate::shutdown::{self, Stop};
+use crate::{logging, metrics, reload, report, systemd};
 
-/// Heat's port.
-const PORT: u16 = 8004;
 /// Heat's port of the CloudFormation API.
 const CFN_PORT: u16 = 8000;
 
@@ -91,8 +90,9 @@ Notifications as oslo.messaging sends them, to RabbitMQ, with the options of hea
   control_exchange = heat, default_notification_level = INFO, default_publisher_id, host
 A notification is kept for an hour while RabbitMQ does not answer.
 
-Stop the service with SIGTERM or Ctrl-C. It completes the running requests, and other engines take
-over its stacks immediately.")]
+Signals: SIGTERM or Ctrl-C stops the service. It completes the running requests, and other engines take
+over its stacks immediately. SIGHUP reads the configuration again, SIGUSR2 writes a report
+([oslo_reports]). All options: 'kiln config reference'.")]
 pub(crate) struct ServeArgs {
     /// Configuration.
     #[command(flatten)]
@@ -107,22 +107,26 @@ pub(crate) struct ServeArgs {
 
 impl ServeArgs {
     /// Serves until a stop is requested.
-    pub(crate) async fn run(self, role: Role) -> Outcome {
+    pub(crate) async fn run(self, role: Role, log: &LogArgs) -> Outcome {
         let config = Config::load(&self.config)?;
+        logging::of_service(log, &config).map_err(|error| config.refused(error))?;
         let runtime = started(&config).await?;
         let (api, host, port) = self.listener(&config).await?;
         let cfn = cfn_listener(&config, &host, port).await?;
         let listeners = Listeners { api, cfn, metrics: metrics::listener(&config).await? };
         config.tell();
         let (_sender, stop) = shutdown::on_signal();
+        tokio::spawn(report::follow(report::Settings::of(&config)?, self.config.clone()));
+        tokio::spawn(reload::follow(self.config, config, stop.clone()));
+        tokio::spawn(systemd::follow(stop.clone()));
         Ok(serve(&runtime, listeners, role, stop).await?)
     }
 
     /// The listener of the REST API, with the host and port that were asked for.
     async fn listener(&self, config: &Config) -> Result<(TcpListener, String, u16)> {
-        let host = config.text("heat_api", "bind_host").unwrap_or_else(|| "0.0.0.0".to_owned());
+        let host = config.text(&server::API_BIND_HOST).unwrap_or_default();
         let host = self.bind_host.clone().unwrap_or(host);
-        let port = self.bind_port.map_or_else(|| config.number("heat_api", "bind_port", PORT), Ok)?;
+        let port = self.bind_port.map_or_else(|| config.number(&server::API_BIND_PORT), Ok)?;
         let listener = TcpListener::bind((host.as_str(), port)).await;
         let listener =
             listener.with_context(|| format!("cannot listen on {host} port {port} ([heat_api] bind_host, bind_port)"));
@@ -133,16 +137,15 @@ impl ServeArgs {
 /// The listener of the CloudFormation API. If another program uses the default port, only this API is not served:
 /// nobody asked for it.
 async fn cfn_listener(config: &Config, api_host: &str, api_port: u16) -> Result<Option<TcpListener>> {
-    if !config.flag("kiln", "cfn_api", true)? {
+    if !config.flag(&kiln::CFN_API)? {
         return Ok(None);
     }
-    let host = config.text("heat_api_cfn", "bind_host").unwrap_or_else(|| api_host.to_owned());
-    let is_given = config.text("heat_api_cfn", "bind_port").is_some();
-    let usual = if api_port == 0 { 0 } else { CFN_PORT };
-    let port = config.number("heat_api_cfn", "bind_port", usual)?;
+    let host = config.text(&server::CFN_BIND_HOST).unwrap_or_else(|| api_host.to_owned());
+    let given = config.given_number(&server::CFN_BIND_PORT)?;
+    let port = given.unwrap_or(if api_port == 0 { 0 } else { CFN_PORT });
     match TcpListener::bind((host.as_str(), port)).await {
         Ok(listener) => Ok(Some(listener)),
-        Err(error) if !is_given => {
+        Err(error) if given.is_none() => {
             tracing::warn!(
                 %error,
                 "the CloudFormation API is not served: cannot listen on {host} port {port}; set [heat_api_cfn] bind_port, \
@@ -242,12 +245,16 @@ pub(crate) struct EngineArgs {
 
 impl EngineArgs {
     /// Runs the engine until a stop is requested.
-    pub(crate) async fn run(self) -> Outcome {
+    pub(crate) async fn run(self, log: &LogArgs) -> Outcome {
         let config = Config::load(&self.config)?;
+        logging::of_service(log, &config).map_err(|error| config.refused(error))?;
         let runtime = started(&config).await?;
         let metrics = metrics::listener(&config).await?;
         config.tell();
         let (_sender, stop) = shutdown::on_signal();
+        tokio::spawn(report::follow(report::Settings::of(&config)?, self.config.clone()));
+        tokio::spawn(reload::follow(self.config, config, stop.clone()));
+        tokio::spawn(systemd::follow(stop.clone()));
         tokio::try_join!(runtime.engine(stop.clone()), serve_metrics(&runtime, metrics, stop))?;
         Ok(())
     }

@@ -10,25 +10,26 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
 
 use crate::config::Config;
+use crate::config::options::messages;
 
-/// Connects with the certificates of a section: `ssl_ca_file`, `ssl_cert_file`, `ssl_key_file`. The certificate of the
+/// Connects with the certificates of `[oslo_messaging_rabbit]`: `ssl_ca_file`, `ssl_cert_file`, `ssl_key_file`. The certificate of the
 /// server is always verified, by default with the certificates of the system.
-pub(super) fn connector(config: &Config, group: &str) -> Result<TlsConnector> {
+pub(super) fn connector(config: &Config) -> Result<TlsConnector> {
     let mut roots = RootCertStore::empty();
-    if let Some(file) = config.text(group, "ssl_ca_file") {
+    if let Some(file) = config.text(&messages::SSL_CA_FILE) {
         for certificate in certificates(&file)? {
             roots.add(certificate).with_context(|| file.clone())?;
         }
     } else {
         let (added, _) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if added == 0 {
-            bail!("[{group}] ssl_ca_file is not set, and the system has no certificates");
+            bail!("[oslo_messaging_rabbit] ssl_ca_file is not set, and the system has no certificates");
         }
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     let builder = builder.with_root_certificates(roots);
-    let config = match (config.text(group, "ssl_cert_file"), config.text(group, "ssl_key_file")) {
+    let config = match (config.text(&messages::SSL_CERT_FILE), config.text(&messages::SSL_KEY_FILE)) {
         (Some(certificate), Some(key)) => {
             let own = certificates(&certificate)?;
             let key =
@@ -36,7 +37,7 @@ pub(super) fn connector(config: &Config, group: &str) -> Result<TlsConnector> {
             builder.with_client_auth_cert(own, key).with_context(|| certificate.clone())?
         }
         (None, None) => builder.with_no_client_auth(),
-        _ => bail!("[{group}] ssl_cert_file and ssl_key_file must be set together"),
+        _ => bail!("[oslo_messaging_rabbit] ssl_cert_file and ssl_key_file must be set together"),
     };
     Ok(TlsConnector::from(Arc::new(config)))
 }

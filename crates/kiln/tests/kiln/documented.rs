@@ -34,7 +34,8 @@ const CFN: &str = "AWSTemplateFormatVersion: '2010-09-09'\nResources: {word: {Ty
 /// Commands that run until they are stopped.
 const SERVERS: [&str; 6] = ["kiln serve", "kiln api", "kiln engine", "kiln demo", "kiln testcloud", "--follow"];
 /// Commands that exit with 1 if they find something, or nothing.
-const FINDERS: [&str; 4] = ["template lint", "fmt --check", "hook clear web 'nested/*'", "resource forget"];
+const FINDERS: [&str; 5] =
+    ["config check", "template lint", "fmt --check", "hook clear web 'nested/*'", "resource forget"];
 
 /// The example commands in a text: lines that start with `kiln`, or with a variable, and their continuations.
 fn commands(text: &str) -> Vec<String> {

@@ -19,6 +19,12 @@ impl State {
             stacks: stacks.into_iter().map(|((action, status), count)| (action, status, count)).collect(),
             leases: u64::try_from(self.stacks.values().filter(|row| row.lease.expires > now).count())
                 .unwrap_or(u64::MAX),
+            oldest: self
+                .stacks
+                .values()
+                .filter_map(|row| row.due)
+                .min()
+                .map(|due| u64::try_from(now - due).unwrap_or(0)),
             pending: u64::try_from(self.stacks.values().filter(|row| row.due.is_some()).count()).unwrap_or(u64::MAX),
         }
     }

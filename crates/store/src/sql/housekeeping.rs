@@ -28,6 +28,11 @@ impl SqlStore {
             .from(schema::STACK)
             .and_where(Expr::col("due").is_not_null())
             .to_owned();
+        let oldest = Query::select()
+            .expr(self.dialect.now().sub(Expr::col("due").min()))
+            .from(schema::STACK)
+            .and_where(Expr::col("due").is_not_null())
+            .to_owned();
         self.retry(|| async {
             let mut census = Census::default();
             for row in self.reader.query_all(&states).await? {
@@ -39,6 +44,12 @@ impl SqlStore {
                 if let Some(row) = self.reader.query_one(query).await? {
                     *count = Columns::of(&row).count()?;
                 }
+            }
+            if let Some(row) = self.reader.query_one(&oldest).await?
+                && let Some(waits) = Columns::of(&row).optional_int()?
+            {
+                // A clock may have been set back.
+                census.oldest = Some(u64::try_from(waits).unwrap_or(0));
             }
             Ok(census)
         })
@@ -86,25 +97,17 @@ impl SqlStore {
     }
 
     pub(super) async fn forget_some(&self, retention: &Retention) -> Result<u64, Error> {
-        let mut gone = self.forget_stacks(retention).await?;
+        let mut gone = self.forget_stacks(retention.deleted_before, None, STACKS as u64).await?;
         if retention.events_per_stack > 0 {
             gone += self.forget_events(retention.events_per_stack).await?;
         }
         Ok(gone + self.forget_handled().await? + self.forget_contents().await?)
     }
 
-    /// The oldest deletions first.
-    async fn forget_stacks(&self, retention: &Retention) -> Result<u64, Error> {
-        let select = Query::select()
-            .column("id")
-            .from(schema::STACK)
-            .and_where(Expr::col("deleted").lt(micros(retention.deleted_before)))
-            .and_where(Expr::exists(unsent()).not())
-            .order_by("deleted", Order::Asc)
-            .limit(STACKS as u64)
-            .to_owned();
+    /// Deletes the stacks that a query finds.
+    pub(super) async fn forget_these(&self, select: &SelectStatement) -> Result<u64, Error> {
         self.retry(|| async {
-            let ids = texts(&self.reader, &select).await?;
+            let ids = texts(&self.reader, select).await?;
             if ids.is_empty() {
                 return Ok(0);
             }
@@ -246,6 +249,19 @@ fn named_digests() -> SelectStatement {
     let mut all = parts.next().unwrap_or_default();
     all.unions(parts.map(|part| (UnionType::Distinct, part)));
     all
+}
+
+/// The IDs of up to `limit` stacks that were deleted before a time and have nothing left to send: the oldest deletions
+/// first.
+pub(super) fn forgettable(before: i64, limit: u64) -> SelectStatement {
+    Query::select()
+        .column("id")
+        .from(schema::STACK)
+        .and_where(Expr::col("deleted").lt(before))
+        .and_where(Expr::exists(unsent()).not())
+        .order_by("deleted", Order::Asc)
+        .limit(limit)
+        .to_owned()
 }
 
 async fn texts(db: &impl ConnectionTrait, select: &SelectStatement) -> Result<Vec<String>, Fault> {

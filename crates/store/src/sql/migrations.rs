@@ -114,8 +114,13 @@ async fn migrate(db: &impl ConnectionTrait, dialect: Dialect) -> Result<(), Faul
     Ok(())
 }
 
+/// The number of the last migration that this program knows.
+pub(super) fn latest() -> usize {
+    MIGRATIONS.len()
+}
+
 /// The number of the last completed migration; 0: none.
-async fn version(db: &impl ConnectionTrait) -> Result<usize, Fault> {
+pub(super) async fn version(db: &impl ConnectionTrait) -> Result<usize, Fault> {
     let query = Query::select().expr(Expr::col("version").max()).from(schema::VERSION).to_owned();
     let row = db.query_one(&query).await?;
     let number = match &row {

@@ -144,6 +144,15 @@ impl Fault {
         error.try_downcast_ref::<MySqlDatabaseError>().is_some_and(|error| matches!(error.number(), 1050 | 1060 | 1061))
     }
 
+    /// Whether a table does not exist.
+    pub(super) fn says_missing(&self) -> bool {
+        let Some(sqlx::Error::Database(error)) = self.sqlx() else { return false };
+        if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
+            return error.number() == 1146;
+        }
+        error.code().is_some_and(|code| code == "42P01") || error.message().starts_with("no such table")
+    }
+
     /// Whether the store refused a name that is in use.
     pub(super) fn is_name_taken(&self) -> bool {
         matches!(self, Self::Refused(Error::NameTaken(_)))
@@ -184,7 +193,11 @@ where
     let mut attempt = 1;
     loop {
         let fault = match work(attempt).await {
-            Ok(done) => return Ok(done),
+            Ok(done) => {
+                let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+                tracing::trace!(target: "kiln::metric", metric = "store", ms, retried = attempt > 1);
+                return Ok(done);
+            }
             Err(fault) => fault,
         };
         if fault.is_lost() && started.elapsed() < LOST_PATIENCE {

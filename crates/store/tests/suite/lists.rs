@@ -217,6 +217,7 @@ async fn everything_is_counted() {
         let census = bed.store.census().await.unwrap();
         assert_eq!(census.stacks, [("CREATE".to_owned(), "IN_PROGRESS".to_owned(), 3)]);
         assert_eq!((census.leases, census.pending), (1, 3));
+        assert!(census.oldest.is_some_and(|micros| micros < 60_000_000), "{census:?}");
 
         let stacks = async |query| {
             let events = bed.store.events(&query).await.unwrap();

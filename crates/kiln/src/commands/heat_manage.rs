@@ -1,0 +1,297 @@
+//! `heat-manage`: the console command of Heat, with its arguments, output and exit codes (reference `cli.json`).
+
+use std::io::{BufRead as _, IsTerminal as _};
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use kiln_engine::Chance;
+use kiln_resource::{ResourceId, StackId};
+use kiln_store::{EngineId, EngineInfo, SqlStore, Store as _};
+use kiln_value::text;
+
+use crate::cli::ConfigArgs;
+use crate::config::Config;
+use crate::failure::{Failure, Outcome};
+use crate::output::print;
+use crate::{database, runtime};
+
+/// `heat-manage`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+A program kiln that is called heat-manage (by a link) is this command. Without --config-file it reads the
+configuration of Kiln, or else /etc/heat/heat.conf. Engines do all of this by themselves.
+
+Examples:
+  kiln heat-manage --config-file kiln.conf db_sync
+  kiln heat-manage --config-file kiln.conf service list")]
+pub(crate) struct HeatManageArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Accepted as in Heat; use --verbose for more messages
+    #[arg(short = 'd', long)]
+    debug: bool,
+    #[command(subcommand)]
+    command: HeatManageCommand,
+}
+
+/// The commands of `heat-manage`.
+#[derive(Debug, Subcommand)]
+#[command(rename_all = "snake_case")]
+enum HeatManageCommand {
+    /// Print the version of the database schema
+    DbVersion,
+    /// Upgrade the database schema
+    DbSync {
+        /// Only the newest version is possible
+        version: Option<String>,
+    },
+    /// List the engines, or remove those that are down
+    #[command(subcommand)]
+    Service(ServiceCommand),
+    /// Print the data that the driver of a resource stores, decrypted
+    ResourceDataList {
+        /// ID of the resource, as in its row of the database
+        resource_id: String,
+    },
+    /// End the operations of a stack: what is in progress becomes FAILED
+    ResetStackStatus {
+        /// ID of the stack
+        stack_id: String,
+    },
+    /// Does nothing: every stack has the form of convergence
+    #[command(name = "migrate_convergence_1")]
+    MigrateConvergence {
+        /// ID of the stack
+        stack_id: String,
+    },
+    /// Purge stacks that were deleted long ago
+    PurgeDeleted {
+        /// How long deleted stacks are kept
+        #[arg(default_value = "90")]
+        age: String,
+        /// Unit of the age
+        #[arg(short, long, value_enum, default_value = "days")]
+        granularity: Granularity,
+        /// Purge only stacks of this project
+        #[arg(short, long)]
+        project_id: Option<String>,
+        /// Number of stacks in one transaction
+        #[arg(short, long = "batch_size", default_value = "20")]
+        batch_size: String,
+    },
+    /// Encrypt or decrypt the stored data
+    UpdateParams {
+        /// What to do
+        crypt_operation: CryptOperation,
+        /// The key that the data is encrypted with, if it is not that of the configuration
+        previous_encryption_key: Option<String>,
+        /// Print the number of changed rows
+        #[arg(long)]
+        verbose_update_params: bool,
+    },
+    /// Does nothing: the data has the newest form
+    MigratePropertiesData,
+}
+
+/// `heat-manage service …`.
+#[derive(Debug, Subcommand)]
+enum ServiceCommand {
+    /// List the engines
+    List,
+    /// Remove the engines that are down
+    Clean,
+}
+
+/// The unit of an age.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Granularity {
+    /// 86,400 seconds.
+    Days,
+    /// 3,600 seconds.
+    Hours,
+    /// 60 seconds.
+    Minutes,
+    /// One second.
+    Seconds,
+}
+
+impl Granularity {
+    fn seconds(self) -> u64 {
+        match self {
+            Self::Days => 86_400,
+            Self::Hours => 3_600,
+            Self::Minutes => 60,
+            Self::Seconds => 1,
+        }
+    }
+}
+
+/// What to do with stored data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum CryptOperation {
+    /// Encrypt it.
+    Encrypt,
+    /// Decrypt it.
+    Decrypt,
+}
+
+impl HeatManageArgs {
+    pub(crate) async fn run(self) -> Outcome {
+        let config = Config::load_as_heat(&self.config)?;
+        match self.command {
+            HeatManageCommand::DbVersion => {
+                let (done, _) =
+                    failing(Box::pin(Box::pin(database::open_unchanged(&config)).await?.schema_versions()).await)?;
+                Ok(print(&if done == 0 { "None\n".to_owned() } else { format!("{done}\n") })?)
+            }
+            HeatManageCommand::DbSync { version } => Box::pin(db_sync(&config, version.as_deref())).await,
+            HeatManageCommand::Service(ServiceCommand::List) => {
+                let engines = failing(store(&config).await?.engines().await)?;
+                Ok(print(&listed(&engines, runtime::now()))?)
+            }
+            HeatManageCommand::Service(ServiceCommand::Clean) => {
+                failing(Box::pin(store(&config).await?.remove_silent_engines()).await)?;
+                Ok(print("Dead engines are removed.\n")?)
+            }
+            HeatManageCommand::ResourceDataList { resource_id } => {
+                Box::pin(resource_data_list(&config, &resource_id)).await
+            }
+            HeatManageCommand::ResetStackStatus { stack_id } => Box::pin(reset_stack_status(&config, &stack_id)).await,
+            HeatManageCommand::MigrateConvergence { stack_id } => {
+                let missing = || Failure::new(format!("Stack with id {stack_id} can not be found."));
+                let id: StackId = stack_id.parse().map_err(|_| missing())?;
+                let stack = failing(store(&config).await?.stack(id).await)?;
+                let stack = stack.filter(|stack| stack.deleted.is_none()).ok_or_else(missing)?;
+                match stack.parent {
+                    Some(_) => Err(Failure::new(format!("Migration of nested stack {stack_id} is not supported."))),
+                    None => Ok(()),
+                }
+            }
+            HeatManageCommand::PurgeDeleted { age, granularity, project_id, batch_size } => {
+                let age = number(&age, "age")?.saturating_mul(granularity.seconds());
+                let batch = number(&batch_size, "batch_size")?;
+                let before = runtime::now()
+                    .checked_sub(Duration::from_secs(age))
+                    .map_err(|error| Failure::new(error.to_string()))?;
+                let store = store(&config).await?;
+                failing(Box::pin(store.purge_deleted(before, project_id.as_deref(), batch)).await)?;
+                Ok(())
+            }
+            HeatManageCommand::UpdateParams { crypt_operation, previous_encryption_key, verbose_update_params } => {
+                let mut options = database::options(&config)?;
+                options.encrypt_values = crypt_operation == CryptOperation::Encrypt;
+                options.older_keys.extend(previous_encryption_key.map(kiln_value::Secret::new));
+                let rows = failing(Box::pin(Box::pin(database::open_with(options)).await?.reencrypt()).await)?;
+                if verbose_update_params {
+                    eprintln!("{rows} rows updated");
+                }
+                Ok(())
+            }
+            HeatManageCommand::MigratePropertiesData => Ok(print(
+                "This command has been deprecated and is now a no-op. It will be removed in a future release.\n",
+            )?),
+        }
+    }
+}
+
+async fn store(config: &Config) -> Outcome<SqlStore> {
+    Ok(Box::pin(database::open_with(database::options(config)?)).await?)
+}
+
+fn failing<T>(result: Result<T, kiln_store::Error>) -> Outcome<T> {
+    result.map_err(|error| Failure::new(error.to_string()))
+}
+
+async fn db_sync(config: &Config, version: Option<&str>) -> Outcome {
+    if let Some(version) = version {
+        return Err(Failure::new(if version.bytes().all(|byte| byte.is_ascii_digit()) && !version.is_empty() {
+            "You requested an sqlalchemy-migrate database version; this is no longer supported".to_owned()
+        } else {
+            format!("Can't locate revision identified by '{version}'")
+        }));
+    }
+    store(config).await.map(drop)
+}
+
+fn number(text: &str, name: &str) -> Outcome<u64> {
+    match text.trim().parse::<i64>() {
+        Ok(number) => u64::try_from(number).map_err(|_| Failure::new(format!("{name} should be a positive integer"))),
+        Err(_) => Err(Failure::new(format!("{name} should be an integer"))),
+    }
+}
+
+/// The engines in the columns of Heat.
+fn listed(engines: &[EngineInfo], now: jiff::Timestamp) -> String {
+    let line = |cells: [&str; 7]| {
+        let [hostname, binary, id, host, topic, status, updated] = cells;
+        format!("{hostname:<16} {binary:<16} {id:<36} {host:<10} {topic:<10} {status:<10} {updated:<10}\n")
+    };
+    let heading = line(["Hostname", "Binary", "Engine_Id", "Host", "Topic", "Status", "Updated At"]);
+    let rows = engines.iter().map(|engine| {
+        let status = if kiln_web::is_up(engine, now) { "up" } else { "down" };
+        let seen = engine.seen.strftime("%Y-%m-%d %H:%M:%S").to_string();
+        let id = engine.id.to_string();
+        line([&engine.hostname, "heat-engine", &id, &engine.hostname, "engine", status, &seen])
+    });
+    std::iter::once(heading).chain(rows).collect()
+}
+
+async fn resource_data_list(config: &Config, resource: &str) -> Outcome {
+    let missing = || Failure::new("no resource data found");
+    let id: ResourceId = resource.parse().map_err(|_| missing())?;
+    let store = store(config).await?;
+    let stack = failing(Box::pin(store.stack_of(id)).await)?.ok_or_else(missing)?;
+    let rows = failing(store.resources(stack).await)?;
+    let row = rows.iter().find(|row| row.id == id).filter(|row| !row.data.is_empty()).ok_or_else(missing)?;
+    for (key, value) in &row.data {
+        let value = value.as_str().map_or_else(|| text::json(value), str::to_owned);
+        print(&format!("{key:<16} {value:<64}\n"))?;
+    }
+    Ok(())
+}
+
+async fn reset_stack_status(config: &Config, stack: &str) -> Outcome {
+    print(
+        "Warning: this command is potentially destructive and only intended to recover from specific crashes.\n\
+         It is advised to shutdown all Heat engines beforehand.\nContinue ? [y/N]\n",
+    )?;
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer).map_err(|error| Failure::new(error.to_string()))?;
+    if read == 0 && !std::io::stdin().is_terminal() {
+        return Err(Failure::new("EOF when reading a line"));
+    }
+    if !answer.to_lowercase().starts_with('y') {
+        return Ok(());
+    }
+    let missing = || Failure::new(format!("Stack with id {stack} not found"));
+    let id: StackId = stack.parse().map_err(|_| missing())?;
+    let store = store(config).await?;
+    failing(store.stack(id).await)?.ok_or_else(missing)?;
+    failing(Box::pin(store.reset(id, EngineId(Chance::from_os().uuid()), runtime::now())).await)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engines_are_listed_in_columns() {
+        let seen: jiff::Timestamp = "2026-01-02T03:04:05.6Z".parse().unwrap();
+        let id: EngineId = "b8f6d5a4-1111-4222-8333-444455556666".parse().unwrap();
+        let engine = EngineInfo { id, hostname: "node".to_owned(), pid: 7, started: seen, seen, interval: 15 };
+        // As printed by heat-manage of Heat 27 with such a row.
+        let expected = "\
+Hostname         Binary           Engine_Id                            Host       Topic      Status     Updated At
+node             heat-engine      b8f6d5a4-1111-4222-8333-444455556666 node       engine     up         2026-01-02 03:04:05
+";
+        assert_eq!(listed(&[engine], seen), expected);
+    }
+
+    #[test]
+    fn ages_are_checked_as_in_heat() {
+        let told = |text| number(text, "age").map_err(|failure| format!("{failure:?}"));
+        assert_eq!(told("30").unwrap(), 30);
+        assert!(told("x").unwrap_err().contains("age should be an integer"));
+        assert!(told("-1").unwrap_err().contains("age should be a positive integer"));
+    }
+}

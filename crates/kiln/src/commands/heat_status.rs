@@ -1,0 +1,213 @@
+//! `heat-status upgrade check`, and `kiln manage upgrade-check`: whether this version can be started on a configuration
+//! and its database.
+
+use std::fmt::Write as _;
+
+use clap::{Args, Subcommand};
+use kiln_value::{Value, value};
+
+use crate::cli::ConfigArgs;
+use crate::config::Config;
+use crate::failure::{Failure, Outcome};
+use crate::output::{json_text, print};
+use crate::policy_files::PolicyFiles;
+use crate::{checks, database, runtime};
+
+/// `heat-status`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Exits with 0 if all is well, with 1 if there are warnings, and with 2 if a check failed.
+
+Example:
+  kiln heat-status --config-file kiln.conf upgrade check")]
+pub(crate) struct HeatStatusArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    #[command(subcommand)]
+    command: HeatStatusCommand,
+}
+
+/// The commands of `heat-status`.
+#[derive(Debug, Subcommand)]
+enum HeatStatusCommand {
+    /// Checks before an upgrade
+    #[command(subcommand)]
+    Upgrade(UpgradeCommand),
+}
+
+/// `heat-status upgrade …`.
+#[derive(Debug, Subcommand)]
+enum UpgradeCommand {
+    /// Check that this version can be started
+    Check {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// The result of a check; the numbers are exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+enum Grade {
+    Success = 0,
+    Warning = 1,
+    Failure = 2,
+}
+
+/// A check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Check {
+    name: &'static str,
+    grade: Grade,
+    details: Option<String>,
+}
+
+impl HeatStatusArgs {
+    pub(crate) async fn run(self) -> Outcome {
+        let HeatStatusCommand::Upgrade(UpgradeCommand::Check { json }) = self.command;
+        let config = Config::load_as_heat(&self.config)?;
+        let checks = Box::pin(checks_of(&config)).await;
+        print(&if json { as_json(&checks) } else { as_table(&checks) })?;
+        match checks.iter().map(|check| check.grade).max() {
+            None | Some(Grade::Success) => Ok(()),
+            Some(grade) => Err(Failure::told(grade as u8)),
+        }
+    }
+}
+
+async fn checks_of(config: &Config) -> Vec<Check> {
+    let failed =
+        |name, error: &anyhow::Error| Check { name, grade: Grade::Failure, details: Some(format!("{error:#}")) };
+    let good = |name| Check { name, grade: Grade::Success, details: None };
+    // The name of Heat's only check. Kiln reads policies in JSON too.
+    let policy = "Policy File JSON to YAML Migration";
+    let policy = match PolicyFiles::of(config).and_then(|files| files.read()) {
+        Ok(_) => good(policy),
+        Err(error) => failed(policy, &error),
+    };
+    let options = match runtime::check_options(config).first() {
+        None => good("Configuration"),
+        Some(error) => failed("Configuration", error),
+    };
+    let mut checks = vec![policy, options];
+    match Box::pin(database::open_unchanged(config)).await {
+        Err(error) => checks.push(failed("Database", &error)),
+        Ok(store) => {
+            let schema = Box::pin(store.schema_versions()).await;
+            let is_current = matches!(&schema, Ok((done, latest)) if done == latest);
+            checks.push(schema_check(schema));
+            if is_current {
+                checks.push(match checks::key(&store).await {
+                    Ok(()) => good("Encryption Key"),
+                    Err(error) => failed("Encryption Key", &error),
+                });
+            }
+        }
+    }
+    checks
+}
+
+fn schema_check(versions: Result<(usize, usize), kiln_store::Error>) -> Check {
+    let (grade, details) = match versions {
+        Ok((done, latest)) if done == latest => (Grade::Success, None),
+        Ok((done, latest)) if done < latest => (
+            Grade::Warning,
+            Some(format!(
+                "The schema has version {done}; this version of Kiln uses {latest}. Make a backup. The first service that \
+                 starts upgrades it, or heat-manage db_sync; services of the former version continue to work."
+            )),
+        ),
+        Ok((done, latest)) => (
+            Grade::Failure,
+            Some(format!("The schema has version {done}, from a newer Kiln; this version supports up to {latest}.")),
+        ),
+        Err(error) => (Grade::Failure, Some(error.to_string())),
+    };
+    Check { name: "Database Schema", grade, details }
+}
+
+/// The object of oslo.upgradecheck.
+fn as_json(checks: &[Check]) -> String {
+    let check = |check: &Check| -> Value {
+        let details = check.details.as_deref().map_or(Value::Null, Value::from);
+        value!({ "check": (check.name), "result": (i64::from(check.grade as u8)), "details": details })
+    };
+    let checks: Vec<Value> = checks.iter().map(check).collect();
+    format!("{}\n", json_text(&value!({ "name": "Upgrade Check Results", "checks": checks })))
+}
+
+/// The table of oslo.upgradecheck.
+fn as_table(checks: &[Check]) -> String {
+    const HEADING: &str = "Upgrade Check Results";
+    let lines = |check: &Check| {
+        let details = check.details.as_deref().map_or_else(|| vec!["None".to_owned()], |details| wrapped(details, 60));
+        let mut lines = vec![format!("Check: {}", check.name), format!("Result: {:?}", check.grade)];
+        lines.push(format!("Details: {}", details.first().cloned().unwrap_or_default()));
+        lines.extend(details.into_iter().skip(1));
+        lines
+    };
+    let cells: Vec<Vec<String>> = std::iter::once(vec![HEADING.to_owned()]).chain(checks.iter().map(lines)).collect();
+    let width = cells.iter().flatten().map(|line| line.chars().count()).max().unwrap_or_default();
+    let rule = format!("+{}+\n", "-".repeat(width + 2));
+    let mut table = rule.clone();
+    for cell in cells {
+        for line in cell {
+            _ = writeln!(table, "| {line:<width$} |");
+        }
+        table.push_str(&rule);
+    }
+    table
+}
+
+/// Lines of at most `width` characters; those after the first are indented by two spaces.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            None => lines.push(word.to_owned()),
+            Some(_) => lines.push(format!("  {word}")),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_have_the_form_of_oslo_upgradecheck() {
+        let checks = [
+            Check { name: "Policy File JSON to YAML Migration", grade: Grade::Success, details: None },
+            schema_check(Ok((3, 2))),
+        ];
+        // The form of oslo.upgradecheck 2.6 with these results.
+        let expected = "\
++-----------------------------------------------------------------------+
+| Upgrade Check Results                                                 |
++-----------------------------------------------------------------------+
+| Check: Policy File JSON to YAML Migration                             |
+| Result: Success                                                       |
+| Details: None                                                         |
++-----------------------------------------------------------------------+
+| Check: Database Schema                                                |
+| Result: Failure                                                       |
+| Details: The schema has version 3, from a newer Kiln; this version    |
+|   supports up to 2.                                                   |
++-----------------------------------------------------------------------+
+";
+        let trimmed = |table: &str| -> Vec<String> {
+            table.lines().map(|line| line.trim_matches(['|', '+', '-', ' ']).to_owned()).collect()
+        };
+        assert_eq!(trimmed(&as_table(&checks)), trimmed(expected));
+        assert_eq!(schema_check(Ok((2, 2))).grade, Grade::Success);
+        assert_eq!(schema_check(Ok((1, 2))).grade, Grade::Warning);
+        let json: serde_json::Value = serde_json::from_str(&as_json(&checks)).unwrap();
+        assert_eq!(json["checks"][1]["result"], 2);
+    }
+}

@@ -1,0 +1,34 @@
+//! `kiln man`: the man pages, from the same source as `--help`.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::{Args, CommandFactory as _};
+
+use crate::cli::Cli;
+use crate::config::reference;
+use crate::failure::Outcome;
+
+/// `man`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Writes one page for each command (kiln-stack-create.1) and kiln.conf.5.
+
+Example:
+  kiln man man1")]
+pub(crate) struct ManArgs {
+    /// Folder for the pages; it is created
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+}
+
+impl ManArgs {
+    pub(crate) fn run(self) -> Outcome {
+        let folder = &self.folder;
+        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        clap_mangen::generate_to(Cli::command(), folder).with_context(|| folder.display().to_string())?;
+        let file = folder.join("kiln.conf.5");
+        std::fs::write(&file, reference::man(env!("CARGO_PKG_VERSION"))).with_context(|| file.display().to_string())?;
+        Ok(())
+    }
+}

@@ -1,0 +1,62 @@
+//! Options that Heat does not have: `[kiln]`.
+
+use super::options;
+use crate::config::option::Kind::{Flag, List, Path, Seconds, Text, Whole};
+use crate::config::option::{ConfigOption, Kind, Place};
+
+const fn own(name: &'static str, kind: Kind, help: &'static str) -> ConfigOption {
+    ConfigOption::new(Place::Section("kiln"), name, kind, help)
+}
+
+options! {
+    MAX_CONNECTIONS = own(
+        "max_connections", Whole(1, 1_000_000),
+        "Most connections of clients; fewer if the limit of open files is low (256 are reserved for the engine).",
+    ).default("2048");
+    MAX_CONNECTIONS_PER_ADDRESS = own(
+        "max_connections_per_address", Whole(0, 1_000_000), "Most connections of a client's address; 0: no limit.",
+    ).computed("256; no limit behind a proxy");
+    HEADER_TIMEOUT = own(
+        "header_timeout", Seconds, "Longest time to receive the headers of a request, also on an idle connection.",
+    ).default("60");
+    BODY_TIMEOUT = own("body_timeout", Seconds, "Longest time to receive the body of a request.").default("60");
+    SEND_TIMEOUT = own("send_timeout", Seconds, "Longest time that a client may take to read a response.").default("60");
+    CFN_API = own("cfn_api", Flag, "Serve the CloudFormation API too.").default("true");
+    CFN_PAGE_SIZE = own(
+        "cfn_page_size", Whole(1, 1_000_000), "Most entries in a list of the CloudFormation API.",
+    ).default("1000");
+    METRICS_BIND_PORT = own(
+        "metrics_bind_port", Whole(0, 65_535), "Serve /metrics for Prometheus on this port. Not set: off.",
+    );
+    METRICS_BIND_HOST = own("metrics_bind_host", Text, "Address for that; there is no authentication.")
+        .default("127.0.0.1");
+    TEMPLATE_URLS = own("template_urls", Flag, "Read templates from URLs in requests (template_url, TemplateURL).")
+        .default("false");
+    TEMPLATE_URL_NETWORKS = own(
+        "template_url_networks", List,
+        "Networks for that in addition to public addresses, for example 10.1.0.0/16.",
+    );
+    OLDER_ENCRYPTION_KEYS = own(
+        "older_encryption_keys", List,
+        "Former values of auth_encryption_key, for decryption; see 'kiln manage update-params --help'.",
+    ).secret();
+    LEASE = own(
+        "lease", Seconds, "Time without a heartbeat of an engine after which others take over its stacks.",
+    ).default("15");
+    CALL_TIMEOUT = own("call_timeout", Seconds, "Longest time of a call to a cloud service.").default("60");
+    CALL_LIMIT = own(
+        "call_limit", Seconds,
+        "Time until the result of a create call without a response is visible in the cloud. The call is not repeated \
+         before.",
+    ).computed("call_timeout + 15");
+    LIST_DELAY = own("list_delay", Seconds, "Time until a service lists an object that it created.").default("10");
+    DRAIN = own("drain", Seconds, "Time that a stopping engine waits for calls.").computed("call_timeout + 15");
+    LIFECYCLE_PLUGINS = own(
+        "lifecycle_plugins", List,
+        "Programs (absolute paths) that run before and after each operation; see 'kiln engine --help'.",
+    );
+    LIFECYCLE_TIMEOUT = own("lifecycle_timeout", Seconds, "Longest run of such a program.").default("60");
+    RESOURCE_TYPES_DIR = own(
+        "resource_types_dir", Path, "Folder with definition files of resource types, which take precedence.",
+    );
+}

@@ -1,0 +1,50 @@
+//! Options of notifications to RabbitMQ.
+
+use super::options;
+use crate::config::option::Kind::{Choice, Flag, List, Path, Repeated, Text, Whole};
+use crate::config::option::{ConfigOption, Place};
+
+const MAIN: Place = Place::Section("DEFAULT");
+const NOTIFICATIONS: Place = Place::Section("oslo_messaging_notifications");
+const RABBIT: Place = Place::Section("oslo_messaging_rabbit");
+
+options! {
+    DEFAULT_TRANSPORT_URL = ConfigOption::new(
+        MAIN, "transport_url", Text, "URL of RabbitMQ for notifications, unless [oslo_messaging_notifications] has one.",
+    ).secret();
+    CONTROL_EXCHANGE = ConfigOption::new(MAIN, "control_exchange", Text, "Exchange of the notifications.")
+        .default("heat");
+    DEFAULT_NOTIFICATION_LEVEL = ConfigOption::new(
+        MAIN, "default_notification_level", Choice(&[
+            "AUDIT", "DEBUG", "INFO", "WARN", "ERROR", "CRITICAL", "SAMPLE",
+            "audit", "debug", "info", "warn", "error", "critical", "sample",
+        ]),
+        "Priority of notifications that are not about errors.",
+    ).default("INFO");
+    DEFAULT_PUBLISHER_ID = ConfigOption::new(MAIN, "default_publisher_id", Text, "Sender in notifications.")
+        .computed("orchestration.HOST");
+    DRIVER = ConfigOption::new(
+        NOTIFICATIONS, "driver", Repeated,
+        "Form of the notifications: messagingv2 or messaging; noop: none. Empty: none.",
+    );
+    NOTIFICATIONS_TRANSPORT_URL = ConfigOption::new(
+        NOTIFICATIONS, "transport_url", Text, "URL of RabbitMQ: rabbit://USER:PASSWORD@HOST:5672/VHOST.",
+    ).secret().computed("[DEFAULT] transport_url");
+    TOPICS = ConfigOption::new(NOTIFICATIONS, "topics", List, "Routing keys are TOPIC.info and TOPIC.error.")
+        .default("notifications");
+    SSL = ConfigOption::new(RABBIT, "ssl", Flag, "Connect with TLS.").default("false");
+    SSL_CA_FILE = ConfigOption::new(RABBIT, "ssl_ca_file", Path, "File with certificates of authorities.")
+        .computed("those of the system");
+    SSL_CERT_FILE = ConfigOption::new(RABBIT, "ssl_cert_file", Path, "File with the client certificate.");
+    SSL_KEY_FILE = ConfigOption::new(RABBIT, "ssl_key_file", Path, "File with the key of the client certificate.");
+    AMQP_DURABLE_QUEUES = ConfigOption::new(RABBIT, "amqp_durable_queues", Flag, "Declare durable queues.")
+        .default("false");
+    AMQP_AUTO_DELETE = ConfigOption::new(RABBIT, "amqp_auto_delete", Flag, "Declare queues that delete themselves.")
+        .default("false");
+    RABBIT_QUORUM_QUEUE = ConfigOption::new(RABBIT, "rabbit_quorum_queue", Flag, "Declare quorum queues.")
+        .default("false");
+    HEARTBEAT_TIMEOUT_THRESHOLD = ConfigOption::new(
+        RABBIT, "heartbeat_timeout_threshold", Whole(0, 65_535),
+        "Time without an answer after which the connection counts as lost.",
+    ).default("60").unit("seconds");
+}

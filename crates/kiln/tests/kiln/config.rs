@@ -1,0 +1,176 @@
+//! `kiln config`: checks of real configuration files, the values in use, the reference; SIGHUP.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use kiln_testcloud::Testcloud;
+
+use crate::run::Folder;
+use crate::running::Running;
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+const FILES: [&str; 6] = ["debian", "debian-all", "kolla", "openstack-helm", "openstack-ansible", "devstack"];
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/heat-conf").join(name)
+}
+
+/// One of the files, with the folder of policies that its package creates.
+fn prepared(folder: &Folder, name: &str) -> PathBuf {
+    std::fs::create_dir_all(folder.path().join("policy.d")).unwrap();
+    let text = std::fs::read_to_string(data(&format!("{name}.conf"))).unwrap();
+    folder.write(
+        &format!("{name}.conf"),
+        &text.replace("/etc/heat/policy.d", &folder.path().join("policy.d").display().to_string()),
+    )
+}
+
+#[test]
+fn files_of_heat_are_answered_line_by_line() {
+    let folder = Folder::new("heat-conf");
+    let updates = std::env::var_os("KILN_UPDATE_DATA").is_some();
+    for name in FILES {
+        let file = prepared(&folder, name);
+        let ran = folder.run(&["config", "check", file.to_str().unwrap()]);
+        let out = ran.out.replace(&format!("{}/", folder.path().display()), "");
+        let expected = data(&format!("{name}.txt"));
+        if updates {
+            std::fs::write(&expected, &out).unwrap();
+        }
+        assert_eq!(out, std::fs::read_to_string(&expected).unwrap(), "{name}; KILN_UPDATE_DATA=1 updates the data");
+        let errors = out.lines().filter(|line| line.contains("error: ")).count();
+        assert_eq!(ran.code, i32::from(errors > 0), "{name}");
+        // Nothing is unknown: what is missing is the key and the password, which their packages generate.
+        assert!(!out.contains("is not an option"), "{name}");
+        assert!(!out.contains("password = ") && !ran.err.contains("secret"), "{name}");
+    }
+}
+
+/// With what their packages generate, the files start a service: only addresses are replaced.
+#[tokio::test(flavor = "multi_thread")]
+async fn files_of_heat_start_a_service() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    for name in FILES.into_iter().filter(|name| *name != "debian-all") {
+        let folder = Folder::new(&format!("heat-conf-{name}"));
+        let file = prepared(&folder, name);
+        let mut variables = Vec::new();
+        let heat = cloud.users().heat;
+        for section in ["KEYSTONE_AUTHTOKEN", "TRUSTEE", "EC2AUTHTOKEN"] {
+            for (option, value) in [
+                ("AUTH_URL", cloud.auth_url()),
+                ("USERNAME", heat.user.to_owned()),
+                ("PASSWORD", heat.password.to_owned()),
+                ("PROJECT_NAME", heat.project.to_owned()),
+                ("REGION_NAME", cloud.region().to_owned()),
+                // Names differ in case, which only MariaDB ignores.
+                ("USER_DOMAIN_NAME", "Default".to_owned()),
+                ("PROJECT_DOMAIN_NAME", "Default".to_owned()),
+            ] {
+                variables.push((format!("OS_{section}__{option}"), value));
+            }
+        }
+        let database = format!("sqlite://{}/kiln.db?mode=rwc", folder.path().display());
+        for (option, value) in [
+            ("DATABASE__CONNECTION", database.as_str()),
+            ("DEFAULT__AUTH_ENCRYPTION_KEY", "0123456789abcdef0123456789abcdef"),
+            ("DEFAULT__REGION_NAME_FOR_SERVICES", cloud.region()),
+            ("HEAT_API__BIND_PORT", "0"),
+            ("HEAT_API__BIND_HOST", "127.0.0.1"),
+            ("HEAT_API_CFN__BIND_PORT", "0"),
+        ] {
+            variables.push((format!("OS_{option}"), value.to_owned()));
+        }
+        let mut command = folder.kiln(&["serve", "--config-file", file.to_str().unwrap()]);
+        command.envs(variables);
+        let service = Running::start(command);
+        service.wait_for("serving address=127.0.0.1:");
+        let (code, log) = service.stop();
+        let has_unread = log.contains("options without effect in Kiln: [");
+        assert!(code == 0 && !log.contains("ERROR") && has_unread == (name != "debian"), "{name}\n{log}");
+    }
+}
+
+#[test]
+fn findings_are_objects_too() {
+    let folder = Folder::new("config-check");
+    let file = folder.write("kiln.conf", "[DEFAULT]\nmax_stack_per_tenant = 3\n");
+    let ran = folder.run(&["config", "check", "-f", "json", file.to_str().unwrap()]);
+    assert_eq!(ran.code, 1);
+    let found: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(found[0]["line"], 2);
+    assert_eq!(found[0]["option"], "max_stack_per_tenant");
+    assert_eq!(found[0]["hint"], "did you mean max_stacks_per_tenant?");
+    assert_eq!(found[1]["option"], "connection");
+    let broken = folder.write("broken.conf", "[DEFAULT]\nword\n");
+    let ran = folder.run(&["config", "check", broken.to_str().unwrap()]);
+    assert!(ran.code == 1 && ran.err.contains("broken.conf: line 2: no ':' or '=' found"), "{}", ran.err);
+}
+
+#[test]
+fn values_in_use_have_sources_and_no_secrets() {
+    let folder = Folder::new("config-show");
+    let text = "[DEFAULT]\nauth_encryption_key = s3cret\nmax_stacks_per_tenant = 3\n[database]\n\
+                connection = postgresql://heat:s3cret@db/heat\n[trustee]\npassword = s3cret\n";
+    let file = folder.write("kiln.conf", text);
+    let show = |more: &[&str]| {
+        let args = [&["config", "show", "--config-file", file.to_str().unwrap(), "-f", "json"], more].concat();
+        let mut command = folder.kiln(&args);
+        let ran = crate::run::Ran::from(command.env("OS_HEAT_API__BIND_PORT", "9004").output().unwrap()).ok();
+        assert!(!ran.contains("s3cret"), "{ran}");
+        serde_json::from_str::<serde_json::Value>(&ran).unwrap()
+    };
+    let find = |rows: &serde_json::Value, option: &str| {
+        let row = rows.as_array().unwrap().iter().find(|row| row["Option"] == option).cloned();
+        row.map(|row| format!("{} {} {}", row["Section"], row["Value"], row["Source"]).replace('"', ""))
+    };
+    let (all, set) = (show(&[]), show(&["--set"]));
+    let place = |line| format!("{}:{line}", file.display());
+    for rows in [&all, &set] {
+        assert_eq!(find(rows, "max_stacks_per_tenant"), Some(format!("DEFAULT 3 {}", place(3))));
+        assert_eq!(find(rows, "connection"), Some(format!("database postgresql://heat:***@db/heat {}", place(5))));
+        assert_eq!(find(rows, "bind_port"), Some("heat_api 9004 OS_HEAT_API__BIND_PORT".to_owned()));
+    }
+    assert_eq!(find(&set, "password"), Some(format!("trustee *** {}", place(7))));
+    assert_eq!(find(&all, "lease"), Some("kiln 15 default".to_owned()));
+    assert_eq!(find(&set, "lease"), None);
+}
+
+#[test]
+fn the_page_is_that_of_the_table() {
+    let folder = Folder::new("reference");
+    let page = folder.run(&["config", "reference", "-f", "markdown"]).ok();
+    let stored = std::fs::read_to_string(Path::new(ROOT).join("docs/configuration.md")).unwrap();
+    assert!(page == stored, "run: kiln config reference -f markdown > docs/configuration.md");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hangup_changes_the_level_of_the_log() {
+    let folder = Folder::new("hangup");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let heat = cloud.users().heat;
+    let text = format!(
+        "[database]\nconnection = sqlite://{}/kiln.db?mode=rwc\n[heat_api]\nbind_host = 127.0.0.1\nbind_port = 0\n\
+         [keystone_authtoken]\nauth_url = {}\nusername = {}\npassword = {}\nproject_name = {}\n[DEFAULT]\n\
+         auth_encryption_key = 0123456789abcdef0123456789abcdef\n",
+        folder.path().display(),
+        cloud.auth_url(),
+        heat.user,
+        heat.password,
+        heat.project,
+    );
+    let file = folder.write("kiln.conf", &text);
+    let service = Running::start(folder.kiln(&["serve", "--config-file", file.to_str().unwrap()]));
+    let address = service.wait_for("serving address=");
+    let address = address.split(' ').next().unwrap().to_owned();
+    std::fs::write(&file, text + "debug = true\nmax_stacks_per_tenant = 5\n").unwrap();
+    service.signal("HUP");
+    service.wait_for("the configuration was read again applied=\"[DEFAULT] debug\"");
+    service.wait_for("restart the service to apply the changes of [DEFAULT] max_stacks_per_tenant");
+    // A client that does not speak HTTP is told of at that level.
+    std::net::TcpStream::connect(&address).unwrap().write_all(b"what\r\n\r\n").unwrap();
+    service.wait_for("DEBUG");
+    std::fs::write(&file, "[DEFAULT]\ndebug = loud\n").unwrap();
+    service.signal("HUP");
+    service.wait_for("the former one stays in use: [DEFAULT] debug: \"loud\" is not a boolean");
+    assert_eq!(service.stop().0, 0);
+}

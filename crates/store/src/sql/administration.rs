@@ -1,0 +1,156 @@
+//! What only operators do, by commands: these calls are not part of [`crate::Store`].
+
+use jiff::Timestamp;
+use kiln_resource::{OperationState, State, Status};
+use sea_orm::ConnectionTrait;
+use sea_orm::sea_query::{Expr, ExprTrait, Query};
+
+use super::rows::{Columns, micros};
+use super::{SqlStore, migrations, schema};
+use crate::{Batch, EngineId, Error, ResourceId, Settle, StackId, Store as _};
+
+/// How long a reset may take.
+const RESET: std::time::Duration = std::time::Duration::from_mins(1);
+/// The reason that Heat sets.
+const RESET_REASON: &str = "Stack status manually reset";
+
+impl SqlStore {
+    /// The version of the database's schema (0: none yet), and the version that this program uses.
+    pub async fn schema_versions(&self) -> Result<(usize, usize), Error> {
+        let done = match migrations::version(&self.reader).await {
+            Ok(done) => done,
+            Err(fault) if fault.says_missing() => 0,
+            Err(fault) => return Err(fault.into()),
+        };
+        Ok((done, migrations::latest()))
+    }
+
+    /// The clock of the database.
+    pub async fn clock(&self) -> Result<Timestamp, Error> {
+        let now = Query::select().expr(self.dialect.now()).to_owned();
+        self.retry(|| async {
+            let row = self.reader.query_one(&now).await?;
+            Ok(row.map(|row| Columns::of(&row).time()).transpose()?.unwrap_or_default())
+        })
+        .await
+    }
+
+    /// The current leases: stack, engine, and the seconds until they expire unless they are renewed; at most `limit`.
+    pub async fn leases(&self, limit: u64) -> Result<Vec<(StackId, EngineId, i64)>, Error> {
+        let select = Query::select()
+            .columns(["stack", "owner"])
+            .expr(Expr::col("expires").sub(self.dialect.now()))
+            .from(schema::LEASE)
+            .and_where(Expr::col("expires").gt(self.dialect.now()))
+            .limit(limit)
+            .to_owned();
+        self.retry(|| async {
+            let rows = self.reader.query_all(&select).await?;
+            let read = rows.iter().map(|row| {
+                let mut columns = Columns::of(row);
+                Ok((columns.parsed()?, columns.parsed()?, columns.int()? / 1_000_000))
+            });
+            read.collect()
+        })
+        .await
+    }
+
+    /// Removes the engines that have missed more than one report; they are removed later anyway.
+    pub async fn remove_silent_engines(&self) -> Result<u64, Error> {
+        let silent = Expr::col("seen").add(Expr::col("report_interval").mul(2 * 1_000_000_i64)).lt(self.dialect.now());
+        let delete = Query::delete().from_table(schema::ENGINE).and_where(silent).to_owned();
+        self.retry(|| async { Ok(self.writer.execute(&delete).await?.rows_affected()) }).await
+    }
+
+    /// Purges the stacks that were deleted before a time, of all projects or of one, `batch` in each transaction.
+    /// Returns the number of rows.
+    pub async fn purge_deleted(&self, before: Timestamp, project: Option<&str>, batch: u64) -> Result<u64, Error> {
+        let batch = std::cmp::max(batch, 1);
+        let mut gone = 0;
+        loop {
+            match self.forget_stacks(before, project, batch).await? {
+                0 => return Ok(gone),
+                rows => gone += rows,
+            }
+        }
+    }
+
+    /// The stack of a resource.
+    pub async fn stack_of(&self, resource: ResourceId) -> Result<Option<StackId>, Error> {
+        let select = Query::select()
+            .column("stack")
+            .from(schema::RESOURCE)
+            .and_where(Expr::col("id").eq(resource.to_string()))
+            .to_owned();
+        self.retry(|| async {
+            let row = self.reader.query_one(&select).await?;
+            row.map(|row| Columns::of(&row).parsed()).transpose()
+        })
+        .await
+    }
+
+    /// Ends the operations of a stack and its nested stacks: what is in progress becomes FAILED, and leases are taken
+    /// from their engines. A call to the cloud that is in progress is not ended.
+    pub async fn reset(&self, stack: StackId, by: EngineId, now: Timestamp) -> Result<(), Error> {
+        self.stack(stack).await?.ok_or_else(|| Error::NotFound(format!("stack {stack}")))?;
+        // Parents first, so that no engine begins with their nested stacks again.
+        let mut open = vec![stack];
+        while let Some(id) = open.pop() {
+            open.extend(self.children(id).await?.iter().filter(|child| !child.deleted).map(|child| child.id));
+            Box::pin(self.reset_one(id, by, now)).await?;
+        }
+        Ok(())
+    }
+
+    async fn reset_one(&self, id: StackId, by: EngineId, now: Timestamp) -> Result<(), Error> {
+        let Some(stack) = self.stack(id).await?.filter(|stack| stack.deleted.is_none()) else { return Ok(()) };
+        if stack.state.status != Status::InProgress && stack.settled >= stack.generation {
+            return Ok(());
+        }
+        let free = Query::update()
+            .table(schema::LEASE)
+            .value("expires", 0)
+            .and_where(Expr::col("stack").eq(id.to_string()))
+            .to_owned();
+        self.retry(|| async {
+            self.writer.execute(&free).await?;
+            Ok(())
+        })
+        .await?;
+        let Some(lease) = self.claim(by, RESET, &[id], 1).await?.into_iter().next() else {
+            return Err(Error::Stale(id));
+        };
+        let mut rows = self.resources(id).await?;
+        rows.retain(|row| row.state.status == Status::InProgress || row.running().is_some());
+        for row in &mut rows {
+            row.state.status = Status::Failed;
+            RESET_REASON.clone_into(&mut row.reason);
+            row.operation = OperationState::Idle;
+        }
+        let state = State::new(stack.state.action, Status::Failed);
+        let settle = Settle {
+            generation: stack.generation,
+            state,
+            reason: RESET_REASON.to_owned(),
+            deleted: false,
+            reached: false,
+            now,
+        };
+        self.commit(lease, Batch { save: rows, settle: Some(settle), ..Batch::default() }).await?;
+        self.release(&[lease]).await
+    }
+
+    /// Deletes stacks and what belongs to them: the oldest deletions first.
+    pub(super) async fn forget_stacks(
+        &self,
+        before: Timestamp,
+        project: Option<&str>,
+        batch: u64,
+    ) -> Result<u64, Error> {
+        let mut select = super::housekeeping::forgettable(micros(before), batch);
+        if let Some(project) = project {
+            select.and_where(Expr::col("project").eq(project));
+        }
+        self.forget_these(&select).await
+    }
+}
