@@ -2,12 +2,14 @@
 """The agents in servers with Kiln: os-collect-config, os-apply-config, os-refresh-config, the hooks of heat-agents, and
 heat-cfntools.
 
-    tests/cloud/agents.py [KILN]
+    tests/cloud/agents.py [KILN [PART…]]
 
-Starts the simulated cloud and a service on free ports (KILN is the binary; default: target/debug/kiln). The agents are
+Starts the simulated cloud and a service on free ports (KILN is the binary; default: target/debug/kiln), for all parts or the
+named ones (`alarms`, `puppet`; see `cases`). The agents are
 installed from PyPI in a virtual environment and run on this machine, as a server would run them: each server has a folder,
 and the tools with fixed paths run in a mount namespace of their own (this needs root). They complete software deployments
-and wait conditions on every transport. Prints one line per failed check, and `N passed, N failed`.
+and wait conditions on every transport. Further parts are in hooks.py, alarms.py and signatures.py; what is the same for all is
+in guest.py (the server), deployment.py and service.py. Prints one line per failed check, and `N passed, N failed`.
 """
 import json
 import os
@@ -18,30 +20,21 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import urllib.error
-import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
-from guest import FIXED, VENV, Server, install, isolated
+import hooks
+from alarms import alarms
+from checks import check, equal, failed, passed
+from deployment import SCRIPT, deployment
+from guest import FIXED, VENV, agent_of, install, isolated
+from service import Heat, Keystone, send
+from signatures import FrontKeystone, signatures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TARGET = pathlib.Path(os.environ.get('CARGO_TARGET_DIR', ROOT / 'target'))
-KILN = sys.argv[1] if len(sys.argv) > 1 else str(TARGET / 'debug/kiln')
-
-passed, failed = 0, []
-
-
-def check(what, good, detail=''):
-    global passed
-    if good:
-        passed += 1
-    else:
-        failed.append(what)
-        print(f'FAILED {what}: {detail}', flush=True)
-    return good
-
-
-def equal(what, got, expected):
-    return check(what, got == expected, f'{got!r} instead of {expected!r}')
+KILN = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else str(TARGET / 'debug/kiln')
 
 
 def start(folder, name, args):
@@ -65,122 +58,6 @@ def free_port():
     with socket.socket() as listener:
         listener.bind(('127.0.0.1', 0))
         return listener.getsockname()[1]
-
-
-def send(method, url, body=None, token=None):
-    headers = {'Content-Type': 'application/json', **({'X-Auth-Token': token} if token else {})}
-    data = None if body is None else json.dumps(body).encode()
-    return urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method), timeout=30)
-
-
-class Keystone:
-    """A user of the simulated cloud."""
-
-    def __init__(self, url, user):
-        self.url = url
-        domain = {'id': 'default'}
-        identity = {'methods': ['password'],
-                    'password': {'user': {'name': user, 'password': 'password', 'domain': domain}}}
-        answer = send('POST', url + '/auth/tokens', {'auth': {
-            'identity': identity, 'scope': {'project': {'name': user, 'domain': domain}}}})
-        self.token = answer.headers['X-Subject-Token']
-        self.project = json.load(answer)['token']['project']['id']
-
-    def add_service(self, kind, url):
-        service = json.load(send('POST', self.url + '/services', {'service': {'type': kind, 'name': kind}}, self.token))
-        endpoint = {'service_id': service['service']['id'], 'interface': 'public', 'region_id': 'RegionOne', 'url': url}
-        send('POST', self.url + '/endpoints', {'endpoint': endpoint}, self.token)
-
-
-class Heat:
-    """Requests to Kiln."""
-
-    def __init__(self, url, keystone):
-        self.url, self.keystone = f'{url}/v1/{keystone.project}', keystone
-
-    def call(self, method, path, body=None):
-        answer = send(method, self.url + path, body, self.keystone.token).read()
-        return json.loads(answer) if answer[:1] in (b'{', b'[') else None
-
-    def create(self, name, template, timeout=10, **parameters):
-        body = {'stack_name': name, 'template': template, 'parameters': parameters, 'timeout_mins': timeout}
-        return self.call('POST', '/stacks', body)['stack']['id']
-
-    def update(self, name, id, template, **parameters):
-        self.call('PUT', f'/stacks/{name}/{id}', {'template': template, 'parameters': parameters})
-
-    def stack(self, name):
-        return self.call('GET', f'/stacks/{name}')['stack']
-
-    def outputs(self, name):
-        return {output['output_key']: output.get('output_value') for output in self.stack(name)['outputs']}
-
-    def resource(self, name, id, resource):
-        return self.call('GET', f'/stacks/{name}/{id}/resources/{resource}')['resource']
-
-    def settled(self, name, work=None, seconds=40):
-        """The stack when it is not in progress any more; `work` is done meanwhile."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            stack = self.stack(name)
-            if not stack['stack_status'].endswith('IN_PROGRESS'):
-                return stack
-            if work:
-                work()
-            time.sleep(0.3)
-        return stack
-
-    def delete(self, name, id):
-        self.call('DELETE', f'/stacks/{name}/{id}')
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            status = self.stack(id)['stack_status']
-            if status != 'DELETE_IN_PROGRESS':
-                return status
-            time.sleep(0.3)
-        return status
-
-
-SCRIPT = '''#!/bin/sh
-echo "size is $size"
-echo "a warning" >&2
-printf '%s' "$size" > "$heat_outputs_path.result"
-exit $code
-'''
-
-
-def deployment(collect, report, group='script', config=SCRIPT):
-    return {
-        'heat_template_version': '2018-08-31',
-        'parameters': {'size': {'type': 'string', 'default': '1'}, 'code': {'type': 'string', 'default': '0'}},
-        'resources': {
-            'config': {'type': 'OS::Heat::SoftwareConfig' if isinstance(config, str) else 'OS::Heat::StructuredConfig',
-                       'properties': {'group': group, 'config': config, 'outputs': [{'name': 'result'}],
-                                      'inputs': [{'name': 'size'}, {'name': 'code'}]}},
-            'server': {'type': 'OS::Heat::DeployedServer', 'properties': {'software_config_transport': collect}},
-            'deployment': {
-                'type': f'OS::Heat::{"Software" if isinstance(config, str) else "Structured"}Deployment',
-                'properties': {'config': {'get_resource': 'config'}, 'server': {'get_resource': 'server'},
-                               'signal_transport': report,
-                               'input_values': {'size': {'get_param': 'size'}, 'code': {'get_param': 'code'}}}},
-        },
-        'outputs': {'collect': {'value': {'get_attr': ['server', 'os_collect_config']}},
-                    'server': {'value': {'get_resource': 'server'}},
-                    'deployment': {'value': {'get_resource': 'deployment'}},
-                    **{name: {'value': {'get_attr': ['deployment', name]}}
-                       for name in ('result', 'deploy_stdout', 'deploy_stderr', 'deploy_status_code')}},
-    }
-
-
-def agent_of(heat, folder, name):
-    """The server of a stack, as soon as the agent can be started."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        collect = heat.outputs(name).get('collect') if heat.stack(name)['outputs'] else None
-        if collect:
-            return Server(folder / name, collect)
-        time.sleep(0.3)
-    sys.exit(f'{name} has no server: {heat.stack(name)}')
 
 
 def deployments(heat, folder, collect, report):
@@ -221,27 +98,6 @@ def settings(text):
     return sorted(line for line in lines if re.match(r'\w+=.', line) and not line.startswith('command='))
 
 
-def hooks(heat, folder):
-    """The other hooks whose tools are installed."""
-    file = folder / 'written.json'
-    json_file = {str(file): {'size': {'get_input': 'size'}}}
-    made = folder / 'made-by-cfn-init'
-    init = {'config': {'commands': {'1': {'command': f'echo done > {made}'}}}}
-    for group, config, result in [('json-file', json_file, file), ('apply-config', {'own': {'a': 1}}, None),
-                                  ('cfn-init', init, made)]:
-        id = heat.create(group, deployment('POLL_SERVER_CFN', 'CFN_SIGNAL', group, config))
-        server = agent_of(heat, folder, group)
-        stack = heat.settled(group, server.work)
-        good = equal(f'hook {group}', stack['stack_status'], 'CREATE_COMPLETE')
-        if not good:
-            print(stack['stack_status_reason'], server.log())
-        elif result:
-            check(f'hook {group}: the file', result.exists(), server.log())
-        heat.delete(group, id)
-    check('hook json-file: the input', file.exists() and json.loads(file.read_text()) == {'size': '1'},
-          file.read_text() if file.exists() else 'no file')
-
-
 def users(heat, folder):
     """A deployment that a user creates with the command, and whose result the service looks for in Swift."""
     name = 'commanded'
@@ -276,8 +132,8 @@ def users(heat, folder):
     equal('the delete after it', heat.delete(name, id), 'DELETE_COMPLETE')
 
 
-def waits(heat, folder):
-    """Wait conditions, completed by the tools that servers have."""
+def wait_conditions(heat, folder):
+    """The cases of wait conditions, completed by the tools that servers have. Each has fixed paths of its own."""
     def template(handle, wait, properties):
         prefix = 'AWS::CloudFormation' if handle.startswith('AWS') else 'OS::Heat'
         names = ('Handle', 'Timeout') if prefix.startswith('AWS') else ('handle', 'timeout')
@@ -292,7 +148,7 @@ def waits(heat, folder):
     tool = {'PATH': f'{VENV}/bin:/usr/bin:/bin', 'LC_ALL': 'C', 'PYTHONUTF8': '1'}
 
     def cfn_signal(*args):
-        return lambda out: isolated(folder, [VENV / 'bin/cfn-signal', '-i', 'one', *args, out['ref']], tool)
+        return lambda out: isolated(folder / f'signal{len(args)}', [VENV / 'bin/cfn-signal', '-i', 'one', *args, out['ref']], tool)
 
     def curl(body):
         return lambda out: subprocess.run(['sh', '-c', f"{out['curl_cli']} --data-binary '{body}'"], capture_output=True)
@@ -317,7 +173,8 @@ def waits(heat, folder):
         ('swift-signal', swift, {}, curl('{"status": "SUCCESS"}'), 'CREATE_COMPLETE'),
         ('swift-signal-failure', swift, {}, curl('{"status": "FAILURE", "reason": "broken disk"}'), 'CREATE_FAILED'),
     ]
-    for name, (handle, wait), properties, signal, status in cases:
+
+    def case(name, handle, wait, properties, signal, status):
         id = heat.create(name, template(handle, wait, properties))
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
@@ -330,6 +187,8 @@ def waits(heat, folder):
         if status.endswith('FAILED'):
             check(f'{name}: the reason', 'broken disk' in stack['stack_status_reason'], stack['stack_status_reason'])
         heat.delete(name, id)
+
+    return {one[0]: lambda one=one: case(one[0], *one[1], *one[2:]) for one in cases}
 
 
 def cfntools(heat, folder, cfn_port):
@@ -416,52 +275,6 @@ def secrets(heat, folder):
         heat.delete(name, id)
 
 
-def signatures(heat, folder):
-    """Signatures that are forged, expired, or of a user who is gone are refused and logged."""
-    import base64
-    import hashlib
-    import hmac
-    from urllib.parse import parse_qsl, quote, unquote, urlsplit
-    template = {'heat_template_version': '2018-08-31',
-                'resources': {name: {'type': 'AWS::CloudFormation::WaitConditionHandle'} for name in ('one', 'other')},
-                'outputs': {name: {'value': {'get_resource': name}} for name in ('one', 'other')}}
-    id = heat.create('signed', template)
-    heat.settled('signed')
-    out = heat.outputs('signed')
-    body = {'Status': 'SUCCESS', 'UniqueId': '1', 'Data': 'd', 'Reason': 'r'}
-    refusals = []
-
-    def put(url):
-        request = urllib.request.Request(url, json.dumps(body).encode(), {'Content-Type': ''}, method='PUT')
-        try:
-            return urllib.request.urlopen(request).status
-        except urllib.error.HTTPError as error:
-            refusals.append(error.code)
-            return error.code
-
-    def signed(url, secret, **changed):
-        """The URL with other parameters, signed again."""
-        parts = urlsplit(url)
-        params = {**{key: value for key, value in parse_qsl(parts.query) if key != 'Signature'}, **changed}
-        query = '&'.join(f'{key}={quote(params[key], safe="-_~")}' for key in sorted(params))
-        text = f'PUT\n{parts.netloc}\n{unquote(parts.path)}\n{query}'
-        mac = base64.b64encode(hmac.new(secret.encode(), text.encode(), hashlib.sha256).digest()).decode()
-        return f'{parts.scheme}://{parts.netloc}{parts.path}?{query}&Signature={quote(mac, safe="")}'
-
-    equal('a signature', put(out['one']), 200)
-    equal('a forged one', put(signed(out['one'], 'another secret')), 403)
-    own, foreign = (dict(parse_qsl(urlsplit(out[name]).query)) for name in ('one', 'other'))
-    equal('the signature of another key', put(out['one'].replace(quote(own['Signature'], safe=''),
-                                                                quote(foreign['Signature'], safe=''))), 403)
-    equal('the key of another resource', put(out['one'].replace(own['AWSAccessKeyId'], foreign['AWSAccessKeyId'])), 403)
-    equal('a URL of another resource', put(out['one'].replace('/one?', '/other?')), 403)
-    heat.delete('signed', id)
-    check('a replay after the delete', put(out['one']) in (400, 403, 404), refusals)
-    log = (folder / 'kiln.log').read_text()
-    logged = len(re.findall(r'"path":"/v1/waitcondition/[^}]*"status":40[034]', log))
-    check('refused signatures are logged', logged >= len(refusals) >= 5, f'{logged} of {refusals}')
-
-
 def timed_out(heat, id):
     """A deployment without an agent."""
     stack = heat.settled('silent', seconds=90)
@@ -485,38 +298,53 @@ def main():
             admin = Keystone(auth, 'admin')
             admin.add_service('orchestration', f'http://127.0.0.1:{port}/v1/%(project_id)s')
             admin.add_service('cloudformation', f'http://127.0.0.1:{cfn_port}/v1')
+            front = FrontKeystone(auth)
             (folder / 'kiln.conf').write_text(
                 f'[database]\nconnection = sqlite://{folder}/kiln.db?mode=rwc\n'
                 f'[DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\nstack_user_domain_id = heat\n'
                 f'encrypt_parameters_and_properties = true\n'
                 f'stack_domain_admin = heat_domain_admin\nstack_domain_admin_password = password\n'
                 f'[keystone_authtoken]\nauth_url = {auth}\nusername = heat\npassword = password\n'
-                f'project_name = service\n[heat_api]\nbind_host = 127.0.0.1\nbind_port = {port}\n'
+                f'project_name = service\n[ec2authtoken]\nauth_uri = {front.url}\n'
+                f'[heat_api]\nbind_host = 127.0.0.1\nbind_port = {port}\n'
                 f'[heat_api_cfn]\nbind_host = 127.0.0.1\nbind_port = {cfn_port}\n')
             service, log = start(folder, 'kiln', ['serve', '--log-format', 'json', '--config-file', 'kiln.conf'])
             running.append(service)
             wait_for(service, log, r'"cfn":"([^"]+)"')
             heat = Heat(f'http://127.0.0.1:{port}', Keystone(auth, 'demo'))
+            kinds = hooks.all_hooks(folder)
             silent = heat.create('silent', deployment('POLL_SERVER_CFN', 'CFN_SIGNAL'), timeout=1)
-            cases = [lambda pair=pair: deployments(heat, folder, *pair) for pair in [
-                ('POLL_SERVER_CFN', 'CFN_SIGNAL'), ('POLL_SERVER_HEAT', 'HEAT_SIGNAL'), ('POLL_TEMP_URL', 'TEMP_URL_SIGNAL'),
-                ('ZAQAR_MESSAGE', 'ZAQAR_SIGNAL'), ('POLL_SERVER_CFN', 'NO_SIGNAL')]]
-            cases += [lambda: hooks(heat, folder), lambda: users(heat, folder), lambda: waits(heat, folder),
-                      lambda: cfntools(heat, folder, cfn_port), lambda: secrets(heat, folder),
-                      lambda: signatures(heat, folder), lambda: timed_out(heat, silent)]
-            for case in cases:
-                try:
-                    case()
-                except Exception as error:
-                    body = error.read().decode() if isinstance(error, urllib.error.HTTPError) else ''
-                    check(f'line {error.__traceback__.tb_next.tb_lineno}', False, f'{type(error).__name__} {error} {body}')
+            late = {group: heat.create(f'late-{group}', hooks.stack_of(group, kinds[group]), timeout=1)
+                    for group in ('ansible', 'puppet', 'salt') if group in kinds}
+            cases = {
+                'alarms': lambda: alarms(heat, folder), 'signatures': lambda: signatures(heat, folder, front),
+                'users': lambda: users(heat, folder), 'cfntools': lambda: cfntools(heat, folder, cfn_port),
+                'secrets': lambda: secrets(heat, folder),
+                **{pair[1]: lambda pair=pair: deployments(heat, folder, *pair) for pair in [
+                    ('POLL_SERVER_CFN', 'CFN_SIGNAL'), ('POLL_SERVER_HEAT', 'HEAT_SIGNAL'),
+                    ('POLL_TEMP_URL', 'TEMP_URL_SIGNAL'), ('ZAQAR_MESSAGE', 'ZAQAR_SIGNAL'),
+                    ('POLL_SERVER_CFN', 'NO_SIGNAL')]},
+                **{kind[0]: lambda kind=kind: hooks.run(heat, folder, *kind) for kind in kinds.items()},
+                **wait_conditions(heat, folder),
+                'silent': lambda: timed_out(heat, silent),
+                **{f'late-{one[0]}': lambda one=one: hooks.late(heat, folder, *one) for one in late.items()},
+            }
+            parts = sys.argv[2:] or list(cases)
+            with ThreadPoolExecutor(6) as pool:
+                for part, done in [(part, pool.submit(cases[part])) for part in parts]:
+                    try:
+                        done.result()
+                    except Exception as error:
+                        body = error.read().decode() if isinstance(error, urllib.error.HTTPError) else ''
+                        where = ''.join(traceback.format_tb(error.__traceback__)[-3:])
+                        check(part, False, f'{type(error).__name__} {error} {body}\n{where}')
             if failed:
                 print(pathlib.Path(log.name).read_text()[-4000:])
         finally:
             for process in running:
                 process.terminate()
                 process.wait()
-    print(f'{passed} passed, {len(failed)} failed')
+    print(f'{len(passed)} passed, {len(failed)} failed')
     sys.exit(bool(failed))
 
 

@@ -6,20 +6,27 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TARGET = pathlib.Path(os.environ.get('CARGO_TARGET_DIR', ROOT / 'target'))
 VENV = TARGET / 'agents'
 HOOKS = VENV / 'heat-agents'
+# What the hooks call, and Aodh: salt fixes the versions of many packages that the agents have too.
+TOOLS = TARGET / 'agents-tools'
 # heat-config-notify needs version 1 of Zaqar's API, which later clients do not have.
 PACKAGES = ['os-collect-config', 'os-apply-config', 'os-refresh-config', 'heat-cfntools', 'python-heatclient',
             'python-zaqarclient<3', 'setuptools<81']
+TOOL_PACKAGES = ['ansible-core', 'salt', 'aodh', 'python-heatclient']
 
 
 def install():
     if not (VENV / 'bin/os-collect-config').exists():
         subprocess.run([sys.executable, '-m', 'venv', str(VENV)], check=True)
         subprocess.run([str(VENV / 'bin/pip'), 'install', '-q', *PACKAGES], check=True)
+    if not (TOOLS / 'bin/aodh-notifier').exists():
+        subprocess.run([sys.executable, '-m', 'venv', str(TOOLS)], check=True)
+        subprocess.run([str(TOOLS / 'bin/pip'), 'install', '-q', *TOOL_PACKAGES], check=True)
     if not HOOKS.exists():
         with tempfile.TemporaryDirectory() as folder:
             # Only the source distribution contains the hooks.
@@ -50,6 +57,15 @@ def isolated(folder, command, env=None):
                           capture_output=True, text=True, timeout=120)
 
 
+# In the place of Docker, which needs a daemon: they report what the hooks ask for. The last argument of `docker run`, and
+# the label `code` of a service, is the status.
+NO_DAEMON = {
+    'docker': '#!/bin/sh\n[ "$1" = run ] || exit 1\nfor last; do :; done\necho "$@" >&2\nexit "$last"\n',
+    'docker-compose': '#!/bin/sh\ncat docker-compose.yml\n'
+                      'exit $(sed -n "s/.*code: .\\([0-9]*\\).$/\\1/p" docker-compose.yml)\n',
+}
+
+
 class Server:
     """A server with the agents, in a folder."""
 
@@ -59,8 +75,17 @@ class Server:
         for name in ('root/etc', 'root/var/run/heat-config', 'hooks', 'refresh/configure.d', 'cache', 'backup'):
             (folder / name).mkdir(parents=True)
         shutil.copytree(HOOKS / 'heat-config/os-apply-config', folder / 'templates')
-        for hook in ('script', 'json-file', 'apply-config', 'cfn-init'):
+        for hook in ('script', 'json-file', 'apply-config', 'cfn-init', 'hiera', 'ansible', 'puppet', 'docker-cmd',
+                     'docker-compose'):
             self.program(f'hooks/{hook}', (HOOKS / f'heat-config-{hook}/install.d/hook-{hook}.py').read_text())
+        self.program('hooks/salt', (HOOKS / 'heat-config-salt/install.d/hook-salt.py').read_text(), TOOLS)
+        (folder / 'minion').write_text(f'root_dir: {folder}/salt\nid: guest\nenable_fqdns_grains: false\n')
+        for name in ('docker', 'docker-compose'):
+            self.program(name, NO_DAEMON[name])
+        # os-collect-config wants the locale C, and Ansible UTF-8.
+        self.program('ansible', f'#!/bin/sh\nLC_ALL=C.UTF-8 exec {TOOLS}/bin/ansible-playbook "$@"\n')
+        compose = HOOKS / 'heat-config-docker-compose/os-refresh-config/configure.d/50-heat-config-docker-compose'
+        self.program('refresh/configure.d/50-heat-config-docker-compose', compose.read_text())
         apply = f'#!/bin/sh\nexec os-apply-config --output {self.root}\n'
         self.program('refresh/configure.d/20-os-apply-config', apply)
         configure = HOOKS / 'heat-config/os-refresh-config/configure.d/55-heat-config'
@@ -79,8 +104,8 @@ class Server:
     def config(self):
         return self.root / 'etc/os-collect-config.conf'
 
-    def program(self, name, text):
-        (self.folder / name).write_text(text.replace('#!/usr/bin/env python3', f'#!{VENV}/bin/python3'))
+    def program(self, name, text, venv=VENV):
+        (self.folder / name).write_text(text.replace('#!/usr/bin/env python3', f'#!{venv}/bin/python3'))
         (self.folder / name).chmod(0o755)
 
     def env(self):
@@ -90,7 +115,12 @@ class Server:
             'OS_CONFIG_APPLIER_TEMPLATES': f'{folder}/templates', 'OS_REFRESH_CONFIG_BASE_DIR': f'{folder}/refresh',
             'HEAT_CONFIG_HOOKS': f'{folder}/hooks', 'HEAT_CONFIG_DEPLOYED': f'{folder}/deployed',
             'HEAT_SHELL_CONFIG': f'{self.root}/var/run/heat-config/heat-config', 'HEAT_CONFIG_NOTIFY': f'{folder}/notify',
-            'HEAT_SCRIPT_WORKING': f'{folder}/working', 'HEAT_SCRIPT_OUTPUTS': f'{folder}/outputs',
+            **{f'HEAT_{hook}_{kind}': f'{folder}/{hook.lower()}-{kind.lower()}'
+               for hook in ('SCRIPT', 'ANSIBLE', 'PUPPET', 'SALT', 'DOCKER_COMPOSE') for kind in ('WORKING', 'OUTPUTS')},
+            'HEAT_ANSIBLE_CMD': f'{folder}/ansible', 'SALT_MINION_CONFIG': f'{folder}/minion',
+            'HEAT_PUPPET_LOGDIR': f'{folder}/puppet-log', 'HEAT_PUPPET_HIERA_DATADIR': f'{folder}/hieradata',
+            'HEAT_HIERA_CONFIG': f'{folder}/hiera.yaml', 'HEAT_DOCKER_CMD': f'{folder}/docker',
+            'HEAT_DOCKER_COMPOSE_CMD': f'{folder}/docker-compose',
         }
 
     def work(self):
@@ -107,3 +137,14 @@ class Server:
         lines = log.read_text().splitlines() if log.exists() else ['no log']
         quiet = ('Unavailable', 'Skipping', 'dib-run-parts')
         return '\n'.join(line for line in lines if line and not any(word in line for word in quiet))[-3000:]
+
+
+def agent_of(heat, folder, name):
+    """The server of a stack, as soon as the agent can be started."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        collect = heat.outputs(name).get('collect') if heat.stack(name)['outputs'] else None
+        if collect:
+            return Server(folder / name, collect)
+        time.sleep(0.3)
+    raise RuntimeError(f'{name} has no server: {heat.stack(name)}')
