@@ -11,9 +11,8 @@ use http::{Method, Request, StatusCode};
 use kiln_identity::{Caller, Denied};
 use kiln_service::Service;
 use kiln_value::value;
-use kiln_web::{Negotiated, Query, ServeError, Track};
+use kiln_web::{Listeners, Negotiated, Query, ServeError, Track};
 use percent_encoding::percent_decode_str;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::call::Call;
@@ -65,7 +64,7 @@ impl Api {
     /// Serves until `shutdown`, then completes the running requests.
     pub async fn serve(
         self,
-        listener: TcpListener,
+        listeners: impl Into<Listeners>,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServeError> {
         let limits = self.parts.options.connections.clone();
@@ -75,7 +74,7 @@ impl Api {
             // Those who wait for events are not worth waiting for.
             stopping.send_replace(true);
         };
-        kiln_web::serve(listener, router, limits, shutdown).await
+        kiln_web::serve(listeners, router, limits, shutdown).await
     }
 
     async fn answer(&self, request: Request<Body>) -> Response {

@@ -10,9 +10,8 @@ use http::request::Parts as Head;
 use http::{Method, Request, StatusCode};
 use kiln_identity::{Caller, Denied, SignedRequest};
 use kiln_service::Service;
-use kiln_web::{BodyError, Negotiated, Query, ServeError, Track};
+use kiln_web::{BodyError, Listeners, Negotiated, Query, ServeError, Track};
 use percent_encoding::percent_decode_str;
-use tokio::net::TcpListener;
 
 use crate::action::Action;
 use crate::call::Call;
@@ -61,11 +60,11 @@ impl Cfn {
     /// Serves until `shutdown`, then completes the running requests.
     pub async fn serve(
         self,
-        listener: TcpListener,
+        listeners: impl Into<Listeners>,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServeError> {
         let limits = self.parts.options.connections.clone();
-        kiln_web::serve(listener, self.router(), limits, shutdown).await
+        kiln_web::serve(listeners, self.router(), limits, shutdown).await
     }
 
     async fn answer(&self, request: Request<Body>) -> Response {

@@ -27,8 +27,10 @@ use crate::config::{Account, Config};
 use crate::database;
 use crate::heartbeat_thread::HeartbeatThread;
 use crate::lifecycle_plugins;
+use crate::listeners;
 use crate::logging;
 use crate::message_bus;
+use crate::own_certificate;
 use crate::policy_files::PolicyFiles;
 use crate::resource_types;
 use crate::shutdown::{self, Stop};
@@ -247,6 +249,8 @@ pub(crate) fn check_options(config: &Config) -> Vec<anyhow::Error> {
         message_bus::of_config(config, "").map(drop),
         lifecycle_plugins::of_config(config).map(drop),
         logging::Settings::of(config).map(drop),
+        listeners::check(config),
+        own_certificate::check(config),
     ];
     checks.into_iter().filter_map(Result::err).collect()
 }

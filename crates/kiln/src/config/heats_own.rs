@@ -392,45 +392,16 @@ pub(crate) static FIXED: &[Fixed] = &[
         behaviour: "the scope of tokens is checked by the rules of Heat",
     },
     Fixed {
-        section: "heat_api",
-        name: "cert_file",
-        allowed: &[""],
-        behaviour: "the API is served without TLS, behind a proxy that has the certificate",
-    },
-    Fixed {
-        section: "heat_api",
-        name: "key_file",
-        allowed: &[""],
-        behaviour: "the API is served without TLS, behind a proxy that has the certificate",
-    },
-    Fixed {
-        section: "heat_api_cfn",
-        name: "cert_file",
-        allowed: &[""],
-        behaviour: "the API is served without TLS, behind a proxy that has the certificate",
-    },
-    Fixed {
-        section: "heat_api_cfn",
-        name: "key_file",
-        allowed: &[""],
-        behaviour: "the API is served without TLS, behind a proxy that has the certificate",
-    },
-    Fixed {
         section: "ssl",
         name: "cert_file",
         allowed: &[""],
-        behaviour: "the API is served without TLS, behind a proxy that has the certificate",
+        behaviour: "HTTPS is served with [heat_api] cert_file and key_file",
     },
     Fixed {
         section: "ssl",
         name: "key_file",
         allowed: &[""],
-        behaviour: "the API is served without TLS, behind a proxy that has the certificate",
+        behaviour: "HTTPS is served with [heat_api] cert_file and key_file",
     },
-    Fixed {
-        section: "ssl",
-        name: "ca_file",
-        allowed: &[""],
-        behaviour: "the API is served without TLS, behind a proxy that has the certificate",
-    },
+    Fixed { section: "ssl", name: "ca_file", allowed: &[""], behaviour: "client certificates are not checked" },
 ];

@@ -1,23 +1,25 @@
 //! Serves connections within limits, so that slow clients do not block others.
 
 mod limited;
+mod listener;
 mod room;
 
 use std::future::Future;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::ConnectionLimits;
+use crate::address::Https;
 use crate::server::limited::Limited;
+use crate::server::listener::Accepted;
+pub use crate::server::listener::{Listener, Listeners, Tls};
 use crate::server::room::{Place, Room};
 
 /// Delay after a failed accept: usually the process has no file descriptors left, and a connection must end first.
@@ -33,44 +35,42 @@ pub enum ServeError {
 
 /// Serves a router until `shutdown`, then completes the running requests.
 pub async fn serve(
-    listener: TcpListener,
+    listeners: impl Into<Listeners>,
     router: Router,
     limits: ConnectionLimits,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), ServeError> {
+    let mut listeners = listeners.into();
     let room = Arc::new(Room::new(&limits));
+    let secure = router.clone().layer(Extension(Https));
     let (stop, stopping) = watch::channel(false);
     let mut connections = JoinSet::new();
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
         let accepted = tokio::select! {
             () = &mut shutdown => break,
-            accepted = accept(&listener, &room) => accepted,
+            accepted = accept(&mut listeners, &room) => accepted,
             // Remove ended connections from the set.
             Some(_) = connections.join_next() => continue,
         };
-        if let Some((stream, place)) = accepted {
-            connections.spawn(connection(router.clone(), stream, place, limits.clone(), stopping.clone()));
+        if let Some((accepted, place)) = accepted {
+            let router = if accepted.is_https() { &secure } else { &router };
+            connections.spawn(connection(router.clone(), accepted, place, limits.clone(), stopping.clone()));
         }
     }
-    drop(listener);
+    drop(listeners);
     stop.send_replace(true);
     while connections.join_next().await.is_some() {}
     Ok(())
 }
 
 /// The next connection within the limits; `None` for one that was closed.
-async fn accept(listener: &TcpListener, room: &Arc<Room>) -> Option<(TcpStream, Place)> {
+async fn accept(listeners: &mut Listeners, room: &Arc<Room>) -> Option<(Accepted, Place)> {
     let seat = room.seat().await?;
-    match listener.accept().await {
-        Ok((stream, peer)) => {
-            let address: IpAddr = peer.ip().to_canonical();
-            let place = room.place(seat, address)?;
-            // Send small responses immediately.
-            if let Err(error) = stream.set_nodelay(true) {
-                tracing::debug!(%error, "failed to set TCP_NODELAY");
-            }
-            Some((stream, place))
+    match listeners.accept().await {
+        Ok(accepted) => {
+            let place = room.place(seat, accepted.address)?;
+            Some((accepted, place))
         }
         Err(error) => {
             tracing::warn!(%error, "failed to accept a connection");
@@ -83,11 +83,21 @@ async fn accept(listener: &TcpListener, room: &Arc<Room>) -> Option<(TcpStream, 
 /// Serves the requests of a connection.
 async fn connection(
     router: Router,
-    stream: TcpStream,
+    accepted: Accepted,
     place: Place,
     limits: ConnectionLimits,
     mut stopping: watch::Receiver<bool>,
 ) {
+    let opened = tokio::time::timeout(limits.header, accepted.opened());
+    let stream = tokio::select! {
+        opened = opened => match opened {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return tracing::debug!(%error, "connection closed: no TLS"),
+            Err(_) => return tracing::debug!("connection closed: no TLS within header_timeout"),
+        },
+        // Nothing has been asked for yet.
+        () = stopped(&mut stopping) => return,
+    };
     let io = TokioIo::new(Limited::new(stream, limits.send));
     let service = TowerToHyperService::new(router);
     let mut builder = http1::Builder::new();
@@ -95,8 +105,7 @@ async fn connection(
     let mut connection = std::pin::pin!(builder.serve_connection(io, service));
     let outcome = tokio::select! {
         outcome = &mut connection => outcome,
-        // A dropped sender also means stop.
-        () = async { drop(stopping.wait_for(|stop| *stop).await) } => {
+        () = stopped(&mut stopping) => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
@@ -105,4 +114,9 @@ async fn connection(
         tracing::debug!(%error, "connection closed");
     }
     drop(place);
+}
+
+/// Waits until the server stops; a dropped sender also means stop.
+async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    drop(stopping.wait_for(|stop| *stop).await);
 }

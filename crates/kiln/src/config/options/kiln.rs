@@ -9,6 +9,12 @@ const fn own(name: &'static str, kind: Kind, help: &'static str) -> ConfigOption
 }
 
 options! {
+    API_SOCKET = own(
+        "api_socket", Path, "Unix socket of the REST API, for an HTTP server on the same host. It has no TLS.",
+    );
+    CFN_SOCKET = own("cfn_socket", Path, "Unix socket of the CloudFormation API.");
+    SOCKET_MODE = own("socket_mode", Text, "Permissions of these sockets, in octal.").default("660");
+    TCP = own("tcp", Flag, "Listen on bind_host and bind_port too; false: on Unix sockets only.").default("true");
     MAX_CONNECTIONS = own(
         "max_connections", Whole(1, 1_000_000),
         "Most connections of clients; fewer if the limit of open files is low (256 are reserved for the engine).",

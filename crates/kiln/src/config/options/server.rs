@@ -35,11 +35,18 @@ options! {
         .default("0.0.0.0");
     API_BIND_PORT = ConfigOption::new(API, "bind_port", Whole(0, 65_535), "Port of the REST API; 0: a free one.")
         .default("8004");
+    API_CERT_FILE = ConfigOption::new(
+        API, "cert_file", Path,
+        "Serve HTTPS with this certificate, in PEM format with those of its authorities. It is read again when it changes.",
+    );
+    API_KEY_FILE = ConfigOption::new(API, "key_file", Path, "File with the key of the certificate.");
     CFN_BIND_HOST = ConfigOption::new(CFN, "bind_host", Text, "Address or host name of the CloudFormation API.")
         .computed("[heat_api] bind_host");
     CFN_BIND_PORT = ConfigOption::new(
         CFN, "bind_port", Whole(0, 65_535), "Port of the CloudFormation API; 0: a free one.",
     ).computed("8000; a free one if that of the REST API is 0");
+    CFN_CERT_FILE = ConfigOption::new(CFN, "cert_file", Path, "As in [heat_api].");
+    CFN_KEY_FILE = ConfigOption::new(CFN, "key_file", Path, "As in [heat_api].");
     ENABLE_PROXY_HEADERS_PARSING = ConfigOption::new(
         Place::Section("oslo_middleware"), "enable_proxy_headers_parsing", Flag,
         "The API is behind a proxy: take scheme, host and path prefix of URLs from X-Forwarded-Proto, -Host and \
