@@ -114,7 +114,7 @@ impl Cell {
             Look::Json => json::indented(&self.value, json::Charset::Unicode),
             Look::Yaml => yaml::dump(&self.value),
             Look::Links => links(&self.value),
-            Look::Wrapped => wrapped(self.value.as_str().unwrap_or_default()),
+            Look::Wrapped => wrapped(self.value.as_str().unwrap_or_default(), 55, "").join("\n"),
         };
         shown.replace("\r\n", "\n").replace('\r', " ")
     }
@@ -134,19 +134,20 @@ fn links(value: &Value) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn wrapped(text: &str) -> String {
-    const WIDTH: usize = 55;
+/// Lines of at most `width` characters, or one longer word; those after the first begin with `indent`.
+pub(crate) fn wrapped(text: &str, width: usize, indent: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
                 line.push(' ');
                 line.push_str(word);
             }
-            _ => lines.push(word.to_owned()),
+            Some(_) => lines.push(format!("{indent}{word}")),
+            None => lines.push(word.to_owned()),
         }
     }
-    lines.join("\n")
+    lines
 }
 
 /// Rows and column names.

@@ -9,7 +9,7 @@ use kiln_value::{Value, value};
 use crate::cli::ConfigArgs;
 use crate::config::Config;
 use crate::failure::{Failure, Outcome};
-use crate::output::{json_text, print};
+use crate::output::{json_text, print, wrapped};
 use crate::policy_files::PolicyFiles;
 use crate::{checks, database, runtime};
 
@@ -141,7 +141,8 @@ fn as_json(checks: &[Check]) -> String {
 fn as_table(checks: &[Check]) -> String {
     const HEADING: &str = "Upgrade Check Results";
     let lines = |check: &Check| {
-        let details = check.details.as_deref().map_or_else(|| vec!["None".to_owned()], |details| wrapped(details, 60));
+        let details =
+            check.details.as_deref().map_or_else(|| vec!["None".to_owned()], |details| wrapped(details, 60, "  "));
         let mut lines = vec![format!("Check: {}", check.name), format!("Result: {:?}", check.grade)];
         lines.push(format!("Details: {}", details.first().cloned().unwrap_or_default()));
         lines.extend(details.into_iter().skip(1));
@@ -158,22 +159,6 @@ fn as_table(checks: &[Check]) -> String {
         table.push_str(&rule);
     }
     table
-}
-
-/// Lines of at most `width` characters; those after the first are indented by two spaces.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            None => lines.push(word.to_owned()),
-            Some(_) => lines.push(format!("  {word}")),
-        }
-    }
-    lines
 }
 
 #[cfg(test)]

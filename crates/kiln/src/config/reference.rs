@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::heats_own::{FIXED, UNREAD};
 use super::option::{ConfigOption, Place};
 use super::options;
+use crate::output::wrapped;
 
 /// The options of one place, in the order of the table.
 fn places() -> Vec<(Place, Vec<&'static ConfigOption>)> {
@@ -127,12 +128,12 @@ pub(crate) fn sample() -> String {
         _ = write!(text, "\n[{section}]\n");
         for option in options {
             text.push('\n');
-            for line in wrapped(option.help(), 96) {
+            for line in wrapped(option.help(), 96, "") {
                 _ = writeln!(text, "# {line}");
             }
             let computed = option.computed_default();
             let computed = if computed.is_empty() { String::new() } else { format!("; default: {computed}") };
-            for line in wrapped(&format!("({}{computed})", facts(option)), 96) {
+            for line in wrapped(&format!("({}{computed})", facts(option)), 96, "") {
                 _ = writeln!(text, "# {line}");
             }
             _ = writeln!(text, "#{} = {}", option.name(), option.default_text());
@@ -171,21 +172,6 @@ pub(crate) fn man(version: &str) -> String {
 fn roff(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
     if text.starts_with('.') { format!("\\&{text}") } else { text }
-}
-
-/// Lines of at most `width` characters, or one longer word.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 #[cfg(test)]

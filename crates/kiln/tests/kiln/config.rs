@@ -147,27 +147,15 @@ fn the_page_is_that_of_the_table() {
 async fn a_hangup_changes_the_level_of_the_log() {
     let folder = Folder::new("hangup");
     let cloud = Testcloud::builder().start().await.unwrap();
-    let heat = cloud.users().heat;
-    let text = format!(
-        "[database]\nconnection = sqlite://{}/kiln.db?mode=rwc\n[heat_api]\nbind_host = 127.0.0.1\nbind_port = 0\n\
-         [keystone_authtoken]\nauth_url = {}\nusername = {}\npassword = {}\nproject_name = {}\n[DEFAULT]\n\
-         auth_encryption_key = 0123456789abcdef0123456789abcdef\n",
-        folder.path().display(),
-        cloud.auth_url(),
-        heat.user,
-        heat.password,
-        heat.project,
-    );
-    let file = folder.write("kiln.conf", &text);
-    let service = Running::start(folder.kiln(&["serve", "--config-file", file.to_str().unwrap()]));
-    let address = service.wait_for("serving address=");
-    let address = address.split(' ').next().unwrap().to_owned();
-    std::fs::write(&file, text + "debug = true\nmax_stacks_per_tenant = 5\n").unwrap();
+    let file = folder.configured(&cloud, "");
+    let service = Running::start(folder.kiln(&["serve", "--config-file", &file]));
+    let url = service.url();
+    folder.configured(&cloud, "debug = true\nmax_stacks_per_tenant = 5\n");
     service.signal("HUP");
     service.wait_for("the configuration was read again applied=\"[DEFAULT] debug\"");
     service.wait_for("restart the service to apply the changes of [DEFAULT] max_stacks_per_tenant");
     // A client that does not speak HTTP is told of at that level.
-    std::net::TcpStream::connect(&address).unwrap().write_all(b"what\r\n\r\n").unwrap();
+    std::net::TcpStream::connect(url.trim_start_matches("http://")).unwrap().write_all(b"what\r\n\r\n").unwrap();
     service.wait_for("DEBUG");
     std::fs::write(&file, "[DEFAULT]\ndebug = loud\n").unwrap();
     service.signal("HUP");

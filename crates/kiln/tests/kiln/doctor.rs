@@ -19,17 +19,7 @@ fn result(found: &serde_json::Value, check: &str) -> String {
 async fn each_check_fails_for_its_own_reason() {
     let folder = Folder::new("doctor");
     let cloud = Testcloud::builder().start().await.unwrap();
-    let heat = cloud.users().heat;
-    let text = format!(
-        "[database]\nconnection = sqlite://{}/kiln.db?mode=rwc\n[keystone_authtoken]\nauth_url = {}\nusername = {}\n\
-         password = {}\nproject_name = {}\n[DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\n",
-        folder.path().display(),
-        cloud.auth_url(),
-        heat.user,
-        heat.password,
-        heat.project,
-    );
-    let config = folder.write("kiln.conf", &text).display().to_string();
+    let config = folder.configured(&cloud, "");
     folder.run(&["manage", "db", "sync", "--config-file", &config]).ok();
 
     let (code, found) = doctor(&folder, &config, &[]);
@@ -75,5 +65,5 @@ async fn each_check_fails_for_its_own_reason() {
 
     let ran = folder.run(&["manage", "doctor", "--config-file", &config]);
     assert!(ran.out.contains("\nwarning engines ") && ran.out.contains("hint: start a service"), "{}", ran.out);
-    assert!(!ran.out.contains(heat.password), "{}", ran.out);
+    assert!(!ran.out.contains(cloud.users().heat.password), "{}", ran.out);
 }

@@ -20,39 +20,15 @@ fn heats(folder: &Folder, name: &str, args: &[&str]) -> Command {
     command
 }
 
-fn configured(folder: &Folder, cloud: &Testcloud) -> String {
-    let heat = cloud.users().heat;
-    let text = format!(
-        "[database]\nconnection = sqlite://{}/kiln.db?mode=rwc\n[heat_api]\nbind_host = 127.0.0.1\nbind_port = 0\n\
-         [keystone_authtoken]\nauth_url = {}\nusername = {}\npassword = {}\nproject_name = {}\n[DEFAULT]\n\
-         auth_encryption_key = 0123456789abcdef0123456789abcdef\n",
-        folder.path().display(),
-        cloud.auth_url(),
-        heat.user,
-        heat.password,
-        heat.project,
-    );
-    folder.write("kiln.conf", &text).display().to_string()
-}
-
-fn asked(folder: &Folder, cloud: &Testcloud, address: &str, args: &[&str]) -> Ran {
-    let demo = cloud.users().demo;
-    let mut command = folder.kiln(args);
-    command.env("OS_AUTH_URL", cloud.auth_url()).env("OS_USERNAME", demo.user).env("OS_PASSWORD", demo.password);
-    command.env("OS_PROJECT_NAME", demo.project);
-    command.env("OS_ORCHESTRATION_ENDPOINT_OVERRIDE", format!("http://{address}/v1/%(project_id)s"));
-    command.output().unwrap().into()
-}
-
-fn address(service: &Running) -> String {
-    service.wait_for("serving address=").split(' ').next().unwrap().to_owned()
+fn asked(folder: &Folder, cloud: &Testcloud, url: &str, args: &[&str]) -> Ran {
+    folder.client(cloud, url, args).output().unwrap().into()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn heat_manage_is_that_of_heat() {
     let folder = Folder::new("heat-manage");
     let cloud = Testcloud::builder().build_time(std::time::Duration::from_secs(8)).start().await.unwrap();
-    let config = configured(&folder, &cloud);
+    let config = folder.configured(&cloud, "");
     let manage = |args: &[&str]| {
         let ran = heats(&folder, "heat-manage", &[&["--config-file", &config], args].concat()).output();
         Ran::from(ran.unwrap())
@@ -86,11 +62,10 @@ async fn heat_manage_is_that_of_heat() {
     let template = "heat_template_version: 2018-08-31\nresources:\n  word: {type: OS::Heat::RandomString}\n  \
                     server: {type: OS::Nova::Server, properties: {image: cirros, flavor: m1.tiny}}\n";
     folder.write("web.yaml", template);
-    let first = address(&service);
+    let first = service.url();
     asked(&folder, &cloud, &first, &["stack", "create", "-t", "web.yaml", "web"]).ok();
     let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    let rows =
-        |address: &str| asked(&folder, &cloud, address, &["stack", "resource", "list", "web", "-f", "json"]).json();
+    let rows = |url: &str| asked(&folder, &cloud, url, &["stack", "resource", "list", "web", "-f", "json"]).json();
     let state = |rows: &serde_json::Value, name: &str| {
         let row = rows.as_array().unwrap().iter().find(|row| row["resource_name"] == name).unwrap().clone();
         row["resource_status"].as_str().unwrap().to_owned()
@@ -114,7 +89,7 @@ async fn heat_manage_is_that_of_heat() {
     assert!(reset("n\n").ends_with("Continue ? [y/N]\n"));
     reset("yes\n");
     let service = Running::start(folder.kiln(&["api", "--config-file", &config]));
-    let second = address(&service);
+    let second = service.url();
     let show = asked(&folder, &cloud, &second, &["stack", "show", "web", "-f", "json"]).json();
     assert_eq!(show["stack_status"], "CREATE_FAILED");
     assert_eq!(show["stack_status_reason"], "Stack status manually reset");
@@ -124,7 +99,7 @@ async fn heat_manage_is_that_of_heat() {
     // A deletion works afterwards.
     drop(service);
     let service = Running::start(folder.kiln(&["serve", "--config-file", &config]));
-    let third = address(&service);
+    let third = service.url();
     asked(&folder, &cloud, &third, &["stack", "delete", "--yes", "--wait", "web"]).ok();
     drop(service);
     is(&manage(&["purge_deleted", "0"]), 0, "", "");

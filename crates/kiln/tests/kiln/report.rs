@@ -8,41 +8,23 @@ use kiln_testcloud::Testcloud;
 use crate::run::{Folder, Ran};
 use crate::running::Running;
 
-fn configured(folder: &Folder, cloud: &Testcloud, more: &str) -> String {
-    let heat = cloud.users().heat;
-    let text = format!(
-        "[database]\nconnection = sqlite://{}/kiln.db?mode=rwc\n[heat_api]\nbind_host = 127.0.0.1\nbind_port = 0\n\
-         [keystone_authtoken]\nauth_url = {}\nusername = {}\npassword = {}\nproject_name = {}\n[DEFAULT]\n\
-         auth_encryption_key = 0123456789abcdef0123456789abcdef\nunknown_option = 1\n{more}",
-        folder.path().display(),
-        cloud.auth_url(),
-        heat.user,
-        heat.password,
-        heat.project,
-    );
-    folder.write("kiln.conf", &text).display().to_string()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_report_tells_what_runs_and_what_it_waits_for() {
     let folder = Folder::new("report");
     let cloud = Testcloud::builder().build_time(Duration::from_secs(30)).start().await.unwrap();
     let log_dir = folder.path().join("reports");
     std::fs::create_dir(&log_dir).unwrap();
-    let config = configured(&folder, &cloud, &format!("[oslo_reports]\nlog_dir = {}\n", log_dir.display()));
+    let more = format!("unknown_option = 1\n[oslo_reports]\nlog_dir = {}\n", log_dir.display());
+    let config = folder.configured(&cloud, &more);
     let service = Running::start(folder.kiln(&["serve", "--config-file", &config]));
-    let address = service.wait_for("serving address=").split(' ').next().unwrap().to_owned();
+    let url = service.url();
     folder.write(
         "web.yaml",
         "heat_template_version: 2018-08-31\nresources:\n  server: {type: OS::Nova::Server, properties: {image: cirros, \
          flavor: m1.tiny}}\n  after: {type: OS::Heat::Value, properties: {value: {get_attr: [server, name]}}}\n",
     );
-    let demo = cloud.users().demo;
-    let mut create = folder.kiln(&["stack", "create", "-t", "web.yaml", "web"]);
-    create.env("OS_AUTH_URL", cloud.auth_url()).env("OS_USERNAME", demo.user).env("OS_PASSWORD", demo.password);
-    create.env("OS_PROJECT_NAME", demo.project);
-    create.env("OS_ORCHESTRATION_ENDPOINT_OVERRIDE", format!("http://{address}/v1/%(project_id)s"));
-    Ran::from(create.output().unwrap()).ok();
+    let create = folder.client(&cloud, &url, &["stack", "create", "-t", "web.yaml", "web"]).output();
+    Ran::from(create.unwrap()).ok();
 
     let end = Instant::now() + Duration::from_secs(20);
     let outside = loop {
@@ -87,7 +69,7 @@ async fn a_report_tells_what_runs_and_what_it_waits_for() {
 async fn systemd_is_told_of_start_life_and_end() {
     let folder = Folder::new("systemd");
     let cloud = Testcloud::builder().start().await.unwrap();
-    let config = configured(&folder, &cloud, "");
+    let config = folder.configured(&cloud, "");
     let path = folder.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

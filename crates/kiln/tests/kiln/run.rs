@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use kiln_testcloud::Testcloud;
+
 /// A folder with a database, deleted at the end of the test.
 pub(crate) struct Folder(PathBuf);
 
@@ -23,6 +25,32 @@ impl Folder {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
         path
+    }
+
+    /// Writes the configuration of a service on a free port, with `more` options of `[DEFAULT]` and sections; its path.
+    pub(crate) fn configured(&self, cloud: &Testcloud, more: &str) -> String {
+        let heat = cloud.users().heat;
+        let text = format!(
+            "[database]\nconnection = sqlite://{}/kiln.db?mode=rwc\n[heat_api]\nbind_host = 127.0.0.1\nbind_port = 0\n\
+             [keystone_authtoken]\nauth_url = {}\nusername = {}\npassword = {}\nproject_name = {}\n[DEFAULT]\n\
+             auth_encryption_key = 0123456789abcdef0123456789abcdef\n{more}",
+            self.0.display(),
+            cloud.auth_url(),
+            heat.user,
+            heat.password,
+            heat.project,
+        );
+        self.write("kiln.conf", &text).display().to_string()
+    }
+
+    /// A command of the demo user of the cloud, for the service at a URL.
+    pub(crate) fn client(&self, cloud: &Testcloud, url: &str, args: &[&str]) -> Command {
+        let demo = cloud.users().demo;
+        let mut command = self.kiln(args);
+        command.env("OS_AUTH_URL", cloud.auth_url()).env("OS_USERNAME", demo.user).env("OS_PASSWORD", demo.password);
+        command.env("OS_PROJECT_NAME", demo.project);
+        command.env("OS_ORCHESTRATION_ENDPOINT_OVERRIDE", format!("{url}/v1/%(project_id)s"));
+        command
     }
 
     /// `kiln` without environment variables that may affect it.

@@ -57,6 +57,12 @@ impl Running {
         }
     }
 
+    /// The URL of the API, as soon as it is served.
+    #[track_caller]
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.wait_for("serving address=").split(' ').next().unwrap_or_default())
+    }
+
     /// Stops the process; its exit code and its whole log.
     pub(crate) fn stop(self) -> (i32, String) {
         self.signal("TERM");

@@ -104,12 +104,7 @@ impl Service {
     }
 
     fn command(&self, folder: &Folder, cloud: &Testcloud, args: &[&str]) -> Command {
-        let demo = cloud.users().demo;
-        let mut command = folder.kiln(args);
-        command.env("OS_AUTH_URL", cloud.auth_url()).env("OS_USERNAME", demo.user).env("OS_PASSWORD", demo.password);
-        command.env("OS_PROJECT_NAME", demo.project);
-        command.env("OS_ORCHESTRATION_ENDPOINT_OVERRIDE", format!("{}/v1/%(project_id)s", self.url));
-        command
+        folder.client(cloud, &self.url, args)
     }
 
     /// Stops the service and returns the exit code.
