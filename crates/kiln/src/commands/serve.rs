@@ -67,8 +67,8 @@ Options in section [kiln], in addition to those in 'kiln engine --help':
   older_encryption_keys              previous values of auth_encryption_key for decryption,
                                      comma-separated; see 'kiln manage update-params --help'
 
-HTTPS by Kiln itself: cert_file and key_file in [heat_api] and [heat_api_cfn]. The files are read again
-when they change; connections are not ended.
+HTTPS by Kiln itself: cert_file and key_file in [heat_api] and [heat_api_cfn]. The files are read
+again when they change; connections are not ended.
 
 Notifications as oslo.messaging sends them, to RabbitMQ, with the options of heat.conf:
   [oslo_messaging_notifications]

@@ -8,6 +8,7 @@ mod doctor;
 mod documented;
 mod heat_manage;
 mod help;
+mod listeners;
 mod local;
 mod lsp;
 mod report;
