@@ -14,6 +14,7 @@ use kiln_value::value;
 use kiln_web::{Listeners, Negotiated, Query, ServeError, Track};
 use percent_encoding::percent_decode_str;
 use tokio::sync::watch;
+use tracing::Instrument as _;
 
 use crate::call::Call;
 use crate::endpoint;
@@ -85,14 +86,14 @@ impl Api {
         if request.uri().path() == openapi::PATH {
             return reply::json_bytes(StatusCode::OK, openapi::json().into());
         }
-        let track = Track::begin(backends);
         let (head, body) = request.into_parts();
+        let track = Track::begin(backends, &head);
         let cors = &self.parts.options.cors;
         if let Some(response) = cors.preflight(&head) {
             return response;
         }
         let mut known = Known::default();
-        let mut response = self.negotiate(&head, body, &mut known).await;
+        let mut response = self.negotiate(&head, body, &mut known).instrument(track.span()).await;
         cors.apply(&head, &mut response);
         track.at("rest", known.route).end(backends, &head, known.caller.as_deref(), &mut response);
         response
@@ -116,6 +117,7 @@ impl Api {
             Ok(caller) => caller,
             Err(denied) => return refuse(&denied),
         };
+        kiln_web::known(&caller);
         known.caller = Some(Arc::clone(&caller));
         let (endpoint, params) = match route::find(&head.method, path) {
             Match::Found(endpoint, params) => (endpoint, params),

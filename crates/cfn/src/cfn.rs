@@ -12,6 +12,7 @@ use kiln_identity::{Caller, Denied, SignedRequest};
 use kiln_service::Service;
 use kiln_web::{BodyError, Listeners, Negotiated, Query, ServeError, Track};
 use percent_encoding::percent_decode_str;
+use tracing::Instrument as _;
 
 use crate::action::Action;
 use crate::call::Call;
@@ -72,14 +73,14 @@ impl Cfn {
         if request.uri().path() == "/healthcheck" {
             return kiln_web::health(backends).await;
         }
-        let track = Track::begin(backends);
         let (head, body) = request.into_parts();
+        let track = Track::begin(backends, &head);
         let mut known = Known::default();
         let cors = &self.parts.options.cors;
         if let Some(response) = cors.preflight(&head) {
             return response;
         }
-        let mut response = self.negotiate(&head, body, &track.id, &mut known).await;
+        let mut response = self.negotiate(&head, body, &track.id, &mut known).instrument(track.span()).await;
         cors.apply(&head, &mut response);
         track.of(known.action).at("cfn", known.action).end(backends, &head, known.caller.as_deref(), &mut response);
         response
@@ -128,6 +129,7 @@ impl Cfn {
         known: &mut Known,
     ) -> Result<(Action, kiln_value::Value), Fault> {
         let caller = self.authenticate(head, &params, body).await?;
+        kiln_web::known(&caller);
         known.caller = Some(Arc::clone(&caller));
         let action = params.get("Action").and_then(Action::of_name);
         let action = action.ok_or_else(|| Fault::invalid_action(None))?;
@@ -148,7 +150,8 @@ impl Cfn {
             let body = self.read(head, body).await?;
             let params = Params::new(Query::parse(head.uri.query()));
             let caller = self.authenticate(head, &params, &body).await?;
-            known.caller = Some(Arc::clone(&caller));
+            kiln_web::known(&caller);
+        known.caller = Some(Arc::clone(&caller));
             let call = Call { cfn: Arc::clone(&self.parts), caller, params };
             path.run(&call, &body).await
         };

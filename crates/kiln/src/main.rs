@@ -30,8 +30,10 @@ mod resource_types;
 mod runtime;
 mod shutdown;
 mod signatures;
+mod spans;
 mod systemd;
 mod topology;
+mod traces;
 mod web_templates;
 
 use std::ffi::OsString;

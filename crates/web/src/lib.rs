@@ -20,5 +20,5 @@ pub use health::{health, is_up};
 pub use limits::ConnectionLimits;
 pub use query::Query;
 pub use server::{Listener, Listeners, ServeError, Tls, serve};
-pub use track::Track;
+pub use track::{Track, known};
 pub use version::{Negotiated, negotiate, versions};

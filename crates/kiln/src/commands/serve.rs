@@ -11,6 +11,7 @@ use crate::failure::Outcome;
 use crate::listeners::Listeners;
 use crate::runtime::Runtime;
 use crate::shutdown::{self, Stop};
+use crate::traces::Traces;
 use crate::{logging, metrics, reload, report, systemd};
 
 /// Maximum number of connections to the metrics.
@@ -102,7 +103,9 @@ impl ServeArgs {
     /// Serves until a stop is requested.
     pub(crate) async fn run(self, role: Role, log: &LogArgs) -> Outcome {
         let config = Config::load(&self.config)?;
-        logging::of_service(log, &config).map_err(|error| config.refused(error))?;
+        let name = if role == Role::Both { "kiln" } else { "kiln-api" };
+        logging::of_service(log, &config, name).map_err(|error| config.refused(error))?;
+        let traces = Traces::start(&config).map_err(|error| config.refused(error))?;
         let runtime = started(&config).await?;
         let mut listeners = Listeners::of(&config, self.bind_host.as_deref(), self.bind_port).await?;
         listeners.metrics = metrics::listener(&config).await?;
@@ -111,7 +114,11 @@ impl ServeArgs {
         tokio::spawn(report::follow(report::Settings::of(&config)?, self.config.clone()));
         tokio::spawn(reload::follow(self.config, config, stop.clone()));
         tokio::spawn(systemd::follow(stop.clone()));
-        Ok(serve(&runtime, listeners, role, stop).await?)
+        let served = serve(&runtime, listeners, role, stop).await;
+        if let Some(traces) = traces {
+            traces.finish().await;
+        }
+        Ok(served?)
     }
 }
 
@@ -204,7 +211,8 @@ impl EngineArgs {
     /// Runs the engine until a stop is requested.
     pub(crate) async fn run(self, log: &LogArgs) -> Outcome {
         let config = Config::load(&self.config)?;
-        logging::of_service(log, &config).map_err(|error| config.refused(error))?;
+        logging::of_service(log, &config, "kiln-engine").map_err(|error| config.refused(error))?;
+        let traces = Traces::start(&config).map_err(|error| config.refused(error))?;
         let runtime = started(&config).await?;
         let metrics = metrics::listener(&config).await?;
         config.tell();
@@ -212,7 +220,11 @@ impl EngineArgs {
         tokio::spawn(report::follow(report::Settings::of(&config)?, self.config.clone()));
         tokio::spawn(reload::follow(self.config, config, stop.clone()));
         tokio::spawn(systemd::follow(stop.clone()));
-        tokio::try_join!(runtime.engine(stop.clone()), serve_metrics(&runtime, metrics, stop))?;
+        let ended = tokio::try_join!(runtime.engine(stop.clone()), serve_metrics(&runtime, metrics, stop));
+        if let Some(traces) = traces {
+            traces.finish().await;
+        }
+        ended?;
         Ok(())
     }
 }

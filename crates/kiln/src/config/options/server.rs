@@ -19,6 +19,22 @@ options! {
     USE_JSON = ConfigOption::new(
         MAIN, "use_json", Flag, "Log one JSON object a line, as --log-format json does.",
     ).default("false");
+    USE_JOURNAL = ConfigOption::new(
+        MAIN, "use_journal", Flag, "Send the log to systemd-journald, with its fields.",
+    ).default("false");
+    LOG_FILE = ConfigOption::new(
+        MAIN, "log_file", Path, "Write the log to this file, relative to log_dir.",
+    ).older(&["logfile"]);
+    LOG_DIR = ConfigOption::new(
+        MAIN, "log_dir", Path, "Folder of log files. Without log_file: kiln.log, kiln-api.log or kiln-engine.log.",
+    ).older(&["logdir"]);
+    WATCH_LOG_FILE = ConfigOption::new(
+        MAIN, "watch_log_file", Flag,
+        "Open the file again when it was moved or removed, for logrotate. It is opened again on SIGHUP in any case.",
+    ).default("false");
+    USE_STDERR = ConfigOption::new(
+        MAIN, "use_stderr", Flag, "Write the log to standard error too. It is written there if nothing else is set.",
+    ).default("false");
     CONNECTION = ConfigOption::new(
         DATABASE, "connection", Text,
         "URL of the database: sqlite:///FILE, postgresql://…, mysql://…. The drivers in URLs of SQLAlchemy \
