@@ -151,7 +151,7 @@ impl Cfn {
             let params = Params::new(Query::parse(head.uri.query()));
             let caller = self.authenticate(head, &params, &body).await?;
             kiln_web::known(&caller);
-        known.caller = Some(Arc::clone(&caller));
+            known.caller = Some(Arc::clone(&caller));
             let call = Call { cfn: Arc::clone(&self.parts), caller, params };
             path.run(&call, &body).await
         };

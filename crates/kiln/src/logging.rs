@@ -126,8 +126,8 @@ impl Settings {
         }
     }
 
-    /// Where lines go. `name` is that of the file in a folder.
-    fn sinks(&self, name: &str) -> Result<Vec<Sink>> {
+    /// Where lines go, and whether they should go to a journal that is missing. `name` is that of the file in a folder.
+    fn sinks(&self, name: &str) -> Result<(Vec<Sink>, bool)> {
         let mut sinks = Vec::new();
         if let Some((folder, file)) = &self.file {
             let file = file.clone().unwrap_or_else(|| format!("{name}.log").into());
@@ -139,15 +139,15 @@ impl Settings {
             _ = FILE.set(Arc::clone(&file));
             sinks.push(Sink::File(file));
         }
-        if let Some(socket) = &self.journal {
-            let journal = Journal::open(socket);
-            let place = || format!("[DEFAULT] use_journal: cannot send to {}", socket.display());
-            sinks.push(Sink::Journal(journal.with_context(place)?));
+        let journal = self.journal.as_deref().map(Journal::open);
+        let has_no_journal = matches!(journal, Some(Err(_)));
+        if let Some(Ok(journal)) = journal {
+            sinks.push(Sink::Journal(journal));
         }
-        if self.on_stderr {
+        if self.on_stderr || has_no_journal {
             sinks.push(Sink::stderr());
         }
-        Ok(sinks)
+        Ok((sinks, has_no_journal))
     }
 }
 
@@ -158,7 +158,12 @@ static FILE: OnceLock<Arc<LogFile>> = OnceLock::new();
 pub(crate) fn of_service(args: &LogArgs, config: &Config, name: &str) -> Result<()> {
     let settings = Settings::of(config)?;
     origin::set_source(|| Some(spans::origin()?).filter(|origin| *origin != origin::Origin::default()));
-    start(args, settings.levels(), settings.format, settings.sinks(name)?);
+    let (sinks, has_no_journal) = settings.sinks(name)?;
+    start(args, settings.levels(), settings.format, sinks);
+    if let (true, Some(socket)) = (has_no_journal, &settings.journal) {
+        let socket = socket.display();
+        tracing::warn!("[DEFAULT] use_journal: cannot send to {socket}, the log goes to standard error");
+    }
     Ok(())
 }
 

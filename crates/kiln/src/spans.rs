@@ -205,9 +205,7 @@ pub(crate) struct Spans;
 
 /// Whether a span is for [`Spans`]: those for logs always, all others while traces are sent.
 pub(crate) fn is_kept(span: &Metadata<'_>) -> bool {
-    span.is_span()
-        && span.target() == origin::TARGET
-        && (*span.level() <= tracing::Level::INFO || traces::are_on())
+    span.is_span() && span.target() == origin::TARGET && (*span.level() <= tracing::Level::INFO || traces::are_on())
 }
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {

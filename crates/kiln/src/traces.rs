@@ -287,9 +287,8 @@ mod tests {
     use super::*;
 
     fn read(config: &str, variables: &[(&str, &str)]) -> Result<Option<Settings>> {
-        let variable = |name: &str| {
-            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
-        };
+        let variable =
+            |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
         Settings::read(&Config::of(config), variable)
     }
 
@@ -300,7 +299,10 @@ mod tests {
         let settings = read("", &[endpoint, ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20a+b, x=1")]);
         let settings = settings.unwrap().unwrap();
         assert_eq!(settings.url.as_str(), "http://collector:4318/v1/traces");
-        assert_eq!((&settings.headers["authorization"], &settings.headers["x"]), (&"Bearer a+b".parse().unwrap(), &"1".parse().unwrap()));
+        assert_eq!(
+            (&settings.headers["authorization"], &settings.headers["x"]),
+            (&"Bearer a+b".parse().unwrap(), &"1".parse().unwrap())
+        );
         assert_eq!(settings.resource["service.name"], "kiln");
         let full = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://other/traces");
         assert_eq!(read("", &[endpoint, full]).unwrap().unwrap().url.as_str(), "http://other/traces");

@@ -53,13 +53,7 @@ impl Track {
             http.response.status_code = Empty,
             error = Empty,
         );
-        Self {
-            id,
-            span,
-            begun: backends.clock.monotonic(),
-            action: None,
-            place: ("", None),
-        }
+        Self { id, span, begun: backends.clock.monotonic(), action: None, place: ("", None) }
     }
 
     /// The span of the request: its work is done in it.

@@ -137,7 +137,7 @@ async fn unix_sockets_are_served_beside_tcp_or_instead() {
     assert_eq!(path, api.display().to_string());
     let mut stream = UnixStream::connect(&api).await.unwrap();
     assert!(get(&mut stream, "/").await.contains("http://heat.example/v1/"));
-    assert!(get(&mut stream, "/healthcheck").await.contains("engine: up"));
+    assert!(get(&mut stream, "/healthcheck").await.contains("database: up"));
     let mut stream = UnixStream::connect(&cfn).await.unwrap();
     assert!(get(&mut stream, "/v1/?Action=ListStacks").await.contains("IncompleteSignature"));
     let mut stream = TcpStream::connect(tcp).await.unwrap();

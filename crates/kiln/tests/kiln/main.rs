@@ -10,6 +10,7 @@ mod heat_manage;
 mod help;
 mod listeners;
 mod local;
+mod logs;
 mod lsp;
 mod report;
 mod run;
