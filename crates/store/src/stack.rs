@@ -46,7 +46,7 @@ pub struct Details {
 impl Details {
     /// With the origin of the present work.
     #[must_use]
-    pub(crate) fn from_here(self) -> Self {
+    pub(crate) fn with_origin(self) -> Self {
         Self { origin: origin::current(), ..self }
     }
 }
@@ -173,7 +173,7 @@ impl Stack {
             reason: started_text(new.action),
             desired: new.desired.digests(),
             previous: None,
-            details: Details { snapshot: new.adopt.as_ref().map(|adopt| adopt.id), ..Details::default() }.from_here(),
+            details: Details { snapshot: new.adopt.as_ref().map(|adopt| adopt.id), ..Details::default() }.with_origin(),
             generation: 1,
             settled: 0,
             disable_rollback: new.disable_rollback,

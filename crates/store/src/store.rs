@@ -121,7 +121,7 @@ impl Turn {
     /// The parameters of the request after it.
     pub(crate) fn details(&self) -> Details {
         let keep_objects = self.keep_objects;
-        Details { keep_objects, only_adopted: keep_objects, ..Details::default() }.from_here()
+        Details { keep_objects, only_adopted: keep_objects, ..Details::default() }.with_origin()
     }
 }
 

@@ -110,7 +110,7 @@ impl Cluster {
         std::fs::write(&config, text).expect("written");
         let start = |role, log: &str| {
             let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            Process::start_with(role, &config, log, variables.collect())
+            Process::start(role, &config, log, variables.collect())
         };
         let api = start("api", "api.log");
         let engines = (0..engines).map(|n| start("engine", &log_of(n))).collect();

@@ -14,13 +14,9 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts `kiln ROLE`; its log is appended to a file in the folder of the configuration.
-    pub(crate) fn start(role: &'static str, config: &Path, log: &str) -> Self {
-        Self::start_with(role, config, log, Vec::new())
-    }
-
-    /// The same with more environment variables.
-    pub(crate) fn start_with(role: &'static str, config: &Path, log: &str, variables: Vec<(String, String)>) -> Self {
+    /// Starts `kiln ROLE` with more environment variables; its log is appended to a file in the folder of the
+    /// configuration.
+    pub(crate) fn start(role: &'static str, config: &Path, log: &str, variables: Vec<(String, String)>) -> Self {
         let log = config.with_file_name(log);
         let log = File::options().create(true).append(true).open(log).expect("a log file");
         let child = Command::new(env!("CARGO_BIN_EXE_kiln"))
@@ -38,7 +34,7 @@ impl Process {
 
     /// Starts another one as a replacement.
     pub(crate) fn start_again(&mut self, log: &str) {
-        *self = Self::start_with(self.role, &self.config, log, std::mem::take(&mut self.variables));
+        *self = Self::start(self.role, &self.config, log, std::mem::take(&mut self.variables));
     }
 
     /// SIGKILL: nothing is completed or released.

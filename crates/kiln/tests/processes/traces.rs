@@ -1,5 +1,7 @@
 //! A trace follows a request of a client through the API, two engines and nested stacks into the calls of the cloud.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -106,7 +108,6 @@ impl Collector {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_trace_goes_through_engines_and_nested_stacks_into_the_cloud() {
     let (collector, url) = Collector::start().await;
-    // Children inherit it, as from a unit of systemd.
     let cloud = Testcloud::builder().build_time(Duration::from_secs(4)).start().await.expect("a simulated cloud");
     let options = format!("[kiln]\notlp_endpoint = {url}\n");
     let limits = Limits { lease: Duration::from_secs(2), call_limit: Duration::from_secs(3), ..Limits::default() };
@@ -118,13 +119,18 @@ async fn a_trace_goes_through_engines_and_nested_stacks_into_the_cloud() {
         "resources": {
             "network": {"type": "OS::Neutron::Net"},
             "below": {"type": "below.yaml", "depends_on": "network"},
-            "wrong": {"type": "OS::Nova::KeyPair", "depends_on": "below", "properties": {"name": "k", "public_key": "no key"}},
+            "word": {"type": "OS::Heat::RandomString"},
+            "wrong": {"type": "OS::Neutron::Port", "depends_on": "below", "properties": {
+                "network": {"get_resource": "network"}, "mac_address": {"get_attr": ["word", "value"]},
+            }},
         },
     });
     let below = json!({
         "heat_template_version": "2018-08-31",
         "resources": {
-            "server": {"type": "OS::Nova::Server", "properties": {"image": "cirros", "flavor": "m1.tiny"}},
+            "server": {"type": "OS::Nova::Server", "properties": {
+                "image": "cirros", "flavor": "m1.tiny", "networks": [{"network": "private"}],
+            }},
         },
     });
     let body = json!({"stack_name": "traced", "template": template, "files": {"below.yaml": below.to_string()}});
