@@ -132,7 +132,7 @@ impl SpanData {
 impl Visit for SpanData {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         // Titles and attributes are for traces only.
-        if self.place.is_some() || self.is_for_logs(field) {
+        if self.place.is_some() || is_for_logs(field) {
             self.record_str(field, &format!("{value:?}"));
         }
     }
@@ -180,15 +180,16 @@ impl Visit for SpanData {
 }
 
 impl SpanData {
-    fn is_for_logs(&self, field: &Field) -> bool {
-        matches!(field.name(), "request" | "user" | "project" | "operation" | "resource" | "traceparent" | "span_id")
-    }
-
     fn attribute(&mut self, name: &'static str, value: impl FnOnce() -> Attribute) {
         if self.place.is_some() {
             self.attributes.push((name, value()));
         }
     }
+}
+
+/// Whether a field is needed without traces.
+fn is_for_logs(field: &Field) -> bool {
+    matches!(field.name(), "request" | "user" | "project" | "operation" | "resource")
 }
 
 /// The random numbers of IDs.

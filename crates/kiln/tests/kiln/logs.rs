@@ -112,16 +112,14 @@ fn fields(data: &[u8]) -> BTreeMap<String, String> {
     while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
         let line = std::str::from_utf8(&rest[..end]).unwrap();
         rest = &rest[end + 1..];
-        match line.split_once('=') {
-            Some((name, value)) => fields.insert(name.to_owned(), value.to_owned()),
-            None => {
-                let (length, after) = rest.split_at(8);
-                let length = usize::try_from(u64::from_le_bytes(length.try_into().unwrap())).unwrap();
-                let value = std::str::from_utf8(&after[..length]).unwrap();
-                rest = &after[length + 1..];
-                fields.insert(line.to_owned(), value.to_owned())
-            }
-        };
+        if let Some((name, value)) = line.split_once('=') {
+            fields.insert(name.to_owned(), value.to_owned());
+            continue;
+        }
+        let (length, after) = rest.split_at(8);
+        let length = usize::try_from(u64::from_le_bytes(length.try_into().unwrap())).unwrap();
+        fields.insert(line.to_owned(), std::str::from_utf8(&after[..length]).unwrap().to_owned());
+        rest = &after[length + 1..];
     }
     assert!(rest.is_empty());
     fields

@@ -89,7 +89,7 @@ impl Collector {
 
     /// The spans, once there is one of this name.
     async fn wait_for(&self, name: &str, condition: impl Fn(&Span) -> bool) -> BTreeMap<String, Span> {
-        let limit = Instant::now() + Duration::from_secs(60);
+        let limit = Instant::now() + Duration::from_mins(1);
         loop {
             let spans = self.spans();
             if spans.values().any(|span| span.name == name && condition(span)) {
@@ -188,6 +188,10 @@ async fn a_trace_goes_through_engines_and_nested_stacks_into_the_cloud() {
         .collect();
     assert!(made.len() == 1 && made[0].attributes["http.response.status_code"] == "202", "{made:?}");
     assert!(of_server.iter().any(|step| step.id == made[0].parent));
+    // The cloud is told of the span of its call.
+    let journal = cluster.cloud.journal().list();
+    let told = journal.iter().find(|call| call.method == "POST" && call.path == "/servers").unwrap();
+    assert_eq!(told.traceparent, Some(format!("00-{TRACE}-{}-01", made[0].id)));
     let [network] = &steps("CREATE network")[..] else { panic!("{:?}", steps("CREATE network")) };
     assert_eq!(network.parent, operation.id);
     // Every span leads to the request of the client.

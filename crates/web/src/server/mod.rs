@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::{Extension, Router};
+use futures::FutureExt as _;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -44,6 +45,10 @@ pub async fn serve(
     let room = Arc::new(Room::new(&limits));
     let secure = router.clone().layer(Extension(Https));
     let (stop, stopping) = watch::channel(false);
+    let begin = |accepted: Accepted, place| {
+        let router = if accepted.is_https() { &secure } else { &router };
+        connection(router.clone(), accepted, place, limits.clone(), stopping.clone())
+    };
     let mut connections = JoinSet::new();
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
@@ -54,9 +59,12 @@ pub async fn serve(
             Some(_) = connections.join_next() => continue,
         };
         if let Some((accepted, place)) = accepted {
-            let router = if accepted.is_https() { &secure } else { &router };
-            connections.spawn(connection(router.clone(), accepted, place, limits.clone(), stopping.clone()));
+            connections.spawn(begin(accepted, place));
         }
+    }
+    // Connections that the operating system has accepted already would be reset.
+    while let Some(Some((accepted, place))) = accept(&mut listeners, &room).now_or_never() {
+        connections.spawn(begin(accepted, place));
     }
     drop(listeners);
     stop.send_replace(true);
@@ -88,15 +96,10 @@ async fn connection(
     limits: ConnectionLimits,
     mut stopping: watch::Receiver<bool>,
 ) {
-    let opened = tokio::time::timeout(limits.header, accepted.opened());
-    let stream = tokio::select! {
-        opened = opened => match opened {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => return tracing::debug!(%error, "connection closed: no TLS"),
-            Err(_) => return tracing::debug!("connection closed: no TLS within header_timeout"),
-        },
-        // Nothing has been asked for yet.
-        () = stopped(&mut stopping) => return,
+    let stream = match tokio::time::timeout(limits.header, accepted.opened()).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => return tracing::debug!(%error, "connection closed: no TLS"),
+        Err(_) => return tracing::debug!("connection closed: no TLS within header_timeout"),
     };
     let io = TokioIo::new(Limited::new(stream, limits.send));
     let service = TowerToHyperService::new(router);
@@ -105,7 +108,8 @@ async fn connection(
     let mut connection = std::pin::pin!(builder.serve_connection(io, service));
     let outcome = tokio::select! {
         outcome = &mut connection => outcome,
-        () = stopped(&mut stopping) => {
+        // A dropped sender also means stop.
+        () = async { drop(stopping.wait_for(|stop| *stop).await) } => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
@@ -114,9 +118,4 @@ async fn connection(
         tracing::debug!(%error, "connection closed");
     }
     drop(place);
-}
-
-/// Waits until the server stops; a dropped sender also means stop.
-async fn stopped(stopping: &mut watch::Receiver<bool>) {
-    drop(stopping.wait_for(|stop| *stop).await);
 }
