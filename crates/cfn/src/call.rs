@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kiln_engine::Backends;
 use kiln_identity::Caller;
-use kiln_service::{PreparedChange, Service};
+use kiln_service::{Error, PreparedChange, Service};
 use kiln_store::{ChangeSetId, Stack, Store};
 use kiln_template::Template;
 use kiln_value::{StackIdentity, Value};
@@ -72,8 +72,7 @@ impl Call {
             return Ok(self.service().identify(&self.caller, named).await?);
         }
         let identity = StackIdentity::from_arn(named).map_err(|error| Fault::invalid(&error.message))?;
-        let found = self.stack_of(&identity).await;
-        found.map_err(|fault| if fault.code == Fault::no_stack(named).code { Fault::no_stack(named) } else { fault })
+        self.stack_of(&identity).await?.ok_or_else(|| Fault::no_stack(named))
     }
 
     /// The name of a stack in a name or an ARN.
@@ -105,11 +104,13 @@ impl Call {
     }
 
     /// The stack with an identity, including deleted ones.
-    pub(crate) async fn stack_of(&self, identity: &StackIdentity) -> Result<Stack, Fault> {
-        let missing = || Fault::no_stack(&identity.stack_name);
-        let id = identity.stack_id.parse().map_err(|_| missing())?;
-        let stack = self.service().stack_or_deleted(&self.caller, id, &identity.stack_name).await?;
-        if stack.project == identity.tenant { Ok(stack) } else { Err(missing()) }
+    pub(crate) async fn stack_of(&self, identity: &StackIdentity) -> Result<Option<Stack>, Fault> {
+        let Ok(id) = identity.stack_id.parse() else { return Ok(None) };
+        match self.service().stack_or_deleted(&self.caller, id, &identity.stack_name).await {
+            Ok(stack) => Ok(Some(stack).filter(|stack| stack.project == identity.tenant)),
+            Err(Error::NoStack(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

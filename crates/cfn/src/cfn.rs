@@ -143,19 +143,26 @@ impl Cfn {
     /// A request to the URL of a resource.
     async fn signal(&self, head: &Head, path: &str, body: Body, id: &str, known: &mut Known) -> Response {
         let Some(path) = Path::of(path) else { return StatusCode::NOT_FOUND.into_response() };
-        if head.method != path.method() {
-            return StatusCode::METHOD_NOT_ALLOWED.into_response();
-        }
+        let params = Params::new(Query::parse(head.uri.query()));
         let answered = async {
             let body = self.read(head, body).await?;
-            let params = Params::new(Query::parse(head.uri.query()));
             let caller = self.authenticate(head, &params, &body).await?;
             kiln_web::known(&caller);
             known.caller = Some(Arc::clone(&caller));
-            let call = Call { cfn: Arc::clone(&self.parts), caller, params };
+            // As in Heat, the signature is checked first.
+            if head.method != path.method() {
+                return Ok(StatusCode::NOT_FOUND.into_response());
+            }
+            let call = Call { cfn: Arc::clone(&self.parts), caller, params: params.clone() };
             path.run(&call, &body).await
         };
-        answered.await.unwrap_or_else(|fault| reply::fault(Format::Xml, &fault, id))
+        answered.await.unwrap_or_else(|fault| {
+            if fault.status == StatusCode::FORBIDDEN {
+                let key = params.get("AWSAccessKeyId").unwrap_or_default();
+                tracing::warn!(key, path = head.uri.path(), reason = fault.message, "a signal was refused");
+            }
+            reply::fault(Format::Xml, &fault, id)
+        })
     }
 
     /// The caller: by a signature, or by a token as in the REST API.

@@ -4,10 +4,10 @@ use axum::body::Body;
 use axum::response::Response;
 use http::Method;
 use http::header::{CONTENT_TYPE, HeaderValue};
-use kiln_service::Signal;
+use kiln_service::{Error, Signal};
 use kiln_value::{StackIdentity, Value};
 
-use crate::call::{Call, live};
+use crate::call::Call;
 use crate::fault::Fault;
 use crate::reply;
 
@@ -43,7 +43,8 @@ impl<'a> Path<'a> {
         let resource = identity.resource_name().ok_or_else(|| Fault::invalid("the ARN is not that of a resource"))?;
         let resource = resource.to_owned();
         let details = details(body)?;
-        let stack = live(call.stack_of(&identity).await?)?;
+        let stack = call.stack_of(&identity).await?.filter(|stack| stack.deleted.is_none());
+        let stack = stack.ok_or_else(|| Fault::invalid(&Error::NoStack(identity.stack_name.clone()).to_string()))?;
         let shown = Value::from(resource.as_str());
         call.service().signal(stack, &Signal { resource, details }).await?;
         Ok(match self {

@@ -100,7 +100,7 @@ impl View {
         }
         let kind = self.kind(row).ok_or("its type does not exist any more")?;
         let entry = kind.entry().ok_or("it has no nested stack")?;
-        if !entry.driver.needs_cloud() {
+        if !entry.driver.has_object() {
             return Err("its type has no objects in the cloud".into());
         }
         if row.physical_id.is_none() {

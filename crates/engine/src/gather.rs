@@ -237,7 +237,7 @@ impl Question {
     async fn read(&self) -> Result<Map, Failure> {
         let (Some(row), Some(entry)) = (&self.subject.row, self.subject.kind.entry()) else { return Ok(Map::new()) };
         let settled =
-            row.operation == OperationState::Idle && (row.physical_id.is_some() || !entry.driver.needs_cloud());
+            row.operation == OperationState::Idle && (row.physical_id.is_some() || !entry.driver.has_object());
         if self.unread.is_empty() || !settled {
             return Ok(Map::new());
         }

@@ -305,7 +305,7 @@ impl Job {
         {
             return advance;
         }
-        if self.running.operation == Operation::Check && self.facts.physical_id.is_none() && self.driver.needs_cloud() {
+        if self.running.operation == Operation::Check && self.facts.physical_id.is_none() && self.driver.has_object() {
             return self.failed(&Failure::other("NotFound", "The resource was not created.")).into();
         }
         match self.driver.start(&self.context(cloud), &self.running.operation).await {
@@ -621,5 +621,6 @@ fn is_the_same(step: &Step, state: &Value) -> bool {
     step.physical_id.is_none()
         && step.data.is_empty()
         && step.software.is_empty()
+        && step.sibling_metadata.is_empty()
         && matches!(&step.progress, Progress::Wait { state: next, .. } if next == state)
 }

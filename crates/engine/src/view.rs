@@ -175,7 +175,7 @@ impl View {
 
     async fn attributes_of(&self, row: &Resource, kind: &Kind, names: &[&str]) -> Result<Map, Failure> {
         let Some(entry) = kind.entry() else { return Ok(Map::new()) };
-        if row.physical_id.is_none() && entry.driver.needs_cloud() {
+        if row.physical_id.is_none() && entry.driver.has_object() {
             return Ok(Map::new());
         }
         let cloud = self.backends.cloud(&self.root, entry.driver.needs_cloud(), None).await?;

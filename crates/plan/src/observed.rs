@@ -42,6 +42,7 @@ fn seen(row: &Resource, resource_type: &str) -> Observed {
         resource_type: resource_type.to_owned(),
         metadata: row.metadata.clone(),
         properties: row.properties().clone(),
+        data: row.data.clone(),
     }
 }
 

@@ -89,6 +89,8 @@ pub struct Observed {
     pub metadata: Value,
     /// Its properties.
     pub properties: Map,
+    /// The data of its driver.
+    pub data: Map,
 }
 
 impl Facts {
@@ -260,6 +262,11 @@ pub trait Driver: Send + Sync {
     /// Whether the driver calls a cloud. Otherwise its context has a cloud that refuses every call.
     fn needs_cloud(&self) -> bool {
         true
+    }
+
+    /// Whether its resources are objects of a cloud. Others have attributes without an ID, and no drift.
+    fn has_object(&self) -> bool {
+        self.needs_cloud()
     }
 
     /// Whether a create with a lost response may be repeated, because nothing is created outside Kiln: the engine then

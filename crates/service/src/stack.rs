@@ -21,7 +21,8 @@ impl Service {
         stack.ok_or_else(|| Error::NoStack(name.to_owned()))
     }
 
-    /// Finds a stack by ID, including deleted ones, then by name. Stack users find the stack that they belong to.
+    /// Finds a stack by ID, including deleted ones, then by name: a root stack, else the newest nested stack. Stack users
+    /// find the stack that they belong to.
     pub async fn identify(&self, caller: &Caller, name: &str) -> Result<Stack, Error> {
         let store = &self.backends.store;
         let mut stack = match name.parse::<StackId>() {
@@ -31,11 +32,15 @@ impl Service {
         if stack.is_none() {
             stack = store.stack_by_name(&caller.project_id, name).await?;
         }
-        if stack.is_none() && caller.has_role(&self.options.stack_user_role) {
+        if stack.is_none() {
             // Stack users have a project of their own.
-            let query = StackQuery { names: vec![name.to_owned()], nested: true, ..StackQuery::default() };
-            let own = |stack: &Stack| stack.user_project.as_ref() == Some(&caller.project_id);
-            stack = store.stacks(&query).await?.into_iter().find(own);
+            let is_stack_user = caller.has_role(&self.options.stack_user_role);
+            let project = Some(caller.project_id.clone());
+            let (project, user_project) = if is_stack_user { (None, project) } else { (project, None) };
+            let names = vec![name.to_owned()];
+            let query =
+                StackQuery { project, user_project, names, nested: true, limit: Some(1), ..StackQuery::default() };
+            stack = store.stacks(&query).await?.pop();
         }
         stack.ok_or_else(|| Error::NoStack(name.to_owned()))
     }

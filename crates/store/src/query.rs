@@ -29,6 +29,8 @@ pub struct Sort {
 pub struct StackQuery {
     /// Project; `None`: all projects.
     pub project: Option<String>,
+    /// Only stacks with this project of stack users.
+    pub user_project: Option<String>,
     /// Only these IDs.
     pub ids: Vec<StackId>,
     /// Only these names.

@@ -169,8 +169,8 @@ async fn signals_reach_the_resource() {
     assert_eq!(refused(Method::POST, "/v1/signal/arn:aws:x".into(), "").await, "InvalidParameterValue");
     assert_eq!(refused(Method::POST, format!("/v1/signal/{arn}"), "").await, "InvalidParameterValue", "a stack");
     let foreign = path("signal", "mine").replace("owners", "others");
-    assert_eq!(refused(Method::POST, foreign, "").await, "ValidationError");
-    assert_eq!(send(Method::GET, path("signal", "mine"), "").await.status, 405);
-    assert_eq!(send(Method::POST, path("waitcondition", "mine"), "").await.status, 405);
+    assert_eq!(refused(Method::POST, foreign, "").await, "InvalidParameterValue");
+    assert_eq!(send(Method::GET, path("signal", "mine"), "").await.status, 404);
+    assert_eq!(send(Method::POST, path("waitcondition", "mine"), "").await.status, 404);
     assert_eq!(messages(&app).await.len(), 3, "no message of a refused signal");
 }

@@ -134,7 +134,7 @@ fn queue_of(facts: &Facts) -> Option<&str> {
 pub(crate) async fn delete(cx: &Context<'_>) -> Result<bool, Failure> {
     if let Some(place) = cx.facts.data.get(METADATA_OBJECT).filter(|place| !place.is_null()) {
         let part = |key: &str| place.str_at(key).unwrap_or_default();
-        if !object::delete_versions(cx, part("container"), part("object")).await? {
+        if !object::delete_with_container(cx, part("container"), part("object")).await? {
             return Ok(false);
         }
     }

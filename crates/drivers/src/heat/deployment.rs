@@ -14,7 +14,7 @@ use kiln_resource::{
 use kiln_value::{Diagnostic, Map, Value, text};
 
 use super::derived_config::{self, transport};
-use super::signal_place::{self, PLACE};
+use super::signal_place::{self, Keeps, PLACE};
 use super::software_config::{COMPONENT, time};
 use super::{push, stack_user};
 use crate::path;
@@ -104,7 +104,7 @@ async fn begin(cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure>
 
 /// Deploys as soon as there is a place for the result.
 async fn prepare(cx: &Context<'_>, action: &str, source: Option<SoftwareConfig>) -> Result<Step, Failure> {
-    if let Some(step) = signal_place::prepare(cx).await? {
+    if let Some(step) = signal_place::prepare(cx, Keeps::Last).await? {
         return Ok(step);
     }
     signal_place::clear(cx).await?;

@@ -41,12 +41,6 @@ pub(super) const CFN: Words = Words {
 /// The driver of a type with these words.
 pub(super) struct ScalingPolicy(pub(super) Words);
 
-/// Whether a signal is about an alarm that has gone off; one without a state is.
-fn is_alarm(message: &Value) -> bool {
-    let state = message.get("current").or_else(|| message.get("state"));
-    state.is_none_or(|state| state.as_str().is_some_and(|state| state.eq_ignore_ascii_case("alarm")))
-}
-
 /// The entry of the data with the signed URL.
 const SIGNED_URL: &str = "ec2_signed_url";
 
@@ -111,10 +105,8 @@ impl Driver for ScalingPolicy {
         id.unwrap_or_else(|| facts.name.as_str().into())
     }
 
-    async fn receive(&self, cx: &Context<'_>, message: &Value) -> Result<Received, Failure> {
-        if !is_alarm(message) {
-            return Ok(Received::nothing());
-        }
+    /// Scales for an alarm in any state: which transitions of the alarm send signals is decided by the alarm.
+    async fn receive(&self, cx: &Context<'_>, _: &Value) -> Result<Received, Failure> {
         let (facts, words) = (cx.facts, self.0);
         let adjustment = value!({
             "by": (facts.property(words.adjustment).clone()),
@@ -153,19 +145,6 @@ impl Driver for ScalingPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_alarms_scale() {
-        for (message, alarm) in [
-            (Value::Null, true),
-            (value!({}), true),
-            (value!({"current": "ALARM"}), true),
-            (value!({"current": "ok", "state": "alarm"}), false),
-            (value!({"state": "insufficient data"}), false),
-        ] {
-            assert_eq!(is_alarm(&message), alarm, "{message:?}");
-        }
-    }
 
     #[test]
     fn a_minimum_step_is_for_percentages() {

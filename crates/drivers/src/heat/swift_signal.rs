@@ -49,8 +49,7 @@ fn object_of(facts: &Facts, project: &str) -> Result<String, Failure> {
 async fn signals(cx: &Context<'_>) -> Result<Vec<Map>, Failure> {
     let container = cx.facts.stack.id.as_str();
     let name = object_of(cx.facts, &cx.facts.stack.project_id)?;
-    // Swift keeps the old versions of an object under its length and name.
-    let mut names = object::names(cx, container, &format!("{:03x}{name}/", name.len())).await?;
+    let mut names = object::names(cx, container, &object::old_versions(&name)).await?;
     names.push(name);
     let mut signals: Vec<Map> = Vec::new();
     let mut number: i64 = 0;
@@ -127,6 +126,10 @@ impl Driver for SwiftSignal {
     /// Nothing is made.
     async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
         Ok(Found::NotMade)
+    }
+
+    fn has_object(&self) -> bool {
+        false
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

@@ -31,7 +31,7 @@ async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
     if cx.facts.physical_id.is_none() {
         return Ok(Step::done());
     }
-    if object::delete_versions(cx, container, name).await? {
+    if object::delete_with_container(cx, container, name).await? {
         return Ok(Step::done().data(ENDPOINT, Value::Null));
     }
     Ok(queue::now("versions"))

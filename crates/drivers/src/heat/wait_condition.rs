@@ -1,5 +1,6 @@
 //! `OS::Heat::WaitCondition` and `AWS::CloudFormation::WaitCondition`: wait until a handle has received enough signals.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -7,10 +8,15 @@ use kiln_resource::{Context, Driver, Facts, Failure, Found, Observed, Operation,
 use kiln_value::identity::StackIdentity;
 use kiln_value::{Map, Value, number, text};
 
+use super::signal_place::{self, Left};
 use super::wait_handle::{FAILURE, Keys, SUCCESS, WaitHandle};
+use crate::queue;
 
-/// Maximum time between two looks at the signals.
+/// Maximum time between two looks at the signals, which end a wait when they arrive.
 const LOOK: Duration = Duration::from_mins(1);
+
+/// The entry of the data with the IDs of the signals at the place of the handle that are recorded.
+const RECORDED: &str = "recorded";
 
 /// The drivers of the types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +63,11 @@ impl WaitCondition {
         Ok(())
     }
 
-    /// Whether the handle has received enough signals. `until`: seconds since 1970.
-    fn look(self, cx: &Context<'_>, until: f64) -> Result<Step, Failure> {
+    /// Whether the handle has received enough signals. `until`: seconds since 1970. New signals are recorded first.
+    async fn look(self, cx: &Context<'_>, until: f64) -> Result<Step, Failure> {
+        if let Some(step) = self.record(cx, until).await? {
+            return Ok(step);
+        }
         let signals = Signals::of(cx.facts).ok_or_else(|| {
             let handle = text::str(self.property(cx.facts, "handle", "Handle"));
             Failure::other("ValueError", format!("{handle} is not a wait condition handle of this stack"))
@@ -72,7 +81,11 @@ impl WaitCondition {
         }
         match Duration::try_from_secs_f64(until - cx.now) {
             // The clock may be corrected while it waits.
-            Ok(left) if !left.is_zero() => Ok(Step::wait(Value::Float(until), left.min(LOOK))),
+            Ok(left) if !left.is_zero() => {
+                let is_placed = placed(cx.facts).is_some();
+                let after = if is_placed { queue::pace(cx.polls.saturating_add(1)) } else { LOOK };
+                Ok(Step::wait(Value::Float(until), after.min(left)))
+            }
             _ => {
                 let reasons = signals.reasons(SUCCESS);
                 let mut text = format!("{} of {count} received", reasons.len());
@@ -83,6 +96,61 @@ impl WaitCondition {
             }
         }
     }
+}
+
+impl WaitCondition {
+    /// Records the signals that are left at the place of the handle, and those of a handle that needs none; `None`: there
+    /// are no new ones. Metadata and IDs are stored together, so that no signal counts twice.
+    async fn record(self, cx: &Context<'_>, until: f64) -> Result<Option<Step>, Failure> {
+        let Some((handle, kind)) = handle(cx.facts) else { return Ok(None) };
+        let mut metadata = handle.metadata.as_map().cloned().unwrap_or_default();
+        if let Some(place) = placed(cx.facts) {
+            let recorded = cx.facts.data.get(RECORDED).and_then(Value::as_list).unwrap_or_default();
+            let known: HashSet<&str> = recorded.iter().filter_map(Value::as_str).collect();
+            let signals = signal_place::signals(&Context { facts: &place, ..*cx }, &known).await?;
+            if signals.is_empty() {
+                return Ok(None);
+            }
+            let mut recorded = recorded.to_vec();
+            for Left { id, details } in signals {
+                recorded.push(id.into());
+                if let Some((with, _)) = kind.record(&metadata, &details.into())? {
+                    metadata = with;
+                }
+            }
+            let step = Step::wait(Value::Float(until), Duration::ZERO).data(RECORDED, recorded);
+            return Ok(Some(step.sibling_metadata(handle, metadata)));
+        }
+        let properties = Facts { properties: handle.properties.clone(), ..Facts::default() };
+        if kind.transport(&properties) != "NO_SIGNAL" || metadata.len() >= self.count(cx.facts) {
+            return Ok(None);
+        }
+        // One at a time, as in Heat.
+        let Some((metadata, _)) = kind.record(&metadata, &Value::Null)? else { return Ok(None) };
+        let after = if metadata.len() < self.count(cx.facts) { queue::pace(0) } else { Duration::ZERO };
+        Ok(Some(Step::wait(Value::Float(until), after).sibling_metadata(handle, metadata)))
+    }
+
+    /// A later condition with this handle waits for new signals.
+    async fn forget(cx: &Context<'_>) -> Result<Step, Failure> {
+        if let Some(place) = placed(cx.facts)
+            && !signal_place::forget(&Context { facts: &place, ..*cx }).await?
+        {
+            return Ok(Step::wait(Value::Null, Duration::ZERO));
+        }
+        Ok(match handle(cx.facts) {
+            Some((handle, _)) => Step::done().sibling_metadata(handle, Map::new()),
+            None => Step::done(),
+        })
+    }
+}
+
+/// The handle, if its signals are left at a place: what the functions of [`signal_place`] read.
+fn placed(facts: &Facts) -> Option<Facts> {
+    let (handle, _) = handle(facts)?;
+    let (properties, data) = (handle.properties.clone(), handle.data.clone());
+    let place = Facts { properties, data, stack: facts.stack.clone(), ..Facts::default() };
+    signal_place::is_used(&place).then_some(place)
 }
 
 /// The signals that a handle has received.
@@ -122,21 +190,20 @@ impl Driver for WaitCondition {
         match operation {
             Operation::Create => {
                 self.check_handle(cx.facts)?;
-                self.look(cx, cx.now + self.timeout(cx.facts))
+                self.look(cx, cx.now + self.timeout(cx.facts)).await
             }
-            Operation::Update { .. } => self.look(cx, cx.now + self.timeout(cx.facts)),
-            // A later condition with this handle waits for new signals.
-            Operation::Delete => Ok(match handle(cx.facts) {
-                Some((handle, _)) => Step::done().sibling_metadata(handle, Map::new()),
-                None => Step::done(),
-            }),
+            Operation::Update { .. } => self.look(cx, cx.now + self.timeout(cx.facts)).await,
+            Operation::Delete => Self::forget(cx).await,
             _ => Ok(Step::done()),
         }
     }
 
     /// `state` is the time until which it waits.
-    async fn poll(&self, cx: &Context<'_>, _: &Operation, state: &Value) -> Result<Step, Failure> {
-        self.look(cx, number::to_f64(state).unwrap_or(0.0))
+    async fn poll(&self, cx: &Context<'_>, operation: &Operation, state: &Value) -> Result<Step, Failure> {
+        if *operation == Operation::Delete {
+            return Self::forget(cx).await;
+        }
+        self.look(cx, number::to_f64(state).unwrap_or(0.0)).await
     }
 
     /// There is no object in the cloud.
@@ -144,7 +211,12 @@ impl Driver for WaitCondition {
         Ok(Found::NotMade)
     }
 
+    /// For the places of handles.
     fn needs_cloud(&self) -> bool {
+        *self == Self::Heat
+    }
+
+    fn has_object(&self) -> bool {
         false
     }
 

@@ -1,13 +1,15 @@
 //! Wait condition handles: `OS::Heat::WaitConditionHandle`, `AWS::CloudFormation::WaitConditionHandle` and
 //! `OS::Heat::UpdateWaitConditionHandle`. They record signals in their metadata, by the ID of the signal.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Received, Step};
-use kiln_value::{Diagnostic, Map, Value, text, value};
+use kiln_value::{Map, Value, text, value};
 
+use super::signal_place::{self, Keeps};
 use super::signal_url::{SignedFor, native, signed};
 use super::stack_user;
-use crate::validation::failed;
 
 /// Entries of a resource's data.
 const SIGNED_URL: &str = "ec2_signed_url";
@@ -83,14 +85,31 @@ impl WaitHandle {
         Ok(Some((metadata, result)))
     }
 
-    fn transport(self, facts: &Facts) -> &str {
+    /// How it gets its signals.
+    pub(super) fn transport(self, facts: &Facts) -> &str {
         match self {
             Self::Heat => facts.property("signal_transport").as_str().unwrap_or("TOKEN_SIGNAL"),
             Self::Cfn | Self::Update => "CFN_SIGNAL",
         }
     }
 
-    /// The last step of a create: the user exists. Stores the addresses, which contain secrets.
+    /// The user exists: the place of the signals, then the addresses.
+    async fn placed(self, cx: &Context<'_>) -> Result<Step, Failure> {
+        match signal_place::prepare(cx, Keeps::All).await? {
+            Some(step) => Ok(step),
+            None => self.addressed(cx).await,
+        }
+    }
+
+    /// Deletes the place of the signals, then the user.
+    async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
+        if signal_place::delete(cx).await? {
+            return stack_user::delete(cx).await.map(|()| Step::done());
+        }
+        Ok(Step::wait(Value::Null, Duration::ZERO))
+    }
+
+    /// The last step of a create. Stores the addresses, which contain secrets.
     async fn addressed(self, cx: &Context<'_>) -> Result<Step, Failure> {
         let transport = self.transport(cx.facts);
         let project = cx.facts.stack.user_project_id.as_deref().unwrap_or_default();
@@ -114,22 +133,29 @@ impl WaitHandle {
         let stored = |key: &str| cx.facts.data.get(key).cloned().unwrap_or_default();
         Ok(match self.transport(cx.facts) {
             "CFN_SIGNAL" => value!({"alarm_url": stored(SIGNED_URL)}),
-            "HEAT_SIGNAL" => {
-                let endpoints = cx.cloud.signal_endpoints().await?;
-                value!({
-                    "auth_url": (endpoints.keystone),
-                    "username": (cx.facts.physical_name.as_str()),
-                    "user_id": stored(stack_user::USER),
-                    "password": stored(stack_user::PASSWORD),
-                    "project_id": (cx.facts.stack.user_project_id.clone()),
-                    "domain_id": (stack_user::domain_id(cx).await?),
-                    "region_name": (endpoints.region),
-                    "alarm_url": stored(ENDPOINT),
-                })
-            }
+            "TEMP_URL_SIGNAL" => value!({"alarm_url": stored(signal_place::URL)}),
+            "HEAT_SIGNAL" => Self::of_user(cx, "alarm_url", stored(ENDPOINT)).await?,
+            "ZAQAR_SIGNAL" => Self::of_user(cx, "queue_id", stored(signal_place::QUEUE)).await?,
             "NO_SIGNAL" => value!({}),
             _ => Value::Null,
         })
+    }
+
+    /// The credentials of the user, and where to send the signals.
+    async fn of_user(cx: &Context<'_>, key: &str, place: Value) -> Result<Value, Failure> {
+        let stored = |key: &str| cx.facts.data.get(key).cloned().unwrap_or_default();
+        let endpoints = cx.cloud.signal_endpoints().await?;
+        let user = value!({
+            "auth_url": (endpoints.keystone),
+            "username": (cx.facts.physical_name.as_str()),
+            "user_id": stored(stack_user::USER),
+            "password": stored(stack_user::PASSWORD),
+            "project_id": (cx.facts.stack.user_project_id.clone()),
+            "domain_id": (stack_user::domain_id(cx).await?),
+            "region_name": (endpoints.region),
+        });
+        let place = std::iter::once((key.to_owned(), place));
+        Ok(user.as_map().cloned().into_iter().flatten().chain(place).collect())
     }
 }
 
@@ -153,7 +179,7 @@ impl Driver for WaitHandle {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
         match operation {
             Operation::Create => stack_user::start(cx).await,
-            Operation::Delete => stack_user::delete(cx).await.map(|()| Step::done()),
+            Operation::Delete => Self::delete(cx).await,
             Operation::Suspend => stack_user::enable(cx, false).await.map(|()| Step::done()),
             Operation::Resume => stack_user::enable(cx, true).await.map(|()| Step::done()),
             _ => Ok(Step::done()),
@@ -161,13 +187,16 @@ impl Driver for WaitHandle {
     }
 
     async fn poll(&self, cx: &Context<'_>, operation: &Operation, state: &Value) -> Result<Step, Failure> {
+        if *operation == Operation::Delete {
+            return Self::delete(cx).await;
+        }
         if *operation != Operation::Create {
             return Ok(Step::done());
         }
         let keys = self.transport(cx.facts) == "CFN_SIGNAL";
         match stack_user::poll(cx, state, keys).await? {
             Some(step) => Ok(step),
-            None => self.addressed(cx).await,
+            None => self.placed(cx).await,
         }
     }
 
@@ -224,14 +253,5 @@ impl Driver for WaitHandle {
             Self::Cfn | Self::Update => facts.physical_id.as_ref().and_then(|_| facts.data.get(SIGNED_URL)).cloned(),
         };
         id.unwrap_or_else(|| facts.name.as_str().into())
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        match self.transport(facts) {
-            transport @ ("TEMP_URL_SIGNAL" | "ZAQAR_SIGNAL") => {
-                Err(failed(format!("signal_transport {transport} is not implemented by Kiln yet.")))
-            }
-            _ => Ok(()),
-        }
     }
 }

@@ -1,6 +1,8 @@
 //! Objects in containers.
 
-use kiln_resource::{CloudRequest, Context, Failure, FailureKind, Method};
+use std::collections::{BTreeSet, HashSet};
+
+use kiln_resource::{CloudRequest, CloudResponse, Context, Failure, FailureKind, Method};
 use kiln_value::Value;
 
 use super::SWIFT;
@@ -76,11 +78,19 @@ const PAGE: usize = 1000;
 
 /// The content of an object; `None` if it does not exist.
 pub(crate) async fn text(cx: &Context<'_>, container: &str, object: &str) -> Result<Option<String>, Failure> {
+    Ok(get(cx, container, object).await?.as_ref().map(text_of))
+}
+
+async fn get(cx: &Context<'_>, container: &str, object: &str) -> Result<Option<CloudResponse>, Failure> {
     match cx.cloud.call(request(Method::Get, path(container, object), &[("accept", TEXT)])).await {
-        Ok(response) => Ok(Some(response.body.as_str().unwrap_or_default().to_owned())),
+        Ok(response) => Ok(Some(response)),
         Err(failure) if failure.is_not_found() => Ok(None),
         Err(failure) => Err(failure),
     }
+}
+
+fn text_of(response: &CloudResponse) -> String {
+    response.body.as_str().unwrap_or_default().to_owned()
 }
 
 /// Writes an object.
@@ -98,16 +108,64 @@ pub(crate) async fn delete(cx: &Context<'_>, container: &str, object: &str) -> R
     }
 }
 
-/// Versions that one call of [`delete_versions`] removes.
+/// Versions that one step reads or deletes.
 const AT_ONCE: usize = 20;
 
-/// Deletes the versions of an object, the latest first, and then the container, unless it has other objects. False: there
-/// are more versions.
+/// Deletes the versions of an object, the latest first. False: there are more versions.
 pub(crate) async fn delete_versions(cx: &Context<'_>, container: &str, object: &str) -> Result<bool, Failure> {
     for _ in 0..AT_ONCE {
         if !delete(cx, container, object).await? {
-            return delete_empty_container(cx, container).await.map(|()| true);
+            return Ok(true);
         }
     }
     Ok(false)
+}
+
+/// The same, and then deletes the container, unless it has other objects.
+pub(crate) async fn delete_with_container(cx: &Context<'_>, container: &str, object: &str) -> Result<bool, Failure> {
+    if !delete_versions(cx, container, object).await? {
+        return Ok(false);
+    }
+    delete_empty_container(cx, container).await.map(|()| true)
+}
+
+/// A version of an object.
+pub(crate) struct Version {
+    /// When it was written, in seconds since 1970 with the digits of Swift, which sort. Each version has its own.
+    pub(crate) time: String,
+    /// Its content.
+    pub(crate) text: String,
+}
+
+/// The versions of an object except those of `known` times, the oldest first and at most [`AT_ONCE`]; none if it does not
+/// exist.
+pub(crate) async fn new_versions(
+    cx: &Context<'_>,
+    container: &str,
+    object: &str,
+    known: &HashSet<&str>,
+) -> Result<Vec<Version>, Failure> {
+    // Read before the old versions are listed: then no version before it is missing in the list.
+    let latest = get(cx, container, object).await?.map(|response| {
+        let time = response.headers.get("x-timestamp").and_then(Value::as_str).unwrap_or_default().to_owned();
+        Version { time, text: text_of(&response) }
+    });
+    let prefix = old_versions(object);
+    let names = names(cx, container, &prefix).await?;
+    let old = names.iter().filter_map(|name| name.strip_prefix(&prefix));
+    let times: BTreeSet<&str> = old.chain(latest.as_ref().map(|latest| latest.time.as_str())).collect();
+    let mut new = Vec::new();
+    for time in times.into_iter().filter(|time| !known.contains(time)).take(AT_ONCE) {
+        let text = match &latest {
+            Some(latest) if latest.time == time => Some(latest.text.clone()),
+            _ => text(cx, container, &format!("{prefix}{time}")).await?,
+        };
+        new.extend(text.map(|text| Version { time: time.to_owned(), text }));
+    }
+    Ok(new)
+}
+
+/// What the names of the old versions of an object begin with: Swift adds the time.
+pub(crate) fn old_versions(object: &str) -> String {
+    format!("{:03x}{object}/", object.len())
 }

@@ -7,6 +7,7 @@ mod keystone_calls;
 mod load_balancer;
 mod transports;
 mod users;
+mod waits;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

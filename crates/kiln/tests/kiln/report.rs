@@ -82,7 +82,7 @@ async fn systemd_is_told_of_start_life_and_end() {
         String::from_utf8_lossy(&buffer[..length]).into_owned()
     };
     assert_eq!(next(), "READY=1");
-    assert!(service.log().contains("read configuration file"));
+    service.wait_for("read configuration file");
     for _ in 0..3 {
         assert_eq!(next(), "WATCHDOG=1");
     }

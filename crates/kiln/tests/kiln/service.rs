@@ -153,6 +153,10 @@ async fn a_service_is_asked_and_drained() {
     assert_eq!(made["stack_status"], "CREATE_COMPLETE");
     let label = kiln(&["stack", "output", "show", "one", "label", "-f", "value", "-c", "output_value"]).ok();
     assert_eq!(label, "mine\n");
+    let nested = kiln(&["stack", "list", "--nested", "-f", "json"]).json();
+    let nested = nested.as_array().unwrap().iter().find(|stack| stack["Stack Name"] != "one").unwrap().clone();
+    let shown = kiln(&["stack", "show", nested["Stack Name"].as_str().unwrap(), "-c", "id", "-f", "json"]).json();
+    assert_eq!(shown["id"], nested["ID"], "nested stacks have names, too");
     let metrics = scraped(&service);
     let post = "api=\"rest\",route=\"/{tenant_id}/stacks\",method=\"POST\",status=\"201\"";
     for line in [

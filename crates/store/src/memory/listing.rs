@@ -90,6 +90,7 @@ fn is_listed(query: &StackQuery, stack: &Stack) -> bool {
     let parent = stack.parent.as_ref().map(|parent| parent.stack);
     let has = |tag: &String| stack.tags.contains(tag);
     query.project.as_ref().is_none_or(|project| *project == stack.project)
+        && (query.user_project.is_none() || query.user_project == stack.user_project)
         && match query.parent {
             Some(asked) => parent == Some(asked),
             None => query.nested || parent.is_none(),

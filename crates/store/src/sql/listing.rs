@@ -144,6 +144,9 @@ fn stacks_of(query: &StackQuery) -> Cond {
     if let Some(project) = &query.project {
         all = all.add(Expr::col("project").eq(project.as_str()));
     }
+    if let Some(project) = &query.user_project {
+        all = all.add(Expr::col("user_project").eq(project.as_str()));
+    }
     if let Some(parent) = query.parent {
         all = all.add(Expr::col("parent_stack").eq(parent.to_string()));
     } else if !query.nested {

@@ -14,6 +14,7 @@ mod m0007_software;
 mod m0008_stack_list;
 mod m0009_outbox;
 mod m0010_orphans;
+mod m0011_stack_names;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -57,6 +58,7 @@ const MIGRATIONS: &[&[Change]] = &[
     m0008_stack_list::CHANGES,
     m0009_outbox::CHANGES,
     m0010_orphans::CHANGES,
+    m0011_stack_names::CHANGES,
 ];
 
 /// An arbitrary number that no other application of the database uses.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kiln_resource::Action;
-use kiln_store::{Batch, CredentialsId, Error, NewStack, Options, SqlStore, StackRequest, Store};
+use kiln_store::{Batch, CredentialsId, Error, NewStack, Options, SqlStore, StackQuery, StackRequest, Store};
 use kiln_value::Secret;
 use uuid::Uuid;
 
@@ -151,6 +151,14 @@ async fn user_projects_go_with_the_credentials_of_their_stacks() {
         let changed = bed.store.commit(inner_lease, made("p\u{fc}1")).await.unwrap();
         assert_eq!(changed.user_project.as_deref(), Some("p\u{fc}1"));
         assert_eq!(bed.store.stack(root.id).await.unwrap().unwrap().user_project, None);
+        let of_users = |project: &str| StackQuery {
+            user_project: Some(project.to_owned()),
+            names: vec![inner.name.clone()],
+            nested: true,
+            ..StackQuery::default()
+        };
+        assert_eq!(bed.store.stacks(&of_users("p\u{fc}1")).await.unwrap(), [changed]);
+        assert_eq!(bed.store.stacks(&of_users("p2")).await.unwrap(), []);
         assert!(unused(&bed, Duration::ZERO).await.is_empty(), "in use");
         bed.store.commit(inner_lease, deleting(1)).await.unwrap();
         assert!(unused(&bed, Duration::ZERO).await.is_empty(), "the root is in use");

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::roles::{Target, effective};
@@ -12,6 +15,9 @@ use crate::reply::{Outcome, Refusal, Reply};
 use crate::request::ServiceCall;
 use crate::state::CloudState;
 use crate::table::{Fields, Row};
+
+/// How long a signature with a time is valid: `[credential] auth_ttl` of Keystone.
+const LIFE: SignedDuration = SignedDuration::from_mins(15);
 
 /// `/users/{user}/credentials/OS-EC2`.
 pub(super) fn route(
@@ -64,7 +70,7 @@ pub(super) fn token(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     let key = world.keystone.ec2.get(given.text("access")).cloned();
     // Keystone does not say what is wrong.
     let key = key.ok_or_else(Refusal::unauthorized)?;
-    if !is_signed(&given, key.text("secret")) {
+    if !is_signed(&given, key.text("secret")) || !is_recent(&given, world.now()) {
         return Err(Refusal::unauthorized());
     }
     let (user, project) = (key.text("user_id").to_owned(), key.text("tenant_id").to_owned());
@@ -82,6 +88,18 @@ pub(super) fn token(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     let token = live(world, &id).ok_or_else(Refusal::unauthorized)?;
     let reply = body(world, token, true)?;
     Ok(Reply::ok(reply).header("x-subject-token", id).header("vary", "X-Auth-Token"))
+}
+
+/// Whether the signature has no time, or one of the last minutes.
+fn is_recent(given: &Row, now: Timestamp) -> bool {
+    let entry = |field: &str, name: &str| given.get(field)?.get(name)?.as_str();
+    let time = entry("params", "Timestamp").or_else(|| entry("headers", "X-Amz-Date"));
+    let Some(time) = time.or_else(|| entry("params", "X-Amz-Date")) else { return true };
+    // With and without separators.
+    let digits = time.replace(['-', ':'], "");
+    let time = DateTime::strptime("%Y%m%dT%H%M%S", digits.trim_end_matches('Z'));
+    let time = time.and_then(|time| time.to_zoned(TimeZone::UTC));
+    time.is_ok_and(|time| now.duration_since(time.timestamp()) <= LIFE)
 }
 
 /// Whether the signature belongs to the request, also for clients that sign the host without its port.
@@ -109,4 +127,28 @@ fn is_signed(given: &Row, secret: &str) -> bool {
         };
         signature.is_some_and(|signature| signature == given.text("signature"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signatures_with_a_time_expire() {
+        let now: Timestamp = "2026-01-01T00:15:00Z".parse().unwrap();
+        for (params, headers, recent) in [
+            (json!({}), json!({}), true),
+            (json!({ "Timestamp": "2026-01-01T00:00:00Z" }), json!({}), true),
+            (json!({ "Timestamp": "2026-01-01T00:00:00" }), json!({}), true),
+            (json!({ "Timestamp": "2025-12-31T23:59:59Z" }), json!({}), false),
+            (json!({ "Timestamp": "yesterday" }), json!({}), false),
+            (json!({ "X-Amz-Date": "20251231T235959Z" }), json!({}), false),
+            (json!({ "X-Amz-Date": "20251231T235959Z" }), json!({ "X-Amz-Date": "20260101T000000Z" }), true),
+        ] {
+            let mut given = Row::new();
+            given.put("params", params.clone());
+            given.put("headers", headers);
+            assert_eq!(is_recent(&given, now), recent, "{params}");
+        }
+    }
 }

@@ -140,10 +140,16 @@ fn messages(world: &mut CloudState, request: &ServiceCall, caller: &Caller, name
         "GET" => {
             // The messages of a client are not listed for itself.
             let own = request.header("client-id").unwrap_or_default();
-            let is_listed = |message: &&Value| request.switch("echo") || message["client"] != own;
+            let is_listed = |message: &Value| request.switch("echo") || message["client"] != own;
             let limit = request.param("limit").and_then(|limit| limit.parse().ok()).unwrap_or(10);
-            let shown: Vec<Value> = stored.iter().filter(is_listed).take(limit).map(|one| view(one, &href)).collect();
-            Ok(Reply::ok(json!({"messages": shown, "links": []})))
+            let after = request.param("marker").and_then(|marker| marker.parse::<usize>().ok()).unwrap_or(0);
+            let page: Vec<(usize, &Value)> =
+                stored.iter().enumerate().skip(after).filter(|(_, one)| is_listed(one)).take(limit).collect();
+            let shown: Vec<Value> = page.iter().map(|(_, one)| view(one, &href)).collect();
+            let links = page.last().map(|(last, _)| {
+                json!({"rel": "next", "href": format!("/v2/queues/{name}/messages?marker={}&limit={limit}", last + 1)})
+            });
+            Ok(Reply::ok(json!({"messages": shown, "links": links.into_iter().collect::<Vec<_>>()})))
         }
         "POST" => {
             if request.body.len() > 262_144 {

@@ -152,14 +152,7 @@ fn serve_object(world: &mut CloudState, request: &ServiceCall, container: &str, 
     match request.method.as_str() {
         "PUT" => {
             if let (Some(versions), Some(old)) = (versions, &old) {
-                let at = world.now().as_microsecond();
-                let mut number = 0;
-                let mut archived = format!("{prefix}{at:016}.{number:05}");
-                while world.nouns.rows.get(&format!("{versions}/{archived}")).is_some() {
-                    number += 1;
-                    archived = format!("{prefix}{at:016}.{number:05}");
-                }
-                put(world, &versions, &archived, old.text("_body"));
+                put(world, &versions, &format!("{prefix}{}", old.text("_timestamp")), old.text("_body"));
             }
             put(world, container, name, &String::from_utf8_lossy(&request.body));
             Ok(Reply::empty(201))
@@ -167,6 +160,7 @@ fn serve_object(world: &mut CloudState, request: &ServiceCall, container: &str, 
         "GET" | "HEAD" => {
             let object = old.ok_or_else(missing)?;
             let reply = Reply::text(200, object.text("_body").to_owned());
+            let reply = reply.header("x-timestamp", object.text("_timestamp"));
             Ok(reply.header("last-modified", object.text("_modified")))
         }
         "DELETE" => {
@@ -196,6 +190,11 @@ fn put(world: &mut CloudState, container: &str, name: &str, body: &str) {
     // In whole seconds, rounded up, as in Swift.
     let modified = world.now().as_second().saturating_add(i64::from(world.now().subsec_nanosecond() > 0));
     let modified = jiff::Timestamp::from_second(modified).unwrap_or_default();
+    // In hundred thousandths of a second, and later than that of the version before.
+    let before = world.nouns.rows.get(&format!("{container}/{name}"));
+    let before = before.and_then(|row| row.text("_timestamp").replace('.', "").parse::<i64>().ok()).unwrap_or(0);
+    let time = (world.now().as_microsecond() / 10).max(before.saturating_add(1));
+    row.put("_timestamp", format!("{:010}.{:05}", time / 100_000, time % 100_000));
     row.put("_modified", modified.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string());
     world.nouns.rows.insert(row);
 }

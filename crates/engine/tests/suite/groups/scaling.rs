@@ -135,10 +135,8 @@ async fn signals_during_a_change_and_a_cooldown_do_nothing() {
     bench.quiet(id).await;
     assert_eq!(size(&bench, id).await, 2);
     tokio::time::sleep(Duration::from_secs(110)).await;
+    // The state of the alarm does not matter.
     bench.signal(id, "up", value!({"current": "ok"})).await;
-    bench.quiet(id).await;
-    assert_eq!(size(&bench, id).await, 2);
-    bench.signal(id, "up", value!({"current": "ALARM"})).await;
     bench.quiet(id).await;
     assert_eq!(size(&bench, id).await, 3);
     assert_eq!(bench.signals(id).await.len(), 2);

@@ -5,7 +5,7 @@ use kiln_service::Signal;
 use kiln_store::DeploymentQuery;
 use kiln_value::{Map, value};
 
-use super::users::{quiet_world, run_engine, world};
+use super::users::{quiet_world, world};
 use super::*;
 
 const TEMPLATE: &str = "
@@ -189,23 +189,7 @@ async fn an_engine_that_is_killed_anywhere_loses_no_deployment() {
         world.add_to_catalog().await;
         let alice = world.caller(world.cloud.users().demo, "demo").await;
         let before = world.counts();
-        let options = kiln_engine::Options {
-            poll: Duration::from_millis(20),
-            lease: Duration::from_millis(300),
-            call_limit: Duration::from_millis(200),
-            list_delay: Duration::from_millis(100),
-            ..kiln_engine::Options::default()
-        };
-        let steps = Arc::<Steps>::default();
-        steps.arm(at..at + 1, Cut::Kill);
-        let store = Arc::new(CutStore(world.memory.clone(), Arc::clone(&steps)));
-        let (backends, second) = (world.service.backends.clone(), options.clone());
-        let dying = Backends { store, ..backends.clone() };
-        let counter = Arc::clone(&steps);
-        let engines = tokio::spawn(async move {
-            steps.run(run_engine(options, dying)).await;
-            run_engine(second, backends).await;
-        });
+        let (engines, steps) = world.run_engines(at);
         let template = TemplateText::parse(TEMPLATE, &Limits::default()).expect("a template");
         let stack = world.create_of(&alice, "s", template).await.expect("a stack");
         world.deployed(&["IN_PROGRESS"]).await;
@@ -235,7 +219,7 @@ async fn an_engine_that_is_killed_anywhere_loses_no_deployment() {
         assert_eq!(store.count_software_configs(&stack.project).await.expect("read"), 0, "at {at}");
         CredentialsSweep::new(world.service.backends.clone()).round().await;
         assert_eq!(world.counts(), before, "at {at}: users and projects are gone");
-        killed += usize::from(counter.disarm() > at);
+        killed += usize::from(steps.disarm() > at);
         engines.abort();
     }
     assert!(killed > 8, "{killed} engines were killed");

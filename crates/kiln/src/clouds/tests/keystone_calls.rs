@@ -45,15 +45,16 @@ async fn keystone_is_asked_for_a_trust_and_a_token_and_to_end_the_trust() {
     for id in &stacks {
         assert!(world.settled(*id).await.state.is_complete(Action::Delete));
     }
-    // The engine's sweep and this one may meet at a trust.
-    let mut sweep = CredentialsSweep::new(world.service.backends.clone());
     for _ in 0..500 {
         if world.trusts().len() == 1 {
             break;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    sweep.round().await;
+    // Two sweeps would meet at a trust.
+    if world.trusts().len() > 1 {
+        CredentialsSweep::new(world.service.backends.clone()).round().await;
+    }
     assert_eq!(world.trusts().len(), 1, "that of the first stack");
     assert_eq!(world.keystone_calls(), one_each(&["DELETE identity /OS-TRUST/trusts/{id}"]));
 }

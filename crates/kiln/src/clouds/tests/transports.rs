@@ -6,7 +6,7 @@ use kiln_cloud::{HttpRequest, Named, Transport as _};
 use kiln_resource::Cloud;
 use kiln_value::{Map, value};
 
-use super::users::{quiet_world, run_engine, world};
+use super::users::{quiet_world, world};
 use super::*;
 
 /// How the agent collects and how it reports.
@@ -61,38 +61,17 @@ impl<'a> Agent<'a> {
         panic!("the server is not created");
     }
 
-    async fn send(&self, method: http::Method, url: &str, body: Option<String>) -> (u16, Value) {
-        let client = SharedClient::new(&TlsOptions::default()).expect("a client");
-        let (timeout, headers) = (Duration::from_secs(9), HeaderMap::default());
-        let url = url.parse().expect("a URL");
-        let response = client.send(HttpRequest { method, url, headers, body: body.map(Into::into), timeout }).await;
-        let response = response.expect("a response");
-        (response.status.as_u16(), serde_json::from_slice(&response.body).unwrap_or_default())
-    }
-
-    /// The cloud for the user whom the map describes.
-    async fn cloud(&self, user: &Map, prefix: &str) -> Arc<kiln_cloud::StackCloud> {
-        let text =
-            |key: &str| user.get(&format!("{prefix}{key}")).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let credentials = Credentials::Password {
-            user: Named::Id(text("user_id")),
-            password: Secret::new(text("password")),
-            scope: Scope::Project(Named::Id(text("project_id"))),
-        };
-        self.world.connector.cloud(&credentials).await
-    }
-
     /// The metadata, if there are new ones.
     async fn collect(&self) -> Option<Value> {
         if let Some(request) = self.collect.get("request") {
-            let (status, metadata) = self.send(http::Method::GET, request.str_at("metadata_url")?, None).await;
+            let (status, metadata) = self.world.send(http::Method::GET, request.str_at("metadata_url")?, None).await;
             assert_eq!(status, 200);
             return Some(metadata);
         }
         let own = self.collect.get("zaqar")?.as_map()?;
         let path = format!("/v2/queues/{}/messages", own.get("queue_id")?.as_str()?);
         let pop = CloudRequest::new("messaging", Method::Delete, path).query("pop", "20");
-        let popped = self.cloud(own, "").await.call(pop).await.expect("messages").body;
+        let popped = self.world.cloud_of(own, "").await.call(pop).await.expect("messages").body;
         popped.get("messages")?.as_list()?.last()?.get("body").cloned()
     }
 
@@ -117,7 +96,7 @@ impl<'a> Agent<'a> {
     async fn report(&self, inputs: &Map, details: Value) {
         if let Some(url) = inputs.get("deploy_signal_id").and_then(Value::as_str) {
             assert_eq!(inputs.get("deploy_signal_verb"), Some(&value!("PUT")));
-            let (status, _) = self.send(http::Method::PUT, url, Some(kiln_value::text::json(&details))).await;
+            let (status, _) = self.world.send(http::Method::PUT, url, Some(kiln_value::text::json(&details))).await;
             assert_eq!(status, 201);
             return;
         }
@@ -125,13 +104,35 @@ impl<'a> Agent<'a> {
         let body = value!({"messages": [{"ttl": 600, "body": details}]});
         let path = format!("/v2/queues/{queue}/messages");
         let post = CloudRequest::new("messaging", Method::Post, path).body(body);
-        self.cloud(inputs, "deploy_").await.call(post).await.expect("posted");
+        self.world.cloud_of(inputs, "deploy_").await.call(post).await.expect("posted");
     }
 }
 
 impl World {
+    /// A request without a token, as a server sends it; status and body.
+    pub(super) async fn send(&self, method: http::Method, url: &str, body: Option<String>) -> (u16, Value) {
+        let client = SharedClient::new(&TlsOptions::default()).expect("a client");
+        let (timeout, headers) = (Duration::from_secs(9), HeaderMap::default());
+        let url = url.parse().expect("a URL");
+        let response = client.send(HttpRequest { method, url, headers, body: body.map(Into::into), timeout }).await;
+        let response = response.expect("a response");
+        (response.status.as_u16(), serde_json::from_slice(&response.body).unwrap_or_default())
+    }
+
+    /// The cloud for the user whom the map describes.
+    pub(super) async fn cloud_of(&self, user: &Map, prefix: &str) -> Arc<kiln_cloud::StackCloud> {
+        let text =
+            |key: &str| user.get(&format!("{prefix}{key}")).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let credentials = Credentials::Password {
+            user: Named::Id(text("user_id")),
+            password: Secret::new(text("password")),
+            scope: Scope::Project(Named::Id(text("project_id"))),
+        };
+        self.connector.cloud(&credentials).await
+    }
+
     /// Objects of Swift and Zaqar, users and projects.
-    fn left(&self) -> (usize, (usize, usize)) {
+    pub(super) fn left(&self) -> (usize, (usize, usize)) {
         (self.cloud.snapshot().count("nouns"), self.counts())
     }
 }
@@ -231,7 +232,7 @@ async fn a_result_that_cannot_be_read_fails_the_deployment() {
     let agent = Agent::of(&world, &stack).await;
     let inputs = agent.deployment(1).await;
     let url = inputs.get("deploy_signal_id").and_then(Value::as_str).expect("a URL");
-    assert_eq!(agent.send(http::Method::PUT, url, Some("{odd".to_owned())).await.0, 201);
+    assert_eq!(world.send(http::Method::PUT, url, Some("{odd".to_owned())).await.0, 201);
     let stack = world.settled(stack.id).await;
     assert_eq!(stack.state, State::new(Action::Create, Status::Failed));
     assert!(stack.reason.ends_with("Failed to parse JSON data: {odd"), "{}", stack.reason);
@@ -246,23 +247,7 @@ async fn an_engine_that_is_killed_anywhere_leaves_nothing() {
         world.add_to_catalog().await;
         let alice = world.caller(world.cloud.users().demo, "demo").await;
         let before = world.left();
-        let options = kiln_engine::Options {
-            poll: Duration::from_millis(20),
-            lease: Duration::from_millis(300),
-            call_limit: Duration::from_millis(200),
-            list_delay: Duration::from_millis(100),
-            ..kiln_engine::Options::default()
-        };
-        let steps = Arc::<Steps>::default();
-        steps.arm(at..at + 1, Cut::Kill);
-        let store = Arc::new(CutStore(world.memory.clone(), Arc::clone(&steps)));
-        let (backends, second) = (world.service.backends.clone(), options.clone());
-        let dying = Backends { store, ..backends.clone() };
-        let counter = Arc::clone(&steps);
-        let engines = tokio::spawn(async move {
-            steps.run(run_engine(options, dying)).await;
-            run_engine(second, backends).await;
-        });
+        let (engines, steps) = world.run_engines(at);
         let stack = world.create_of(&alice, "s", template(collect, report)).await.expect("a stack");
         let agent = Agent::of(&world, &stack).await;
         for size in [1, 2] {
@@ -280,7 +265,7 @@ async fn an_engine_that_is_killed_anywhere_leaves_nothing() {
         assert!(stack.state.is_complete(Action::Delete), "at {at}: {}", stack.reason);
         CredentialsSweep::new(world.service.backends.clone()).round().await;
         assert_eq!(world.left(), before, "{collect} at {at}: nothing is left");
-        killed += usize::from(counter.disarm() > at);
+        killed += usize::from(steps.disarm() > at);
         engines.abort();
     }
     assert!(killed > 8, "{killed} engines were killed");

@@ -40,6 +40,28 @@ pub(super) async fn run_engine(options: Options, backends: Backends) {
 }
 
 impl World {
+    /// Runs an engine that is killed at an access to its store, and then another one.
+    pub(super) fn run_engines(&self, killed_at: usize) -> (tokio::task::JoinHandle<()>, Arc<Steps>) {
+        let options = Options {
+            poll: Duration::from_millis(20),
+            lease: Duration::from_millis(300),
+            call_limit: Duration::from_millis(200),
+            list_delay: Duration::from_millis(100),
+            ..Options::default()
+        };
+        let steps = Arc::<Steps>::default();
+        steps.arm(killed_at..killed_at + 1, Cut::Kill);
+        let store = Arc::new(CutStore(self.memory.clone(), Arc::clone(&steps)));
+        let (backends, second) = (self.service.backends.clone(), options.clone());
+        let dying = Backends { store, ..backends.clone() };
+        let counted = Arc::clone(&steps);
+        let engines = tokio::spawn(async move {
+            counted.run(run_engine(options, dying)).await;
+            run_engine(second, backends).await;
+        });
+        (engines, steps)
+    }
+
     /// The dependencies of an engine with real time and a domain of stack users.
     pub(super) fn backends_on(&self, store: Arc<dyn Store>) -> Backends {
         let domain = Named::id("heat");

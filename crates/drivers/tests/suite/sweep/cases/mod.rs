@@ -76,7 +76,7 @@ macro_rules! every_case {
             deployed_server,
             deployed_server_with_object,
             deployed_server_with_queue,
-            wait_handle,
+            wait_handle, wait_handle_with_object, wait_handle_with_queue,
             wait_handle_of_cfn,
             wait_handle_of_updates,
             scaling_policy,
@@ -690,6 +690,14 @@ pub(crate) fn deployed_server_with_queue() -> Case {
 
 pub(crate) fn wait_handle() -> Case {
     case("OS::Heat::WaitConditionHandle", value!({}))
+}
+
+pub(crate) fn wait_handle_with_object() -> Case {
+    case("OS::Heat::WaitConditionHandle", value!({"signal_transport": "TEMP_URL_SIGNAL"}))
+}
+
+pub(crate) fn wait_handle_with_queue() -> Case {
+    case("OS::Heat::WaitConditionHandle", value!({"signal_transport": "ZAQAR_SIGNAL"}))
 }
 
 pub(crate) fn wait_handle_of_cfn() -> Case {
