@@ -13,7 +13,7 @@ use futures::FutureExt as _;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use crate::ConnectionLimits;
@@ -25,6 +25,9 @@ use crate::server::room::{Place, Room};
 
 /// Delay after a failed accept: usually the process has no file descriptors left, and a connection must end first.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// How long a stopping server waits for the first bytes of a client.
+const FIRST_BYTES: Duration = Duration::from_secs(1);
 
 /// Why the server stopped.
 #[derive(Debug, thiserror::Error)]
@@ -101,7 +104,8 @@ async fn connection(
         Ok(Err(error)) => return tracing::debug!(%error, "connection closed: no TLS"),
         Err(_) => return tracing::debug!("connection closed: no TLS within header_timeout"),
     };
-    let io = TokioIo::new(Limited::new(stream, limits.send));
+    let begun = Arc::new(Notify::new());
+    let io = TokioIo::new(Limited::new(stream, limits.send, Arc::clone(&begun)));
     let service = TowerToHyperService::new(router);
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(limits.header);
@@ -110,12 +114,57 @@ async fn connection(
         outcome = &mut connection => outcome,
         // A dropped sender also means stop.
         () = async { drop(stopping.wait_for(|stop| *stop).await) } => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+            // A client that has just connected is about to send its request; hyper would close the connection.
+            let has_begun = tokio::time::timeout(FIRST_BYTES, begun.notified());
+            tokio::select! {
+                biased;
+                outcome = &mut connection => outcome,
+                _ = has_begun => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            }
         }
     };
     if let Err(error) = outcome {
         tracing::debug!(%error, "connection closed");
     }
     drop(place);
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn clients_that_have_connected_are_answered_when_the_server_stops() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = Router::new().route("/", get(|| async { "here" }));
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = tokio::spawn(serve(listener, router, ConnectionLimits::default(), async { drop(stopped.await) }));
+        let ask = async |stream: &mut TcpStream| {
+            stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("here"), "{answer:?}");
+        };
+        let mut early = TcpStream::connect(address).await.unwrap();
+        let mut silent = TcpStream::connect(address).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        // The server has not seen this one yet: it runs on the same thread.
+        let (late, ()) = tokio::join!(TcpStream::connect(address), async { stop.send(()).unwrap() });
+        let mut late = late.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert!(TcpStream::connect(address).await.is_err());
+        ask(&mut early).await;
+        ask(&mut late).await;
+        serving.await.unwrap().unwrap();
+        assert_eq!(silent.read(&mut [0]).await.unwrap(), 0);
+    }
 }
