@@ -10,6 +10,7 @@ mod heat_manage;
 mod help;
 mod local;
 mod lsp;
+mod processes;
 mod report;
 mod run;
 mod running;
