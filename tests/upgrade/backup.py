@@ -61,7 +61,8 @@ def backup(server, kiln):
         processes.append(subprocess.Popen([kiln, 'testcloud', '--port', str(cloud), '--build-time', '3'], stdout=log,
                                           stderr=log))
         run.await_port(cloud, processes[0], work / 'cloud.log')
-        names = [('/var/backups/', f'{work}/')]
+        (work / 'backups').mkdir()
+        names = [('/var/backups/', f'{work}/backups/')]
         if kind == 'sqlite':
             title, database = 'SQLite', f'sqlite://{work}/kiln.db?mode=rwc'
             names.append(('/var/lib/kiln/', f'{work}/'))

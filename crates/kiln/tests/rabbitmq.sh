@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs a command with a temporary RabbitMQ:
 #
-#   crates/kiln/tests/rabbitmq.sh cargo test -p kiln --test processes -- --ignored notifications
+#   crates/kiln/tests/rabbitmq.sh cargo test -p kiln --test kiln -- --ignored notifications
 #
 # It comes from Debian's package (`apt-get install --no-install-recommends rabbitmq-server`; its service need not run),
 # keeps its data in a temporary directory, listens on free loopback ports and ends with the command.

@@ -13,6 +13,7 @@ mod listeners;
 mod local;
 mod logs;
 mod lsp;
+mod processes;
 mod report;
 mod run;
 mod running;

@@ -51,9 +51,10 @@ impl Dialect {
     /// | `{word}`   | ASCII of at most 200 characters: digests, actions                |
     /// | `{name}`   | at most 255 characters, compared exactly, fit for an index       |
     /// | `{text}`   | any text                                                         |
+    /// | `{start}`  | (behind a `{text}` in an index) the part that the index has      |
     /// | `{table}`  | (behind the closing parenthesis) what a table needs besides      |
     pub(super) fn define(self, statement: &str) -> String {
-        let words: [(&str, &str); 7] = match self {
+        let words: [(&str, &str); 8] = match self {
             Self::Sqlite => [
                 ("{serial}", "INTEGER PRIMARY KEY"),
                 ("{int}", "INTEGER"),
@@ -61,6 +62,7 @@ impl Dialect {
                 ("{word}", "TEXT"),
                 ("{name}", "TEXT"),
                 ("{text}", "TEXT"),
+                ("{start}", ""),
                 ("{table}", ""),
             ],
             Self::Postgres => [
@@ -70,6 +72,7 @@ impl Dialect {
                 ("{word}", "VARCHAR(200) COLLATE \"C\""),
                 ("{name}", "VARCHAR(255) COLLATE \"C\""),
                 ("{text}", "TEXT COLLATE \"C\""),
+                ("{start}", ""),
                 ("{table}", ""),
             ],
             // A collation that ignores trailing spaces, as the default ones do, cannot be used for IDs.
@@ -80,6 +83,8 @@ impl Dialect {
                 ("{word}", "VARCHAR(200) CHARACTER SET ascii COLLATE ascii_bin"),
                 ("{name}", "VARCHAR(255)"),
                 ("{text}", "LONGTEXT"),
+                // Of a long column, an index can have the start only: a key has at most 3072 bytes.
+                ("{start}", "(255)"),
                 (
                     "{table}",
                     if self == Self::MariaDb {

@@ -20,8 +20,8 @@ use tokio::sync::watch;
 use self::chaos::Chaos;
 use self::traffic::Traffic;
 use self::users::User;
-use crate::cluster::{Cluster, Limits};
-use crate::wanted::{Ids, ids_in};
+use crate::processes::cluster::{Cluster, Limits};
+use crate::processes::wanted::{Ids, ids_in};
 
 /// The amount of load.
 struct Size {

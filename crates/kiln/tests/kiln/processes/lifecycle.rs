@@ -8,7 +8,7 @@ use kiln_testcloud::Testcloud;
 use kiln_value::value;
 use serde_json::Value;
 
-use crate::cluster::{Cluster, Limits};
+use crate::processes::cluster::{Cluster, Limits};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn programs_run_before_and_after_operations_and_can_refuse_them() {

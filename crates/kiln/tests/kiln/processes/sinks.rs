@@ -9,7 +9,7 @@ use kiln_resource::{Cloud as _, CloudRequest, Method};
 use kiln_testcloud::{Service, Testcloud};
 use kiln_value::{Value, value};
 
-use crate::cluster::{Cluster, Limits};
+use crate::processes::cluster::{Cluster, Limits};
 
 const STACK: &str = "told";
 

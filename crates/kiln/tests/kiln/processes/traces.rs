@@ -1,7 +1,5 @@
 //! A trace follows a request of a client through the API, two engines and nested stacks into the calls of the cloud.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -15,7 +13,7 @@ use kiln_testcloud::Testcloud;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::cluster::{Cluster, Limits};
+use super::cluster::{Cluster, Limits};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CLIENT: &str = "00f067aa0ba902b7";

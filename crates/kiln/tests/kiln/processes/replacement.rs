@@ -7,7 +7,7 @@ use kiln_testcloud::{Snapshot, Testcloud};
 use kiln_value::{Map, Value, value};
 use serde_json::Value as Json;
 
-use crate::cluster::{Cluster, Limits};
+use crate::processes::cluster::{Cluster, Limits};
 
 const STACK: &str = "collisions";
 const FIRST: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJQ4xYpOrBzN3bYO2pW4WkJ8dTRl6v1bqGJ0uVY5hX0K one@here";

@@ -14,7 +14,7 @@ use kiln_value::Secret;
 use sea_orm::{ConnectionTrait as _, Database};
 use url::Url;
 
-use crate::process::Process;
+use crate::processes::process::Process;
 
 /// Time limits for a simulated cloud.
 pub(crate) struct Limits {

@@ -5,8 +5,8 @@
 //! several users and hundreds of stacks; it runs on request, on the servers of `crates/store/tests/databases.sh`:
 //!
 //! ```sh
-//! crates/store/tests/databases.sh cargo test -p kiln --test processes -- --ignored --nocapture short   # 90 s each
-//! crates/store/tests/databases.sh cargo test -p kiln --test processes -- --ignored --nocapture long    # 200 stacks
+//! crates/store/tests/databases.sh cargo test -p kiln --test kiln -- --ignored --nocapture short   # 90 s each
+//! crates/store/tests/databases.sh cargo test -p kiln --test kiln -- --ignored --nocapture long    # 200 stacks
 //! ```
 
 mod cluster;

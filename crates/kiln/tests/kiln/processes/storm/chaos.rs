@@ -8,8 +8,8 @@ use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use tokio::sync::watch;
 
-use crate::cluster::{self, Limits};
-use crate::process::Process;
+use crate::processes::cluster::{self, Limits};
+use crate::processes::process::Process;
 
 /// Kills, freezes and restarts engines, and counts these faults.
 pub(super) struct Chaos {

@@ -6,7 +6,7 @@ use kiln_client::{Bundle, Client, Stack, StackRequest};
 use kiln_testcloud::Testcloud;
 use kiln_value::{Map, Value, value};
 
-use crate::cluster::{Cluster, Limits};
+use crate::processes::cluster::{Cluster, Limits};
 
 /// A nested stack is validated when it is created: a missing network is an error before anything is created.
 #[tokio::test(flavor = "multi_thread")]

@@ -11,9 +11,9 @@ use kiln_testcloud::{Quota, Testcloud};
 use kiln_value::{Map, Value, value};
 
 use self::cases::Case;
-use crate::cluster::{Cluster, Limits};
+use crate::processes::cluster::{Cluster, Limits};
 
-#[path = "../../../drivers/tests/suite/sweep/cases/mod.rs"]
+#[path = "../../../../drivers/tests/suite/sweep/cases/mod.rs"]
 mod cases;
 
 macro_rules! listed {

@@ -6,7 +6,7 @@ use kiln_client::{Bundle, Client, StackRequest};
 use kiln_testcloud::Testcloud;
 use kiln_value::{Map, Value, value};
 
-use crate::cluster::{Cluster, Limits};
+use crate::processes::cluster::{Cluster, Limits};
 
 const CHILD: &str = "heat_template_version: 2018-08-31
 parameters: {word: {type: string}}

@@ -6,7 +6,7 @@ use kiln_client::Client;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use crate::wanted::Wanted;
+use crate::processes::wanted::Wanted;
 
 /// A user and their stacks.
 pub(super) struct User {

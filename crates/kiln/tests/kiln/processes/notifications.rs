@@ -2,7 +2,7 @@
 //! need a broker:
 //!
 //! ```sh
-//! crates/kiln/tests/rabbitmq.sh cargo test -p kiln --test processes -- --ignored notifications
+//! crates/kiln/tests/rabbitmq.sh cargo test -p kiln --test kiln -- --ignored notifications
 //! ```
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::cluster::{Cluster, Limits};
+use crate::processes::cluster::{Cluster, Limits};
 
 const STACK: &str = "noted";
 

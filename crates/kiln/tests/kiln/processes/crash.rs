@@ -11,10 +11,10 @@ use kiln_testcloud::{Service, Snapshot, THREE_TIER, Testcloud};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use crate::cluster::{Cluster, Limits};
-use crate::wanted::Wanted;
+use crate::processes::cluster::{Cluster, Limits};
+use crate::processes::wanted::Wanted;
 
-const TEMPLATE: &str = include_str!("../../../../examples/three-tier.yaml");
+const TEMPLATE: &str = include_str!("../../../../../examples/three-tier.yaml");
 const STACK: &str = "crash";
 
 struct Crash {
