@@ -282,7 +282,7 @@ def rolling(database, kiln, old):
         for way in [kiln, old, kiln]:
             if way == old and not takes_schema(old, work):
                 print(f'{name}: the former version does not take the schema of this one: there is no way back', flush=True)
-                break
+                way = kiln   # restarted instead
             for service in services:
                 time.sleep(PHASE)
                 service.change(way)

@@ -109,6 +109,12 @@ impl SourceCache {
         entries.expire(now);
     }
 
+    /// The number of texts whose parsed form is kept, and their bytes.
+    pub fn size(&self) -> (usize, usize) {
+        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (entries.by_key.len(), entries.bytes)
+    }
+
     /// Drops what has not been used for a while.
     pub(crate) fn expire(&self, now: Duration) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).expire(now);

@@ -294,6 +294,32 @@ mod tests {
     }
 
     #[test]
+    fn the_board_and_the_alerts_ask_for_metrics_that_exist() {
+        let page = include_str!("../../../docs/monitoring/README.md");
+        let source = include_str!("metrics.rs");
+        let board: serde_json::Value =
+            serde_json::from_str(include_str!("../../../docs/monitoring/grafana.json")).unwrap();
+        let panels = board["panels"].as_array().unwrap();
+        let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap());
+        let mut texts: Vec<&str> = targets.map(|target| target["expr"].as_str().unwrap()).collect();
+        assert!(texts.len() > 10 && panels.iter().all(|panel| panel["gridPos"]["w"].is_u64()));
+        texts.push(include_str!("../../../docs/monitoring/alerts.yaml"));
+        let words = texts.iter().flat_map(|text| text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')));
+        for name in words.filter(|word| word.starts_with("kiln_") || word.starts_with("process_")) {
+            let base = ["_count", "_sum", "_bucket"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+            let short = base.trim_start_matches("kiln_").trim_end_matches("_seconds").trim_end_matches("_total");
+            let is_counted = ABOUT.iter().any(|(metric, _)| *metric == short);
+            assert!(
+                is_counted
+                    || source.contains(&format!("\"{}\"", base.trim_start_matches("kiln_")))
+                    || source.contains(base),
+                "{name}"
+            );
+            assert!(page.contains(base), "{name} is not in docs/monitoring/README.md");
+        }
+    }
+
+    #[test]
     fn the_table_is_bounded() {
         let mut table = Table(BTreeMap::new());
         for number in 0..SERIES + 10 {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
+use kiln_engine::Backends;
 use kiln_resource::{Phase, Resource, Status};
 use kiln_store::{EngineId, SqlStore, StackId, Store as _};
 
@@ -38,7 +39,7 @@ impl Settings {
 }
 
 /// Writes a report at each SIGUSR2 and each change of the file, for ever.
-pub(crate) async fn follow(settings: Settings, args: ConfigArgs) {
+pub(crate) async fn follow(settings: Settings, args: ConfigArgs, backends: Backends) {
     use tokio::signal::unix::{SignalKind, signal};
     let mut signals = match signal(SignalKind::user_defined2()) {
         Ok(signals) => signals,
@@ -59,7 +60,7 @@ pub(crate) async fn follow(settings: Settings, args: ConfigArgs) {
         }
         // The present configuration, as it is after a reload.
         let text = match Config::load(&args) {
-            Ok(config) => of_process(&config).await,
+            Ok(config) => of_process(&config, &backends).await,
             Err(error) => format!("{error:#}\n"),
         };
         write(&settings, &text);
@@ -89,7 +90,7 @@ fn heading(text: &mut String, title: &str) {
 }
 
 /// The report of this process.
-async fn of_process(config: &Config) -> String {
+async fn of_process(config: &Config, backends: &Backends) -> String {
     let mut text = String::new();
     heading(&mut text, "Guru Meditation");
     heading(&mut text, "Package");
@@ -98,6 +99,8 @@ async fn of_process(config: &Config) -> String {
     process(&mut text);
     heading(&mut text, "Tasks");
     tasks(&mut text);
+    heading(&mut text, "Pools and caches");
+    pools(backends, &mut text);
     text.push_str(&Box::pin(of_database(config)).await);
     heading(&mut text, "Last errors and warnings");
     let last = logging::last_problems();
@@ -140,6 +143,14 @@ fn tasks(text: &mut String) {
         metrics.num_alive_tasks(),
         metrics.global_queue_depth()
     );
+}
+
+fn pools(backends: &Backends, text: &mut String) {
+    for (purpose, all, idle) in backends.store.connections() {
+        _ = writeln!(text, "connections to the database for {purpose} = {all}, {idle} idle");
+    }
+    let (texts, bytes) = backends.sources.size();
+    _ = writeln!(text, "parsed templates, environments and files = {texts}, {bytes} bytes of text");
 }
 
 /// What the database says: engines, leases and running operations.

@@ -131,6 +131,20 @@ async fn dialect_of(db: &DatabaseConnection) -> Result<Dialect, Error> {
 
 #[async_trait]
 impl Store for SqlStore {
+    fn connections(&self) -> Vec<(&'static str, u32, usize)> {
+        let of = |db: &DatabaseConnection| match self.dialect {
+            Dialect::Sqlite => (db.get_sqlite_connection_pool().size(), db.get_sqlite_connection_pool().num_idle()),
+            Dialect::Postgres => {
+                (db.get_postgres_connection_pool().size(), db.get_postgres_connection_pool().num_idle())
+            }
+            Dialect::MariaDb | Dialect::MySql => {
+                (db.get_mysql_connection_pool().size(), db.get_mysql_connection_pool().num_idle())
+            }
+        };
+        let (writer, reader) = (of(&self.writer), of(&self.reader));
+        vec![("writes", writer.0, writer.1), ("reads", reader.0, reader.1)]
+    }
+
     async fn migrate(&self) -> Result<(), Error> {
         self.bring_up_to_date().await
     }

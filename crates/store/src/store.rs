@@ -378,6 +378,10 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
     fn doorbell(&self) -> std::sync::Arc<dyn Doorbell>;
     /// The number of live stacks by state, and of the leases and stacks with work, for metrics.
     async fn census(&self) -> Result<Census, Error>;
+    /// The connections to the database by use, for reports: how many there are, and how many of them are idle.
+    fn connections(&self) -> Vec<(&'static str, u32, usize)> {
+        Vec::new()
+    }
     /// A doorbell for those who wait for events: it rings after new events are stored, by any process, with the roots of
     /// their stacks.
     fn news(&self) -> std::sync::Arc<dyn Doorbell>;

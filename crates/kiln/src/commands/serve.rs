@@ -114,7 +114,7 @@ impl ServeArgs {
         listeners.metrics = metrics::listener(&config).await?;
         config.tell();
         let (_sender, stop) = shutdown::on_signal();
-        tokio::spawn(report::follow(report::Settings::of(&config)?, self.config.clone()));
+        tokio::spawn(report::follow(report::Settings::of(&config)?, self.config.clone(), runtime.backends()));
         tokio::spawn(reload::follow(self.config, config, stop.clone()));
         tokio::spawn(systemd::follow(stop.clone()));
         let served = serve(&runtime, listeners, role, stop).await;
@@ -220,7 +220,7 @@ impl EngineArgs {
         let metrics = metrics::listener(&config).await?;
         config.tell();
         let (_sender, stop) = shutdown::on_signal();
-        tokio::spawn(report::follow(report::Settings::of(&config)?, self.config.clone()));
+        tokio::spawn(report::follow(report::Settings::of(&config)?, self.config.clone(), runtime.backends()));
         tokio::spawn(reload::follow(self.config, config, stop.clone()));
         tokio::spawn(systemd::follow(stop.clone()));
         let ended = tokio::try_join!(runtime.engine(stop.clone()), serve_metrics(&runtime, metrics, stop));

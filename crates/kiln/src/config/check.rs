@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn every_kind_of_problem_has_its_line() {
         let told = told(
-            "[DEFAULT]\nmax_stack_per_tenant = 1\nlog_dir = /x\nmax_template_size = 5x\nnum_engine_workers = 3\n\
+            "[DEFAULT]\nmax_stack_per_tenant = 1\nuse_syslog = true\nmax_template_size = 5x\nnum_engine_workers = 3\n\
              [keystone_authtoken]\npasword = x\nusername = u\nauth_uri = http://k\n\
              [heat_Api]\nbind_port = 1\n[trustee]\nauth_section = keys\n[keys]\nusername = u\nno_such_thing = 1\n\
              [volumes]\nbackups_enabled = False\n[nothing]\nat_all = 1\n[clients_nova]\nendpoint_type = outside\n",
@@ -219,8 +219,8 @@ mod tests {
             [
                 "kiln.conf:2: error: [DEFAULT] max_stack_per_tenant is not an option of Kiln or Heat: did you mean \
                  max_stacks_per_tenant?",
-                "kiln.conf:3: note: [DEFAULT] log_dir has no effect: logs go to standard error, which systemd or the \
-                 container runtime stores and rotates",
+                "kiln.conf:3: note: [DEFAULT] use_syslog has no effect: logs go to standard error, a file or \
+                 systemd-journald, which can pass them to syslog",
                 "kiln.conf:4: error: [DEFAULT] max_template_size = 5x is not a whole number from 1 to 4294967295",
                 "kiln.conf:5: note: [DEFAULT] num_engine_workers has no effect: one process uses all processors and \
                  serves all connections",
@@ -237,6 +237,23 @@ mod tests {
                  publicURL, internalURL, adminURL",
             ]
         );
+    }
+
+    #[test]
+    fn every_option_with_values_that_are_not_built_is_told() {
+        for fixed in heats_own::FIXED {
+            let section = if fixed.section.contains(' ') { "trustee" } else { fixed.section };
+            let told = |value: &str| told(&format!("[{section}]\n{} = {value}\n", fixed.name)).concat();
+            for allowed in fixed.allowed {
+                let expected =
+                    format!("kiln.conf:2: note: [{section}] {} has no effect: {}", fixed.name, fixed.behaviour);
+                assert_eq!(told(allowed), expected);
+            }
+            let (other, name) = ("something-else", fixed.name);
+            let expected =
+                format!("kiln.conf:2: warning: [{section}] {name} is not built for {other:?}: {}", fixed.behaviour);
+            assert_eq!(told(other), expected);
+        }
     }
 
     #[test]

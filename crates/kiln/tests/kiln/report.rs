@@ -50,6 +50,8 @@ async fn a_report_tells_what_runs_and_what_it_waits_for() {
         "product = Kiln",
         "VmRSS = ",
         "alive tasks = ",
+        "connections to the database for writes = 1, ",
+        "parsed templates, environments and files = ",
         "web CREATE_IN_PROGRESS: engine ",
         "    server OS::Nova::Server CREATE_IN_PROGRESS: waits for object ",
         "WARN",
