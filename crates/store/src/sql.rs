@@ -54,6 +54,7 @@ use crate::{
     SnapshotId, Stack, StackId, StackQuery, StackRequest, StackSummary, Store, Summary, UnusedCredentials,
 };
 
+pub use self::migrations::{SchemaState, SchemaVersions};
 pub use self::options::{Durability, Options};
 
 /// The store in a SQL database. Clones share the same connections.

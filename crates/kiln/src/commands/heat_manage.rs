@@ -140,8 +140,8 @@ impl HeatManageArgs {
         let config = Config::load_as_heat(&self.config)?;
         match self.command {
             HeatManageCommand::DbVersion => {
-                let (done, _) =
-                    failing(Box::pin(Box::pin(database::open_unchanged(&config)).await?.schema_versions()).await)?;
+                let store = Box::pin(database::open_unchanged(&config)).await?;
+                let done = failing(Box::pin(store.schema_versions()).await)?.done;
                 Ok(print(&if done == 0 { "None\n".to_owned() } else { format!("{done}\n") })?)
             }
             HeatManageCommand::DbSync { version } => Box::pin(db_sync(&config, version.as_deref())).await,

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
+use kiln_store::{SchemaState, SchemaVersions};
 use kiln_value::{Value, value};
 
 use crate::cli::ConfigArgs;
@@ -95,7 +96,7 @@ async fn checks_of(config: &Config) -> Vec<Check> {
         Err(error) => checks.push(failed("Database", &error)),
         Ok(store) => {
             let schema = Box::pin(store.schema_versions()).await;
-            let is_current = matches!(&schema, Ok((done, latest)) if done == latest);
+            let is_current = schema.as_ref().is_ok_and(|versions| versions.state() == SchemaState::Current);
             checks.push(schema_check(schema));
             if is_current {
                 checks.push(match checks::key(&store).await {
@@ -108,17 +109,17 @@ async fn checks_of(config: &Config) -> Vec<Check> {
     checks
 }
 
-fn schema_check(versions: Result<(usize, usize), kiln_store::Error>) -> Check {
-    let (grade, details) = match versions {
-        Ok((done, latest)) if done == latest => (Grade::Success, None),
-        Ok((done, latest)) if done < latest => (
+fn schema_check(versions: Result<SchemaVersions, kiln_store::Error>) -> Check {
+    let (grade, details) = match versions.map(|versions| (versions.state(), versions)) {
+        Ok((SchemaState::Current | SchemaState::UsableNewer, _)) => (Grade::Success, None),
+        Ok((SchemaState::Missing | SchemaState::Older, SchemaVersions { done, latest, .. })) => (
             Grade::Warning,
             Some(format!(
                 "The schema has version {done}; this version of Kiln uses {latest}. Make a backup. The first service that \
                  starts upgrades it, or heat-manage db_sync; services of the former version continue to work."
             )),
         ),
-        Ok((done, latest)) => (
+        Ok((SchemaState::TooNew, SchemaVersions { done, latest, .. })) => (
             Grade::Failure,
             Some(format!("The schema has version {done}, from a newer Kiln; this version supports up to {latest}.")),
         ),
@@ -169,7 +170,7 @@ mod tests {
     fn results_have_the_form_of_oslo_upgradecheck() {
         let checks = [
             Check { name: "Policy File JSON to YAML Migration", grade: Grade::Success, details: None },
-            schema_check(Ok((3, 2))),
+            schema_check(Ok(SchemaVersions { done: 3, latest: 2, floor: 3 })),
         ];
         // The form of oslo.upgradecheck 2.6 with these results.
         let expected = "\
@@ -190,8 +191,8 @@ mod tests {
             table.lines().map(|line| line.trim_matches(['|', '+', '-', ' ']).to_owned()).collect()
         };
         assert_eq!(trimmed(&as_table(&checks)), trimmed(expected));
-        assert_eq!(schema_check(Ok((2, 2))).grade, Grade::Success);
-        assert_eq!(schema_check(Ok((1, 2))).grade, Grade::Warning);
+        let grade = |done, floor| schema_check(Ok(SchemaVersions { done, latest: 2, floor })).grade;
+        assert_eq!([grade(2, 2), grade(3, 2), grade(1, 1)], [Grade::Success, Grade::Success, Grade::Warning]);
         let json: serde_json::Value = serde_json::from_str(&as_json(&checks)).unwrap();
         assert_eq!(json["checks"][1]["result"], 2);
     }

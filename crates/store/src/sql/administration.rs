@@ -5,6 +5,8 @@ use kiln_resource::{OperationState, State, Status};
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
 
+use super::migrations::SchemaVersions;
+use super::retry::Fault;
 use super::rows::{Columns, micros};
 use super::{SqlStore, migrations, schema};
 use crate::{Batch, EngineId, Error, ResourceId, Settle, StackId, Store as _};
@@ -15,14 +17,15 @@ const RESET: std::time::Duration = std::time::Duration::from_mins(1);
 const RESET_REASON: &str = "Stack status manually reset";
 
 impl SqlStore {
-    /// The version of the database's schema (0: none yet), and the version that this program uses.
-    pub async fn schema_versions(&self) -> Result<(usize, usize), Error> {
-        let done = match migrations::version(&self.reader).await {
-            Ok(done) => done,
-            Err(fault) if fault.says_missing() => 0,
-            Err(fault) => return Err(fault.into()),
+    /// The version of the database's schema, and the version that this program uses.
+    pub async fn schema_versions(&self) -> Result<SchemaVersions, Error> {
+        let or_missing = |found: Result<usize, Fault>, missing| match found {
+            Err(fault) if fault.says_missing() => Ok(missing),
+            found => found,
         };
-        Ok((done, migrations::latest()))
+        let done = or_missing(migrations::version(&self.reader).await, 0)?;
+        let floor = or_missing(migrations::floor(&self.reader).await, usize::MAX)?;
+        Ok(SchemaVersions { done, latest: migrations::latest(), floor })
     }
 
     /// The clock of the database.

@@ -61,6 +61,10 @@ const MIGRATIONS: &[&[Change]] = &[
     m0011_stack_names::CHANGES,
 ];
 
+/// The oldest version of the schema whose programs can use the present one. A migration that only adds what older programs
+/// do not need leaves it as it is, so that an upgrade can be taken back without a restore.
+const OLDEST_USABLE: usize = 10;
+
 /// An arbitrary number that no other application of the database uses.
 const POSTGRES_LOCK: &str = "SELECT pg_advisory_xact_lock(7236119543)";
 
@@ -88,13 +92,18 @@ async fn migrate(db: &impl ConnectionTrait, dialect: Dialect) -> Result<(), Faul
         schema::VERSION
     );
     db.execute_unprepared(&dialect.define(&table)).await?;
+    let table = format!("CREATE TABLE IF NOT EXISTS {} (floor {{int}} NOT NULL PRIMARY KEY) {{table}}", schema::FLOOR);
+    db.execute_unprepared(&dialect.define(&table)).await?;
     let done = version(db).await?;
     if done > MIGRATIONS.len() {
-        return Err(Error::Unusable(format!(
-            "its schema has version {done}, from a newer version of Kiln; this version supports up to {}",
-            MIGRATIONS.len()
-        ))
-        .into());
+        return match (SchemaVersions { done, latest: latest(), floor: floor(db).await? }).state() {
+            SchemaState::UsableNewer => Ok(()),
+            _ => Err(Error::Unusable(format!(
+                "its schema has version {done}, from a newer version of Kiln; this version supports up to {}",
+                MIGRATIONS.len()
+            ))
+            .into()),
+        };
     }
     for (index, changes) in MIGRATIONS.iter().enumerate().skip(done) {
         for statement in changes.iter().filter_map(|change| change.statement(dialect)) {
@@ -113,7 +122,53 @@ async fn migrate(db: &impl ConnectionTrait, dialect: Dialect) -> Result<(), Faul
         db.execute(&insert).await?;
         tracing::info!(migration = number, "database schema upgraded");
     }
+    let mut insert = Query::insert();
+    insert
+        .into_table(schema::FLOOR)
+        .columns(["floor"])
+        .values([i64::try_from(OLDEST_USABLE).unwrap_or(i64::MAX).into()])?
+        .on_conflict(OnConflict::column("floor").do_nothing_on(["floor"]).to_owned());
+    db.execute(&insert).await?;
     Ok(())
+}
+
+/// The schema of a database, and that of this program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchemaVersions {
+    /// The version of the database; 0: none yet.
+    pub done: usize,
+    /// The version that this program makes.
+    pub latest: usize,
+    /// The oldest version whose programs can use the database.
+    pub floor: usize,
+}
+
+/// What a program can do with a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemaState {
+    /// There is no schema yet.
+    Missing,
+    /// It will be upgraded.
+    Older,
+    /// It is as this program makes it.
+    Current,
+    /// A newer program made it, and this one can use it.
+    UsableNewer,
+    /// A newer program made it, and this one cannot use it.
+    TooNew,
+}
+
+impl SchemaVersions {
+    /// What this program can do with the database.
+    pub fn state(self) -> SchemaState {
+        match self {
+            Self { done: 0, .. } => SchemaState::Missing,
+            Self { done, latest, .. } if done < latest => SchemaState::Older,
+            Self { done, latest, .. } if done == latest => SchemaState::Current,
+            Self { floor, latest, .. } if floor <= latest => SchemaState::UsableNewer,
+            _ => SchemaState::TooNew,
+        }
+    }
 }
 
 /// The number of the last migration that this program knows.
@@ -123,11 +178,20 @@ pub(super) fn latest() -> usize {
 
 /// The number of the last completed migration; 0: none.
 pub(super) async fn version(db: &impl ConnectionTrait) -> Result<usize, Fault> {
-    let query = Query::select().expr(Expr::col("version").max()).from(schema::VERSION).to_owned();
+    Ok(largest(db, "version", schema::VERSION).await?.unwrap_or(0))
+}
+
+/// The oldest version whose programs can use the database: only its own, if nothing is stored.
+pub(super) async fn floor(db: &impl ConnectionTrait) -> Result<usize, Fault> {
+    Ok(largest(db, "floor", schema::FLOOR).await?.unwrap_or(usize::MAX))
+}
+
+async fn largest(db: &impl ConnectionTrait, column: &'static str, table: &'static str) -> Result<Option<usize>, Fault> {
+    let query = Query::select().expr(Expr::col(column).max()).from(table).to_owned();
     let row = db.query_one(&query).await?;
-    let number = match &row {
-        Some(row) => Columns::of(row).optional_int()?.unwrap_or(0),
-        None => 0,
+    let Some(number) = row.as_ref().map(|row| Columns::of(row).optional_int()).transpose()?.flatten() else {
+        return Ok(None);
     };
-    usize::try_from(number).map_err(|_| Error::Damaged(format!("schema version {number}")).into())
+    let damaged = |_| Error::Damaged(format!("{column} {number} of the schema"));
+    Ok(Some(usize::try_from(number).map_err(damaged)?))
 }

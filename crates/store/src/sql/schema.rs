@@ -5,6 +5,7 @@
 
 /// Numbers of the completed migrations.
 pub(super) const VERSION: &str = "kiln_schema_version";
+pub(super) const FLOOR: &str = "kiln_schema_floor";
 /// Stacks.
 pub(super) const STACK: &str = "kiln_stack";
 /// Tags of stacks, for filters; also stored in the row of the stack.

@@ -42,19 +42,6 @@ async fn processes_that_start_together_migrate_together() {
 }
 
 #[tokio::test]
-async fn a_newer_schema_is_refused() {
-    let mut beds = beds();
-    while let Some(bed) = beds.next().await {
-        if bed.is_shared() {
-            bed.execute("INSERT INTO kiln_schema_version (version, done) VALUES (999, 0)").await;
-            let refused = bed.store.migrate().await;
-            assert!(matches!(refused, Err(Error::Unusable(why)) if why.contains("999")));
-        }
-        bed.end().await;
-    }
-}
-
-#[tokio::test]
 async fn a_key_of_the_wrong_length_is_refused() {
     let options = Options { key: Secret::new("short".to_owned()), ..options("sqlite::memory:") };
     assert!(matches!(SqlStore::open(options).await, Err(Error::Unusable(_))));

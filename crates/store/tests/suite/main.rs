@@ -20,5 +20,6 @@ mod model;
 mod orphans;
 mod outbox;
 mod requests;
+mod schema;
 mod snapshots;
 mod software;

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use http::{HeaderMap, Method};
 use jiff::Timestamp;
 use kiln_cloud::{CloudError, Connector, Credentials, HttpRequest, Interface, Token, Transport};
-use kiln_store::{SqlStore, Store as _};
+use kiln_store::{SchemaState, SchemaVersions, SqlStore, Store as _};
 use kiln_value::{Value, value};
 use url::Url;
 
@@ -192,11 +192,19 @@ async fn of_database(config: &Config, report: &mut Report) {
             clock("clock of the database", skew, report);
         }
     }
-    let (grade, details) = match Box::pin(store.schema_versions()).await {
-        Ok((done, latest)) if done == latest => (Grade::Ok, format!("version {done}")),
-        Ok((0, latest)) => (Grade::Warning, format!("no schema; this version uses {latest}")),
-        Ok((done, latest)) if done < latest => (Grade::Warning, format!("version {done}; this version uses {latest}")),
-        Ok((done, latest)) => {
+    let versions = Box::pin(store.schema_versions()).await;
+    let (grade, details) = match versions.map(|versions| (versions.state(), versions)) {
+        Ok((SchemaState::Missing, SchemaVersions { latest, .. })) => {
+            (Grade::Warning, format!("no schema; this version uses {latest}"))
+        }
+        Ok((SchemaState::Older, SchemaVersions { done, latest, .. })) => {
+            (Grade::Warning, format!("version {done}; this version uses {latest}"))
+        }
+        Ok((SchemaState::Current, SchemaVersions { done, .. })) => (Grade::Ok, format!("version {done}")),
+        Ok((SchemaState::UsableNewer, SchemaVersions { done, .. })) => {
+            (Grade::Ok, format!("version {done} of a newer Kiln, which this one can use"))
+        }
+        Ok((SchemaState::TooNew, SchemaVersions { done, latest, .. })) => {
             (Grade::Failed, format!("version {done} of a newer Kiln; this version supports {latest}"))
         }
         Err(error) => (Grade::Failed, error.to_string()),

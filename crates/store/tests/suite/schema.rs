@@ -1,0 +1,32 @@
+//! A program on a database of a newer one: it can be used while nothing has changed that this one needs.
+
+use kiln_store::{Error, SchemaState, SqlStore, Store as _};
+
+use crate::bed::{beds, options};
+
+#[tokio::test]
+async fn a_newer_schema_can_be_used_above_its_floor() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        if !bed.is_shared() {
+            continue;
+        }
+        let store = SqlStore::open(options(bed.url())).await.unwrap();
+        let versions = store.schema_versions().await.unwrap();
+        assert_eq!(versions.state(), SchemaState::Current);
+        assert!(versions.floor <= versions.latest);
+        let newer = versions.latest + 1;
+        bed.execute(&format!("INSERT INTO kiln_schema_version (version, done) VALUES ({newer}, 0)")).await;
+        store.migrate().await.unwrap();
+        assert_eq!(store.schema_versions().await.unwrap().state(), SchemaState::UsableNewer);
+        bed.execute(&format!("INSERT INTO kiln_schema_floor (floor) VALUES ({newer})")).await;
+        let refused = store.migrate().await.unwrap_err();
+        assert!(matches!(&refused, Error::Unusable(text) if text.contains("from a newer version")), "{refused}");
+        assert_eq!(store.schema_versions().await.unwrap().state(), SchemaState::TooNew);
+        // A version before the floor was stored: only its own programs use it.
+        bed.execute("DELETE FROM kiln_schema_floor").await;
+        assert_eq!(store.schema_versions().await.unwrap().state(), SchemaState::TooNew);
+        drop(store);
+        bed.end().await;
+    }
+}
