@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 
+sys.dont_write_bytecode = True
 import run
 
 GUIDE = (run.ROOT / 'docs/deploy/README.md').read_text()

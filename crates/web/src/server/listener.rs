@@ -122,6 +122,46 @@ impl Listeners {
     }
 }
 
+impl Listeners {
+    /// Closes all sockets; returns the connections that the operating system has accepted already.
+    pub(super) fn close(self) -> Vec<Accepted> {
+        let mut rest = Vec::new();
+        for Listener { socket, tls } in self.all {
+            let closed = match socket {
+                Socket::Tcp(socket) => rest_of_tcp(socket, tls.as_ref(), &mut rest),
+                Socket::Unix(socket) => rest_of_unix(socket, &mut rest),
+            };
+            if let Err(error) = closed.or_else(|error| match error.kind() {
+                io::ErrorKind::WouldBlock => Ok(()),
+                _ => Err(error),
+            }) {
+                tracing::warn!(%error, "failed to accept the last connections");
+            }
+        }
+        rest
+    }
+}
+
+/// The sockets of the runtime would have to wait for news of the operating system; these do not block either.
+fn rest_of_tcp(socket: TcpListener, tls: Option<&Tls>, rest: &mut Vec<Accepted>) -> io::Result<()> {
+    let socket = socket.into_std()?;
+    loop {
+        let (stream, peer) = socket.accept()?;
+        stream.set_nonblocking(true)?;
+        let stream = Stream::Tcp(TcpStream::from_std(stream)?);
+        rest.push(Accepted { address: Some(peer.ip().to_canonical()), stream, tls: tls.cloned() });
+    }
+}
+
+fn rest_of_unix(socket: UnixListener, rest: &mut Vec<Accepted>) -> io::Result<()> {
+    let socket = socket.into_std()?;
+    loop {
+        let (stream, _) = socket.accept()?;
+        stream.set_nonblocking(true)?;
+        rest.push(Accepted { address: None, stream: Stream::Unix(UnixStream::from_std(stream)?), tls: None });
+    }
+}
+
 /// A connection.
 pub(super) struct Accepted {
     /// The address of the client; none at a socket of the file system.

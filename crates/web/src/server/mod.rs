@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::{Extension, Router};
-use futures::FutureExt as _;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -66,10 +65,11 @@ pub async fn serve(
         }
     }
     // Connections that the operating system has accepted already would be reset.
-    while let Some(Some((accepted, place))) = accept(&mut listeners, &room).now_or_never() {
-        connections.spawn(begin(accepted, place));
+    for accepted in listeners.close() {
+        if let Some(place) = room.place_now(accepted.address) {
+            connections.spawn(begin(accepted, place));
+        }
     }
-    drop(listeners);
     stop.send_replace(true);
     while connections.join_next().await.is_some() {}
     Ok(())

@@ -43,6 +43,12 @@ impl Room {
         Arc::clone(&self.seats).acquire_owned().await.ok()
     }
 
+    /// A slot for a connection, if there is one at once.
+    pub(super) fn place_now(self: &Arc<Self>, address: Option<IpAddr>) -> Option<Place> {
+        let seat = Arc::clone(&self.seats).try_acquire_owned().ok()?;
+        self.place(seat, address)
+    }
+
     /// A slot for a connection from this address, if it has one; `None` if that has too many.
     pub(super) fn place(self: &Arc<Self>, seat: OwnedSemaphorePermit, address: Option<IpAddr>) -> Option<Place> {
         let place = || Some(Place { room: Arc::clone(self), address, _seat: seat });
