@@ -11,10 +11,10 @@ use http::{Method, Request, StatusCode};
 use kiln_identity::{Caller, Denied};
 use kiln_service::Service;
 use kiln_value::value;
-use kiln_web::{Negotiated, Query, ServeError, Track};
+use kiln_web::{Listeners, Negotiated, Query, ServeError, Track};
 use percent_encoding::percent_decode_str;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tracing::Instrument as _;
 
 use crate::call::Call;
 use crate::endpoint;
@@ -65,7 +65,7 @@ impl Api {
     /// Serves until `shutdown`, then completes the running requests.
     pub async fn serve(
         self,
-        listener: TcpListener,
+        listeners: impl Into<Listeners>,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServeError> {
         let limits = self.parts.options.connections.clone();
@@ -75,7 +75,7 @@ impl Api {
             // Those who wait for events are not worth waiting for.
             stopping.send_replace(true);
         };
-        kiln_web::serve(listener, router, limits, shutdown).await
+        kiln_web::serve(listeners, router, limits, shutdown).await
     }
 
     async fn answer(&self, request: Request<Body>) -> Response {
@@ -86,14 +86,14 @@ impl Api {
         if request.uri().path() == openapi::PATH {
             return reply::json_bytes(StatusCode::OK, openapi::json().into());
         }
-        let track = Track::begin(backends);
         let (head, body) = request.into_parts();
+        let track = Track::begin(backends, &head);
         let cors = &self.parts.options.cors;
         if let Some(response) = cors.preflight(&head) {
             return response;
         }
         let mut known = Known::default();
-        let mut response = self.negotiate(&head, body, &mut known).await;
+        let mut response = self.negotiate(&head, body, &mut known).instrument(track.span()).await;
         cors.apply(&head, &mut response);
         track.at("rest", known.route).end(backends, &head, known.caller.as_deref(), &mut response);
         response
@@ -117,6 +117,7 @@ impl Api {
             Ok(caller) => caller,
             Err(denied) => return refuse(&denied),
         };
+        kiln_web::known(&caller);
         known.caller = Some(Arc::clone(&caller));
         let (endpoint, params) = match route::find(&head.method, path) {
             Match::Found(endpoint, params) => (endpoint, params),

@@ -10,9 +10,9 @@ use http::request::Parts as Head;
 use http::{Method, Request, StatusCode};
 use kiln_identity::{Caller, Denied, SignedRequest};
 use kiln_service::Service;
-use kiln_web::{BodyError, Negotiated, Query, ServeError, Track};
+use kiln_web::{BodyError, Listeners, Negotiated, Query, ServeError, Track};
 use percent_encoding::percent_decode_str;
-use tokio::net::TcpListener;
+use tracing::Instrument as _;
 
 use crate::action::Action;
 use crate::call::Call;
@@ -61,11 +61,11 @@ impl Cfn {
     /// Serves until `shutdown`, then completes the running requests.
     pub async fn serve(
         self,
-        listener: TcpListener,
+        listeners: impl Into<Listeners>,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServeError> {
         let limits = self.parts.options.connections.clone();
-        kiln_web::serve(listener, self.router(), limits, shutdown).await
+        kiln_web::serve(listeners, self.router(), limits, shutdown).await
     }
 
     async fn answer(&self, request: Request<Body>) -> Response {
@@ -73,14 +73,14 @@ impl Cfn {
         if request.uri().path() == "/healthcheck" {
             return kiln_web::health(backends).await;
         }
-        let track = Track::begin(backends);
         let (head, body) = request.into_parts();
+        let track = Track::begin(backends, &head);
         let mut known = Known::default();
         let cors = &self.parts.options.cors;
         if let Some(response) = cors.preflight(&head) {
             return response;
         }
-        let mut response = self.negotiate(&head, body, &track.id, &mut known).await;
+        let mut response = self.negotiate(&head, body, &track.id, &mut known).instrument(track.span()).await;
         cors.apply(&head, &mut response);
         track.of(known.action).at("cfn", known.action).end(backends, &head, known.caller.as_deref(), &mut response);
         response
@@ -129,6 +129,7 @@ impl Cfn {
         known: &mut Known,
     ) -> Result<(Action, kiln_value::Value), Fault> {
         let caller = self.authenticate(head, &params, body).await?;
+        kiln_web::known(&caller);
         known.caller = Some(Arc::clone(&caller));
         let action = params.get("Action").and_then(Action::of_name);
         let action = action.ok_or_else(|| Fault::invalid_action(None))?;
@@ -146,6 +147,7 @@ impl Cfn {
         let answered = async {
             let body = self.read(head, body).await?;
             let caller = self.authenticate(head, &params, &body).await?;
+            kiln_web::known(&caller);
             known.caller = Some(Arc::clone(&caller));
             // As in Heat, the signature is checked first.
             if head.method != path.method() {

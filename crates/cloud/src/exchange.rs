@@ -3,11 +3,15 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use http::HeaderValue;
 use kiln_resource::Gate;
+use kiln_value::{Origin, origin};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
+use tracing::Instrument as _;
+use tracing::field::Empty;
 
 use crate::breaker::{Breaker, Turn, Verdict};
 use crate::catalog::{Catalog, official_type};
@@ -136,12 +140,37 @@ impl Exchange {
         }
         lane.budget.earn();
         let begun = tokio::time::Instant::now();
-        let outcome = timeout(request.timeout, self.transport_to(target.service).send(request.clone())).await;
+        let span = tracing::debug_span!(
+            target: "kiln::trace",
+            "cloud call",
+            title = %format_args!("{} {}", request.method, target.service),
+            kind = "client",
+            peer.service = target.service,
+            http.request.method = %request.method,
+            server.address = request.url.host_str(),
+            url.path = request.url.path(),
+            http.response.status_code = Empty,
+            error = Empty,
+        );
+        let outcome = async {
+            let mut request = request.clone();
+            if let Some(Origin { traceparent: Some(parent), .. }) = origin::current()
+                && let Ok(parent) = HeaderValue::from_str(&parent)
+            {
+                request.headers.insert("traceparent", parent);
+            }
+            timeout(request.timeout, self.transport_to(target.service).send(request)).await
+        };
+        let outcome = outcome.instrument(span.clone()).await;
         let outcome = outcome.unwrap_or(Err(TransportError::Timeout));
         let status = match &outcome {
             Ok(response) => response.status.as_u16(),
-            Err(_) => 0,
+            Err(error) => {
+                span.record("error", tracing::field::display(error));
+                0
+            }
         };
+        span.record("http.response.status_code", status);
         let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         // The service comes from definitions of types, so there are few.
         tracing::trace!(target: "kiln::metric", metric = "cloud_calls", ms, service = target.service, status);

@@ -14,6 +14,7 @@
 //! | `actor/lifecycle.rs` | lifecycle plug-ins |
 //! | `actor/resizing.rs` | notifications about such changes |
 //! | `actor/hidden.rs` | hidden values in reasons and events |
+//! | `actor/span.rs` | the span of an operation, for logs and traces |
 //! | `actor/orphans.rs` | resources that are forgotten |
 //! | `actor/write_queue.rs` | pending writes |
 
@@ -29,6 +30,7 @@ mod resizing;
 mod scaling;
 pub(crate) mod slots;
 mod snapshots;
+mod span;
 mod watches;
 mod write_queue;
 
@@ -46,11 +48,13 @@ use kiln_store::{Error, Lease, Settle, Stack, Turn};
 use kiln_value::{Map, Value};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
 use self::calls::Reply;
 use self::inbox::Inbox;
 use self::slots::Slots;
 use self::snapshots::Removing;
+use self::span::OperationSpan;
 use self::watches::Watches;
 use self::write_queue::WriteQueue;
 use crate::backends::Backends;
@@ -165,6 +169,7 @@ impl Actor {
             turning: false,
             active: pending,
             plugins_passed: 0,
+            span: OperationSpan::default(),
             actor: self,
         };
         work.read_messages().await?;
@@ -215,43 +220,62 @@ struct Work {
     active: bool,
     /// The number of lifecycle plug-ins that are told about the end of the request.
     plugins_passed: usize,
+    /// The span of the request.
+    span: OperationSpan,
 }
 
 impl Work {
     async fn run(&mut self) -> Result<Exit, Error> {
         loop {
-            if std::mem::take(&mut self.again) {
-                self.begin().await?;
+            if self.again {
+                self.span.begin(&self.stack);
             }
-            self.decide_all().await?;
-            // Messages are processed in order: each sees the effects of the one before.
-            let was_active = self.active;
-            self.take_messages();
-            self.decide_all().await?;
-            self.flush().await?;
-            // The end of a request releases the messages that waited for it.
-            if self.again || (was_active && !self.active) {
-                continue;
-            }
-            if *self.actor.drain.borrow() {
-                if !self.slots.any_calling()
-                    && !self.inbox.is_receiving()
-                    && self.removing.is_empty()
-                    && self.events.is_empty()
-                {
-                    return Ok(Exit::Drained { clean: !self.slots.any_lost() });
-                }
-            } else {
-                if !self.active && self.inbox.is_empty() && self.removing.is_empty() {
-                    return Ok(Exit::Settled);
-                }
-                self.call_queued();
-            }
-            // A request to a nested stack is stored before its end is checked.
-            if self.events.is_empty() && self.writes.is_empty() {
-                self.wait().await?;
+            let span = self.span.present();
+            if let Some(exit) = self.round().instrument(span).await? {
+                return Ok(exit);
             }
         }
+    }
+
+    /// One round: starts a request, decides, stores, calls and waits. The exit, if nothing is left to do.
+    async fn round(&mut self) -> Result<Option<Exit>, Error> {
+        if std::mem::take(&mut self.again) {
+            self.begin().await?;
+        }
+        self.decide_all().await?;
+        // Messages are processed in order: each sees the effects of the one before.
+        let was_active = self.active;
+        self.take_messages();
+        self.decide_all().await?;
+        self.flush().await?;
+        // The end of a request releases the messages that waited for it.
+        if self.again || (was_active && !self.active) {
+            return Ok(None);
+        }
+        if *self.actor.drain.borrow() {
+            if !self.slots.any_calling()
+                && !self.inbox.is_receiving()
+                && self.removing.is_empty()
+                && self.events.is_empty()
+            {
+                return Ok(Some(Exit::Drained { clean: !self.slots.any_lost() }));
+            }
+        } else {
+            if !self.active && self.inbox.is_empty() && self.removing.is_empty() {
+                return Ok(Some(Exit::Settled));
+            }
+            self.call_queued();
+        }
+        // A request to a nested stack is stored before its end is checked.
+        if self.events.is_empty() && self.writes.is_empty() {
+            self.wait().await?;
+        }
+        Ok(None)
+    }
+
+    /// Starts a task whose result is an event. It works for the present request.
+    fn spawn(&mut self, task: impl Future<Output = Reply> + Send + 'static) {
+        self.tasks.spawn(task.instrument(self.span.present()));
     }
 
     fn now(&self) -> Duration {
@@ -474,6 +498,7 @@ impl Work {
                 let state = State::new(Action::Rollback, Status::InProgress);
                 let started = "Stack ROLLBACK started".to_owned();
                 self.run_plugins_after(failed, &reason);
+                self.span.end(failed, &reason);
                 self.writes.event(self.stack_event(failed, reason));
                 self.writes.event(self.stack_event(state, started.clone()));
                 // A failed adopt must not delete what it has not created.
@@ -492,6 +517,7 @@ impl Work {
         }
         let Some((state, reason)) = self.after_snapshots(state, reason) else { return };
         self.run_plugins_after(state, &reason);
+        self.span.end(state, &reason);
         self.writes.event(self.stack_event(state, reason.clone()));
         let reached = state.status == Status::Complete
             && matches!(state.action, Action::Create | Action::Update | Action::Adopt | Action::Restore);
@@ -554,7 +580,7 @@ impl Work {
         match (&mut answer).now_or_never() {
             Some(event) => self.events.push_back(event),
             None => {
-                self.tasks.spawn(answer.map(Reply::Event));
+                self.spawn(answer.map(Reply::Event));
             }
         }
     }

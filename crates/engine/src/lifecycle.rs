@@ -85,7 +85,7 @@ impl Plugins {
 }
 
 /// The ID of an operation: the same before and after it, and for every engine.
-fn operation(stack: &Stack, action: Action) -> Uuid {
+pub(crate) fn operation(stack: &Stack, action: Action) -> Uuid {
     Uuid::new_v5(&stack.id.0, format!("operation {} {action}", stack.generation).as_bytes())
 }
 

@@ -78,7 +78,7 @@ impl ServerCertVerifier for Recorder {
 }
 
 /// `notAfter` of an X.509 certificate in DER (RFC 5280, 4.1).
-fn not_after(der: &[u8]) -> Option<Timestamp> {
+pub(crate) fn not_after(der: &[u8]) -> Option<Timestamp> {
     const SEQUENCE: u8 = 0x30;
     const VERSION: u8 = 0xa0;
     let (_, certificate, _) = element(der)?;

@@ -285,6 +285,8 @@ pub(crate) enum LogFormat {
     Text,
     /// One JSON object per line.
     Json,
+    /// Lines as oslo.log writes them.
+    Oslo,
 }
 
 /// The configuration of a service.

@@ -1,22 +1,33 @@
-//! Logs on standard error, and the collector of metrics.
+//! Logs: on standard error, in a file, in systemd's journal. The collectors of metrics and spans.
+
+mod journal;
+mod line;
+mod sink;
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
+use kiln_value::origin;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::filter::{LevelFilter, filter_fn};
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{EnvFilter, fmt, reload};
+use tracing_subscriber::{EnvFilter, reload};
+
+use self::journal::Journal;
+use self::line::Record;
+use self::sink::{LogFile, Sink};
 
 use crate::cli::{LogArgs, LogFormat};
 use crate::config::Config;
-use crate::config::options::server;
+use crate::config::options::{kiln, server};
 use crate::metrics::{self, Collector};
 use crate::runtime;
+use crate::spans::{self, Spans};
 
 /// The levels of a service.
 const USUAL: &str = "info,sqlx=warn";
@@ -67,45 +78,131 @@ pub(crate) fn last_problems() -> Vec<String> {
 }
 
 /// The options of logs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
-    /// `debug`.
     is_debug: bool,
-    /// `use_json`.
-    is_json: bool,
+    format: LogFormat,
+    /// Folder and file; of either, one may be missing.
+    file: Option<(Option<PathBuf>, Option<PathBuf>)>,
+    is_watched: bool,
+    journal: Option<PathBuf>,
+    on_stderr: bool,
 }
 
 impl Settings {
     /// Reads the options.
     pub(crate) fn of(config: &Config) -> Result<Self> {
-        Ok(Self { is_debug: config.flag(&server::DEBUG)?, is_json: config.flag(&server::USE_JSON)? })
+        let format = match config.choice(&kiln::LOG_FORMAT)?.as_deref() {
+            _ if config.flag(&server::USE_JSON)? => LogFormat::Json,
+            Some("json") => LogFormat::Json,
+            Some("oslo") => LogFormat::Oslo,
+            _ => LogFormat::Text,
+        };
+        let path = |option| config.text(option).map(PathBuf::from);
+        let (folder, file) = (path(&server::LOG_DIR), path(&server::LOG_FILE));
+        let has_file = folder.is_some() || file.is_some();
+        let journal = config.flag(&server::USE_JOURNAL)?.then(|| path(&kiln::JOURNAL_SOCKET).unwrap_or_default());
+        Ok(Self {
+            is_debug: config.flag(&server::DEBUG)?,
+            format,
+            file: has_file.then_some((folder, file)),
+            is_watched: config.flag(&server::WATCH_LOG_FILE)?,
+            on_stderr: config.flag(&server::USE_STDERR)? || (!has_file && journal.is_none()),
+            journal,
+        })
     }
 
-    fn levels(self) -> &'static str {
+    fn levels(&self) -> &'static str {
         if self.is_debug { DEBUG } else { USUAL }
     }
 
-    /// Changes the levels of a running service. The form of the log stays.
-    pub(crate) fn apply(self) {
+    /// Changes the levels of a running service, and opens its log file again. The form of the log stays.
+    pub(crate) fn apply(&self) {
         if let Some(set) = LEVELS.get() {
             set(self.levels());
         }
+        if let Some(file) = FILE.get() {
+            file.reopen();
+        }
+    }
+
+    /// Where lines go, and whether they should go to a journal that is missing. `name` is that of the file in a folder.
+    fn sinks(&self, name: &str) -> Result<(Vec<Sink>, bool)> {
+        let mut sinks = Vec::new();
+        if let Some((folder, file)) = &self.file {
+            let file = file.clone().unwrap_or_else(|| format!("{name}.log").into());
+            let path = folder.as_deref().unwrap_or(Path::new("")).join(file);
+            let option = if folder.is_some() { "log_dir" } else { "log_file" };
+            let file = LogFile::open(path.clone(), self.is_watched);
+            let file = Arc::new(file.with_context(|| format!("[DEFAULT] {option}: cannot open {}", path.display()))?);
+            // The first one stays: a process has one log.
+            _ = FILE.set(Arc::clone(&file));
+            sinks.push(Sink::File(file));
+        }
+        let journal = self.journal.as_deref().map(Journal::open);
+        let has_no_journal = matches!(journal, Some(Err(_)));
+        if let Some(Ok(journal)) = journal {
+            sinks.push(Sink::Journal(journal));
+        }
+        if self.on_stderr || has_no_journal {
+            sinks.push(Sink::stderr());
+        }
+        Ok((sinks, has_no_journal))
     }
 }
 
-/// Starts the log of a service.
-pub(crate) fn of_service(args: &LogArgs, config: &Config) -> Result<()> {
+/// The log file, if there is one.
+static FILE: OnceLock<Arc<LogFile>> = OnceLock::new();
+
+/// Starts the log of a service: `kiln`, `kiln-api` or `kiln-engine`.
+pub(crate) fn of_service(args: &LogArgs, config: &Config, name: &str) -> Result<()> {
     let settings = Settings::of(config)?;
-    start(args, settings.levels(), settings.is_json);
+    origin::set_source(|| Some(spans::origin()?).filter(|origin| *origin != origin::Origin::default()));
+    let (sinks, has_no_journal) = settings.sinks(name)?;
+    start(args, settings.levels(), settings.format, sinks);
+    if let (true, Some(socket)) = (has_no_journal, &settings.journal) {
+        let socket = socket.display();
+        tracing::warn!("[DEFAULT] use_journal: cannot send to {socket}, the log goes to standard error");
+    }
     Ok(())
 }
 
 /// Starts the log of a command, which tells only errors.
 pub(crate) fn of_command(args: &LogArgs) {
-    start(args, "error", false);
+    start(args, "error", LogFormat::Text, vec![Sink::stderr()]);
 }
 
-fn start(args: &LogArgs, usual: &'static str, json: bool) {
+/// Writes events to the sinks.
+struct Log {
+    format: LogFormat,
+    with_target: bool,
+    sinks: Vec<Sink>,
+}
+
+impl<S: Subscriber> tracing_subscriber::Layer<S> for Log {
+    fn on_event(&self, event: &Event<'_>, _: tracing_subscriber::layer::Context<'_, S>) {
+        let record = Record::of(event);
+        let mut line = None;
+        for sink in &self.sinks {
+            sink.write(&record, |has_colour| match &line {
+                Some(line) if !has_colour => String::clone(line),
+                _ => {
+                    let text = match self.format {
+                        LogFormat::Text => record.text(has_colour, self.with_target),
+                        LogFormat::Json => record.json(),
+                        LogFormat::Oslo => record.oslo(),
+                    };
+                    if !has_colour {
+                        line = Some(text.clone());
+                    }
+                    text
+                }
+            });
+        }
+    }
+}
+
+fn start(args: &LogArgs, usual: &'static str, format: LogFormat, sinks: Vec<Sink>) {
     let chosen = match (args.quiet, args.verbose) {
         (true, _) => Some("error"),
         (_, 0) => None,
@@ -116,19 +213,12 @@ fn start(args: &LogArgs, usual: &'static str, json: bool) {
     let is_fixed = chosen.is_some() || environment.is_some();
     let filter = environment.unwrap_or_else(|| EnvFilter::new(chosen.unwrap_or(usual)));
     let (filter, handle) = reload::Layer::new(filter);
-    // Reporting an error to a closed standard error would panic.
-    let log = fmt::layer().with_writer(std::io::stderr).log_internal_errors(false);
-    let log = match args.log_format.unwrap_or(if json { LogFormat::Json } else { LogFormat::Text }) {
-        LogFormat::Json => log.json().boxed(),
-        LogFormat::Text => {
-            let colour = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
-            log.with_target(args.verbose > 0).with_ansi(colour).boxed()
-        }
-    };
+    let log = Log { format: args.log_format.unwrap_or(format), with_target: args.verbose > 0, sinks };
     let collector = Collector.with_filter(filter_fn(metrics::is_collected));
-    // Keep a logger that a test has already set.
     let recent = Recent.with_filter(LevelFilter::WARN);
-    let layers = tracing_subscriber::registry().with(log.with_filter(filter)).with(collector).with(recent);
+    let spans = Spans.with_filter(filter_fn(spans::is_kept));
+    let layers = tracing_subscriber::registry().with(spans).with(log.with_filter(filter)).with(collector).with(recent);
+    // Keep a logger that a test has already set.
     let started = layers.try_init();
     if started.is_ok() && !is_fixed {
         // It fails only if the log has ended.

@@ -27,12 +27,15 @@ use crate::config::{Account, Config};
 use crate::database;
 use crate::heartbeat_thread::HeartbeatThread;
 use crate::lifecycle_plugins;
+use crate::listeners;
 use crate::logging;
 use crate::message_bus;
+use crate::own_certificate;
 use crate::policy_files::PolicyFiles;
 use crate::resource_types;
 use crate::shutdown::{self, Stop};
 use crate::signatures;
+use crate::traces;
 use crate::web_templates;
 
 /// How long the cloud may continue to process a call after its timeout.
@@ -247,6 +250,9 @@ pub(crate) fn check_options(config: &Config) -> Vec<anyhow::Error> {
         message_bus::of_config(config, "").map(drop),
         lifecycle_plugins::of_config(config).map(drop),
         logging::Settings::of(config).map(drop),
+        traces::Settings::of(config).map(drop),
+        listeners::check(config),
+        own_certificate::check(config),
     ];
     checks.into_iter().filter_map(Result::err).collect()
 }
@@ -422,7 +428,7 @@ fn engine_options(config: &Config) -> Result<kiln_engine::Options> {
 }
 
 /// The host name of this machine.
-fn hostname() -> String {
+pub(crate) fn hostname() -> String {
     let named = std::fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned());
     named.ok().filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())
 }

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use kiln_resource::{Action, State, Status};
+use kiln_value::{Origin, origin};
 use serde::{Deserialize, Serialize};
 
 use crate::{CredentialsId, Desired, DesiredText, ResourceId, Snapshot, SnapshotId, StackId};
@@ -37,6 +38,17 @@ pub struct Details {
     /// The lifecycle plug-ins have let the request begin.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub admitted: bool,
+    /// Where the request is from. The store adds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+}
+
+impl Details {
+    /// With the origin of the present work.
+    #[must_use]
+    pub(crate) fn with_origin(self) -> Self {
+        Self { origin: origin::current(), ..self }
+    }
 }
 
 /// A stack.
@@ -161,7 +173,7 @@ impl Stack {
             reason: started_text(new.action),
             desired: new.desired.digests(),
             previous: None,
-            details: Details { snapshot: new.adopt.as_ref().map(|adopt| adopt.id), ..Details::default() },
+            details: Details { snapshot: new.adopt.as_ref().map(|adopt| adopt.id), ..Details::default() }.with_origin(),
             generation: 1,
             settled: 0,
             disable_rollback: new.disable_rollback,

@@ -120,7 +120,8 @@ pub struct Turn {
 impl Turn {
     /// The parameters of the request after it.
     pub(crate) fn details(&self) -> Details {
-        Details { keep_objects: self.keep_objects, only_adopted: self.keep_objects, ..Details::default() }
+        let keep_objects = self.keep_objects;
+        Details { keep_objects, only_adopted: keep_objects, ..Details::default() }.with_origin()
     }
 }
 

@@ -24,6 +24,9 @@ pub struct RecordedCall {
     pub status: u16,
     /// Whether a fault dropped the response.
     pub lost: bool,
+    /// The header `traceparent` of the request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
 }
 
 impl RecordedCall {

@@ -102,6 +102,7 @@ fn perform(shared: &Shared, request: &ServiceCall, effect: FaultEffect) -> Reply
         path: request.local_path(),
         status: reply.status,
         lost: effect.lost || effect.stalls,
+        traceparent: request.header("traceparent").map(str::to_owned),
     });
     if request.method == "HEAD" { Reply { body: Body::Empty, ..reply } } else { reply }
 }

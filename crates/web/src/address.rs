@@ -2,7 +2,11 @@
 
 use http::request::Parts;
 
-/// `http://host:8004`. With `proxy_headers`, the headers of a proxy take precedence, as in oslo.middleware: `Forwarded`
+/// An extension of requests that came with TLS to this server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Https;
+
+/// `http://host:8004`, or `https` with TLS of this server. With `proxy_headers`, the headers of a proxy take precedence, as in oslo.middleware: `Forwarded`
 /// (RFC 7239), or `X-Forwarded-Proto` and `X-Forwarded-Host`; and `X-Forwarded-Prefix` is added.
 pub fn address(head: &Parts, proxy_headers: bool) -> String {
     let header = |name: &str| head.headers.get(name)?.to_str().ok();
@@ -13,7 +17,8 @@ pub fn address(head: &Parts, proxy_headers: bool) -> String {
         None => (of_proxy("x-forwarded-proto"), of_proxy("x-forwarded-host")),
     };
     let host = host.or_else(|| header("host")).or_else(|| head.uri.authority().map(http::uri::Authority::as_str));
-    let (scheme, host) = (scheme.unwrap_or("http"), host.unwrap_or("localhost"));
+    let own = if head.extensions.get::<Https>().is_some() { "https" } else { "http" };
+    let (scheme, host) = (scheme.unwrap_or(own), host.unwrap_or("localhost"));
     let prefix = of_proxy("x-forwarded-prefix").unwrap_or_default().trim_end_matches('/');
     format!("{scheme}://{host}{prefix}")
 }

@@ -19,6 +19,6 @@ pub use cors::Cors;
 pub use health::{health, is_up};
 pub use limits::ConnectionLimits;
 pub use query::Query;
-pub use server::{ServeError, serve};
-pub use track::Track;
+pub use server::{Listener, Listeners, ServeError, Tls, serve};
+pub use track::{Track, known};
 pub use version::{Negotiated, negotiate, versions};

@@ -7,15 +7,25 @@ use http::HeaderValue;
 use http::request::Parts;
 use kiln_engine::Backends;
 use kiln_identity::Caller;
+use tracing::Span;
+use tracing::field::Empty;
 
 /// Methods that metrics distinguish.
 const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+/// Adds the caller to the span of the request.
+pub fn known(caller: &Caller) {
+    let span = Span::current();
+    span.record("user", caller.user_id.as_str());
+    span.record("project", caller.project_id.as_str());
+}
 
 /// A request from its start to its response.
 #[derive(Clone, Debug)]
 pub struct Track {
     /// The ID of the request: `req-5f…`.
     pub id: String,
+    span: Span,
     begun: Duration,
     action: Option<&'static str>,
     /// The API and its route, for metrics: paths of clients would be too many.
@@ -24,13 +34,31 @@ pub struct Track {
 
 impl Track {
     /// The start of a request.
-    pub fn begin(backends: &Backends) -> Self {
-        Self {
-            id: format!("req-{}", backends.chance.uuid()),
-            begun: backends.clock.monotonic(),
-            action: None,
-            place: ("", None),
-        }
+    pub fn begin(backends: &Backends, head: &Parts) -> Self {
+        let id = format!("req-{}", backends.chance.uuid());
+        let traceparent = head.headers.get("traceparent").and_then(|value| value.to_str().ok());
+        let span = tracing::info_span!(
+            target: "kiln::trace",
+            parent: None,
+            "request",
+            title = Empty,
+            kind = "server",
+            request = id,
+            user = Empty,
+            project = Empty,
+            traceparent,
+            http.request.method = method(head),
+            http.route = Empty,
+            url.path = head.uri.path(),
+            http.response.status_code = Empty,
+            error = Empty,
+        );
+        Self { id, span, begun: backends.clock.monotonic(), action: None, place: ("", None) }
+    }
+
+    /// The span of the request: its work is done in it.
+    pub fn span(&self) -> Span {
+        self.span.clone()
     }
 
     /// Adds the action of the request, for an API whose requests have the same path.
@@ -58,11 +86,24 @@ impl Track {
         let action = self.action;
         tracing::info!(method = %head.method, path, action, status, ms, user, project, id, "request");
         let (api, route) = self.place;
-        let method = if KNOWN.contains(&head.method.as_str()) { head.method.as_str() } else { "other" };
+        let method = method(head);
         let route = route.unwrap_or("none");
+        let span = &self.span;
+        span.record("title", tracing::field::display(format_args!("{method} {route}")));
+        span.record("http.route", route);
+        span.record("http.response.status_code", status);
+        if response.status().is_server_error() {
+            span.record("error", response.status().as_str());
+        }
         tracing::trace!(target: "kiln::metric", metric = "requests", ms, api, route, method, status);
         if let Ok(id) = HeaderValue::from_str(id) {
             response.headers_mut().insert("x-openstack-request-id", id);
         }
     }
+}
+
+/// The method, if metrics distinguish it.
+fn method(head: &Parts) -> &str {
+    let method = head.method.as_str();
+    if KNOWN.contains(&method) { method } else { "other" }
 }

@@ -61,7 +61,7 @@ impl Work {
             return self.writes.handled(message.id);
         }
         let (backends, stack) = (self.actor.backends.clone(), self.stack.clone());
-        self.tasks.spawn(async move {
+        self.spawn(async move {
             let blueprint = blueprint(&backends, &stack).await.map(Box::new);
             Reply::Members(Box::new(message), balancer, blueprint)
         });

@@ -10,6 +10,7 @@ use kiln_plan::{Blame, Blueprint, Event, Inside, Kind, Outcome, facts, failure_o
 use kiln_resource::{Driver, Facts, Failure, Operation, Received, Resource, ResourceId, SoftwareChange};
 use kiln_store::Message;
 use kiln_value::{Map, Value};
+use tracing::Instrument as _;
 
 use super::scaling::{Group, Resized, Scale};
 use super::slots::Interrupted;
@@ -176,7 +177,8 @@ impl Work {
         let observed = job.facts.observed.iter().filter_map(|sibling| sibling.id.parse().ok()).collect();
         self.watches.set(id, observed);
         let name = job.name.clone();
-        let work = AssertUnwindSafe(job.advance()).catch_unwind();
+        let span = self.span.step(&job);
+        let work = AssertUnwindSafe(job.advance().instrument(span)).catch_unwind();
         let mut work: BoxFuture<'static, Reply> = Box::pin(work.map(move |advance| {
             let broken = || {
                 let failure = Failure::other("InternalError", "bug in the driver of the resource type");
@@ -186,7 +188,7 @@ impl Work {
         }));
         match (&mut work).now_or_never() {
             Some(reply) => self.take(Ok(reply)),
-            None => drop(self.tasks.spawn(work)),
+            None => self.spawn(work),
         }
     }
 

@@ -133,7 +133,7 @@ impl Work {
     fn read_members(&mut self, id: ResourceId, child: Option<StackId>, step: Value, preparation: Option<Preparation>) {
         let number = self.slots.reading(id);
         let backends = self.actor.backends.clone();
-        self.tasks.spawn(async move {
+        self.spawn(async move {
             let read = async {
                 let mut content = match child {
                     Some(child) => group_content(&backends, child).await?,
@@ -361,7 +361,7 @@ impl Work {
         let by_age = self.kind_of(&row.name, &row.implementation).is_some_and(|kind| kind.members_by_age());
         let (backends, child) = (self.actor.backends.clone(), child.id);
         let number = self.slots.reading(id);
-        self.tasks.spawn(async move {
+        self.spawn(async move {
             let event = match inside(&backends, child, &wanted, by_age).await {
                 Ok(inside) => Event::Finished {
                     row: id,

@@ -233,7 +233,7 @@ impl Work {
         }));
         match (&mut work).now_or_never() {
             Some(reply) => self.take(Ok(reply)),
-            None => drop(self.tasks.spawn(work)),
+            None => self.spawn(work),
         }
     }
 

@@ -58,7 +58,7 @@ impl Work {
         }
         let (backends, stack) = (self.actor.backends.clone(), self.stack.clone());
         let scale = Box::new(Scale { message, policy, received, request, group });
-        self.tasks.spawn(async move { Reply::Scale(scale, read_group(&backends, &stack, child).await) });
+        self.spawn(async move { Reply::Scale(scale, read_group(&backends, &stack, child).await) });
     }
 
     fn is_changing(&self, group: ResourceId, child: StackId) -> bool {
@@ -175,7 +175,7 @@ impl Work {
         let (backends, stack) = (self.actor.backends.clone(), self.stack.clone());
         let failed = (child.state.status != Status::Complete).then(|| child.reason.clone());
         let id = child.id;
-        self.tasks.spawn(async move {
+        self.spawn(async move {
             let name = message.resource.clone().unwrap_or_default();
             let resized = read_resized(&backends, &stack, &name, id, by_age).await;
             Reply::Scaled(Box::new(message), group, failed, resized)

@@ -137,7 +137,7 @@ impl Work {
             drain: self.actor.drain.clone(),
         };
         let stack = self.stack.id;
-        self.tasks.spawn(async move {
+        self.spawn(async move {
             let ending = remover.end_of(stack, id).await;
             Reply::Removed(Box::new(Removed { id, message, ending }))
         });

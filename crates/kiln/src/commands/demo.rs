@@ -14,7 +14,7 @@ use kiln_testcloud::{Account, Testcloud};
 use kiln_value::{Value, text};
 use tokio::net::TcpListener;
 
-use super::serve::{self, Listeners, Role};
+use super::serve::{self, Role};
 use super::testcloud::{connector, credentials, exports, register};
 use crate::config::Config;
 use crate::connect::{self, CloudAccess};
@@ -112,8 +112,7 @@ impl DemoArgs {
         eprintln!("Simulated OpenStack at {}, Kiln at {url}\n", cloud.auth_url());
 
         let (end, stop) = shutdown::on_signal();
-        let serving =
-            serve::serve(&runtime, Listeners { api: listener, cfn: None, metrics: None }, Role::Both, stop.clone());
+        let serving = serve::serve(&runtime, listener.into(), Role::Both, stop.clone());
         let work = async {
             let made = tokio::select! {
                 made = self.make(&cloud) => made,

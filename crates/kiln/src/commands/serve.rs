@@ -7,27 +7,15 @@ use tokio::net::TcpListener;
 
 use crate::cli::{ConfigArgs, LogArgs};
 use crate::config::Config;
-use crate::config::options::{kiln, server};
 use crate::failure::Outcome;
+use crate::listeners::Listeners;
 use crate::runtime::Runtime;
 use crate::shutdown::{self, Stop};
+use crate::traces::Traces;
 use crate::{logging, metrics, reload, report, systemd};
-
-/// Heat's port of the CloudFormation API.
-const CFN_PORT: u16 = 8000;
 
 /// Maximum number of connections to the metrics.
 const METRICS_CONNECTIONS: usize = 16;
-
-/// The listeners of a service.
-pub(crate) struct Listeners {
-    /// The REST API.
-    pub(crate) api: TcpListener,
-    /// The CloudFormation API.
-    pub(crate) cfn: Option<TcpListener>,
-    /// The metrics.
-    pub(crate) metrics: Option<TcpListener>,
-}
 
 /// The role of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +57,9 @@ Options in section [kiln], in addition to those in 'kiln engine --help':
                                      bind_port (8000; a free port if that of REST is 0); Keystone
                                      user for signatures: [ec2authtoken], [keystone_authtoken]
   cfn_page_size = 1000               maximum number of entries in a list of the CloudFormation API
+  api_socket, cfn_socket             also listen on these Unix sockets (paths), for an HTTP server on
+                                     this host; socket_mode = 660: their permissions
+  tcp = true                         false: listen on these sockets only
   metrics_bind_port =                serve /metrics for Prometheus on this port; off by default
   metrics_bind_host = 127.0.0.1      address for that; there is no authentication
   template_urls = false              read templates from URLs in requests (template_url, TemplateURL);
@@ -76,6 +67,12 @@ Options in section [kiln], in addition to those in 'kiln engine --help':
   template_url_networks =            other networks for that, comma-separated: 10.1.0.0/16
   older_encryption_keys              previous values of auth_encryption_key for decryption,
                                      comma-separated; see 'kiln manage update-params --help'
+
+HTTPS by Kiln itself: cert_file and key_file in [heat_api] and [heat_api_cfn]. The files are read
+again when they change; connections are not ended.
+
+Logs: [kiln] log_format = text, json or oslo; [DEFAULT] log_file, log_dir, watch_log_file, use_journal,
+use_stderr, use_json, debug. Traces for OpenTelemetry: [kiln] otlp_endpoint = http://HOST:4318.
 
 Notifications as oslo.messaging sends them, to RabbitMQ, with the options of heat.conf:
   [oslo_messaging_notifications]
@@ -109,52 +106,22 @@ impl ServeArgs {
     /// Serves until a stop is requested.
     pub(crate) async fn run(self, role: Role, log: &LogArgs) -> Outcome {
         let config = Config::load(&self.config)?;
-        logging::of_service(log, &config).map_err(|error| config.refused(error))?;
+        let name = if role == Role::Both { "kiln" } else { "kiln-api" };
+        logging::of_service(log, &config, name).map_err(|error| config.refused(error))?;
+        let traces = Traces::start(&config).map_err(|error| config.refused(error))?;
         let runtime = started(&config).await?;
-        let (api, host, port) = self.listener(&config).await?;
-        let cfn = cfn_listener(&config, &host, port).await?;
-        let listeners = Listeners { api, cfn, metrics: metrics::listener(&config).await? };
+        let mut listeners = Listeners::of(&config, self.bind_host.as_deref(), self.bind_port).await?;
+        listeners.metrics = metrics::listener(&config).await?;
         config.tell();
         let (_sender, stop) = shutdown::on_signal();
         tokio::spawn(report::follow(report::Settings::of(&config)?, self.config.clone()));
         tokio::spawn(reload::follow(self.config, config, stop.clone()));
         tokio::spawn(systemd::follow(stop.clone()));
-        Ok(serve(&runtime, listeners, role, stop).await?)
-    }
-
-    /// The listener of the REST API, with the host and port that were asked for.
-    async fn listener(&self, config: &Config) -> Result<(TcpListener, String, u16)> {
-        let host = config.text(&server::API_BIND_HOST).unwrap_or_default();
-        let host = self.bind_host.clone().unwrap_or(host);
-        let port = self.bind_port.map_or_else(|| config.number(&server::API_BIND_PORT), Ok)?;
-        let listener = TcpListener::bind((host.as_str(), port)).await;
-        let listener =
-            listener.with_context(|| format!("cannot listen on {host} port {port} ([heat_api] bind_host, bind_port)"));
-        Ok((listener?, host, port))
-    }
-}
-
-/// The listener of the CloudFormation API. If another program uses the default port, only this API is not served:
-/// nobody asked for it.
-async fn cfn_listener(config: &Config, api_host: &str, api_port: u16) -> Result<Option<TcpListener>> {
-    if !config.flag(&kiln::CFN_API)? {
-        return Ok(None);
-    }
-    let host = config.text(&server::CFN_BIND_HOST).unwrap_or_else(|| api_host.to_owned());
-    let given = config.given_number(&server::CFN_BIND_PORT)?;
-    let port = given.unwrap_or(if api_port == 0 { 0 } else { CFN_PORT });
-    match TcpListener::bind((host.as_str(), port)).await {
-        Ok(listener) => Ok(Some(listener)),
-        Err(error) if given.is_none() => {
-            tracing::warn!(
-                %error,
-                "the CloudFormation API is not served: cannot listen on {host} port {port}; set [heat_api_cfn] bind_port, \
-                 or [kiln] cfn_api = false"
-            );
-            Ok(None)
+        let served = serve(&runtime, listeners, role, stop).await;
+        if let Some(traces) = traces {
+            traces.finish().await;
         }
-        Err(error) => Err(error)
-            .with_context(|| format!("cannot listen on {host} port {port} ([heat_api_cfn] bind_host, bind_port)")),
+        Ok(served?)
     }
 }
 
@@ -168,10 +135,10 @@ async fn started(config: &Config) -> Outcome<Runtime> {
 }
 
 /// Serves the APIs, and runs an engine if the role includes one, until a stop is requested.
-pub(crate) async fn serve(runtime: &Runtime, listeners: Listeners, role: Role, stop: Stop) -> Result<()> {
-    let address = listeners.api.local_addr()?;
-    let cfn = listeners.cfn.as_ref().map(TcpListener::local_addr).transpose()?;
-    tracing::info!(%address, cfn = cfn.map(tracing::field::display), engine = role == Role::Both, "serving");
+pub(crate) async fn serve(runtime: &Runtime, mut listeners: Listeners, role: Role, stop: Stop) -> Result<()> {
+    let _files = listeners.take_files();
+    let (address, cfn) = (&listeners.api, &listeners.cfn);
+    tracing::info!(%address, cfn = cfn.as_ref().map(tracing::field::display), engine = role == Role::Both, "serving");
     let api = async {
         let ended = runtime.api().serve(listeners.api, shutdown::stopped(stop.clone())).await;
         ended.context("the API failed")
@@ -247,7 +214,8 @@ impl EngineArgs {
     /// Runs the engine until a stop is requested.
     pub(crate) async fn run(self, log: &LogArgs) -> Outcome {
         let config = Config::load(&self.config)?;
-        logging::of_service(log, &config).map_err(|error| config.refused(error))?;
+        logging::of_service(log, &config, "kiln-engine").map_err(|error| config.refused(error))?;
+        let traces = Traces::start(&config).map_err(|error| config.refused(error))?;
         let runtime = started(&config).await?;
         let metrics = metrics::listener(&config).await?;
         config.tell();
@@ -255,7 +223,11 @@ impl EngineArgs {
         tokio::spawn(report::follow(report::Settings::of(&config)?, self.config.clone()));
         tokio::spawn(reload::follow(self.config, config, stop.clone()));
         tokio::spawn(systemd::follow(stop.clone()));
-        tokio::try_join!(runtime.engine(stop.clone()), serve_metrics(&runtime, metrics, stop))?;
+        let ended = tokio::try_join!(runtime.engine(stop.clone()), serve_metrics(&runtime, metrics, stop));
+        if let Some(traces) = traces {
+            traces.finish().await;
+        }
+        ended?;
         Ok(())
     }
 }

@@ -93,15 +93,18 @@ pub(crate) static UNREAD: &[Unread] = &[
         options: &[("DEFAULT", "backdoor_port backdoor_socket fatal_deprecations")],
     },
     Unread {
-        reason: "logs go to standard error, which systemd or the container runtime stores and rotates",
+        reason: "logrotate, systemd or the container runtime rotates the log",
         options: &[
-            ("DEFAULT", "log_dir logdir log_file logfile log_rotate_interval log_rotate_interval_type"),
-            ("DEFAULT", "log_rotation_type max_logfile_count max_logfile_size_mb watch_log_file use_stderr"),
-            ("DEFAULT", "use_syslog syslog_log_facility use_journal use_eventlog log_color"),
+            ("DEFAULT", "log_rotate_interval log_rotate_interval_type"),
+            ("DEFAULT", "log_rotation_type max_logfile_count max_logfile_size_mb"),
         ],
     },
     Unread {
-        reason: "the form of log lines is fixed; the variable RUST_LOG sets levels by module",
+        reason: "logs go to standard error, a file or systemd-journald, which can pass them to syslog",
+        options: &[("DEFAULT", "use_syslog syslog_log_facility use_eventlog log_color")],
+    },
+    Unread {
+        reason: "[kiln] log_format selects one of three forms; the variable RUST_LOG sets levels by module",
         options: &[
             ("DEFAULT", "default_log_levels instance_format instance_uuid_format log_config_append log_config"),
             ("DEFAULT", "log_date_format log_options logging_context_format_string logging_debug_format_suffix"),
@@ -240,7 +243,7 @@ pub(crate) static UNREAD: &[Unread] = &[
     },
     Unread { reason: "locks are in the database", options: &[("oslo_concurrency", "*")] },
     Unread {
-        reason: "Kiln has no osprofiler; [kiln] metrics_bind_port and the log show where time is spent",
+        reason: "Kiln has no osprofiler; [kiln] otlp_endpoint sends traces by OpenTelemetry",
         options: &[
             ("profiler", "*"),
             ("profiler_jaeger", "*"),
@@ -392,45 +395,16 @@ pub(crate) static FIXED: &[Fixed] = &[
         behaviour: "the scope of tokens is checked by the rules of Heat",
     },
     Fixed {
-        section: "heat_api",
-        name: "cert_file",
-        allowed: &[""],
-        behaviour: "the API is served without TLS, behind a proxy that has the certificate",
-    },
-    Fixed {
-        section: "heat_api",
-        name: "key_file",
-        allowed: &[""],
-        behaviour: "the API is served without TLS, behind a proxy that has the certificate",
-    },
-    Fixed {
-        section: "heat_api_cfn",
-        name: "cert_file",
-        allowed: &[""],
-        behaviour: "the API is served without TLS, behind a proxy that has the certificate",
-    },
-    Fixed {
-        section: "heat_api_cfn",
-        name: "key_file",
-        allowed: &[""],
-        behaviour: "the API is served without TLS, behind a proxy that has the certificate",
-    },
-    Fixed {
         section: "ssl",
         name: "cert_file",
         allowed: &[""],
-        behaviour: "the API is served without TLS, behind a proxy that has the certificate",
+        behaviour: "HTTPS is served with [heat_api] cert_file and key_file",
     },
     Fixed {
         section: "ssl",
         name: "key_file",
         allowed: &[""],
-        behaviour: "the API is served without TLS, behind a proxy that has the certificate",
+        behaviour: "HTTPS is served with [heat_api] cert_file and key_file",
     },
-    Fixed {
-        section: "ssl",
-        name: "ca_file",
-        allowed: &[""],
-        behaviour: "the API is served without TLS, behind a proxy that has the certificate",
-    },
+    Fixed { section: "ssl", name: "ca_file", allowed: &[""], behaviour: "client certificates are not checked" },
 ];

@@ -80,6 +80,12 @@ async fn files_of_heat_start_a_service() {
         ] {
             variables.push((format!("OS_{option}"), value.to_owned()));
         }
+        if name == "kolla" {
+            // Its log file is in a folder of its image.
+            let log = folder.path().join("heat-engine.log").display().to_string();
+            variables.push(("OS_DEFAULT__LOG_FILE".to_owned(), log));
+            variables.push(("OS_DEFAULT__USE_STDERR".to_owned(), "true".to_owned()));
+        }
         let mut command = folder.kiln(&["serve", "--config-file", file.to_str().unwrap()]);
         command.envs(variables);
         let service = Running::start(command);
@@ -87,6 +93,9 @@ async fn files_of_heat_start_a_service() {
         let (code, log) = service.stop();
         let has_unread = log.contains("options without effect in Kiln: [");
         assert!(code == 0 && !log.contains("ERROR") && has_unread == (name != "debian"), "{name}\n{log}");
+        if name == "kolla" {
+            assert_eq!(std::fs::read_to_string(folder.path().join("heat-engine.log")).unwrap(), log);
+        }
     }
 }
 

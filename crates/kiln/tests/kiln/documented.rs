@@ -159,6 +159,32 @@ async fn every_command_in_the_pages_and_the_other_help_runs() {
     .await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn every_command_in_the_manual_runs() {
+    run_commands("documented-manual", 30, |folder| {
+        let pages = ["first-stack.md", "templates.md", "operating.md", "troubleshooting.md"];
+        pages
+            .iter()
+            .flat_map(|page| {
+                let page = format!("docs/{page}");
+                write_templates(folder, &page);
+                commands(&code(&page))
+            })
+            .collect()
+    })
+    .await;
+}
+
+/// Writes the templates and environments of a page. The first line of each is its name: `# port.yaml`.
+fn write_templates(folder: &Folder, page: &str) {
+    let text = std::fs::read_to_string(Path::new(ROOT).join(page)).unwrap();
+    for block in text.split("```yaml\n").skip(1) {
+        let (block, _) = block.split_once("```").unwrap();
+        let name = block.lines().next().unwrap().strip_prefix("# ").unwrap();
+        folder.write(name, block);
+    }
+}
+
 /// The examples in the help of the commands of a group.
 fn of_group(folder: &Folder, group: usize) -> Vec<String> {
     let mut all = Vec::new();

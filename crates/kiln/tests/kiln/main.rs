@@ -2,13 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod book;
 mod config;
 mod demo;
 mod doctor;
 mod documented;
 mod heat_manage;
 mod help;
+mod listeners;
 mod local;
+mod logs;
 mod lsp;
 mod processes;
 mod report;

@@ -78,6 +78,21 @@ impl Drop for Folder {
     }
 }
 
+/// All files below a folder with this extension, sorted.
+pub(crate) fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path, extension));
+        } else if path.extension().is_some_and(|end| end == extension) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
 /// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {

@@ -1,12 +1,15 @@
-//! A stream with a write timeout: if a client does not read for too long, the connection is closed.
+//! A stream with a write timeout: if a client does not read for too long, the connection is closed. It also tells when the
+//! client has sent something.
 
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep};
 
 /// A stream with a write timeout.
@@ -15,11 +18,13 @@ pub(super) struct Limited<S> {
     limit: Duration,
     /// When the current write fails.
     until: Option<Pin<Box<Sleep>>>,
+    /// Told when the client has sent something.
+    begun: Arc<Notify>,
 }
 
 impl<S> Limited<S> {
-    pub(super) fn new(stream: S, limit: Duration) -> Self {
-        Self { stream, limit, until: None }
+    pub(super) fn new(stream: S, limit: Duration, begun: Arc<Notify>) -> Self {
+        Self { stream, limit, until: None, begun }
     }
 
     /// The result of a write, or an error after the timeout.
@@ -37,7 +42,12 @@ impl<S> Limited<S> {
 
 impl<S: AsyncRead + Unpin> AsyncRead for Limited<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        let before = buf.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if buf.filled().len() > before {
+            self.begun.notify_one();
+        }
+        read
     }
 }
 
@@ -80,7 +90,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_reader_that_sleeps_ends_the_connection() {
         let (ours, mut theirs) = tokio::io::duplex(4);
-        let mut limited = Limited::new(ours, Duration::from_mins(1));
+        let mut limited = Limited::new(ours, Duration::from_mins(1), Arc::default());
         limited.write_all(b"full").await.unwrap();
         let begun = Instant::now();
         assert_eq!(limited.write_all(b"more").await.unwrap_err().kind(), io::ErrorKind::TimedOut);

@@ -21,7 +21,7 @@ pub(super) struct Room {
 /// The slot of a connection, released on drop.
 pub(super) struct Place {
     room: Arc<Room>,
-    address: IpAddr,
+    address: Option<IpAddr>,
     _seat: OwnedSemaphorePermit,
 }
 
@@ -43,8 +43,10 @@ impl Room {
         Arc::clone(&self.seats).acquire_owned().await.ok()
     }
 
-    /// A slot for a connection from this address; `None` if it has too many.
-    pub(super) fn place(self: &Arc<Self>, seat: OwnedSemaphorePermit, address: IpAddr) -> Option<Place> {
+    /// A slot for a connection from this address, if it has one; `None` if that has too many.
+    pub(super) fn place(self: &Arc<Self>, seat: OwnedSemaphorePermit, address: Option<IpAddr>) -> Option<Place> {
+        let place = || Some(Place { room: Arc::clone(self), address, _seat: seat });
+        let Some(address) = address else { return place() };
         let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
         let count = addresses.entry(address).or_default();
         if self.per_address.is_some_and(|limit| *count >= limit) {
@@ -55,17 +57,18 @@ impl Room {
             return None;
         }
         *count += 1;
-        Some(Place { room: Arc::clone(self), address, _seat: seat })
+        place()
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
+        let Some(address) = self.address else { return };
         let mut addresses = self.room.addresses.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = addresses.get_mut(&self.address) {
+        if let Some(count) = addresses.get_mut(&address) {
             *count -= 1;
             if *count == 0 {
-                addresses.remove(&self.address);
+                addresses.remove(&address);
             }
         }
     }

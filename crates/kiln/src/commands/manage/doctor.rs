@@ -19,6 +19,7 @@ use crate::config::options::stacks;
 use crate::config::{Account, Config};
 use crate::failure::{Failure, Outcome};
 use crate::output::{json_text, print};
+use crate::own_certificate::{CertificateFiles, OF_APIS};
 use crate::{certificate, checks, clients, database, runtime};
 
 /// The time for each call.
@@ -40,8 +41,8 @@ const USUAL_SERVICES: [&str; 3] = ["compute", "network", "image"];
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Checks the configuration, the encryption key, the database and its clock, the engines, Keystone and its
-clock, the service user, the trustee, the domain of stack users, the catalog, the certificates of all
-addresses, and what is slow. Changes nothing. Prints one line per check, and a hint if it is not ok.
+clock, the service user, the trustee, the domain of stack users, the catalog, the own certificates and
+those of all addresses, and what is slow. Changes nothing. Prints one line per check, and a hint if it is not ok.
 Exits with 1 if a check failed.
 
 Examples:
@@ -106,6 +107,7 @@ impl DoctorArgs {
         let config = Config::load(&self.config)?;
         let mut report = Report::default();
         configuration(&config, &mut report);
+        own_certificates(&config, &mut report);
         Box::pin(of_database(&config, &mut report)).await;
         Box::pin(of_cloud(&config, &mut report)).await;
         print(&match self.format {
@@ -419,6 +421,22 @@ async fn certificates(addresses: &BTreeSet<Url>, report: &mut Report) {
             Err(_) => (Grade::Failed, "timeout".to_owned()),
         };
         report.add(check, grade, details, "renew the certificate");
+    }
+}
+
+/// The certificates of the APIs themselves.
+fn own_certificates(config: &Config, report: &mut Report) {
+    for (certificate, key) in OF_APIS {
+        let end = match CertificateFiles::of(config, certificate, key) {
+            Ok(None) => continue,
+            Ok(Some(files)) => files.read().and_then(|_| files.expiry()),
+            Err(error) => Err(error),
+        };
+        let (grade, details) = match end {
+            Ok(end) => until(end, runtime::now()),
+            Err(error) => (Grade::Failed, format!("{error:#}")),
+        };
+        report.add(format!("certificate [{}]", certificate.section()), grade, details, "renew the certificate");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Options that Heat does not have: `[kiln]`.
 
 use super::options;
-use crate::config::option::Kind::{Flag, List, Path, Seconds, Text, Whole};
+use crate::config::option::Kind::{Choice, Flag, List, Path, Seconds, Text, Url, Whole};
 use crate::config::option::{ConfigOption, Kind, Place};
 
 const fn own(name: &'static str, kind: Kind, help: &'static str) -> ConfigOption {
@@ -9,6 +9,12 @@ const fn own(name: &'static str, kind: Kind, help: &'static str) -> ConfigOption
 }
 
 options! {
+    API_SOCKET = own(
+        "api_socket", Path, "Unix socket of the REST API, for an HTTP server on the same host. It has no TLS.",
+    );
+    CFN_SOCKET = own("cfn_socket", Path, "Unix socket of the CloudFormation API.");
+    SOCKET_MODE = own("socket_mode", Text, "Permissions of these sockets, in octal.").default("660");
+    TCP = own("tcp", Flag, "Listen on bind_host and bind_port too; false: on Unix sockets only.").default("true");
     MAX_CONNECTIONS = own(
         "max_connections", Whole(1, 1_000_000),
         "Most connections of clients; fewer if the limit of open files is low (256 are reserved for the engine).",
@@ -30,6 +36,16 @@ options! {
     );
     METRICS_BIND_HOST = own("metrics_bind_host", Text, "Address for that; there is no authentication.")
         .default("127.0.0.1");
+    OTLP_ENDPOINT = own(
+        "otlp_endpoint", Url,
+        "Send traces to this collector of OpenTelemetry, by OTLP over HTTP: http://HOST:4318. The path /v1/traces is added.",
+    ).computed("variable OTEL_EXPORTER_OTLP_ENDPOINT");
+    LOG_FORMAT = own(
+        "log_format", Choice(&["text", "json", "oslo"]),
+        "Form of the log: readable text, one JSON object a line, or lines as oslo.log writes them. use_json = true means json.",
+    ).default("text");
+    JOURNAL_SOCKET = own("journal_socket", Path, "Socket of systemd-journald, for use_journal.")
+        .default("/run/systemd/journal/socket");
     TEMPLATE_URLS = own("template_urls", Flag, "Read templates from URLs in requests (template_url, TemplateURL).")
         .default("false");
     TEMPLATE_URL_NETWORKS = own(

@@ -19,6 +19,22 @@ options! {
     USE_JSON = ConfigOption::new(
         MAIN, "use_json", Flag, "Log one JSON object a line, as --log-format json does.",
     ).default("false");
+    USE_JOURNAL = ConfigOption::new(
+        MAIN, "use_journal", Flag, "Send the log to systemd-journald, with its fields.",
+    ).default("false");
+    LOG_FILE = ConfigOption::new(
+        MAIN, "log_file", Path, "Write the log to this file, relative to log_dir.",
+    ).older(&["logfile"]);
+    LOG_DIR = ConfigOption::new(
+        MAIN, "log_dir", Path, "Folder of log files. Without log_file: kiln.log, kiln-api.log or kiln-engine.log.",
+    ).older(&["logdir"]);
+    WATCH_LOG_FILE = ConfigOption::new(
+        MAIN, "watch_log_file", Flag,
+        "Open the file again when it was moved or removed, for logrotate. It is opened again on SIGHUP in any case.",
+    ).default("false");
+    USE_STDERR = ConfigOption::new(
+        MAIN, "use_stderr", Flag, "Write the log to standard error too. It is written there if nothing else is set.",
+    ).default("false");
     CONNECTION = ConfigOption::new(
         DATABASE, "connection", Text,
         "URL of the database: sqlite:///FILE, postgresql://…, mysql://…. The drivers in URLs of SQLAlchemy \
@@ -35,11 +51,18 @@ options! {
         .default("0.0.0.0");
     API_BIND_PORT = ConfigOption::new(API, "bind_port", Whole(0, 65_535), "Port of the REST API; 0: a free one.")
         .default("8004");
+    API_CERT_FILE = ConfigOption::new(
+        API, "cert_file", Path,
+        "Serve HTTPS with this certificate, in PEM format with those of its authorities. It is read again when it changes.",
+    );
+    API_KEY_FILE = ConfigOption::new(API, "key_file", Path, "File with the key of the certificate.");
     CFN_BIND_HOST = ConfigOption::new(CFN, "bind_host", Text, "Address or host name of the CloudFormation API.")
         .computed("[heat_api] bind_host");
     CFN_BIND_PORT = ConfigOption::new(
         CFN, "bind_port", Whole(0, 65_535), "Port of the CloudFormation API; 0: a free one.",
     ).computed("8000; a free one if that of the REST API is 0");
+    CFN_CERT_FILE = ConfigOption::new(CFN, "cert_file", Path, "As in [heat_api].");
+    CFN_KEY_FILE = ConfigOption::new(CFN, "key_file", Path, "As in [heat_api].");
     ENABLE_PROXY_HEADERS_PARSING = ConfigOption::new(
         Place::Section("oslo_middleware"), "enable_proxy_headers_parsing", Flag,
         "The API is behind a proxy: take scheme, host and path prefix of URLs from X-Forwarded-Proto, -Host and \

@@ -64,6 +64,18 @@ impl Cluster {
         limits: Limits,
         options: &str,
     ) -> Self {
+        Self::start_with_variables(cloud, database, engines, limits, options, &[]).await
+    }
+
+    /// The same with more environment variables.
+    pub(crate) async fn start_with_variables(
+        cloud: Testcloud,
+        database: &str,
+        engines: usize,
+        limits: Limits,
+        options: &str,
+        variables: &[(&str, &str)],
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder").keep();
         let (url, database) = match database {
             "sqlite" => (format!("sqlite://{}", folder.join("kiln.db").display()), None),
@@ -96,8 +108,12 @@ impl Cluster {
             heat.project,
         );
         std::fs::write(&config, text).expect("written");
-        let api = Process::start("api", &config, "api.log");
-        let engines = (0..engines).map(|n| Process::start("engine", &config, &log_of(n))).collect();
+        let start = |role, log: &str| {
+            let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            Process::start(role, &config, log, variables.collect())
+        };
+        let api = start("api", "api.log");
+        let engines = (0..engines).map(|n| start("engine", &log_of(n))).collect();
         let mut cluster = Self { cloud, engines, limits, api, port, folder, database };
         cluster.await_api().await;
         cluster
@@ -120,10 +136,21 @@ impl Cluster {
     /// A client for a user.
     pub(crate) fn client(&self, user: Account) -> Client {
         let transport = Arc::new(SharedClient::new(&TlsOptions::default()).expect("a client"));
+        Client::new(transport.clone(), Arc::new(self.user(transport, user)))
+    }
+
+    /// The URL of the API for a user, and a token.
+    pub(crate) async fn access(&self, user: Account) -> (Url, String) {
+        let transport = Arc::new(SharedClient::new(&TlsOptions::default()).expect("a client"));
+        let user = self.user(transport, user);
+        let token = user.token(false).await.expect("a token").expect("a token");
+        (user.endpoint().await.expect("a URL"), token.expose().clone())
+    }
+
+    fn user(&self, transport: Arc<SharedClient>, user: Account) -> User {
         let options = Options::new(self.cloud.auth_url().parse().expect("a URL"));
         let credentials = Credentials::password(user.user, user.password, user.project, "Default");
-        let session = Connector::new(transport.clone(), options).session(credentials);
-        Client::new(transport, Arc::new(User { session, port: self.port }))
+        User { session: Connector::new(transport, options).session(credentials), port: self.port }
     }
 
     /// The URL of the API with `%(project_id)s` in place of the project.

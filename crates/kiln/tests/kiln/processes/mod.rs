@@ -20,5 +20,6 @@ mod remote;
 mod replacement;
 mod sinks;
 mod storm;
+mod traces;
 mod types;
 mod wanted;

@@ -10,28 +10,31 @@ pub(crate) struct Process {
     child: Child,
     role: &'static str,
     config: PathBuf,
+    variables: Vec<(String, String)>,
 }
 
 impl Process {
-    /// Starts `kiln ROLE`; its log is appended to a file in the folder of the configuration.
-    pub(crate) fn start(role: &'static str, config: &Path, log: &str) -> Self {
+    /// Starts `kiln ROLE` with more environment variables; its log is appended to a file in the folder of the
+    /// configuration.
+    pub(crate) fn start(role: &'static str, config: &Path, log: &str, variables: Vec<(String, String)>) -> Self {
         let log = config.with_file_name(log);
         let log = File::options().create(true).append(true).open(log).expect("a log file");
         let child = Command::new(env!("CARGO_BIN_EXE_kiln"))
             .args([role, "--config-file"])
             .arg(config)
+            .envs(variables.iter().cloned())
             .env("RUST_LOG", std::env::var("KILN_TEST_LOG").unwrap_or_else(|_| "info".to_owned()))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()
             .expect("kiln starts");
-        Self { child, role, config: config.to_owned() }
+        Self { child, role, config: config.to_owned(), variables }
     }
 
     /// Starts another one as a replacement.
     pub(crate) fn start_again(&mut self, log: &str) {
-        *self = Self::start(self.role, &self.config, log);
+        *self = Self::start(self.role, &self.config, log, std::mem::take(&mut self.variables));
     }
 
     /// SIGKILL: nothing is completed or released.

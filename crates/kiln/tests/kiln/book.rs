@@ -1,0 +1,140 @@
+//! The manual: all pages are in its table of contents, links lead somewhere, the catalogue is that of the definitions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use kiln_value::Value;
+
+use crate::run::files;
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The lines of a page outside of code.
+fn prose(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    text.lines().filter(move |line| {
+        if line.trim_start().starts_with("```") {
+            is_code = !is_code;
+            return false;
+        }
+        !is_code && !line.starts_with("    ")
+    })
+}
+
+/// The targets of the links of a line: `[text](target)`, outside of code spans.
+fn links(line: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    for (index, part) in line.split('`').enumerate() {
+        // Between backquotes there is code, but a link may have code as its text.
+        let mut rest = part;
+        while let Some((before, after)) = rest.split_once("](") {
+            let is_link = index % 2 == 0 && (before.contains('[') || index > 0);
+            let (target, after) = after.split_once(')').unwrap_or((after, ""));
+            if is_link {
+                found.push(target);
+            }
+            rest = after;
+        }
+    }
+    found
+}
+
+/// The anchor of a heading, as GitHub and mdBook make it.
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = text.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+fn pages() -> Vec<PathBuf> {
+    let root = Path::new(ROOT);
+    let mut pages = files(&root.join("docs"), "md");
+    pages.extend(
+        ["README.md", "ARCHITECTURE.md", "examples/README.md", "editors/README.md"].map(|name| root.join(name)),
+    );
+    pages
+}
+
+#[test]
+fn links_lead_to_files_and_headings() {
+    let mut count = 0;
+    for page in pages() {
+        let text = read(&page);
+        for target in prose(&text).flat_map(links) {
+            if target.starts_with("http://") || target.starts_with("https://") {
+                continue;
+            }
+            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+            let path = if file.is_empty() { page.clone() } else { page.parent().unwrap().join(file) };
+            assert!(path.exists(), "{}: {target} does not exist", page.display());
+            if !heading.is_empty() {
+                let text = read(&path);
+                let mut headings = prose(&text).filter(|line| line.starts_with('#'));
+                assert!(headings.any(|line| anchor(line) == heading), "{}: no heading for {target}", page.display());
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 50, "{count} links");
+}
+
+#[test]
+fn every_page_is_in_the_table_of_contents_once() {
+    let docs = Path::new(ROOT).join("docs");
+    let contents = read(&docs.join("SUMMARY.md"));
+    let listed: Vec<&str> = contents.lines().flat_map(links).collect();
+    let once: BTreeSet<&str> = listed.iter().copied().collect();
+    assert_eq!(listed.len(), once.len());
+    let pages: BTreeSet<String> = files(&docs, "md")
+        .iter()
+        .map(|page| page.strip_prefix(&docs).unwrap().display().to_string())
+        .filter(|name| name != "SUMMARY.md")
+        .collect();
+    assert_eq!(once, pages.iter().map(String::as_str).collect());
+}
+
+/// The page of all types, from their definitions.
+fn catalogue() -> String {
+    let folder = Path::new(ROOT).join("resource-types");
+    let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for file in files(&folder, "yaml") {
+        let definition = kiln_yaml::parse(&read(&file)).unwrap().value;
+        let text = |key: &str| definition.str_at(key).unwrap_or_default().replace('|', "\\|");
+        let name = text("type");
+        let properties = definition.get("properties").and_then(Value::as_map);
+        let properties = properties.into_iter().flat_map(|properties| properties.iter()).map(|(name, property)| {
+            let is_required = property.get("required").and_then(Value::as_bool).unwrap_or_default();
+            if is_required { format!("**`{name}`**") } else { format!("`{name}`") }
+        });
+        let properties = properties.collect::<Vec<_>>().join(" ");
+        let group = name.rsplit_once("::").unwrap().0.to_owned();
+        groups.entry(group).or_default().push(format!("| `{name}` | {} | {properties} |\n", text("summary")));
+    }
+    let mut page =
+        "# Catalogue of resource types\n\nGenerated from the definitions in `resource-types/`. Required properties \
+                    are bold. `kiln resource-type show TYPE` shows\nproperties, attributes and their types; \
+                    `--template-type hot` a template with one.\n"
+            .to_owned();
+    for (group, mut rows) in groups {
+        rows.sort();
+        let rows = rows.concat();
+        write!(page, "\n## {group}\n\n| type | | properties |\n| --- | --- | --- |\n{rows}").unwrap();
+    }
+    page
+}
+
+#[test]
+fn the_catalogue_is_that_of_the_definitions() {
+    let file = Path::new(ROOT).join("docs/catalogue.md");
+    let page = catalogue();
+    if std::env::var_os("KILN_UPDATE_DATA").is_some() {
+        std::fs::write(&file, &page).unwrap();
+    }
+    assert!(read(&file) == page, "KILN_UPDATE_DATA=1 writes docs/catalogue.md");
+    assert!(page.contains("| `OS::Nova::Server` |"));
+}

@@ -1,0 +1,162 @@
+//! The forms of logs and where they go; every line of an operation has its ID.
+
+use std::collections::BTreeMap;
+use std::os::unix::net::UnixDatagram;
+use std::time::{Duration, Instant};
+
+use kiln_testcloud::{Action, Fault, Service, Testcloud, When};
+
+use crate::run::{Folder, Ran};
+use crate::running::Running;
+
+const TEMPLATE: &str = "heat_template_version: 2018-08-31\nresources:\n  network: {type: OS::Neutron::Net}\n  wrong:\n    \
+    type: OS::Neutron::Port\n    depends_on: network\n    properties: {network: {get_resource: network}, mac_address: \
+    {get_attr: [word, value]}}\n  word: {type: OS::Heat::RandomString}\n";
+
+/// Creates a stack that fails, and waits for its end.
+fn create(folder: &Folder, cloud: &Testcloud, url: &str) {
+    folder.write("web.yaml", TEMPLATE);
+    let command = ["stack", "create", "-t", "web.yaml", "--wait", "web"];
+    let ran = Ran::from(folder.client(cloud, url, &command).output().unwrap());
+    assert_eq!(ran.code, 3, "{}{}", ran.out, ran.err);
+}
+
+/// The text up to a line with `end`.
+fn wait_for(read: impl Fn() -> String, end: &str) -> String {
+    let limit = Instant::now() + Duration::from_secs(20);
+    loop {
+        let text = read();
+        if text.contains(end) {
+            return text;
+        }
+        assert!(Instant::now() < limit, "{end:?} is not in\n{text}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What follows `name=` up to the next space.
+fn value<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    line.split_once(&format!(" {name}="))?.1.split(' ').next()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_line_of_an_operation_has_its_id() {
+    let folder = Folder::new("log-text");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    cloud.faults().add(Fault {
+        service: Some(Service::Network),
+        method: Some("POST".to_owned()),
+        path: "/networks".to_owned(),
+        when: When::Count(1),
+        action: Action::Status(409),
+    });
+    let config = folder.configured(&cloud, "[kiln]\ncfn_api = false\n");
+    let service = Running::start(folder.kiln(&["serve", "--config-file", &config, "-v"]));
+    create(&folder, &cloud, &service.url());
+    let log = wait_for(|| service.log(), "state=CREATE_FAILED");
+    let ended = log.lines().find(|line| line.contains("state=CREATE_FAILED")).unwrap();
+    let (request, operation) = (value(ended, "request").unwrap(), value(ended, "operation").unwrap());
+    // The request of the API has the same ID, also in the line of the access log.
+    let asked = log.lines().find(|line| line.contains("method=POST")).unwrap();
+    assert_eq!(value(asked, "id").unwrap().trim_matches('"'), request);
+    // A line of a step.
+    let retried = log.lines().find(|line| line.contains("create failed, retrying")).unwrap();
+    assert_eq!((value(retried, "request"), value(retried, "operation")), (Some(request), Some(operation)), "{log}");
+    service.signal("KILL");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lines_are_those_of_oslo_in_a_file_that_logrotate_moves() {
+    let folder = Folder::new("log-oslo");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let logs = folder.path().join("logs");
+    std::fs::create_dir(&logs).unwrap();
+    let options = format!("log_dir = {}\nwatch_log_file = true\n[kiln]\nlog_format = oslo\n", logs.display());
+    let config = folder.configured(&cloud, &options);
+    let mut command = folder.kiln(&["serve", "--config-file", &config]);
+    command.env("TZ", "UTC");
+    let service = Running::start(command);
+    let (file, moved) = (logs.join("kiln.log"), logs.join("kiln.log.1"));
+    let read = |file: &std::path::Path| std::fs::read_to_string(file).unwrap_or_default();
+    let log = wait_for(|| read(&file), "serving address=");
+    assert_eq!(service.log(), "");
+    let url = format!("http://{}", value(&log, "address").unwrap());
+    std::fs::rename(&file, &moved).unwrap();
+    create(&folder, &cloud, &url);
+    let log = wait_for(|| read(&file), "state=CREATE_FAILED");
+    assert!(!read(&moved).contains("CREATE_FAILED"));
+    let line = log.lines().find(|line| line.contains("state=CREATE_FAILED")).unwrap();
+    // Date, time, process, level, name, [request user project - - -], message.
+    let parts: Vec<&str> = line.splitn(11, ' ').collect();
+    let [date, time, pid, level, name, request, user, project, a, b, rest] = parts[..] else { panic!("{line}") };
+    assert_eq!((date.len(), time.len(), pid), (10, 12, service.pid().as_str()), "{line}");
+    assert_eq!((level, name), ("INFO", "kiln_engine.actor.events"));
+    assert!(request.starts_with("[req-") && user.len() == 32 && project.len() == 32, "{line}");
+    assert!(a == "-" && b == "-" && rest.starts_with("-] stack stack="), "{line}");
+    assert!(value(line, "operation").is_some());
+    // A line without a request.
+    assert!(read(&moved).lines().next().unwrap().contains(" [-] "), "{}", read(&moved));
+    // Without a look at each line: SIGHUP.
+    std::fs::rename(&file, &moved).unwrap();
+    service.signal("HUP");
+    wait_for(|| read(&file), "the configuration was read again");
+    assert_eq!(service.stop().0, 0);
+    let refused = folder.run(&["serve", "--config-file", &folder.configured(&cloud, "log_file = /no/such/folder/a\n")]);
+    assert!(refused.err.contains("[DEFAULT] log_file: cannot open /no/such/folder/a: "), "{}", refused.err);
+}
+
+/// The fields of a datagram in the protocol of the journal.
+fn fields(data: &[u8]) -> BTreeMap<String, String> {
+    let mut fields = BTreeMap::new();
+    let mut rest = data;
+    while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+        let line = std::str::from_utf8(&rest[..end]).unwrap();
+        rest = &rest[end + 1..];
+        if let Some((name, value)) = line.split_once('=') {
+            fields.insert(name.to_owned(), value.to_owned());
+            continue;
+        }
+        let (length, after) = rest.split_at(8);
+        let length = usize::try_from(u64::from_le_bytes(length.try_into().unwrap())).unwrap();
+        fields.insert(line.to_owned(), std::str::from_utf8(&after[..length]).unwrap().to_owned());
+        rest = &after[length + 1..];
+    }
+    assert!(rest.is_empty());
+    fields
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_journal_gets_fields() {
+    let folder = Folder::new("log-journal");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let path = folder.path().join("journal");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let options = format!("use_journal = true\nunknown_option = 1\n[kiln]\njournal_socket = {}\n", path.display());
+    let config = folder.configured(&cloud, &options);
+    let service = Running::start(folder.kiln(&["serve", "--config-file", &config]));
+    let mut buffer = vec![0; 65_536];
+    let mut up_to = |message: &str, field: &str, value: &str| loop {
+        let length = socket.recv(&mut buffer).unwrap();
+        let fields = fields(&buffer[..length]);
+        if fields["MESSAGE"].starts_with(message) && fields.get(field).is_some_and(|found| found == value) {
+            return fields;
+        }
+    };
+    let warned = up_to("", "PRIORITY", "4");
+    assert!(warned["MESSAGE"].contains("unknown_option is not an option"), "{warned:?}");
+    let serving = up_to("serving", "SYSLOG_IDENTIFIER", "kiln");
+    assert_eq!((serving["PRIORITY"].as_str(), serving["LOGGER_LEVEL"].as_str()), ("6", "INFO"));
+    assert!(serving["CODE_FILE"].ends_with("serve.rs") && serving["CODE_LINE"].parse::<u32>().is_ok());
+    create(&folder, &cloud, &format!("http://{}", serving["KILN_ADDRESS"]));
+    let ended = up_to("stack", "KILN_STATE", "CREATE_FAILED");
+    assert!(ended["REQUEST_ID"].starts_with("req-"), "{ended:?}");
+    assert_eq!((ended["OPERATION_ID"].len(), ended["PROJECT_ID"].len()), (36, 32));
+    assert_eq!(service.log(), "");
+    service.signal("KILL");
+    // Without a journal, nothing is lost.
+    let missing = folder.configured(&cloud, "use_journal = true\n[kiln]\njournal_socket = /no/journal\n");
+    let service = Running::start(folder.kiln(&["serve", "--config-file", &missing]));
+    service.wait_for("[DEFAULT] use_journal: cannot send to /no/journal, the log goes to standard error");
+    service.url();
+}

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Runs the commands for backup and restore in docs/deploy/README.md, on SQLite and the databases in KILN_TEST_DATABASES:
+
+    crates/store/tests/databases.sh tests/upgrade/backup.py KILN
+
+The backup is made while a service runs and a stack is in progress. After that another stack is created, and one is deleted;
+the restore brings back the stacks of the backup, and a service continues with them. Only names of files and databases are
+replaced in the commands. Prints one line a database, and `N passed, N failed`.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import run
+
+GUIDE = (run.ROOT / 'docs/deploy/README.md').read_text()
+check = run.check
+
+
+def commands(title):
+    """The commands of a section of the guide: indented lines, `backup` and `restore` separated by a paragraph."""
+    section = GUIDE.split(f'### {title}\n')[1].split('\n#')[0]
+    blocks = re.findall(r'(?:^    .*\n)+', section, re.M)
+    assert len(blocks) == 2, (title, blocks)
+    return [[line.strip() for line in block.splitlines()] for block in blocks]
+
+
+def shell(lines, names, work):
+    for line in lines:
+        for old, new in names:
+            line = line.replace(old, new)
+        ran = subprocess.run(['sh', '-c', line], cwd=work, capture_output=True, text=True)
+        check(line, ran.returncode == 0, ran.stderr)
+
+
+def stacks(balancer):
+    _, body = balancer.call('GET', '/stacks', expected=(200,))
+    return {stack['stack_name']: stack['stack_status'] for stack in body['stacks']}
+
+
+def settled(balancer, name, state):
+    end = time.monotonic() + 60
+    while stacks(balancer).get(name) != state and time.monotonic() < end:
+        time.sleep(0.2)
+    check(f'{name} is {state}', stacks(balancer).get(name) == state, stacks(balancer))
+
+
+def backup(server, kiln):
+    kind = server.split(':')[0]
+    work = pathlib.Path(tempfile.mkdtemp(prefix='kiln-backup.'))
+    processes, service = [], None
+    before = len(run.failed)
+    try:
+        cloud = run.free_port()
+        log = open(work / 'cloud.log', 'w')
+        processes.append(subprocess.Popen([kiln, 'testcloud', '--port', str(cloud), '--build-time', '3'], stdout=log,
+                                          stderr=log))
+        run.await_port(cloud, processes[0], work / 'cloud.log')
+        names = [('/var/backups/', f'{work}/')]
+        if kind == 'sqlite':
+            title, database = 'SQLite', f'sqlite://{work}/kiln.db?mode=rwc'
+            names.append(('/var/lib/kiln/', f'{work}/'))
+        else:
+            title, database = ('PostgreSQL' if kind.startswith('postgres') else 'MariaDB'), run.created(server)
+            host, port = server.split('@')[1].split('/')[0].split(':')
+            name = database.rsplit('/', 1)[1]
+            if title == 'PostgreSQL':
+                names += [('-d kiln', f'-h {host} -p {port} -U kiln -d {name}')]
+            else:
+                options = f'--no-defaults -h {host} -P {port} -u kiln -pkiln'
+                names += [('mariadb-dump --single-transaction kiln', f'mariadb-dump {options} --single-transaction {name}'),
+                          ('mariadb kiln', f'mariadb {options} {name}')]
+        run.configure(work, cloud, database)
+        token, body = run.login(cloud)
+        service = run.Service(work, 'service', kiln)
+        balancer = run.Balancer([service], token, body['project']['id'])
+        made = {}
+        def create(name, slow):
+            request = {'stack_name': name, **run.template(1, slow)}
+            made[name] = balancer.call('POST', '/stacks', request, expected=(201,))[1]['stack']['id']
+        create('kept', False)
+        create('deleted', False)
+        settled(balancer, 'kept', 'CREATE_COMPLETE')
+        settled(balancer, 'deleted', 'CREATE_COMPLETE')
+        create('running', True)
+        save, restore = commands(title)
+        shell(save, names, work)
+        settled(balancer, 'running', 'CREATE_COMPLETE')
+        create('later', False)
+        balancer.call('DELETE', f"/stacks/later/{made['later']}", expected=(204,))
+        create('newer', False)
+        settled(balancer, 'newer', 'CREATE_COMPLETE')
+        service.stop()
+        shell(restore, names, work)
+        service.start(kiln)
+        found = stacks(balancer)
+        check(f'{title}: the stacks of the backup are there', set(found) == {'kept', 'deleted', 'running'}, found)
+        # What was in progress continues: its objects are found again.
+        settled(balancer, 'running', 'CREATE_COMPLETE')
+        balancer.call('PUT', f"/stacks/kept/{made['kept']}", run.template(2, False), expected=(202,))
+        settled(balancer, 'kept', 'UPDATE_COMPLETE')
+        for name in ['kept', 'running']:
+            balancer.call('DELETE', f'/stacks/{name}/{made[name]}', expected=(204,))
+        end = time.monotonic() + 60
+        while set(stacks(balancer)) != {'deleted'} and time.monotonic() < end:
+            time.sleep(0.2)
+        check(f'{title}: stacks are deleted', set(stacks(balancer)) == {'deleted'}, stacks(balancer))
+        check(f'{title}: requests', not balancer.errors, balancer.errors[:3])
+        doctor = subprocess.run([kiln, 'manage', 'doctor', '--config-file', work / 'kiln.conf'], capture_output=True, text=True)
+        check(f'{title}: doctor', doctor.returncode == 0, doctor.stdout)
+        print(f'{title}: backup and restore, {len(run.failed) - before} checks failed', flush=True)
+    finally:
+        for process in processes + [one.process for one in [service] if one]:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == '__main__':
+    if len(sys.argv) != 2:
+        raise SystemExit(__doc__)
+    for server in ['sqlite', *os.environ.get('KILN_TEST_DATABASES', '').split()]:
+        backup(server, pathlib.Path(sys.argv[1]).resolve())
+    print(f'{run.passed} passed, {len(run.failed)} failed')
+    sys.exit(bool(run.failed))
