@@ -65,11 +65,16 @@ SLOW = json.dumps({
 })
 
 
+def neutron(keystone, method, path, body=None):
+    url = keystone.endpoint('network').removesuffix('/v2.0') + '/v2.0/'
+    answer = send(method, url + path, body, keystone.token).read()
+    return json.loads(answer) if answer else None
+
+
 def rename(keystone, name, new):
     """Renames a network, as another user of the project does."""
-    neutron = keystone.endpoint('network').removesuffix('/v2.0') + '/v2.0/networks'
-    listed = json.load(send('GET', f'{neutron}?name={name}', token=keystone.token))['networks']
-    send('PUT', f'{neutron}/{listed[0]["id"]}', {'network': {'name': new}}, keystone.token)
+    listed = neutron(keystone, 'GET', f'networks?name={name}')['networks']
+    neutron(keystone, 'PUT', f'networks/{listed[0]["id"]}', {'network': {'name': new}})
 
 
 def client(url, key):
@@ -276,6 +281,74 @@ def change_sets(cfn):
             TemplateBody=TEMPLATE)
 
 
+def imports(cfn, keystone):
+    """Existing objects become resources of a new stack, and of one that exists."""
+    net = neutron(keystone, 'POST', 'networks', {'network': {'name': 'theirs'}})['network']['id']
+    subnet = neutron(keystone, 'POST', 'subnets', {
+        'subnet': {'network_id': net, 'cidr': '10.9.0.0/24', 'ip_version': 4}})['subnet']['id']
+    resources = {
+        'net': {'Type': 'OS::Neutron::Net', 'DeletionPolicy': 'Delete', 'Properties': {'name': 'theirs'}},
+        'subnet': {'Type': 'OS::Neutron::Subnet', 'DeletionPolicy': 'Delete',
+                   'Properties': {'network': {'Ref': 'net'}, 'cidr': '10.9.0.0/24'}},
+        'port': {'Type': 'OS::Neutron::Port', 'Properties': {'network': {'Ref': 'net'}}},
+    }
+
+    def template(*names):
+        return json.dumps({'HeatTemplateFormatVersion': '2012-12-12',
+                           'Resources': {name: resources[name] for name in names}})
+
+    def entry(name, id):
+        return {'LogicalResourceId': name, 'ResourceType': resources[name]['Type'],
+                'ResourceIdentifier': {'PhysicalResourceId': id}}
+
+    def prepare(name, names, *objects):
+        made = cfn.create_change_set(StackName='taken', ChangeSetName=name, ChangeSetType='IMPORT',
+                                     TemplateBody=template(*names), ResourcesToImport=list(objects))
+        return cfn.describe_change_set(ChangeSetName=made['Id'])
+
+    def states():
+        listed = cfn.list_stack_resources(StackName='taken')['StackResourceSummaries']
+        return {one['LogicalResourceId']: (one['PhysicalResourceId'], one['ResourceStatus']) for one in listed}
+
+    for what, object in [('an object that does not exist', entry('net', '00000000-0000-4000-8000-000000000000')),
+                         ('an object of another type', {**entry('net', net), 'ResourceType': 'OS::Nova::Server'})]:
+        refused(what, 'ValidationError', cfn.create_change_set, StackName='taken', ChangeSetName='bad',
+                ChangeSetType='IMPORT', TemplateBody=template('net'), ResourcesToImport=[object])
+    refused('no object', 'MissingParameter', cfn.create_change_set, StackName='taken', ChangeSetName='bad',
+            ChangeSetType='IMPORT', TemplateBody=template('net'))
+    mixed = prepare('mixed', ['net', 'port'], entry('net', net))
+    equal('an import that also creates', (mixed['Status'], mixed['ExecutionStatus']), ('FAILED', 'UNAVAILABLE'))
+    check('its reason', mixed['StatusReason'].endswith(': port'), mixed['StatusReason'])
+    first = prepare('first', ['net'], entry('net', net))
+    change = first['Changes'][0]['ResourceChange']
+    equal('an import', (change['Action'], change['LogicalResourceId'], change['PhysicalResourceId']),
+          ('Import', 'net', net))
+    cfn.execute_change_set(ChangeSetName=first['ChangeSetId'])
+    cfn.get_waiter('stack_import_complete').wait(StackName='taken', WaiterConfig={'Delay': 1, 'MaxAttempts': 60})
+    equal('imported into a new stack', states(), {'net': (net, 'IMPORT_COMPLETE')})
+    equal('the end of its execution', cfn.describe_change_set(ChangeSetName=first['ChangeSetId'])['ExecutionStatus'],
+          'EXECUTE_COMPLETE')
+    second = prepare('second', ['net', 'subnet'], entry('subnet', subnet))
+    equal('an import into a stack', [(one['ResourceChange']['Action'], one['ResourceChange']['LogicalResourceId'])
+                                     for one in second['Changes']], [('Import', 'subnet')])
+    cfn.execute_change_set(ChangeSetName=second['ChangeSetId'])
+    cfn.get_waiter('stack_import_complete').wait(StackName='taken', WaiterConfig={'Delay': 1, 'MaxAttempts': 60})
+    equal('imported into a stack', states(), {'net': (net, 'IMPORT_COMPLETE'), 'subnet': (subnet, 'IMPORT_COMPLETE')})
+    listed = neutron(keystone, 'GET', 'networks?name=theirs')['networks']
+    equal('nothing was created', [one['id'] for one in listed], [net])
+    taken = prepare('again', ['net', 'subnet'], entry('subnet', subnet))
+    equal('an object that the stack has', taken['ExecutionStatus'], 'UNAVAILABLE')
+    made = cfn.detect_stack_drift(StackName='taken')['StackDriftDetectionId']
+    seen = cfn.describe_stack_drift_detection_status(StackDriftDetectionId=made)
+    equal('the objects are as the template says', seen['StackDriftStatus'], 'IN_SYNC')
+    cfn.update_stack(StackName='taken', TemplateBody=template('net', 'subnet').replace('theirs', 'ours'))
+    equal('an update of imported objects', settled(cfn, 'taken')['StackStatus'], 'UPDATE_COMPLETE')
+    equal('their names', neutron(keystone, 'GET', f'networks/{net}')['network']['name'], 'ours')
+    cfn.delete_stack(StackName='taken')
+    cfn.get_waiter('stack_delete_complete').wait(StackName='taken', WaiterConfig={'Delay': 1, 'MaxAttempts': 60})
+    equal('and deleted with the stack', neutron(keystone, 'GET', 'networks?name=ours')['networks'], [])
+
+
 def signals(cfn):
     """A wait condition, by the signed URL of its handle."""
     cfn.create_stack(StackName='wait', TemplateBody=WAIT)
@@ -374,6 +447,17 @@ def command_line(folder, url, key):
     values = {p['ParameterKey']: p['ParameterValue'] for p in stack['Parameters']}
     equal('parameters of a deployed stack', (values['Label'], values['Other']), ('blue', 'z'))
     check('and left alone', 'No changes to deploy' in aws(*deploy, '--no-fail-on-empty-changeset'))
+    net = json.loads(aws('describe-stack-resource', '--stack-name', 'deployed', '--logical-resource-id', 'net'))
+    object = {'LogicalResourceId': 'net', 'ResourceType': 'OS::Neutron::Net', 'ResourceIdentifier': {
+        'PhysicalResourceId': net['StackResourceDetail']['PhysicalResourceId']}}
+    named = ['--stack-name', 'shared', '--change-set-name', 'import']
+    aws('create-change-set', *named, '--change-set-type', 'IMPORT', '--template-body', body, '--resources-to-import',
+        json.dumps([object]))
+    aws('wait', 'change-set-create-complete', *named)
+    aws('execute-change-set', *named)
+    settled(client(url, key), 'shared')
+    aws('wait', 'stack-import-complete', '--stack-name', 'shared')
+    aws('delete-stack', '--stack-name', 'shared')
     aws('delete-stack', '--stack-name', 'deployed')
     time.sleep(2)
     aws('wait', 'stack-delete-complete', '--stack-name', 'cli')
@@ -387,6 +471,7 @@ def main():
         for part in (life, cancelled, others, pages, change_sets):
             case(part, cfn)
         case(drift, cfn, demo)
+        case(imports, cfn, demo)
         case(signals, cfn)
         case(signatures, url, key, other)
         case(command_line, kiln.folder, url, key)
