@@ -3,11 +3,12 @@
 
     cargo build --release -p kiln
     bench/api.py [--stacks 1000] [--binary target/release/kiln] [REQUEST...]    # all requests, or those with a word
-    bench/api.py --url http://127.0.0.1:8004/v1 --stacks 50                     # another service, with OS_* of an account
+    bench/api.py --url http://127.0.0.1:8004/v1                                 # another service, with OS_* of an account
 
-It starts `kiln testcloud` and `kiln serve` on free ports, creates the stacks (three resources and an output each), and then, for
-each request, asks as fast as possible, and afterwards at half of that rate, for which it prints the latency. The best of three
-rounds counts, because the machine is shared. wrk runs on the same cores. Nothing is asserted.
+It starts `kiln testcloud` and `kiln serve` on free ports, creates the stacks (three resources and an output each), and then,
+for each request, asks as fast as possible, and afterwards at half of that rate (or at --rate), for which it prints the
+latency. The best of three rounds counts, because the machine is shared. wrk runs on the same cores. Another service keeps
+the stacks for the next run. Nothing is asserted.
 """
 import argparse
 import concurrent.futures
@@ -62,9 +63,14 @@ def ask(service, method, path, body=None):
 
 
 def fill(service, count):
-    """Creates stacks and waits for them; returns the path of one."""
+    """Creates the stacks that do not exist yet and waits for them; returns the path of one."""
+    there = {one['stack_name']: one['id'] for one in ask(service, 'GET', '/stacks')['stacks']}
+
     def create(number):
-        return ask(service, 'POST', '/stacks', {'stack_name': f'api-{number}', 'template': TEMPLATE})['stack']['id']
+        name = f'api-{number}'
+        if name in there:
+            return there[name]
+        return ask(service, 'POST', '/stacks', {'stack_name': name, 'template': TEMPLATE})['stack']['id']
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         ids = list(pool.map(create, range(count)))
@@ -96,12 +102,14 @@ def milliseconds(text):
 
 def measure(service, name, path, options, folder):
     best = max(wrk(service, path, options.seconds, 16, folder) for _ in range(3))
+    rate = options.rate or best[0] / 2
     # As many connections as make the pause at least 10 ms.
-    connections = max(16, int(best[0] / 2 * 0.02) + 1)
-    pause = round(connections / (best[0] / 2) * 1000 - best[1] / 2)
+    connections = max(16, int(rate * 0.02) + 1)
+    pause = max(round(connections / rate * 1000 - best[1] / 2), 0)
     half = min((wrk(service, path, options.seconds, connections, folder, pause) for _ in range(3)), key=lambda run: run[2])
-    print(f'{name:32} {best[0]:9.0f}/s   at {half[0]:6.0f}/s: p50 {half[1]:7.2f} ms, p99 {half[2]:7.2f} ms'
-          + (f'   {best[3] + half[3]} FAILED' if best[3] + half[3] else ''), flush=True)
+    failed = f'   {best[3] + half[3]} FAILED' if best[3] + half[3] else ''
+    print(f'{name:32} {best[0]:9.1f}/s (p50 {best[1]:.1f} ms, p99 {best[2]:.1f} ms)   '
+          f'at {half[0]:6.1f}/s: p50 {half[1]:.2f} ms, p99 {half[2]:.2f} ms{failed}', flush=True)
 
 
 def main():
@@ -111,6 +119,7 @@ def main():
     parser.add_argument('--url')
     parser.add_argument('--stacks', type=int, default=1000)
     parser.add_argument('--seconds', type=int, default=5)
+    parser.add_argument('--rate', type=float, help='requests/s for the latency (default: half of the highest rate)')
     options = parser.parse_args()
     if not shutil.which('wrk'):
         sys.exit('wrk is not installed')

@@ -8,11 +8,14 @@ The tasks are in playbook.yaml. The collection of Debian 12 is for older version
 import pathlib
 import re
 import subprocess
+import sys
 
-import deployment
-from deployment import CLIENTS, Deployment, check
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from harness.checks import check, count, finish  # noqa: E402
+from harness.deployment import Deployment  # noqa: E402
+from harness.pypi import CLIENTS, install, virtual_environment  # noqa: E402
 
-deployment.virtual_environment('ansible-old', 'openstacksdk<0.99', 'setuptools<81')
+virtual_environment('ansible-old', 'openstacksdk<0.99', 'setuptools<81')
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -30,20 +33,20 @@ def play(kiln, name, command, interpreter):
     if check(f'the playbook with {name}', ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-2000:]):
         # One task is expected to fail.
         check(f'all tasks of {name}', good == len(tasks) - 1 > 20, f'{good} of {len(tasks)}')
-        deployment.passed += good - 2
+        count(f'tasks of {name}', good - 2)
 
 
 def main():
     python = CLIENTS / 'ansible/bin/python3'
     # With openstacksdk 4.22 the modules of the collection 2.5 do not start: it has no `openstack.version`.
-    deployment.install('ansible', 'ansible', 'openstacksdk<4.6')
+    install('ansible', 'ansible', 'openstacksdk<4.6')
     with Deployment() as kiln:
         play(kiln, 'PyPI', python.parent / 'ansible-playbook', python)
         if pathlib.Path('/usr/lib/python3/dist-packages/ansible_collections/openstack/cloud').exists():
             play(kiln, 'Debian', '/usr/bin/ansible-playbook', CLIENTS / 'ansible-old/bin/python3')
         else:
             print('without the collection of Debian: ansible is not installed')
-    deployment.finish()
+    finish()
 
 
 if __name__ == '__main__':

@@ -14,8 +14,10 @@ import shutil
 import sys
 import tempfile
 
-import deployment
-from deployment import CLIENTS, Deployment, case, check, equal
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from harness.checks import case, check, equal, finish, program, until  # noqa: E402
+from harness.deployment import Deployment  # noqa: E402
+from harness.pypi import CLIENTS, OPENSTACK, virtual_environment  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 NETWORK = str(HERE / 'network.yaml')
@@ -106,17 +108,17 @@ def life():
     marked = run('stack', 'resource', 'mark', 'unhealthy', 'app', 'word', 'broken')
     equal('marked', marked[0], 0)
     # The engine does it, a moment later.
-    shown = deployment.until(lambda: data('stack', 'resource', 'show', 'app', 'word'),
-                             lambda shown: shown['resource_status'] == 'CHECK_FAILED')
+    shown = until(lambda: data('stack', 'resource', 'show', 'app', 'word'),
+                  lambda shown: shown['resource_status'] == 'CHECK_FAILED')
     equal('a mark', (shown['resource_status'], shown['resource_status_reason']), ('CHECK_FAILED', 'broken'))
     done('stack', 'resource', 'mark', 'unhealthy', '--reset', 'app', 'word')
     snapshot = data('stack', 'snapshot', 'create', '--name', 'one', 'app')
-    deployment.until(lambda: data('stack', 'snapshot', 'show', 'app', snapshot['ID' if 'ID' in snapshot else 'id']),
-                     lambda shown: shown['snapshot']['status'] != 'IN_PROGRESS')
+    until(lambda: data('stack', 'snapshot', 'show', 'app', snapshot['ID' if 'ID' in snapshot else 'id']),
+          lambda shown: shown['snapshot']['status'] != 'IN_PROGRESS')
     equal('snapshots', [(one['name'], one['status']) for one in data('stack', 'snapshot', 'list', 'app')],
           [('one', 'COMPLETE')])
     done('stack', 'snapshot', 'restore', 'app', snapshot['ID' if 'ID' in snapshot else 'id'])
-    deployment.until(lambda: data('stack', 'show', 'app'), lambda shown: shown['stack_status'] == 'RESTORE_COMPLETE')
+    until(lambda: data('stack', 'show', 'app'), lambda shown: shown['stack_status'] == 'RESTORE_COMPLETE')
     done('stack', 'snapshot', 'delete', 'app', snapshot['ID' if 'ID' in snapshot else 'id'])
     refused('already exists', 'stack', 'create', '-t', NETWORK, 'app')
     done('stack', 'delete', '-y', '--wait', 'app')
@@ -181,9 +183,9 @@ def main():
     if os.environ.get('KILN_CLIENT'):
         for part in (life, moved, orchestration, software, errors):
             case(part)
-        deployment.finish()
-    deployment.virtual_environment('new', 'python-openstackclient', 'python-heatclient', 'openstacksdk')
-    interpreters = {'new': CLIENTS / 'new/bin/python3'}
+        finish()
+    virtual_environment('openstack', *OPENSTACK)
+    interpreters = {'new': CLIENTS / 'openstack/bin/python3'}
     debian = '/usr/bin/python3'
     if shutil.which('/usr/bin/openstack') and pathlib.Path('/usr/lib/python3/dist-packages/heatclient').exists():
         interpreters['Debian'] = debian
@@ -192,9 +194,9 @@ def main():
     with Deployment() as kiln:
         for name, interpreter in interpreters.items():
             environment = {**kiln.environment(), 'KILN_CLIENT': name}
-            deployment.program(name, [str(interpreter), __file__, sys.argv[1] if len(sys.argv) > 1 else ''],
-                               env=environment, cwd=kiln.folder)
-    deployment.finish()
+            program(name, [str(interpreter), __file__, sys.argv[1] if len(sys.argv) > 1 else ''],
+                    env=environment, cwd=kiln.folder)
+    finish()
 
 
 if __name__ == '__main__':

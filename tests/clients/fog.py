@@ -6,20 +6,23 @@
 import pathlib
 import shutil
 import subprocess
+import sys
 
-import deployment
-from deployment import Deployment
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from harness.checks import finish, program, skip  # noqa: E402
+from harness.deployment import Deployment  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 
 
 def main():
-    if not shutil.which('ruby') or subprocess.run(['ruby', '-e', "require 'fog/openstack'"], capture_output=True).returncode:
-        deployment.skip('ruby-fog-openstack is not installed')
+    require = ['ruby', '-e', "require 'fog/openstack'"]
+    if not shutil.which('ruby') or subprocess.run(require, capture_output=True).returncode:
+        skip('ruby-fog-openstack is not installed')
     with Deployment() as kiln:
-        deployment.program('fog', ['ruby', '-W0', str(HERE / 'fog.rb'), str(HERE / 'network.yaml')],
-                           env=kiln.environment())
-    deployment.finish()
+        program('fog', ['ruby', '-W0', str(HERE / 'fog.rb'), str(HERE / 'network.yaml')],
+                env=kiln.environment())
+    finish()
 
 
 if __name__ == '__main__':

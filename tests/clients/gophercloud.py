@@ -7,9 +7,12 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
-import deployment
-from deployment import CLIENTS, Deployment, check
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from harness.checks import check, finish, program, skip  # noqa: E402
+from harness.deployment import Deployment  # noqa: E402
+from harness.pypi import CLIENTS  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGE = pathlib.Path('/usr/share/gocode/src/github.com/gophercloud/gophercloud')
@@ -17,7 +20,7 @@ PACKAGE = pathlib.Path('/usr/share/gocode/src/github.com/gophercloud/gophercloud
 
 def main():
     if not shutil.which('go') or not PACKAGE.exists():
-        deployment.skip('golang-go and golang-github-gophercloud-gophercloud-dev are not installed')
+        skip('golang-go and golang-github-gophercloud-gophercloud-dev are not installed')
     CLIENTS.mkdir(parents=True, exist_ok=True)
     binary = CLIENTS / 'gophercloud'
     environment = {**os.environ, 'GO111MODULE': 'off', 'GOPATH': '/usr/share/gocode', 'GOFLAGS': '',
@@ -28,8 +31,8 @@ def main():
         with Deployment() as kiln:
             variables = kiln.environment()
             variables.update(OS_DOMAIN_ID='default', OS_USERDOMAIN_ID='default', OS_TENANT_NAME='demo')
-            deployment.program('gophercloud', [str(binary), str(HERE / 'network.yaml')], env=variables)
-    deployment.finish()
+            program('gophercloud', [str(binary), str(HERE / 'network.yaml')], env=variables)
+    finish()
 
 
 if __name__ == '__main__':

@@ -8,12 +8,16 @@ document is asked, previews and validations too, and some requests that fail bec
 """
 import json
 import os
+import pathlib
 import re
 import secrets
+import sys
 import urllib.parse
 
-import deployment
-from deployment import Deployment, case, check, equal, until
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from harness.checks import case, check, equal, finish, until  # noqa: E402
+from harness.deployment import Deployment  # noqa: E402
+from harness.request import call  # noqa: E402
 
 # Distinct values, by how they come into the stack.
 PLANTED = {name: f'planted-{name}-{secrets.token_hex(8)}' for name in ('parameter', 'default', 'file', 'nested', 'update')}
@@ -59,14 +63,13 @@ def content(**parameters):
 
 class Prober:
     def __init__(self, kiln):
-        self.kiln = kiln
         self.token, self.project = kiln.token()
         self.base = f'{kiln.url}/{self.project}'
         self.asked = 0
 
     def ask(self, method, path, body=None, expected=None, quiet=False):
         url = path if path.startswith('http') else self.base + path
-        status, headers, answer = self.kiln.call(method, url, body, self.token)
+        status, headers, answer = call(method, url, body, self.token)
         text = answer if isinstance(answer, str) else json.dumps(answer)
         self.asked += 1
         leaks = found(text + str(headers))
@@ -93,7 +96,7 @@ def everywhere(kiln, probe):
     events = probe.ask('GET', f'{stack}/events?nested_depth=3')[0]['events']
     resources = probe.ask('GET', f'{stack}/resources?nested_depth=3&with_detail=true')[0]['resources']
     check('resources of the nested stack', len(resources) == 3, resources)
-    document = kiln.call('GET', kiln.url.removesuffix('/v1') + '/openapi.json')[2]
+    document = call('GET', kiln.url.removesuffix('/v1') + '/openapi.json')[2]
     names = {'tenant_id': probe.project, 'stack_name': 'hiding', 'stack_id': stack.rsplit('/', 1)[1], 'resource_name': 'server',
              'output_key': 'plain', 'snapshot_id': snapshot, 'type_name': 'OS::Nova::Server',
              'template_version': 'heat_template_version.2018-08-31', 'server_id': 'none', 'config_id': 'none',
@@ -141,7 +144,7 @@ def stored(kiln, probe):
 
 def main():
     os.environ['RUST_LOG'] = 'debug'
-    with Deployment(options='encrypt_parameters_and_properties = true\n') as kiln:
+    with Deployment(DEFAULT={'encrypt_parameters_and_properties': 'true'}) as kiln:
         probe = Prober(kiln)
         stack = case(everywhere, kiln, probe)
         check('many requests', probe.asked > 60, probe.asked)
@@ -151,7 +154,7 @@ def main():
             until(lambda: probe.ask('GET', stack, quiet=True)[0]['stack']['stack_status'],
                   lambda status: status == 'DELETE_COMPLETE')
             case(stored, kiln, probe)
-    deployment.finish()
+    finish()
 
 
 if __name__ == '__main__':

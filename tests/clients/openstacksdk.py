@@ -5,11 +5,14 @@
 """
 import json
 import pathlib
+import sys
 
-import deployment
-from deployment import Deployment, case, check, equal, until
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from harness.checks import case, check, equal, finish, until  # noqa: E402
+from harness.deployment import Deployment  # noqa: E402
+from harness.pypi import OPENSTACK, virtual_environment  # noqa: E402
 
-deployment.virtual_environment('new', 'python-openstackclient', 'python-heatclient', 'openstacksdk')
+virtual_environment('openstack', *OPENSTACK)
 
 import openstack  # noqa: E402
 from openstack import exceptions  # noqa: E402
@@ -174,7 +177,7 @@ def main():
                                   user_domain_id='default', project_domain_id='default', region_name='RegionOne')
         for part in (life, moved, errors, software, layer):
             case(part, cloud)
-    deployment.finish()
+    finish()
 
 
 if __name__ == '__main__':

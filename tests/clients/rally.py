@@ -6,13 +6,16 @@
 import json
 import pathlib
 import subprocess
+import sys
 
-import deployment
-from deployment import Deployment, check
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from harness.checks import check, finish  # noqa: E402
+from harness.deployment import Deployment  # noqa: E402
+from harness.pypi import install  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 NETWORK = str(HERE / 'network.yaml')
-FOLDER = deployment.install('rally', 'rally-openstack')
+FOLDER = install('rally', 'rally-openstack')
 SCENARIOS = {
     'create_and_list_stack': {},
     'create_and_delete_stack': {},
@@ -78,7 +81,7 @@ def main():
             errors = [run['error'][1] if isinstance(run['error'], list) and len(run['error']) > 1 else run['error']
                       for run in runs if run['error']]
             check(name, len(runs) == 3 and not errors, errors or report.stdout[-1500:] + report.stderr[-500:])
-    deployment.finish()
+    finish()
 
 
 if __name__ == '__main__':

@@ -7,14 +7,18 @@ After each of them the service must answer others, and no answer may be a server
 """
 import concurrent.futures
 import json
+import pathlib
 import re
 import socket
+import sys
 import time
 import urllib.parse
 import xml.etree.ElementTree
 
-import deployment
-from deployment import Deployment, case, check, equal
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from harness.checks import case, check, equal, finish  # noqa: E402
+from harness.deployment import Deployment  # noqa: E402
+from harness.request import call  # noqa: E402
 
 EMPTY = {'heat_template_version': '2018-08-31'}
 
@@ -41,7 +45,7 @@ def statuses(answer):
 
 
 def healthy(kiln, what):
-    status = kiln.call('GET', f'{kiln.root}/healthcheck')[0]
+    status = call('GET', f'{kiln.root}/healthcheck')[0]
     check(f'the service answers after {what}', status == 200, status)
 
 
@@ -77,20 +81,20 @@ def paths(kiln):
     stacks = f'{kiln.url}/{kiln.project}/stacks'
     for path in ('..', '../..', '%2e%2e', '..%2f..%2fetc%2fpasswd', '%00', '%0d%0aX-Injected:%20yes', '%ff%fe', "a'%20or%201=1--",
                  '%E2%80%AE', 'a' * 5000, '%252e', ';/..;/', '{}', '$(id)', '%F0%9F%92%A9'):
-        status, headers, body = kiln.call('GET', f'{stacks}/{path}', token=kiln.token_text)
+        status, headers, body = call('GET', f'{stacks}/{path}', token=kiln.token_text)
         check(f'the path {path[:30]}', status in (200, 300, 302, 400, 403, 404) and 'X-Injected' not in headers, f'{status} {body}')
         location = headers.get('Location') or ''
         check(f'the redirect of {path[:30]}', location.startswith(kiln.root) or not location, location)
     for query in ('limit=99999999999999999999', 'limit=-1', 'limit=1e3', 'marker=%27', 'sort_keys=%00', 'sort_dir=x', 'tags=%ff',
                   'name=' + 'a' * 20000, 'status=a' + '&status=a' * 500, 'show_deleted=maybe', 'id=' + '%27%20OR%201=1', '&&&===', '%'):
-        status, _, body = kiln.call('GET', f'{stacks}?{query}', token=kiln.token_text)
+        status, _, body = call('GET', f'{stacks}?{query}', token=kiln.token_text)
         check(f'the query {query[:30]}', status in (200, 400, 414, 431), f'{status} {body}')
     # The address of the client is not trusted for links unless the operator says so.
     headers = {'X-Forwarded-Host': 'evil.example', 'X-Forwarded-Proto': 'https', 'Forwarded': 'host=evil.example'}
-    status, _, body = kiln.call('GET', kiln.root + '/', **headers)
+    status, _, body = call('GET', kiln.root + '/', **headers)
     check('forwarded headers', 'evil.example' not in json.dumps(body), body)
-    status, headers, _ = kiln.call('GET', f'{kiln.url}/{kiln.project}/stacks', token=kiln.token_text,
-                                   **{'X-Openstack-Request-Id': 'req-<script>', 'Origin': 'http://evil.example'})
+    status, headers, _ = call('GET', f'{kiln.url}/{kiln.project}/stacks', token=kiln.token_text,
+                              **{'X-Openstack-Request-Id': 'req-<script>', 'Origin': 'http://evil.example'})
     check('no header is repeated', 'script' not in str(headers) and 'evil' not in str(headers), str(headers))
     for method in ('TRACE', 'CONNECT', 'PROPFIND', 'X' * 200):
         answer = raw(kiln, f'{method} /v1/{kiln.project}/stacks HTTP/1.1\r\nHost: h\r\nConnection: close\r\nX-Auth-Token: secret\r\n\r\n'.encode())
@@ -113,15 +117,15 @@ def bodies(kiln):
             'type': 'string', 'default': 'a' * 40 + '!', 'constraints': [{'allowed_pattern': '(a+)+$'}]}}}}).encode()),
     ]:
         start = time.monotonic()
-        status, _, answer = kiln.call('POST', stacks, body, kiln.token_text)
+        status, _, answer = call('POST', stacks, body, kiln.token_text)
         check(f'{what} is refused', status in (400, 413), f'{status} {str(answer)[:300]}')
         check(f'{what} is refused soon', time.monotonic() - start < 5, time.monotonic() - start)
     healthy(kiln, 'bodies')
     for url in ('http://127.0.0.1/t', 'http://[::1]/t', 'http://169.254.169.254/latest', 'file:///etc/passwd', 'http://0/',
                 'http://2130706433/', 'gopher://127.0.0.1/', 'http://localhost.localdomain/', f'{kiln.root}/healthcheck'):
-        status, _, answer = kiln.call('POST', stacks, {'stack_name': 'inside', 'template_url': url}, kiln.token_text)
+        status, _, answer = call('POST', stacks, {'stack_name': 'inside', 'template_url': url}, kiln.token_text)
         check(f'{url} is not read', status == 400, f'{status} {answer}')
-        status, _, answer = kiln.call('POST', stacks, {'stack_name': 'inside', 'template': {**EMPTY, 'resources': {
+        status, _, answer = call('POST', stacks, {'stack_name': 'inside', 'template': {**EMPTY, 'resources': {
             'a': {'type': url + '.yaml'}}}}, kiln.token_text)
         check(f'{url} is no type', status == 400, f'{status} {answer}')
 
@@ -130,11 +134,12 @@ def names(kiln):
     """Names with markup: XML and pages stay well-formed."""
     for name in ('a<b>&"\'', 'a]]>', 'a&amp;', '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]>&e;', 'a\u202e', 'a\u0001'):
         quoted = urllib.parse.quote(name, safe='')
-        status, headers, page = kiln.call('GET', f'{kiln.url}/{kiln.project}/nothing/{quoted}', token=kiln.token_text, Accept='text/html')
+        status, headers, page = call('GET', f'{kiln.url}/{kiln.project}/nothing/{quoted}', token=kiln.token_text,
+                                     Accept='text/html')
         check(f'the page for {name!r}', status == 404 and name not in page, page)
         query = urllib.parse.urlencode({'Action': 'DescribeStacks', 'StackName': name, 'AWSAccessKeyId': 'x', 'Signature': name,
                                         'SignatureVersion': '2', 'Version': name})
-        status, headers, page = kiln.call('GET', f'{kiln.cfn}/v1/?{query}')
+        status, headers, page = call('GET', f'{kiln.cfn}/?{query}')
         check(f'the status of CFN for {name!r}', 400 <= status < 500, f'{status} {page}')
         try:
             xml.etree.ElementTree.fromstring(page)
@@ -175,15 +180,13 @@ def waiting(kiln):
 def main():
     with Deployment() as kiln:
         kiln.root = kiln.url.removesuffix('/v1')
-        kiln.port = int(kiln.root.rsplit(':', 1)[1])
         kiln.token_text, kiln.project = kiln.token()
-        kiln.cfn = re.search(r'bind_port = (\d+)\n', (kiln.folder / 'kiln.conf').read_text().split('[heat_api_cfn]')[1])[1]
-        kiln.cfn = f'http://127.0.0.1:{kiln.cfn}'
         for part in (heads, paths, bodies, names, waiting):
             case(part, kiln)
-        equal('no stack is left', kiln.call('GET', f'{kiln.url}/{kiln.project}/stacks', token=kiln.token_text)[2], {'stacks': []})
+        left = call('GET', f'{kiln.url}/{kiln.project}/stacks', token=kiln.token_text)[2]
+        equal('no stack is left', left, {'stacks': []})
         check('no panic', 'panicked' not in kiln.log('kiln'))
-    deployment.finish()
+    finish()
 
 
 if __name__ == '__main__':

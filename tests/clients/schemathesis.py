@@ -8,13 +8,17 @@ with it, and others, for 60 seconds with a fixed seed. No response may be a serv
 than the document says, or accept a request without a token.
 """
 import json
+import pathlib
 import subprocess
 import sys
 
-import deployment
-from deployment import CLIENTS, Deployment, check, equal
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from harness.checks import check, equal, finish  # noqa: E402
+from harness.deployment import Deployment  # noqa: E402
+from harness.pypi import CLIENTS, virtual_environment  # noqa: E402
+from harness.request import call  # noqa: E402
 
-deployment.virtual_environment('schemathesis', 'schemathesis', 'openapi-spec-validator', 'pyyaml')
+virtual_environment('schemathesis', 'schemathesis', 'openapi-spec-validator', 'pyyaml')
 
 SECONDS = sys.argv[2] if len(sys.argv) > 2 else '60'
 CHECKS = ('not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,'
@@ -56,20 +60,20 @@ def valid(document):
 def probe(kiln, token, project):
     """A stack with a snapshot."""
     stacks = f'{kiln.url}/{project}/stacks'
-    status, headers, body = kiln.call('POST', stacks, {'stack_name': 'probe', 'template': TEMPLATE}, token)
+    status, headers, body = call('POST', stacks, {'stack_name': 'probe', 'template': TEMPLATE}, token)
     equal('the stack', status, 201)
     stack = headers['Location']
     for _ in range(100):
-        if kiln.call('GET', stack, token=token)[2]['stack']['stack_status'] == 'CREATE_COMPLETE':
+        if call('GET', stack, token=token)[2]['stack']['stack_status'] == 'CREATE_COMPLETE':
             break
-    snapshot = kiln.call('POST', f'{stack}/snapshots', {'name': 'one'}, token)[2]
+    snapshot = call('POST', f'{stack}/snapshots', {'name': 'one'}, token)[2]
     return body['stack']['id'], snapshot['id']
 
 
 def main():
     with Deployment() as kiln:
         root = kiln.url.removesuffix('/v1')
-        status, _, document = kiln.call('GET', f'{root}/openapi.json')
+        status, _, document = call('GET', f'{root}/openapi.json')
         equal('the document', (status, document['openapi']), (200, '3.1.0'))
         valid(document)
         token, project = kiln.token('demo')
@@ -87,9 +91,9 @@ def main():
         check('schemathesis', ran.returncode == 0, ran.stderr[-2000:])
         log = kiln.log('kiln')
         check('no panic', 'panicked' not in log, log[-3000:])
-        status, _, health = kiln.call('GET', f'{root}/healthcheck')
+        status, _, health = call('GET', f'{root}/healthcheck')
         equal('the service is well', status, 200)
-    deployment.finish()
+    finish()
 
 
 if __name__ == '__main__':

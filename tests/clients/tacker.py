@@ -7,15 +7,16 @@ The parts of Tacker that need a database and a message bus are not run: only wha
 drivers make them.
 """
 import pathlib
+import sys
 import types
 
-import deployment
-from deployment import Deployment, case, check, equal
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from harness.checks import case, check, equal, finish, until  # noqa: E402
+from harness.deployment import Deployment  # noqa: E402
+from harness.pypi import virtual_environment  # noqa: E402
 
-deployment.virtual_environment('tacker', 'tacker')
+virtual_environment('tacker', 'tacker')
 # The script must not be found in place of the package.
-import sys  # noqa: E402
-
 sys.path = [one for one in sys.path if pathlib.Path(one or '.').resolve() != pathlib.Path(__file__).resolve().parent]
 from tacker.sol_refactored.common import exceptions  # noqa: E402
 from tacker.sol_refactored.infra_drivers.openstack import heat_utils  # noqa: E402
@@ -110,7 +111,7 @@ def older(kiln):
     identity = made['stack']['id']
 
     def settled(status):
-        return deployment.until(lambda: heat.get(identity), lambda stack: stack.stack_status == status).stack_status
+        return until(lambda: heat.get(identity), lambda stack: stack.stack_status == status).stack_status
 
     equal('created', settled('CREATE_COMPLETE'), 'CREATE_COMPLETE')
     equal('found', heat.find_stack(stack_name='old').id, identity)
@@ -134,7 +135,7 @@ def main():
     with Deployment() as kiln:
         for part in (version_2, older):
             case(part, kiln)
-    deployment.finish()
+    finish()
 
 
 if __name__ == '__main__':

@@ -4,60 +4,32 @@ heat-cfntools.
 
     tests/cloud/agents.py [KILN [PART…]]
 
-Starts the simulated cloud and a service on free ports (KILN is the binary; default: target/debug/kiln), for all parts or the
-named ones (`alarms`, `puppet`; see `cases`). The agents are
-installed from PyPI in a virtual environment and run on this machine, as a server would run them: each server has a folder,
-and the tools with fixed paths run in a mount namespace of their own (this needs root). They complete software deployments
-and wait conditions on every transport. Further parts are in hooks.py, alarms.py and signatures.py; what is the same for all is
-in guest.py (the server), deployment.py and service.py. Prints one line per failed check, and `N passed, N failed`.
+Starts the simulated cloud and a service (KILN is the binary; default: target/debug/kiln), for all parts or the named
+ones (`alarms`, `puppet`; see `cases`). The agents are installed from PyPI and run on this machine, as a server would
+run them: each server has a folder, and the tools with fixed paths run in a mount namespace of their own (this needs
+root). They complete software deployments and wait conditions on every transport. Further parts are in hooks.py,
+alarms.py and signatures.py; what is the same for all is in guest.py (the server), deployment.py and heat.py. Prints
+one line per failed check, and `N passed, N failed`.
 """
 import json
-import os
 import pathlib
 import re
-import socket
 import subprocess
 import sys
-import tempfile
 import time
-import traceback
-import urllib.error
 from concurrent.futures import ThreadPoolExecutor
 
-import hooks
-from alarms import alarms
-from checks import check, equal, failed, passed
-from deployment import SCRIPT, deployment
-from guest import FIXED, VENV, agent_of, install, isolated
-from service import Heat, Keystone, send
-from signatures import FrontKeystone, signatures
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from harness.checks import case, check, equal, finish, until  # noqa: E402
+from harness.deployment import KILN, Deployment  # noqa: E402
+from harness.request import send  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-TARGET = pathlib.Path(os.environ.get('CARGO_TARGET_DIR', ROOT / 'target'))
-KILN = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else str(TARGET / 'debug/kiln')
-
-
-def start(folder, name, args):
-    log = open(folder / f'{name}.log', 'w+')
-    return subprocess.Popen([KILN, *args], stdout=log, stderr=subprocess.STDOUT, cwd=folder), log
-
-
-def wait_for(process, log, pattern):
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        found = re.search(pattern, pathlib.Path(log.name).read_text())
-        if found:
-            return found
-        if process.poll() is not None:
-            break
-        time.sleep(0.1)
-    sys.exit(f'{log.name} has no {pattern}:\n{pathlib.Path(log.name).read_text()}')
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(('127.0.0.1', 0))
-        return listener.getsockname()[1]
+import hooks  # noqa: E402
+from alarms import alarms  # noqa: E402
+from deployment import SCRIPT, deployment  # noqa: E402
+from guest import FIXED, VENV, agent_of, isolated  # noqa: E402
+from heat import Heat  # noqa: E402
+from signatures import FrontKeystone, signatures  # noqa: E402
 
 
 def deployments(heat, folder, collect, report):
@@ -98,9 +70,9 @@ def settings(text):
     return sorted(line for line in lines if re.match(r'\w+=.', line) and not line.startswith('command='))
 
 
-def users(heat, folder):
+def users(heat, kiln):
     """A deployment that a user creates with the command, and whose result the service looks for in Swift."""
-    name = 'commanded'
+    name, folder = 'commanded', kiln.folder
     template = deployment('POLL_TEMP_URL', 'NO_SIGNAL')
     id = heat.create(name, template)
     server = agent_of(heat, folder, name)
@@ -108,24 +80,23 @@ def users(heat, folder):
     target = heat.outputs(name)['server']
     (folder / 'run.sh').write_text(SCRIPT)
     (folder / 'inputs.yaml').write_text('inputs: [{name: size}, {name: code}]\noutputs: [{name: result}]\n')
-    env = {**os.environ, 'OS_AUTH_URL': heat.keystone.url, 'OS_USERNAME': 'demo', 'OS_PASSWORD': 'password',
-           'OS_PROJECT_NAME': 'demo', 'OS_USER_DOMAIN_ID': 'default', 'OS_PROJECT_DOMAIN_ID': 'default'}
 
-    def kiln(*args):
-        ran = subprocess.run([KILN, 'software', *args, '-f', 'json'], env=env, cwd=folder, capture_output=True, text=True)
+    def software(*args):
+        ran = subprocess.run([KILN, 'software', *args, '-f', 'json'], env=kiln.environment(), cwd=folder,
+                             capture_output=True, text=True)
         check(f'kiln software {args[0]} {args[1]}', ran.returncode == 0, ran.stderr)
         return json.loads(ran.stdout or '{}')
 
     time.sleep(1.1)  # os-collect-config does not notice a second change of the object within a second.
-    config = kiln('config', 'create', '--group', 'script', '--config-file', 'run.sh', '--definition-file', 'inputs.yaml',
-                  'by-hand')
-    made = kiln('deployment', 'create', '--config', config['id'], '--server', target, '--input-value', 'size=7',
-                '--input-value', 'code=0', 'by-hand')
+    config = software('config', 'create', '--group', 'script', '--config-file', 'run.sh', '--definition-file',
+                      'inputs.yaml', 'by-hand')
+    made = software('deployment', 'create', '--config', config['id'], '--server', target, '--input-value', 'size=7',
+                    '--input-value', 'code=0', 'by-hand')
     equal('a deployment of a user', made['status'], 'IN_PROGRESS')
     deadline = time.monotonic() + 30
     while made['status'] == 'IN_PROGRESS' and time.monotonic() < deadline:
         server.work()
-        made = kiln('deployment', 'show', made['id'], '--long')
+        made = software('deployment', 'show', made['id'], '--long')
     equal('its result', (made['status'], made.get('output_values', {}).get('result')), ('COMPLETE', '7'))
     heat.call('DELETE', f'/software_deployments/{made["id"]}')
     heat.call('DELETE', f'/software_configs/{config["id"]}')
@@ -140,23 +111,27 @@ def wait_conditions(heat, folder):
         attributes = {} if prefix.startswith('AWS') else {
             name: {'value': {'get_attr': ['handle', name]}} for name in ('signal', 'curl_cli')
             if not (handle.endswith('SwiftSignalHandle') and name == 'signal')}
+        waiting = {names[0]: {'get_resource': 'handle'}, names[1]: 60}
         return {'heat_template_version': '2018-08-31',
                 'resources': {'handle': {'type': handle, 'properties': properties},
-                              'wait': {'type': wait, 'properties': {names[0]: {'get_resource': 'handle'}, names[1]: 60}}},
+                              'wait': {'type': wait, 'properties': waiting}},
                 'outputs': {'ref': {'value': {'get_resource': 'handle'}}, **attributes}}
 
     tool = {'PATH': f'{VENV}/bin:/usr/bin:/bin', 'LC_ALL': 'C', 'PYTHONUTF8': '1'}
 
     def cfn_signal(*args):
-        return lambda out: isolated(folder / f'signal{len(args)}', [VENV / 'bin/cfn-signal', '-i', 'one', *args, out['ref']], tool)
+        command = [VENV / 'bin/cfn-signal', '-i', 'one', *args]
+        return lambda out: isolated(folder / f'signal{len(args)}', [*command, out['ref']], tool)
 
     def curl(body):
-        return lambda out: subprocess.run(['sh', '-c', f"{out['curl_cli']} --data-binary '{body}'"], capture_output=True)
+        return lambda out: subprocess.run(['sh', '-c', f"{out['curl_cli']} --data-binary '{body}'"],
+                                          capture_output=True)
 
     def heat_signal(out):
         given = json.loads(out['signal'])
         scope = {'project': {'id': given['project_id']}}
-        identity = {'methods': ['password'], 'password': {'user': {'id': given['user_id'], 'password': given['password']}}}
+        user = {'id': given['user_id'], 'password': given['password']}
+        identity = {'methods': ['password'], 'password': {'user': user}}
         token = send('POST', given['auth_url'] + '/auth/tokens', {'auth': {'identity': identity, 'scope': scope}})
         send('POST', given['alarm_url'], {'status': 'SUCCESS'}, token.headers['X-Subject-Token'])
 
@@ -174,13 +149,10 @@ def wait_conditions(heat, folder):
         ('swift-signal-failure', swift, {}, curl('{"status": "FAILURE", "reason": "broken disk"}'), 'CREATE_FAILED'),
     ]
 
-    def case(name, handle, wait, properties, signal, status):
+    def one_case(name, handle, wait, properties, signal, status):
         id = heat.create(name, template(handle, wait, properties))
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            if heat.resource(name, id, 'handle')['resource_status'] == 'CREATE_COMPLETE':
-                break
-            time.sleep(0.2)
+        until(lambda: heat.resource(name, id, 'handle')['resource_status'],
+              lambda status: status == 'CREATE_COMPLETE', 30)
         signal(heat.outputs(name))
         stack = heat.settled(name)
         equal(name, stack['stack_status'], status)
@@ -188,7 +160,7 @@ def wait_conditions(heat, folder):
             check(f'{name}: the reason', 'broken disk' in stack['stack_status_reason'], stack['stack_status_reason'])
         heat.delete(name, id)
 
-    return {one[0]: lambda one=one: case(one[0], *one[1], *one[2:]) for one in cases}
+    return {one[0]: lambda one=one: one_case(one[0], *one[1], *one[2:]) for one in cases}
 
 
 def cfntools(heat, folder, cfn_port):
@@ -213,7 +185,8 @@ def cfntools(heat, folder, cfn_port):
         (fixed / path.split('/')[1] / 'upper' / path.split('/', 2)[2]).mkdir(parents=True, exist_ok=True)
     lib, etc = fixed / 'var/upper/lib/heat-cfntools', fixed / 'etc/upper/cfn'
     (lib / 'cfn-metadata-server').write_text(f'http://127.0.0.1:{cfn_port}')
-    (lib / 'cfn-boto-cfg').write_text('[Boto]\nis_secure = 0\ncfn_region_name = heat\ncfn_region_endpoint = 127.0.0.1\n')
+    (lib / 'cfn-boto-cfg').write_text(
+        '[Boto]\nis_secure = 0\ncfn_region_name = heat\ncfn_region_endpoint = 127.0.0.1\n')
     tool = {'PATH': f'{VENV}/bin:/usr/bin:/bin:/usr/sbin:/sbin', 'LC_ALL': 'C', 'PYTHONUTF8': '1'}
     ran = isolated(folder, [VENV / 'bin/cfn-init', '-s', 'tools', '-r', 'box', '--access-key', out['access'],
                             '--secret-key', out['secret'], '--region', 'heat'], tool)
@@ -246,7 +219,8 @@ def secrets(heat, folder):
         name = 'secret-' + report.lower().replace('_', '-')
         template = deployment(collect, report)
         template['parameters']['size']['hidden'] = True
-        template['resources']['keep'] = {'type': 'OS::Heat::RandomString', 'properties': {'salt': {'get_param': 'size'}}}
+        template['resources']['keep'] = {
+            'type': 'OS::Heat::RandomString', 'properties': {'salt': {'get_param': 'size'}}}
         template['outputs']['random'] = {'value': {'get_attr': ['keep', 'value']}}
         stacks.append((name, heat.create(name, template, size=found['a hidden parameter'])))
         agent_of(heat, folder, name)
@@ -285,67 +259,34 @@ def timed_out(heat, id):
 
 
 def main():
-    install()
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        running = []
-        try:
-            cloud, log = start(folder, 'cloud', ['testcloud', '--port', '0'])
-            running.append(cloud)
-            auth = wait_for(cloud, log, r'OS_AUTH_URL=(\S+)').group(1).rstrip('/')
-            auth = auth if auth.endswith('/v3') else auth + '/v3'
-            port, cfn_port = free_port(), free_port()
-            admin = Keystone(auth, 'admin')
-            admin.add_service('orchestration', f'http://127.0.0.1:{port}/v1/%(project_id)s')
-            admin.add_service('cloudformation', f'http://127.0.0.1:{cfn_port}/v1')
-            front = FrontKeystone(auth)
-            (folder / 'kiln.conf').write_text(
-                f'[database]\nconnection = sqlite://{folder}/kiln.db?mode=rwc\n'
-                f'[DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\nstack_user_domain_id = heat\n'
-                f'encrypt_parameters_and_properties = true\n'
-                f'stack_domain_admin = heat_domain_admin\nstack_domain_admin_password = password\n'
-                f'[keystone_authtoken]\nauth_url = {auth}\nusername = heat\npassword = password\n'
-                f'project_name = service\n[ec2authtoken]\nauth_uri = {front.url}\n'
-                f'[heat_api]\nbind_host = 127.0.0.1\nbind_port = {port}\n'
-                f'[heat_api_cfn]\nbind_host = 127.0.0.1\nbind_port = {cfn_port}\n')
-            service, log = start(folder, 'kiln', ['serve', '--log-format', 'json', '--config-file', 'kiln.conf'])
-            running.append(service)
-            wait_for(service, log, r'"cfn":"([^"]+)"')
-            heat = Heat(f'http://127.0.0.1:{port}', Keystone(auth, 'demo'))
-            kinds = hooks.all_hooks(folder)
-            silent = heat.create('silent', deployment('POLL_SERVER_CFN', 'CFN_SIGNAL'), timeout=1)
-            late = {group: heat.create(f'late-{group}', hooks.stack_of(group, kinds[group]), timeout=1)
-                    for group in ('ansible', 'puppet', 'salt') if group in kinds}
-            cases = {
-                'alarms': lambda: alarms(heat, folder), 'signatures': lambda: signatures(heat, folder, front),
-                'users': lambda: users(heat, folder), 'cfntools': lambda: cfntools(heat, folder, cfn_port),
-                'secrets': lambda: secrets(heat, folder),
-                **{pair[1]: lambda pair=pair: deployments(heat, folder, *pair) for pair in [
-                    ('POLL_SERVER_CFN', 'CFN_SIGNAL'), ('POLL_SERVER_HEAT', 'HEAT_SIGNAL'),
-                    ('POLL_TEMP_URL', 'TEMP_URL_SIGNAL'), ('ZAQAR_MESSAGE', 'ZAQAR_SIGNAL'),
-                    ('POLL_SERVER_CFN', 'NO_SIGNAL')]},
-                **{kind[0]: lambda kind=kind: hooks.run(heat, folder, *kind) for kind in kinds.items()},
-                **wait_conditions(heat, folder),
-                'silent': lambda: timed_out(heat, silent),
-                **{f'late-{one[0]}': lambda one=one: hooks.late(heat, folder, *one) for one in late.items()},
-            }
-            parts = sys.argv[2:] or list(cases)
-            with ThreadPoolExecutor(6) as pool:
-                for part, done in [(part, pool.submit(cases[part])) for part in parts]:
-                    try:
-                        done.result()
-                    except Exception as error:
-                        body = error.read().decode() if isinstance(error, urllib.error.HTTPError) else ''
-                        where = ''.join(traceback.format_tb(error.__traceback__)[-3:])
-                        check(part, False, f'{type(error).__name__} {error} {body}\n{where}')
-            if failed:
-                print(pathlib.Path(log.name).read_text()[-4000:])
-        finally:
-            for process in running:
-                process.terminate()
-                process.wait()
-    print(f'{len(passed)} passed, {len(failed)} failed')
-    sys.exit(bool(failed))
+    # The URL for signals is the one in the catalog.
+    kiln = Deployment(DEFAULT={'encrypt_parameters_and_properties': 'true', 'heat_waitcondition_server_url': None})
+    front = FrontKeystone(kiln.auth)
+    kiln.set('ec2authtoken', auth_uri=front.url)
+    with kiln:
+        kiln.keystone('admin').add_service('cloudformation', kiln.cfn)
+        heat, folder = Heat(kiln.url, kiln.keystone()), kiln.folder
+        kinds = hooks.all_hooks(folder)
+        silent = heat.create('silent', deployment('POLL_SERVER_CFN', 'CFN_SIGNAL'), timeout=1)
+        late = {group: heat.create(f'late-{group}', hooks.stack_of(group, kinds[group]), timeout=1)
+                for group in ('ansible', 'puppet', 'salt') if group in kinds}
+        cases = {
+            'alarms': lambda: alarms(heat, folder), 'signatures': lambda: signatures(heat, folder, front),
+            'users': lambda: users(heat, kiln), 'cfntools': lambda: cfntools(heat, folder, kiln.cfn_port),
+            'secrets': lambda: secrets(heat, folder),
+            **{pair[1]: lambda pair=pair: deployments(heat, folder, *pair) for pair in [
+                ('POLL_SERVER_CFN', 'CFN_SIGNAL'), ('POLL_SERVER_HEAT', 'HEAT_SIGNAL'),
+                ('POLL_TEMP_URL', 'TEMP_URL_SIGNAL'), ('ZAQAR_MESSAGE', 'ZAQAR_SIGNAL'),
+                ('POLL_SERVER_CFN', 'NO_SIGNAL')]},
+            **{kind[0]: lambda kind=kind: hooks.run(heat, folder, *kind) for kind in kinds.items()},
+            **wait_conditions(heat, folder),
+            'silent': lambda: timed_out(heat, silent),
+            **{f'late-{one[0]}': lambda one=one: hooks.late(heat, folder, *one) for one in late.items()},
+        }
+        with ThreadPoolExecutor(6) as pool:
+            for part in sys.argv[2:] or cases:
+                pool.submit(case, cases[part], name=part)
+    finish()
 
 
 if __name__ == '__main__':

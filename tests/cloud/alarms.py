@@ -3,25 +3,25 @@ import json
 import pathlib
 import re
 import subprocess
-import time
-import urllib.error
-import urllib.request
 
-from checks import check, equal
+from harness.checks import check, equal, until
+from harness.request import send
+
 from guest import TOOLS
-from service import send
 
 MEMBER = json.dumps({'heat_template_version': '2018-08-31', 'resources': {'text': {'type': 'OS::Heat::RandomString'}}})
 
 # What the alertmanager posts to a webhook (version 4 of its format).
 ALERT = {
-    'version': '4', 'groupKey': '{}:{alertname="HighLoad"}', 'truncatedAlerts': 0, 'status': 'firing', 'receiver': 'heat',
+    'version': '4', 'groupKey': '{}:{alertname="HighLoad"}', 'truncatedAlerts': 0, 'status': 'firing',
+    'receiver': 'heat',
     'groupLabels': {'alertname': 'HighLoad'}, 'commonLabels': {'alertname': 'HighLoad', 'severity': 'page'},
     'commonAnnotations': {'summary': 'The load is high'}, 'externalURL': 'http://alertmanager.example:9093',
     'alerts': [{
         'status': 'firing', 'labels': {'alertname': 'HighLoad', 'instance': 'web-1:9100', 'severity': 'page'},
         'annotations': {'summary': 'The load is high'}, 'startsAt': '2026-11-20T09:14:02.215Z',
-        'endsAt': '0001-01-01T00:00:00Z', 'generatorURL': 'http://prometheus.example:9090/graph?g0.expr=node_load1+%3E+4',
+        'endsAt': '0001-01-01T00:00:00Z',
+        'generatorURL': 'http://prometheus.example:9090/graph?g0.expr=node_load1+%3E+4',
         'fingerprint': 'c6e1f5a2b3d40718'}],
 }
 
@@ -48,8 +48,8 @@ class Aodh:
         folder.mkdir()
         self.file = folder / 'aodh.conf'
         self.file.write_text(
-            f'[DEFAULT]\ntransport_url = fake://\ndebug = true\nuse_stderr = true\n[service_credentials]\nauth_type = password\n'
-            f'auth_url = {keystone.url}\nusername = heat\npassword = password\nproject_name = service\n'
+            f'[DEFAULT]\ntransport_url = fake://\ndebug = true\nuse_stderr = true\n'
+            f'[service_credentials]\nauth_type = password\nauth_url = {keystone.url}\nusername = heat\npassword = password\nproject_name = service\n'
             f'user_domain_id = default\nproject_domain_id = default\nregion_name = RegionOne\n')
         self.trust = keystone.trust_to('heat')
 
@@ -69,13 +69,10 @@ class Aodh:
 
 def reached(heat, name, group, size):
     """The size of the group, as soon as it is `size` and the group is not changing: until then it takes no signals."""
-    deadline, now = time.monotonic() + 20, None
-    while time.monotonic() < deadline:
-        now = heat.outputs(name)['size']
-        if now == size and heat.stack(group)['stack_status'].endswith('COMPLETE'):
-            break
-        time.sleep(0.3)
-    return now
+    def read():
+        return heat.outputs(name)['size'], heat.stack(group)['stack_status'].endswith('COMPLETE')
+
+    return until(read, lambda now: now == (size, True), 20)[0]
 
 
 def members(heat, id):
@@ -105,9 +102,8 @@ def alarms(heat, folder):
     aodh_says('trust+http', aodh.with_trust(out['up_signal']), '200', 2)
     aodh_says('http without a token', out['up_signal'], '401', 2)
 
-    post = urllib.request.Request(out['up_alarm'], json.dumps(ALERT).encode(), {
-        'Content-Type': 'application/json', 'User-Agent': 'Alertmanager/0.27.0'})
-    equal('alertmanager: the answer', urllib.request.urlopen(post, timeout=30).status, 200)
+    answer = send('POST', out['up_alarm'], ALERT, **{'User-Agent': 'Alertmanager/0.27.0'})
+    equal('alertmanager: the answer', answer.status, 200)
     equal('alertmanager: the size', reached(heat, name, group, 3), 3)
     heat.settled(name)
     reasons = [event['resource_status_reason'] for event in heat.call('GET', f'/stacks/{name}/{id}/events')['events']

@@ -3,9 +3,9 @@
 
     tests/cloud/aws.py [KILN]
 
-Starts the simulated cloud and a service on free ports (KILN is the binary; default: target/debug/kiln), creates an EC2
-key in Keystone, and signs requests with it (versions 2 and 4). The clients are installed from PyPI in a virtual
-environment. Prints one line per failed check, and `N passed, N failed`.
+Starts the simulated cloud and a service (KILN is the binary; default: target/debug/kiln), creates an EC2 key in
+Keystone, and signs requests with it (versions 2 and 4). The clients are from PyPI. Prints one line per failed check, and
+`N passed, N failed`.
 """
 import base64
 import hashlib
@@ -14,45 +14,24 @@ import json
 import os
 import pathlib
 import re
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-TARGET = pathlib.Path(os.environ.get('CARGO_TARGET_DIR', ROOT / 'target'))
-VENV = TARGET / 'aws-clients'
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from harness.checks import case, check, equal, finish  # noqa: E402
+from harness.deployment import Deployment  # noqa: E402
+from harness.pypi import CLIENTS, virtual_environment  # noqa: E402
+from harness.request import send  # noqa: E402
 
-if pathlib.Path(sys.prefix) != VENV:
-    if not (VENV / 'bin/aws').exists():
-        subprocess.run([sys.executable, '-m', 'venv', str(VENV)], check=True)
-        subprocess.run([str(VENV / 'bin/pip'), 'install', '-q', 'boto3', 'awscli'], check=True)
-    os.execv(VENV / 'bin/python3', [str(VENV / 'bin/python3'), __file__, *sys.argv[1:]])
+virtual_environment('aws', 'boto3', 'awscli')
 
 import boto3  # noqa: E402
 import botocore.exceptions  # noqa: E402
 from botocore.config import Config  # noqa: E402
-
-KILN = sys.argv[1] if len(sys.argv) > 1 else str(TARGET / 'debug/kiln')
-
-passed, failed = 0, []
-
-
-def check(what, good, detail=''):
-    global passed
-    if good:
-        passed += 1
-    else:
-        failed.append(what)
-        print(f'FAILED {what}: {detail}', flush=True)
-
-
-def equal(what, got, expected):
-    check(what, got == expected, f'{got!r} instead of {expected!r}')
 
 
 def refused(what, code, call, **params):
@@ -86,69 +65,16 @@ SLOW = json.dumps({
 })
 
 
-def start(folder, name, args, env=None):
-    """Starts a process; its output is in a file."""
-    log = open(folder / f'{name}.log', 'w+')
-    return subprocess.Popen([KILN, *args], stdout=log, stderr=subprocess.STDOUT, cwd=folder, env=env), log
+def neutron(keystone, method, path, body=None):
+    url = keystone.endpoint('network').removesuffix('/v2.0') + '/v2.0/'
+    answer = send(method, url + path, body, keystone.token).read()
+    return json.loads(answer) if answer else None
 
 
-def wait_for(process, log, pattern):
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        log.flush()
-        found = re.search(pattern, pathlib.Path(log.name).read_text())
-        if found:
-            return found
-        if process.poll() is not None:
-            break
-        time.sleep(0.1)
-    sys.exit(f'{log.name} has no {pattern}:\n{pathlib.Path(log.name).read_text()}')
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(('127.0.0.1', 0))
-        return listener.getsockname()[1]
-
-
-class Keystone:
-    """Requests to Keystone as one user."""
-
-    def __init__(self, url, user):
-        self.url = url
-        domain = {'id': 'default'}
-        identity = {'methods': ['password'],
-                    'password': {'user': {'name': user, 'password': 'password', 'domain': domain}}}
-        scope = {'project': {'name': 'service' if user == 'heat' else user, 'domain': domain}}
-        answer = self.send('POST', '/auth/tokens', {'auth': {'identity': identity, 'scope': scope}}, None)
-        self.token = answer.headers['X-Subject-Token']
-        token = json.load(answer)['token']
-        self.user, self.project = token['user']['id'], token['project']['id']
-
-    def send(self, method, path, body, token):
-        headers = {'Content-Type': 'application/json', **({'X-Auth-Token': token} if token else {})}
-        request = urllib.request.Request(self.url + path, json.dumps(body).encode(), headers, method=method)
-        return urllib.request.urlopen(request)
-
-    def key(self):
-        path = f'/users/{self.user}/credentials/OS-EC2'
-        key = json.load(self.send('POST', path, {'tenant_id': self.project}, self.token))['credential']
-        return key['access'], key['secret']
-
-
-def rename(auth, name, new):
+def rename(keystone, name, new):
     """Renames a network, as another user of the project does."""
-    keystone = Keystone(auth, 'demo')
-    catalog = json.load(urllib.request.urlopen(urllib.request.Request(
-        auth + '/auth/catalog', headers={'X-Auth-Token': keystone.token})))['catalog']
-    neutron = next(e['url'] for s in catalog if s['type'] == 'network' for e in s['endpoints']
-                   if e['interface'] == 'public').rstrip('/')
-    neutron += '' if neutron.endswith('/v2.0') else '/v2.0'
-    headers = {'X-Auth-Token': keystone.token, 'Content-Type': 'application/json'}
-    listed = json.load(urllib.request.urlopen(urllib.request.Request(f'{neutron}/networks?name={name}', headers=headers)))
-    body = json.dumps({'network': {'name': new}}).encode()
-    urllib.request.urlopen(urllib.request.Request(
-        f'{neutron}/networks/{listed["networks"][0]["id"]}', body, headers, method='PUT'))
+    listed = neutron(keystone, 'GET', f'networks?name={name}')['networks']
+    neutron(keystone, 'PUT', f'networks/{listed[0]["id"]}', {'network': {'name': new}})
 
 
 def client(url, key):
@@ -229,7 +155,8 @@ def cancelled(cfn):
 def others(cfn):
     """Actions without a stack, and errors."""
     valid = cfn.validate_template(TemplateBody=TEMPLATE)
-    equal('parameters of a template', [(p['ParameterKey'], p['DefaultValue'], p['NoEcho']) for p in valid['Parameters']],
+    parameters = [(p['ParameterKey'], p['DefaultValue'], p['NoEcho']) for p in valid['Parameters']]
+    equal('parameters of a template', parameters,
           [('Label', 'one', False), ('Other', 'x', False)])
     check('an estimate', cfn.estimate_template_cost(TemplateBody=TEMPLATE)['Url'].startswith('http'))
     refused('no template', 'InvalidParameterValue', cfn.validate_template, TemplateBody='just text')
@@ -260,7 +187,7 @@ def pages(cfn):
         cfn.delete_stack(StackName=name)
 
 
-def drift(cfn, auth):
+def drift(cfn, keystone):
     """Objects that others have changed."""
     cfn.create_stack(StackName='drifting', TemplateBody=TEMPLATE)
     settled(cfn, 'drifting')
@@ -272,12 +199,13 @@ def drift(cfn, auth):
         return seen['StackDriftStatus'], seen['DriftedStackResourceCount']
 
     equal('nothing has changed', detected(), ('IN_SYNC', 0))
-    rename(auth, 'one-drifting', 'theirs')
+    rename(keystone, 'one-drifting', 'theirs')
     equal('a renamed network', detected(LogicalResourceIds=['net']), ('DRIFTED', 1))
     listed = cfn.describe_stack_resource_drifts(StackName='drifting', StackResourceDriftStatusFilters=['MODIFIED'])
     one = listed['StackResourceDrifts'][0]
-    equal('the difference', one['PropertyDifferences'], [{
-        'PropertyPath': '/name', 'ExpectedValue': 'one-drifting', 'ActualValue': 'theirs', 'DifferenceType': 'NOT_EQUAL'}])
+    equal('the difference', one['PropertyDifferences'], [
+        {'PropertyPath': '/name', 'ExpectedValue': 'one-drifting', 'ActualValue': 'theirs',
+         'DifferenceType': 'NOT_EQUAL'}])
     equal('all properties', [json.loads(one[key])['name'] for key in ('ExpectedProperties', 'ActualProperties')],
           ['one-drifting', 'theirs'])
     single = cfn.detect_stack_resource_drift(StackName='drifting', LogicalResourceId='net')['StackResourceDrift']
@@ -353,6 +281,74 @@ def change_sets(cfn):
             TemplateBody=TEMPLATE)
 
 
+def imports(cfn, keystone):
+    """Existing objects become resources of a new stack, and of one that exists."""
+    net = neutron(keystone, 'POST', 'networks', {'network': {'name': 'theirs'}})['network']['id']
+    subnet = neutron(keystone, 'POST', 'subnets', {
+        'subnet': {'network_id': net, 'cidr': '10.9.0.0/24', 'ip_version': 4}})['subnet']['id']
+    resources = {
+        'net': {'Type': 'OS::Neutron::Net', 'DeletionPolicy': 'Delete', 'Properties': {'name': 'theirs'}},
+        'subnet': {'Type': 'OS::Neutron::Subnet', 'DeletionPolicy': 'Delete',
+                   'Properties': {'network': {'Ref': 'net'}, 'cidr': '10.9.0.0/24'}},
+        'port': {'Type': 'OS::Neutron::Port', 'Properties': {'network': {'Ref': 'net'}}},
+    }
+
+    def template(*names):
+        return json.dumps({'HeatTemplateFormatVersion': '2012-12-12',
+                           'Resources': {name: resources[name] for name in names}})
+
+    def entry(name, id):
+        return {'LogicalResourceId': name, 'ResourceType': resources[name]['Type'],
+                'ResourceIdentifier': {'PhysicalResourceId': id}}
+
+    def prepare(name, names, *objects):
+        made = cfn.create_change_set(StackName='taken', ChangeSetName=name, ChangeSetType='IMPORT',
+                                     TemplateBody=template(*names), ResourcesToImport=list(objects))
+        return cfn.describe_change_set(ChangeSetName=made['Id'])
+
+    def states():
+        listed = cfn.list_stack_resources(StackName='taken')['StackResourceSummaries']
+        return {one['LogicalResourceId']: (one['PhysicalResourceId'], one['ResourceStatus']) for one in listed}
+
+    for what, object in [('an object that does not exist', entry('net', '00000000-0000-4000-8000-000000000000')),
+                         ('an object of another type', {**entry('net', net), 'ResourceType': 'OS::Nova::Server'})]:
+        refused(what, 'ValidationError', cfn.create_change_set, StackName='taken', ChangeSetName='bad',
+                ChangeSetType='IMPORT', TemplateBody=template('net'), ResourcesToImport=[object])
+    refused('no object', 'MissingParameter', cfn.create_change_set, StackName='taken', ChangeSetName='bad',
+            ChangeSetType='IMPORT', TemplateBody=template('net'))
+    mixed = prepare('mixed', ['net', 'port'], entry('net', net))
+    equal('an import that also creates', (mixed['Status'], mixed['ExecutionStatus']), ('FAILED', 'UNAVAILABLE'))
+    check('its reason', mixed['StatusReason'].endswith(': port'), mixed['StatusReason'])
+    first = prepare('first', ['net'], entry('net', net))
+    change = first['Changes'][0]['ResourceChange']
+    equal('an import', (change['Action'], change['LogicalResourceId'], change['PhysicalResourceId']),
+          ('Import', 'net', net))
+    cfn.execute_change_set(ChangeSetName=first['ChangeSetId'])
+    cfn.get_waiter('stack_import_complete').wait(StackName='taken', WaiterConfig={'Delay': 1, 'MaxAttempts': 60})
+    equal('imported into a new stack', states(), {'net': (net, 'IMPORT_COMPLETE')})
+    equal('the end of its execution', cfn.describe_change_set(ChangeSetName=first['ChangeSetId'])['ExecutionStatus'],
+          'EXECUTE_COMPLETE')
+    second = prepare('second', ['net', 'subnet'], entry('subnet', subnet))
+    equal('an import into a stack', [(one['ResourceChange']['Action'], one['ResourceChange']['LogicalResourceId'])
+                                     for one in second['Changes']], [('Import', 'subnet')])
+    cfn.execute_change_set(ChangeSetName=second['ChangeSetId'])
+    cfn.get_waiter('stack_import_complete').wait(StackName='taken', WaiterConfig={'Delay': 1, 'MaxAttempts': 60})
+    equal('imported into a stack', states(), {'net': (net, 'IMPORT_COMPLETE'), 'subnet': (subnet, 'IMPORT_COMPLETE')})
+    listed = neutron(keystone, 'GET', 'networks?name=theirs')['networks']
+    equal('nothing was created', [one['id'] for one in listed], [net])
+    taken = prepare('again', ['net', 'subnet'], entry('subnet', subnet))
+    equal('an object that the stack has', taken['ExecutionStatus'], 'UNAVAILABLE')
+    made = cfn.detect_stack_drift(StackName='taken')['StackDriftDetectionId']
+    seen = cfn.describe_stack_drift_detection_status(StackDriftDetectionId=made)
+    equal('the objects are as the template says', seen['StackDriftStatus'], 'IN_SYNC')
+    cfn.update_stack(StackName='taken', TemplateBody=template('net', 'subnet').replace('theirs', 'ours'))
+    equal('an update of imported objects', settled(cfn, 'taken')['StackStatus'], 'UPDATE_COMPLETE')
+    equal('their names', neutron(keystone, 'GET', f'networks/{net}')['network']['name'], 'ours')
+    cfn.delete_stack(StackName='taken')
+    cfn.get_waiter('stack_delete_complete').wait(StackName='taken', WaiterConfig={'Delay': 1, 'MaxAttempts': 60})
+    equal('and deleted with the stack', neutron(keystone, 'GET', 'networks?name=ours')['networks'], [])
+
+
 def signals(cfn):
     """A wait condition, by the signed URL of its handle."""
     cfn.create_stack(StackName='wait', TemplateBody=WAIT)
@@ -422,11 +418,11 @@ def signatures(url, key, other):
 
 def command_line(folder, url, key):
     """The AWS command line."""
-    env = {**os.environ, 'AWS_ACCESS_KEY_ID': key[0], 'AWS_SECRET_ACCESS_KEY': key[1], 'AWS_DEFAULT_REGION': 'RegionOne',
-           'AWS_MAX_ATTEMPTS': '1', 'AWS_PAGER': ''}
+    env = {**os.environ, 'AWS_ACCESS_KEY_ID': key[0], 'AWS_SECRET_ACCESS_KEY': key[1],
+           'AWS_DEFAULT_REGION': 'RegionOne', 'AWS_MAX_ATTEMPTS': '1', 'AWS_PAGER': ''}
 
     def aws(*args):
-        command = [str(VENV / 'bin/aws'), '--endpoint-url', url, '--output', 'json', 'cloudformation', *args]
+        command = [str(CLIENTS / 'aws/bin/aws'), '--endpoint-url', url, '--output', 'json', 'cloudformation', *args]
         ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
         check('aws ' + ' '.join(args[:2]), ran.returncode == 0, ran.stderr)
         return ran.stdout
@@ -445,55 +441,41 @@ def command_line(folder, url, key):
     aws('delete-stack', '--stack-name', 'cli')
     deploy = ['deploy', '--template-file', f'{folder}/app.json', '--stack-name', 'deployed']
     check('a stack is deployed', 'Successfully created' in aws(*deploy, '--parameter-overrides', 'Label=blue'))
+    time.sleep(1)  # The command names its change sets by the second.
     check('and updated', 'Successfully created' in aws(*deploy, '--parameter-overrides', 'Other=z'))
     stack = json.loads(aws('describe-stacks', '--stack-name', 'deployed'))['Stacks'][0]
     values = {p['ParameterKey']: p['ParameterValue'] for p in stack['Parameters']}
     equal('parameters of a deployed stack', (values['Label'], values['Other']), ('blue', 'z'))
     check('and left alone', 'No changes to deploy' in aws(*deploy, '--no-fail-on-empty-changeset'))
+    net = json.loads(aws('describe-stack-resource', '--stack-name', 'deployed', '--logical-resource-id', 'net'))
+    object = {'LogicalResourceId': 'net', 'ResourceType': 'OS::Neutron::Net', 'ResourceIdentifier': {
+        'PhysicalResourceId': net['StackResourceDetail']['PhysicalResourceId']}}
+    named = ['--stack-name', 'shared', '--change-set-name', 'import']
+    aws('create-change-set', *named, '--change-set-type', 'IMPORT', '--template-body', body, '--resources-to-import',
+        json.dumps([object]))
+    aws('wait', 'change-set-create-complete', *named)
+    aws('execute-change-set', *named)
+    settled(client(url, key), 'shared')
+    aws('wait', 'stack-import-complete', '--stack-name', 'shared')
+    aws('delete-stack', '--stack-name', 'shared')
     aws('delete-stack', '--stack-name', 'deployed')
     time.sleep(2)
     aws('wait', 'stack-delete-complete', '--stack-name', 'cli')
 
 
 def main():
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        running = []
-        try:
-            cloud, log = start(folder, 'cloud', ['testcloud', '--port', '0'])
-            running.append(cloud)
-            auth = wait_for(cloud, log, r'OS_AUTH_URL=(\S+)').group(1)
-            auth = auth.rstrip('/') if auth.rstrip('/').endswith('/v3') else auth.rstrip('/') + '/v3'
-            port = free_port()
-            # The domain of stack users in the simulated cloud.
-            options = ('stack_user_domain_id = heat\nstack_domain_admin = heat_domain_admin\n'
-                       'stack_domain_admin_password = password\n')
-            (folder / 'kiln.conf').write_text(
-                f'[database]\nconnection = sqlite://{folder}/kiln.db?mode=rwc\n'
-                f'[DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\n{options}'
-                f'heat_waitcondition_server_url = http://127.0.0.1:{port}/v1/waitcondition\n'
-                f'[keystone_authtoken]\nauth_url = {auth}\nusername = heat\npassword = password\n'
-                f'project_name = service\n[heat_api]\nbind_host = 127.0.0.1\nbind_port = 0\n'
-                f'[heat_api_cfn]\nbind_port = {port}\n[kiln]\ncfn_page_size = 2\n')
-            service, log = start(folder, 'kiln', ['serve', '--log-format', 'json', '--config-file', 'kiln.conf'])
-            running.append(service)
-            url = f'http://{wait_for(service, log, r""""cfn":"([^"]+)""").group(1)}/v1'
-            key, other = Keystone(auth, 'demo').key(), Keystone(auth, 'alt_demo').key()
-            cfn = client(url, key)
-            for case in (lambda: life(cfn), lambda: cancelled(cfn), lambda: others(cfn), lambda: pages(cfn), lambda: change_sets(cfn), lambda: drift(cfn, auth), lambda: signals(cfn),
-                         lambda: signatures(url, key, other), lambda: command_line(folder, url, key)):
-                try:
-                    case()
-                except Exception as error:
-                    check(f'line {error.__traceback__.tb_next.tb_lineno}', False, f'{type(error).__name__} {error}')
-            if failed:
-                print(pathlib.Path(log.name).read_text()[-6000:])
-        finally:
-            for process in running:
-                process.terminate()
-                process.wait()
-    print(f'{passed} passed, {len(failed)} failed')
-    sys.exit(bool(failed))
+    with Deployment(kiln={'cfn_page_size': 2}) as kiln:
+        demo = kiln.keystone()
+        url, key, other = kiln.cfn, demo.key(), kiln.keystone('alt_demo').key()
+        cfn = client(url, key)
+        for part in (life, cancelled, others, pages, change_sets):
+            case(part, cfn)
+        case(drift, cfn, demo)
+        case(imports, cfn, demo)
+        case(signals, cfn)
+        case(signatures, url, key, other)
+        case(command_line, kiln.folder, url, key)
+    finish()
 
 
 if __name__ == '__main__':

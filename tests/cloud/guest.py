@@ -1,43 +1,36 @@
 """A server with the agents from PyPI, in a folder of this machine (for agents.py)."""
-import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import tarfile
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-TARGET = pathlib.Path(os.environ.get('CARGO_TARGET_DIR', ROOT / 'target'))
-VENV = TARGET / 'agents'
-HOOKS = VENV / 'heat-agents'
-# What the hooks call, and Aodh: salt fixes the versions of many packages that the agents have too.
-TOOLS = TARGET / 'agents-tools'
+from harness.pypi import install
+
 # heat-config-notify needs version 1 of Zaqar's API, which later clients do not have.
-PACKAGES = ['os-collect-config', 'os-apply-config', 'os-refresh-config', 'heat-cfntools', 'python-heatclient',
-            'python-zaqarclient<3', 'setuptools<81']
-TOOL_PACKAGES = ['ansible-core', 'salt', 'aodh', 'python-heatclient']
+VENV = install('agents', 'os-collect-config', 'os-apply-config', 'os-refresh-config', 'heat-cfntools',
+               'python-heatclient', 'python-zaqarclient<3', 'setuptools<81')
+# What the hooks call, and Aodh: salt fixes the versions of many packages that the agents have too.
+TOOLS = install('agents-tools', 'ansible-core', 'salt', 'aodh', 'python-heatclient')
 
 
-def install():
-    if not (VENV / 'bin/os-collect-config').exists():
-        subprocess.run([sys.executable, '-m', 'venv', str(VENV)], check=True)
-        subprocess.run([str(VENV / 'bin/pip'), 'install', '-q', *PACKAGES], check=True)
-    if not (TOOLS / 'bin/aodh-notifier').exists():
-        subprocess.run([sys.executable, '-m', 'venv', str(TOOLS)], check=True)
-        subprocess.run([str(TOOLS / 'bin/pip'), 'install', '-q', *TOOL_PACKAGES], check=True)
-    if not HOOKS.exists():
+def hooks_of_agents():
+    """The folder with the hooks of heat-agents."""
+    unpacked = VENV / 'heat-agents'
+    if not unpacked.exists():
         with tempfile.TemporaryDirectory() as folder:
             # Only the source distribution contains the hooks.
-            command = [str(VENV / 'bin/pip'), 'download', '-q', '--no-deps', '--no-binary', 'heat-agents', '-d', folder]
-            subprocess.run([*command, 'heat-agents'], check=True)
+            command = [str(VENV / 'bin/pip'), 'download', '-q', '--no-deps', '--no-binary', 'heat-agents']
+            subprocess.run([*command, '-d', folder, 'heat-agents'], check=True)
             archive = next(pathlib.Path(folder).glob('*.tar.gz'))
             with tarfile.open(archive) as tar:
                 tar.extractall(folder)
-            shutil.copytree(next(path for path in pathlib.Path(folder).iterdir() if path.is_dir()), HOOKS)
+            shutil.copytree(next(path for path in pathlib.Path(folder).iterdir() if path.is_dir()), unpacked)
+    return unpacked
 
 
+HOOKS = hooks_of_agents()
 # The folders with fixed paths that the tools write to.
 FIXED = ['/etc/cfn', '/var/lib/heat-cfntools', '/var/cache/heat-cfntools', '/var/log']
 
@@ -51,14 +44,14 @@ def isolated(folder, command, env=None):
         for path in FIXED:
             if path.startswith(f'/{top}/'):
                 (upper / top / 'upper' / path.removeprefix(f'/{top}/')).mkdir(parents=True, exist_ok=True)
-        script += (f'mount -t overlay overlay -o lowerdir=/{top},upperdir={upper}/{top}/upper,workdir={upper}/{top}/work'
-                   f' /{top} && ')
+        script += (f'mount -t overlay overlay -o lowerdir=/{top},upperdir={upper}/{top}/upper,'
+                   f'workdir={upper}/{top}/work /{top} && ')
     return subprocess.run(['unshare', '-m', 'sh', '-c', script + 'exec "$@"', 'sh', *map(str, command)], env=env,
                           capture_output=True, text=True, timeout=120)
 
 
-# In the place of Docker, which needs a daemon: they report what the hooks ask for. The last argument of `docker run`, and
-# the label `code` of a service, is the status.
+# In the place of Docker, which needs a daemon: they report what the hooks ask for. The last argument of `docker run`,
+# and the label `code` of a service, is the status.
 NO_DAEMON = {
     'docker': '#!/bin/sh\n[ "$1" = run ] || exit 1\nfor last; do :; done\necho "$@" >&2\nexit "$last"\n',
     'docker-compose': '#!/bin/sh\ncat docker-compose.yml\n'
@@ -114,9 +107,11 @@ class Server:
             'PATH': f'{VENV}/bin:/usr/bin:/bin:/usr/sbin:/sbin', 'HOME': str(folder), 'LC_ALL': 'C', 'PYTHONUTF8': '1',
             'OS_CONFIG_APPLIER_TEMPLATES': f'{folder}/templates', 'OS_REFRESH_CONFIG_BASE_DIR': f'{folder}/refresh',
             'HEAT_CONFIG_HOOKS': f'{folder}/hooks', 'HEAT_CONFIG_DEPLOYED': f'{folder}/deployed',
-            'HEAT_SHELL_CONFIG': f'{self.root}/var/run/heat-config/heat-config', 'HEAT_CONFIG_NOTIFY': f'{folder}/notify',
+            'HEAT_SHELL_CONFIG': f'{self.root}/var/run/heat-config/heat-config',
+            'HEAT_CONFIG_NOTIFY': f'{folder}/notify',
             **{f'HEAT_{hook}_{kind}': f'{folder}/{hook.lower()}-{kind.lower()}'
-               for hook in ('SCRIPT', 'ANSIBLE', 'PUPPET', 'SALT', 'DOCKER_COMPOSE') for kind in ('WORKING', 'OUTPUTS')},
+               for hook in ('SCRIPT', 'ANSIBLE', 'PUPPET', 'SALT', 'DOCKER_COMPOSE')
+               for kind in ('WORKING', 'OUTPUTS')},
             'HEAT_ANSIBLE_CMD': f'{folder}/ansible', 'SALT_MINION_CONFIG': f'{folder}/minion',
             'HEAT_PUPPET_LOGDIR': f'{folder}/puppet-log', 'HEAT_PUPPET_HIERA_DATADIR': f'{folder}/hieradata',
             'HEAT_HIERA_CONFIG': f'{folder}/hiera.yaml', 'HEAT_DOCKER_CMD': f'{folder}/docker',

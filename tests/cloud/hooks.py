@@ -1,12 +1,14 @@
 """Every hook of heat-agents runs a deployment (for agents.py): inputs to outputs, a failure, and an agent that is late.
 
-The hooks chef and kubelet are not here: Debian has no Chef, and kubelet's needs Docker's daemon.
+The hooks chef and kubelet are not here: Debian 12 has parts of Chef (ruby-chef-config) but not its client, and
+kubelet's needs Docker's daemon.
 """
 import json
 import os
 import shutil
 
-from checks import check, equal
+from harness.checks import check, equal
+
 from deployment import deployment
 from guest import agent_of
 
@@ -42,8 +44,8 @@ SIZE, CODE = {'get_input': 'size'}, {'get_input': 'code'}
 
 
 class Hook:
-    """A hook with its configuration. `seen(folder, out)` is what the deployment did with its input `size`, and has to be
-    `size N`; `fails` is the status of a deployment with the input `code` 3, if the hook can fail."""
+    """A hook with its configuration. `seen(folder, out)` is what the deployment did with its input `size`, and has to
+    be `size N`; `fails` is the status of a deployment with the input `code` 3, if the hook can fail."""
 
     def __init__(self, config, seen=None, fails=None, result='result'):
         self.config, self.seen, self.fails, self.result = config, seen, fails, result

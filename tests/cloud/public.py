@@ -10,7 +10,6 @@ and `N passed, N failed`.
 """
 import copy
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -18,25 +17,27 @@ import sys
 import tempfile
 import time
 
-import run as cloud  # installs the clients
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from harness.pypi import OPENSTACK, ROOT, virtual_environment  # noqa: E402
 
-if not sys.prefix == str(cloud.VENV):
-    os.execv(cloud.VENV / 'bin/python', [str(cloud.VENV / 'bin/python'), *sys.argv])
+virtual_environment('openstack', *OPENSTACK)
 
-import openstack
-from heatclient import client as heat
-from heatclient import exc
-from heatclient.common import template_format, template_utils
+import openstack  # noqa: E402
+from heatclient import client as heat  # noqa: E402
+from heatclient import exc  # noqa: E402
+from heatclient.common import template_format, template_utils  # noqa: E402
 
-CORPUS = cloud.ROOT / 'tests/data/corpus'
-TYPES = cloud.ROOT / 'resource-types'
+import run as cloud  # noqa: E402
+
+CORPUS = ROOT / 'tests/data/corpus'
+TYPES = ROOT / 'resource-types'
 # Explained differences: path -> difference.
 EXPLAINED = {
     # Kiln completes running operations before a stack is FAILED.
     'heat-templates/cfn/F17/Neutron_floating.template': {'resources'},
     'heat-templates/hot/server_with_encrpyted_volume.yaml': {'resources'},
-    # Heat calls Nova without networks, which its client refuses; Kiln lets Nova choose the only network. A preview shows the
-    # group before its launch configuration is known.
+    # Heat calls Nova without networks, which its client refuses; Kiln lets Nova choose the only network. A preview shows
+    # the group before its launch configuration is known.
     'heat-templates/cfn/F17/InstanceGroup.template': {'preview', 'output ServerGroupAddresses', 'reason'},
     'heat-templates/hot/instance_group.yaml': {'preview', 'output server_group_addresses', 'reason'},
     'heat-templates/cfn/aws_asg.template': {'preview'},
@@ -199,7 +200,8 @@ class Asked:
             shown = self.client.stacks.preview(**fields)
         except exc.HTTPException as failure:
             return error(failure) | {'title': self.asked['preview'].get('title')}
-        return {'status': 200, 'resources': sorted([name, plain(kind, self.folder)] for name, kind in flat(shown.resources))}
+        resources = sorted([name, plain(kind, self.folder)] for name, kind in flat(shown.resources))
+        return {'status': 200, 'resources': resources}
 
     def create(self, fields):
         try:

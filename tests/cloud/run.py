@@ -4,9 +4,9 @@
     devcloud/devcloud up kiln && tests/cloud/run.py [CASE...]
 
 The cloud is devcloud with Kiln as its orchestration service; the clients are python-openstackclient and
-python-heatclient from PyPI, in a virtual environment. Each case creates a stack from a public template, compares it with
-the lists of the cloud, updates it, deletes it, and checks that nothing is left. Everything runs in a temporary project.
-Prints one line per failed check, and `N passed, N failed`.
+python-heatclient from PyPI. Each case creates a stack from a public template, compares it with the lists of the cloud,
+updates it, deletes it, and checks that nothing is left. Everything runs in a temporary project. Prints one line per failed
+check, and `N passed, N failed`.
 """
 import json
 import os
@@ -16,36 +16,14 @@ import sys
 import time
 import uuid
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from harness.checks import case, check, finish  # noqa: E402
+from harness.pypi import ROOT, openstack_client  # noqa: E402
+
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
 HOT = ROOT / 'tests/data/heat-templates/hot'
-VENV = pathlib.Path(os.environ.get('CARGO_TARGET_DIR', ROOT / 'target')) / 'openstack-clients'
+OPENSTACK = openstack_client()
 IMAGE, FLAVOR, OTHER_FLAVOR, PUBLIC = 'cirros', 'm1.nano', 'm1.micro', 'public'
-
-passed, failed = 0, []
-
-
-def check(what, good, detail=''):
-    global passed
-    if good:
-        passed += 1
-    else:
-        failed.append(what)
-        print(f'FAILED {what}: {detail}', flush=True)
-    return good
-
-
-def install():
-    """The clients from PyPI."""
-    openstack = VENV / 'bin/openstack'
-    if not openstack.exists():
-        subprocess.run([sys.executable, '-m', 'venv', str(VENV)], check=True)
-        subprocess.run([str(VENV / 'bin/pip'), 'install', '-q', 'python-openstackclient', 'python-heatclient'],
-                       check=True)
-    return str(openstack)
-
-
-OPENSTACK = install()
 
 
 def credentials(user):
@@ -224,13 +202,9 @@ def main():
     with Project() as project:
         chosen = cases(project)
         for name in sys.argv[1:] or chosen:
-            try:
-                run_case(project, name, *chosen[name])
-            except Exception as error:  # continue with the next case
-                check(name, False, error)
-    print(f'{passed} passed, {len(failed)} failed')
-    return 1 if failed else 0
+            case(run_case, project, name, *chosen[name], name=name)
+    finish()
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()

@@ -1,6 +1,8 @@
-"""Signed URLs that are forged, foreign, expired or replayed (for agents.py): the answers of Heat with Keystone, and the log.
+"""Signed URLs that are forged, foreign, expired or replayed (for agents.py): the answers of Heat with Keystone, and the
+log.
 
-Neither Heat nor Kiln knows the secret keys: Keystone checks the signatures, of the versions 2 and 4, and how old they are.
+Neither Heat nor Kiln knows the secret keys: Keystone checks the signatures, of the versions 2 and 4, and how old they
+are.
 """
 import base64
 import datetime
@@ -14,7 +16,7 @@ import urllib.error
 import urllib.request
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-from checks import check, equal
+from harness.checks import check, equal
 
 # Keystone's `[credential] auth_ttl`.
 LIFE = datetime.timedelta(minutes=15)
@@ -25,8 +27,9 @@ def now():
 
 
 class FrontKeystone:
-    """The Keystone of the simulated cloud, with Keystone's rule for the age of signatures, which the simulated one does not
-    have: a signature with a time is refused (401) 15 minutes after it. `ahead` is how much later it is for an access key.
+    """The Keystone of the simulated cloud, with Keystone's rule for the age of signatures, which the simulated one does
+    not have: a signature with a time is refused (401) 15 minutes after it. `ahead` is how much later it is for an access
+    key.
     """
 
     def __init__(self, url):
@@ -45,8 +48,8 @@ class FrontKeystone:
                     return self.reply(401, {'Content-Type': 'application/json'},
                                       b'{"error": {"code": 401, "title": "Unauthorized", "message": "Not authorized"}}')
                 headers = {name: value for name, value in self.headers.items() if name.lower() != 'host'}
-                request = urllib.request.Request(f'{port_of.scheme}://{port_of.netloc}{self.path}', body or None, headers,
-                                                 method=self.command)
+                address = f'{port_of.scheme}://{port_of.netloc}{self.path}'
+                request = urllib.request.Request(address, body or None, headers, method=self.command)
                 try:
                     answer = urllib.request.urlopen(request, timeout=30)
                 except urllib.error.HTTPError as error:
@@ -141,7 +144,8 @@ class Sender:
         """The status and the code of the error, if there is one."""
         headers = {'Content-Type': 'application/json' if verb == 'POST' else '', **(headers or {})}
         try:
-            return urllib.request.urlopen(urllib.request.Request(url, body, headers, method=verb), timeout=30).status, None
+            request = urllib.request.Request(url, body, headers, method=verb)
+            return urllib.request.urlopen(request, timeout=30).status, None
         except urllib.error.HTTPError as error:
             self.refused.append(error.code)
             code = re.search('<Code>(.*?)</Code>', error.read().decode())
@@ -169,13 +173,15 @@ def signatures(heat, folder, front):
     # Forged.
     forged = version_2('PUT', out['one'], own['AWSAccessKeyId'], 'another', Timestamp=own['Timestamp'])
     equal('a forged signature', send(forged), denied)
-    equal('a later time', send(out['one'].replace(quote(own['Timestamp'], safe=''), '2036-01-01T00%3A00%3A00Z')), denied)
+    later = out['one'].replace(quote(own['Timestamp'], safe=''), '2036-01-01T00%3A00%3A00Z')
+    equal('a later time', send(later), denied)
     equal('another method', send(version_2('POST', out['one'], *key)), denied)
     equal('an unknown key', send(signed_2(minutes(0), key=('0' * 32, out['secret']))), denied)
     # Foreign.
     equal('the signature of another key',
           send(out['one'].replace(quote(own['Signature'], safe=''), quote(foreign['Signature'], safe=''))), denied)
-    equal('the key of another resource', send(out['one'].replace(own['AWSAccessKeyId'], foreign['AWSAccessKeyId'])), denied)
+    other_key = out['one'].replace(own['AWSAccessKeyId'], foreign['AWSAccessKeyId'])
+    equal('the key of another resource', send(other_key), denied)
     equal('a URL of another resource', send(out['one'].replace('/one?', '/other?')), denied)
     # Users of a stack may signal all of its resources, but those of no other stack.
     equal('a user of the stack', send(signed_2(minutes(0))), fine)

@@ -19,13 +19,14 @@ import re
 import subprocess
 import sys
 
-import run as cloud  # installs the clients
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from harness.pypi import CLIENTS, install  # noqa: E402
+
+import run as cloud  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-TARGET = pathlib.Path(os.environ.get('CARGO_TARGET_DIR', ROOT / 'target'))
-VENV, WORK = TARGET / 'heat-suites-venv', TARGET / 'heat-suites'
-PACKAGES = ['heat-tempest-plugin==3.0.0', 'tempest==47.0.0', 'stestr', 'python-subunit']
+WORK = CLIENTS / 'suites-work'
+VENV = install('suites', 'heat-tempest-plugin==3.0.0', 'tempest==47.0.0', 'stestr', 'python-subunit')
 NETWORK, SUBNET = 'heat-net', 'heat-subnet'
 
 CONF = """\
@@ -75,12 +76,6 @@ def execute(*words, **more):
     return subprocess.run([str(word) for word in words], **more)
 
 
-def install():
-    if not (VENV / 'bin/stestr').exists():
-        execute(sys.executable, '-m', 'venv', VENV, check=True)
-        execute(VENV / 'bin/pip', 'install', '-q', *PACKAGES, check=True)
-
-
 def ground(env):
     """The network that the tests expect."""
     def ask(*words):
@@ -123,7 +118,6 @@ def main():
     parser.add_argument('--integration', metavar='FOLDER', help='a checkout of Heat, for its heat_integrationtests')
     parser.add_argument('--list', action='store_true', help='only list the tests')
     args = parser.parse_args()
-    install()
     configure()
     site = next((VENV / 'lib').glob('python*/site-packages'))
     found = outcomes(site / 'heat_tempest_plugin/tests', site, args.regex, args.list)

@@ -4,9 +4,9 @@
     devcloud/devcloud up kiln heat && tests/cloud/tour.py [REGEX]
 
 Runs the steps of `tour.txt` (one command line each, `$NAME` stands for a template in `tour/`) once against the Python Heat
-and once against Kiln on devcloud, and compares exit code, output and errors without IDs, times and random values. A
-text in brackets before a step is the reason of an expected difference. Lines are compared
-without their order. Prints each unexpected difference, and `N passed, N failed`.
+and once against Kiln on devcloud, and compares exit code, output and errors without IDs, times and random values. A text
+in brackets before a step is the reason of an expected difference. Lines are compared without their order. Prints each
+unexpected difference, and `N passed, N failed`.
 """
 import concurrent.futures
 import difflib
@@ -18,10 +18,13 @@ import subprocess
 import sys
 import time
 
-import run as cloud
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from harness.pypi import CLIENTS  # noqa: E402
+
+import run as cloud  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
-WORK = cloud.VENV.parent / 'tour'
+WORK = CLIENTS / 'tour'
 PORTS = {'heat': os.environ.get('HEAT_PORT', '8004'), 'kiln': os.environ.get('KILN_PORT', '8014')}
 INTERFACES = {'heat': 'admin', 'kiln': 'public'}
 
@@ -86,7 +89,8 @@ def main():
     endpoints(cloud.Client(cloud.credentials('admin')))
     env = cloud.credentials('demo')
     for name in INTERFACES:
-        leftovers = [word for word in ask(name, env, 'stack list -f value -c "Stack Name"')[1].split() if word.startswith('tour-')]
+        listed = ask(name, env, 'stack list -f value -c "Stack Name"')[1].split()
+        leftovers = [word for word in listed if word.startswith('tour-')]
         if leftovers:
             ask(name, env, f'stack delete --yes --wait {" ".join(leftovers)}')
     passed, failed, expected = 0, 0, 0
@@ -117,7 +121,8 @@ def main():
         else:
             failed += 1
             print(f'FAILED {command}')
-            for diff in list(difflib.unified_diff(sorted(answers['heat']), sorted(answers['kiln']), 'heat', 'kiln', n=0, lineterm=''))[2:]:
+            sides = sorted(answers['heat']), sorted(answers['kiln'])
+            for diff in list(difflib.unified_diff(*sides, 'heat', 'kiln', n=0, lineterm=''))[2:]:
                 print('   ', diff)
             sys.stdout.flush()
         time.sleep(0.1)

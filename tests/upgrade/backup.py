@@ -14,13 +14,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
-sys.dont_write_bytecode = True
 import run
+from harness.checks import check, failed, finish, until
+from harness.deployment import free_port
 
 GUIDE = (run.ROOT / 'docs/deploy/README.md').read_text()
-check = run.check
 
 
 def commands(title):
@@ -45,19 +44,17 @@ def stacks(balancer):
 
 
 def settled(balancer, name, state):
-    end = time.monotonic() + 60
-    while stacks(balancer).get(name) != state and time.monotonic() < end:
-        time.sleep(0.2)
-    check(f'{name} is {state}', stacks(balancer).get(name) == state, stacks(balancer))
+    found = until(lambda: stacks(balancer), lambda found: found.get(name) == state)
+    check(f'{name} is {state}', found.get(name) == state, found)
 
 
 def backup(server, kiln):
     kind = server.split(':')[0]
     work = pathlib.Path(tempfile.mkdtemp(prefix='kiln-backup.'))
     processes, service = [], None
-    before = len(run.failed)
+    before = len(failed)
     try:
-        cloud = run.free_port()
+        cloud = free_port()
         log = open(work / 'cloud.log', 'w')
         processes.append(subprocess.Popen([kiln, 'testcloud', '--port', str(cloud), '--build-time', '3'], stdout=log,
                                           stderr=log))
@@ -78,9 +75,9 @@ def backup(server, kiln):
                 names += [('mariadb-dump --single-transaction kiln', f'mariadb-dump {options} --single-transaction {name}'),
                           ('mariadb kiln', f'mariadb {options} {name}')]
         run.configure(work, cloud, database)
-        token, body = run.login(cloud)
+        keystone = run.Keystone(f'http://127.0.0.1:{cloud}/identity/v3', 'demo')
         service = run.Service(work, 'service', kiln)
-        balancer = run.Balancer([service], token, body['project']['id'])
+        balancer = run.Balancer([service], keystone)
         made = {}
         def create(name, slow):
             request = {'stack_name': name, **run.template(1, slow)}
@@ -108,14 +105,12 @@ def backup(server, kiln):
         settled(balancer, 'kept', 'UPDATE_COMPLETE')
         for name in ['kept', 'running']:
             balancer.call('DELETE', f'/stacks/{name}/{made[name]}', expected=(204,))
-        end = time.monotonic() + 60
-        while set(stacks(balancer)) != {'deleted'} and time.monotonic() < end:
-            time.sleep(0.2)
-        check(f'{title}: stacks are deleted', set(stacks(balancer)) == {'deleted'}, stacks(balancer))
+        found = until(lambda: stacks(balancer), lambda found: set(found) == {'deleted'})
+        check(f'{title}: stacks are deleted', set(found) == {'deleted'}, found)
         check(f'{title}: requests', not balancer.errors, balancer.errors[:3])
         doctor = subprocess.run([kiln, 'manage', 'doctor', '--config-file', work / 'kiln.conf'], capture_output=True, text=True)
         check(f'{title}: doctor', doctor.returncode == 0, doctor.stdout)
-        print(f'{title}: backup and restore, {len(run.failed) - before} checks failed', flush=True)
+        print(f'{title}: backup and restore, {len(failed) - before} checks failed', flush=True)
     finally:
         for process in processes + [one.process for one in [service] if one]:
             if process.poll() is None:
@@ -129,5 +124,4 @@ if __name__ == '__main__':
         raise SystemExit(__doc__)
     for server in ['sqlite', *os.environ.get('KILN_TEST_DATABASES', '').split()]:
         backup(server, pathlib.Path(sys.argv[1]).resolve())
-    print(f'{run.passed} passed, {len(run.failed)} failed')
-    sys.exit(bool(run.failed))
+    finish()

@@ -19,7 +19,6 @@ import pathlib
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -27,28 +26,15 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.append(str(ROOT / 'tests'))
+from harness.checks import check, finish, until  # noqa: E402
+from harness.deployment import free_port, listens  # noqa: E402
+from harness.request import Keystone, send  # noqa: E402
+
 # The commit before the first one that this test belongs to; a tag takes precedence.
 FIRST_FORMER = 'd256a2c1'
 USERS, PHASE = 6, 8.0
 KEY = '0123456789abcdef0123456789abcdef'
-
-passed, failed = 0, []
-
-
-def check(what, good, detail=''):
-    global passed
-    if good:
-        passed += 1
-    else:
-        failed.append(what)
-        print(f'FAILED {what}: {detail}', flush=True)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]
-
 
 def former():
     """The binary of the former version, built once."""
@@ -96,19 +82,11 @@ class Service:
         self.start(binary)
 
 
-def await_port(port, process, log):
-    end = time.monotonic() + 60
-    while socket.socket().connect_ex(('127.0.0.1', port)):
-        if process.poll() is not None or time.monotonic() > end:
-            raise SystemExit(f'nothing listens on port {port}:\n{log.read_text()[-3000:]}')
-        time.sleep(0.05)
-
-
 class Balancer:
     """Sends requests to one of the services."""
 
-    def __init__(self, services, token, project, old=None):
-        self.services, self.token, self.project, self.old = services, token, project, old
+    def __init__(self, services, keystone, old=None):
+        self.services, self.token, self.project, self.old = services, keystone.token, keystone.project, old
         self.requests, self.errors, self.resets, self.lock = 0, [], 0, threading.Lock()
 
     def call(self, method, path, body=None, expected=()):
@@ -216,15 +194,10 @@ class User(threading.Thread):
             round += 1
 
 
-def login(cloud):
-    connection = http.client.HTTPConnection('127.0.0.1', cloud)
-    scope = {'project': {'name': 'demo', 'domain': {'id': 'default'}}}
-    user = {'name': 'demo', 'password': 'password', 'domain': {'id': 'default'}}
-    connection.request('POST', '/identity/v3/auth/tokens', json.dumps(
-        {'auth': {'identity': {'methods': ['password'], 'password': {'user': user}}, 'scope': scope}}),
-        {'Content-Type': 'application/json'})
-    answer = connection.getresponse()
-    return answer.getheader('X-Subject-Token'), json.load(answer)['token']
+def await_port(port, process, log):
+    until(lambda: listens(port) or process.poll() is not None, bool, 60, 0.05)
+    if not listens(port):
+        raise SystemExit(f'nothing listens on port {port}:\n{log.read_text()[-3000:]}')
 
 
 def configure(work, cloud, database):
@@ -234,17 +207,13 @@ def configure(work, cloud, database):
         'project_name = service\n[heat_api]\nbind_host = 127.0.0.1\n[kiln]\ncfn_api = false\n')
 
 
-def objects(token, catalog):
-    """The objects of the project in the cloud."""
+def objects(keystone):
+    """How many objects of the project are in the cloud."""
     found = {}
     for service, path, key in [('network', '/v2.0/networks', 'networks'), ('compute', '/servers', 'servers'),
                                ('compute', '/os-server-groups', 'server_groups')]:
-        entry = next(entry for entry in catalog if entry['type'] == service)
-        url = next(point['url'] for point in entry['endpoints'] if point['interface'] == 'public').rstrip('/')
-        host, _, rest = url.split('://', 1)[1].partition('/')
-        connection = http.client.HTTPConnection(host)
-        connection.request('GET', f'/{rest}{path}', headers={'X-Auth-Token': token})
-        found[key] = len(json.load(connection.getresponse())[key])
+        answer = send('GET', keystone.endpoint(service) + path, token=keystone.token)
+        found[key] = len(json.load(answer)[key])
     return found
 
 
@@ -273,10 +242,10 @@ def rolling(database, kiln, old):
         if database == 'sqlite':
             database = f'sqlite://{work}/kiln.db?mode=rwc'
         configure(work, cloud, database)
-        token, body = login(cloud)
-        before = objects(token, body['catalog'])
+        keystone = Keystone(f'http://127.0.0.1:{cloud}/identity/v3', 'demo')
+        before = objects(keystone)
         services = [Service(work, 'one', old), Service(work, 'two', old)]
-        balancer, stop = Balancer(services, token, body['project']['id'], old), threading.Event()
+        balancer, stop = Balancer(services, keystone, old), threading.Event()
         users = [User(number, balancer, stop) for number in range(USERS)]
         changes = 0
         for way in [kiln, old, kiln]:
@@ -300,11 +269,8 @@ def rolling(database, kiln, old):
         _, listed = balancer.call('GET', '/stacks', expected=(200,))
         for stack in listed['stacks']:
             balancer.call('DELETE', f"/stacks/{stack['stack_name']}/{stack['id']}", expected=(204,))
-        end = time.monotonic() + 60
-        while objects(token, body['catalog']) != before and time.monotonic() < end:
-            time.sleep(0.2)
-        check(f'{name}: nothing is left in the cloud', objects(token, body['catalog']) == before,
-              (before, objects(token, body['catalog'])))
+        left = until(lambda: objects(keystone), lambda found: found == before)
+        check(f'{name}: nothing is left in the cloud', left == before, (before, left))
         logs = ''.join((work / f'{service.name}.log').read_text() for service in services)
         errors = [line for line in logs.splitlines() if ' ERROR ' in line]
         check(f'{name}: no errors in the logs', not errors, errors[:3])
@@ -328,8 +294,7 @@ def main():
         if database != 'sqlite':
             database = created(database)
         rolling(database, kiln, old)
-    print(f'{passed} passed, {len(failed)} failed')
-    sys.exit(bool(failed))
+    finish()
 
 
 def created(server):

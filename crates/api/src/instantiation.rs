@@ -75,7 +75,14 @@ impl<'a> Instantiation<'a> {
         let clear_parameters: BTreeSet<String> = cleared.iter().map(text::str).collect();
         let template = if patch { self.template()? } else { Some(self.required_template()?) };
         let existing = patch || self.get("existing").is_some_and(Value::is_truthy);
-        Ok(UpdateStack { template, content: self.content()?, settings, existing, clear_parameters })
+        Ok(UpdateStack {
+            template,
+            content: self.content()?,
+            settings,
+            existing,
+            clear_parameters,
+            ..UpdateStack::default()
+        })
     }
 
     fn settings(&self) -> Result<Settings, ApiError> {

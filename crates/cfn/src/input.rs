@@ -1,7 +1,7 @@
 //! The input of requests that create, update or validate a stack.
 
 use kiln_engine::load;
-use kiln_service::{Settings, StackContent, TemplateText, UpdateStack};
+use kiln_service::{ObjectToImport, ObjectsToImport, Settings, StackContent, TemplateText, UpdateStack};
 use kiln_store::Stack;
 use kiln_template::environment;
 use kiln_value::Map;
@@ -118,6 +118,39 @@ impl Parameters {
     }
 }
 
+/// The property that identifies an object to import, of all types: its ID in the cloud.
+pub(crate) const IDENTIFIER: &str = "PhysicalResourceId";
+
+/// The objects to import: `ResourcesToImport.member.N.…`; `ResourceIdentifier` is a map with one entry.
+pub(crate) fn import(params: &Params) -> Result<ObjectsToImport, Fault> {
+    let mut objects = ObjectsToImport::new();
+    for entry in params.members("ResourcesToImport").into_values() {
+        let field = |name: &str| {
+            let value = entry.get(name).filter(|value| !value.is_empty());
+            value.map(|value| (*value).to_owned())
+        };
+        let missing = |name: &str| Fault::missing(&format!("A resource to import has no {name}."));
+        let name = field("LogicalResourceId").ok_or_else(|| missing("LogicalResourceId"))?;
+        let resource_type = field("ResourceType").ok_or_else(|| missing("ResourceType"))?;
+        let part = |wanted: &'static str| {
+            entry.iter().filter_map(move |(field, value)| {
+                let (_, part) = field.strip_prefix("ResourceIdentifier.entry.")?.split_once('.')?;
+                (part == wanted && !value.is_empty()).then_some(*value)
+            })
+        };
+        let keys: Vec<&str> = part("key").collect();
+        if keys != [IDENTIFIER] {
+            let text = format!("ResourceIdentifier of {name} must be {IDENTIFIER}=<the ID of the object in the cloud>");
+            return Err(Fault::invalid(&text));
+        }
+        let physical_id = part("value").next().ok_or_else(|| missing(IDENTIFIER))?.to_owned();
+        if objects.insert(name.clone(), ObjectToImport { resource_type, physical_id }).is_some() {
+            return Err(Fault::invalid(&format!("{name} is twice in ResourcesToImport")));
+        }
+    }
+    Ok(objects)
+}
+
 /// An update of a stack. As in Heat, it replaces environment and files of the stack, unless the request keeps the
 /// template or the value of a parameter.
 pub(crate) async fn update(call: &Call, stack: &Stack) -> Result<UpdateStack, Fault> {
@@ -171,6 +204,25 @@ mod tests {
         let both = "Parameters.member.1.ParameterKey=a&Parameters.member.1.ParameterValue=b\
                     &Parameters.member.1.UsePreviousValue=true";
         assert_eq!(refused(both), "InvalidParameterCombination");
+    }
+
+    #[test]
+    fn objects_to_import_have_a_type_and_an_id() {
+        let entry = |rest: &str| {
+            let first = "ResourcesToImport.member.1.LogicalResourceId=a&ResourcesToImport.member.1.ResourceType=T";
+            import(&params(&format!("{first}&{}", rest.replace('~', "ResourcesToImport.member."))))
+        };
+        let one = "~1.ResourceIdentifier.entry.1.key=PhysicalResourceId&~1.ResourceIdentifier.entry.1.value=i";
+        let object = ObjectToImport { resource_type: "T".to_owned(), physical_id: "i".to_owned() };
+        assert_eq!(entry(one).unwrap(), ObjectsToImport::from([("a".to_owned(), object)]));
+        assert!(import(&params("")).unwrap().is_empty());
+        let refused = |rest: &str| entry(rest).unwrap_err().code;
+        assert_eq!(refused(""), "InvalidParameterValue");
+        assert_eq!(refused(&one.replace("PhysicalResourceId", "VpcId")), "InvalidParameterValue");
+        assert_eq!(refused("~1.ResourceIdentifier.entry.1.key=PhysicalResourceId"), "MissingParameter");
+        assert_eq!(refused(&format!("{one}&~2.LogicalResourceId=b")), "MissingParameter");
+        let twice = format!("{one}&~2.LogicalResourceId=a&~2.ResourceType=T&{}", one.replace("~1", "~2"));
+        assert_eq!(refused(&twice), "InvalidParameterValue");
     }
 
     #[test]

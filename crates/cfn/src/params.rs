@@ -11,7 +11,7 @@ use crate::reply::Format;
 const VERSION: &str = "2010-05-15";
 
 /// Parameters of AWS with an effect that Kiln does not have. They are rejected unless they say nothing.
-const NOT_BUILT: [&str; 17] = [
+const NOT_BUILT: [&str; 16] = [
     "DeletionMode",
     "EnableTerminationProtection",
     "ImportExistingResources",
@@ -19,7 +19,6 @@ const NOT_BUILT: [&str; 17] = [
     "NotificationARNs",
     "OnStackFailure",
     "ResourceTypes",
-    "ResourcesToImport",
     "RetainExceptOnCreate",
     "RetainResources",
     "RoleARN",

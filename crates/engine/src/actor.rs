@@ -195,7 +195,7 @@ struct Work {
     writes: WriteQueue,
     /// The snapshots that are being deleted.
     removing: Removing,
-    /// The resources to adopt, by name; empty unless the action is ADOPT.
+    /// The resources to adopt, by name; empty unless the request adopts objects.
     adopted: Map,
     /// Running operations.
     slots: Slots,
@@ -342,7 +342,7 @@ impl Work {
                 }
             }
         }
-        self.adopted = if action == Action::Adopt { self.data_to_adopt().await? } else { Map::new() };
+        self.adopted = if self.stack.adopts() { self.data_to_adopt().await? } else { Map::new() };
         let (goal, targets) = match action {
             Action::Check => (Goal::Check, Vec::new()),
             Action::Suspend => (Goal::Suspend, Vec::new()),
@@ -358,7 +358,9 @@ impl Work {
         let rollback = !self.stack.disable_rollback && self.stack.parent.is_none();
         let (generation, is_barred) = (self.generation, barred.is_some());
         self.events.retain(|event| matches!(event, Event::Finished { .. } | Event::Stepped { .. }));
-        let commands = self.model.decide(Event::Begin { action, goal, generation, targets, rollback, hooks, barred });
+        let adopted = self.adopted.keys().cloned().collect();
+        let begin = Event::Begin { action, goal, generation, targets, rollback, hooks, adopted, barred };
+        let commands = self.model.decide(begin);
         // Only now the current row of each name is known: in a rollback it is a different one.
         self.fill_scope();
         self.removing.end = None;
@@ -502,7 +504,7 @@ impl Work {
                 self.writes.event(self.stack_event(failed, reason));
                 self.writes.event(self.stack_event(state, started.clone()));
                 // A failed adopt must not delete what it has not created.
-                let keep_objects = self.stack.state.action == Action::Adopt;
+                let keep_objects = self.stack.adopts();
                 self.writes.turn = Some(Turn { generation: self.generation, state, reason: started, keep_objects });
                 self.forget_adopted();
                 self.turning = true;
@@ -537,7 +539,7 @@ impl Work {
 
     /// The data to adopt is not needed any more.
     fn forget_adopted(&mut self) {
-        if self.stack.state.action == Action::Adopt {
+        if self.stack.adopts() {
             self.writes.removed_snapshots.extend(self.stack.details.snapshot);
         }
     }

@@ -4,6 +4,7 @@ use kiln_cloud::{
     CloudError, Connector, Credentials, Scope, Session, TrustDeletion, TrustMark, TrustParty, create_trust,
     delete_trust, find_trust, has_trust,
 };
+use kiln_resource::Failure;
 use kiln_value::{Secret, Value, text};
 
 use crate::{DelegateError, DelegationPlan};
@@ -146,7 +147,7 @@ fn unavailable(error: CloudError) -> DelegateError {
     DelegateError::Unavailable(error.to_string())
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is mapped over errors")]
+/// With what Keystone says.
 fn refused(error: CloudError) -> DelegateError {
-    DelegateError::Refused(error.to_string())
+    DelegateError::Refused(Failure::from(error).message)
 }

@@ -76,6 +76,7 @@ fn plan_a_create(bencher: divan::Bencher<'_, '_>, (size, back): (usize, usize)) 
             targets: blueprint.targets(&mut fresh),
             rollback: false,
             hooks: kiln_plan::Hooks::new(),
+            adopted: std::collections::BTreeSet::new(),
             barred: None,
         };
         let mut model = Model::new([]);

@@ -1,5 +1,7 @@
 //! Events and commands of the planner.
 
+use std::collections::BTreeSet;
+
 use kiln_resource::{Action, Phase, Resource, ResourceId, State, Status};
 use kiln_value::{Map, Value};
 
@@ -65,6 +67,8 @@ pub enum Event {
         rollback: bool,
         /// The hooks of the resources.
         hooks: Hooks,
+        /// The resources whose objects exist already: an update adopts them in place of creating them.
+        adopted: BTreeSet<String>,
         /// Why the request must not begin: it only completes running operations, then it fails without a rollback.
         barred: Option<String>,
     },

@@ -5,7 +5,7 @@ mod outcome;
 mod part;
 mod rows;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kiln_resource::{Action, Failure, Operation, OperationState, Resource, ResourceId, State, Status};
 use kiln_value::Value;
@@ -57,6 +57,15 @@ struct CurrentRequest {
     generation: i64,
     rollback: bool,
     hooks: Hooks,
+    /// The resources that are adopted although the action is another one.
+    adopted: BTreeSet<String>,
+}
+
+impl CurrentRequest {
+    /// Whether the object of a new resource exists already.
+    fn adopts(&self, name: &str) -> bool {
+        self.action == Action::Adopt || self.adopted.contains(name)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +87,7 @@ impl Model {
             generation: 0,
             rollback: false,
             hooks: Hooks::new(),
+            adopted: BTreeSet::new(),
         };
         let mut model = Self {
             rows: rows.into_iter().map(|row| (row.id, row)).collect(),
@@ -127,9 +137,10 @@ impl Model {
     pub fn decide(&mut self, event: Event) -> Vec<Command> {
         let mut out = Vec::new();
         match event {
-            Event::Begin { action, goal, generation, targets, rollback, hooks, barred } => {
+            Event::Begin { action, goal, generation, targets, rollback, hooks, adopted, barred } => {
                 let rollback = rollback && barred.is_none();
-                self.begin(CurrentRequest { action, goal, generation, rollback, hooks }, targets, barred, &mut out);
+                let request = CurrentRequest { action, goal, generation, rollback, hooks, adopted };
+                self.begin(request, targets, barred, &mut out);
             }
             Event::Decided { serial, name, decision, fresh, kind, attributes } => {
                 if let Some(node) = self.asked.remove(&serial) {

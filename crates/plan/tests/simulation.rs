@@ -204,6 +204,7 @@ impl SimulatedStack {
             targets,
             rollback: false,
             hooks: kiln_plan::Hooks::new(),
+            adopted: std::collections::BTreeSet::new(),
             barred: None,
         };
         let commands = model.decide(event);

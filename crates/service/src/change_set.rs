@@ -10,10 +10,11 @@ use kiln_store::{ChangeSet, Stack};
 use kiln_value::{Map, Value};
 use serde::{Deserialize, Serialize};
 
+use crate::import::{self, ObjectsToImport};
 use crate::{CreateStack, Error, Service, Settings, StackContent, TemplateText, UpdateStack};
 
-/// The format of stored change sets.
-const FORMAT: u32 = 1;
+/// The format of stored change sets: 2 since imports, which an older version would create.
+const FORMAT: u32 = 2;
 /// Maximum number of change sets of a project.
 const MOST: u64 = 1000;
 /// Maximum number of change sets of a stack.
@@ -28,6 +29,8 @@ pub struct NewChangeSet {
     pub description: String,
     /// The change.
     pub change: StackChange,
+    /// The existing objects that it imports. If there are any, it must do nothing else.
+    pub import: ObjectsToImport,
 }
 
 /// A change of a stack.
@@ -59,6 +62,8 @@ pub struct ResourceChange {
 pub enum ChangeEffect {
     /// It is created.
     Add,
+    /// Its object exists and is adopted.
+    Import,
     /// It is deleted.
     Remove,
     /// It is changed in place.
@@ -108,6 +113,9 @@ struct Content {
     tags: Option<Vec<String>>,
     existing: bool,
     clear_parameters: Vec<String>,
+    /// The data of the objects to import by the name of the resource.
+    #[serde(default)]
+    import: Map,
     changes: Vec<ResourceChange>,
     /// The parameters as they are shown.
     parameters: Map,
@@ -189,7 +197,11 @@ impl PreparedChange {
         if !self.creates() && !self.set.executed {
             return Execution::Obsolete;
         }
-        let own = if self.creates() { Action::Create } else { Action::Update };
+        let own = match (self.creates(), self.content.import.is_empty()) {
+            (true, true) => Action::Create,
+            (true, false) => Action::Adopt,
+            (false, _) => Action::Update,
+        };
         match (stack.generation - self.set.generation, stack.state.status) {
             (1, Status::InProgress) => Execution::InProgress,
             (1, status) if status != Status::Complete || stack.state.action != own => Execution::Failed,
@@ -279,23 +291,33 @@ impl Service {
             _ => None,
         };
         let change = StackContent { sections: content.sections, ..StackContent::default() };
+        let objects = import::objects(&content.import);
         let executed = match stack {
             None => {
                 let template = template.ok_or(Error::NoTemplate)?;
-                let new =
-                    CreateStack { name: set.stack_name.clone(), template, content: change, settings, adopt: None };
+                let adopt = (!objects.is_empty()).then(|| Map::from([("resources".to_owned(), content.import.into())]));
+                let new = CreateStack { name: set.stack_name.clone(), template, content: change, settings, adopt };
+                if !objects.is_empty() {
+                    let blueprint = self.preview_create(caller, new.clone()).await?.blueprint;
+                    self.check_import(caller, &blueprint, &objects).await?;
+                }
                 self.create_stack_as(caller, new, set.stack).await?
             }
             Some(stack) => {
-                // Stored first: the stack then tells whether the update was requested.
-                self.backends.store.save_change_set(&ChangeSet { executed: true, ..set.clone() }).await?;
                 let update = UpdateStack {
                     template,
                     content: change,
                     settings,
                     existing: content.existing,
                     clear_parameters: content.clear_parameters.into_iter().collect(),
+                    adopt: content.import,
                 };
+                if !objects.is_empty() {
+                    let blueprint = self.updated_blueprint(caller, &stack, update.clone()).await?;
+                    self.check_import(caller, &blueprint, &objects).await?;
+                }
+                // Stored first: the stack then tells whether the update was requested.
+                self.backends.store.save_change_set(&ChangeSet { executed: true, ..set.clone() }).await?;
                 self.update_stack(caller, &stack, update).await?
             }
         };
@@ -321,7 +343,7 @@ impl Service {
             StackChange::Update(_, update) => (update.template.as_ref(), &update.content, &update.settings),
         };
         let mut stored = Content {
-            format: FORMAT,
+            format: if new.import.is_empty() { 1 } else { FORMAT },
             description: new.description.clone(),
             template: template.map(|template| Value::clone(template.value())).unwrap_or_default(),
             sections: content.sections.clone(),
@@ -330,6 +352,7 @@ impl Service {
             tags: settings.tags.clone(),
             existing: false,
             clear_parameters: Vec::new(),
+            import: import::data(&new.import),
             changes: Vec::new(),
             parameters: Map::new(),
             failure: None,
@@ -340,6 +363,9 @@ impl Service {
                 let definitions = previewed.blueprint.definitions().values();
                 stored.changes = definitions.map(|one| added(&one.name, &one.resource_type)).collect();
                 stored.parameters = previewed.blueprint.parameters().texts();
+                if !new.import.is_empty() {
+                    self.check_import(caller, &previewed.blueprint, &new.import).await?;
+                }
             }
             StackChange::Update(stack, update) => {
                 let current = Stack::clone(stack);
@@ -352,7 +378,14 @@ impl Service {
                 let same_tags = settings.tags.as_ref().is_none_or(|tags| *tags == stack.tags);
                 let nothing = stored.changes.is_empty() && previewed.same_sources && same_tags;
                 stored.failure = refused.map(Failure::Refused).or(nothing.then_some(Failure::NoChange));
+                if !new.import.is_empty() {
+                    let blueprint = self.updated_blueprint(caller, stack, update.clone()).await?;
+                    self.check_import(caller, &blueprint, &new.import).await?;
+                }
             }
+        }
+        if !new.import.is_empty() {
+            imported(&mut stored, &new.import);
         }
         Ok(stored)
     }
@@ -409,6 +442,28 @@ fn changes(preview: &Preview) -> Vec<ResourceChange> {
         })
     });
     changed.collect()
+}
+
+/// Marks the resources that are imported. As on AWS, an import does nothing else: its effect is the same whatever the
+/// properties say, and it can be undone.
+fn imported(content: &mut Content, objects: &ObjectsToImport) {
+    let mut left = objects.clone();
+    let mut others = Vec::new();
+    for change in &mut content.changes {
+        match left.remove(&change.name) {
+            Some(object) if change.effect == ChangeEffect::Add => {
+                change.effect = ChangeEffect::Import;
+                change.physical_id = Some(object.physical_id);
+            }
+            _ => others.push(change.name.clone()),
+        }
+    }
+    others.extend(left.into_keys());
+    if !others.is_empty() {
+        let text = "An import neither creates, changes nor deletes resources. These are not new, or not in \
+                    ResourcesToImport";
+        content.failure = Some(Failure::Refused(format!("{text}: {}", others.join(", "))));
+    }
 }
 
 fn effect(entry: &PlannedResource) -> Option<ChangeEffect> {

@@ -3,7 +3,7 @@
 use kiln_identity::Caller;
 use kiln_resource::{Action, SnapshotId, StackId, State, Status};
 use kiln_store::{NewStack, Snapshot, Stack, StackQuery};
-use kiln_value::{Map, StackIdentity, value};
+use kiln_value::{Map, StackIdentity, Value, value};
 
 use crate::action::begun;
 use crate::blueprint::texts;
@@ -59,7 +59,7 @@ impl Service {
             user_id: caller.user_id.clone(),
             credentials: Some(credentials),
             user_project: None,
-            adopt: adopt.map(|data| self.data_to_adopt(id, &data)),
+            adopt: adopt.map(|mut data| self.data_to_adopt(id, data.swap_remove("resources").unwrap_or_default())),
             now: self.backends.clock.now(),
         };
         let stack = self.backends.store.create_stack(stack).await?;
@@ -67,15 +67,15 @@ impl Service {
         Ok(stack)
     }
 
-    /// The part of the data that the engine needs.
-    fn data_to_adopt(&self, stack: StackId, data: &Map) -> Snapshot {
+    /// The data that the engine needs, from the entries of the resources by name.
+    pub(crate) fn data_to_adopt(&self, stack: StackId, resources: Value) -> Snapshot {
         Snapshot {
             id: SnapshotId(self.backends.chance.uuid()),
             stack,
             name: None,
             state: State::new(Action::Adopt, Status::InProgress),
             reason: String::new(),
-            data: value!({ "resources": (data.get("resources").cloned()) }),
+            data: value!({ "resources": resources }),
             created: self.backends.clock.now(),
         }
     }

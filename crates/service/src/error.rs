@@ -93,6 +93,9 @@ pub enum Error {
     /// The resource type does not exist.
     #[error("The Resource Type ({0}) could not be found.")]
     NoResourceType(String),
+    /// An object cannot be imported.
+    #[error("{0}")]
+    Import(String),
     /// The stack has a change set with this name.
     #[error("ChangeSet {0} already exists")]
     ChangeSetExists(String),
@@ -184,6 +187,7 @@ impl Error {
             Self::Delegate(DelegateError::Refused(_) | DelegateError::Taken) => "AuthorizationFailure",
             Self::NoTemplate
             | Self::TemplateUrl(_)
+            | Self::Import(_)
             | Self::ChangeSetExists(_)
             | Self::ChangeSetState { .. }
             | Self::Changed

@@ -18,6 +18,7 @@ mod error;
 mod export;
 mod forget;
 mod hidden;
+mod import;
 mod input;
 mod mark_unhealthy;
 mod nested_templates;
@@ -46,6 +47,7 @@ pub use change_set::{
 pub use create::CreateStack;
 pub use error::{Error, Invalid};
 pub use forget::Forget;
+pub use import::{ObjectToImport, ObjectsToImport};
 pub use input::{Settings, StackContent, TemplateText};
 pub use kiln_plan::hidden::{Hidden, HiddenValues};
 pub use mark_unhealthy::MarkUnhealthy;

@@ -7,6 +7,7 @@ use kiln_identity::Caller;
 use kiln_plan::Blueprint;
 use kiln_resource::Action;
 use kiln_store::{Details, Stack, StackRequest};
+use kiln_value::Map;
 
 use crate::action::begun;
 use crate::blueprint::texts;
@@ -25,6 +26,8 @@ pub struct UpdateStack {
     pub existing: bool,
     /// Parameters to reset.
     pub clear_parameters: BTreeSet<String>,
+    /// The data of existing objects by the name of their new resources: they are adopted, not created.
+    pub adopt: Map,
 }
 
 impl Service {
@@ -36,9 +39,11 @@ impl Service {
             Action::Delete => return Err(Error::NotSupported("Updating a stack when it is deleting".to_owned())),
             _ => {}
         }
-        let (settings, existing) = (update.settings.clone(), update.existing);
+        let (settings, existing, adopt) = (update.settings.clone(), update.existing, update.adopt.clone());
         let blueprint = self.updated_blueprint(caller, stack, update).await?;
-        let details = Details { converge: self.converges(&settings), ..Details::default() };
+        let snapshot = (!adopt.is_empty()).then(|| self.data_to_adopt(stack.id, adopt.into()));
+        let converge = self.converges(&settings);
+        let details = Details { converge, snapshot: snapshot.as_ref().map(|data| data.id), ..Details::default() };
         let request = StackRequest {
             desired: Some(texts(&blueprint)),
             disable_rollback: settings.disable_rollback,
@@ -46,6 +51,7 @@ impl Service {
             tags: settings.tags.or_else(|| (!existing).then(Vec::new)),
             credentials: self.renewed_credentials(caller, stack).await?,
             details,
+            snapshot,
             if_generation: Some(stack.generation),
             ..StackRequest::new(Action::Update, self.backends.clock.now())
         };
@@ -66,7 +72,7 @@ impl Service {
         stack: &Stack,
         update: UpdateStack,
     ) -> Result<Blueprint, Error> {
-        let UpdateStack { template, content, settings, existing, clear_parameters } = update;
+        let UpdateStack { template, content, settings, existing, clear_parameters, adopt: _ } = update;
         settings.check()?;
         let parameters = content.parameters();
         let current = load::blueprint(&self.backends, stack, &stack.desired).await?;

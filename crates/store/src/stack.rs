@@ -160,6 +160,15 @@ impl From<Stack> for StackSummary {
 }
 
 impl Stack {
+    /// Whether its last request adopts objects: an adopt, or an update with data to adopt.
+    pub fn adopts(&self) -> bool {
+        match self.state.action {
+            Action::Adopt => true,
+            Action::Update => self.details.snapshot.is_some(),
+            _ => false,
+        }
+    }
+
     /// A new stack in its initial state.
     pub(crate) fn started(new: &NewStack) -> Self {
         Self {
@@ -258,7 +267,7 @@ pub struct StackRequest {
     pub credentials: Option<CredentialsId>,
     /// The parameters of the request.
     pub details: Details,
-    /// The snapshot to make: it is stored together with the request.
+    /// The snapshot to make, or the data that an update adopts: it is stored together with the request.
     pub snapshot: Option<Snapshot>,
     /// Refused with [`crate::Error::Changed`] unless the stack has this generation; `None`: any.
     pub if_generation: Option<i64>,

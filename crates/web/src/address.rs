@@ -6,8 +6,8 @@ use http::request::Parts;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Https;
 
-/// `http://host:8004`, or `https` with TLS of this server. With `proxy_headers`, the headers of a proxy take precedence, as in oslo.middleware: `Forwarded`
-/// (RFC 7239), or `X-Forwarded-Proto` and `X-Forwarded-Host`; and `X-Forwarded-Prefix` is added.
+/// `http://host:8004`, or `https` with TLS of this server. With `proxy_headers`, the headers of a proxy take precedence, as
+/// in oslo.middleware: `Forwarded` (RFC 7239), or `X-Forwarded-Proto` and `X-Forwarded-Host`; and `X-Forwarded-Prefix` is added.
 pub fn address(head: &Parts, proxy_headers: bool) -> String {
     let header = |name: &str| head.headers.get(name)?.to_str().ok();
     let of_proxy = |name: &str| header(name).filter(|value| proxy_headers && !value.is_empty());

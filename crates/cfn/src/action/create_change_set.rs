@@ -1,6 +1,7 @@
-//! Prepares the create or the update of a stack.
+//! Prepares the create or the update of a stack, or the import of objects into one.
 
 use kiln_service::{CreateStack, NewChangeSet, StackChange, StackContent};
+use kiln_store::Stack;
 use kiln_value::{Value, value};
 
 use crate::call::Call;
@@ -12,30 +13,43 @@ pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
     let params = &call.params;
     let (stack_name, name) = (params.required("StackName")?, params.required("ChangeSetName")?.to_owned());
     check_name(&name)?;
+    let import = input::import(params)?;
     let change = match params.get("ChangeSetType").unwrap_or("UPDATE") {
-        "CREATE" => {
-            call.allow("cloudformation:CreateStack")?;
-            StackChange::Create(create(call, stack_name).await?)
+        "CREATE" | "UPDATE" if !import.is_empty() => {
+            return Err(Fault::combination("ResourcesToImport requires the ChangeSetType IMPORT"));
         }
-        "UPDATE" => {
-            call.allow("cloudformation:UpdateStack")?;
-            let stack = call.stack().await?;
-            let update = input::update(call, &stack).await?;
-            StackChange::Update(Box::new(stack), update)
+        "IMPORT" if import.is_empty() => return Err(Fault::missing("ResourcesToImport was not given.")),
+        "CREATE" => create(call, stack_name).await?,
+        "UPDATE" => update(call, call.stack().await?).await?,
+        "IMPORT" => match call.stack().await {
+            Ok(stack) => update(call, stack).await?,
+            Err(fault) if fault.code == Fault::no_stack(stack_name).code => create(call, stack_name).await?,
+            Err(fault) => return Err(fault),
+        },
+        other => {
+            return Err(Fault::invalid(&format!("ChangeSetType must be CREATE, UPDATE or IMPORT, not \"{other}\"")));
         }
-        other => return Err(Fault::invalid(&format!("ChangeSetType must be CREATE or UPDATE, not \"{other}\""))),
     };
     let description = params.get("Description").unwrap_or_default().to_owned();
-    let prepared = call.service().create_change_set(&call.caller, NewChangeSet { name, description, change }).await?;
+    let prepared =
+        call.service().create_change_set(&call.caller, NewChangeSet { name, description, change, import }).await?;
     Ok(value!({ "Id": (arn(&prepared.set)), "StackId": (stack_arn(&prepared.set)) }))
 }
 
-async fn create(call: &Call, name: &str) -> Result<CreateStack, Fault> {
+async fn update(call: &Call, stack: Stack) -> Result<StackChange, Fault> {
+    call.allow("cloudformation:UpdateStack")?;
+    let update = input::update(call, &stack).await?;
+    Ok(StackChange::Update(Box::new(stack), update))
+}
+
+async fn create(call: &Call, name: &str) -> Result<StackChange, Fault> {
+    call.allow("cloudformation:CreateStack")?;
     let params = &call.params;
     let template = input::template(call).await?.ok_or_else(input::no_template)?;
     let parameters = input::Parameters::of(params)?;
     let content = StackContent { sections: parameters.sections()?, ..StackContent::default() };
-    Ok(CreateStack { name: name.to_owned(), template, content, settings: input::settings(params)?, adopt: None })
+    let (name, settings) = (name.to_owned(), input::settings(params)?);
+    Ok(StackChange::Create(CreateStack { name, template, content, settings, adopt: None }))
 }
 
 /// The rules of AWS.

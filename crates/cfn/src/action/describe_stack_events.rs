@@ -6,7 +6,7 @@ use kiln_value::{Value, text, value};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::page::{self, Page};
-use crate::view::{arn, instant};
+use crate::view::{arn, instant, state};
 
 pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
     let stacks = if let Some(named) = call.params.get("StackName") {
@@ -47,7 +47,7 @@ fn describe(event: &Event, stack: &Stack) -> Value {
         "PhysicalResourceId": (event.physical_id.clone()),
         "ResourceType": (&event.resource_type),
         "Timestamp": (instant(event.time)),
-        "ResourceStatus": (format!("{}_{}", event.action, event.status)),
+        "ResourceStatus": (state(&event.action, event.status)),
         "ResourceStatusReason": (&event.reason),
         "ResourceProperties": (text::json(&event.properties)),
     })

@@ -62,6 +62,7 @@ pub(crate) fn summary(prepared: &PreparedChange) -> Map {
 pub(crate) fn change(change: &ResourceChange) -> Value {
     let (action, replacement, recreation) = match change.effect {
         ChangeEffect::Add => ("Add", None, None),
+        ChangeEffect::Import => ("Import", None, None),
         ChangeEffect::Remove => ("Remove", None, None),
         ChangeEffect::Update => ("Modify", Some("False"), Some("Never")),
         ChangeEffect::Replace => ("Modify", Some("True"), Some("Always")),

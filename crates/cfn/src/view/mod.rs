@@ -5,6 +5,8 @@ pub(crate) mod drift;
 pub(crate) mod parameter;
 pub(crate) mod resource;
 
+use std::fmt;
+
 use jiff::Timestamp;
 use kiln_resource::Action;
 use kiln_store::Stack;
@@ -27,12 +29,21 @@ pub(crate) fn instant(time: Timestamp) -> String {
 }
 
 /// The state of a stack. AWS has two words for a rollback: waiters would wait for the end of an update that was rolled
-/// back until their time is over, because they do not know `ROLLBACK_COMPLETE` there.
+/// back until their time is over, because they do not know `ROLLBACK_COMPLETE` there. Nor do they know `ADOPT_COMPLETE`,
+/// which is `IMPORT_COMPLETE` on AWS, also if the stack existed before.
 pub(crate) fn status(stack: &Stack) -> String {
+    if stack.adopts() {
+        return format!("IMPORT_{}", stack.state.status);
+    }
     if stack.state.action == Action::Rollback && stack.previous.is_some() {
         return format!("UPDATE_{}", stack.state);
     }
     stack.state.to_string()
+}
+
+/// The state of a resource, or in an event: an adopt is an import on AWS.
+pub(crate) fn state(action: &str, status: impl fmt::Display) -> String {
+    format!("{}_{status}", if action == Action::Adopt.as_str() { "IMPORT" } else { action })
 }
 
 /// The tags of a stack: `key=value`.

@@ -5,7 +5,7 @@ use kiln_resource::Resource;
 use kiln_store::Stack;
 use kiln_value::{Map, Value, value};
 
-use super::{arn, instant};
+use super::{arn, instant, state};
 use crate::call::Call;
 use crate::fault::Fault;
 
@@ -62,7 +62,7 @@ fn common(row: &Resource) -> Map {
         "LogicalResourceId": (&row.name),
         "PhysicalResourceId": (row.physical_id.clone().unwrap_or_default()),
         "ResourceType": (&row.resource_type),
-        "ResourceStatus": (row.state.to_string()),
+        "ResourceStatus": (state(row.state.action.as_str(), row.state.status)),
         "ResourceStatusReason": (&row.reason),
     });
     with(Map::new(), shown)

@@ -55,7 +55,9 @@ async fn change_sets_are_checked_and_hidden_from_others() {
     assert_eq!(code(&[stack, kind, named]).await, "MissingParameter");
     assert_eq!(code(&[stack, kind, ("ChangeSetName", "1_"), ("TemplateBody", TEMPLATE)]).await, "ValidationError");
     let import = [stack, named, ("ChangeSetType", "IMPORT"), ("TemplateBody", TEMPLATE)];
-    assert_eq!(code(&import).await, "InvalidParameterValue");
+    assert_eq!(code(&import).await, "MissingParameter");
+    let other = [stack, named, ("ChangeSetType", "REFACTOR"), ("TemplateBody", TEMPLATE)];
+    assert_eq!(code(&other).await, "InvalidParameterValue");
     assert_eq!(code(&[stack, named, ("TemplateBody", TEMPLATE)]).await, "ValidationError", "no stack to update");
     let invalid = TEMPLATE.replace("OS::Heat::Value", "OS::Heat::Nothing");
     assert_eq!(code(&[stack, kind, named, ("TemplateBody", &invalid)]).await, "InvalidParameterValue");
@@ -63,4 +65,62 @@ async fn change_sets_are_checked_and_hidden_from_others() {
     let made = app.post("CreateChangeSet", &[stack, kind, named, ("TemplateBody", TEMPLATE)]).await;
     let foreign = made.element("Id").replace("tenant1", "tenant2");
     assert_eq!(app.get("DescribeChangeSet", &[("ChangeSetName", &foreign)]).await.status, 404);
+}
+
+/// `aws cloudformation create-change-set --resources-to-import`, for a resource and an ID.
+fn object(resource: &'static str, kind: &'static str, id: &'static str) -> [(&'static str, &'static str); 4] {
+    [
+        ("ResourcesToImport.member.1.LogicalResourceId", resource),
+        ("ResourcesToImport.member.1.ResourceType", kind),
+        ("ResourcesToImport.member.1.ResourceIdentifier.entry.1.key", "PhysicalResourceId"),
+        ("ResourcesToImport.member.1.ResourceIdentifier.entry.1.value", id),
+    ]
+}
+
+#[tokio::test]
+async fn a_change_set_imports_objects_into_a_new_stack() {
+    const NET: &str = "heat_template_version: 2018-08-31\nresources:\n  net: {type: OS::Neutron::Net}\n";
+    const TWO: &str = "heat_template_version: 2018-08-31\nresources:\n  net: {type: OS::Neutron::Net}\n  more: {type: \
+                       OS::Neutron::Net}\n";
+    const VALUE: &str = "heat_template_version: 2018-08-31\nresources:\n  net: {type: OS::Heat::RandomString}\n";
+    const KIND: (&str, &str) = ("ChangeSetType", "IMPORT");
+    let app = App::new().await;
+    let import = |name: &'static str, template: &'static str, object: &[(&'static str, &'static str)]| {
+        let fields = [("StackName", "app"), ("ChangeSetName", name), KIND, ("TemplateBody", template)];
+        [&fields, object].concat()
+    };
+    let net = object("net", "OS::Neutron::Net", "n-1");
+    let refused = app.post("CreateChangeSet", &import("early", NET, &net)).await;
+    assert_eq!(refused.element("Code"), "InvalidParameterValue", "enable_stack_adopt is off: {}", refused.text);
+
+    let app = App::adopting(app.store.clone());
+    for (name, template, wrong, text) in [
+        ("type", NET, object("net", "OS::Nova::Server", "n-1"), "its type is OS::Neutron::Net"),
+        ("unknown", NET, object("other", "OS::Neutron::Net", "n-1"), "the template has no such resource"),
+        (
+            "no-object",
+            VALUE,
+            object("net", "OS::Heat::RandomString", "n-1"),
+            "OS::Heat::RandomString has no object in the cloud",
+        ),
+    ] {
+        let refused = app.post("CreateChangeSet", &import(name, template, &wrong)).await;
+        assert!(refused.text.contains(text), "{name}: {}", refused.text);
+        assert_eq!((refused.status.as_u16(), refused.element("Code")), (400, "ValidationError"));
+    }
+    let mixed = app.post("CreateChangeSet", &import("mixed", TWO, &net)).await;
+    let mixed = app.get("DescribeChangeSet", &[("ChangeSetName", mixed.element("Id"))]).await;
+    assert_eq!((mixed.element("Status"), mixed.element("ExecutionStatus")), ("FAILED", "UNAVAILABLE"));
+    assert!(mixed.element("StatusReason").ends_with(": more"), "{}", mixed.text);
+
+    let made = app.post("CreateChangeSet", &import("import", NET, &net)).await;
+    let id = made.element("Id").to_owned();
+    let shown = app.get("DescribeChangeSet", &[("ChangeSetName", &id)]).await;
+    assert_eq!((shown.element("Action"), shown.element("PhysicalResourceId")), ("Import", "n-1"));
+    assert_eq!((shown.element("Status"), shown.element("ExecutionStatus")), ("CREATE_COMPLETE", "AVAILABLE"));
+    assert_eq!(app.get("ExecuteChangeSet", &[("ChangeSetName", &id)]).await.status, 200);
+    let stack = app.get("DescribeStacks", &[("StackName", "app")]).await;
+    assert_eq!(stack.element("StackStatus"), "IMPORT_IN_PROGRESS");
+    let shown = app.get("DescribeChangeSet", &[("ChangeSetName", &id)]).await;
+    assert_eq!(shown.element("ExecutionStatus"), "EXECUTE_IN_PROGRESS");
 }

@@ -96,12 +96,28 @@ impl App {
         Self::with_templates(store, roles, options, None)
     }
 
+    /// The same store with stacks that adopt objects.
+    pub(crate) fn adopting(store: Arc<dyn Store>) -> Self {
+        let options = kiln_service::Options { adopt: true, ..kiln_service::Options::default() };
+        Self::with(store, &["member", "reader"], Options::default(), None, options)
+    }
+
     /// The same store with another caller, and with templates at URLs.
     pub(crate) fn with_templates(
         store: Arc<dyn Store>,
         roles: &[&str],
         options: Options,
         templates: Option<Arc<dyn TemplateReader>>,
+    ) -> Self {
+        Self::with(store, roles, options, templates, kiln_service::Options::default())
+    }
+
+    fn with(
+        store: Arc<dyn Store>,
+        roles: &[&str],
+        options: Options,
+        templates: Option<Arc<dyn TemplateReader>>,
+        of_service: kiln_service::Options,
     ) -> Self {
         let backends = Backends {
             store: Arc::clone(&store),
@@ -128,7 +144,7 @@ impl App {
         };
         let service = Service {
             templates,
-            options: kiln_service::Options::default(),
+            options: of_service,
             backends,
             identity: Arc::new(Local::of(caller, Secret::new("{}".to_owned()))),
             policy: Arc::new(Policy::default()),

@@ -84,6 +84,7 @@ impl<'a> Rehearsal<'a> {
                 targets,
                 rollback: false,
                 hooks: kiln_plan::Hooks::new(),
+                adopted: std::collections::BTreeSet::new(),
                 barred: None,
             };
             let mut events = VecDeque::new();

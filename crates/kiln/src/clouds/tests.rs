@@ -108,7 +108,10 @@ impl World {
 
     /// An authenticated user in a project.
     async fn caller(&self, account: Account, project: &str) -> Arc<Caller> {
-        let credentials = Credentials::password(account.user, account.password, project, "Default");
+        self.caller_of(Credentials::password(account.user, account.password, project, "Default")).await
+    }
+
+    async fn caller_of(&self, credentials: Credentials) -> Arc<Caller> {
         let token = self.connector.session(credentials).token().await.expect("a token");
         let mut headers = HeaderMap::new();
         headers.insert("x-auth-token", token.secret.expose().parse().expect("a header"));

@@ -138,7 +138,7 @@ impl Model {
         out: &mut Vec<Command>,
     ) {
         let blame = Blame::of(name, failure);
-        let first = if self.request.action == Action::Adopt { Action::Adopt } else { Action::Create };
+        let first = if self.request.adopts(name) { Action::Adopt } else { Action::Create };
         let (id, action) = match row {
             Some(id) if self.is_unmade(id) => (id, first),
             Some(id) => (id, Action::Update),
@@ -158,7 +158,7 @@ impl Model {
         let Some(row) = self.rows.get_mut(&id) else { return };
         row.metadata = Value::Map(definition.metadata.clone());
         row.definition = Some(definition);
-        let operation = if self.request.action == Action::Adopt { Operation::Adopt } else { Operation::Create };
+        let operation = if self.request.adopts(&row.name) { Operation::Adopt } else { Operation::Create };
         let Some(external) = external else { return self.start(id, node, operation, None, out) };
         row.generation = self.request.generation;
         let adopt = |status| State::new(Action::Adopt, status);

@@ -34,10 +34,12 @@ pub(super) fn route(
         }
         ("POST", []) => {
             allow(own, "create_application_credential")?;
+            caller.unrestricted("additional application credentials")?;
             create(world, request, caller)
         }
         ("DELETE", [id]) => {
             allow(own || caller.admin, "delete_application_credential")?;
+            caller.unrestricted("additional application credentials")?;
             world.keystone.credentials.remove(id).ok_or_else(|| not_found("application credential", id))?;
             revoke_where(world, |token| token.credential.as_deref() == Some(*id));
             Ok(Reply::empty(204))

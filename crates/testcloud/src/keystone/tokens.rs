@@ -25,13 +25,33 @@ pub(crate) struct Caller {
     pub(crate) roles: Vec<String>,
     /// The trust of the token.
     pub(super) trust: Option<String>,
+    /// Whether the token is of an application credential that may not manage trusts and application credentials.
+    restricted: bool,
 }
 
 impl Caller {
     /// A service of the cloud, acting in `project`.
     pub(crate) fn service(project: &str) -> Self {
         let (token, user) = (String::new(), String::new());
-        Caller { token, user, project: project.to_owned(), admin: true, roles: Vec::new(), trust: None }
+        Caller {
+            token,
+            user,
+            project: project.to_owned(),
+            admin: true,
+            roles: Vec::new(),
+            trust: None,
+            restricted: false,
+        }
+    }
+
+    /// Refuses a restricted application credential for `what`: trusts or further application credentials.
+    pub(super) fn unrestricted(&self, what: &str) -> Result<(), Refusal> {
+        if !self.restricted {
+            return Ok(());
+        }
+        let text = "You are not authorized to perform the requested action: Using method 'application_credential' is not \
+                    allowed for managing";
+        Err(Refusal::forbidden(format!("{text} {what}.")))
     }
 
     /// Whether an object of `project` belongs to the caller.
@@ -73,7 +93,9 @@ pub(crate) fn authenticate(world: &CloudState, request: &ServiceCall) -> Result<
         _ => None,
     };
     let admin = roles.iter().any(|role| role == "admin");
-    Ok(Caller { token: id.to_owned(), user: acting_user(world, token)?, project, admin, roles, trust })
+    let credential = token.credential.as_ref().and_then(|id| world.keystone.credentials.get(id));
+    let restricted = credential.is_some_and(|credential| !credential.flag("unrestricted"));
+    Ok(Caller { token: id.to_owned(), user: acting_user(world, token)?, project, admin, roles, trust, restricted })
 }
 
 /// A known token that has not expired.

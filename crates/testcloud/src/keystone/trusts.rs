@@ -15,6 +15,9 @@ use crate::table::{Fields, Row};
 const MAX_REDELEGATION: i64 = 3;
 
 pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
+    if matches!(request.method.as_str(), "POST" | "DELETE") {
+        caller.unrestricted("trusts")?;
+    }
     match (request.method.as_str(), rest) {
         ("GET", []) => list(world, request, caller),
         ("POST", []) => create(world, request, caller),

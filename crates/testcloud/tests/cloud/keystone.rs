@@ -126,4 +126,8 @@ async fn application_credentials_log_in() {
     let client = Client::auth(&cloud, login(&made["secret"])).await.expect("a token");
     assert_eq!(client.project, demo.project);
     assert_eq!(Client::auth(&cloud, login(&json!("wrong"))).await.err().unwrap().status, 401);
+    let more = json!({"application_credential": {"name": "d"}});
+    client.post(&path, more).await.refused(403, "not allowed for managing additional application credentials");
+    let trust = json!({"trust": {"trustor_user_id": demo.user, "trustee_user_id": demo.user, "impersonation": true}});
+    client.post(&format!("{V3}/OS-TRUST/trusts"), trust).await.refused(403, "not allowed for managing trusts");
 }

@@ -1,7 +1,8 @@
 //! Export, abandon and adopt.
 
-use kiln_resource::{Action, State, Status};
-use kiln_store::{Details, StackRequest};
+use kiln_engine::load;
+use kiln_resource::{Action, SnapshotId, State, Status};
+use kiln_store::{Details, Snapshot, Stack, StackRequest};
 use kiln_value::{Value, value};
 
 use crate::actions::bench::{Bench, asked, sources};
@@ -122,4 +123,71 @@ async fn an_adopt_survives_the_engine() {
     let nested = bench.child(id, "n").await;
     assert_eq!(bench.resources(nested.id).await.get("inner").unwrap().physical_id.as_deref(), Some("i"));
     assert_eq!(bench.calls(), Vec::<String>::new());
+}
+
+/// An update that adopts objects.
+fn import(bench: &Bench, stack: &Stack, resources: Value, data: Value) -> StackRequest {
+    let data = Snapshot {
+        id: SnapshotId(bench.backends.chance.uuid()),
+        stack: stack.id,
+        name: None,
+        state: State::new(Action::Adopt, Status::InProgress),
+        reason: String::new(),
+        data: value!({ "resources": data }),
+        created: bench.backends.clock.now(),
+    };
+    StackRequest {
+        desired: Some(load::texts(&sources(resources, &value!({}), &[]))),
+        details: Details { snapshot: Some(data.id), ..Details::default() },
+        snapshot: Some(data),
+        ..asked(Action::Update)
+    }
+}
+
+#[tokio::test]
+async fn an_update_adopts_objects_into_a_stack() {
+    let bench = Bench::new().await;
+    let one = value!({"type": "Test::Thing"});
+    let stack = bench.create(&sources(value!({ "one": (one.clone()) }), &value!({}), &[])).await;
+    bench.forget_calls();
+    let reads = value!({"type": "Test::Thing", "properties": {"word": {"get_resource": "two"}}});
+    let wanted = value!({ "one": (one.clone()), "two": one, "three": reads });
+    let data = value!({"two": {"resource_id": "old"}, "three": {"resource_id": "older"}});
+    let stack = bench.request(stack.id, import(&bench, &stack, wanted, data)).await;
+    assert_eq!(stack.state, State::new(Action::Update, Status::Complete), "{}", stack.reason);
+    assert!(stack.adopts());
+    let rows = bench.resources(stack.id).await;
+    let state = |name: &str| (rows[name].state.to_string(), rows[name].physical_id.clone().unwrap());
+    assert_eq!(state("one"), ("CREATE_COMPLETE".to_owned(), "thing-1".to_owned()));
+    assert_eq!(state("two"), ("ADOPT_COMPLETE".to_owned(), "old".to_owned()));
+    assert_eq!(state("three"), ("ADOPT_COMPLETE".to_owned(), "older".to_owned()));
+    assert_eq!(rows["three"].properties().get("word").and_then(Value::as_str), Some("old"));
+    assert_eq!(bench.calls(), Vec::<String>::new(), "nothing is created or changed");
+    assert_eq!(bench.backends.store.snapshot(stack.id, stack.details.snapshot.unwrap()).await.unwrap(), None);
+    // From now on they belong to the stack.
+    bench.request(stack.id, asked(Action::Delete)).await;
+    assert_eq!(bench.calls(), ["DELETE old", "DELETE older", "DELETE thing-1"]);
+}
+
+#[tokio::test]
+async fn the_rollback_of_an_import_keeps_its_objects() {
+    let bench = Bench::new().await;
+    let one = value!({"type": "Test::Thing"});
+    let first = sources(value!({ "one": (one.clone()) }), &value!({}), &[]);
+    let stack = bench.completed(bench.begin(Action::Create, &first, None, true).await).await;
+    bench.forget_calls();
+    let last = value!({"type": "Test::Thing", "depends_on": "two"});
+    let wanted = value!({ "one": (one.clone()), "two": one, "three": last });
+    let data = value!({"two": {"resource_id": "old"}, "three": {"resource_id": ""}});
+    let request = import(&bench, &stack, wanted, data);
+    let used = request.details.snapshot.unwrap();
+    let stack = bench.request(stack.id, request).await;
+    assert_eq!(stack.state, State::new(Action::Rollback, Status::Complete), "{}", stack.reason);
+    assert!(!stack.adopts());
+    let events = bench.events(stack.id).await;
+    assert!(events.contains(&"two ADOPT_COMPLETE state changed".to_owned()), "{events:?}");
+    let rows = bench.resources(stack.id).await;
+    assert_eq!(rows.keys().collect::<Vec<_>>(), ["one"]);
+    assert_eq!(bench.calls(), Vec::<String>::new(), "the object is kept");
+    assert_eq!(bench.backends.store.snapshot(stack.id, used).await.unwrap(), None);
 }

@@ -173,3 +173,38 @@ async fn users_signal_with_their_own_access_and_go_with_the_stack() {
     assert_eq!(world.counts(), before, "the project is deleted with the trust");
     assert!(world.trusts().is_empty());
 }
+
+/// A stack of an application credential acts by a trust, which Keystone lets only unrestricted ones create.
+#[tokio::test]
+async fn stacks_of_application_credentials_need_unrestricted_ones() {
+    let world = world().await;
+    let demo = world.cloud.users().demo;
+    let own = Credentials::password(demo.user, demo.password, demo.project, "Default");
+    let cloud = world.connector.cloud(&own).await;
+    let user = world.caller_of(own).await.user_id.clone();
+    for unrestricted in [false, true] {
+        let body = value!({"application_credential": {"name": "c", "secret": "s", "unrestricted": unrestricted}});
+        let path = format!("/v3/users/{user}/application_credentials");
+        let made = cloud.call(CloudRequest::new("identity", Method::Post, &path).body(body)).await.expect("made").body;
+        let id = made.get("application_credential").and_then(|made| made.str_at("id")).expect("an ID").to_owned();
+        let secret = Secret::new("s".to_owned());
+        let credential = Named::Id(id.clone());
+        let caller = world.caller_of(Credentials::ApplicationCredential { credential, user: None, secret }).await;
+        let made = world.create(&caller, "s").await;
+        let delete = CloudRequest::new("identity", Method::Delete, format!("{path}/{id}"));
+        cloud.call(delete).await.expect("deleted");
+        if !unrestricted {
+            let text = made.expect_err("refused").to_string();
+            assert!(
+                text.contains("Using method 'application_credential' is not allowed for managing trusts"),
+                "{text}"
+            );
+            continue;
+        }
+        // The stack does not depend on the application credential.
+        let stack = made.expect("a stack");
+        assert!(world.settled(stack.id).await.state.is_complete(Action::Create));
+        world.delete(&stack).await;
+        assert!(world.settled(stack.id).await.state.is_complete(Action::Delete));
+    }
+}

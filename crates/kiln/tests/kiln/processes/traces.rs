@@ -13,7 +13,7 @@ use kiln_testcloud::Testcloud;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::cluster::{Cluster, Limits};
+use crate::processes::cluster::{Cluster, Limits};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CLIENT: &str = "00f067aa0ba902b7";

@@ -1,0 +1,116 @@
+//! Imports: changes of stacks that adopt existing objects and do nothing else.
+
+use std::collections::BTreeMap;
+
+use futures::future::join_all;
+use kiln_identity::Caller;
+use kiln_plan::Blueprint;
+use kiln_resource::{Context, Facts, Operation};
+use kiln_value::{Map, Value, value};
+
+use crate::{Error, Service};
+
+/// An object to import.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectToImport {
+    /// The type of its resource.
+    pub resource_type: String,
+    /// Its ID in the cloud.
+    pub physical_id: String,
+}
+
+/// The objects to import by the names of their resources.
+pub type ObjectsToImport = BTreeMap<String, ObjectToImport>;
+
+/// The data of the objects as the engine reads them: that of an export, without what only drivers know.
+pub(crate) fn data(objects: &ObjectsToImport) -> Map {
+    let entry =
+        |object: &ObjectToImport| value!({ "type": (&object.resource_type), "resource_id": (&object.physical_id) });
+    objects.iter().map(|(name, object)| (name.clone(), entry(object))).collect()
+}
+
+/// The objects in such data.
+pub(crate) fn objects(data: &Map) -> ObjectsToImport {
+    let read = |entry: &Value| {
+        Some(ObjectToImport {
+            resource_type: entry.str_at("type")?.to_owned(),
+            physical_id: entry.str_at("resource_id")?.to_owned(),
+        })
+    };
+    data.iter().filter_map(|(name, entry)| Some((name.clone(), read(entry)?))).collect()
+}
+
+impl Service {
+    /// Rejects objects that the resources of a template cannot adopt: those of unknown resources, of other types, of types
+    /// without an object in the cloud, of nested stacks, and those that do not exist.
+    pub(crate) async fn check_import(
+        &self,
+        caller: &Caller,
+        blueprint: &Blueprint,
+        objects: &ObjectsToImport,
+    ) -> Result<(), Error> {
+        if !self.options.adopt {
+            return Err(Error::NotSupported("Stack Adopt".to_owned()));
+        }
+        let mut holders = BTreeMap::new();
+        for (name, object) in objects {
+            let definition = blueprint.definitions().get(name);
+            let definition = definition.ok_or_else(|| refused(name, "the template has no such resource"))?;
+            let kind = &definition.resource_type;
+            if *kind != object.resource_type {
+                return Err(refused(name, &format!("its type is {kind}, not {}", object.resource_type)));
+            }
+            let entry = blueprint.kind(name).and_then(kiln_plan::Kind::entry);
+            if blueprint.kind(name).is_some_and(kiln_plan::Kind::is_nested) {
+                return Err(refused(
+                    name,
+                    "a nested stack cannot be imported, only its objects into a stack of their own",
+                ));
+            }
+            if !entry.is_some_and(|entry| entry.driver.needs_cloud()) {
+                return Err(refused(name, &format!("{kind} has no object in the cloud")));
+            }
+            if definition.external_id.is_some() {
+                return Err(refused(name, "it has an external_id, which refers to an object without importing it"));
+            }
+            if let Some(other) = holders.insert((kind, &object.physical_id), name) {
+                return Err(refused(name, &format!("{other} has the same object {}", object.physical_id)));
+            }
+        }
+        self.find_objects(caller, blueprint, objects).await
+    }
+
+    /// Rejects objects that do not exist.
+    async fn find_objects(
+        &self,
+        caller: &Caller,
+        blueprint: &Blueprint,
+        objects: &ObjectsToImport,
+    ) -> Result<(), Error> {
+        let Some(cloud) = self.identity.cloud(caller).await else { return Ok(()) };
+        let software = &self.backends.software(&caller.project_id);
+        let checked = objects.iter().filter_map(|(name, object)| {
+            let driver = &blueprint.kind(name)?.entry()?.driver;
+            Some((name, object, driver))
+        });
+        let checked = checked.map(async |(name, object, driver)| {
+            let (id, resource_type) = (object.physical_id.clone(), object.resource_type.clone());
+            let facts = Facts { name: name.clone(), resource_type, physical_id: Some(id), ..Facts::default() };
+            let cx = Context { cloud: &*cloud, software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
+            let failure =
+                driver.start(&cx, &Operation::Check).await.err().filter(kiln_resource::Failure::is_not_found)?;
+            Some(refused(
+                name,
+                &format!("{} {} was not found: {}", object.resource_type, object.physical_id, failure.message),
+            ))
+        });
+        match join_all(checked).await.into_iter().flatten().next() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
+
+fn refused(name: &str, why: &str) -> Error {
+    Error::Import(format!("Resource {name} cannot be imported: {why}."))
+}
