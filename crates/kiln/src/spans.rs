@@ -197,8 +197,11 @@ static CHANCE: OnceLock<Chance> = OnceLock::new();
 
 /// Random IDs of a trace and a span.
 fn random() -> (u128, u64) {
-    let (trace, span) = (CHANCE.get_or_init(Chance::from_os).uuid(), CHANCE.get_or_init(Chance::from_os).uuid());
-    (trace.as_u128(), span.as_u64_pair().1)
+    // Not of UUIDs: some of their bits are always the same, and the sampler reads the lower half of a trace's ID.
+    let bytes = CHANCE.get_or_init(Chance::from_os).seed();
+    let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u128::from(*byte));
+    let (trace, span) = (number(&bytes[..16]), number(&bytes[16..24]));
+    (trace.max(1), u64::try_from(span.max(1)).unwrap_or(u64::MAX))
 }
 
 /// Keeps the data of spans, and hands those that end to the exporter.
@@ -292,6 +295,13 @@ pub(crate) fn origin() -> Option<Origin> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_of_random_traces_is_sampled() {
+        let sampled = (0..2000).filter(|_| traces::is_within(random().0, 1 << 63)).count();
+        assert!((800..1200).contains(&sampled), "{sampled}");
+        assert_ne!(random().1, random().1);
+    }
 
     #[test]
     fn headers_are_read_as_the_specification_says() {

@@ -155,8 +155,12 @@ pub(crate) fn are_on() -> bool {
 
 /// Whether a new trace with this ID is sent.
 pub(crate) fn samples(trace: u128) -> bool {
-    let part = SAMPLED.load(Ordering::Relaxed);
-    part == u64::MAX || ((trace & u128::from(u64::MAX)) < u128::from(part))
+    is_within(trace, SAMPLED.load(Ordering::Relaxed))
+}
+
+/// Whether the lower half of a trace's ID is below a number; the largest number stands for all.
+pub(crate) fn is_within(trace: u128, part: u64) -> bool {
+    part == u64::MAX || (trace & u128::from(u64::MAX)) < u128::from(part)
 }
 
 /// A span has ended: it waits for the next request to the collector, or is lost.

@@ -32,7 +32,10 @@ impl OperationSpan {
         if self.of == of {
             return;
         }
-        self.leave();
+        if self.of.is_some() && !self.has_ended {
+            self.span.record("error", "a newer request replaces it");
+            self.has_ended = true;
+        }
         let id = operation(stack, action);
         let Origin { request, traceparent } = stack.details.origin.clone().unwrap_or_default();
         let span = tracing::info_span!(
@@ -84,18 +87,14 @@ impl OperationSpan {
             self.span.record("error", reason);
         }
     }
-
-    /// The operation goes on in another engine, or a newer one replaces it.
-    fn leave(&self) {
-        if !self.has_ended {
-            self.span.record("left", true);
-        }
-    }
 }
 
 impl Drop for OperationSpan {
     fn drop(&mut self) {
-        self.leave();
+        // The operation goes on in another engine.
+        if !self.has_ended {
+            self.span.record("left", true);
+        }
     }
 }
 
