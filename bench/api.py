@@ -83,7 +83,7 @@ def fill(service, count):
 
 def wrk(service, path, seconds, connections, folder, pause=None):
     """Requests per second, p50 and p99 in ms, failed requests."""
-    command = ['wrk', '-t2', f'-c{connections}', f'-d{seconds}', '--latency', '--timeout', '20',
+    command = ['wrk', '-t2', f'-c{connections}', f'-d{seconds}', '--latency', '--timeout', '60',
                '-H', f'X-Auth-Token: {service.token}']
     if pause is not None:
         (folder / 'paced.lua').write_text(PACED)
@@ -102,6 +102,10 @@ def milliseconds(text):
 
 def measure(service, name, path, options, folder):
     best = max(wrk(service, path, options.seconds, 16, folder) for _ in range(3))
+    if best[0] < 1:   # a request takes longer than a round
+        best = wrk(service, path, options.seconds * 12, 2, folder)
+        print(f'{name:32} {best[0]:9.2f}/s (p50 {best[1]:.0f} ms)', flush=True)
+        return
     rate = options.rate or best[0] / 2
     # As many connections as make the pause at least 10 ms.
     connections = max(16, int(rate * 0.02) + 1)
