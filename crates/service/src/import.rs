@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use futures::future::join_all;
 use kiln_identity::Caller;
-use kiln_plan::{Blueprint, Kind};
-use kiln_resource::{Context, Facts, Operation};
+use kiln_plan::{Blueprint, Draft, Kind};
+use kiln_resource::{Context, Facts, Failure, Operation, properties};
 use kiln_template::Definition;
 use kiln_value::{Map, Value, value};
 
@@ -105,20 +105,29 @@ impl Service {
     ) -> Result<(), Error> {
         let Some(cloud) = self.identity.cloud(caller).await else { return Ok(()) };
         let software = &self.backends.software(&caller.project_id);
+        let draft = Draft::of(blueprint);
         let checked = objects.iter().filter_map(|(name, object)| {
-            let driver = &blueprint.kind(name)?.entry()?.driver;
-            Some((name, object, driver))
+            let entry = blueprint.kind(name)?.entry()?;
+            let (known, unknown) = blueprint.draft_properties(blueprint.definitions().get(name)?, &draft).ok()?;
+            // The URL of some objects has properties in it, such as the policy of a rule.
+            let located = entry.resource_type.rest.as_ref().is_none_or(|rest| !rest.collection.contains('{'));
+            if !located && !unknown.is_empty() {
+                return None;
+            }
+            let facts = Facts {
+                name: name.clone(),
+                resource_type: object.resource_type.clone(),
+                properties: properties::resolve(&entry.resource_type.properties, &known).unwrap_or(known),
+                physical_id: Some(object.physical_id.clone()),
+                ..Facts::default()
+            };
+            Some((entry, facts))
         });
-        let checked = checked.map(async |(name, object, driver)| {
-            let (id, resource_type) = (object.physical_id.clone(), object.resource_type.clone());
-            let facts = Facts { name: name.clone(), resource_type, physical_id: Some(id), ..Facts::default() };
+        let checked = checked.map(async |(entry, facts)| {
             let cx = Context { cloud: &*cloud, software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
-            let failure =
-                driver.start(&cx, &Operation::Check).await.err().filter(kiln_resource::Failure::is_not_found)?;
-            Some(refused(
-                name,
-                &format!("{} {} was not found: {}", object.resource_type, object.physical_id, failure.message),
-            ))
+            let failure = entry.driver.start(&cx, &Operation::Check).await.err().filter(Failure::is_not_found)?;
+            let (kind, id) = (&facts.resource_type, facts.physical_id.as_deref().unwrap_or_default());
+            Some(refused(&facts.name, &format!("{kind} {id} was not found: {}", failure.message)))
         });
         match join_all(checked).await.into_iter().flatten().next() {
             Some(error) => Err(error),
