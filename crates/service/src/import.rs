@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use futures::future::join_all;
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, StreamExt as _, stream};
 use kiln_identity::Caller;
 use kiln_plan::{Blueprint, Draft, Kind};
-use kiln_resource::{Context, Facts, Failure, Operation, properties};
+use kiln_resource::{Cloud, Context, Facts, Failure, Operation, RegisteredType, Software, properties};
 use kiln_template::Definition;
 use kiln_value::{Map, Value, value};
 
 use crate::{Error, Service};
+
+/// The number of objects that are looked for at the same time.
+const AT_ONCE: usize = 8;
 
 /// An object to import.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +61,7 @@ fn obstacle(blueprint: &Blueprint, definition: &Definition) -> Option<String> {
     let (kind, resource_type) = (blueprint.kind(&definition.name), &definition.resource_type);
     if kind.is_some_and(Kind::is_nested) {
         Some("a nested stack cannot be imported, only its objects into a stack of their own".to_owned())
-    } else if !kind.and_then(Kind::entry).is_some_and(|entry| entry.driver.needs_cloud()) {
+    } else if !kind.and_then(Kind::entry).is_some_and(|entry| entry.driver.has_object()) {
         Some(format!("{resource_type} has no object in the cloud"))
     } else if definition.external_id.is_some() {
         Some("it has an external_id, which refers to an object without importing it".to_owned())
@@ -123,17 +127,20 @@ impl Service {
             };
             Some((entry, facts))
         });
-        let checked = checked.map(async |(entry, facts)| {
-            let cx = Context { cloud: &*cloud, software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
-            let failure = entry.driver.start(&cx, &Operation::Check).await.err().filter(Failure::is_not_found)?;
-            let (kind, id) = (&facts.resource_type, facts.physical_id.as_deref().unwrap_or_default());
-            Some(refused(&facts.name, &format!("{kind} {id} was not found: {}", failure.message)))
-        });
-        match join_all(checked).await.into_iter().flatten().next() {
-            Some(error) => Err(error),
-            None => Ok(()),
-        }
+        let cloud = &*cloud;
+        let looks: Vec<BoxFuture<'_, Option<Error>>> =
+            checked.map(|(entry, facts)| missing(cloud, software, entry, facts).boxed()).collect();
+        let mut refusals = stream::iter(looks).buffered(AT_ONCE).filter_map(std::future::ready);
+        refusals.next().await.map_or(Ok(()), Err)
     }
+}
+
+/// The error if the object does not exist.
+async fn missing(cloud: &dyn Cloud, software: &dyn Software, entry: &RegisteredType, facts: Facts) -> Option<Error> {
+    let cx = Context { cloud, software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
+    let failure = entry.driver.start(&cx, &Operation::Check).await.err().filter(Failure::is_not_found)?;
+    let (kind, id) = (&facts.resource_type, facts.physical_id.as_deref().unwrap_or_default());
+    Some(refused(&facts.name, &format!("{kind} {id} was not found: {}", failure.message)))
 }
 
 fn refused(name: &str, why: &str) -> Error {
