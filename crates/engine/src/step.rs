@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use kiln_plan::{Blame, Event, Outcome};
 use kiln_resource::{
-    Cloud, Context, Driver, Facts, Failure, FailureKind, Found, Operation, Phase, Progress, ResourceId, Running,
-    SoftwareChange, Step,
+    Cloud, Context, Driver, Facts, Failure, FailureKind, Found, Operation, Phase, Progress, Received, ResourceId,
+    Running, SoftwareChange, Step,
 };
 use kiln_store::Stack;
 use kiln_value::{Map, Value, value};
@@ -101,8 +101,8 @@ impl From<Event> for Report {
 pub(crate) struct Learned {
     /// The project of the stack's users.
     pub(crate) user_project: Option<String>,
-    /// New metadata of observed resources, by row.
-    pub(crate) sibling_metadata: Vec<(String, Map)>,
+    /// What observed resources have received, by row.
+    pub(crate) received: Vec<(String, Received)>,
     /// Changes of software configs and deployments.
     pub(crate) software: Vec<SoftwareChange>,
 }
@@ -567,11 +567,7 @@ impl Job {
     }
 
     fn stepped(&self, step: Step, phase: Phase, attempt: u32, token: String) -> Report {
-        let learned = Learned {
-            user_project: step.user_project,
-            sibling_metadata: step.sibling_metadata,
-            software: step.software,
-        };
+        let learned = Learned { user_project: step.user_project, received: step.received, software: step.software };
         let (row, physical_id, data) = (self.row, step.physical_id, step.data);
         Report { event: Event::Stepped { row, physical_id, data, phase, attempt, token }, learned }
     }
@@ -601,11 +597,7 @@ impl Job {
     }
 
     fn finished(&self, step: Step, attributes: Option<Map>, outcome: Outcome) -> Report {
-        let learned = Learned {
-            user_project: step.user_project,
-            sibling_metadata: step.sibling_metadata,
-            software: step.software,
-        };
+        let learned = Learned { user_project: step.user_project, received: step.received, software: step.software };
         let (row, physical_id, data) = (self.row, step.physical_id, step.data);
         Report { event: Event::Finished { row, physical_id, data, attributes, outcome }, learned }
     }
@@ -621,6 +613,6 @@ fn is_the_same(step: &Step, state: &Value) -> bool {
     step.physical_id.is_none()
         && step.data.is_empty()
         && step.software.is_empty()
-        && step.sibling_metadata.is_empty()
+        && step.received.is_empty()
         && matches!(&step.progress, Progress::Wait { state: next, .. } if next == state)
 }

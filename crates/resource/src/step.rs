@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use kiln_value::{Map, Value};
 
-use crate::SoftwareChange;
 use crate::driver::Observed;
+use crate::{Received, SoftwareChange};
 
 /// The progress of an operation.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,8 +38,8 @@ pub struct Step {
     pub progress: Progress,
     /// The project of the stack's users, if it was created or found.
     pub user_project: Option<String>,
-    /// New metadata of observed resources, by their ID; stored together with the step.
-    pub sibling_metadata: Vec<(String, Map)>,
+    /// What observed resources have received, by their ID: stored together with the step, in this order.
+    pub received: Vec<(String, Received)>,
     /// Changes of software configs and deployments: stored together with the step or before it.
     pub software: Vec<SoftwareChange>,
 }
@@ -52,7 +52,7 @@ impl Step {
             data: Map::new(),
             progress: Progress::Done,
             user_project: None,
-            sibling_metadata: Vec::new(),
+            received: Vec::new(),
             software: Vec::new(),
         }
     }
@@ -86,10 +86,10 @@ impl Step {
         self
     }
 
-    /// The same with new metadata of an observed resource.
+    /// The same with what an observed resource has received.
     #[must_use]
-    pub fn sibling_metadata(mut self, sibling: &Observed, metadata: Map) -> Self {
-        self.sibling_metadata.push((sibling.id.clone(), metadata));
+    pub fn received(mut self, sibling: &Observed, received: Received) -> Self {
+        self.received.push((sibling.id.clone(), received));
         self
     }
 

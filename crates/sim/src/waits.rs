@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Action, Context, Driver, Facts, Failure, Found, Operation, Resource, ResourceId, Status, Step};
+use kiln_resource::{
+    Action, Context, Driver, Facts, Failure, Found, Operation, Received, Resource, ResourceId, Status, Step,
+};
 use kiln_store::Batch;
 use kiln_value::{Map, Value};
 use rand::rngs::StdRng;
@@ -53,7 +55,7 @@ impl Driver for WaitDriver {
         match operation {
             Operation::Create | Operation::Update { .. } => Self::look(cx, cx.now + TIMEOUT),
             Operation::Delete => Ok(match cx.facts.observed.first() {
-                Some(inbox) => Step::done().sibling_metadata(inbox, Map::new()),
+                Some(inbox) => Step::done().received(inbox, Received::nothing().metadata(Map::new())),
                 None => Step::done(),
             }),
             _ => Ok(Step::done()),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Observed, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Observed, Operation, Received, Step};
 use kiln_value::identity::StackIdentity;
 use kiln_value::{Map, Value, number, text};
 
@@ -111,24 +111,25 @@ impl WaitCondition {
             if signals.is_empty() {
                 return Ok(None);
             }
-            let mut recorded = recorded.to_vec();
+            let (mut step, mut recorded) = (Step::wait(Value::Float(until), Duration::ZERO), recorded.to_vec());
             for Left { id, details } in signals {
                 recorded.push(id.into());
-                if let Some((with, _)) = kind.record(&metadata, &details.into())? {
+                if let Some((with, result)) = kind.record(&metadata, &details.into())? {
+                    step = step.received(handle, Received::default().metadata(with.clone()).result(result));
                     metadata = with;
                 }
             }
-            let step = Step::wait(Value::Float(until), Duration::ZERO).data(RECORDED, recorded);
-            return Ok(Some(step.sibling_metadata(handle, metadata)));
+            return Ok(Some(step.data(RECORDED, recorded)));
         }
         let properties = Facts { properties: handle.properties.clone(), ..Facts::default() };
         if kind.transport(&properties) != "NO_SIGNAL" || metadata.len() >= self.count(cx.facts) {
             return Ok(None);
         }
         // One at a time, as in Heat.
-        let Some((metadata, _)) = kind.record(&metadata, &Value::Null)? else { return Ok(None) };
+        let Some((metadata, result)) = kind.record(&metadata, &Value::Null)? else { return Ok(None) };
         let after = if metadata.len() < self.count(cx.facts) { queue::pace(0) } else { Duration::ZERO };
-        Ok(Some(Step::wait(Value::Float(until), after).sibling_metadata(handle, metadata)))
+        let signal = Received::default().metadata(metadata).result(result);
+        Ok(Some(Step::wait(Value::Float(until), after).received(handle, signal)))
     }
 
     /// A later condition with this handle waits for new signals.
@@ -139,7 +140,7 @@ impl WaitCondition {
             return Ok(Step::wait(Value::Null, Duration::ZERO));
         }
         Ok(match handle(cx.facts) {
-            Some((handle, _)) => Step::done().sibling_metadata(handle, Map::new()),
+            Some((handle, _)) => Step::done().received(handle, Received::nothing().metadata(Map::new())),
             None => Step::done(),
         })
     }

@@ -12,6 +12,7 @@ use kiln_store::Message;
 use kiln_value::{Map, Value};
 use tracing::Instrument as _;
 
+use super::inbox;
 use super::scaling::{Group, Resized, Scale};
 use super::slots::Interrupted;
 use super::snapshots::Removed;
@@ -91,10 +92,10 @@ impl Work {
             self.writes.user_project = learned.user_project;
         }
         self.writes.software(learned.software);
-        for (sibling, metadata) in learned.sibling_metadata {
+        for (sibling, received) in learned.received {
             let Ok(row) = sibling.parse() else { continue };
-            let (physical_id, data, metadata) = (None, Map::new(), Some(metadata));
-            self.events.push_back(Event::Received { row, physical_id, data, metadata, reason: None });
+            let reason = received.reason(&Value::Null);
+            self.events.push_back(inbox::received(row, received, reason));
         }
     }
 

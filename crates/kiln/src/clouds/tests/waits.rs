@@ -110,6 +110,12 @@ async fn a_handle_without_signals_ends_the_wait() {
     let stack = world.settled(stack.id).await;
     assert!(stack.state.is_complete(Action::Create), "{}", stack.reason);
     assert_eq!(world.output(&stack, "data").await, value!(r#"{"1": null, "2": null}"#));
+    let query = kiln_store::EventQuery { stacks: vec![stack.id], ..kiln_store::EventQuery::default() };
+    let events = world.service.backends.store.events(&query).await.expect("read");
+    let signals: Vec<&str> =
+        events.iter().filter(|event| event.action == "SIGNAL").map(|event| event.reason.as_str()).collect();
+    let reason = |number: u32| format!("Signal: status:SUCCESS reason:Signal {number} received");
+    assert_eq!(signals, [reason(1), reason(2)]);
 }
 
 /// The first engine is killed at some access to its store, and another one goes on: no signal is lost or counts twice.
