@@ -17,6 +17,7 @@ import re
 import subprocess
 import sys
 import time
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
@@ -112,10 +113,12 @@ def wait_conditions(heat, folder):
             name: {'value': {'get_attr': ['handle', name]}} for name in ('signal', 'curl_cli')
             if not (handle.endswith('SwiftSignalHandle') and name == 'signal')}
         waiting = {names[0]: {'get_resource': 'handle'}, names[1]: 60}
+        data = 'Data' if prefix.startswith('AWS') else 'data'
         return {'heat_template_version': '2018-08-31',
                 'resources': {'handle': {'type': handle, 'properties': properties},
                               'wait': {'type': wait, 'properties': waiting}},
-                'outputs': {'ref': {'value': {'get_resource': 'handle'}}, **attributes}}
+                'outputs': {'ref': {'value': {'get_resource': 'handle'}},
+                            'data': {'value': {'get_attr': ['wait', data]}}, **attributes}}
 
     tool = {'PATH': f'{VENV}/bin:/usr/bin:/bin', 'LC_ALL': 'C', 'PYTHONUTF8': '1'}
 
@@ -127,13 +130,28 @@ def wait_conditions(heat, folder):
         return lambda out: subprocess.run(['sh', '-c', f"{out['curl_cli']} --data-binary '{body}'"],
                                           capture_output=True)
 
-    def heat_signal(out):
-        given = json.loads(out['signal'])
+    def login(given):
+        """The token of the user and the services of the cloud."""
         scope = {'project': {'id': given['project_id']}}
         user = {'id': given['user_id'], 'password': given['password']}
         identity = {'methods': ['password'], 'password': {'user': user}}
         token = send('POST', given['auth_url'] + '/auth/tokens', {'auth': {'identity': identity, 'scope': scope}})
-        send('POST', given['alarm_url'], {'status': 'SUCCESS'}, token.headers['X-Subject-Token'])
+        return token.headers['X-Subject-Token'], json.load(token)['token']['catalog']
+
+    def heat_signal(out):
+        given = json.loads(out['signal'])
+        send('POST', given['alarm_url'], {'status': 'SUCCESS'}, login(given)[0])
+
+    def temp_url_signal(body):
+        return lambda out: subprocess.run(['curl', '-i', '-X', 'PUT', json.loads(out['signal'])['alarm_url'],
+                                           '--data-binary', body], capture_output=True)
+
+    def zaqar_signal(out):
+        given = json.loads(out['signal'])
+        token, catalog = login(given)
+        zaqar = next(one['endpoints'][0]['url'] for one in catalog if one['type'] == 'messaging')
+        send('POST', f'{zaqar}/v2/queues/{given["queue_id"]}/messages',
+             {'messages': [{'ttl': 600, 'body': {'status': 'SUCCESS'}}]}, token, **{'Client-ID': str(uuid.uuid4())})
 
     aws = ('AWS::CloudFormation::WaitConditionHandle', 'AWS::CloudFormation::WaitCondition')
     own = ('OS::Heat::WaitConditionHandle', 'OS::Heat::WaitCondition')
@@ -145,6 +163,12 @@ def wait_conditions(heat, folder):
         ('token-signal-failure', own, {'signal_transport': 'TOKEN_SIGNAL'},
          curl('{"status": "FAILURE", "reason": "broken disk"}'), 'CREATE_FAILED'),
         ('heat-signal', own, {'signal_transport': 'HEAT_SIGNAL'}, heat_signal, 'CREATE_COMPLETE'),
+        ('temp-url-signal', own, {'signal_transport': 'TEMP_URL_SIGNAL'}, temp_url_signal('{"status": "SUCCESS"}'),
+         'CREATE_COMPLETE'),
+        ('temp-url-signal-failure', own, {'signal_transport': 'TEMP_URL_SIGNAL'},
+         temp_url_signal('{"status": "FAILURE", "reason": "broken disk"}'), 'CREATE_FAILED'),
+        ('zaqar-signal', own, {'signal_transport': 'ZAQAR_SIGNAL'}, zaqar_signal, 'CREATE_COMPLETE'),
+        ('no-signal', own, {'signal_transport': 'NO_SIGNAL'}, lambda out: None, 'CREATE_COMPLETE'),
         ('swift-signal', swift, {}, curl('{"status": "SUCCESS"}'), 'CREATE_COMPLETE'),
         ('swift-signal-failure', swift, {}, curl('{"status": "FAILURE", "reason": "broken disk"}'), 'CREATE_FAILED'),
     ]
@@ -158,6 +182,9 @@ def wait_conditions(heat, folder):
         equal(name, stack['stack_status'], status)
         if status.endswith('FAILED'):
             check(f'{name}: the reason', 'broken disk' in stack['stack_status_reason'], stack['stack_status_reason'])
+        else:
+            equal(f'{name}: the signals', list(json.loads(heat.outputs(name)['data'])),
+                  ['one' if handle.startswith('AWS') else '1'])
         heat.delete(name, id)
 
     return {one[0]: lambda one=one: one_case(one[0], *one[1], *one[2:]) for one in cases}

@@ -310,6 +310,11 @@ def imports(cfn, keystone):
         listed = cfn.list_stack_resources(StackName='taken')['StackResourceSummaries']
         return {one['LogicalResourceId']: (one['PhysicalResourceId'], one['ResourceStatus']) for one in listed}
 
+    summaries = cfn.get_template_summary(TemplateBody=template('net', 'port'))['ResourceIdentifierSummaries']
+    equal('what can be imported', [(one['ResourceType'], one['LogicalResourceIds'], one['ResourceIdentifiers'])
+                                   for one in summaries],
+          [('OS::Neutron::Net', ['net'], ['PhysicalResourceId']),
+           ('OS::Neutron::Port', ['port'], ['PhysicalResourceId'])])
     for what, object in [('an object that does not exist', entry('net', '00000000-0000-4000-8000-000000000000')),
                          ('an object of another type', {**entry('net', net), 'ResourceType': 'OS::Nova::Server'})]:
         refused(what, 'ValidationError', cfn.create_change_set, StackName='taken', ChangeSetName='bad',

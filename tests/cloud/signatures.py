@@ -27,9 +27,8 @@ def now():
 
 
 class FrontKeystone:
-    """The Keystone of the simulated cloud, with Keystone's rule for the age of signatures, which the simulated one does
-    not have: a signature with a time is refused (401) 15 minutes after it. `ahead` is how much later it is for an access
-    key.
+    """The Keystone of the simulated cloud, with a clock that may be ahead: a signature with a time is refused (401) 15
+    minutes after it. `ahead` is how much later it is for an access key.
     """
 
     def __init__(self, url):
@@ -186,7 +185,7 @@ def signatures(heat, folder, front):
     # Users of a stack may signal all of its resources, but those of no other stack.
     equal('a user of the stack', send(signed_2(minutes(0))), fine)
     equal('a user of another stack', send(signed_2(minutes(0), key=(too['access'], too['secret']))),
-          (400, 'ValidationError'))
+          (400, 'InvalidParameterValue'))
     # Expired.
     equal('a signature of version 2, 14 minutes old', send(signed_2(minutes(14))), fine)
     equal('a signature of version 2, 16 minutes old', send(signed_2(minutes(16))), denied)
@@ -215,13 +214,19 @@ def signatures(heat, folder, front):
 
     log = (folder / 'kiln.log').read_text()
     lines = [json.loads(line) for line in log.splitlines() if line.startswith('{')]
-    logged = []
+    logged, warned = [], []
     for line in lines:
         fields = {**line, **line.get('fields', {})}
         path = unquote(str(fields.get('path')))
-        if re.match('/v1/(waitcondition|signal)/.*stacks/signed/', path) and fields['status'] >= 400:
+        if not re.match('/v1/(waitcondition|signal)/.*stacks/signed/', path):
+            continue
+        if fields.get('status', 0) >= 400:
             logged.append(fields['status'])
+        if fields['message'] == 'a signal was refused':
+            warned.append(fields['key'])
     equal('the log has every refusal', sorted(logged), sorted(send.refused))
+    equal('and a warning for each signature', len(warned), send.refused.count(403))
+    equal('with the key', [key for key in warned if not key], [])
     check('enough was refused', len(send.refused) >= 15, send.refused)
     for what, secret in [('the signature', quote(own['Signature'], safe='')), ('the secret key', out['secret'])]:
         check(f'the log does not show {what}', secret not in log and unquote(secret) not in log, 'it is there')

@@ -158,7 +158,7 @@ impl Cfn {
         };
         answered.await.unwrap_or_else(|fault| {
             if fault.status == StatusCode::FORBIDDEN {
-                let key = params.get("AWSAccessKeyId").unwrap_or_default();
+                let key = kiln_identity::access_key(head, |name| params.get(name)).unwrap_or_default();
                 tracing::warn!(key, path = head.uri.path(), reason = fault.message, "a signal was refused");
             }
             reply::fault(Format::Xml, &fault, id)

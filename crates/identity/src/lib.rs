@@ -19,4 +19,4 @@ pub use identity::{DelegateError, Denied, Identity};
 pub use keystone::{Keystone, KeystoneOptions};
 pub use local::Local;
 pub use policy::{Policy, PolicyError};
-pub use signature::{SignatureError, SignedRequest};
+pub use signature::{SignatureError, SignedRequest, access_key};

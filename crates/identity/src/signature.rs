@@ -59,10 +59,8 @@ impl SignedRequest {
         body: &[u8],
     ) -> Result<Self, SignatureError> {
         let mut params: BTreeMap<String, String> = params.map(|(name, value)| (name.into(), value.into())).collect();
-        let authorization = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let access = params.get("AWSAccessKeyId").cloned();
-        let access = access.or_else(|| params.get("X-Amz-Credential").map(|scope| key_of(scope)));
-        let access = access.or_else(|| field(authorization, "Credential").map(key_of));
+        let authorization = authorization(head);
+        let access = access_key(head, |name| params.get(name).map(String::as_str));
         // The signature does not cover itself.
         let of_params = [params.remove("Signature"), params.remove("X-Amz-Signature")];
         let signature = of_params.into_iter().flatten().find(|signature| !signature.is_empty());
@@ -99,8 +97,7 @@ impl SignedRequest {
     /// Whether a request has parts of a signature.
     pub fn is_signed<'a>(head: &Parts, mut names: impl Iterator<Item = &'a str>) -> bool {
         const OF_SIGNATURES: [&str; 4] = ["AWSAccessKeyId", "Signature", "X-Amz-Credential", "X-Amz-Signature"];
-        let authorization = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        authorization.starts_with("AWS4-") || names.any(|name| OF_SIGNATURES.contains(&name))
+        authorization(head).starts_with("AWS4-") || names.any(|name| OF_SIGNATURES.contains(&name))
     }
 
     /// The object `ec2Credentials` for Keystone.
@@ -119,6 +116,17 @@ impl SignedRequest {
             "body_hash": (&self.body_hash),
         })
     }
+}
+
+/// The access key that a request names, in one of its parameters or in the header `Authorization`.
+pub fn access_key<'a>(head: &Parts, param: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
+    let key = param("AWSAccessKeyId").map(str::to_owned);
+    let key = key.or_else(|| param("X-Amz-Credential").map(key_of));
+    key.or_else(|| field(authorization(head), "Credential").map(key_of))
+}
+
+fn authorization(head: &Parts) -> &str {
+    head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 /// The access key in the scope of a credential: `KEY/20260101/region/cloudformation/aws4_request`.

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use futures::future::join_all;
 use kiln_identity::Caller;
-use kiln_plan::Blueprint;
-use kiln_resource::{Context, Facts, Operation};
+use kiln_plan::{Blueprint, Draft, Kind};
+use kiln_resource::{Context, Facts, Failure, Operation, properties};
+use kiln_template::Definition;
 use kiln_value::{Map, Value, value};
 
 use crate::{Error, Service};
@@ -40,6 +41,31 @@ pub(crate) fn objects(data: &Map) -> ObjectsToImport {
     data.iter().filter_map(|(name, entry)| Some((name.clone(), read(entry)?))).collect()
 }
 
+/// The resources of a template that can be imported, by type: those with an object in the cloud.
+pub fn importable(blueprint: &Blueprint) -> BTreeMap<String, Vec<String>> {
+    let mut found = BTreeMap::<String, Vec<String>>::new();
+    for definition in blueprint.definitions().values() {
+        if obstacle(blueprint, definition).is_none() {
+            found.entry(definition.resource_type.clone()).or_default().push(definition.name.clone());
+        }
+    }
+    found
+}
+
+/// Why a resource cannot be imported, whatever the object.
+fn obstacle(blueprint: &Blueprint, definition: &Definition) -> Option<String> {
+    let (kind, resource_type) = (blueprint.kind(&definition.name), &definition.resource_type);
+    if kind.is_some_and(Kind::is_nested) {
+        Some("a nested stack cannot be imported, only its objects into a stack of their own".to_owned())
+    } else if !kind.and_then(Kind::entry).is_some_and(|entry| entry.driver.needs_cloud()) {
+        Some(format!("{resource_type} has no object in the cloud"))
+    } else if definition.external_id.is_some() {
+        Some("it has an external_id, which refers to an object without importing it".to_owned())
+    } else {
+        None
+    }
+}
+
 impl Service {
     /// Rejects objects that the resources of a template cannot adopt: those of unknown resources, of other types, of types
     /// without an object in the cloud, of nested stacks, and those that do not exist.
@@ -60,18 +86,8 @@ impl Service {
             if *kind != object.resource_type {
                 return Err(refused(name, &format!("its type is {kind}, not {}", object.resource_type)));
             }
-            let entry = blueprint.kind(name).and_then(kiln_plan::Kind::entry);
-            if blueprint.kind(name).is_some_and(kiln_plan::Kind::is_nested) {
-                return Err(refused(
-                    name,
-                    "a nested stack cannot be imported, only its objects into a stack of their own",
-                ));
-            }
-            if !entry.is_some_and(|entry| entry.driver.needs_cloud()) {
-                return Err(refused(name, &format!("{kind} has no object in the cloud")));
-            }
-            if definition.external_id.is_some() {
-                return Err(refused(name, "it has an external_id, which refers to an object without importing it"));
+            if let Some(why) = obstacle(blueprint, definition) {
+                return Err(refused(name, &why));
             }
             if let Some(other) = holders.insert((kind, &object.physical_id), name) {
                 return Err(refused(name, &format!("{other} has the same object {}", object.physical_id)));
@@ -89,20 +105,29 @@ impl Service {
     ) -> Result<(), Error> {
         let Some(cloud) = self.identity.cloud(caller).await else { return Ok(()) };
         let software = &self.backends.software(&caller.project_id);
+        let draft = Draft::of(blueprint);
         let checked = objects.iter().filter_map(|(name, object)| {
-            let driver = &blueprint.kind(name)?.entry()?.driver;
-            Some((name, object, driver))
+            let entry = blueprint.kind(name)?.entry()?;
+            let (known, unknown) = blueprint.draft_properties(blueprint.definitions().get(name)?, &draft).ok()?;
+            // The URL of some objects has properties in it, such as the policy of a rule.
+            let located = entry.resource_type.rest.as_ref().is_none_or(|rest| !rest.collection.contains('{'));
+            if !located && !unknown.is_empty() {
+                return None;
+            }
+            let facts = Facts {
+                name: name.clone(),
+                resource_type: object.resource_type.clone(),
+                properties: properties::resolve(&entry.resource_type.properties, &known).unwrap_or(known),
+                physical_id: Some(object.physical_id.clone()),
+                ..Facts::default()
+            };
+            Some((entry, facts))
         });
-        let checked = checked.map(async |(name, object, driver)| {
-            let (id, resource_type) = (object.physical_id.clone(), object.resource_type.clone());
-            let facts = Facts { name: name.clone(), resource_type, physical_id: Some(id), ..Facts::default() };
+        let checked = checked.map(async |(entry, facts)| {
             let cx = Context { cloud: &*cloud, software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
-            let failure =
-                driver.start(&cx, &Operation::Check).await.err().filter(kiln_resource::Failure::is_not_found)?;
-            Some(refused(
-                name,
-                &format!("{} {} was not found: {}", object.resource_type, object.physical_id, failure.message),
-            ))
+            let failure = entry.driver.start(&cx, &Operation::Check).await.err().filter(Failure::is_not_found)?;
+            let (kind, id) = (&facts.resource_type, facts.physical_id.as_deref().unwrap_or_default());
+            Some(refused(&facts.name, &format!("{kind} {id} was not found: {}", failure.message)))
         });
         match join_all(checked).await.into_iter().flatten().next() {
             Some(error) => Err(error),

@@ -47,7 +47,7 @@ pub use change_set::{
 pub use create::CreateStack;
 pub use error::{Error, Invalid};
 pub use forget::Forget;
-pub use import::{ObjectToImport, ObjectsToImport};
+pub use import::{ObjectToImport, ObjectsToImport, importable};
 pub use input::{Settings, StackContent, TemplateText};
 pub use kiln_plan::hidden::{Hidden, HiddenValues};
 pub use mark_unhealthy::MarkUnhealthy;

@@ -1,11 +1,12 @@
 //! Validates a template and describes its parameters.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kiln_identity::Caller;
 use kiln_plan::TemplateSummary;
 use kiln_value::{StackIdentity, Value};
 
+use crate::import::importable;
 use crate::{Error, Service, StackContent, TemplateText};
 
 /// A valid template.
@@ -14,6 +15,8 @@ pub struct ValidatedTemplate {
     pub summary: TemplateSummary,
     /// The types of its resources.
     pub resource_types: BTreeSet<String>,
+    /// The resources that can be imported, by type.
+    pub importable: BTreeMap<String, Vec<String>>,
     /// The effective environment.
     pub environment: Value,
 }
@@ -38,6 +41,7 @@ impl Service {
         let depth = nested.then_some(self.options.limits.nested_depth);
         let summary = blueprint.summary(&self.backends.resource_types, depth)?;
         let resource_types = blueprint.definitions().values().map(|one| one.resource_type.clone()).collect();
-        Ok(ValidatedTemplate { summary, resource_types, environment: blueprint.sources().environment.to_value() })
+        let (importable, environment) = (importable(&blueprint), blueprint.sources().environment.to_value());
+        Ok(ValidatedTemplate { summary, resource_types, importable, environment })
     }
 }

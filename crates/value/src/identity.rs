@@ -144,9 +144,9 @@ impl StackIdentity {
 pub fn quote(text: &str, safe: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
-        let c = char::from(byte);
-        if c.is_ascii_alphanumeric() || "_.-~".contains(c) || (c.is_ascii() && safe.contains(c)) {
-            out.push(c);
+        let plain = byte.is_ascii_alphanumeric() || b"_.-~".contains(&byte);
+        if plain || (byte.is_ascii() && safe.as_bytes().contains(&byte)) {
+            out.push(char::from(byte));
         } else {
             _ = write!(out, "%{byte:02X}");
         }

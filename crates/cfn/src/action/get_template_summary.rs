@@ -1,9 +1,9 @@
 //! The parameters and resource types of a template, or of that of a stack.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kiln_engine::load;
-use kiln_service::{Error, StackContent};
+use kiln_service::{Error, StackContent, importable};
 use kiln_value::{Map, Value, value};
 
 use crate::call::Call;
@@ -13,14 +13,14 @@ use crate::view::parameter::parameter;
 
 pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
     let template = input::template(call).await?;
-    let (description, parameters, types) = match (template, call.params.get("StackName")) {
+    let (description, parameters, types, importable) = match (template, call.params.get("StackName")) {
         (Some(_), Some(_)) => return Err(Fault::combination("TemplateBody and StackName may not be used together")),
         (Some(template), None) => {
             call.allow("cloudformation:ValidateTemplate")?;
             let content =
                 StackContent { sections: input::Parameters::default().sections()?, ..StackContent::default() };
             let valid = call.service().validate_template(&call.caller, &template, content, false, false).await?;
-            (valid.summary.description, valid.summary.parameters, valid.resource_types)
+            (valid.summary.description, valid.summary.parameters, valid.resource_types, valid.importable)
         }
         (None, _) => {
             call.allow("cloudformation:GetTemplate")?;
@@ -28,18 +28,38 @@ pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
             let blueprint = load::blueprint(call.backends(), &stack, &stack.desired).await?;
             let blueprint = blueprint.map_err(|error| Error::Internal(error.to_string()))?;
             let types = blueprint.definitions().values().map(|one| one.resource_type.clone()).collect();
-            (blueprint.bound().template().description(), blueprint.parameters().validate_view(), types)
+            (
+                blueprint.bound().template().description(),
+                blueprint.parameters().validate_view(),
+                types,
+                importable(&blueprint),
+            )
         }
     };
-    Ok(summary(&description, &parameters, &types))
+    Ok(summary(&description, &parameters, &types, &importable))
 }
 
-fn summary(description: &str, parameters: &Map, types: &BTreeSet<String>) -> Value {
+fn summary(
+    description: &str,
+    parameters: &Map,
+    types: &BTreeSet<String>,
+    importable: &BTreeMap<String, Vec<String>>,
+) -> Value {
+    let identifiers = importable.iter().map(|(resource_type, names)| {
+        let names: Value = names.iter().map(String::as_str).collect();
+        value!({
+            "ResourceType": resource_type,
+            "LogicalResourceIds": names,
+            "ResourceIdentifiers": [(input::IDENTIFIER)],
+        })
+    });
+    let identifiers: Value = identifiers.collect();
     let parameters: Value = parameters.iter().map(|(name, about)| parameter(name, about, true)).collect();
     value!({
         "Parameters": parameters,
         "Description": description,
         "Capabilities": [],
         "ResourceTypes": (types.iter().map(String::as_str).collect::<Value>()),
+        "ResourceIdentifierSummaries": identifiers,
     })
 }

@@ -10,6 +10,9 @@ use sea_orm::{ConnectOptions, Database, DatabaseConnection};
 use super::retry::{Losses, retry};
 use crate::Error;
 
+/// Number of rows that the thread of an SQLite connection reads ahead. With few, it and the reader wait for each other.
+const READ_AHEAD: usize = 1024;
+
 /// How to open a [`super::SqlStore`].
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -127,6 +130,7 @@ impl Options {
                 let sqlite = sqlite
                     .create_if_missing(true)
                     .busy_timeout(Duration::from_secs(10))
+                    .row_buffer_size(READ_AHEAD)
                     .synchronous(synchronous)
                     .foreign_keys(false)
                     .statement_cache_capacity(200);
