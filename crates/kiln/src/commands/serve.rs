@@ -71,8 +71,8 @@ Options in section [kiln], in addition to those in 'kiln engine --help':
 HTTPS by Kiln itself: cert_file and key_file in [heat_api] and [heat_api_cfn]. The files are read
 again when they change; connections are not ended.
 
-Logs: [kiln] log_format = text, json or oslo; [DEFAULT] log_file, log_dir, watch_log_file, use_journal,
-use_stderr, use_json, debug. Traces for OpenTelemetry: [kiln] otlp_endpoint = http://HOST:4318.
+Logs: [kiln] log_format = text, json or oslo; [DEFAULT] log_file, log_dir, watch_log_file,
+use_journal, use_stderr, use_json, debug. Traces for OpenTelemetry: [kiln] otlp_endpoint.
 
 Notifications as oslo.messaging sends them, to RabbitMQ, with the options of heat.conf:
   [oslo_messaging_notifications]
