@@ -71,8 +71,8 @@ fn obstacle(blueprint: &Blueprint, definition: &Definition) -> Option<String> {
 }
 
 impl Service {
-    /// Rejects objects that the resources of a template cannot adopt: those of unknown resources, of other types, of types
-    /// without an object in the cloud, of nested stacks, and those that do not exist.
+    /// Rejects objects that the resources of a template cannot adopt: those of unknown resources, of other types, of
+    /// types without an object in the cloud, of nested stacks, and those that do not exist.
     pub(crate) async fn check_import(
         &self,
         caller: &Caller,
