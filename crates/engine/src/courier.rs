@@ -42,6 +42,8 @@ pub(crate) struct Courier {
     plugins: Plugins,
     /// The time limit of a call, and the time after which no more calls begin under a claim. A claim lasts for both.
     limit: Duration,
+    /// Changes when all entries of a lane have been sent.
+    emptied: watch::Sender<()>,
 }
 
 /// The lanes that are being sent, with whether they may take long, and where the search goes on.
@@ -68,7 +70,12 @@ fn is_slow(lane: &Lane) -> bool {
 impl Courier {
     /// `limit`: the time limit of a call.
     pub(crate) fn new(backends: Backends, bus: Option<Arc<dyn MessageBus>>, plugins: Plugins, limit: Duration) -> Self {
-        Self { backends, bus, plugins, limit }
+        Self { backends, bus, plugins, limit, emptied: watch::Sender::new(()) }
+    }
+
+    /// Changes when all entries of a lane have been sent.
+    pub(crate) fn emptied_lanes(&self) -> watch::Receiver<()> {
+        self.emptied.subscribe()
     }
 
     /// Runs until `closing` becomes true, and then until everything that can be sent at once has been sent.
@@ -162,6 +169,7 @@ impl Courier {
             let mark = self.backends.chance.uuid();
             let claimed = self.backends.clock.monotonic();
             let Some(delivery) = store.claim_lane(&lane.name, mark, self.limit + limit, ENTRIES).await? else {
+                self.emptied.send_replace(());
                 return Ok(());
             };
             let mut left = delivery.entries.as_slice();

@@ -103,10 +103,11 @@ impl Engine {
     pub async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
         let clock = Arc::clone(&self.backends.clock);
         let _heartbeat = self.start_heartbeat();
-        let _housekeeping =
-            AbortOnDrop(tokio::spawn(crate::housekeeping::run(self.backends.clone(), Arc::clone(&self.options))));
-        let closing = watch::Sender::new(false);
         let courier = Courier::new(self.backends.clone(), self.bus.clone(), self.plugins.clone(), self.options.lease);
+        let housekeeping =
+            crate::housekeeping::run(self.backends.clone(), Arc::clone(&self.options), courier.emptied_lanes());
+        let _housekeeping = AbortOnDrop(tokio::spawn(housekeeping));
+        let closing = watch::Sender::new(false);
         let mut courier = AbortOnDrop(tokio::spawn(courier.run(closing.subscribe())));
         let mut claim_all = true;
         let mut rung: Vec<StackId> = Vec::new();

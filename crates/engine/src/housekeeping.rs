@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kiln_resource::{CredentialsId, Failure};
 use kiln_store::{Doorbell, Error, Retention, UnusedCredentials};
+use tokio::sync::watch;
 
 use crate::backends::Backends;
 use crate::options::Options;
@@ -25,9 +26,10 @@ const LAST_RETRY: Duration = Duration::from_hours(1);
 /// Maximum number of credentials per round.
 const PER_ROUND: usize = 100;
 
-/// Runs until it is dropped. Every engine runs it; concurrent work is idempotent.
-pub async fn run(backends: Backends, options: Arc<Options>) {
-    tokio::join!(forget(&backends, &options), sweep(&backends));
+/// Runs until it is dropped. Every engine runs it; concurrent work is idempotent. `sent`: changes when the courier has
+/// sent all entries of a lane.
+pub async fn run(backends: Backends, options: Arc<Options>, sent: watch::Receiver<()>) {
+    tokio::join!(forget(&backends, &options), sweep(&backends, sent));
 }
 
 /// Purges old data.
@@ -47,8 +49,8 @@ async fn forget(backends: &Backends, options: &Options) {
     }
 }
 
-/// Revokes unused credentials, soon after news about a stack and else rarely.
-async fn sweep(backends: &Backends) {
+/// Revokes unused credentials, soon after news about a stack or after its last events were sent, and else rarely.
+async fn sweep(backends: &Backends, mut sent: watch::Receiver<()>) {
     let bell = backends.store.doorbell();
     let mut sweep = CredentialsSweep::new(backends.clone());
     loop {
@@ -59,6 +61,8 @@ async fn sweep(backends: &Backends) {
             () = backends.clock.sleep(next) => {}
             // With a delay: events come in groups, and other engines receive them too.
             () = news(&*bell) => backends.clock.sleep(backends.chance.jitter(SOON)).await,
+            // The credentials of a deleted stack are used until its last events are sent, which may be much later.
+            Ok(()) = sent.changed() => backends.clock.sleep(backends.chance.jitter(SOON)).await,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Stop signals.
 
+use std::task::Poll;
+
 use tokio::sync::watch;
 
 use crate::failure::INTERRUPTED;
@@ -16,11 +18,13 @@ pub(crate) fn channel() -> (watch::Sender<bool>, Stop) {
 pub(crate) fn on_signal() -> (watch::Sender<bool>, Stop) {
     let (sender, stop) = channel();
     let signalled = sender.clone();
+    // From here on, and not from the first poll of the task: whoever starts the process may stop it at once.
+    let mut signals = Signals::listen();
     tokio::spawn(async move {
-        signal().await;
+        signals.next().await;
         tracing::info!("stopping");
         signalled.send_replace(true);
-        signal().await;
+        signals.next().await;
         std::process::exit(INTERRUPTED.into());
     });
     (sender, stop)
@@ -33,19 +37,44 @@ pub(crate) async fn stopped(mut stop: Stop) {
 }
 
 /// Waits for SIGINT or SIGTERM.
-#[cfg(unix)]
 pub(crate) async fn signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminate) => tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminate.recv() => {}
-        },
-        Err(_) => _ = tokio::signal::ctrl_c().await,
-    }
+    Signals::listen().next().await;
 }
 
-#[cfg(not(unix))]
-pub(crate) async fn signal() {
-    _ = tokio::signal::ctrl_c().await;
+/// SIGINT and SIGTERM, from the time of [`Signals::listen`] on. On other systems Ctrl-C.
+struct Signals {
+    #[cfg(unix)]
+    listeners: Vec<tokio::signal::unix::Signal>,
+}
+
+impl Signals {
+    #[cfg(unix)]
+    fn listen() -> Self {
+        use tokio::signal::unix::{SignalKind, signal};
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate()];
+        Self { listeners: kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect() }
+    }
+
+    /// Waits for the next one.
+    #[cfg(unix)]
+    async fn next(&mut self) {
+        std::future::poll_fn(|context| {
+            let is_here =
+                |listener: &mut tokio::signal::unix::Signal| listener.poll_recv(context).is_ready().then_some(());
+            // Every listener is polled, so that each wakes the task.
+            let arrived = self.listeners.iter_mut().filter_map(is_here).count();
+            if arrived > 0 { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    #[cfg(not(unix))]
+    fn listen() -> Self {
+        Self {}
+    }
+
+    #[cfg(not(unix))]
+    async fn next(&mut self) {
+        _ = tokio::signal::ctrl_c().await;
+    }
 }

@@ -9,8 +9,10 @@ use jiff::Timestamp;
 use kiln_engine::{Backends, Chance, Clock, Clouds, Engine, Message, MessageBus, Options};
 use kiln_plan::ResourceTypes;
 use kiln_resource::{Action, Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Registry, StackId, Status};
-use kiln_store::{DesiredText, EventQuery, MemoryStore, NewStack, OutboxStore, Stack, StackRequest, Store};
-use kiln_value::{Value, value};
+use kiln_store::{
+    DesiredText, EventQuery, MemoryStore, NewStack, OutboxStore, Stack, StackRequest, Store, UnusedCredentials,
+};
+use kiln_value::{Secret, Value, value};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -48,6 +50,8 @@ struct Zaqar {
     moods: Mutex<BTreeMap<String, Mood>>,
     queues: Mutex<BTreeMap<String, Vec<Value>>>,
     calls: Mutex<Vec<String>>,
+    /// When credentials were revoked.
+    revoked: Mutex<Vec<Instant>>,
 }
 
 impl Zaqar {
@@ -86,6 +90,11 @@ struct TheCloud(Arc<Zaqar>);
 impl Clouds for TheCloud {
     async fn cloud(&self, _: &Stack) -> Result<Arc<dyn Cloud>, Failure> {
         Ok(Arc::new(Self(Arc::clone(&self.0))))
+    }
+
+    async fn revoke(&self, _: &UnusedCredentials) -> Result<(), Failure> {
+        self.0.revoked.lock().expect("whole").push(Instant::now());
+        Ok(())
     }
 }
 
@@ -184,6 +193,7 @@ impl Fixture {
         });
         let json = |value: &Value| serde_json::to_string(value).expect("JSON");
         let id = StackId(self.backends.chance.uuid());
+        let credentials = self.store.save_credentials(&Secret::new("{}".to_owned())).await.expect("stored");
         let stack = NewStack {
             id,
             name: name.to_owned(),
@@ -202,7 +212,7 @@ impl Fixture {
             tags: Vec::new(),
             username: "demo".to_owned(),
             user_id: "demo".to_owned(),
-            credentials: None,
+            credentials: Some(credentials),
             user_project: None,
             adopt: None,
             now: self.backends.clock.now(),
@@ -266,6 +276,37 @@ async fn every_event_is_sent_from_the_first_to_the_last() {
     assert_eq!(fixture.zaqar.queues.lock().expect("whole")["q"].len(), WHOLE_LIFE.len(), "each once");
     let first = fixture.zaqar.queues.lock().expect("whole")["q"][0].clone();
     assert_eq!(first.get("ttl"), Some(&3600.into()));
+}
+
+/// Events are sent with the credentials of their stack. These are revoked soon after the last one was sent, also if the
+/// queue did not answer for a while after the delete, or if the engine failed then.
+#[tokio::test(start_paused = true)]
+async fn credentials_are_revoked_soon_after_the_last_event() {
+    for fails in [false, true] {
+        let fixture = Fixture::new();
+        let engine = Fixture::run(fixture.engine());
+        let id = fixture.create("s", "q").await;
+        fixture.settled(id).await;
+        fixture.sent().await;
+        fixture.zaqar.mood("q", Some(Mood::Fails(FailureKind::Unavailable)));
+        let now = fixture.backends.clock.now();
+        fixture.store.request(id, StackRequest::new(Action::Delete, now)).await.expect("asked");
+        fixture.settled(id).await;
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        let _next = fails.then(|| {
+            engine.abort();
+            Fixture::run(fixture.engine())
+        });
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        assert!(fixture.zaqar.revoked.lock().expect("whole").is_empty(), "they are needed for the events");
+        fixture.zaqar.mood("q", None);
+        fixture.sent().await;
+        let sent = Instant::now();
+        assert_eq!(fixture.zaqar.told("q"), WHOLE_LIFE);
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        let revoked = fixture.zaqar.revoked.lock().expect("whole").clone();
+        assert!(matches!(revoked[..], [at] if at >= sent), "failed engine: {fails}, {revoked:?}");
+    }
 }
 
 /// The engine is killed again and again, after delays that fall into every step.

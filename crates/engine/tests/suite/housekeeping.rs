@@ -11,6 +11,7 @@ use kiln_plan::ResourceTypes;
 use kiln_resource::{Action, Cloud, CredentialsId, EngineId, Failure, FailureKind, Registry, StackId, State, Status};
 use kiln_store::{Batch, DesiredText, MemoryStore, NewStack, Settle, Stack, StackRequest, Store, UnusedCredentials};
 use kiln_value::Secret;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -74,7 +75,7 @@ impl Fixture {
             chance: Arc::new(Chance::seeded(1)),
             sources: Arc::default(),
         };
-        tokio::spawn(housekeeping::run(backends, Arc::new(Options::default())));
+        tokio::spawn(housekeeping::run(backends, Arc::new(Options::default()), watch::channel(()).1));
         Self { store, keystone, clock: Paused(start) }
     }
 
