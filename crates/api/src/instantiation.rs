@@ -7,6 +7,7 @@ use kiln_identity::Caller;
 use kiln_service::{CreateStack, Limits, Service, Settings, StackContent, TemplateText, UpdateStack};
 use kiln_template::Files;
 use kiln_template::environment;
+use kiln_topology::question::{Questions, Wanted};
 use kiln_value::{Diagnostic, Map, Value, text};
 
 use crate::error::ApiError;
@@ -183,7 +184,21 @@ impl<'a> Instantiation<'a> {
         };
         let sections =
             environment::from_request(environment, parameters).map_err(|error| unreadable("Environment", error))?;
-        Ok(StackContent { sections, files: self.files.clone(), environment_files })
+        let questions = self.questions()?;
+        Ok(StackContent { sections, files: self.files.clone(), environment_files, questions })
+    }
+
+    /// The parameters that the cloud answers, where they are not given. Heat ignores them.
+    fn questions(&self) -> Result<Questions, ApiError> {
+        let asked = match self.get("questions") {
+            None => return Ok(Questions::new()),
+            Some(asked) => asked.as_map().ok_or_else(ApiError::malformed)?,
+        };
+        let read = |(parameter, wanted): (&String, &Value)| match Wanted::from_value(wanted) {
+            Some(wanted) => Ok((parameter.clone(), wanted)),
+            None => Err(ApiError::bad_request(format!("Invalid question for the parameter {parameter}."))),
+        };
+        asked.iter().map(read).collect()
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Bundle {
     pub files: Map,
     /// The container of Swift from which the service reads other files.
     pub container: Option<String>,
+    /// The parameters that Kiln's service answers by asking the cloud, where they are not given; Heat ignores them.
+    pub questions: Map,
 }
 
 /// A URL that a document refers to.
@@ -63,7 +65,7 @@ impl Bundle {
             Value::Map(entries) => entries,
             _ => Map::new(),
         };
-        Ok(Self { template, origin, environment, environment_files, files: gathering.files, container: None })
+        Ok(Self { template, origin, environment, environment_files, files: gathering.files, ..Self::default() })
     }
 
     /// Reads only the template. The environments and all files are objects of a container, which the service reads by

@@ -52,6 +52,9 @@ impl StackRequest {
         if let Some(container) = &self.bundle.container {
             body.insert("files_container".into(), container.as_str().into());
         }
+        if !self.bundle.questions.is_empty() {
+            body.insert("questions".into(), self.bundle.questions.clone().into());
+        }
         if let Some(tags) = &self.tags {
             body.insert("tags".into(), tags.into());
         }

@@ -13,7 +13,7 @@ use kiln_topology::lower::{Lowered, Note, Source as Place, by_cloud_init, lower}
 use kiln_topology::package::{Error, read_blueprint, read_csar};
 use kiln_topology::tosca::{self, Files};
 use kiln_topology::upload::is_topology;
-use kiln_topology::{Refusal, camp};
+use kiln_topology::{Refusal, camp, question};
 use kiln_value::{Map, Span, Spans, Value};
 use kiln_yaml::Document;
 
@@ -158,6 +158,7 @@ async fn make(source: &Source, original: &Original, given: &Map, software: Optio
         template: Some(lowered.template.clone()),
         origin: Origin::of_made(original.url.clone(), original.text.clone(), spans),
         files,
+        questions: question::to_map(&lowered.questions),
         ..Bundle::default()
     };
     Ok(Made { bundle, lowered, reading })

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use kiln_plan::Sources;
 use kiln_template::environment::{self, Environment};
 use kiln_template::{Files, Template, source};
+use kiln_topology::question::Questions;
 use kiln_value::{Diagnostic, Map, Path, Spans, Value, text};
 
 use crate::{Error, Hidden, Limits};
@@ -71,6 +72,8 @@ pub struct StackContent {
     pub files: Files,
     /// The environment files, in the order in which they are merged.
     pub environment_files: Vec<String>,
+    /// The parameters that the cloud answers, where they are not given.
+    pub questions: Questions,
 }
 
 impl StackContent {

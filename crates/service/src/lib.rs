@@ -5,6 +5,7 @@
 //! case. A service writes requests and never waits for an engine.
 
 mod action;
+mod answer;
 mod availability;
 mod blueprint;
 mod change_set;

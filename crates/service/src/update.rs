@@ -74,7 +74,7 @@ impl Service {
     ) -> Result<Blueprint, Error> {
         let UpdateStack { template, content, settings, existing, clear_parameters, adopt: _ } = update;
         settings.check()?;
-        let parameters = content.parameters();
+        let (parameters, questions) = (content.parameters(), content.questions.clone());
         let current = load::blueprint(&self.backends, stack, &stack.desired).await?;
         let current = current.map_err(|error| Error::Internal(error.to_string()))?;
         let sources = if existing {
@@ -83,6 +83,8 @@ impl Service {
         } else {
             content.sources(template.as_ref().ok_or(Error::NoTemplate)?.value())?
         };
+        let answers = &current.sources().environment.parameters;
+        let sources = self.answered(caller, sources, &questions, answers).await?;
         let sources = self.with_nested_templates(sources).await?;
         let template = template.unwrap_or_else(|| TemplateText::stored(&sources.template));
         let identity = load::identity(stack);

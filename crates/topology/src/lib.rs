@@ -9,6 +9,7 @@ mod circle;
 pub mod graph;
 pub mod lower;
 pub mod package;
+pub mod question;
 mod refusal;
 pub mod tosca;
 pub mod upload;

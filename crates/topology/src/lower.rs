@@ -15,7 +15,9 @@ mod state;
 
 use std::collections::BTreeMap;
 
-use kiln_value::{Map, Path, Value};
+use kiln_value::{Path, Value};
+
+use crate::question::Question;
 
 pub use cloud_init::by_cloud_init;
 pub(crate) use software::CONTENT;
@@ -65,67 +67,4 @@ pub struct Note {
     pub source: Source,
     /// What and why.
     pub message: String,
-}
-
-/// A value that depends on the cloud.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Question {
-    /// The parameter.
-    pub parameter: String,
-    /// The place that asks.
-    pub source: Source,
-    /// What is asked for.
-    pub wanted: Wanted,
-}
-
-/// What a question asks for.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Wanted {
-    /// A flavor with at least so much; absent parts do not matter.
-    Flavor {
-        /// Virtual processors.
-        cpus: Option<i64>,
-        /// Memory in MiB.
-        memory: Option<i64>,
-        /// Disk in GiB.
-        disk: Option<i64>,
-    },
-    /// An image with these properties, such as `os_distro`.
-    Image(Map),
-    /// A network.
-    Network,
-    /// A subnet.
-    Subnet,
-    /// A range of addresses for a new network.
-    Addresses,
-    /// A DNS zone that contains this name.
-    Zone(String),
-}
-
-impl Wanted {
-    /// What is asked for, as a sentence.
-    pub fn text(&self) -> String {
-        match self {
-            Self::Flavor { cpus, memory, disk } => {
-                let parts = [(cpus, "CPUs"), (memory, "MiB of memory"), (disk, "GiB of disk")];
-                let parts: Vec<String> =
-                    parts.iter().filter_map(|(size, unit)| size.map(|size| format!("{size} {unit}"))).collect();
-                if parts.is_empty() {
-                    "A flavor.".to_owned()
-                } else {
-                    format!("A flavor with at least {}.", parts.join(", "))
-                }
-            }
-            Self::Image(wanted) if wanted.is_empty() => "An image.".to_owned(),
-            Self::Image(wanted) => {
-                let parts: Vec<String> =
-                    wanted.iter().map(|(name, value)| format!("{name} {}", kiln_value::text::str(value))).collect();
-                format!("An image with {}.", parts.join(", "))
-            }
-            Self::Network => "A network.".to_owned(),
-            Self::Zone(name) => format!("A zone for the name {name}."),
-            Self::Subnet => "A subnet.".to_owned(),
-            Self::Addresses => "A range of addresses for a new network, such as 192.168.5.0/24.".to_owned(),
-        }
-    }
 }

@@ -11,7 +11,7 @@ use crate::graph::Graph;
 use crate::lower::{Lowered, by_cloud_init, lower};
 use crate::package::{Error, read_blueprint, read_csar};
 use crate::tosca::{self, Files};
-use crate::{Refusal, blueprint, camp};
+use crate::{Refusal, blueprint, camp, question};
 
 /// The class of errors in uploads.
 const CLASS: &str = "StackValidationFailed";
@@ -23,6 +23,8 @@ pub struct Upload {
     pub template: Value,
     /// Nested templates and files by the name that the template uses; all are texts.
     pub files: Map,
+    /// What only the cloud can answer, as JSON by parameter.
+    pub questions: Map,
 }
 
 /// A document without files.
@@ -58,7 +60,7 @@ pub fn read(bytes: &[u8], given: &Map, cloud_init: bool, limits: &Limits) -> Res
     let text = text_of("The upload", bytes).map_err(|error| vec![error])?;
     let document = parse(text)?;
     if !is_topology(&document.value) {
-        return Ok(Upload { template: document.value, files: Map::new() });
+        return Ok(Upload { template: document.value, files: Map::new(), questions: Map::new() });
     }
     let graph = if document.value.get("tosca_definitions_version").is_some() {
         let template = tosca::read(&Alone { text }, ROOT, given);
@@ -125,14 +127,15 @@ fn lowered(graph: &Graph, root: &str, cloud_init: bool) -> Result<Lowered, Vec<R
 
 /// A package with a HOT template: all members that are texts are its files.
 fn of_template(package: &Package, template: Value) -> Upload {
-    Upload { template, files: package.texts().map(|(name, text)| (name.to_owned(), text.into())).collect() }
+    let files = package.texts().map(|(name, text)| (name.to_owned(), text.into())).collect();
+    Upload { template, files, questions: Map::new() }
 }
 
 fn finish(lowered: Lowered, mut files: Map) -> Upload {
     for (name, template) in &lowered.nested {
         files.insert(name.clone(), kiln_value::text::json(template).into());
     }
-    Upload { template: lowered.template, files }
+    Upload { template: lowered.template, files, questions: question::to_map(&lowered.questions) }
 }
 
 fn graph_of(blueprint: &Blueprint, document: &Document, file: Option<&str>) -> Result<Graph, Vec<Diagnostic>> {

@@ -107,9 +107,11 @@ async fn read_upload(parts: &Parts, kind: &str, body: Body, limit: usize) -> Res
     // As much as a client may send as JSON.
     let limits = Limits { archive_bytes: limit, bytes: limit.saturating_mul(16), ..Limits::default() };
     let read = tokio::task::spawn_blocking(move || upload::read(&bytes, &given, cloud_init, &limits));
-    let Upload { template, files } = read.await.map_err(ApiError::internal)?.map_err(ApiError::of_several)?;
+    let Upload { template, files, questions } =
+        read.await.map_err(ApiError::internal)?.map_err(ApiError::of_several)?;
     request.insert("template".to_owned(), template);
     request.insert("files".to_owned(), files.into());
+    request.insert("questions".to_owned(), questions.into());
     Ok(request.into())
 }
 

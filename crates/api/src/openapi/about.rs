@@ -204,6 +204,7 @@ pub(super) fn schemas() -> Value {
             ("files".to_owned(), object()),
             ("files_container".to_owned(), text()),
             ("parameters".to_owned(), object()),
+            ("questions".to_owned(), object()),
         ])
     };
     let settings = || {

@@ -73,3 +73,27 @@ async fn only_requests_with_a_template_take_uploads() {
     let empty = app.send(Method::POST, "/v1/tenant1/software_configs", None, None).await;
     assert_eq!((ignored.status, ignored.text), (empty.status, empty.text));
 }
+
+#[tokio::test]
+async fn questions_are_answered_only_where_parameters_are_missing() {
+    let app = App::new().await;
+    let create = |name: &str, parameters: &str, questions: &str| {
+        let template = "heat_template_version: 2018-08-31\\nparameters: {flavor: {type: string}}";
+        let body = format!(
+            r#"{{"stack_name": "{name}", "template": "{template}", "parameters": {parameters}, "questions": {questions}}}"#
+        );
+        let app = &app;
+        async move { app.send(Method::POST, "/v1/tenant1/stacks", None, Some(&body)).await }
+    };
+    let asked = r#"{"flavor": {"type": "flavor", "cpus": 2}, "other": {"type": "network"}}"#;
+    let refused = create("one", "{}", asked).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{}", refused.text);
+    assert!(refused.text.contains("A flavor with at least 2 CPUs."), "{}", refused.text);
+    let given = r#"{"flavor": {"type": "flavor", "cpus": 2}}"#;
+    let made = create("one", r#"{"flavor": "m1.small"}"#, given).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.text);
+    for wrong in [r#"{"flavor": {"type": "planet"}}"#, r#"{"flavor": 1}"#, "[]"] {
+        let refused = create("two", "{}", wrong).await;
+        assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{wrong}: {}", refused.text);
+    }
+}

@@ -123,3 +123,48 @@ fn a_resource_that_cannot_be_deleted_is_forgotten() {
     local(&["orphan", "delete", orphan["ID"].as_str().unwrap()]).ok();
     assert_eq!(local(&["orphan", "list", "-f", "json"]).json(), serde_json::json!([]));
 }
+
+/// A flavor, an image and a network for a server are chosen from those of the cloud; an update keeps them while they fit.
+#[test]
+fn a_topology_gets_what_the_cloud_has() {
+    let folder = Folder::new("questions");
+    let (_cloud, variables) = start(&folder, &[]);
+    let write = |memory: &str, os: &str| {
+        let text = format!(
+            "tosca_definitions_version: tosca_simple_yaml_1_3\ntopology_template:\n  node_templates:\n    web:\n      \
+             type: tosca.nodes.Compute\n      capabilities:\n        host: {{properties: {{mem_size: {memory}}}}}\n        \
+             os: {{properties: {{{os}}}}}\n"
+        );
+        folder.write("web.yaml", &text);
+    };
+    let local = |args: &[&str]| {
+        let mut command = folder.kiln(&[&["--local", "stack"], args].concat());
+        Ran::from(command.envs(variables.iter().cloned()).output().unwrap())
+    };
+    let flavor = || {
+        let shown = local(&["show", "web", "-f", "json"]).json();
+        assert!(["web_image", "web_network"].iter().all(|name| shown["parameters"][name].is_string()), "{shown}");
+        shown["parameters"]["web_flavor"].as_str().unwrap().to_owned()
+    };
+    write("600 MB", "distribution: Fedora-CoreOS");
+    local(&["create", "-t", "web.yaml", "web", "--wait"]).ok();
+    assert_eq!(flavor(), "m1.small", "the smallest that fits");
+    // A value that was given is kept although a smaller flavor fits too, until it does not fit any longer.
+    local(&["update", "-t", "web.yaml", "--parameter", "web_flavor=m1.medium", "--yes", "--wait", "web"]).ok();
+    local(&["update", "-t", "web.yaml", "--yes", "--wait", "web"]).ok();
+    assert_eq!(flavor(), "m1.medium");
+    write("6 GB", "distribution: Fedora-CoreOS");
+    local(&["update", "-t", "web.yaml", "--yes", "--wait", "web"]).ok();
+    assert_eq!(flavor(), "m1.large");
+    write("64 GB", "distribution: none");
+    let refused = local(&["update", "-t", "web.yaml", "--yes", "web"]);
+    assert_ne!(refused.code, 0);
+    for text in [
+        "m1.large has 8192 MiB of memory",
+        "has no os_distro",
+        " --> web.yaml:7:9",
+        "Specify the parameter web_flavor.",
+    ] {
+        assert!(refused.err.contains(text), "{text}: {}", refused.err);
+    }
+}

@@ -2,9 +2,9 @@
 
 use kiln_value::{Map, Value, value};
 
-use super::Wanted;
 use super::state::State;
 use crate::graph::Node;
+use crate::question::Wanted;
 
 fn entries(value: Value) -> Map {
     if let Value::Map(map) = value { map } else { Map::new() }

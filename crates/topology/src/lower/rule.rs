@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use kiln_value::{Map, Path, Value, text, value};
 
-use super::Wanted;
 use super::state::State;
 use crate::Refusal;
 use crate::graph::Node;
+use crate::question::Wanted;
 use crate::tosca::{Scalar, arguments, call};
 
 /// The rules by type.

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use kiln_value::{Map, Path, Value, value};
 
 use super::rule::Rules;
-use super::{File, Lowered, Note, Question, Source, Wanted};
+use super::{File, Lowered, Note, Source};
 use crate::Refusal;
 use crate::graph::{Graph, Group, Input, Node};
+use crate::question::{Question, Wanted};
 
 /// The version of the templates that are made: the newest with all functions that are used.
 const VERSION: &str = "2018-08-31";

@@ -93,7 +93,7 @@ pub(crate) async fn read(
 Examples:
   kiln stack create -t web.yaml --parameter flavor=m1.small --wait web
   kiln stack create -t web.yaml -e production.yaml --enable-rollback web
-  kiln stack create -t tosca.yaml --parameter web_flavor=m1.small --parameter web_image=cirros web
+  kiln stack create -t tosca.yaml --parameter web_image=cirros web
   kiln stack create -t web.yaml --dry-run web        show what would be created
   kiln --local stack create -t web.yaml web          without a service")]
 pub(crate) struct CreateArgs {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use futures::future::join_all;
+use futures::{StreamExt, stream};
 use kiln_client::{Bundle, Client, StackAction, StackRequest};
 use kiln_resource::DriverKind;
 use kiln_testcloud::{Quota, Testcloud};
@@ -196,7 +196,7 @@ impl Scenario {
             if !status.ends_with("_IN_PROGRESS") || start.elapsed() > Duration::from_secs(90) {
                 return Err(format!("{} ({}): {action}: {status} {reason}", self.name, self.type_name));
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
 
@@ -292,7 +292,9 @@ async fn every_type_lives_in_a_stack() {
         }
         wrong
     });
-    let mut wrong: Vec<String> = join_all(lives).await.into_iter().flatten().collect();
+    // Some at once: more clients that poll only delay each other.
+    let lives = stream::iter(lives).buffer_unordered(24);
+    let mut wrong: Vec<String> = lives.collect::<Vec<_>>().await.into_iter().flatten().collect();
     for scenario in &quotas {
         wrong.extend(scenario.play(if scenario.is_admin { &admin } else { &demo }).await.err());
     }

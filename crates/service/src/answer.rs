@@ -1,0 +1,412 @@
+//! Answers the questions of a lowered topology (docs/topology.md): which flavor, image or network of the cloud a parameter
+//! without a value stands for.
+//!
+//! An answer is a parameter of the stack like any other. An update keeps it while it fits, so that a new flavor in the cloud
+//! does not resize servers.
+
+use std::fmt::Write as _;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use kiln_identity::Caller;
+use kiln_plan::Sources;
+use kiln_resource::{Cloud, CloudRequest, Failure, Method};
+use kiln_topology::question::{Questions, Wanted};
+use kiln_value::{Diagnostic, Map, Path, Value, text};
+
+use crate::blueprint::invalid;
+use crate::{Error, Service};
+
+/// Objects of a page.
+const PAGE: usize = 1000;
+/// Pages that are read of a list.
+const MAX_PAGES: usize = 10;
+/// Candidates that an error names.
+const MAX_NAMED: usize = 10;
+/// Properties of an image that is a snapshot of a server.
+const SNAPSHOT: (&str, &str) = ("image_type", "snapshot");
+
+impl Service {
+    /// The sources with answers for the parameters without a value. `current` are the parameters of a stack before its
+    /// update: an answer that fits is kept.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for each parameter that the cloud does not answer, with the candidates and why they do not fit.
+    pub(crate) async fn answered(
+        &self,
+        caller: &Caller,
+        mut sources: Sources,
+        questions: &Questions,
+        current: &Map,
+    ) -> Result<Sources, Error> {
+        let given = &sources.environment;
+        let is_given =
+            |name: &String| given.parameters.contains_key(name) || given.parameter_defaults.contains_key(name);
+        let open: Vec<(&String, &Wanted)> = questions.iter().filter(|(name, _)| !is_given(name)).collect();
+        if open.is_empty() {
+            return Ok(sources);
+        }
+        let mut answers =
+            Answers { cloud: self.identity.cloud(caller).await, lists: Lists::default(), taken: Vec::new() };
+        let (mut environment, mut wrong) = ((*sources.environment).clone(), Vec::new());
+        for (name, wanted) in open {
+            match answers.of(wanted, current.get(name).and_then(Value::as_str)).await {
+                Ok(answer) => {
+                    tracing::debug!(parameter = name, answer, wanted = wanted.text(), "answered");
+                    environment.parameters.insert(name.clone(), answer.into());
+                }
+                Err(why) => wrong.push(
+                    Diagnostic::new("StackValidationFailed", format!("{} {why}", wanted.text()))
+                        .at(Path::root().key("parameters").key(name))
+                        .hint(format!("Specify the parameter {name}.")),
+                ),
+            }
+        }
+        if !wrong.is_empty() {
+            return Err(invalid(wrong));
+        }
+        sources.environment = Arc::new(environment);
+        Ok(sources)
+    }
+}
+
+/// A list of the cloud, read when it is needed first.
+type List = Option<Result<Vec<Value>, Failure>>;
+
+/// The lists of one request.
+#[derive(Default)]
+struct Lists {
+    flavors: List,
+    images: List,
+    networks: List,
+    subnets: List,
+    zones: List,
+}
+
+struct Answers {
+    cloud: Option<Arc<dyn Cloud>>,
+    lists: Lists,
+    /// Ranges of addresses that were answered before in this request.
+    taken: Vec<Range>,
+}
+
+impl Answers {
+    /// The answer, or why there is none. `current` is that of the stack.
+    async fn of(&mut self, wanted: &Wanted, current: Option<&str>) -> Result<String, String> {
+        let Some(cloud) = self.cloud.clone() else { return Err("No cloud can be asked.".to_owned()) };
+        let cloud = &*cloud;
+        match wanted {
+            Wanted::Flavor { cpus, memory, disk } => {
+                let flavors =
+                    read(&mut self.lists.flavors, cloud, "compute", "/flavors/detail", "flavors", &[]).await?;
+                let wanted =
+                    [("vcpus", "CPUs", *cpus), ("ram", "MiB of memory", *memory), ("disk", "GiB of disk", *disk)];
+                let size = |flavor: &Value| ["ram", "vcpus", "disk"].map(|key| flavor.get(key).and_then(Value::as_i64));
+                let mut choice = Choice::of(flavors, "name", current, |flavor| lacks(flavor, &wanted));
+                choice.fitting.sort_by_key(|flavor| (size(flavor), flavor.str_at("name")));
+                choice.first()
+            }
+            Wanted::Image(properties) => {
+                let filter = [("status", "active"), ("sort", "created_at:desc")];
+                let images = read(&mut self.lists.images, cloud, "image", "/v2/images", "images", &filter).await?;
+                let choice = Choice::of(images, "id", current, |image| differs(image, properties));
+                // Without any wish, none is better than another one; otherwise the newest is the first.
+                if properties.is_empty() { choice.only() } else { choice.first() }
+            }
+            Wanted::Network => {
+                let networks =
+                    read(&mut self.lists.networks, cloud, "network", "/v2.0/networks", "networks", &[]).await?;
+                let project = cloud.project_id().await.map_err(|failure| failure.to_string())?;
+                Choice::of(networks, "id", current, internal).prefer(|network| is_of(network, &project)).only()
+            }
+            Wanted::Subnet => {
+                let subnets = read(&mut self.lists.subnets, cloud, "network", "/v2.0/subnets", "subnets", &[]).await?;
+                let project = cloud.project_id().await.map_err(|failure| failure.to_string())?;
+                Choice::of(subnets, "id", current, |_| None).prefer(|subnet| is_of(subnet, &project)).only()
+            }
+            Wanted::Addresses => {
+                if let Some(current) = current {
+                    return Ok(current.to_owned());
+                }
+                let subnets = read(&mut self.lists.subnets, cloud, "network", "/v2.0/subnets", "subnets", &[]).await?;
+                let used = subnets
+                    .iter()
+                    .filter_map(|subnet| Range::parse(subnet.str_at("cidr")?))
+                    .chain(self.taken.iter().copied());
+                let free = Range::free(&used.collect::<Vec<_>>()).ok_or("All of 192.168.0.0/16 is in use.")?;
+                self.taken.push(free);
+                Ok(free.to_string())
+            }
+            Wanted::Zone(host) => {
+                let zones = read(&mut self.lists.zones, cloud, "dns", "/v2/zones", "zones", &[]).await?;
+                let mut choice = Choice::of(zones, "name", current, |zone| outside(zone, host));
+                choice.fitting.sort_by_key(|zone| std::cmp::Reverse(zone.str_at("name").map(str::len)));
+                choice.first()
+            }
+        }
+    }
+}
+
+/// Reads a list once, in pages.
+async fn read<'l>(
+    list: &'l mut List,
+    cloud: &dyn Cloud,
+    service: &str,
+    path: &str,
+    key: &str,
+    filter: &[(&str, &str)],
+) -> Result<&'l [Value], String> {
+    if list.is_none() {
+        *list = Some(pages(cloud, service, path, key, filter).await);
+    }
+    match list {
+        Some(Ok(objects)) => Ok(objects),
+        Some(Err(failure)) => Err(format!("The cloud did not answer: {failure}")),
+        None => Ok(&[]),
+    }
+}
+
+async fn pages(
+    cloud: &dyn Cloud,
+    service: &str,
+    path: &str,
+    key: &str,
+    filter: &[(&str, &str)],
+) -> Result<Vec<Value>, Failure> {
+    let mut objects: Vec<Value> = Vec::new();
+    for _ in 0..MAX_PAGES {
+        let mut request = CloudRequest::new(service, Method::Get, path).query("limit", PAGE.to_string());
+        for (name, value) in filter {
+            request = request.query(*name, *value);
+        }
+        if let Some(last) = objects.last().and_then(|object| object.str_at("id")) {
+            request = request.query("marker", last);
+        }
+        let answer = cloud.call(request).await?.body;
+        let page = answer.get(key).and_then(Value::as_list).unwrap_or_default();
+        objects.extend_from_slice(page);
+        // Services may have smaller pages than asked for; all of them link to the next one.
+        let is_last = page.is_empty()
+            || ![format!("{key}_links"), "next".into(), "links".into()].iter().any(|link| has_next(answer.get(link)));
+        if is_last {
+            break;
+        }
+    }
+    Ok(objects)
+}
+
+/// Whether a link to the next page is among the links of a page: a text, a map by relation or a list of maps.
+fn has_next(links: Option<&Value>) -> bool {
+    match links {
+        Some(Value::Str(_)) => true,
+        Some(Value::Map(links)) => links.contains_key("next"),
+        Some(Value::List(links)) => links.iter().any(|link| link.str_at("rel") == Some("next")),
+        _ => false,
+    }
+}
+
+/// The objects that fit, and why the others do not.
+struct Choice<'l> {
+    fitting: Vec<&'l Value>,
+    /// With the key of the answer, as `current`.
+    key: &'static str,
+    current: Option<&'l str>,
+    refused: Vec<String>,
+}
+
+impl<'l> Choice<'l> {
+    /// `key` is what names an object in the answer; `refusal` says why one does not fit.
+    fn of(
+        objects: &'l [Value],
+        key: &'static str,
+        current: Option<&'l str>,
+        refusal: impl Fn(&Value) -> Option<String>,
+    ) -> Self {
+        let mut choice = Self { fitting: Vec::new(), key, current, refused: Vec::new() };
+        for object in objects {
+            match refusal(object) {
+                None => choice.fitting.push(object),
+                Some(why) => choice.refused.push(format!("{} {why}", named(object))),
+            }
+        }
+        choice
+    }
+
+    /// The same with only those that are better, if there are any.
+    fn prefer(mut self, is_better: impl Fn(&Value) -> bool) -> Self {
+        // The answer of the stack stays, even if others are better now.
+        if self.kept().is_none() && self.fitting.iter().any(|object| is_better(object)) {
+            self.fitting.retain(|object| is_better(object));
+        }
+        self
+    }
+
+    /// The answer of the stack, if it still fits. Users may have given a name in the place of an ID.
+    fn kept(&self) -> Option<String> {
+        let current = self.current?;
+        let is_current =
+            |object: &&Value| object.str_at("id") == Some(current) || object.str_at("name") == Some(current);
+        self.fitting.iter().any(is_current).then(|| current.to_owned())
+    }
+
+    /// The answer of the stack, or the first one.
+    fn first(&self) -> Result<String, String> {
+        self.kept().or_else(|| self.fitting.first()?.str_at(self.key).map(str::to_owned)).ok_or_else(|| self.why_none())
+    }
+
+    /// The answer of the stack, or the only one.
+    fn only(&self) -> Result<String, String> {
+        match &self.fitting[..] {
+            several @ [_, _, ..] if self.kept().is_none() => {
+                Err(format!("Several fit: {}.", listed(several.iter().map(|object| named(object)), ", ")))
+            }
+            _ => self.first(),
+        }
+    }
+
+    fn why_none(&self) -> String {
+        match &self.refused[..] {
+            [] => "The cloud has none.".to_owned(),
+            refused => format!("None fits: {}.", listed(refused.iter().cloned(), "; ")),
+        }
+    }
+}
+
+/// The name of an object, or its ID.
+fn named(object: &Value) -> String {
+    let name = object.str_at("name").filter(|name| !name.is_empty());
+    name.or_else(|| object.str_at("id")).unwrap_or_default().to_owned()
+}
+
+/// Some texts, and the number of the others.
+fn listed(texts: impl ExactSizeIterator<Item = String>, separator: &str) -> String {
+    let others = texts.len().saturating_sub(MAX_NAMED);
+    let mut listed = texts.take(MAX_NAMED).collect::<Vec<_>>().join(separator);
+    if others > 0 {
+        _ = write!(listed, "{separator}and {others} others");
+    }
+    listed
+}
+
+/// What a flavor has too little of.
+fn lacks(flavor: &Value, wanted: &[(&str, &str, Option<i64>)]) -> Option<String> {
+    if flavor.get("OS-FLV-DISABLED:disabled").is_some_and(Value::is_truthy) {
+        return Some("is disabled".to_owned());
+    }
+    wanted.iter().find_map(|(key, unit, least)| {
+        let has = flavor.get(key).and_then(Value::as_i64).unwrap_or(0);
+        (has < (*least)?).then(|| format!("has {has} {unit}"))
+    })
+}
+
+/// Which property of an image is another one.
+fn differs(image: &Value, wanted: &Map) -> Option<String> {
+    if image.str_at(SNAPSHOT.0) == Some(SNAPSHOT.1) {
+        return Some("is a snapshot of a server".to_owned());
+    }
+    wanted.iter().find_map(|(name, wanted)| match image.get(name) {
+        None => Some(format!("has no {name}")),
+        Some(has) if text::str(has).eq_ignore_ascii_case(&text::str(wanted)) => None,
+        Some(has) => Some(format!("has {name} {}", text::str(has))),
+    })
+}
+
+/// Servers are connected to networks inside of the cloud.
+fn internal(network: &Value) -> Option<String> {
+    network.get("router:external").is_some_and(Value::is_truthy).then(|| "is external".to_owned())
+}
+
+fn is_of(object: &Value, project: &str) -> bool {
+    ["project_id", "tenant_id"].iter().any(|key| object.str_at(key) == Some(project))
+}
+
+/// A zone that does not contain a name.
+fn outside(zone: &Value, host: &str) -> Option<String> {
+    let (zone, host) = (zone.str_at("name").unwrap_or_default(), format!("{}.", host.trim_end_matches('.')));
+    let is_inside = host == zone || host.strip_suffix(zone).is_some_and(|rest| rest.ends_with('.'));
+    (!is_inside).then(|| "does not contain it".to_owned())
+}
+
+/// A range of IPv4 addresses.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    first: u32,
+    prefix: u32,
+}
+
+impl Range {
+    fn parse(cidr: &str) -> Option<Self> {
+        let (address, prefix) = cidr.split_once('/')?;
+        let prefix: u32 = prefix.parse().ok().filter(|prefix| *prefix <= 32)?;
+        Some(Self { first: u32::from(address.parse::<Ipv4Addr>().ok()?), prefix })
+    }
+
+    fn overlaps(self, other: Self) -> bool {
+        let bits = 32 - self.prefix.min(other.prefix);
+        u64::from(self.first) >> bits == u64::from(other.first) >> bits
+    }
+
+    /// The first free one of 192.168.0.0/16 for 256 addresses.
+    fn free(used: &[Self]) -> Option<Self> {
+        let candidates =
+            (0..=255).map(|third| Self { first: u32::from(Ipv4Addr::new(192, 168, third, 0)), prefix: 24 });
+        candidates.into_iter().find(|range| !used.iter().any(|other| range.overlaps(*other)))
+    }
+}
+
+impl std::fmt::Display for Range {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", Ipv4Addr::from(self.first), self.prefix)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kiln_value::value;
+
+    use super::*;
+
+    #[test]
+    fn the_first_free_range_overlaps_no_other() {
+        let free = |used: &[&str]| {
+            let used: Vec<Range> = used.iter().filter_map(|cidr| Range::parse(cidr)).collect();
+            Range::free(&used).map(|range| range.to_string())
+        };
+        assert_eq!(free(&[]).as_deref(), Some("192.168.0.0/24"));
+        assert_eq!(free(&["192.168.0.128/25", "10.0.0.0/8", "fd00::/64"]).as_deref(), Some("192.168.1.0/24"));
+        assert_eq!(free(&["192.168.0.0/17"]).as_deref(), Some("192.168.128.0/24"));
+        assert_eq!(free(&["0.0.0.0/0"]), None);
+    }
+
+    #[test]
+    fn a_zone_contains_names_below_it() {
+        let zone = value!({"name": "example.com."});
+        assert_eq!(outside(&zone, "www.example.com"), None);
+        assert_eq!(outside(&zone, "example.com."), None);
+        assert!(outside(&zone, "www.badexample.com").is_some());
+    }
+
+    #[test]
+    fn the_answer_of_the_stack_is_kept_while_it_fits() {
+        let flavors = ["small", "large"].map(|name| value!({"id": (name.len() as i64), "name": name}));
+        let chosen = |current: Option<&str>, except: &str| {
+            let refusal = |flavor: &Value| (flavor.str_at("name") == Some(except)).then(|| "is refused".to_owned());
+            Choice::of(&flavors, "name", current, refusal).first()
+        };
+        assert_eq!(chosen(None, "").as_deref(), Ok("small"));
+        assert_eq!(chosen(Some("large"), "").as_deref(), Ok("large"));
+        assert_eq!(chosen(Some("large"), "large").as_deref(), Ok("small"));
+        assert_eq!(chosen(Some("gone"), "").as_deref(), Ok("small"));
+        let refusal = |_: &Value| Some("is refused".to_owned());
+        let none = Choice::of(&flavors, "name", None, refusal).only();
+        assert_eq!(none.unwrap_err(), "None fits: small is refused; large is refused.");
+        let several = Choice::of(&flavors, "name", None, |_| None).only();
+        assert_eq!(several.unwrap_err(), "Several fit: small, large.");
+    }
+
+    #[test]
+    fn errors_name_some_of_many() {
+        let many = listed((0..13).map(|number| number.to_string()).collect::<Vec<_>>().into_iter(), ", ");
+        assert_eq!(many, "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, and 3 others");
+    }
+}
