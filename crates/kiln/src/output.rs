@@ -183,7 +183,14 @@ pub(crate) enum OutputError {
 
 /// Prints a text as it is.
 pub(crate) fn print(text: &str) -> Result<(), OutputError> {
-    Ok(io::stdout().lock().write_all(text.as_bytes())?)
+    print_bytes(text.as_bytes())
+}
+
+/// Prints what may be no text.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), OutputError> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    Ok(out.flush()?)
 }
 
 impl OutputArgs {

@@ -10,6 +10,7 @@ use kiln_package::{Format, Limits, Package};
 use kiln_topology::blueprint::{self, Blueprint, Library};
 use kiln_topology::graph::Graph;
 use kiln_topology::lower::{Lowered, Note, Source as Place, by_cloud_init, lower};
+use kiln_topology::original::{FILE, Original};
 use kiln_topology::package::{Error, read_blueprint, read_csar};
 use kiln_topology::tosca::{self, Files};
 use kiln_topology::upload::is_topology;
@@ -21,6 +22,9 @@ use crate::failure::{Failure, Outcome};
 
 /// Imports of imports of addresses, and so on.
 const MOST_ROUNDS: usize = 20;
+
+/// Size up to which the file is stored with the stack (`stack template show --original`).
+const MOST_KEPT: usize = 512 * 1024;
 
 /// How software gets to servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -42,13 +46,15 @@ pub(crate) struct Made {
 }
 
 /// The original: its text and where its files are.
-struct Original {
+struct UserFile {
     url: String,
     text: String,
     document: Option<Document>,
     /// The root file: in the package, or the path from the root of the file system without the first slash.
     root: String,
     package: Option<Package>,
+    /// The file as it is.
+    content: Vec<u8>,
 }
 
 /// Reads a file and lowers it, if it is not a template; `None` if it is one.
@@ -78,7 +84,7 @@ async fn read_unless_template(
     let url = address::url_of(name);
     // Problems of reading are reported with those of templates.
     let Ok(bytes) = source.read(&url).await else { return Ok(None) };
-    let Some(original) = original(&url, bytes)? else { return Ok(None) };
+    let Some(original) = opened(&url, bytes)? else { return Ok(None) };
     let mut made = make(source, &original, given, software).await?;
     let rest = Bundle::read(source, None, environments).await?;
     made.bundle.environment = rest.environment;
@@ -95,7 +101,7 @@ fn place(source: &Place) -> String {
     format!("{file}{}", source.at)
 }
 
-fn original(url: &str, bytes: Vec<u8>) -> Outcome<Option<Original>> {
+fn opened(url: &str, bytes: Vec<u8>) -> Outcome<Option<UserFile>> {
     if Package::is_archive(&bytes) {
         let package = Package::open(&bytes, &Limits::default()).map_err(|refusal| {
             Failure::new(format!("{url}: {refusal}")).hint(format!("the kind of error is {}", refusal.kind))
@@ -104,7 +110,7 @@ fn original(url: &str, bytes: Vec<u8>) -> Outcome<Option<Original>> {
         let (text, root) = (text.unwrap_or_default(), package.root.clone());
         let document = kiln_yaml::parse(&text).ok();
         let url = format!("{url}/{root}");
-        return Ok(Some(Original { url, text, document, root, package: Some(package) }));
+        return Ok(Some(UserFile { url, text, document, root, package: Some(package), content: bytes }));
     }
     let Ok(text) = String::from_utf8(bytes) else { return Ok(None) };
     let Ok(document) = kiln_yaml::parse(&text) else { return Ok(None) };
@@ -115,10 +121,11 @@ fn original(url: &str, bytes: Vec<u8>) -> Outcome<Option<Original>> {
         Some(path) => path.to_string_lossy().trim_start_matches('/').to_owned(),
         None => url.to_owned(),
     };
-    Ok(Some(Original { url: url.to_owned(), text, document: Some(document), root, package: None }))
+    let content = text.clone().into_bytes();
+    Ok(Some(UserFile { url: url.to_owned(), text, document: Some(document), root, package: None, content }))
 }
 
-async fn make(source: &Source, original: &Original, given: &Map, software: Option<Software>) -> Outcome<Made> {
+async fn make(source: &Source, original: &UserFile, given: &Map, software: Option<Software>) -> Outcome<Made> {
     let is_plan = |key: &str| original.document.as_ref().is_some_and(|document| document.value.get(key).is_some());
     if let (Some(package), Some(document)) = (&original.package, &original.document)
         && package.format == Format::Blueprint
@@ -152,7 +159,13 @@ async fn make(source: &Source, original: &Original, given: &Map, software: Optio
         lowered = by_cloud_init(lowered).map_err(|refusals| wrong(original, &refusals))?;
     }
     lowered.notes.splice(0..0, notes);
-    let files = files(source, original, &mut lowered).await?;
+    let mut files = files(source, original, &mut lowered).await?;
+    if original.content.len() > MOST_KEPT {
+        anstream::eprintln!("warning: {}: larger than 512 KiB, so it is not stored with the stack", original.url);
+    } else {
+        let entry = Original::new(original.content.clone()).to_file(&lowered.template);
+        files.insert(FILE.to_owned(), entry.into());
+    }
     let spans = original.document.as_ref().map(|document| mapped(&lowered, document)).unwrap_or_default();
     let bundle = Bundle {
         template: Some(lowered.template.clone()),
@@ -165,7 +178,7 @@ async fn make(source: &Source, original: &Original, given: &Map, software: Optio
 }
 
 /// A package with a HOT template: all members that are texts are its files.
-fn of_template(original: &Original, package: &Package, document: &Document) -> Made {
+fn of_template(original: &UserFile, package: &Package, document: &Document) -> Made {
     let bundle = Bundle {
         template: Some(document.value.clone()),
         origin: Origin::of_made(original.url.clone(), original.text.clone(), document.spans.clone()),
@@ -183,7 +196,7 @@ fn library() -> Outcome<Library> {
     })
 }
 
-fn of_blueprint(original: &Original, blueprint: &Blueprint) -> Outcome<(Graph, Value, Vec<Note>)> {
+fn of_blueprint(original: &UserFile, blueprint: &Blueprint) -> Outcome<(Graph, Value, Vec<Note>)> {
     let (graph, notes) = blueprint.graph().map_err(|refusals| wrong(original, &refusals))?;
     let notes = notes.into_iter().map(|(at, message)| Note { source: Place { file: None, at }, message });
     Ok((graph, blueprint.reading(), notes.collect()))
@@ -209,7 +222,7 @@ impl Files for Shelf {
     }
 }
 
-async fn of_service_template(source: &Source, original: &Original, given: &Map) -> Outcome<Graph> {
+async fn of_service_template(source: &Source, original: &UserFile, given: &Map) -> Outcome<Graph> {
     let mut fetched = HashMap::new();
     if original.root.contains("://") {
         fetched.insert(original.root.clone(), Some(original.text.clone()));
@@ -232,7 +245,7 @@ async fn of_service_template(source: &Source, original: &Original, given: &Map) 
 }
 
 /// The contents of the files, by the names that the templates use; paths beside the template become relative.
-async fn files(source: &Source, original: &Original, lowered: &mut Lowered) -> Outcome<Map> {
+async fn files(source: &Source, original: &UserFile, lowered: &mut Lowered) -> Outcome<Map> {
     let folder = original.root.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
     let mut contents = Map::new();
     let mut names = BTreeMap::new();
@@ -316,7 +329,7 @@ fn spread(value: &Value, span: Span) -> Spans {
 }
 
 /// The failure for the errors of a document, shown in its text.
-fn wrong(original: &Original, refusals: &[Refusal]) -> Failure {
+fn wrong(original: &UserFile, refusals: &[Refusal]) -> Failure {
     let shown = |refusal: &Refusal| {
         let file = refusal.file.as_ref().map(|file| format!("{file}: {}: ", refusal.at)).unwrap_or_default();
         format!("{file}{}", refusal.message)
@@ -338,7 +351,7 @@ fn wrong(original: &Original, refusals: &[Refusal]) -> Failure {
     failure.in_template(&Bundle { template: Some(document.value.clone()), origin, ..Bundle::default() })
 }
 
-fn in_package(original: &Original, error: Error) -> Failure {
+fn in_package(original: &UserFile, error: Error) -> Failure {
     match error {
         Error::Document(_, refusals) => wrong(original, &refusals),
         Error::Package { refusal, at } => {

@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn the_answer_of_the_stack_is_kept_while_it_fits() {
-        let flavors = ["small", "large"].map(|name| value!({"id": (name.len() as i64), "name": name}));
+        let flavors = ["small", "large"].map(|name| value!({"id": (format!("{name}-id")), "name": name}));
         let chosen = |current: Option<&str>, except: &str| {
             let refusal = |flavor: &Value| (flavor.str_at("name") == Some(except)).then(|| "is refused".to_owned());
             Choice::of(&flavors, "name", current, refusal).first()

@@ -8,6 +8,7 @@ pub mod camp;
 mod circle;
 pub mod graph;
 pub mod lower;
+pub mod original;
 pub mod package;
 pub mod question;
 mod refusal;

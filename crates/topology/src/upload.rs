@@ -17,7 +17,7 @@ use crate::{Refusal, blueprint, camp, question};
 const CLASS: &str = "StackValidationFailed";
 
 /// The parts of a request.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Upload {
     /// A HOT template.
     pub template: Value,
@@ -25,6 +25,8 @@ pub struct Upload {
     pub files: Map,
     /// What only the cloud can answer, as JSON by parameter.
     pub questions: Map,
+    /// Whether the template was made from another document.
+    pub is_lowered: bool,
 }
 
 /// A document without files.
@@ -60,7 +62,7 @@ pub fn read(bytes: &[u8], given: &Map, cloud_init: bool, limits: &Limits) -> Res
     let text = text_of("The upload", bytes).map_err(|error| vec![error])?;
     let document = parse(text)?;
     if !is_topology(&document.value) {
-        return Ok(Upload { template: document.value, files: Map::new(), questions: Map::new() });
+        return Ok(Upload { template: document.value, ..Upload::default() });
     }
     let graph = if document.value.get("tosca_definitions_version").is_some() {
         let template = tosca::read(&Alone { text }, ROOT, given);
@@ -128,14 +130,14 @@ fn lowered(graph: &Graph, root: &str, cloud_init: bool) -> Result<Lowered, Vec<R
 /// A package with a HOT template: all members that are texts are its files.
 fn of_template(package: &Package, template: Value) -> Upload {
     let files = package.texts().map(|(name, text)| (name.to_owned(), text.into())).collect();
-    Upload { template, files, questions: Map::new() }
+    Upload { template, files, ..Upload::default() }
 }
 
 fn finish(lowered: Lowered, mut files: Map) -> Upload {
     for (name, template) in &lowered.nested {
         files.insert(name.clone(), kiln_value::text::json(template).into());
     }
-    Upload { template: lowered.template, files, questions: question::to_map(&lowered.questions) }
+    Upload { template: lowered.template, files, questions: question::to_map(&lowered.questions), is_lowered: true }
 }
 
 fn graph_of(blueprint: &Blueprint, document: &Document, file: Option<&str>) -> Result<Graph, Vec<Diagnostic>> {

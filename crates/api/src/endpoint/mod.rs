@@ -8,6 +8,7 @@ mod event_show;
 mod event_watch;
 mod file_list;
 mod metadata_show;
+mod original_show;
 mod orphan;
 mod output_list;
 mod output_show;
@@ -69,6 +70,7 @@ pub(crate) async fn run(endpoint: Endpoint, call: &Call) -> Result<Response, Api
         Endpoint::PatchStack => stack_update::patch(call).await,
         Endpoint::DeleteStack => stack_delete::run(call).await,
         Endpoint::ShowTemplate => template_show::run(call).await,
+        Endpoint::ShowOriginal => original_show::run(call).await,
         Endpoint::ShowEnvironment => environment_show::run(call).await,
         Endpoint::ListFiles => file_list::run(call).await,
         Endpoint::PreviewUpdate => update_preview::put(call).await,

@@ -6,3 +6,4 @@ pub(crate) mod query;
 pub(crate) mod reply;
 pub(crate) mod route;
 pub(crate) mod stream;
+mod upload;

@@ -35,6 +35,7 @@ routes! {
         GET ShowStack, PUT UpdateStack, PATCH PatchStack, DELETE DeleteStack,
     }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/template" { GET ShowTemplate, }
+    "/{tenant_id}/stacks/{stack_name}/{stack_id}/original" { GET ShowOriginal, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/environment" { GET ShowEnvironment, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/files" { GET ListFiles, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/preview" { PUT PreviewUpdate, PATCH PreviewPatch, }

@@ -92,6 +92,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
         E::PatchStack => ("stacks", "Update parts of a stack"),
         E::DeleteStack => ("stacks", "Delete a stack"),
         E::ShowTemplate => ("stacks", "Show the template of a stack"),
+        E::ShowOriginal => ("stacks", "Show the document or package that the template was made from"),
         E::ShowEnvironment => ("stacks", "Show the environment of a stack"),
         E::ListFiles => ("stacks", "Show the files of a stack"),
         E::PreviewUpdate => ("stacks", "Preview an update"),

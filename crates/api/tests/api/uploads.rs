@@ -25,6 +25,55 @@ async fn a_service_template_becomes_a_stack() {
     let template = app.send(Method::GET, &format!("/v1/tenant1/stacks/one/{id}/template"), None, None).await.json();
     assert_eq!(template["heat_template_version"], "2018-08-31");
     assert_eq!(template["resources"]["volume"]["properties"]["size"], 3);
+    let original = format!("/v1/tenant1/stacks/one/{id}/original");
+    let given = app.send(Method::GET, &original, None, None).await;
+    assert_eq!((given.status, given.header("content-type")), (StatusCode::OK, "application/yaml"));
+    assert_eq!(given.text, SERVICE);
+    // With another template the stack is no longer what was uploaded.
+    let other = r#"{"template": {"heat_template_version": "2018-08-31"}}"#;
+    let updated = app.send(Method::PATCH, &format!("/v1/tenant1/stacks/one/{id}"), None, Some(other)).await;
+    assert_eq!(updated.status, StatusCode::ACCEPTED, "{}", updated.text);
+    assert_eq!(app.send(Method::GET, &original, None, None).await.status, StatusCode::NOT_FOUND);
+}
+
+/// A form, as `curl -F` sends it.
+fn form(parts: &[(&str, &str)]) -> String {
+    let part = |(name, content): &(&str, &str)| {
+        let file = if *name == "template" { "; filename=\"web.yaml\"\r\nContent-Type: application/x-yaml" } else { "" };
+        format!("--edge\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\n\r\n{content}\r\n")
+    };
+    format!("{}--edge--\r\n", parts.iter().map(part).collect::<String>())
+}
+
+#[tokio::test]
+async fn a_form_has_the_upload_and_the_other_parts() {
+    let app = App::new().await;
+    let kind = "multipart/form-data; boundary=edge";
+    let post = |parts: &[(&str, &str)]| {
+        let (app, body) = (&app, form(parts));
+        async move { app.upload("/v1/tenant1/stacks?stack_name=two", kind, body.as_bytes()).await }
+    };
+    let parameters = ("parameters", r#"{"word": "yes"}"#);
+    let made = post(&[("stack_name", "one"), parameters, ("template", SERVICE), ("timeout_mins", "5")]).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.text);
+    let id = made.json()["stack"]["id"].as_str().unwrap().to_owned();
+    let shown = app.send(Method::GET, &format!("/v1/tenant1/stacks/one/{id}"), None, None).await.json();
+    assert_eq!((&shown["stack"]["timeout_mins"], &shown["stack"]["parameters"]["word"]), (&5.into(), &"yes".into()));
+    for (parts, why) in [
+        (vec![parameters], "The form has no part template."),
+        (vec![("template", SERVICE), ("colour", "red")], "Unknown part colour of the form"),
+        (vec![("template", SERVICE), ("parameters", "[]")], "must be a JSON object"),
+    ] {
+        let refused = post(&parts).await;
+        assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{}", refused.text);
+        assert!(refused.text.contains(why), "{why}: {}", refused.text);
+    }
+    for (kind, body) in [("multipart/form-data", form(&[])), (kind, "--edge\r\nhalf".to_owned())] {
+        let broken = app.upload("/v1/tenant1/stacks", kind, body.as_bytes()).await;
+        assert_eq!(broken.status, StatusCode::BAD_REQUEST, "{}", broken.text);
+    }
+    let huge = "#".repeat(2 << 20);
+    assert_eq!(post(&[("template", huge.as_str())]).await.status, StatusCode::BAD_REQUEST);
 }
 
 #[tokio::test]
@@ -60,9 +109,6 @@ async fn packages_are_read_by_their_content() {
         assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{name}");
         assert!(refused.text.contains(text) || name == "not-an-archive.zip", "{name}: {}", refused.text);
     }
-    let refused = app.upload(path, "multipart/form-data; boundary=x", b"--x--").await;
-    assert!(refused.text.contains("multipart/form-data"), "{}", refused.text);
-    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
 }
 
 /// As in Heat, other requests ignore a body that is not JSON.

@@ -211,7 +211,7 @@ async fn run_commands(name: &str, least: usize, find: impl FnOnce(&Folder) -> Ve
         let words: Vec<&str> = line.split_whitespace().collect();
         let local = if words.contains(&"--local") { "--local " } else { "" };
         let is_create = words.contains(&"create") || words.contains(&"adopt");
-        for name in ["web", "db", "cache", "farm"].into_iter().filter(|name| words.contains(name)) {
+        for name in ["web", "db", "cache", "farm", "app"].into_iter().filter(|name| words.contains(name)) {
             let stack = format!("kiln {local}stack");
             if is_create {
                 run(&format!("{stack} delete --yes --wait --poll 0.1 {name}"));
@@ -220,7 +220,11 @@ async fn run_commands(name: &str, least: usize, find: impl FnOnce(&Folder) -> Ve
             // Waits for operations of earlier examples, but not for ever: one of them stops at a hook.
             run(&format!("timeout 5 {stack} wait --poll 0.1 {name}"));
             if !run(&format!("{stack} show {name}")).status.success() {
-                let of = if name == "farm" { "farm.yaml -e farm-environment.yaml" } else { "web.yaml" };
+                let of = match name {
+                    "farm" => "farm.yaml -e farm-environment.yaml",
+                    "app" => "tosca.yaml --parameter web_image=cirros",
+                    _ => "web.yaml",
+                };
                 let made = run(&format!("{stack} create -t {of} --wait --poll 0.1 {name}"));
                 assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
             }

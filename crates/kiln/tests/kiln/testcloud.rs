@@ -149,6 +149,8 @@ fn a_topology_gets_what_the_cloud_has() {
     write("600 MB", "distribution: Fedora-CoreOS");
     local(&["create", "-t", "web.yaml", "web", "--wait"]).ok();
     assert_eq!(flavor(), "m1.small", "the smallest that fits");
+    let original = local(&["template", "show", "--original", "web"]);
+    assert_eq!(original.out, std::fs::read_to_string(folder.path().join("web.yaml")).unwrap());
     // A value that was given is kept although a smaller flavor fits too, until it does not fit any longer.
     local(&["update", "-t", "web.yaml", "--parameter", "web_flavor=m1.medium", "--yes", "--wait", "web"]).ok();
     local(&["update", "-t", "web.yaml", "--yes", "--wait", "web"]).ok();

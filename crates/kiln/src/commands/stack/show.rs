@@ -1,12 +1,13 @@
 //! `kiln stack show`, `template`, `environment` and `file`.
 
 use clap::{Args, Subcommand};
+use kiln_topology::original::{FILE, Original};
 use kiln_value::Value;
 
 use super::{StackArg, of_stack};
 use crate::connect::Connection;
-use crate::failure::Outcome;
-use crate::output::{Cell, Format, Look, One, OutputArgs};
+use crate::failure::{Failure, Outcome};
+use crate::output::{Cell, Format, Look, One, OutputArgs, print_bytes};
 
 /// The first columns of `stack show`, and the columns that create and update print.
 const FIRST: [&str; 7] =
@@ -67,13 +68,35 @@ fn pick(stack: &Value, columns: &[&str], look: Look) -> One {
 #[derive(Debug, Subcommand)]
 pub(crate) enum TemplateCommand {
     /// Print the template
-    Show(StackArg),
+    Show(ShowTemplateArgs),
+}
+
+/// `stack template show`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  kiln stack template show web
+  kiln stack template show --original app > app.csar")]
+pub(crate) struct ShowTemplateArgs {
+    /// Print the blueprint, CAMP plan, TOSCA template or package that the template was made from, as it was sent
+    #[arg(long)]
+    original: bool,
+    #[command(flatten)]
+    of: StackArg,
 }
 
 impl TemplateCommand {
     pub(super) async fn run(self, connection: &Connection) -> Outcome {
-        let Self::Show(StackArg { stack, output }) = self;
+        let Self::Show(ShowTemplateArgs { original, of: StackArg { stack, output } }) = self;
         let template = connection.client.stack_template(&stack).await.map_err(of_stack(&stack))?;
+        if original {
+            let files = connection.client.stack_files(&stack).await.map_err(of_stack(&stack))?;
+            let entry = files.str_at(FILE).and_then(|entry| Original::of_file(entry, &template));
+            let found = entry.ok_or_else(|| {
+                Failure::new(format!("The template of the stack {stack} was not made from another document"))
+            })?;
+            return Ok(print_bytes(&found.content)?);
+        }
         Ok(output.one(entries(template), Format::Yaml)?)
     }
 }
