@@ -5,6 +5,7 @@
 
 pub mod blueprint;
 pub mod camp;
+pub mod check;
 mod circle;
 pub mod graph;
 pub mod lower;

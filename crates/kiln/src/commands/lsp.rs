@@ -5,6 +5,7 @@ mod change;
 mod family;
 mod server;
 mod shape;
+mod topology;
 mod wire;
 
 use std::io::{self, BufReader};

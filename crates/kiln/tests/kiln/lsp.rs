@@ -583,3 +583,23 @@ fn a_text_is_judged_once_after_many_changes() {
     assert!(published < changes_in_all / 2, "{published}");
     editor.leave();
 }
+
+/// Errors in blueprints and TOSCA, also after a file that they import has changed.
+#[test]
+fn topologies_are_diagnosed() {
+    let folder = Folder::new("lsp-topology");
+    let types = "tosca_definitions_version: tosca_simple_yaml_1_3\nnode_types:\n  my.Server: {derived_from: tosca.nodes.Compute}\n";
+    folder.write("types.yaml", types);
+    let text = "tosca_definitions_version: tosca_simple_yaml_1_3\nimports: [types.yaml]\ntopology_template:\n  node_templates:\n    a: {type: my.Server}\n    b: {type: my.Sever}\n";
+    let mut editor = Editor::start(&folder, "service.yaml", text);
+    let found = editor.told();
+    let [wrong] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((&wrong["range"]["start"]["line"], &wrong["severity"]), (&json!(5), &json!(1)), "{wrong}");
+    assert!(wrong["message"].as_str().unwrap().contains("my.Sever"), "{wrong}");
+    assert_eq!(editor.change(&text.replace("my.Sever}", "my.Server}")), Vec::<Value>::new());
+    // A map that is not closed yet.
+    assert_eq!(editor.change(text.trim_end().trim_end_matches('}')).len(), 1);
+    let found = editor.change("components:\n  web: {type: server, requires: {run: nothing}}\n");
+    assert_eq!((found.len(), &found[0]["range"]["start"]["line"]), (1, &json!(1)), "{found:?}");
+    editor.tell("exit", &json!({}));
+}

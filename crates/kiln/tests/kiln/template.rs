@@ -42,6 +42,31 @@ fn a_graph_is_drawn_in_each_form() {
 }
 
 #[test]
+fn topologies_are_linted_and_drawn() {
+    let folder = Folder::new("lint-topology");
+    folder.write("app.yaml", "components:\n  web: {type: server}\nrequires: {jurisdiction: eu}\n");
+    folder.write("wrong.yaml", "components:\n  web: {type: sever}\n  db: {type: nothing}\n");
+    let service = "tosca_definitions_version: tosca_simple_yaml_1_3\nimports: [types.yaml]\ntopology_template:\n  \
+                   node_templates:\n    a: {type: my.Server}\n    disk: {type: tosca.nodes.BlockStorage, properties: {size: 1 GB}}\n    \
+                   b: {type: my.Server, requirements: [{local_storage: {node: disk, relationship: {type: tosca.relationships.AttachesTo, properties: {location: /data}}}}]}\n";
+    folder.write("service.yaml", service);
+    let types = "node_types: {my.Server: {derived_from: tosca.nodes.Compute}}\n";
+    folder.write("types.yaml", &format!("tosca_definitions_version: tosca_simple_yaml_1_3\n{types}"));
+    let ran = folder.run(&["template", "lint", "app.yaml", "wrong.yaml", "service.yaml", "-f", "json"]);
+    assert_eq!(ran.code, 1);
+    let found: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let found: Vec<_> =
+        found.as_array().unwrap().iter().map(|one| (&one["file"], &one["line"], &one["rule"])).collect();
+    let is = |file: &str, line: i64, rule: &str| found.contains(&(&file.into(), &line.into(), &rule.into()));
+    assert!(is("app.yaml", 3, "no-effect") && is("wrong.yaml", 2, "unknown-type"), "{found:?}");
+    assert!(is("wrong.yaml", 3, "unknown-type") && found.len() == 3, "{found:?}");
+    let drawn = folder.run(&["template", "graph", "service.yaml", "-f", "json"]).ok();
+    let json: serde_json::Value = serde_json::from_str(&drawn).unwrap();
+    let names: Vec<_> = json["nodes"].as_array().unwrap().iter().filter_map(|node| node["name"].as_str()).collect();
+    assert!(names.contains(&"a") && names.contains(&"disk"), "{names:?}");
+}
+
+#[test]
 fn lint_shows_what_it_finds_beside_a_file_that_it_cannot_read() {
     let folder = Folder::new("lint-unreadable");
     folder.write("bad.yaml", "heat_template_version: [\n");

@@ -69,7 +69,7 @@ impl Server {
                 complete(&text.content, at, &self.catalog, &around)
             }
             Meaning::Environment => environment::complete(&text.content, at, &self.catalog, &self.neighbours(uri)),
-            Meaning::Other => return None,
+            Meaning::Topology | Meaning::Other => return None,
         };
         let measure = Measure::new(&text.content);
         let item = |suggestion: &Suggestion| {

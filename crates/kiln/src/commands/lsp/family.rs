@@ -10,7 +10,7 @@ use kiln_client::address;
 use kiln_value::Map;
 
 /// More files are not read for one template.
-const MOST_FILES: usize = 500;
+pub(super) const MOST_FILES: usize = 500;
 /// More templates beside an environment are not read.
 const MOST_NEIGHBOURS: usize = 50;
 /// A longer file is no template that people write.

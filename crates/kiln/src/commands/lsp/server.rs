@@ -9,12 +9,14 @@ use kiln_authoring::lines::Lines;
 use kiln_authoring::{Page, type_named};
 use kiln_client::address;
 use kiln_plan::ResourceTypes;
+use kiln_topology::check::looks_like_topology;
 use kiln_value::Position;
 use serde_json::{Value, json};
 
 use super::change;
 use super::family::{Family, environments, gather, looks_like_template, neighbours, stored, target};
 use super::shape::{Measure, TOKEN_MODIFIERS, TOKEN_TYPES};
+use super::topology;
 
 /// What the protocol calls changed ranges instead of the full text at each change.
 const INCREMENTAL_SYNC: i64 = 2;
@@ -58,6 +60,8 @@ pub(super) struct Text {
 pub(super) enum Meaning {
     Template,
     Environment,
+    /// A blueprint, a CAMP plan or a TOSCA template.
+    Topology,
     Other,
 }
 
@@ -65,6 +69,8 @@ impl Text {
     pub(super) fn meaning(&self) -> Meaning {
         if looks_like_template(&self.content) {
             Meaning::Template
+        } else if looks_like_topology(&self.content) {
+            Meaning::Topology
         } else if environment::is_environment(&self.content) {
             Meaning::Environment
         } else {
@@ -209,6 +215,7 @@ impl Server {
                 let files = links.iter().map(|link| target(uri, &link.name)).collect();
                 (environment::diagnose(&text.content, &self.catalog, &exists), files)
             }
+            Meaning::Topology => topology::diagnose(uri, &text.content, &|url| self.read(url)),
             Meaning::Other => (Vec::new(), BTreeSet::new()),
         };
         let measure = Measure::new(&text.content);

@@ -8,6 +8,7 @@ use super::blueprint;
 use crate::cli::Global;
 use crate::connect::Connection;
 use crate::failure::Outcome;
+use crate::topology;
 
 /// Format of the graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -30,6 +31,7 @@ Examples:
   kiln template graph web.yaml | dot -Tpng > web.png
   kiln template graph web.yaml -f svg > web.svg
   kiln template graph web.yaml -f mermaid -e production.yaml --parameter size=3
+  kiln template graph tosca.yaml             the resources that a TOSCA template becomes
 
 An arrow points from a resource to the resources that depend on it.")]
 pub(crate) struct GraphArgs {
@@ -51,7 +53,10 @@ impl GraphArgs {
     pub(super) async fn run(self, global: &Global) -> Outcome {
         let given = parameters(&self.parameter)?;
         let source = Connection::source(global)?;
-        let bundle = Bundle::read(&source, Some(&self.template), &self.environment).await?;
+        let bundle = match topology::read(&source, &self.template, &self.environment, &given, None).await? {
+            Some(made) => made.bundle,
+            None => Bundle::read(&source, Some(&self.template), &self.environment).await?,
+        };
         let graph = Graph::of(&blueprint(&bundle, &given, &global.local.catalog()?)?);
         match self.format {
             Drawing::Dot => anstream::print!("{}", graph.dot()),

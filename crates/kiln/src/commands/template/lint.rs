@@ -4,6 +4,8 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 use clap::Args;
 use kiln_authoring::lint::{Finding, RULES, Rule, Severity, lint, rule};
 use kiln_authoring::{Page, lines::Lines};
+use kiln_topology::check::check;
+use kiln_topology::tosca::Files;
 
 use super::excerpt::{Excerpt, excerpt};
 use super::text::Text;
@@ -60,9 +62,12 @@ impl LintArgs {
         let mut texts = Vec::with_capacity(self.templates.len());
         let mut unreadable = 0;
         for name in &self.templates {
-            let read = Text::read(name).and_then(|text| text.page().map(|page| (text, page)));
+            let read = Text::read(name).and_then(|text| match in_topology(&text) {
+                Some(found) => Ok((text, found)),
+                None => text.page().map(|page| (text, lint(&page, &catalog, |rule| self.wants(rule)))),
+            });
             match read {
-                Ok((text, page)) => texts.push((text, lint(&page, &catalog, |rule| self.wants(rule)))),
+                Ok(read) => texts.push(read),
                 // Continue with the other files if one cannot be read.
                 Err(failure) => {
                     failure.report();
@@ -128,6 +133,33 @@ impl LintArgs {
         let list = List { columns: columns.map(str::to_owned).to_vec(), rows: rows.map(row).collect() };
         Ok(self.output.list(list, Format::Table)?)
     }
+}
+
+/// The files beside a document.
+struct Beside;
+
+impl Files for Beside {
+    fn text(&self, name: &str) -> Option<String> {
+        std::fs::read_to_string(format!("/{name}")).ok()
+    }
+}
+
+/// The errors of a blueprint, a CAMP plan or a TOSCA template, and its parts without effect. `None` for templates.
+fn in_topology(text: &Text) -> Option<Vec<Finding>> {
+    let path = std::path::absolute(&text.name).ok()?;
+    let root = path.to_string_lossy().trim_start_matches('/').to_owned();
+    let found = check(&text.content, &root, &Beside)?.into_iter().map(|one| Finding {
+        rule: one.refusal.kind,
+        severity: Severity::Warning,
+        message: match one.refusal.file {
+            Some(file) => format!("{file}: {}: {}", one.refusal.at, one.refusal.message),
+            None => one.refusal.message,
+        },
+        path: one.refusal.at,
+        span: one.span,
+        hint: Some(one.refusal.hints.join(" ")).filter(|hint| !hint.is_empty()),
+    });
+    Some(found.collect())
 }
 
 /// Renders a finding with its source lines.
