@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{AccountNames, Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Method};
+use kiln_resource::{Access, AccountNames, Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Method};
 use moka::future::Cache;
 
 use crate::catalog::Interface;
@@ -102,6 +102,20 @@ impl Cloud for StackCloud {
         let token = self.session.token().await.map_err(|e: CloudError| Failure::from(e))?;
         let project = token.info.project.as_ref().map(|project| project.name.clone()).unwrap_or_default();
         Ok(AccountNames { project, user: token.info.user.name.clone() })
+    }
+
+    async fn access(&self) -> Result<Access, Failure> {
+        let token = self.session.token().await.map_err(|e: CloudError| Failure::from(e))?;
+        let options = self.session.options();
+        let info = &token.info;
+        Ok(Access {
+            auth_url: options.auth_url.to_string(),
+            token: token.secret.clone(),
+            project_id: info.project.as_ref().map(|project| project.id.clone()),
+            user_id: info.user.id.clone(),
+            region: options.region.clone(),
+            catalog: info.catalog.to_value(),
+        })
     }
 
     async fn project_id(&self) -> Result<String, Failure> {

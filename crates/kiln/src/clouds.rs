@@ -7,8 +7,8 @@ use kiln_cloud::{Connector, Credentials, StackCloud};
 use kiln_engine::Clouds;
 use kiln_identity::{DelegateError, DelegationPlan, Identity};
 use kiln_resource::{
-    AccountNames, Cloud, CloudRequest, CloudResponse, CredentialsId, Failure, FailureKind, Method, SignalEndpoints,
-    StackId, UserDomain,
+    Access, AccountNames, Cloud, CloudRequest, CloudResponse, CredentialsId, Failure, FailureKind, Method,
+    SignalEndpoints, StackId, UserDomain,
 };
 use kiln_store::{Stack, Store, UnusedCredentials};
 use kiln_value::Value;
@@ -246,6 +246,10 @@ impl Cloud for FollowingCloud {
 
     async fn account_names(&self) -> Result<AccountNames, Failure> {
         ask!(self, cloud => cloud.account_names())
+    }
+
+    async fn access(&self) -> Result<Access, Failure> {
+        ask!(self, cloud => cloud.access())
     }
 
     async fn project_id(&self) -> Result<String, Failure> {

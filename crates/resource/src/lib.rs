@@ -34,7 +34,7 @@ pub mod translation;
 pub mod view;
 
 pub use change::Comparison;
-pub use cloud::{AccountNames, Cloud, CloudRequest, CloudResponse, Gate, Method, SignalEndpoints, UserDomain};
+pub use cloud::{Access, AccountNames, Cloud, CloudRequest, CloudResponse, Gate, Method, SignalEndpoints, UserDomain};
 pub use driver::{Context, Driver, Facts, Nested, Observed, Operation, PropertyChange, StackFacts};
 pub use failure::{Failure, FailureKind};
 pub use ids::{ChangeSetId, CredentialsId, EngineId, EventId, MessageId, ResourceId, SnapshotId, StackId};

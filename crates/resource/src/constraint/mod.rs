@@ -6,6 +6,7 @@
 mod cron;
 mod dns;
 mod network;
+mod own;
 mod time;
 
 use std::cell::RefCell;
@@ -16,6 +17,8 @@ use kiln_value::{Value, text};
 
 use crate::translation::Lookup;
 use crate::{Cloud, Failure};
+
+pub use own::{ConstraintCheck, OwnConstraints};
 
 /// Constraints that require a cloud. Their names are also those of the finders that resolve names to IDs.
 pub const CLOUD: [&str; 56] = [
@@ -82,19 +85,36 @@ pub const CLOUD: [&str; 56] = [
 pub struct Judge {
     /// Seconds since 1970, for constraints on times.
     pub now: f64,
-    /// The results of the cloud: success, or the reason of a failure. Other lookups are accepted.
+    /// The constraints of the operator.
+    pub own: OwnConstraints,
+    /// The results of the cloud and of the operator's constraints: success, or the reason of a failure. Other lookups
+    /// are accepted.
     pub answers: HashMap<Lookup, Result<(), String>>,
+}
+
+impl Judge {
+    /// Without results, at this time (seconds since 1970).
+    pub fn new(now: f64, own: &OwnConstraints) -> Self {
+        Self { now, own: own.clone(), answers: HashMap::new() }
+    }
+
+    /// What must be asked about a value before it can be judged.
+    fn lookup(&self, name: &str, value: &Value) -> Option<Lookup> {
+        // A program gets the value with its type, the services of a cloud get a name or an ID.
+        let asked = if self.own.get(name).is_some() { text::json(value) } else { text::str(value) };
+        let is_asked = self.own.get(name).is_some() || CLOUD.contains(&name);
+        is_asked.then(|| Lookup { finder: name.to_owned(), value: asked })
+    }
 }
 
 impl CustomConstraints for Judge {
     fn validate(&self, name: &str, value: &Value) -> Result<(), String> {
-        let verdict = match local(name, value, self.now) {
-            Some(verdict) => verdict,
-            None if CLOUD.contains(&name) => {
-                let asked = Lookup { finder: name.to_owned(), value: text::str(value) };
-                self.answers.get(&asked).cloned().unwrap_or(Ok(()))
-            }
-            None => return Err(not_found(name, value)),
+        let verdict = match self.lookup(name, value) {
+            Some(asked) => self.answers.get(&asked).cloned().unwrap_or(Ok(())),
+            None => match local(name, value, self.now) {
+                Some(verdict) => verdict,
+                None => return Err(not_found(name, value)),
+            },
         };
         verdict.map_err(|reason| {
             let value = text::str(value);
@@ -128,8 +148,7 @@ impl LookupCollector {
 
 impl CustomConstraints for LookupCollector {
     fn validate(&self, name: &str, value: &Value) -> Result<(), String> {
-        if CLOUD.contains(&name) && !value.is_null() {
-            let lookup = Lookup { finder: name.to_owned(), value: text::str(value) };
+        if let Some(lookup) = self.judge.lookup(name, value).filter(|_| !value.is_null()) {
             let mut asked = self.asked.borrow_mut();
             if !asked.contains(&lookup) {
                 asked.push(lookup);
@@ -140,7 +159,12 @@ impl CustomConstraints for LookupCollector {
 }
 
 /// Checks whether an object exists. If the cloud is not reachable, the object is accepted: the create reports an error.
-pub async fn ask(cloud: &dyn Cloud, lookup: &Lookup) -> Result<(), String> {
+/// A constraint of the operator is checked by its program.
+pub async fn ask(cloud: &dyn Cloud, own: &OwnConstraints, lookup: &Lookup) -> Result<(), String> {
+    if let Some(check) = own.get(&lookup.finder) {
+        let value = kiln_yaml::json::parse(&lookup.value).unwrap_or_default();
+        return check.check(cloud, &lookup.finder, &value).await;
+    }
     match cloud.find(&lookup.finder, &lookup.value).await {
         Err(failure) if is_refusal(&failure) => Err(failure.message),
         _ => Ok(()),

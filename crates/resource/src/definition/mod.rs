@@ -8,7 +8,7 @@ mod rest;
 use std::fmt;
 use std::path::{Path as FilePath, PathBuf};
 
-use kiln_value::Position;
+use kiln_value::{Path, Position, Value};
 
 use crate::ResourceType;
 use node::{Complaints, Node};
@@ -58,6 +58,26 @@ pub fn parse(file: &str, text: &str) -> Result<ResourceType, Vec<DefinitionError
                 .collect();
             errors.sort_by_key(|error| error.position);
             Err(errors)
+        }
+    }
+}
+
+/// Reads a definition that is not in a file; `source` is named in errors, with the path of each.
+///
+/// # Errors
+/// All errors in it.
+pub fn of_value(source: &str, value: &Value) -> Result<ResourceType, Vec<DefinitionError>> {
+    let complaints = Complaints::default();
+    let resource_type = resource_type::read(&Node::root(value, &complaints));
+    let complaints = complaints.into_inner();
+    match resource_type {
+        Some(resource_type) if complaints.is_empty() => Ok(resource_type),
+        _ => {
+            let error = |path: &Path, message: String| {
+                let message = if path.is_root() { message } else { format!("{path}: {message}") };
+                DefinitionError { file: source.to_owned(), position: None, message }
+            };
+            Err(complaints.into_iter().map(|complaint| error(&complaint.path, complaint.message)).collect())
         }
     }
 }
