@@ -52,6 +52,8 @@ struct State {
     retired: bool,
     /// What it did wrong, without a call to charge it to.
     fault: Option<String>,
+    /// How it ended.
+    end: Option<String>,
     /// The last line of its standard error.
     said: String,
     tokens: VecDeque<Secret<String>>,
@@ -132,6 +134,7 @@ impl Shared {
         let said = if state.said.is_empty() { String::new() } else { format!(": {}", state.said) };
         let fault = state.fault.as_ref().map(|fault| format!("; {fault}")).unwrap_or_default();
         let text = format!("the process {how}{said}{fault}");
+        state.end = Some(text.clone());
         let calls = std::mem::take(&mut state.calls);
         let is_single = calls.len() == 1;
         for call in calls.into_values() {
@@ -185,7 +188,8 @@ impl Process {
         let id = {
             let mut state = self.shared.lock();
             if state.retired {
-                return Err(CallError::NotSent("the process is ending".to_owned()));
+                let why = state.end.clone().or_else(|| state.fault.clone());
+                return Err(CallError::NotSent(why.unwrap_or_else(|| "the process is ending".to_owned())));
             }
             let id = state.next;
             state.next += 1;

@@ -73,6 +73,18 @@ def odd(word, request):
     elif word == "slow":
         time.sleep(0.3)
         return True
+    elif word == "once":
+        # Hangs the first time only.
+        marker = FOLDER / ("once-" + request["params"]["resource"]["name"])
+        if marker.exists():
+            return True
+        marker.touch()
+        time.sleep(3600)
+    elif word == "leak":
+        token = request["params"]["access"]["token"]
+        (FOLDER / "token").write_text(token)
+        print("my token is", token, file=sys.stderr, flush=True)
+        return True
     else:
         return True
     return False
