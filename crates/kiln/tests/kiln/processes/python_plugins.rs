@@ -56,8 +56,9 @@ impl Local {
 
 #[test]
 fn the_tests_of_the_package_pass() {
-    let ran = Command::new("python3").args(["-m", "unittest", "discover", "-s", "tests", "-t", "."]);
-    let output = { ran }.current_dir(PACKAGE).env("PYTHONDONTWRITEBYTECODE", "1").output().expect("python3 runs");
+    let mut python = Command::new("python3");
+    python.args(["-m", "unittest", "discover", "-s", "tests", "-t", "."]).current_dir(PACKAGE);
+    let output = python.env("PYTHONDONTWRITEBYTECODE", "1").output().expect("python3 runs");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     assert!(said.contains("\nOK"), "{said}");
@@ -111,7 +112,7 @@ async fn a_class_of_a_heat_plugin_lives_in_a_stack() {
         &format!("heat_template_version: 2018-08-31\nresources:\n{}\n", crate_of("{outcome: worse, name: other}")),
     );
     let ran = local.run(&["stack", "create", "--wait", "-t", "bad.yaml", "bad"]);
-    assert!(ran.code == 1 && ran.err.contains("Error: resources.it: There are no more crates."), "{}", ran.err);
+    assert!(ran.code != 0 && ran.err.contains("Error: resources.it: There are no more crates."), "{}", ran.err);
 
     for name in ["it", "bad"] {
         local.run(&["stack", "delete", "--yes", "--wait", name]).ok();
