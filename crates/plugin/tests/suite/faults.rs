@@ -10,7 +10,7 @@ use crate::world::{TOKEN, Tokens, World, context};
 const LIMIT: Duration = Duration::from_secs(3);
 
 async fn told(world: &World, does: &str) -> (FailureKind, String) {
-    let failure = world.start(&World::facts("it", does), Operation::Create).await.unwrap_err();
+    let failure = world.start(&World::facts("it", does), Operation::Create).await.expect_err("a failure");
     (failure.kind, failure.to_string())
 }
 

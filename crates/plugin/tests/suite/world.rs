@@ -60,8 +60,8 @@ pub(crate) struct World {
 impl World {
     /// The plug-in of the tests with this limit for a call.
     pub(crate) async fn new(limit: Duration) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let plugins = kiln_plugin::start(vec![program(folder.path())], limit).await.unwrap();
+        let folder = tempfile::tempdir().expect("a folder");
+        let plugins = kiln_plugin::start(vec![program(folder.path())], limit).await.expect("a plug-in");
         Self { folder, plugins }
     }
 
@@ -101,14 +101,16 @@ impl World {
 
     /// How many things there are.
     pub(crate) fn things(&self) -> usize {
-        let entries = std::fs::read_dir(self.folder.path()).unwrap();
-        entries.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("thing-")).count()
+        let entries = std::fs::read_dir(self.folder.path()).expect("a folder");
+        entries
+            .filter(|entry| entry.as_ref().expect("an entry").file_name().to_string_lossy().starts_with("thing-"))
+            .count()
     }
 }
 
 fn program(folder: &Path) -> Program {
     let script: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/odd.py");
-    Program::parse(&format!("/usr/bin/env python3 {} {}", script.display(), folder.display())).unwrap()
+    Program::parse(&format!("/usr/bin/env python3 {} {}", script.display(), folder.display())).expect("a program")
 }
 
 pub(crate) fn context(facts: &Facts) -> Context<'_> {

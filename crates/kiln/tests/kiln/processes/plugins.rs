@@ -45,7 +45,7 @@ impl World {
                     return (stack.status().to_owned(), stack.reason().to_owned());
                 }
                 Err(error) if error.is_not_found() => return ("DELETE_COMPLETE".to_owned(), String::new()),
-                found => assert!(start.elapsed() < Duration::from_secs(60), "{stack} is stuck: {found:?}"),
+                found => assert!(start.elapsed() < Duration::from_mins(1), "{stack} is stuck: {found:?}"),
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -104,6 +104,14 @@ async fn a_type_of_a_plugin_lives_in_a_stack() {
     let refused = world.client.create_stack("moon", &request(value!({"zone": "moon"}))).await.expect_err("refused");
     let text = refused.to_string();
     assert!(text.contains("Error validating value 'moon': there is no air"), "{text}");
+    let parameter = value!({
+        "heat_template_version": "2018-08-31",
+        "parameters": {"zone": {"type": "string", "default": "moon", "constraints": [{"custom_constraint": "test.zone"}]}},
+    });
+    let bundle = Bundle { template: Some(parameter), ..Bundle::default() };
+    let request_of_parameter = StackRequest { bundle, ..StackRequest::default() };
+    let refused = world.client.create_stack("moon", &request_of_parameter).await.expect_err("refused");
+    assert!(refused.to_string().contains("there is no air"), "{refused}");
     let refused = world.client.create_stack("not", &request(value!({"does": "refused"}))).await.expect_err("refused");
     assert!(refused.to_string().contains("this is not allowed"), "{refused}");
 
