@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Access, AccountNames, Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Method};
+use kiln_resource::{
+    Access, AccountNames, Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Finders, Method, shipped,
+};
 use moka::future::Cache;
 
 use crate::catalog::Interface;
@@ -26,6 +28,7 @@ pub struct StackCloud {
 pub(crate) struct Memory {
     found: Cache<(u64, String, String), String>,
     extensions: Cache<String, Arc<BTreeSet<String>>>,
+    finders: Option<Finders>,
 }
 
 impl Memory {
@@ -34,7 +37,19 @@ impl Memory {
         Self {
             found: Cache::builder().max_capacity(100_000).time_to_live(ttl).build(),
             extensions: Cache::builder().max_capacity(100).time_to_live(ttl * 10).build(),
+            finders: None,
         }
+    }
+}
+
+impl Memory {
+    /// The same with these finders in place of those of Kiln's own types.
+    pub(crate) fn with_finders(self, finders: Finders) -> Self {
+        Self { finders: Some(finders), ..self }
+    }
+
+    fn finders(&self) -> &Finders {
+        self.finders.as_ref().unwrap_or_else(|| shipped::finders())
     }
 }
 
@@ -66,7 +81,7 @@ impl Cloud for StackCloud {
 
     async fn find(&self, finder: &str, name_or_id: &str) -> Result<String, Failure> {
         let key = (self.number, finder.to_owned(), name_or_id.to_owned());
-        let look_up = find::find(self, finder, name_or_id);
+        let look_up = find::find(self, self.memory.finders(), finder, name_or_id);
         self.memory.found.try_get_with(key, look_up).await.map_err(|failure| (*failure).clone())
     }
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
+use kiln_plan::ResourceTypes;
 use kiln_plugin::{Plugins, Program};
 use kiln_resource::Registry;
-use kiln_resource::constraint::OwnConstraints;
 
 use crate::config::Config;
 use crate::config::options::kiln;
@@ -35,12 +35,14 @@ fn parsed(lines: &[String]) -> Result<Vec<Program>> {
     lines.iter().map(|line| Program::parse(line).map_err(|error| anyhow!(error))).collect()
 }
 
-/// Adds the types of plug-ins, which take precedence, and returns their constraints.
-pub(crate) fn register(registry: &mut Registry, plugins: Plugins) -> OwnConstraints {
+/// These types and those of plug-ins, which take precedence, with the constraints of plug-ins.
+pub(crate) fn catalog(mut registry: Registry, plugins: Plugins) -> ResourceTypes {
     for offered in plugins.types {
         registry.insert(offered.resource_type, offered.driver);
     }
-    plugins.constraints
+    let mut catalog = ResourceTypes::new(registry);
+    catalog.constraints = catalog.constraints.with(plugins.constraints);
+    catalog
 }
 
 #[cfg(test)]

@@ -19,11 +19,8 @@ use crate::plugins;
 
 /// The types of Kiln, those of a directory, and those of plug-ins, which take precedence in this order.
 pub(crate) fn shipped_and_own(own: Option<&Path>, plugins: Plugins) -> Result<ResourceTypes> {
-    let mut registry = Registry::build(types(own).context("--resource-types-dir")?, driver_for);
-    let constraints = plugins::register(&mut registry, plugins);
-    let mut catalog = ResourceTypes::new(registry);
-    catalog.constraints = constraints;
-    Ok(catalog)
+    let types = types(own).context("--resource-types-dir")?;
+    Ok(plugins::catalog(Registry::build(types, driver_for), plugins))
 }
 
 fn types(own: Option<&Path>) -> Result<Vec<ResourceType>> {
@@ -70,10 +67,7 @@ pub(crate) fn of_service(config: &Config, plugins: Plugins) -> Result<ResourceTy
     let own = config.text(&kiln::RESOURCE_TYPES_DIR);
     let mut types = types(own.as_deref().map(Path::new)).context("[kiln] resource_types_dir")?;
     set_defaults(&mut types, config)?;
-    let mut registry = Registry::build(types, driver_for);
-    let constraints = plugins::register(&mut registry, plugins);
-    let mut catalog = ResourceTypes::new(registry);
-    catalog.constraints = constraints;
+    let mut catalog = plugins::catalog(Registry::build(types, driver_for), plugins);
     read_environments(&mut catalog, config)?;
     catalog.yaql = config.yaql_limits()?;
     Ok(catalog)

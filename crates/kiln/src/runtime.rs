@@ -83,7 +83,8 @@ impl Runtime {
         let policy_files = PolicyFiles::of(config)?;
         let policy = Arc::new(policy_files.read()?);
         let service = config.account("keystone_authtoken")?;
-        let connector = clients::connector(config, &service)?;
+        let catalog = resource_types::of_service(config, plugins::of_config(config).await?)?;
+        let connector = clients::connector(config, &service)?.with_finders(catalog.types.finders());
         let service_credentials = credentials(&service, "keystone_authtoken", true)?;
         let trustee = match config.account("trustee")? {
             // Without a trustee section, the service user is also the trustee.
@@ -110,7 +111,6 @@ impl Runtime {
         let identity: Arc<dyn Identity> = Arc::new(keystone.with_signatures(signatures));
         let clouds = StoredClouds::new(Arc::clone(&store), connector, Arc::clone(&identity));
         let clouds = Arc::new(clouds.with_signalling(signalling(config, &service)?));
-        let catalog = resource_types::of_service(config, plugins::of_config(config).await?)?;
         let backends = backends(store, catalog, clouds);
         let engine = engine_options(config)?;
         Ok(Self {
@@ -142,7 +142,8 @@ impl Runtime {
         let no_cloud = own.is_none();
         let store: Arc<dyn Store> = Arc::new(SqlStore::open(kiln_store::Options::new(database, key)).await?);
         store.migrate().await?;
-        let (identity, clouds): (Arc<dyn Identity>, Arc<dyn Clouds>) = if let Some(own) = own {
+        let (identity, clouds): (Arc<dyn Identity>, Arc<dyn Clouds>) = if let Some(mut own) = own {
+            own.connector = own.connector.with_finders(catalog.types.finders());
             let exposed = Secret::new(text::json(&own.credentials.expose()));
             let local = Local::new(&own.username, &own.project, &own.project_name, exposed);
             let cloud = own.connector.cloud(&own.credentials).await;

@@ -107,7 +107,7 @@ pub struct Gathered {
     pub live: Option<Live>,
     /// Seconds since 1970, for constraints on times.
     pub now: f64,
-    /// The constraints of the operator.
+    /// The constraints of the types and of the operator.
     pub constraints: OwnConstraints,
 }
 

@@ -18,7 +18,7 @@ pub struct ResourceTypes {
     pub globals: Globals,
     /// The templates that the operator's environment maps types to, by URL.
     pub files: Files,
-    /// The constraints of the operator.
+    /// The constraints of the types and of the operator.
     pub constraints: OwnConstraints,
     /// The limits of YAQL expressions.
     pub yaql: YaqlLimits,
@@ -30,11 +30,12 @@ impl ResourceTypes {
     /// The types, with Heat's default aliases.
     pub fn new(types: Registry) -> Self {
         let globals = Globals::new(types.names().map(str::to_owned)).with_default_aliases();
+        let constraints = OwnConstraints::of(types.finders());
         Self {
             types,
             globals,
             files: Files::default(),
-            constraints: OwnConstraints::default(),
+            constraints,
             yaql: YaqlLimits::default(),
             provided: BTreeMap::new(),
         }

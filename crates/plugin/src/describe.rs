@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kiln_resource::constraint::{ConstraintCheck, OwnConstraints};
+use kiln_resource::constraint::{ConstraintCheck, is_taken};
 use kiln_resource::{Driver, ResourceType, definition};
 use kiln_value::{Map, Value, text, value};
 
@@ -32,8 +32,8 @@ pub struct Offered {
 pub struct Plugins {
     /// The types.
     pub types: Vec<Offered>,
-    /// The custom constraints.
-    pub constraints: OwnConstraints,
+    /// The custom constraints by name, with what checks them.
+    pub constraints: Vec<(String, Arc<dyn ConstraintCheck>)>,
 }
 
 /// Starts the programs and asks each what it offers. `limit`: longest time of a call.
@@ -61,7 +61,7 @@ pub async fn start(programs: Vec<Program>, limit: Duration) -> Result<Plugins, S
         }
         let check: Arc<dyn ConstraintCheck> = Arc::new(PluginConstraints::new(Arc::clone(&plugin)));
         for constraint in description.constraints {
-            if OwnConstraints::is_taken(&constraint) {
+            if is_taken(&constraint) {
                 return Err(format!("{line}: Kiln has a constraint {constraint}"));
             }
             if let Some((other, _)) = constraints.insert(constraint.clone(), (name.clone(), Arc::clone(&check))) {

@@ -20,62 +20,34 @@ use crate::{Cloud, Failure};
 
 pub use own::{ConstraintCheck, OwnConstraints};
 
-/// Constraints that require a cloud. Their names are also those of the finders that resolve names to IDs.
-pub const CLOUD: [&str; 56] = [
+/// Constraints that require a cloud, whose finders are code: their objects have no type, or are not found by ID and name
+/// only. The names are also those of the finders. All others are in definition files.
+pub const CLOUD: [&str; 27] = [
     "barbican.container",
     "barbican.secret",
     "blazar.reservation",
     "cinder.backup",
     "cinder.qos_specs",
     "cinder.snapshot",
-    "cinder.volume",
     "cinder.vtype",
-    "designate.zone",
     "glance.image",
     "ironic.node",
     "ironic.portgroup",
     "keystone.domain",
     "keystone.group",
     "keystone.project",
-    "keystone.region",
     "keystone.role",
     "keystone.service",
     "keystone.user",
-    "magnum.cluster_template",
-    "manila.share_network",
     "manila.share_snapshot",
-    "manila.share_type",
-    "mistral.workflow",
-    "neutron.address_scope",
-    "neutron.flow_classifier",
     "neutron.lbaas.listener",
     "neutron.lbaas.loadbalancer",
     "neutron.lbaas.pool",
     "neutron.lbaas.provider",
-    "neutron.network",
-    "neutron.port",
-    "neutron.port_pair",
-    "neutron.port_pair_group",
-    "neutron.qos_policy",
-    "neutron.router",
     "neutron.security_group",
     "neutron.segment",
-    "neutron.subnet",
-    "neutron.subnetpool",
-    "neutron.taas.tap_flow",
-    "neutron.taas.tap_service",
     "nova.flavor",
     "nova.host",
-    "nova.keypair",
-    "nova.server",
-    "octavia.availabilityzone",
-    "octavia.availabilityzoneprofile",
-    "octavia.flavor",
-    "octavia.flavorprofile",
-    "octavia.l7policy",
-    "octavia.listener",
-    "octavia.loadbalancer",
-    "octavia.pool",
     "trove.flavor",
     "zaqar.queue",
 ];
@@ -85,7 +57,7 @@ pub const CLOUD: [&str; 56] = [
 pub struct Judge {
     /// Seconds since 1970, for constraints on times.
     pub now: f64,
-    /// The constraints of the operator.
+    /// The constraints of definition files and of the operator.
     pub own: OwnConstraints,
     /// The results of the cloud and of the operator's constraints: success, or the reason of a failure. Other lookups
     /// are accepted.
@@ -102,7 +74,7 @@ impl Judge {
     fn lookup(&self, name: &str, value: &Value) -> Option<Lookup> {
         // A program gets the value with its type, the services of a cloud get a name or an ID.
         let asked = if self.own.get(name).is_some() { text::json(value) } else { text::str(value) };
-        let is_asked = self.own.get(name).is_some() || CLOUD.contains(&name);
+        let is_asked = self.own.get(name).is_some() || self.own.is_of_cloud(name);
         is_asked.then(|| Lookup { finder: name.to_owned(), value: asked })
     }
 }
@@ -156,6 +128,11 @@ impl CustomConstraints for LookupCollector {
         }
         self.judge.validate(name, value)
     }
+}
+
+/// Whether a constraint of Kiln has this name.
+pub fn is_taken(name: &str) -> bool {
+    CLOUD.contains(&name) || crate::shipped::finders().get(name).is_some() || local(name, &Value::Null, 0.0).is_some()
 }
 
 /// Checks whether an object exists. If the cloud is not reachable, the object is accepted: the create reports an error.

@@ -1,5 +1,6 @@
 //! Parses definition files (YAML) to [`ResourceType`]. docs/resource-types.md describes the format.
 
+mod finder;
 mod node;
 mod property;
 mod resource_type;
@@ -139,7 +140,7 @@ fn unreadable(path: &FilePath, error: &std::io::Error) -> DefinitionError {
 mod tests {
     use kiln_value::Value;
 
-    use super::{property, resource_type, rest};
+    use super::{finder, property, resource_type, rest};
 
     /// The JSON schema for editors has the same keys as the parser.
     #[test]
@@ -155,5 +156,6 @@ mod tests {
         assert_eq!(keys(&[]), resource_type::KEYS);
         assert_eq!(keys(&["definitions", "property", "anyOf", "1"]), property::KEYS);
         assert_eq!(keys(&["definitions", "rest"]), rest::KEYS);
+        assert_eq!(keys(&["definitions", "finder", "anyOf", "1"]), finder::KEYS);
     }
 }
