@@ -148,3 +148,45 @@ async fn a_noun_of_a_folder_is_found_by_name() {
     let (net, subnet) = (made("networks", "name", "ours"), made("subnets", "cidr", "10.9.0.0/24"));
     assert_eq!(subnet["network_id"], net["id"]);
 }
+
+const PAGE: &str = include_str!("../../../../docs/resource-types.md");
+
+/// The definition in the manual, through the life of an object.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_noun_in_the_manual_is_a_type() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let folder = Folder::new("types-manual");
+    let example =
+        PAGE.split("```yaml\n").find(|part| part.starts_with("type: Acme::ConntrackHelper")).expect("an example");
+    folder.write("types/Acme/ConntrackHelper.yaml", example.split("```").next().expect("its text"));
+    let run = |args: &[&str]| {
+        let local = ["--local", "--resource-types-dir", "types"];
+        let output = folder.client(&cloud, "http://127.0.0.1:9", &[&local, args].concat()).output();
+        Ran::from(output.unwrap())
+    };
+    let stack = |action: &str, port: u16| {
+        let helper = format!("{{router: {{get_resource: router}}, protocol: tcp, port: {port}, helper: ftp}}");
+        let text = format!(
+            "heat_template_version: 2021-04-16\nresources:\n  router: {{type: 'OS::Neutron::Router'}}\n  \
+             helper: {{type: 'Acme::ConntrackHelper', properties: {helper}}}\n\
+             outputs: {{it: {{value: {{get_attr: [helper, helper]}}}}}}\n"
+        );
+        folder.write("t.yaml", &text);
+        run(&["stack", action, "--wait", "-t", "t.yaml", "it"]).ok();
+    };
+    let helpers = || {
+        let nouns = cloud.snapshot().objects.remove("plain_nouns").unwrap_or_default();
+        nouns.into_iter().filter(|noun| noun.contains_key("helper")).collect::<Vec<_>>()
+    };
+    run(&["resource-type", "show", "Acme::ConntrackHelper"]).ok();
+    stack("create", 21);
+    let [made] = helpers().try_into().expect("one helper");
+    assert_eq!((&made["port"], &made["helper"]), (&21.into(), &"ftp".into()));
+    assert_eq!(run(&["stack", "output", "show", "it", "it", "-f", "value", "-c", "output_value"]).ok().trim(), "ftp");
+    stack("update", 2121);
+    let [changed] = helpers().try_into().expect("one helper");
+    assert_eq!((&changed["id"], &changed["port"]), (&made["id"], &2121.into()));
+    run(&["stack", "check", "--wait", "it"]).ok();
+    run(&["stack", "delete", "--yes", "--wait", "it"]).ok();
+    assert!(helpers().is_empty());
+}

@@ -22,10 +22,9 @@ pub use own::{ConstraintCheck, OwnConstraints};
 
 /// Constraints that require a cloud, whose finders are code: their objects have no type, or are not found by ID and name
 /// only. The names are also those of the finders. All others are in definition files.
-pub const CLOUD: [&str; 27] = [
+pub const CLOUD: [&str; 26] = [
     "barbican.container",
     "barbican.secret",
-    "blazar.reservation",
     "cinder.backup",
     "cinder.qos_specs",
     "cinder.snapshot",
