@@ -31,6 +31,7 @@ pub(crate) async fn find(cloud: &dyn Cloud, finders: &Finders, finder: &str, nam
         "barbican.container" => by_reference(cloud, "/v1/containers", "Container", name).await,
         // Queues exist as soon as they are used.
         "zaqar.queue" => Ok(name.to_owned()),
+        "neutron.lbaas.provider" => provider(cloud, "LOADBALANCERV2", name).await,
         "neutron.segment" => segment_of_network(cloud, name).await,
         "neutron.security_group" => security_group(cloud, name).await,
         "nova.flavor" => flavor(cloud, name).await,
@@ -88,6 +89,19 @@ async fn list(cloud: &dyn Cloud, request: CloudRequest) -> Result<Vec<Value>, Fa
 /// The IDs of the objects whose `key` has the value `wanted`.
 fn ids(objects: &[Value], key: &str, wanted: &str) -> Vec<String> {
     objects.iter().filter(|o| o.str_at(key) == Some(wanted)).filter_map(|o| o.str_at("id").map(str::to_owned)).collect()
+}
+
+/// A provider of a service of Neutron, which is found by its name only.
+async fn provider(cloud: &dyn Cloud, service: &str, name: &str) -> Result<String, Failure> {
+    let request = CloudRequest::new("network", Method::Get, "/v2.0/service-providers").query("service_type", service);
+    let providers = list(cloud, request).await?;
+    let names: Value = providers.iter().filter_map(|provider| provider.str_at("name")).collect();
+    if names.as_list().is_some_and(|names| names.iter().any(|known| known.as_str() == Some(name))) {
+        return Ok(name.to_owned());
+    }
+    let known = kiln_value::text::repr(&names);
+    let text = format!("Unable to find neutron provider '{name}', available providers are {known}.");
+    Err(Failure::new(FailureKind::NotFound, "StackValidationFailed", text))
 }
 
 /// Groups are searched only in the caller's project: an administrator sees the `default` group of every project.

@@ -16,6 +16,9 @@ use crate::program::Program;
 /// The version of the protocol.
 const PROTOCOL: i64 = 1;
 
+/// Shortest limit of `describe`: it includes the start of the program.
+const START: Duration = Duration::from_secs(10);
+
 /// The keys of a definition that only types in files have.
 const OF_FILES: [&str; 4] = ["driver", "rest", "nested", "signals"];
 
@@ -84,7 +87,7 @@ struct Description {
 async fn describe(program: Program, limit: Duration) -> Result<(Arc<Plugin>, Description), String> {
     let plugin = Plugin::new(program.to_string(), program, limit);
     let params = value!({"protocol": PROTOCOL, "kiln": (env!("CARGO_PKG_VERSION"))});
-    let result = plugin.call("describe", params).await;
+    let result = plugin.call("describe", params, limit.max(START)).await;
     // The name is that of the program here, which the caller adds.
     let result = result.map_err(|error| {
         let text = error.failure("", "describe").message;

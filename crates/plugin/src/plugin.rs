@@ -49,9 +49,9 @@ impl Plugin {
         self
     }
 
-    /// Calls a method that needs no cloud.
-    pub(crate) async fn call(&self, method: &str, params: Value) -> Result<Value, CallError> {
-        self.line().await?.call(method, params, None).await
+    /// Calls a method that needs no cloud, with a limit of its own.
+    pub(crate) async fn call(&self, method: &str, params: Value, limit: Duration) -> Result<Value, CallError> {
+        CallLine { limit, ..self.line().await? }.call(method, params, None).await
     }
 
     /// A process that is ready for a call. Waits for its turn and for the pause after a fault, at most for the limit of

@@ -7,7 +7,8 @@ use kiln_resource::{Facts, FailureKind, Found, Operation, Progress};
 
 use crate::world::{TOKEN, Tokens, World, context};
 
-const LIMIT: Duration = Duration::from_secs(3);
+/// Long enough for a start of Python on a busy machine.
+const LIMIT: Duration = Duration::from_secs(10);
 
 async fn told(world: &World, does: &str) -> (FailureKind, String) {
     let failure = world.start(&World::facts("it", does), Operation::Create).await.expect_err("a failure");
@@ -27,7 +28,7 @@ async fn every_fault_fails_its_call_and_the_next_call_works() {
         ("wrong_shape", "the result has an unknown key size"),
         ("no_result", "the response has neither a result nor an error"),
         ("crash", "KeyError: 'size'"),
-        ("hang", "no response within 3 seconds"),
+        ("hang", "no response within 10 seconds"),
     ] {
         let (kind, found) = told(&world, does).await;
         assert_eq!(kind, FailureKind::BrokenOff, "{does}: {found}");
@@ -51,9 +52,9 @@ async fn errors_of_the_plugin_are_shown_without_the_token() {
 
 #[tokio::test]
 async fn calls_run_at_the_same_time_and_a_late_one_harms_no_other() {
-    let world = World::new(Duration::from_secs(2)).await;
-    let began = Instant::now();
-    let (hang, slow): (_, Vec<_>) = tokio::join!(told(&world, "hang"), async {
+    let world = World::new(LIMIT).await;
+    let late = async { (told(&world, "hang").await.1, Instant::now()) };
+    let slow = async {
         let mut calls = Vec::new();
         for number in 0..20 {
             let driver = world.driver();
@@ -62,16 +63,14 @@ async fn calls_run_at_the_same_time_and_a_late_one_harms_no_other() {
                 driver.start(&context(&facts), &Operation::Create).await
             }));
         }
-        let mut ids = Vec::new();
         for call in calls {
-            ids.push(call.await.unwrap().unwrap().physical_id.unwrap());
+            assert!(call.await.unwrap().unwrap().physical_id.is_some());
         }
-        ids
-    });
-    assert_eq!(hang.1, "PluginError: Plug-in odd, method create: no response within 2 seconds");
-    assert_eq!(slow.len(), 20);
-    // One after another they would take six seconds.
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        Instant::now()
+    };
+    let ((text, end), slow) = tokio::join!(late, slow);
+    assert_eq!(text, "PluginError: Plug-in odd, method create: no response within 10 seconds");
+    assert!(slow < end, "they waited for the late one");
 }
 
 #[tokio::test]
@@ -92,7 +91,7 @@ async fn garbage_beside_several_calls_is_charged_to_the_one_without_an_answer() 
     let (garbage, slow) = (World::facts("garbage", "garbage"), World::facts("slow", "slow slow"));
     let (garbage, slow) = tokio::join!(world.start(&garbage, Operation::Create), world.start(&slow, Operation::Create));
     assert!(slow.unwrap().physical_id.is_some());
-    let text = "Plug-in odd, method create: no response within 3 seconds; it wrote a line that is no response in JSON: \
+    let text = "Plug-in odd, method create: no response within 10 seconds; it wrote a line that is no response in JSON: \
                 Hello world";
     assert_eq!(garbage.unwrap_err().message, text);
 }
@@ -127,7 +126,8 @@ async fn polls_have_the_state_of_the_step_before() {
 #[tokio::test]
 async fn constraints_ask_the_plugin_and_remember_what_it_accepts() {
     let world = World::new(LIMIT).await;
-    let constraint = world.plugins.constraints.get("test.zone").unwrap();
+    let (name, constraint) = &world.plugins.constraints[0];
+    assert_eq!(name, "test.zone");
     for _ in 0..3 {
         assert_eq!(constraint.check(&Tokens, "test.zone", &"mars".into()).await, Ok(()));
         assert_eq!(constraint.check(&Tokens, "test.zone", &"moon".into()).await, Err("there is no air".to_owned()));
@@ -146,7 +146,7 @@ async fn programs_that_do_not_describe_themselves_are_an_error_with_their_name()
     };
     let ended = told("/bin/false").await;
     assert_eq!(ended, "/bin/false: describe: the process ended (exit status: 1)");
-    assert_eq!(told("/bin/sleep 100").await, "/bin/sleep 100: describe: no response within 0.5 seconds");
+    assert_eq!(told("/bin/sleep 100").await, "/bin/sleep 100: describe: no response within 10 seconds");
     let cat = told("/bin/cat").await;
     assert_eq!(cat, "/bin/cat: describe: the response has neither a result nor an error");
 }
