@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use kiln_resource::{
     Access, AccountNames, Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Finders, Method, shipped,
 };
+use kiln_value::Secret;
 use moka::future::Cache;
 
 use crate::catalog::Interface;
@@ -119,8 +120,8 @@ impl Cloud for StackCloud {
         Ok(AccountNames { project, user: token.info.user.name.clone() })
     }
 
-    async fn access(&self) -> Result<Access, Failure> {
-        let token = self.session.token().await.map_err(|e: CloudError| Failure::from(e))?;
+    async fn access(&self, refused: Option<&Secret<String>>) -> Result<Access, Failure> {
+        let token = self.session.token_other_than(refused).await.map_err(|e: CloudError| Failure::from(e))?;
         let options = self.session.options();
         let info = &token.info;
         Ok(Access {

@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use kiln_resource::{
     Access, AccountNames, Cloud, CloudRequest, CloudResponse, Failure, Gate, SignalEndpoints, UserDomain,
 };
+use kiln_value::Secret;
 use tokio::sync::watch;
 
 use crate::clock::Clock;
@@ -121,8 +122,8 @@ impl Cloud for FencedCloud {
     }
 
     /// Waits at the fence: the caller gets the token to make a call.
-    async fn access(&self) -> Result<Access, Failure> {
-        let access = self.cloud.access().await?;
+    async fn access(&self, refused: Option<&Secret<String>>) -> Result<Access, Failure> {
+        let access = self.cloud.access(refused).await?;
         self.fence.pass(&*self.clock).await;
         Ok(access)
     }

@@ -11,7 +11,7 @@ use kiln_resource::{
     SignalEndpoints, StackId, UserDomain,
 };
 use kiln_store::{Stack, Store, UnusedCredentials};
-use kiln_value::Value;
+use kiln_value::{Secret, Value};
 
 #[cfg(test)]
 mod tests;
@@ -248,8 +248,8 @@ impl Cloud for FollowingCloud {
         ask!(self, cloud => cloud.account_names())
     }
 
-    async fn access(&self) -> Result<Access, Failure> {
-        ask!(self, cloud => cloud.access())
+    async fn access(&self, refused: Option<&Secret<String>>) -> Result<Access, Failure> {
+        ask!(self, cloud => cloud.access(refused))
     }
 
     async fn project_id(&self) -> Result<String, Failure> {

@@ -15,16 +15,25 @@ const LONGEST_DELAY: f64 = 3600.0;
 const ID: usize = 255;
 
 /// The kinds of errors that a plug-in reports, with the kind for the engine and the class that users see.
-const KINDS: [(&str, FailureKind, &str); 8] = [
+const KINDS: [(&str, FailureKind, &str); 9] = [
     ("not_found", FailureKind::NotFound, "NotFound"),
     ("conflict", FailureKind::Conflict, "Conflict"),
     ("busy", FailureKind::Busy, "Conflict"),
     ("over_limit", FailureKind::OverLimit, "OverLimit"),
     ("refused", FailureKind::Refused, "BadRequest"),
+    (UNAUTHORIZED, FailureKind::Refused, "Unauthorized"),
     ("in_error", FailureKind::InError, "ResourceInError"),
     ("unavailable", FailureKind::Unavailable, "ServiceUnavailable"),
     ("failed", FailureKind::Other, CLASS),
 ];
+
+/// The kind of an error that says that a service rejected the token.
+const UNAUTHORIZED: &str = "unauthorized";
+
+/// Whether the error says that a service rejected the token.
+pub(crate) fn is_unauthorized(error: &Value) -> bool {
+    error.get("data").and_then(|data| data.str_at("kind")) == Some(UNAUTHORIZED)
+}
 
 /// The failure for an error object of JSON-RPC. Without a kind, the method broke off.
 pub(crate) fn failure(plugin: &str, method: &str, error: &Value) -> Failure {

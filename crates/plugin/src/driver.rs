@@ -46,12 +46,25 @@ impl PluginDriver {
     /// Calls a method with the resource, the credentials and these parameters.
     async fn call(&self, cx: &Context<'_>, method: &str, more: Map) -> Result<Value, Failure> {
         let failed = |error: CallError| error.failure(&self.plugin.name, method);
-        let line = self.plugin.line().await.map_err(failed)?;
-        // Last, because the fence of the lease is passed here.
-        let access = cx.cloud.access().await?;
-        let mut params = self.params(cx, &access);
-        params.extend(more);
-        line.call(method, params.into(), Some(access.token)).await.map_err(failed)
+        let mut refused = None;
+        loop {
+            let line = self.plugin.line().await.map_err(failed)?;
+            // Last, because the fence of the lease is passed here.
+            let access = cx.cloud.access(refused.as_ref()).await?;
+            let mut params = self.params(cx, &access);
+            params.extend(more.clone());
+            match line.call(method, params.into(), Some(access.token.clone())).await {
+                // Once more, if there is another token.
+                Err(CallError::Reported(error))
+                    if answer::is_unauthorized(&error) && refused.as_ref() != Some(&access.token) =>
+                {
+                    if refused.replace(access.token).is_some() {
+                        return Err(failed(CallError::Reported(error)));
+                    }
+                }
+                result => return result.map_err(failed),
+            }
+        }
     }
 
     fn params(&self, cx: &Context<'_>, access: &Access) -> Map {
@@ -126,7 +139,7 @@ pub(crate) fn access_value(access: &Access) -> Value {
 
 /// The credentials of a user, if the cloud has some: a constraint may need none.
 pub(crate) async fn optional_access(cloud: &dyn Cloud) -> (Value, Option<Secret<String>>) {
-    match cloud.access().await {
+    match cloud.access(None).await {
         Ok(access) => (access_value(&access), Some(access.token)),
         Err(_) => (Value::Null, None),
     }

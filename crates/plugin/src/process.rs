@@ -86,15 +86,20 @@ impl Shared {
         self.retire(&mut state);
     }
 
+    /// A text of the process for a message.
+    fn quoted(&self, text: &str) -> String {
+        let tokens: Vec<Secret<String>> = self.lock().tokens.iter().cloned().collect();
+        quoted(text, &tokens)
+    }
+
     /// A line of the standard output.
     fn response(&self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
         if text.trim().is_empty() {
             return;
         }
-        let tokens: Vec<Secret<String>> = self.lock().tokens.iter().cloned().collect();
         let Ok(Value::Map(mut message)) = serde_json::from_str::<Value>(&text) else {
-            return self.fault(format!("it wrote a line that is no response in JSON: {}", quoted(&text, &tokens)));
+            return self.fault(format!("it wrote a line that is no response in JSON: {}", self.quoted(&text)));
         };
         let id = message.get("id").and_then(Value::as_i64).and_then(|id| u64::try_from(id).ok());
         let mut state = self.lock();
@@ -109,7 +114,7 @@ impl Shared {
             None if state.retired => {}
             None => {
                 drop(state);
-                self.fault(format!("it sent a response to no request: {}", quoted(&text, &tokens)));
+                self.fault(format!("it sent a response to no request: {}", self.quoted(&text)));
             }
         }
     }

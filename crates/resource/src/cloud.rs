@@ -199,8 +199,10 @@ pub trait Cloud: Send + Sync {
         Err(Failure::other("NotSupported", "the names of project and user are not known"))
     }
 
-    /// A token and the catalog, for programs that call the cloud themselves.
-    async fn access(&self) -> Result<Access, Failure> {
+    /// A token and the catalog, for programs that call the cloud themselves. Not the `refused` token, which a service
+    /// rejected, if another one can be requested.
+    async fn access(&self, refused: Option<&Secret<String>>) -> Result<Access, Failure> {
+        let _ = refused;
         Err(Failure::other("NotSupported", "there is no token for this cloud"))
     }
 

@@ -3,7 +3,7 @@ import json
 import urllib.error
 import urllib.request
 
-from kiln_plugin.errors import Conflict, NotFound, OverLimit, Refused, Unavailable
+from kiln_plugin.errors import Conflict, NotFound, OverLimit, Refused, Unauthorized, Unavailable
 
 
 class Access:
@@ -34,7 +34,7 @@ class Access:
     def request(self, service, method, path, body=None, headers=None, timeout=30):
         """Sends a request to a path below the endpoint of a service: the JSON of the response, None if it is empty.
 
-        Raises NotFound (404), Conflict (409), OverLimit (413, 429), Refused (other 4xx), and Unavailable (5xx, no response).
+        Raises Unauthorized (401), NotFound (404), Conflict (409), OverLimit (413, 429), Refused (other 4xx), and Unavailable (5xx, no response).
         """
         sent = {'Accept': 'application/json', 'X-Auth-Token': self.token or '', **(headers or {})}
         data = None
@@ -56,7 +56,7 @@ class Access:
 def _of_status(error, what):
     text = error.read().decode(errors='replace')[:1000]
     message = f'{what}: HTTP {error.code}: {text or error.reason}'
-    kinds = {404: NotFound, 409: Conflict, 413: OverLimit, 429: OverLimit}
+    kinds = {401: Unauthorized, 404: NotFound, 409: Conflict, 413: OverLimit, 429: OverLimit}
     retry = error.headers.get('Retry-After', '')
     if error.code in kinds:
         return kinds[error.code](message, retry_after=int(retry) if retry.isdigit() else None)

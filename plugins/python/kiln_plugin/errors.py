@@ -50,6 +50,12 @@ class Refused(PluginError):
     kind = 'refused'
 
 
+class Unauthorized(PluginError):
+    """A service rejects the token. The call is repeated once with a new one."""
+
+    kind = 'unauthorized'
+
+
 class InError(PluginError):
     """The object is in an error state: it is deleted and created again a few times."""
 

@@ -173,7 +173,8 @@ class Everything(unittest.TestCase):
         class Service(http.server.BaseHTTPRequestHandler):
             def do_DELETE(self):
                 asked.append((self.path, self.headers['X-Auth-Token']))
-                status = {'/v1/things/a': 204, '/v1/things/b': 404, '/v1/things/c': 429, '/v1/things/d': 503}[self.path]
+                status = {'/v1/things/a': 204, '/v1/things/b': 404, '/v1/things/c': 429, '/v1/things/d': 503,
+                          '/v1/things/e': 401}[self.path]
                 self.send_response(status)
                 if status == 429:
                     self.send_header('Retry-After', '7')
@@ -197,6 +198,7 @@ class Everything(unittest.TestCase):
         self.assertEqual(asked, [('/v1/things/a', 't1')])
         self.assertEqual(delete('b')['data'], {'kind': 'not_found'})
         self.assertEqual(delete('c')['data'], {'kind': 'over_limit', 'retry_after': 7})
+        self.assertEqual(delete('e')['data'], {'kind': 'unauthorized'})
         self.assertIn('HTTP 503: {"why": 503}', delete('d')['message'])
         self.assertEqual(delete('d')['data'], {'kind': 'unavailable'})
         self.assertEqual(delete('a', [])['data'], {'kind': 'not_found', 'class': 'EndpointNotFound'})

@@ -80,6 +80,12 @@ def odd(word, request):
             return True
         marker.touch()
         time.sleep(3600)
+    elif word in ("expired", "revoked"):
+        if word == "revoked" or "second" not in request["params"]["access"]["token"]:
+            error = {"code": 1, "message": "bad token", "data": {"kind": "unauthorized"}}
+            send({"jsonrpc": "2.0", "id": request["id"], "error": error})
+            return False
+        return True
     elif word == "leak":
         token = request["params"]["access"]["token"]
         (FOLDER / "token").write_text(token)

@@ -51,6 +51,14 @@ async fn errors_of_the_plugin_are_shown_without_the_token() {
 }
 
 #[tokio::test]
+async fn a_call_with_a_rejected_token_is_repeated_once_with_another_one() {
+    let world = World::new(LIMIT).await;
+    world.start(&World::facts("it", "expired"), Operation::Create).await.unwrap();
+    assert_eq!(told(&world, "revoked").await, (FailureKind::Refused, "Unauthorized: bad token".to_owned()));
+    assert_eq!(world.calls().len(), 4);
+}
+
+#[tokio::test]
 async fn calls_run_at_the_same_time_and_a_late_one_harms_no_other() {
     let world = World::new(LIMIT).await;
     let late = async { (told(&world, "hang").await.1, Instant::now()) };

@@ -14,6 +14,9 @@ use kiln_value::{Map, Secret, Value};
 /// The token of every call.
 pub(crate) const TOKEN: &str = "gAAAA-the-token";
 
+/// The token after that one was rejected.
+pub(crate) const SECOND_TOKEN: &str = "gAAAA-the-second-token";
+
 /// The cloud of the tests: only a token.
 pub(crate) struct Tokens;
 
@@ -35,10 +38,11 @@ impl Cloud for Tokens {
         Ok(false)
     }
 
-    async fn access(&self) -> Result<Access, Failure> {
+    /// A second token in place of the first.
+    async fn access(&self, refused: Option<&Secret<String>>) -> Result<Access, Failure> {
         Ok(Access {
             auth_url: "http://keystone/v3".to_owned(),
-            token: Secret::new(TOKEN.to_owned()),
+            token: Secret::new(refused.map_or(TOKEN, |_| SECOND_TOKEN).to_owned()),
             project_id: Some("p1".to_owned()),
             user_id: "u1".to_owned(),
             region: None,
