@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kiln_value::{Value, value};
 use serde::Deserialize;
 use url::Url;
 
@@ -100,6 +101,22 @@ impl Catalog {
                 .find(|e| region.is_none_or(|r| e.region_id.as_deref() == Some(r) || e.region.as_deref() == Some(r)))
                 .map(|e| e.url.as_str())
         })
+    }
+
+    /// The catalog in Keystone's form: service types with their endpoints.
+    pub(crate) fn to_value(&self) -> Value {
+        let services = self.0.iter().map(|service| {
+            let endpoints = service.endpoints.iter().map(|endpoint| {
+                let region = endpoint.region_id.as_ref().or(endpoint.region.as_ref());
+                value!({
+                    "interface": (endpoint.interface.as_str()),
+                    "region": (region.map_or(Value::Null, |region| region.as_str().into())),
+                    "url": (endpoint.url.as_str()),
+                })
+            });
+            value!({"type": (service.kind.as_str()), "endpoints": (endpoints.collect::<Value>())})
+        });
+        services.collect()
     }
 
     /// Whether the catalog contains a service.
@@ -202,5 +219,9 @@ mod tests {
         assert_eq!(catalog.endpoint("volume", Interface::Public, Some("R2")), Some("http://p2"));
         assert_eq!(catalog.endpoint("block-storage", Interface::Admin, None), None);
         assert!(catalog.has("block-storage") && !catalog.has("compute"));
+        let value = catalog.to_value();
+        let first = value!({"interface": "internal", "region": "R1", "url": "http://i"});
+        assert_eq!(value.at(0).unwrap().str_at("type"), Some("volumev3"));
+        assert_eq!(value.at(0).unwrap().get("endpoints").unwrap().at(0), Some(&first));
     }
 }

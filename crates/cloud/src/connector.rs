@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use kiln_resource::Finders;
 use moka::future::Cache;
 use sha2::{Digest, Sha256};
 
@@ -42,6 +43,12 @@ impl Connector {
         let exchange = Arc::new(Exchange::new(transport, of_services, options));
         let clouds = Cache::builder().max_capacity(2_000).time_to_idle(Duration::from_mins(15)).build();
         Self { exchange, memory, made: Arc::default(), clouds }
+    }
+
+    /// The same with the finders of these types, in place of those of Kiln's own types.
+    #[must_use]
+    pub fn with_finders(self, finders: Finders) -> Self {
+        Self { memory: self.memory.with_finders(finders), ..self }
     }
 
     /// Creates a new session.

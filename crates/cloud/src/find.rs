@@ -1,32 +1,15 @@
 //! Resolves names to IDs, with the errors of Heat's client plug-ins (`reference/constraints.json`, `errors.json`).
+//!
+//! Most finders are in the definition files of types. Here are those that need more than a collection.
 
-mod plain;
+mod defined;
+#[cfg(test)]
+mod tests;
+mod without_type;
 
-use kiln_resource::{Cloud, CloudRequest, Failure, FailureKind, Method};
+use kiln_resource::{Cloud, CloudRequest, Failure, FailureKind, Finders, Method};
 use kiln_value::Value;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-
-/// Neutron resources: finder, collection, word in messages, required extension.
-const NEUTRON: &[(&str, &str, &str, Option<&str>)] = &[
-    ("neutron.network", "/v2.0/networks", "network", None),
-    ("neutron.subnet", "/v2.0/subnets", "subnet", None),
-    ("neutron.port", "/v2.0/ports", "port", None),
-    ("neutron.router", "/v2.0/routers", "router", None),
-    ("neutron.subnetpool", "/v2.0/subnetpools", "subnetpool", None),
-    ("neutron.address_scope", "/v2.0/address-scopes", "address_scope", Some("address-scope")),
-    ("neutron.qos_policy", "/v2.0/qos/policies", "policy", Some("qos")),
-];
-
-/// Objects that are found only by ID: finder, service, path, key of the response, key of the ID, Heat's name of the
-/// entity.
-const BY_ID: &[(&str, &str, &str, &str, &str, &str)] = &[
-    ("nova.server", "compute", "/servers", "server", "id", "Server"),
-    ("nova.keypair", "compute", "/os-keypairs", "keypair", "name", "Key"),
-    ("cinder.volume", "block-storage", "/v3/volumes", "volume", "id", "Volume"),
-    ("cinder.snapshot", "block-storage", "/v3/snapshots", "snapshot", "id", "VolumeSnapshot"),
-    ("cinder.backup", "block-storage", "/v3/backups", "backup", "id", "Volume backup"),
-    ("keystone.region", "identity", "/v3/regions", "region", "id", "KeystoneRegion"),
-];
 
 /// Keystone objects: finder, collection, key of one object, Heat's name of the entity, whether they belong to a domain.
 const KEYSTONE: &[(&str, &str, &str, &str, bool)] = &[
@@ -39,26 +22,16 @@ const KEYSTONE: &[(&str, &str, &str, &str, bool)] = &[
 ];
 
 /// The ID of the object with this name or ID.
-pub(crate) async fn find(cloud: &dyn Cloud, finder: &str, name: &str) -> Result<String, Failure> {
-    if let Some((_, collection, word, extension)) = NEUTRON.iter().find(|row| row.0 == finder) {
-        return neutron(cloud, collection, word, *extension, name).await;
-    }
-    if let Some((_, service, path, key, id, entity)) = BY_ID.iter().find(|row| row.0 == finder) {
-        let body = show(cloud, service, path, name).await?;
-        let id = body.as_ref().and_then(|b| b.get(key)).and_then(|o| o.str_at(id));
-        return id.map(str::to_owned).ok_or_else(|| entity_not_found(entity, name));
-    }
+pub(crate) async fn find(cloud: &dyn Cloud, finders: &Finders, finder: &str, name: &str) -> Result<String, Failure> {
     if let Some((_, collection, key, entity, in_domain)) = KEYSTONE.iter().find(|row| row.0 == finder) {
         return keystone(cloud, collection, key, entity, *in_domain, name).await;
     }
-    if let Some(plain) = plain::of(finder) {
-        return plain.find(cloud, name).await;
-    }
     match finder {
-        "barbican.secret" => plain::by_reference(cloud, "/v1/secrets", "Secret", name).await,
-        "barbican.container" => plain::by_reference(cloud, "/v1/containers", "Container", name).await,
+        "barbican.secret" => by_reference(cloud, "/v1/secrets", "Secret", name).await,
+        "barbican.container" => by_reference(cloud, "/v1/containers", "Container", name).await,
         // Queues exist as soon as they are used.
         "zaqar.queue" => Ok(name.to_owned()),
+        "neutron.lbaas.provider" => provider(cloud, "LOADBALANCERV2", name).await,
         "neutron.segment" => segment_of_network(cloud, name).await,
         "neutron.security_group" => security_group(cloud, name).await,
         "nova.flavor" => flavor(cloud, name).await,
@@ -66,7 +39,10 @@ pub(crate) async fn find(cloud: &dyn Cloud, finder: &str, name: &str) -> Result<
         "glance.image" => image(cloud, name).await,
         "cinder.vtype" => volume_type(cloud, name).await,
         "cinder.qos_specs" => qos_specs(cloud, name).await,
-        _ => Err(Failure::other("ClientNotFound", format!("unknown finder {finder}"))),
+        _ => match finders.get(finder).cloned().or_else(|| without_type::of(finder)) {
+            Some(finder) => defined::find(cloud, &finder, name).await,
+            None => Err(Failure::other("ClientNotFound", format!("unknown finder {finder}"))),
+        },
     }
 }
 
@@ -115,41 +91,17 @@ fn ids(objects: &[Value], key: &str, wanted: &str) -> Vec<String> {
     objects.iter().filter(|o| o.str_at(key) == Some(wanted)).filter_map(|o| o.str_at("id").map(str::to_owned)).collect()
 }
 
-async fn neutron(
-    cloud: &dyn Cloud,
-    collection: &str,
-    word: &str,
-    extension: Option<&str>,
-    name: &str,
-) -> Result<String, Failure> {
-    if let Some(alias) = extension
-        && !cloud.has_extension("network", alias).await?
-    {
-        return Err(entity_not_found("neutron extension", alias));
+/// A provider of a service of Neutron, which is found by its name only.
+async fn provider(cloud: &dyn Cloud, service: &str, name: &str) -> Result<String, Failure> {
+    let request = CloudRequest::new("network", Method::Get, "/v2.0/service-providers").query("service_type", service);
+    let providers = list(cloud, request).await?;
+    let names: Value = providers.iter().filter_map(|provider| provider.str_at("name")).collect();
+    if names.as_list().is_some_and(|names| names.iter().any(|known| known.as_str() == Some(name))) {
+        return Ok(name.to_owned());
     }
-    let select = |key: &str| {
-        CloudRequest::new("network", Method::Get, collection)
-            .query("fields", "id")
-            .query("fields", "name")
-            .query(key, name)
-    };
-    if is_uuid_like(name)
-        && let [id] = ids(&list(cloud, select("id")).await?, "id", name).as_slice()
-    {
-        return Ok(id.clone());
-    }
-    match ids(&list(cloud, select("name")).await?, "name", name).as_slice() {
-        [id] => Ok(id.clone()),
-        [] => Err(Failure::new(
-            FailureKind::NotFound,
-            "NotFound",
-            format!("Unable to find {word} with name or id '{name}'"),
-        )),
-        _ => Err(Failure::other(
-            "NeutronClientNoUniqueMatch",
-            format!("Multiple {word} matches found for name '{name}', use an ID to be more specific."),
-        )),
-    }
+    let known = kiln_value::text::repr(&names);
+    let text = format!("Unable to find neutron provider '{name}', available providers are {known}.");
+    Err(Failure::new(FailureKind::NotFound, "StackValidationFailed", text))
 }
 
 /// Groups are searched only in the caller's project: an administrator sees the `default` group of every project.
@@ -304,5 +256,14 @@ async fn keystone(
         }
         [id, ..] => Ok(id.clone()),
         [] => Err(entity_not_found(entity, name)),
+    }
+}
+
+/// A secret or container of Barbican, which is given by its URL.
+async fn by_reference(cloud: &dyn Cloud, collection: &str, entity: &str, url: &str) -> Result<String, Failure> {
+    let id = url.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    match show(cloud, "key-manager", collection, id).await? {
+        Some(_) => Ok(url.to_owned()),
+        None => Err(entity_not_found(entity, url)),
     }
 }

@@ -140,6 +140,15 @@ impl Session {
         }
     }
 
+    /// The token, renewed if it is the one that a service rejected.
+    pub(crate) async fn token_other_than(&self, refused: Option<&Secret<String>>) -> Result<Arc<Token>, CloudError> {
+        let token = self.token().await?;
+        if refused == Some(&token.secret) && self.forget(&token) {
+            return self.token().await;
+        }
+        Ok(token)
+    }
+
     /// Drops a token that a service rejected. Returns whether a new one can be requested.
     fn forget(&self, refused: &Token) -> bool {
         let can_renew = self.inner.credentials.auth_request().is_some();

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{AccountNames, Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Method};
+use kiln_resource::{
+    Access, AccountNames, Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Finders, Method, shipped,
+};
+use kiln_value::Secret;
 use moka::future::Cache;
 
 use crate::catalog::Interface;
@@ -26,6 +29,7 @@ pub struct StackCloud {
 pub(crate) struct Memory {
     found: Cache<(u64, String, String), String>,
     extensions: Cache<String, Arc<BTreeSet<String>>>,
+    finders: Option<Finders>,
 }
 
 impl Memory {
@@ -34,7 +38,19 @@ impl Memory {
         Self {
             found: Cache::builder().max_capacity(100_000).time_to_live(ttl).build(),
             extensions: Cache::builder().max_capacity(100).time_to_live(ttl * 10).build(),
+            finders: None,
         }
+    }
+}
+
+impl Memory {
+    /// The same with these finders in place of those of Kiln's own types.
+    pub(crate) fn with_finders(self, finders: Finders) -> Self {
+        Self { finders: Some(finders), ..self }
+    }
+
+    fn finders(&self) -> &Finders {
+        self.finders.as_ref().unwrap_or_else(|| shipped::finders())
     }
 }
 
@@ -66,7 +82,7 @@ impl Cloud for StackCloud {
 
     async fn find(&self, finder: &str, name_or_id: &str) -> Result<String, Failure> {
         let key = (self.number, finder.to_owned(), name_or_id.to_owned());
-        let look_up = find::find(self, finder, name_or_id);
+        let look_up = find::find(self, self.memory.finders(), finder, name_or_id);
         self.memory.found.try_get_with(key, look_up).await.map_err(|failure| (*failure).clone())
     }
 
@@ -102,6 +118,20 @@ impl Cloud for StackCloud {
         let token = self.session.token().await.map_err(|e: CloudError| Failure::from(e))?;
         let project = token.info.project.as_ref().map(|project| project.name.clone()).unwrap_or_default();
         Ok(AccountNames { project, user: token.info.user.name.clone() })
+    }
+
+    async fn access(&self, refused: Option<&Secret<String>>) -> Result<Access, Failure> {
+        let token = self.session.token_other_than(refused).await.map_err(|e: CloudError| Failure::from(e))?;
+        let options = self.session.options();
+        let info = &token.info;
+        Ok(Access {
+            auth_url: options.auth_url.to_string(),
+            token: token.secret.clone(),
+            project_id: info.project.as_ref().map(|project| project.id.clone()),
+            user_id: info.user.id.clone(),
+            region: options.region.clone(),
+            catalog: info.catalog.to_value(),
+        })
     }
 
     async fn project_id(&self) -> Result<String, Failure> {

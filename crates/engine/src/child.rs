@@ -37,7 +37,9 @@ impl Question {
             };
             child.validate(&rules).into_iter().next()
         };
-        let judge = Judge { now: self.backends.clock.now().as_duration().as_secs_f64(), ..Judge::default() };
+        let now = self.backends.clock.now().as_duration().as_secs_f64();
+        let own = &self.backends.resource_types.constraints;
+        let judge = Judge::new(now, own);
         let (mut found, (mut judge, asked)) = {
             let collector = LookupCollector::new(judge);
             (check(&collector), collector.into_parts())
@@ -46,7 +48,7 @@ impl Question {
             && let Ok(cloud) = self.child_cloud().await
         {
             let said = join_all(asked.into_iter().map(async |lookup| {
-                let verdict = ask(&*cloud, &lookup).await;
+                let verdict = ask(&*cloud, own, &lookup).await;
                 (lookup, verdict)
             }));
             judge.answers = said.await.into_iter().collect();

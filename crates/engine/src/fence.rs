@@ -8,7 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{AccountNames, Cloud, CloudRequest, CloudResponse, Failure, Gate, SignalEndpoints, UserDomain};
+use kiln_resource::{
+    Access, AccountNames, Cloud, CloudRequest, CloudResponse, Failure, Gate, SignalEndpoints, UserDomain,
+};
+use kiln_value::Secret;
 use tokio::sync::watch;
 
 use crate::clock::Clock;
@@ -116,6 +119,13 @@ impl Cloud for FencedCloud {
 
     async fn account_names(&self) -> Result<AccountNames, Failure> {
         self.cloud.account_names().await
+    }
+
+    /// Waits at the fence: the caller gets the token to make a call.
+    async fn access(&self, refused: Option<&Secret<String>>) -> Result<Access, Failure> {
+        let access = self.cloud.access(refused).await?;
+        self.fence.pass(&*self.clock).await;
+        Ok(access)
     }
 
     async fn project_id(&self) -> Result<String, Failure> {

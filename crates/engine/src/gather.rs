@@ -143,7 +143,8 @@ impl Question {
 
     async fn gather(self) -> Result<Answer, Failure> {
         let now = self.backends.clock.now().as_duration().as_secs_f64();
-        let mut gathered = Gathered { now, ..Gathered::default() };
+        let constraints = self.backends.resource_types.constraints.clone();
+        let mut gathered = Gathered { now, constraints, ..Gathered::default() };
         let lookups = self.subject.lookups();
         if !lookups.is_empty() {
             let mut answers = Answers::new();

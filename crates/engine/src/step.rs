@@ -186,6 +186,10 @@ impl Job {
             FailureKind::Busy => return self.unanswered_or_failed(&failure),
             FailureKind::Unavailable => self.memory.lost = Some(called + self.call_limit),
             FailureKind::ServerError => self.memory.lost = Some(self.backends.clock.monotonic() + self.list_delay),
+            FailureKind::BrokenOff => {
+                self.memory.lost = Some(called + self.call_limit);
+                return self.lost(&failure);
+            }
             FailureKind::NotSent | FailureKind::OverLimit => {}
             _ => return self.retry_create(&failure),
         }

@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kiln_plan::ResourceTypes;
+use kiln_plugin::Plugins;
 
 use crate::commands::{
     completion, config, demo, heat_manage, heat_status, lsp, man, manage, orphan, resource_type, serve, software,
     stack, template, testcloud,
 };
+use crate::plugins;
 use crate::resource_types;
 
 /// OpenStack Orchestration in a single binary, compatible with Heat.
@@ -254,12 +256,28 @@ pub(crate) struct LocalArgs {
     /// Directory of definition files that add or replace resource types, for commands without a service
     #[arg(long, global = true, value_name = "FOLDER", env = "KILN_RESOURCE_TYPES_DIR", hide_short_help = true)]
     resource_types_dir: Option<PathBuf>,
+    /// Program (absolute path, with arguments) that implements resource types, for --local; may be repeated
+    #[arg(
+        long,
+        global = true,
+        value_name = "COMMAND",
+        env = "KILN_PLUGINS",
+        value_delimiter = ',',
+        hide_short_help = true
+    )]
+    plugin: Vec<String>,
 }
 
 impl LocalArgs {
     /// The resource types for commands without a service.
     pub(crate) fn catalog(&self) -> Result<ResourceTypes> {
-        resource_types::shipped_and_own(self.resource_types_dir.as_deref()).context("--resource-types-dir")
+        resource_types::shipped_and_own(self.resource_types_dir.as_deref(), Plugins::default())
+    }
+
+    /// The same with the types of plug-ins, which are started.
+    pub(crate) async fn catalog_with_plugins(&self) -> Result<ResourceTypes> {
+        let plugins = plugins::of_command_line(&self.plugin).await?;
+        resource_types::shipped_and_own(self.resource_types_dir.as_deref(), plugins)
     }
 }
 

@@ -7,11 +7,11 @@ use kiln_cloud::{Connector, Credentials, StackCloud};
 use kiln_engine::Clouds;
 use kiln_identity::{DelegateError, DelegationPlan, Identity};
 use kiln_resource::{
-    AccountNames, Cloud, CloudRequest, CloudResponse, CredentialsId, Failure, FailureKind, Method, SignalEndpoints,
-    StackId, UserDomain,
+    Access, AccountNames, Cloud, CloudRequest, CloudResponse, CredentialsId, Failure, FailureKind, Method,
+    SignalEndpoints, StackId, UserDomain,
 };
 use kiln_store::{Stack, Store, UnusedCredentials};
-use kiln_value::Value;
+use kiln_value::{Secret, Value};
 
 #[cfg(test)]
 mod tests;
@@ -246,6 +246,10 @@ impl Cloud for FollowingCloud {
 
     async fn account_names(&self) -> Result<AccountNames, Failure> {
         ask!(self, cloud => cloud.account_names())
+    }
+
+    async fn access(&self, refused: Option<&Secret<String>>) -> Result<Access, Failure> {
+        ask!(self, cloud => cloud.access(refused))
     }
 
     async fn project_id(&self) -> Result<String, Failure> {

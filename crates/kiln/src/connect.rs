@@ -98,7 +98,7 @@ impl Connection {
         let cloud = own.as_ref().map(|own| (own.connector.clone(), own.credentials.clone()));
         let project = own.as_ref().map_or(LOCAL_PROJECT, |own| &own.project).to_owned();
         let web = transport(&TlsOptions::default())?;
-        let runtime = Runtime::of_user(&url, key, own, global.local.catalog()?).await?;
+        let runtime = Runtime::of_user(&url, key, own, global.local.catalog_with_plugins().await?).await?;
         let router = runtime.api().router();
         let (stop, stopping) = shutdown::channel();
         let task = tokio::spawn(async move { runtime.engine(stopping).await });

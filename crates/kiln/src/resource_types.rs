@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use kiln_drivers::driver_for;
 use kiln_plan::ResourceTypes;
+use kiln_plugin::Plugins;
 use kiln_resource::definition::{self, DefinitionError};
 use kiln_resource::{DriverKind, Registry, ResourceType, shipped};
 use kiln_template::environment;
@@ -14,10 +15,12 @@ use kiln_value::Value;
 use crate::config::Config;
 use crate::config::option::ConfigOption;
 use crate::config::options::{kiln, stacks};
+use crate::plugins;
 
-/// The types of Kiln and those of a directory, which take precedence.
-pub(crate) fn shipped_and_own(own: Option<&Path>) -> Result<ResourceTypes> {
-    Ok(ResourceTypes::new(Registry::build(types(own)?, driver_for)))
+/// The types of Kiln, those of a directory, and those of plug-ins, which take precedence in this order.
+pub(crate) fn shipped_and_own(own: Option<&Path>, plugins: Plugins) -> Result<ResourceTypes> {
+    let types = types(own).context("--resource-types-dir")?;
+    Ok(plugins::catalog(Registry::build(types, driver_for), plugins))
 }
 
 fn types(own: Option<&Path>) -> Result<Vec<ResourceType>> {
@@ -59,12 +62,12 @@ fn set_defaults(types: &mut [ResourceType], config: &Config) -> Result<()> {
     Ok(())
 }
 
-/// The catalog of a service: `[kiln] resource_types_dir` and `[DEFAULT] environment_dir`.
-pub(crate) fn of_service(config: &Config) -> Result<ResourceTypes> {
+/// The catalog of a service: `[kiln] resource_types_dir`, the types of plug-ins, and `[DEFAULT] environment_dir`.
+pub(crate) fn of_service(config: &Config, plugins: Plugins) -> Result<ResourceTypes> {
     let own = config.text(&kiln::RESOURCE_TYPES_DIR);
     let mut types = types(own.as_deref().map(Path::new)).context("[kiln] resource_types_dir")?;
     set_defaults(&mut types, config)?;
-    let mut catalog = ResourceTypes::new(Registry::build(types, driver_for));
+    let mut catalog = plugins::catalog(Registry::build(types, driver_for), plugins);
     read_environments(&mut catalog, config)?;
     catalog.yaql = config.yaql_limits()?;
     Ok(catalog)
@@ -142,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_operator_chooses_defaults_of_properties() {
-        let config = |text: &str| of_service(&Config::of(text)).unwrap();
+        let config = |text: &str| of_service(&Config::of(text), Plugins::default()).unwrap();
         let default = |catalog: &ResourceTypes, name: &str, property: &str| {
             catalog.types.get(name).unwrap().resource_type.properties[property].default.clone()
         };

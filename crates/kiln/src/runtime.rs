@@ -13,6 +13,7 @@ use kiln_cloud::{Connector, Credentials, Named, Scope};
 use kiln_engine::{Backends, Chance, Clock as _, Clouds, Engine, LifecyclePlugin, MessageBus, NoCloud, SystemClock};
 use kiln_identity::{Identity, Keystone, KeystoneOptions, Local, Policy};
 use kiln_plan::ResourceTypes;
+use kiln_plugin::Plugins;
 use kiln_service::{Limits, Service};
 use kiln_store::{SqlStore, Store};
 use kiln_value::{Secret, Value, text};
@@ -31,6 +32,7 @@ use crate::listeners;
 use crate::logging;
 use crate::message_bus;
 use crate::own_certificate;
+use crate::plugins;
 use crate::policy_files::PolicyFiles;
 use crate::resource_types;
 use crate::shutdown::{self, Stop};
@@ -81,7 +83,8 @@ impl Runtime {
         let policy_files = PolicyFiles::of(config)?;
         let policy = Arc::new(policy_files.read()?);
         let service = config.account("keystone_authtoken")?;
-        let connector = clients::connector(config, &service)?;
+        let catalog = resource_types::of_service(config, plugins::of_config(config).await?)?;
+        let connector = clients::connector(config, &service)?.with_finders(catalog.types.finders());
         let service_credentials = credentials(&service, "keystone_authtoken", true)?;
         let trustee = match config.account("trustee")? {
             // Without a trustee section, the service user is also the trustee.
@@ -108,7 +111,6 @@ impl Runtime {
         let identity: Arc<dyn Identity> = Arc::new(keystone.with_signatures(signatures));
         let clouds = StoredClouds::new(Arc::clone(&store), connector, Arc::clone(&identity));
         let clouds = Arc::new(clouds.with_signalling(signalling(config, &service)?));
-        let catalog = resource_types::of_service(config)?;
         let backends = backends(store, catalog, clouds);
         let engine = engine_options(config)?;
         Ok(Self {
@@ -140,7 +142,8 @@ impl Runtime {
         let no_cloud = own.is_none();
         let store: Arc<dyn Store> = Arc::new(SqlStore::open(kiln_store::Options::new(database, key)).await?);
         store.migrate().await?;
-        let (identity, clouds): (Arc<dyn Identity>, Arc<dyn Clouds>) = if let Some(own) = own {
+        let (identity, clouds): (Arc<dyn Identity>, Arc<dyn Clouds>) = if let Some(mut own) = own {
+            own.connector = own.connector.with_finders(catalog.types.finders());
             let exposed = Secret::new(text::json(&own.credentials.expose()));
             let local = Local::new(&own.username, &own.project, &own.project_name, exposed);
             let cloud = own.connector.cloud(&own.credentials).await;
@@ -241,7 +244,9 @@ pub(crate) fn check_options(config: &Config) -> Vec<anyhow::Error> {
         }),
         config.choice(&stacks::DEFERRED_AUTH_METHOD).map(drop),
         config.number::<i64>(&clouds::TOKEN_CACHE_TIME).map(drop),
-        resource_types::of_service(config).map(drop),
+        resource_types::of_service(config, Plugins::default()).map(drop),
+        plugins::programs(config).map(drop),
+        config.seconds(&kiln::PLUGIN_TIMEOUT).map(drop),
         engine_options(config).map(drop),
         service_options(config).map(drop),
         api_options(config).map(drop),
@@ -410,6 +415,9 @@ fn engine_options(config: &Config) -> Result<kiln_engine::Options> {
     let usual = kiln_engine::Options::default();
     let seconds = config.number(&stacks::STACK_ACTION_TIMEOUT)?;
     let calls = call_timeout(config)? + CALL_AFTERMATH;
+    // After a call of a plug-in that is late, the process gets as long again for the others, then it is killed.
+    let has_plugins = !config.list(&kiln::PLUGINS).is_empty();
+    let of_plugins = if has_plugins { config.seconds(&kiln::PLUGIN_TIMEOUT)? } else { Duration::ZERO };
     Ok(kiln_engine::Options {
         hostname: config.text(&stacks::HOST).unwrap_or_else(hostname),
         action_timeout: Duration::from_secs(seconds),
@@ -420,9 +428,9 @@ fn engine_options(config: &Config) -> Result<kiln_engine::Options> {
         max_events: config.number(&stacks::MAX_EVENTS_PER_STACK)?,
         // The options in 'kiln engine --help'.
         lease: config.seconds(&kiln::LEASE)?,
-        call_limit: config.seconds_or(&kiln::CALL_LIMIT, calls)?,
+        call_limit: config.seconds_or(&kiln::CALL_LIMIT, calls.max(2 * of_plugins + CALL_AFTERMATH))?,
         list_delay: config.seconds(&kiln::LIST_DELAY)?,
-        drain: config.seconds_or(&kiln::DRAIN, calls)?,
+        drain: config.seconds_or(&kiln::DRAIN, calls.max(of_plugins + CALL_AFTERMATH))?,
         ..usual
     })
 }
@@ -454,6 +462,9 @@ mod tests {
         };
         let usual = kiln_engine::Options::default();
         assert_eq!(limits(&[]), (usual.call_limit.as_secs(), usual.drain.as_secs()));
+        let slow = ("kiln", "plugin_timeout", "100".to_owned());
+        assert_eq!(limits(std::slice::from_ref(&slow)), (75, 75));
+        assert_eq!(limits(&[("kiln", "plugins", "/bin/true".to_owned()), slow]), (215, 115));
         let timeout = ("kiln", "call_timeout", "300".to_owned());
         assert_eq!(limits(std::slice::from_ref(&timeout)), (315, 315));
         assert_eq!(limits(&[timeout, ("kiln", "drain", "20".to_owned())]), (315, 20));

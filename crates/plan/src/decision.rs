@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use kiln_resource::constraint::Judge;
+use kiln_resource::constraint::{Judge, OwnConstraints};
 use kiln_resource::drift::drift;
 use kiln_resource::properties::Judged;
 use kiln_resource::translation::{self, Answers, Lookup};
@@ -107,6 +107,8 @@ pub struct Gathered {
     pub live: Option<Live>,
     /// Seconds since 1970, for constraints on times.
     pub now: f64,
+    /// The constraints of the types and of the operator.
+    pub constraints: OwnConstraints,
 }
 
 impl Subject {
@@ -397,7 +399,7 @@ fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> 
             .map_err(|error| failure_of(&error))?
     };
     if made.is_none() && !resource_type.open_properties {
-        refuse_unfit(subject, &given, &properties, gathered.now)?;
+        refuse_unfit(subject, &given, &properties, gathered)?;
     }
     let typed = if resource_type.open_properties {
         properties
@@ -429,12 +431,12 @@ fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> 
 
 /// As in Heat, the properties are validated once more when the resource is created: only then are all values known.
 /// What only the cloud knows, the call will tell.
-fn refuse_unfit(subject: &Subject, given: &Map, translated: &Map, now: f64) -> Result<(), Failure> {
+fn refuse_unfit(subject: &Subject, given: &Map, translated: &Map, gathered: &Gathered) -> Result<(), Failure> {
     let resource_type = subject.kind.resource_type();
     let moved = translation::moved(&resource_type.translation, given, translated);
     let is_moved = |path: &Path| moved.iter().any(|place| path.0.starts_with(&place.0));
     let judged = |path: &Path| if is_moved(path) { Judged::Not } else { Judged::Wholly };
-    let judge = Judge { now, ..Judge::default() };
+    let judge = Judge::new(gathered.now, &gathered.constraints);
     match properties::validate(&resource_type.properties, translated, &judged, &judge, &subject.properties_path())
         .into_iter()
         .next()

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use kiln_resource::constraint::OwnConstraints;
 use kiln_resource::{AttributeSchema, Registry, ResourceType};
 use kiln_template::environment::{Environment, Globals};
 use kiln_template::{Files, YaqlLimits};
@@ -17,6 +18,8 @@ pub struct ResourceTypes {
     pub globals: Globals,
     /// The templates that the operator's environment maps types to, by URL.
     pub files: Files,
+    /// The constraints of the types and of the operator.
+    pub constraints: OwnConstraints,
     /// The limits of YAQL expressions.
     pub yaql: YaqlLimits,
     /// The types of those templates.
@@ -27,7 +30,15 @@ impl ResourceTypes {
     /// The types, with Heat's default aliases.
     pub fn new(types: Registry) -> Self {
         let globals = Globals::new(types.names().map(str::to_owned)).with_default_aliases();
-        Self { types, globals, files: Files::default(), yaql: YaqlLimits::default(), provided: BTreeMap::new() }
+        let constraints = OwnConstraints::of(types.finders());
+        Self {
+            types,
+            globals,
+            files: Files::default(),
+            constraints,
+            yaql: YaqlLimits::default(),
+            provided: BTreeMap::new(),
+        }
     }
 
     /// The values that replace defaults in templates: those of the stack over those of the operator.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kiln_value::{Map, Value};
+use kiln_value::{Map, Secret, Value};
 
 use crate::Failure;
 
@@ -145,6 +145,23 @@ pub struct AccountNames {
     pub user: String,
 }
 
+/// What a program needs to call the cloud itself: a token and where its services are.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// URL of Keystone.
+    pub auth_url: String,
+    /// A valid token.
+    pub token: Secret<String>,
+    /// ID of its project; `None` for a token without one.
+    pub project_id: Option<String>,
+    /// ID of its user; for a trust, of its trustor.
+    pub user_id: String,
+    /// The region of the endpoints; `None`: any.
+    pub region: Option<String>,
+    /// The service catalog as Keystone lists it: `[{"type": …, "endpoints": [{"interface", "region", "url"}]}]`.
+    pub catalog: Value,
+}
+
 /// A cloud, with the credentials of one stack.
 #[async_trait]
 pub trait Cloud: Send + Sync {
@@ -180,6 +197,13 @@ pub trait Cloud: Send + Sync {
     /// The names of the credentials' project and user.
     async fn account_names(&self) -> Result<AccountNames, Failure> {
         Err(Failure::other("NotSupported", "the names of project and user are not known"))
+    }
+
+    /// A token and the catalog, for programs that call the cloud themselves. Not the `refused` token, which a service
+    /// rejected, if another one can be requested.
+    async fn access(&self, refused: Option<&Secret<String>>) -> Result<Access, Failure> {
+        let _ = refused;
+        Err(Failure::other("NotSupported", "there is no token for this cloud"))
     }
 
     /// The project of the credentials.

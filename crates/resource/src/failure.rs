@@ -23,6 +23,9 @@ pub enum FailureKind {
     ServerError,
     /// The request was not sent: it can be repeated.
     NotSent,
+    /// The call broke off, and a repeated one would break off again (a plug-in that hangs). It may have been executed:
+    /// the operation fails, and a later delete looks for the object of a create.
+    BrokenOff,
     /// The object is in an error state (Heat's `ResourceInError`): it is deleted and created again.
     InError,
     /// Any other failure: no retry.

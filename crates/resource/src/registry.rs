@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kiln_template::hint::nearest;
 use kiln_value::Diagnostic;
 
-use crate::{Driver, NotImplemented, ResourceType};
+use crate::{Driver, Finders, NotImplemented, ResourceType};
 
 /// A type and its driver.
 pub struct RegisteredType {
@@ -60,6 +60,11 @@ impl Registry {
     /// All types, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<RegisteredType>> {
         self.entries.values()
+    }
+
+    /// The finders of all types.
+    pub fn finders(&self) -> Finders {
+        Finders::of(self.iter().map(|entry| &entry.resource_type))
     }
 
     /// The driver that rejects a type without a driver; the template calls the type `name`.

@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 use kiln_template::constraint::DataType;
 
+use crate::finder::Finder;
 use crate::{PropertySchema, Rest, SupportStatus, Translation};
 
 /// The schema of an attribute.
@@ -80,6 +81,8 @@ pub struct ResourceType {
     pub translation: Vec<Translation>,
     /// The requests of a simple REST resource.
     pub rest: Option<Rest>,
+    /// How its objects are found by name or ID.
+    pub finder: Option<Finder>,
 }
 
 impl ResourceType {
@@ -108,6 +111,7 @@ impl ResourceType {
             update_policy: IndexMap::new(),
             translation: Vec::new(),
             rest: None,
+            finder: None,
         }
     }
 

@@ -1,7 +1,9 @@
 //! The definition files that are compiled into the binary.
 
-use crate::ResourceType;
+use std::sync::LazyLock;
+
 use crate::definition::{self, DefinitionError};
+use crate::{Finders, ResourceType};
 
 /// A file of `resource-types/`: its path and its text.
 struct File {
@@ -32,6 +34,12 @@ pub fn types() -> Result<Vec<ResourceType>, Vec<DefinitionError>> {
         }
     }
     if errors.is_empty() { Ok(types) } else { Err(errors) }
+}
+
+/// The finders of the built-in types, which are read at the first call.
+pub fn finders() -> &'static Finders {
+    static FINDERS: LazyLock<Finders> = LazyLock::new(|| Finders::of(&types().unwrap_or_default()));
+    &FINDERS
 }
 
 /// One line for each file, in order; a test reports missing files.

@@ -62,7 +62,9 @@ impl Service {
             let values = strict;
             blueprint.validate(&Rules { catalog, custom, answers, unavailable, strict, values, max_depth, unbuilt })
         };
-        let judge = Judge { now: self.backends.clock.now().as_duration().as_secs_f64(), ..Judge::default() };
+        let now = self.backends.clock.now().as_duration().as_secs_f64();
+        let own = &self.backends.resource_types.constraints;
+        let judge = Judge::new(now, own);
         let (found, asked) = {
             let collector = LookupCollector::new(judge);
             (check(&collector), collector.into_parts())
@@ -73,7 +75,7 @@ impl Service {
         }
         let Some(cloud) = self.identity.cloud(caller).await else { return found };
         let said = join_all(asked.into_iter().map(async |lookup| {
-            let verdict = ask(&*cloud, &lookup).await;
+            let verdict = ask(&*cloud, own, &lookup).await;
             (lookup, verdict)
         }));
         judge.answers = said.await.into_iter().collect();

@@ -187,10 +187,12 @@ Options in section [kiln], in seconds:
   lease = 15         time without a heartbeat after which other engines take over the stacks
   call_timeout = 60  timeout of a call to a cloud service
   call_limit = 75    time until the result of a create call without a response is visible in the cloud;
-                     the call is not repeated before; default: call_timeout + 15
+                     the call is not repeated before; default: call_timeout + 15, with
+                     plugins at least 2 plugin_timeout + 15
   list_delay = 10    maximum time until a service lists an object that it created
   metrics_bind_port  as in 'kiln serve --help'
-  drain = 75         time that a stopping engine waits for calls; default: call_timeout + 15
+  drain = 75         time that a stopping engine waits for calls; default: call_timeout + 15,
+                     with plugins at least plugin_timeout + 15
   lifecycle_plugins  programs (absolute paths, comma-separated) that run in this order before and
                      after each operation of a stack, also of nested stacks; off by default. They
                      read a JSON document: phase (before, after), action, operation (an ID), stack
@@ -201,6 +203,9 @@ Options in section [kiln], in seconds:
                      logged. After a failure of an engine a run may be repeated, with the same
                      operation. A request that replaces a running one ends that one without a run
   lifecycle_timeout = 60  maximum seconds of such a run
+  plugins            programs (absolute paths with arguments, comma-separated) that implement resource
+                     types and custom constraints: docs/plugins.md
+  plugin_timeout = 60  maximum seconds of a call of such a program
 
 Example:
   kiln engine --config-file /etc/kiln/kiln.conf")]

@@ -148,7 +148,7 @@ pub(crate) static UNREAD: &[Unread] = &[
         options: &[("database", "slave_connection asyncio_slave_connection")],
     },
     Unread {
-        reason: "Kiln does not load Python code; use [kiln] resource_types_dir and lifecycle_plugins",
+        reason: "Kiln does not load Python code; use [kiln] plugins (kiln_plugin.heat runs classes of Heat plug-ins), resource_types_dir and lifecycle_plugins",
         options: &[("DEFAULT", "plugin_dirs cloud_backend keystone_backend stack_domain_backend")],
     },
     Unread {

@@ -1,5 +1,7 @@
 //! Resource types of a folder in addition to those of Kiln.
 
+use kiln_testcloud::Testcloud;
+
 use crate::run::{Folder, Ran};
 
 const THING: &str = "\
@@ -83,4 +85,108 @@ fn types_are_described() {
     assert_eq!(show(&[]).get("description"), None);
     let template = folder.local(&["resource-type", "show", "OS::Heat::RandomString", "--template-type", "hot"]).ok();
     assert!(template.contains("description: Number of characters."), "{template}");
+}
+
+const OWN_NET: &str = "\
+type: Acme::Net
+summary: A network of ours.
+service: network
+rest: {collection: /v2.0/networks, member: network, update: put}
+finder: acme.net
+properties:
+  name: {type: string, update: true}
+";
+const OWN_SUBNET: &str = "\
+type: Acme::Subnet
+summary: A subnet of ours.
+service: network
+rest: {collection: /v2.0/subnets, member: subnet}
+properties:
+  name: string
+  net: {type: string, required: true, find: acme.net, as: network_id}
+  cidr: {type: string, required: true, is: net_cidr}
+  ip_version: {type: integer, default: 4}
+";
+const OWN_TEMPLATE: &str = "\
+heat_template_version: 2021-04-16
+parameters:
+  net: {type: string, default: ours, constraints: [{custom_constraint: acme.net}]}
+resources:
+  subnet: {type: Acme::Subnet, properties: {net: {get_param: net}, cidr: 10.9.0.0/24}}
+";
+
+/// A noun is one file: with its finder, other types and parameters accept names of its objects.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_noun_of_a_folder_is_found_by_name() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let folder = Folder::new("types-finder");
+    folder.write("types/Acme/Net.yaml", OWN_NET);
+    folder.write("types/Acme/Subnet.yaml", OWN_SUBNET);
+    folder.write(
+        "net.yaml",
+        "heat_template_version: 2021-04-16\nresources: {net: {type: Acme::Net, properties: {name: ours}}}\n",
+    );
+    folder.write("subnet.yaml", OWN_TEMPLATE);
+    let run = |args: &[&str]| {
+        let local = ["--local", "--resource-types-dir", "types"];
+        let output = folder.client(&cloud, "http://127.0.0.1:9", &[&local, args].concat()).output();
+        Ran::from(output.unwrap())
+    };
+    let create = |name: &str, more: &[&str]| run(&[&["stack", "create", "--wait", name], more].concat());
+    let missing = create("before", &["-t", "subnet.yaml"]);
+    assert!(
+        missing.err.contains("Error validating value 'ours': The Net (ours) could not be found."),
+        "{}",
+        missing.err
+    );
+    create("net", &["-t", "net.yaml"]).ok();
+    create("subnet", &["-t", "subnet.yaml"]).ok();
+    let snapshot = cloud.snapshot();
+    let made = |kind: &str, key: &str, value: &str| {
+        snapshot.objects[kind].iter().find(|object| object[key] == value).expect("an object").clone()
+    };
+    let (net, subnet) = (made("networks", "name", "ours"), made("subnets", "cidr", "10.9.0.0/24"));
+    assert_eq!(subnet["network_id"], net["id"]);
+}
+
+const PAGE: &str = include_str!("../../../../docs/resource-types.md");
+
+/// The definition in the manual, through the life of an object.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_noun_in_the_manual_is_a_type() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let folder = Folder::new("types-manual");
+    let example =
+        PAGE.split("```yaml\n").find(|part| part.starts_with("type: Acme::ConntrackHelper")).expect("an example");
+    folder.write("types/Acme/ConntrackHelper.yaml", example.split("```").next().expect("its text"));
+    let run = |args: &[&str]| {
+        let local = ["--local", "--resource-types-dir", "types"];
+        let output = folder.client(&cloud, "http://127.0.0.1:9", &[&local, args].concat()).output();
+        Ran::from(output.unwrap())
+    };
+    let stack = |action: &str, port: u16| {
+        let helper = format!("{{router: {{get_resource: router}}, protocol: tcp, port: {port}, helper: ftp}}");
+        let text = format!(
+            "heat_template_version: 2021-04-16\nresources:\n  router: {{type: 'OS::Neutron::Router'}}\n  \
+             helper: {{type: 'Acme::ConntrackHelper', properties: {helper}}}\n\
+             outputs: {{it: {{value: {{get_attr: [helper, helper]}}}}}}\n"
+        );
+        folder.write("t.yaml", &text);
+        run(&["stack", action, "--wait", "-t", "t.yaml", "it"]).ok();
+    };
+    let helpers = || {
+        let nouns = cloud.snapshot().objects.remove("plain_nouns").unwrap_or_default();
+        nouns.into_iter().filter(|noun| noun.contains_key("helper")).collect::<Vec<_>>()
+    };
+    run(&["resource-type", "show", "Acme::ConntrackHelper"]).ok();
+    stack("create", 21);
+    let [made] = helpers().try_into().expect("one helper");
+    assert_eq!((&made["port"], &made["helper"]), (&21.into(), &"ftp".into()));
+    assert_eq!(run(&["stack", "output", "show", "it", "it", "-f", "value", "-c", "output_value"]).ok().trim(), "ftp");
+    stack("update", 2121);
+    let [changed] = helpers().try_into().expect("one helper");
+    assert_eq!((&changed["id"], &changed["port"]), (&made["id"], &2121.into()));
+    run(&["stack", "check", "--wait", "it"]).ok();
+    run(&["stack", "delete", "--yes", "--wait", "it"]).ok();
+    assert!(helpers().is_empty());
 }

@@ -6,6 +6,7 @@
 mod cron;
 mod dns;
 mod network;
+mod own;
 mod time;
 
 use std::cell::RefCell;
@@ -17,62 +18,35 @@ use kiln_value::{Value, text};
 use crate::translation::Lookup;
 use crate::{Cloud, Failure};
 
-/// Constraints that require a cloud. Their names are also those of the finders that resolve names to IDs.
-pub const CLOUD: [&str; 56] = [
+pub use own::{ConstraintCheck, OwnConstraints};
+
+/// Constraints that require a cloud, whose finders are code: their objects have no type, or are not found by ID and name
+/// only. The names are also those of the finders. All others are in definition files.
+pub const CLOUD: [&str; 26] = [
     "barbican.container",
     "barbican.secret",
-    "blazar.reservation",
     "cinder.backup",
     "cinder.qos_specs",
     "cinder.snapshot",
-    "cinder.volume",
     "cinder.vtype",
-    "designate.zone",
     "glance.image",
     "ironic.node",
     "ironic.portgroup",
     "keystone.domain",
     "keystone.group",
     "keystone.project",
-    "keystone.region",
     "keystone.role",
     "keystone.service",
     "keystone.user",
-    "magnum.cluster_template",
-    "manila.share_network",
     "manila.share_snapshot",
-    "manila.share_type",
-    "mistral.workflow",
-    "neutron.address_scope",
-    "neutron.flow_classifier",
     "neutron.lbaas.listener",
     "neutron.lbaas.loadbalancer",
     "neutron.lbaas.pool",
     "neutron.lbaas.provider",
-    "neutron.network",
-    "neutron.port",
-    "neutron.port_pair",
-    "neutron.port_pair_group",
-    "neutron.qos_policy",
-    "neutron.router",
     "neutron.security_group",
     "neutron.segment",
-    "neutron.subnet",
-    "neutron.subnetpool",
-    "neutron.taas.tap_flow",
-    "neutron.taas.tap_service",
     "nova.flavor",
     "nova.host",
-    "nova.keypair",
-    "nova.server",
-    "octavia.availabilityzone",
-    "octavia.availabilityzoneprofile",
-    "octavia.flavor",
-    "octavia.flavorprofile",
-    "octavia.l7policy",
-    "octavia.listener",
-    "octavia.loadbalancer",
-    "octavia.pool",
     "trove.flavor",
     "zaqar.queue",
 ];
@@ -82,19 +56,36 @@ pub const CLOUD: [&str; 56] = [
 pub struct Judge {
     /// Seconds since 1970, for constraints on times.
     pub now: f64,
-    /// The results of the cloud: success, or the reason of a failure. Other lookups are accepted.
+    /// The constraints of definition files and of the operator.
+    pub own: OwnConstraints,
+    /// The results of the cloud and of the operator's constraints: success, or the reason of a failure. Other lookups
+    /// are accepted.
     pub answers: HashMap<Lookup, Result<(), String>>,
+}
+
+impl Judge {
+    /// Without results, at this time (seconds since 1970).
+    pub fn new(now: f64, own: &OwnConstraints) -> Self {
+        Self { now, own: own.clone(), answers: HashMap::new() }
+    }
+
+    /// What must be asked about a value before it can be judged.
+    fn lookup(&self, name: &str, value: &Value) -> Option<Lookup> {
+        // A program gets the value with its type, the services of a cloud get a name or an ID.
+        let asked = if self.own.get(name).is_some() { text::json(value) } else { text::str(value) };
+        let is_asked = self.own.get(name).is_some() || self.own.is_of_cloud(name);
+        is_asked.then(|| Lookup { finder: name.to_owned(), value: asked })
+    }
 }
 
 impl CustomConstraints for Judge {
     fn validate(&self, name: &str, value: &Value) -> Result<(), String> {
-        let verdict = match local(name, value, self.now) {
-            Some(verdict) => verdict,
-            None if CLOUD.contains(&name) => {
-                let asked = Lookup { finder: name.to_owned(), value: text::str(value) };
-                self.answers.get(&asked).cloned().unwrap_or(Ok(()))
-            }
-            None => return Err(not_found(name, value)),
+        let verdict = match self.lookup(name, value) {
+            Some(asked) => self.answers.get(&asked).cloned().unwrap_or(Ok(())),
+            None => match local(name, value, self.now) {
+                Some(verdict) => verdict,
+                None => return Err(not_found(name, value)),
+            },
         };
         verdict.map_err(|reason| {
             let value = text::str(value);
@@ -128,8 +119,7 @@ impl LookupCollector {
 
 impl CustomConstraints for LookupCollector {
     fn validate(&self, name: &str, value: &Value) -> Result<(), String> {
-        if CLOUD.contains(&name) && !value.is_null() {
-            let lookup = Lookup { finder: name.to_owned(), value: text::str(value) };
+        if let Some(lookup) = self.judge.lookup(name, value).filter(|_| !value.is_null()) {
             let mut asked = self.asked.borrow_mut();
             if !asked.contains(&lookup) {
                 asked.push(lookup);
@@ -139,8 +129,18 @@ impl CustomConstraints for LookupCollector {
     }
 }
 
+/// Whether a constraint of Kiln has this name.
+pub fn is_taken(name: &str) -> bool {
+    CLOUD.contains(&name) || crate::shipped::finders().get(name).is_some() || local(name, &Value::Null, 0.0).is_some()
+}
+
 /// Checks whether an object exists. If the cloud is not reachable, the object is accepted: the create reports an error.
-pub async fn ask(cloud: &dyn Cloud, lookup: &Lookup) -> Result<(), String> {
+/// A constraint of the operator is checked by its program.
+pub async fn ask(cloud: &dyn Cloud, own: &OwnConstraints, lookup: &Lookup) -> Result<(), String> {
+    if let Some(check) = own.get(&lookup.finder) {
+        let value = kiln_yaml::json::parse(&lookup.value).unwrap_or_default();
+        return check.check(cloud, &lookup.finder, &value).await;
+    }
     match cloud.find(&lookup.finder, &lookup.value).await {
         Err(failure) if is_refusal(&failure) => Err(failure.message),
         _ => Ok(()),

@@ -1,5 +1,6 @@
 //! Parses definition files (YAML) to [`ResourceType`]. docs/resource-types.md describes the format.
 
+mod finder;
 mod node;
 mod property;
 mod resource_type;
@@ -8,7 +9,7 @@ mod rest;
 use std::fmt;
 use std::path::{Path as FilePath, PathBuf};
 
-use kiln_value::Position;
+use kiln_value::{Path, Position, Value};
 
 use crate::ResourceType;
 use node::{Complaints, Node};
@@ -58,6 +59,26 @@ pub fn parse(file: &str, text: &str) -> Result<ResourceType, Vec<DefinitionError
                 .collect();
             errors.sort_by_key(|error| error.position);
             Err(errors)
+        }
+    }
+}
+
+/// Reads a definition that is not in a file; `source` is named in errors, with the path of each.
+///
+/// # Errors
+/// All errors in it.
+pub fn of_value(source: &str, value: &Value) -> Result<ResourceType, Vec<DefinitionError>> {
+    let complaints = Complaints::default();
+    let resource_type = resource_type::read(&Node::root(value, &complaints));
+    let complaints = complaints.into_inner();
+    match resource_type {
+        Some(resource_type) if complaints.is_empty() => Ok(resource_type),
+        _ => {
+            let error = |path: &Path, message: String| {
+                let message = if path.is_root() { message } else { format!("{path}: {message}") };
+                DefinitionError { file: source.to_owned(), position: None, message }
+            };
+            Err(complaints.into_iter().map(|complaint| error(&complaint.path, complaint.message)).collect())
         }
     }
 }
@@ -119,7 +140,7 @@ fn unreadable(path: &FilePath, error: &std::io::Error) -> DefinitionError {
 mod tests {
     use kiln_value::Value;
 
-    use super::{property, resource_type, rest};
+    use super::{finder, property, resource_type, rest};
 
     /// The JSON schema for editors has the same keys as the parser.
     #[test]
@@ -135,5 +156,6 @@ mod tests {
         assert_eq!(keys(&[]), resource_type::KEYS);
         assert_eq!(keys(&["definitions", "property", "anyOf", "1"]), property::KEYS);
         assert_eq!(keys(&["definitions", "rest"]), rest::KEYS);
+        assert_eq!(keys(&["definitions", "finder", "anyOf", "1"]), finder::KEYS);
     }
 }

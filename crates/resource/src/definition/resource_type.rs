@@ -1,12 +1,12 @@
 //! The top level of a definition file.
 
 use super::node::{Node, dotted};
-use super::{property, rest};
+use super::{finder, property, rest};
 use crate::translation::{Rule, Source, Translation};
 use crate::{DriverKind, ResourceType};
 
 /// The keys of a definition.
-pub(super) const KEYS: [&str; 21] = [
+pub(super) const KEYS: [&str; 22] = [
     "type",
     "summary",
     "class",
@@ -28,6 +28,7 @@ pub(super) const KEYS: [&str; 21] = [
     "update_policy",
     "translate",
     "rest",
+    "finder",
 ];
 
 /// The type that a file defines; `None` if its name is missing.
@@ -81,6 +82,7 @@ pub(super) fn read(node: &Node<'_>) -> Option<ResourceType> {
         this.translation.extend(rules.items().iter().filter_map(rule));
     }
     this.rest = node.get("rest").and_then(|rest| rest::read(&rest, &this));
+    this.finder = node.get("finder").and_then(|finder| finder::read(&finder, &this));
     this.driver = driver(node, this.rest.is_some());
     if this.driver == DriverKind::Placeholder {
         this.open_properties = true;

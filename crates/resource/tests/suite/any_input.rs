@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use kiln_resource::constraint::{CLOUD, Judge};
+use kiln_resource::constraint::{CLOUD, Judge, OwnConstraints};
 use kiln_resource::properties::Judged;
 use kiln_resource::translation::{Answers, apply, lookups};
 use kiln_resource::{ResourceType, definition, properties, shipped};
@@ -45,6 +45,11 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Knows all constraints.
+fn judge() -> Judge {
+    Judge::new(0.0, &OwnConstraints::of(shipped::finders().clone()))
+}
+
 /// A type and data for some of its properties, including nested ones.
 fn data() -> impl Strategy<Value = (usize, Map)> {
     let values = prop::collection::vec(values(), 1..6);
@@ -75,7 +80,7 @@ proptest! {
         let this = &TYPES[at];
         lookups(&this.translation, &data);
         let Ok(data) = apply(&this.translation, data, &Answers::new(), &Path::root()) else { return Ok(()) };
-        let faults = properties::validate(&this.properties, &data, &|_| Judged::Wholly, &Judge::default(), &Path::root());
+        let faults = properties::validate(&this.properties, &data, &|_| Judged::Wholly, &judge(), &Path::root());
         if faults.is_empty() {
             let resolved = properties::resolve(&this.properties, &data);
             prop_assert!(resolved.is_ok(), "valid but {:?}", resolved);

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use kiln_resource::change::{Comparison, compare};
-use kiln_resource::constraint::Judge;
+use kiln_resource::constraint::{Judge, OwnConstraints};
 use kiln_resource::properties::Judged;
 use kiln_resource::rest::Adopt;
 use kiln_resource::translation::{Lookup, Rule, Source, Translation, apply, attempt, lookups};
-use kiln_resource::{DriverKind, Method, ResourceType, Wire, definition, properties, translation};
+use kiln_resource::{DriverKind, Method, ResourceType, Wire, definition, properties, shipped, translation};
 use kiln_value::{Map, Path, Value, value};
 
 const THING: &str = "
@@ -181,7 +181,7 @@ fn unknown_values_are_not_checked() {
 #[test]
 fn custom_constraints_are_checked() {
     let thing = thing();
-    let mut judge = Judge::default();
+    let mut judge = Judge::new(0.0, &OwnConstraints::of(shipped::finders().clone()));
     let lookup = Lookup { finder: "neutron.network".to_owned(), value: "a".to_owned() };
     judge.answers.insert(lookup, Err("The Network (a) could not be found.".to_owned()));
     let data = map(&value!({"network": "a"}));

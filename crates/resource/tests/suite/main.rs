@@ -4,4 +4,5 @@
 
 mod any_input;
 mod definition;
+mod finders;
 mod shipped;

@@ -70,6 +70,23 @@ pub(super) const NOUNS: &[Plain] = &[
         status: ("", ""),
     },
     Plain {
+        path: &["routers", "*", "conntrack_helpers"],
+        noun: Noun {
+            one: "conntrack_helper",
+            many: "conntrack_helpers",
+            attributes: &[
+                Attribute::new("protocol", Kind::OneOf(&["tcp", "udp", "dccp", "sctp"]), Post::Required),
+                Attribute::new("port", Kind::Int(1, 65535), Post::Required),
+                Attribute::new("helper", Kind::Any, Post::Required),
+            ],
+        },
+        key: &["_policy", "protocol", "port", "helper"],
+        changes: true,
+        is_described: false,
+        kind: "ConntrackHelper",
+        status: ("", ""),
+    },
+    Plain {
         path: &["vpn", "ikepolicies"],
         noun: Noun {
             one: "ikepolicy",

@@ -11,7 +11,7 @@ use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
 
 /// Alias and name of each simulated extension.
-const EXTENSIONS: [(&str, &str); 49] = [
+const EXTENSIONS: [(&str, &str); 50] = [
     ("address-scope", "Address scope"),
     ("agent", "agent"),
     ("allowed-address-pairs", "Allowed Address Pairs"),
@@ -33,6 +33,7 @@ const EXTENSIONS: [(&str, &str); 49] = [
     ("l2-gateway", "L2 Gateway"),
     ("l2-gateway-connection", "L2 Gateway connection"),
     ("l2_adjacency", "L2 Adjacency"),
+    ("l3-conntrack-helper", "Neutron L3 Conntrack Helper"),
     ("metering", "Neutron Metering"),
     ("net-mtu", "Network MTU"),
     ("net-mtu-writable", "Network MTU (writable)"),

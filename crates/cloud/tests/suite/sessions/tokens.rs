@@ -40,6 +40,23 @@ async fn a_refused_token_is_renewed_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn programs_get_the_token_and_the_catalog_and_another_token_after_a_refusal() {
+    let (wire, connector) = wire(|_, _| Ok(answer(200, "{}")));
+    let cloud = connector.cloud(&credentials()).await;
+    let first = cloud.access(None).await.expect("a token");
+    assert_eq!((first.token.expose().as_str(), first.auth_url.as_str()), ("t1", "http://k:5000/v3"));
+    assert!(first.catalog.as_list().is_some_and(|services| !services.is_empty()), "{:?}", first.catalog);
+    assert_eq!(cloud.access(None).await.expect("a token").token.expose(), "t1");
+    assert_eq!(cloud.access(Some(&first.token)).await.expect("a token").token.expose(), "t2");
+    // It is renewed already.
+    assert_eq!(cloud.access(Some(&first.token)).await.expect("a token").token.expose(), "t2");
+    assert_eq!(wire.asked(), 2);
+    let given = connector.cloud(&Credentials::token("given")).await;
+    let token = given.access(None).await.expect("a token").token;
+    assert_eq!(given.access(Some(&token)).await.expect("a token").token.expose(), "given");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_given_token_cannot_be_renewed() {
     let (wire, connector) = wire(|_, _| Ok(answer(401, "")));
     let failure = connector.cloud(&Credentials::token("given")).await.call(get()).await.expect_err("refused");

@@ -64,14 +64,21 @@ options! {
         "call_limit", Seconds,
         "Time until the result of a create call without a response is visible in the cloud. The call is not repeated \
          before.",
-    ).computed("call_timeout + 15");
+    ).computed("call_timeout + 15; with plugins at least 2 plugin_timeout + 15");
     LIST_DELAY = own("list_delay", Seconds, "Time until a service lists an object that it created.").default("10");
-    DRAIN = own("drain", Seconds, "Time that a stopping engine waits for calls.").computed("call_timeout + 15");
+    DRAIN = own("drain", Seconds, "Time that a stopping engine waits for calls.")
+        .computed("call_timeout + 15; with plugins at least plugin_timeout + 15");
     LIFECYCLE_PLUGINS = own(
         "lifecycle_plugins", List,
         "Programs (absolute paths) that run before and after each operation; see 'kiln engine --help'.",
     );
     LIFECYCLE_TIMEOUT = own("lifecycle_timeout", Seconds, "Longest run of such a program.").default("60");
+    PLUGINS = own(
+        "plugins", List,
+        "Programs (absolute paths, with arguments) that implement resource types and custom constraints; see \
+         docs/plugins.md.",
+    );
+    PLUGIN_TIMEOUT = own("plugin_timeout", Seconds, "Longest time of a call of such a program.").default("60");
     RESOURCE_TYPES_DIR = own(
         "resource_types_dir", Path, "Folder with definition files of resource types, which take precedence.",
     );

@@ -1,7 +1,7 @@
 //! Kiln as in production: `kiln api` and `kiln engine` as separate processes with one database and a simulated cloud.
 //! Engines are killed, frozen and restarted.
 //!
-//! `types` creates stacks of every type. `crash` kills the only engine during each action. `storm` has three engines,
+//! `types` creates stacks of every type, `plugins` of types that child processes implement. `crash` kills the only engine during each action. `storm` has three engines,
 //! several users and hundreds of stacks; it runs on request, on the servers of `crates/store/tests/databases.sh`:
 //!
 //! ```sh
@@ -15,7 +15,9 @@ mod crash;
 mod lifecycle;
 mod nested;
 mod notifications;
+mod plugins;
 mod process;
+mod python_plugins;
 mod remote;
 mod replacement;
 mod sinks;

@@ -1,0 +1,61 @@
+//! Plug-ins with resource types and constraints: `[kiln] plugins` and `plugin_timeout`, `--plugin`.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow};
+use kiln_plan::ResourceTypes;
+use kiln_plugin::{Plugins, Program};
+use kiln_resource::Registry;
+
+use crate::config::Config;
+use crate::config::options::kiln;
+
+/// Longest time of a call without a service.
+const LOCAL_LIMIT: Duration = Duration::from_mins(1);
+
+/// The configured programs, in their order.
+pub(crate) fn programs(config: &Config) -> Result<Vec<Program>> {
+    parsed(&config.list(&kiln::PLUGINS)).context("[kiln] plugins")
+}
+
+/// Starts the configured programs.
+pub(crate) async fn of_config(config: &Config) -> Result<Plugins> {
+    let limit = config.seconds(&kiln::PLUGIN_TIMEOUT)?;
+    let plugins = kiln_plugin::start(programs(config)?, limit).await;
+    plugins.map_err(|error| anyhow!(error)).context("[kiln] plugins")
+}
+
+/// Starts the programs of a command line.
+pub(crate) async fn of_command_line(lines: &[String]) -> Result<Plugins> {
+    let started = async { kiln_plugin::start(parsed(lines)?, LOCAL_LIMIT).await.map_err(|error| anyhow!(error)) };
+    started.await.context("--plugin")
+}
+
+fn parsed(lines: &[String]) -> Result<Vec<Program>> {
+    lines.iter().map(|line| Program::parse(line).map_err(|error| anyhow!(error))).collect()
+}
+
+/// These types and those of plug-ins, which take precedence, with the constraints of plug-ins.
+pub(crate) fn catalog(mut registry: Registry, plugins: Plugins) -> ResourceTypes {
+    for offered in plugins.types {
+        registry.insert(offered.resource_type, offered.driver);
+    }
+    let mut catalog = ResourceTypes::new(registry);
+    catalog.constraints = catalog.constraints.with(plugins.constraints);
+    catalog
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_run_is_refused_at_the_start() {
+        let of = |text: &str| programs(&Config::of(&format!("[kiln]\nplugins = {text}\n")));
+        assert_eq!(of("").unwrap(), []);
+        let two: Vec<String> = of("/bin/sh -c true, /bin/true").unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(two, ["/bin/sh -c true", "/bin/true"]);
+        let told = format!("{:#}", of("/no/such/program x").unwrap_err());
+        assert!(told.starts_with("[kiln] plugins: /no/such/program: No such file"), "{told}");
+    }
+}

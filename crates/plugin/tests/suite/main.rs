@@ -1,0 +1,4 @@
+//! Plug-ins that answer and plug-ins that do not, as drivers see them.
+
+mod faults;
+mod world;
