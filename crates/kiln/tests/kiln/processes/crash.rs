@@ -6,6 +6,7 @@
 
 use std::time::{Duration, Instant};
 
+use futures::{StreamExt, stream};
 use kiln_client::{Bundle, Client, StackRequest};
 use kiln_testcloud::{Service, Snapshot, THREE_TIER, Testcloud};
 use rand::rngs::StdRng;
@@ -159,17 +160,15 @@ async fn updated_and_replaced(database: &str, seed: u64) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_create_and_a_delete_complete_although_the_engine_is_killed() {
     for database in databases() {
-        for seed in seeds() {
-            created_and_deleted(&database, seed).await;
-        }
+        // They mostly wait: for leases to end, for servers to be built.
+        stream::iter(seeds()).for_each_concurrent(3, |seed| created_and_deleted(&database, seed)).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn updates_complete_although_the_engine_is_killed() {
     for database in databases() {
-        for seed in seeds() {
-            updated_and_replaced(&database, seed).await;
-        }
+        // They mostly wait: for leases to end, for servers to be built.
+        stream::iter(seeds()).for_each_concurrent(3, |seed| updated_and_replaced(&database, seed)).await;
     }
 }
