@@ -34,7 +34,8 @@ class Access:
     def request(self, service, method, path, body=None, headers=None, timeout=30):
         """Sends a request to a path below the endpoint of a service: the JSON of the response, None if it is empty.
 
-        Raises Unauthorized (401), NotFound (404), Conflict (409), OverLimit (413, 429), Refused (other 4xx), and Unavailable (5xx, no response).
+        Raises Unauthorized (401), NotFound (404), Conflict (409), OverLimit (413, 429), Refused (other 4xx), and
+        Unavailable (5xx, no response).
         """
         sent = {'Accept': 'application/json', 'X-Auth-Token': self.token or '', **(headers or {})}
         data = None

@@ -1,7 +1,7 @@
 """Errors that a type reports to Kiln.
 
-An error says that the call had no effect, except for the object whose `id` is set. After any other exception Kiln does not
-know what the call did: it fails the resource, and a later delete calls `find`.
+An error says that the call had no effect, except for the object whose `id` is set. After any other exception Kiln does
+not know what the call did: it fails the resource, and a later delete calls `find`.
 """
 
 

@@ -63,7 +63,8 @@ class Stack:
 class Resource:
     """A resource. A type overrides `type`, `properties`, `attributes`, and the methods that it has.
 
-    A new instance is made for every call. Kiln stores `id` and `data` (JSON) after the call; they are there in the next one.
+    A new instance is made for every call. Kiln stores `id` and `data` (JSON) after the call; they are there in the next
+    one.
     """
 
     type = None
@@ -90,8 +91,10 @@ class Resource:
         self.names = params.get('names', [])
 
     def create(self):
-        """Creates the object and returns its ID, or sets `id` and returns or raises Wait. `mark` is unique for this attempt:
-        `find` must find the object by it."""
+        """Creates the object and returns its ID, or sets `id` and returns or raises Wait.
+
+        `mark` is unique for this attempt: `find` must find the object by it.
+        """
         raise NotImplementedError
 
     def delete(self):
@@ -99,7 +102,7 @@ class Resource:
         raise NotImplementedError
 
     def poll(self, operation, state):
-        """Continues an operation (create, update, delete …) after Wait: returns nothing if it is complete, or another Wait."""
+        """Continues an operation (create, update, delete …) after Wait: returns nothing at its end, or another Wait."""
         raise NotImplementedError
 
     def find(self):

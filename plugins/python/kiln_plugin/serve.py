@@ -13,8 +13,8 @@ from kiln_plugin.resource import Replace, Wait
 PROTOCOL = 1
 INTERNAL_ERROR = -32603
 REPORTED = 1
-# The state of an operation that failed after its object was known: the error is reported by the poll, so that Kiln stores
-# the ID first.
+# The state of an operation that failed after its object was known: the error is reported by the poll, so that Kiln
+# stores the ID first.
 FAILED = 'kiln_plugin_failed'
 
 
@@ -22,7 +22,8 @@ def serve(name, types=(), constraints=None):
     """Answers calls until the standard input ends, then ends the process.
 
     `name`: the name of the plug-in in messages; `types`: classes derived from Resource; `constraints`: functions by the
-    name of the custom constraint, called with the value and the Access, which return why a value is refused, or nothing.
+    name of the custom constraint, called with the value and the Access, which return why a value is refused, or
+    nothing.
     What the types print goes to Kiln's log.
     """
     output = os.fdopen(os.dup(1), 'w', encoding='utf-8')

@@ -1,4 +1,5 @@
 //! Plug-ins that answer and plug-ins that do not, as drivers see them.
 
 mod faults;
+mod plain;
 mod world;

@@ -64,8 +64,13 @@ pub(crate) struct World {
 impl World {
     /// The plug-in of the tests with this limit for a call.
     pub(crate) async fn new(limit: Duration) -> Self {
+        Self::of("odd.py", limit).await
+    }
+
+    /// A plug-in of the tests.
+    pub(crate) async fn of(script: &str, limit: Duration) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let plugins = kiln_plugin::start(vec![program(folder.path())], limit).await.expect("a plug-in");
+        let plugins = kiln_plugin::start(vec![program(script, folder.path())], limit).await.expect("a plug-in");
         Self { folder, plugins }
     }
 
@@ -112,8 +117,8 @@ impl World {
     }
 }
 
-fn program(folder: &Path) -> Program {
-    let script: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/odd.py");
+fn program(script: &str, folder: &Path) -> Program {
+    let script: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(script);
     Program::parse(&format!("/usr/bin/env python3 {} {}", script.display(), folder.display())).expect("a program")
 }
 

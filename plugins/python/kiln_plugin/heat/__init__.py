@@ -1,8 +1,8 @@
 """Runs classes of Heat's resource plug-ins.
 
-A Heat plug-in is a module with `resource_mapping()`, whose classes are derived from `heat.engine.resource.Resource`. They run
-here with stand-ins of the modules of Heat that they import; Heat is not needed. What the stand-ins do not cover is refused
-with its name: at the start if a class overrides it, otherwise when it is used.
+A Heat plug-in is a module with `resource_mapping()`, whose classes are derived from `heat.engine.resource.Resource`.
+They run here with stand-ins of the modules of Heat that they import; Heat is not needed. What the stand-ins do not cover
+is refused with its name: at the start if a class overrides it, otherwise when it is used.
 """
 from kiln_plugin.heat.modules import mappings
 from kiln_plugin.heat.types import adapted, constraint
