@@ -33,6 +33,7 @@ ALLOWED = {
                  "kiln-engine", "kiln-identity", "kiln-service", "kiln-topology", "kiln-web"},
     "kiln-cfn": {"kiln-value", "kiln-template", "kiln-resource", "kiln-plan", "kiln-store", "kiln-engine",
                  "kiln-identity", "kiln-service", "kiln-web"},
+    "kiln-plugin": {"kiln-value", "kiln-resource"},
     "kiln-client": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-cloud"},
     "kiln-testcloud": {"kiln-cloud"},
 }
