@@ -28,6 +28,7 @@ import fnmatch
 import json
 import os
 import pathlib
+import pickle
 import queue
 import subprocess
 import sys
@@ -97,6 +98,7 @@ class Admin:
         for service in self.catalog:
             for endpoint in service['endpoints']:
                 port = int(endpoint['url'].split(':')[2].split('/')[0])
+                # One that has several types, as Cinder, is called by the first.
                 found.setdefault(port, service['type'])
         return found
 
@@ -128,6 +130,10 @@ def missing(case, needs, offered, known):
     return sorted({'/'.join(services) for services in wanted if services and not offered & set(services)})
 
 
+def fits(value, wanted):
+    return value == wanted or isinstance(value, str) and isinstance(wanted, str) and fnmatch.fnmatchcase(value, wanted)
+
+
 class Explained:
     def __init__(self):
         path = TYPES / 'explained.yaml'
@@ -137,7 +143,7 @@ class Explained:
     def reason(self, kind, field, peer, kiln):
         for number, entry in enumerate(self.entries):
             if fnmatch.fnmatchcase(kind, entry.get('type', '*')) and fnmatch.fnmatchcase(field, entry['field']) \
-                    and entry.get('peer', peer) == peer and entry.get('kiln', kiln) == kiln:
+                    and fits(peer, entry.get('peer', peer)) and fits(kiln, entry.get('kiln', kiln)):
                 self.used[number] += 1
                 return entry['reason']
         return None
@@ -167,18 +173,20 @@ def prepare(case, services, token):
             raise RuntimeError(f'{one["path"]}: {answer}')
 
 
-def play(case, projects, sides, explained, verbose):
-    """Lines about the type; the last one is the result, and whether it passed."""
-    stack = 'types-' + case.type.replace('::', '-')
-    lives, seconds = [], []
+def play(case, projects, sides):
+    """Both lives, and how many seconds they took."""
     prepare(case, sides[0].recorder.services, projects[0][1])
+    lives, seconds = [], []
     for side, (project, token) in zip(sides, projects):
         start = time.monotonic()
-        life = Life(side, case, stack, token, project)
-        life.run()
-        lives.append(life)
+        lives.append(Life(side, case, 'types-' + case.type.replace('::', '-'), token, project).run())
         seconds.append(time.monotonic() - start)
-    lines, bad, good = [], set(), 0
+    return lives, seconds
+
+
+def judge(lives, seconds, explained, verbose):
+    """Lines about the type, the last one with the result, and whether it passed."""
+    case, lines, bad, good = lives[0].case, [], set(), 0
     for failure in failures(case, lives[0]):
         lines.append(f'FAILED {case.type}: the peer, {failure}')
         bad.add(failure)
@@ -188,7 +196,7 @@ def play(case, projects, sides, explained, verbose):
         if not reason:
             bad.add(field)
         if not reason or verbose:
-            what = f'  {reason}' if reason else 'FAILED'
+            what = f'  ({reason})' if reason else 'FAILED'
             lines.append(f'{what} {case.type}: {field}: peer {short(peer)}, Kiln {short(kiln)}')
     sent = [sum(len(phase.get('requests', [])) for phase in life.phases.values()) for life in lives]
     summary = 'same' if not bad else f'{len(bad)} fields differ'
@@ -199,60 +207,88 @@ def play(case, projects, sides, explained, verbose):
     return lines, not bad
 
 
+class Cloud:
+    """devcloud, with both services behind the proxy."""
+
+    def __init__(self, keep):
+        self.keep, admin = keep, Admin()
+        self.services = ORCHESTRATION | admin.services()
+        self.offered = {service['type'] for service in admin.catalog}
+        self.sides = [Side(name, url, Recorder(address, self.services)) for name, (address, url) in SIDES.items()]
+        addresses = [f'http://{address}:5000' for address, _ in SIDES.values()]
+        devcloud('down', 'heat', 'kiln')
+        devcloud('up', '--only', 'heat', 'kiln', HEAT_KEYSTONE_URL=addresses[0], KILN_KEYSTONE_URL=addresses[1])
+        self.known, self.projects = definitions(), queue.SimpleQueue()
+        for number in range(WORKERS):
+            self.projects.put([admin.project(f'types-{side.name}-{number}') for side in self.sides])
+
+    def play(self, case, needs):
+        """Both lives; or the services that the cloud lacks."""
+        lacks = missing(case, needs, self.offered, self.known)
+        if lacks:
+            return lacks
+        own = self.projects.get()
+        try:
+            return play(case, own, self.sides)
+        finally:
+            self.projects.put(own)
+
+    def close(self):
+        if not self.keep:
+            devcloud('down', 'heat', 'kiln')
+            devcloud('up', '--only', 'heat', 'kiln')
+        for side in self.sides:
+            side.recorder.close()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('-v', '--verbose', action='store_true', help='print the explained differences')
     parser.add_argument('--keep', action='store_true', help='leave both services behind the proxy')
+    parser.add_argument('--save', type=pathlib.Path, metavar='FOLDER', help='write what was seen to a folder')
+    parser.add_argument('--saved', type=pathlib.Path, metavar='FOLDER',
+                        help='compare again what --save has written, without a cloud')
     parser.add_argument('words', nargs='*', metavar='WORD')
     options = parser.parse_args()
     files = sorted(path for path in TYPES.rglob('*.yaml') if path.parent != TYPES)
-    cases = [read(path) for path in files]
-    cases = [(case, needs) for case, needs in cases
+    cases = [(case, needs) for case, needs in map(read, files)
              if not options.words or any(word in case.type for word in options.words)]
-    admin, known, explained = Admin(), definitions(), Explained()
-    services = ORCHESTRATION | admin.services()
-    sides = [Side(name, url, Recorder(address, services)) for name, (address, url) in SIDES.items()]
-    addresses = [f'http://{address}:5000' for address, _ in SIDES.values()]
-    devcloud('down', 'heat', 'kiln')
-    devcloud('up', '--only', 'heat', 'kiln', HEAT_KEYSTONE_URL=addresses[0], KILN_KEYSTONE_URL=addresses[1])
-    projects = queue.SimpleQueue()
-    for number in range(WORKERS):
-        projects.put([admin.project(f'types-{side.name}-{number}') for side in sides])
-    passed = failed = 0
-    printing = threading.Lock()
+    explained, printing = Explained(), threading.Lock()
+    cloud = None if options.saved else Cloud(options.keep)
+    if options.save:
+        options.save.mkdir(parents=True, exist_ok=True)
 
-    def one(case, needs):
-        lacks = missing(case, needs, set(services.values()), known)
-        if lacks:
-            return [f'{case.type}: skipped, the cloud has no {", ".join(lacks)}'], None
-        own = projects.get()
+    def shown(pair):
+        case, needs = pair
         try:
-            return play(case, own, sides, explained, options.verbose)
+            file = case.type.replace('::', '-')
+            if options.saved:
+                path = options.saved / file
+                seen = pickle.loads(path.read_bytes()) if path.exists() else ['it was not saved']
+            else:
+                seen = cloud.play(case, needs)
+                if options.save and isinstance(seen, tuple):
+                    (options.save / file).write_bytes(pickle.dumps(seen))
+            if isinstance(seen, list):
+                lines, good = [f'{case.type}: skipped, the cloud has no {", ".join(seen)}'], None
+            else:
+                lines, good = judge(*seen, explained, options.verbose)
         except Exception:
-            return [f'FAILED {case.type}: {traceback.format_exc()}'], False
-        finally:
-            projects.put(own)
-
-    def shown(case, needs):
-        lines, good = one(case, needs)
+            lines, good = [f'FAILED {case.type}: {traceback.format_exc()}'], False
         with printing:
             print('\n'.join(lines), flush=True)
         return good
 
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        for good in pool.map(lambda pair: shown(*pair), cases):
-            passed, failed = passed + (good is True), failed + (good is False)
+        results = list(pool.map(shown, cases))
     if not options.words:
         for number, entry in enumerate(explained.entries):
             if not explained.used[number]:
                 print(f'unused: {entry.get("type", "*")} {entry["field"]}')
-    if not options.keep:
-        devcloud('down', 'heat', 'kiln')
-        devcloud('up', '--only', 'heat', 'kiln')
-    for side in sides:
-        side.recorder.close()
-    print(f'{passed} passed, {failed} failed')
-    sys.exit(bool(failed))
+    if cloud:
+        cloud.close()
+    print(f'{results.count(True)} passed, {results.count(False)} failed')
+    sys.exit(False in results)
 
 
 if __name__ == '__main__':

@@ -10,7 +10,7 @@ from harness import request
 from recorder import SERVICES
 
 # Seconds until an operation of a stack must have ended.
-PATIENCE = 240
+PATIENCE = 120
 # Requests that are not for a resource: each service obtains its tokens and trusts in its own way.
 OWN = re.compile('/v3/(auth|OS-TRUST)/')
 
@@ -53,6 +53,17 @@ class Side:
     recorder: object
 
 
+@dataclasses.dataclass
+class Record:
+    """What was seen in a life. `phases`: label -> part -> values; `physical`: logical names and IDs, oldest first."""
+    case: Case
+    stack: str
+    project: str
+    id: str
+    physical: list
+    phases: dict
+
+
 class Life:
     def __init__(self, side, case, stack, token, project):
         """`stack` is the name for the stack; `token` is one of an administrator, for the project."""
@@ -62,13 +73,17 @@ class Life:
         self.ids, self.objects, self.phases, self.physical, self.id = set(), {}, {}, [], ''
 
     def run(self):
-        """Runs all phases; returns label -> observation."""
+        """Runs all phases."""
+        self.create()
+        return Record(self.case, self.stack, self.project, self.id, self.physical, self.phases)
+
+    def create(self):
         body = {'stack_name': self.stack, 'template': self.case.template(), 'disable_rollback': True,
                 'timeout_mins': 5}
         status, _, answer = self.call('POST', self.base, body)
         if status != 201:
             self.phases['create'] = {'refused': refusal(answer)}
-            return self.phases
+            return
         self.id = answer['stack']['id']
         try:
             self.observe('create', 'CREATE')
@@ -88,7 +103,6 @@ class Life:
         finally:
             self.call('DELETE', self.path())
             self.observe('delete', 'DELETE')
-        return self.phases
 
     def path(self):
         return f'{self.base}/{self.stack}/{self.id}'
@@ -156,7 +170,7 @@ class Life:
         if one.project == self.project:
             return True
         text = one.path + json.dumps(one.body)
-        return self.stack in text or any(key in one.path for key in self.ids)
+        return re.search(rf'{re.escape(self.stack)}(?![A-Za-z])', text) or any(key in one.path for key in self.ids)
 
     def remember(self, one):
         path = one.path.split('?')[0]

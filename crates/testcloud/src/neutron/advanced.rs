@@ -143,7 +143,7 @@ pub(super) const NOUNS: &[Plain] = &[
                 required("ipsecpolicy_id"),
                 required("vpnservice_id"),
                 fixed("mtu"),
-                fixed("dpd"),
+                Attribute::fixed("dpd", Kind::Keys(&["action", "interval", "timeout"]), Post::Null),
                 fixed("initiator"),
             ],
         },
