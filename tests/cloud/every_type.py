@@ -53,7 +53,9 @@ KEYSTONE = 'http://127.0.0.1:5000/v3'
 ORCHESTRATION = {8004: 'orchestration', 8014: 'orchestration', 8000: 'cloudformation', 8010: 'cloudformation'}
 # Name -> address of the proxy, URL of the service.
 SIDES = {'peer': ('127.0.0.2', 'http://127.0.0.1:8004/v1'), 'kiln': ('127.0.0.3', 'http://127.0.0.1:8014/v1')}
-WORKERS = 3
+WORKERS = 4
+# A part of the names of stacks: one that another run could not delete does not matter.
+RUN = f't{os.getpid() % 65536:04x}'
 
 
 def devcloud(*words, **variables):
@@ -179,7 +181,7 @@ def play(case, projects, sides):
     lives, seconds = [], []
     for side, (project, token) in zip(sides, projects):
         start = time.monotonic()
-        lives.append(Life(side, case, 'types-' + case.type.replace('::', '-'), token, project).run())
+        lives.append(Life(side, case, f'{RUN}-{case.type.replace("::", "-")}', token, project).run())
         seconds.append(time.monotonic() - start)
     return lives, seconds
 
