@@ -18,8 +18,9 @@ A file of `types/` has these keys:
     failing     the steps that are expected to fail, with both
     before      requests of an administrator before the first step: service, path, body
 
-Differences with a reason are in `types/explained.yaml`: glob of the type, glob of the field, reason. Prints one line per
-type and one per unexplained difference (-v: also the explained ones), and `N passed, N failed`.
+Every type has a file, or an entry with a reason in `types/without.yaml`. Differences with a reason are in `types/explained.yaml`: glob of the type, glob of the field, reason. Prints one line per
+type and one per unexplained difference (-v: also the explained ones), and `N passed, N failed`. With --table, the table in
+docs/compatibility.md is replaced by the results.
 """
 import argparse
 import collections
@@ -243,6 +244,40 @@ class Cloud:
             side.recorder.close()
 
 
+def uncompared(types, files):
+    """Type -> reason of those that have no file; ends the script if there is neither."""
+    reasons = yaml.safe_load((TYPES / 'without.yaml').read_text())
+    without = {kind: next((reason for glob, reason in reasons.items() if fnmatch.fnmatchcase(kind, glob)), None)
+               for kind in sorted(set(types) - files)}
+    unknown = [kind for kind, reason in without.items() if reason is None]
+    if unknown:
+        sys.exit(f'no file and no reason in types/without.yaml: {", ".join(unknown)}')
+    return without
+
+
+def write_table(results, without):
+    """Replaces the table of the types. `results`: type -> (result, explained differences)."""
+    rows = collections.defaultdict(lambda: collections.defaultdict(list))
+    for kind, (result, explained) in results.items():
+        column = 'skipped' if result is None else 'differs' if not result else 'explained' if explained else 'same'
+        rows[kind.rpartition('::')[0]][column].append(kind.rpartition('::')[2])
+    for kind, reason in without.items():
+        rows[kind.rpartition('::')[0]][reason].append(kind.rpartition('::')[2])
+    lines = ['| types | the same | with explained differences | with other differences | not compared |',
+             '| --- | --- | --- | --- | --- |']
+    for service, row in sorted(rows.items()):
+        columns = [', '.join(sorted(row.pop(column, []))) for column in ('same', 'explained', 'differs')]
+        lacks = row.pop('skipped', [])
+        rest = [f'{", ".join(sorted(names))}: {reason}' for reason, names in row.items()]
+        rest += [f'{", ".join(sorted(lacks))}: the service is not in devcloud'] if lacks else []
+        lines.append(f'| {service} | {" | ".join(columns)} | {"; ".join(rest)} |')
+    page = ROOT / 'docs/compatibility.md'
+    before, _, rest = page.read_text().partition('<!-- types -->\n')
+    _, _, after = rest.partition('<!-- /types -->')
+    text = '\n'.join(' '.join(line.split()) for line in lines)
+    page.write_text(f'{before}<!-- types -->\n{text}\n<!-- /types -->{after}')
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('-v', '--verbose', action='store_true', help='print the explained differences')
@@ -250,12 +285,14 @@ def main():
     parser.add_argument('--save', type=pathlib.Path, metavar='FOLDER', help='write what was seen to a folder')
     parser.add_argument('--saved', type=pathlib.Path, metavar='FOLDER',
                         help='compare again what --save has written, without a cloud')
+    parser.add_argument('--table', action='store_true', help='write the results into docs/compatibility.md')
     parser.add_argument('words', nargs='*', metavar='WORD')
     options = parser.parse_args()
     files = sorted(path for path in TYPES.rglob('*.yaml') if path.parent != TYPES)
     cases = [(case, needs) for case, needs in map(read, files)
              if not options.words or any(word in case.type for word in options.words)]
-    explained, printing = Explained(), threading.Lock()
+    without = uncompared(definitions(), {'::'.join(path.relative_to(TYPES).with_suffix('').parts) for path in files})
+    explained, printing, table = Explained(), threading.Lock(), {}
     cloud = None if options.saved else Cloud(options.keep)
     if options.save:
         options.save.mkdir(parents=True, exist_ok=True)
@@ -266,10 +303,12 @@ def main():
             file = case.type.replace('::', '-')
             if options.saved:
                 path = options.saved / file
-                seen = pickle.loads(path.read_bytes()) if path.exists() else ['it was not saved']
+                if not path.exists():
+                    return None
+                seen = pickle.loads(path.read_bytes())
             else:
                 seen = cloud.play(case, needs)
-                if options.save and isinstance(seen, tuple):
+                if options.save:
                     (options.save / file).write_bytes(pickle.dumps(seen))
             if isinstance(seen, list):
                 lines, good = [f'{case.type}: skipped, the cloud has no {", ".join(seen)}'], None
@@ -277,6 +316,7 @@ def main():
                 lines, good = judge(*seen, explained, options.verbose)
         except Exception:
             lines, good = [f'FAILED {case.type}: {traceback.format_exc()}'], False
+        table[case.type] = good, any(' explained' in line for line in lines[-1:])
         with printing:
             print('\n'.join(lines), flush=True)
         return good
@@ -287,6 +327,8 @@ def main():
         for number, entry in enumerate(explained.entries):
             if not explained.used[number]:
                 print(f'unused: {entry.get("type", "*")} {entry["field"]}')
+    if options.table:
+        write_table(table, without)
     if cloud:
         cloud.close()
     print(f'{results.count(True)} passed, {results.count(False)} failed')
