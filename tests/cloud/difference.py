@@ -60,7 +60,7 @@ class Names:
         numbers = collections.Counter()
         for one, logicals in known.items():
             logical = min(logicals)[2]
-            logical = 'member' if logical in self.members else logical
+            logical = 'member' if logical in self.members else RANDOM.sub('-*', logical)
             numbers[logical] += logical != 'member'
             self.known[one] = f'{{{logical}}}' if numbers[logical] < 2 else f'{{{logical} {numbers[logical]}}}'
         self.known |= {life.id: '{stack}', life.project: '{project}'}
