@@ -7,6 +7,8 @@ import json
 import re
 import urllib.parse
 
+import yaml
+
 from life import inner
 
 UUID = re.compile(r'(?<![0-9a-f])(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32})(?![0-9a-f])')
@@ -105,9 +107,11 @@ class Names:
         return self.text(value) if isinstance(value, str) else value
 
     def readable(self, key, value):
-        """User data as text; random secrets by a name."""
+        """User data as text, definitions of workflows as data, random secrets by a name."""
         if key in SECRETS and isinstance(value, str) and value not in self.given:
             return f'<{key}>'
+        if key == 'definition' and isinstance(value, str):
+            return yaml.safe_load(value)
         if key.endswith('user_data') and isinstance(value, str):
             try:
                 value = base64.b64decode(value, validate=True).decode()
@@ -149,13 +153,19 @@ def requests(names, observed):
     """Key -> bodies of the requests, with names."""
     found = collections.defaultdict(list)
     for one in observed.get('requests', []):
-        body = names.plain(one.body)
+        body = names.plain(definition(one))
         if one.method == 'POST':
             body = stated(body)
         if one.headers:
             body = {'headers': names.plain(one.headers), 'body': body}
         found[f'{one.method} {one.service} {names.text(urllib.parse.unquote(one.path)).replace("/v2.0/lbaas", "/v2/lbaas").rstrip("/")}'].append(body)
     return found
+
+
+def definition(one):
+    """The body of a request; definitions for Mistral are YAML."""
+    is_text = one.service == 'workflowv2' and isinstance(one.body, str)
+    return yaml.safe_load(one.body) if is_text else one.body
 
 
 def stated(value):
