@@ -53,7 +53,8 @@ class Names:
         # Some objects of Nova have numbers.
         self.numbers = {physical for _, physical in life.physical if physical.isdigit()}
         known = collections.defaultdict(list)
-        self.members = {logical for logical, _ in life.physical if MEMBER.fullmatch(logical)}
+        self.members = {logical for logical, _ in life.physical
+                        if MEMBER.fullmatch(logical) and logical not in life.case.resources}
         for logical, physical in life.physical:
             for one in UUID.findall(physical):
                 if one not in shared:
