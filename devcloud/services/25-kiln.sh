@@ -3,6 +3,7 @@
 : "${KILN_PORT:=8014}" "${KILN_CFN_PORT:=8010}"
 : "${KILN:=${CARGO_TARGET_DIR:-$HERE/../target}/release/kiln}"   # the binary
 : "${KILN_DATABASE:=}"                  # a URL; empty: SQLite below $DATA/kiln; 'mariadb': the cloud's own
+: "${KILN_KEYSTONE_URL:=$KEYSTONE_URL}"  # what Kiln calls; a recording proxy, for example
 OPTIONAL+=" kiln"
 kiln_packages="python3-openstackclient python3-heatclient"
 kiln_probe=$KILN
@@ -21,6 +22,7 @@ kiln_database() {
 }
 
 kiln_config() {
+    local KEYSTONE_URL=$KILN_KEYSTONE_URL
     cat >"$ETC/kiln/kiln.conf" <<CONF
 [DEFAULT]
 auth_encryption_key = 0123456789abcdef0123456789abcdef

@@ -57,5 +57,5 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
 fn of_neutron(resource_type: &ResourceType, shape: impl Shape + 'static) -> Option<Arc<dyn Driver>> {
     let mut resource_type = resource_type.clone();
     resource_type.service = vec![NEUTRON.0.to_owned()];
-    Some(Arc::new(RestDriver::shaped(&resource_type, shape)?))
+    Some(Arc::new(RestDriver::shaped(&resource_type, shape)?.unshown()))
 }

@@ -107,9 +107,10 @@ pub(crate) fn absent_is_fine<T>(outcome: Result<T, Failure>) -> Result<(), Failu
     }
 }
 
-/// The value of a key in a map; null if it is missing.
+/// The value of a key in a map; null if it is missing. Without a key, the whole body.
 pub(crate) fn take(body: Value, key: &str) -> Value {
     match body {
+        body if key.is_empty() => body,
         Value::Map(mut entries) => entries.swap_remove(key).unwrap_or_default(),
         _ => Value::Null,
     }
@@ -125,4 +126,18 @@ pub(crate) fn without_nulls(mut map: Map) -> Map {
 pub(crate) fn is_uuid_like(text: &str) -> bool {
     let digits = text.bytes().filter(|b| *b != b'-');
     digits.clone().count() == 32 && digits.clone().all(|b| b.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use kiln_value::value;
+
+    use super::*;
+
+    #[test]
+    fn objects_without_a_key_are_whole() {
+        assert_eq!(take(value!({"name": "n"}), ""), value!({"name": "n"}));
+        assert_eq!(take(value!({"workflow": {"name": "n"}}), "workflow"), value!({"name": "n"}));
+        assert_eq!(take(value!(["n"]), "workflow"), Value::Null);
+    }
 }

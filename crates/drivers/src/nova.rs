@@ -55,7 +55,7 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         "FloatingIP" => {
             let mut resource_type = resource_type.clone();
             resource_type.service = vec!["network".to_owned()];
-            shaped(&resource_type, floating_ip::FloatingIp)
+            Some(Arc::new(RestDriver::shaped(&resource_type, floating_ip::FloatingIp)?.unshown()))
         }
         "FloatingIPAssociation" => Some(Arc::new(floating_ip::FloatingIpAssociation)),
         "HostAggregate" => shaped(resource_type, host_aggregate::HostAggregate),

@@ -198,12 +198,20 @@ impl View {
     }
 
     /// The attributes of a resource for `resource show`, and additional ones by name; null for those that cannot be
-    /// read.
+    /// read. If `more` has `show`, and the type has a whole object to show, other attributes of the type are not read:
+    /// some take requests of their own, and a URL of a console is created when it is read.
     ///
     /// # Errors None for a resource without attributes; a failure if the cloud is not reachable.
     pub async fn attributes(&self, name: &str, more: &[String]) -> Map {
         let Some(row) = self.resource(name) else { return Map::new() };
         let Some(kind) = self.kind(row) else { return Map::new() };
+        if !kind.is_nested() && more.iter().any(|name| name == "show") {
+            let asked: Vec<&str> = more.iter().map(String::as_str).collect();
+            let found = self.attributes_of(row, &kind, &asked).await.unwrap_or_default();
+            if found.get("show").and_then(Value::as_map).is_some() {
+                return found;
+            }
+        }
         let mut names: BTreeSet<&str> = kind.resource_type().attributes.keys().map(String::as_str).collect();
         names.extend(more.iter().map(String::as_str));
         if kind.is_nested() {

@@ -373,7 +373,7 @@ fn nested_attribute(kind: &Kind, facts: &Facts, inside: &Inside, name: &str, pat
 /// The value of `get_resource`.
 fn reference(kind: &Kind, facts: &Facts, attributes: &Map, stack: &StackFacts) -> Value {
     match kind {
-        Kind::Type(entry) if !kind.is_nested() || entry.driver.has_own_reference() => entry.driver.reference(facts),
+        Kind::Type(entry) if !entry.driver.refers_by_arn() => entry.driver.reference(facts),
         Kind::Type(_) | Kind::Template(_) => {
             let Some(id) = &facts.physical_id else { return facts.name.as_str().into() };
             let inside = Inside::from_map(attributes);

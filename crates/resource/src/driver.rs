@@ -354,9 +354,8 @@ pub trait Driver: Send + Sync {
         false
     }
 
-    /// Whether [`Driver::reference`] also applies to a type with a nested stack; by default its reference is the ARN of
-    /// the nested stack.
-    fn has_own_reference(&self) -> bool {
+    /// Whether the value of `get_resource` is the ARN of the nested stack, not [`Driver::reference`].
+    fn refers_by_arn(&self) -> bool {
         false
     }
 

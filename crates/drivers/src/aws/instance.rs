@@ -211,7 +211,12 @@ impl Driver for Instance {
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
-        self.server.attributes(cx, names).await
+        let mut values = self.server.attributes(cx, names).await?;
+        // The whole server is no attribute of this type.
+        if let Some(show) = values.get_mut("show") {
+            *show = Value::Null;
+        }
+        Ok(values)
     }
 
     fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {

@@ -108,6 +108,8 @@ impl<D: Driver, T: Translation> Driver for Translated<D, T> {
         for name in names {
             let value = match self.translation.attribute(cx, name).await? {
                 Some(value) => value,
+                // The whole object is no attribute of these types.
+                None if *name == "show" => Value::Null,
                 None => self.inner.attributes(cx, &[name]).await?.shift_remove(*name).unwrap_or_default(),
             };
             values.insert((*name).to_owned(), value);

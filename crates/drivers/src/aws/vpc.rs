@@ -128,14 +128,8 @@ impl Driver for Vpc {
         let made = found.map(|id| Found::Made(if is_router { with_router(id) } else { with_network(id) }));
         Ok(made.unwrap_or(Found::NotMade))
     }
-
-    async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
-        let id = cx.facts.physical_id.as_deref();
-        let network = match id.filter(|_| names.contains(&"show")) {
-            Some(id) => NEUTRON.seek(cx, format!("/v2.0/networks/{}", segment(id)), "network").await?,
-            None => None,
-        };
-        let value = |name: &str| if name == "show" { network.clone().unwrap_or_default() } else { Value::Null };
-        Ok(names.iter().map(|name| ((*name).to_owned(), value(name))).collect())
+    /// The type has no attributes.
+    async fn attributes(&self, _: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
+        Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
     }
 }

@@ -61,10 +61,6 @@ impl Driver for AutoScalingGroup {
         scaling_group::reference(facts)
     }
 
-    fn has_own_reference(&self) -> bool {
-        true
-    }
-
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
         limits(facts).validate()
     }

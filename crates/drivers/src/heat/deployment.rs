@@ -220,7 +220,8 @@ async fn remove(cx: &Context<'_>) -> Result<Step, Failure> {
 }
 
 async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
-    if cx.facts.physical_id.is_none() || stored(cx).await?.is_none() {
+    // Without an ID, the delete may be the first action that deploys the config.
+    if cx.facts.physical_id.is_some() && stored(cx).await?.is_none() {
         return remove(cx).await;
     }
     match begin(cx, &Operation::Delete).await {
@@ -323,6 +324,11 @@ impl Driver for Deployment {
 
     fn cancelled(&self, facts: &Facts) -> Option<SoftwareChange> {
         facts.physical_id.clone().map(SoftwareChange::CancelDeployment)
+    }
+
+    /// It has no ID before the first action that deploys the config.
+    fn has_object(&self) -> bool {
+        false
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

@@ -185,10 +185,6 @@ impl Driver for InstanceGroup {
         scaling_group::reference(facts)
     }
 
-    fn has_own_reference(&self) -> bool {
-        true
-    }
-
     fn update_policies(&self) -> &'static [&'static str] {
         match self {
             Self::Fixed => &["RollingUpdate"],

@@ -190,10 +190,6 @@ impl Driver for LoadBalancer {
         facts.name.as_str().into()
     }
 
-    fn has_own_reference(&self) -> bool {
-        true
-    }
-
     /// Only the address is known; the others are empty.
     fn nested_attribute(
         &self,

@@ -43,6 +43,10 @@ impl Driver for NestedStack {
         }))
     }
 
+    fn refers_by_arn(&self) -> bool {
+        true
+    }
+
     fn draft_needs(&self) -> &'static [&'static str] {
         &["TemplateURL", "Parameters"]
     }

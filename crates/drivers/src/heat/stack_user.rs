@@ -222,9 +222,17 @@ async fn find_project(cx: &Context<'_>, domain: &UserDomain) -> Result<Option<St
 async fn create_user(cx: &Context<'_>, domain: &UserDomain) -> Result<String, Failure> {
     let admin = admin(cx, domain);
     let password = text(cx.facts, PASSWORD).unwrap_or_default();
+    // The rules of Keystone for passwords of people do not apply: nobody can renew that of a server.
+    let options = value!({
+        "ignore_change_password_upon_first_use": true,
+        "ignore_password_expiry": true,
+        "ignore_lockout_failure_attempts": true,
+    });
     let body = value!({"user": {
         "name": (user_name(cx.facts)),
         "password": password,
+        "enabled": true,
+        "options": options,
         "default_project_id": (cx.facts.stack.user_project_id.clone()),
         "domain_id": (domain.id.as_str()),
     }});

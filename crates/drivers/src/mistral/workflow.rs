@@ -75,6 +75,8 @@ fn definition(facts: &Facts) -> Result<String, Failure> {
 async fn send(cx: &Context<'_>, method: Method) -> Result<(), Failure> {
     let mut request = CloudRequest::new(MISTRAL.0, method, "/v2/workflows").query("scope", "private");
     request.headers.push(("content-type".to_owned(), "text/plain".to_owned()));
+    // The response is a text, too: Mistral refuses requests that accept only JSON.
+    request.headers.push(("accept".to_owned(), "*/*".to_owned()));
     cx.cloud.call(request.body(definition(cx.facts)?.into())).await.map(drop)
 }
 

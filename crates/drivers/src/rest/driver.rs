@@ -21,6 +21,8 @@ pub(crate) struct RestDriver {
     pub(super) resource_type: ResourceType,
     pub(super) rest: Rest,
     pub(super) shape: Box<dyn Shape>,
+    /// Whether the attribute `show` is the object; otherwise it is null.
+    shows: bool,
 }
 
 /// Stages of an operation, as stored in its state.
@@ -37,7 +39,13 @@ impl RestDriver {
     /// The driver of a definition, with the differences of a type.
     pub(crate) fn shaped(resource_type: &ResourceType, shape: impl Shape + 'static) -> Option<Self> {
         let rest = resource_type.rest.clone()?;
-        Some(Self { resource_type: resource_type.clone(), rest, shape: Box::new(shape) })
+        Some(Self { resource_type: resource_type.clone(), rest, shape: Box::new(shape), shows: true })
+    }
+
+    /// The driver of a type that Heat does not know as an object: `show` is null, so that lists of its attributes have
+    /// those of the type.
+    pub(crate) fn unshown(self) -> Self {
+        Self { shows: false, ..self }
     }
 
     pub(super) fn service(&self) -> &str {
@@ -430,6 +438,7 @@ impl Driver for RestDriver {
         for name in names {
             let value = match self.shape.attribute(cx, &object, name).await? {
                 Some(value) => value,
+                None if *name == "show" && !self.shows => Value::Null,
                 None if *name == "show" => object.clone(),
                 None => match self.resource_type.attributes.get(*name) {
                     Some(schema) if !schema.wire.is_empty() => at(&object, &schema.wire).clone(),

@@ -160,7 +160,7 @@ pub(super) const NOUNS: &[Plain] = &[
                 required("ipsecpolicy_id"),
                 required("vpnservice_id"),
                 fixed("mtu"),
-                fixed("dpd"),
+                Attribute::fixed("dpd", Kind::Keys(&["action", "interval", "timeout"]), Post::Null),
                 fixed("initiator"),
             ],
         },

@@ -49,6 +49,8 @@ pub(super) enum Kind {
     Addresses,
     /// Objects with exactly these keys.
     Objects(&'static [&'static str]),
+    /// An object without other keys than these.
+    Keys(&'static [&'static str]),
     OneOf(&'static [&'static str]),
     Number(&'static [i64]),
     Any,
@@ -298,6 +300,13 @@ impl Kind {
                 }
             }
             Kind::Objects(keys) => return objects(name, value, keys),
+            Kind::Keys(known) => {
+                let unknown = value.as_object().into_iter().flat_map(|object| object.keys());
+                let unknown: Vec<&str> = unknown.map(String::as_str).filter(|key| !known.contains(key)).collect();
+                if !unknown.is_empty() {
+                    return invalid(format!("Unexpected keys supplied: {}.", unknown.join(", ")));
+                }
+            }
             Kind::OneOf(allowed) => {
                 if !value.as_str().is_some_and(|text| allowed.contains(&text)) {
                     return invalid(format!("{} is not in valid_values.", python_text(value)));

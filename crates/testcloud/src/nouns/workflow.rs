@@ -63,6 +63,11 @@ fn name_in(text: &str) -> Option<String> {
 
 /// Creates or replaces a workflow.
 fn define(world: &mut CloudState, request: &ServiceCall) -> Outcome {
+    // The response is a text.
+    let accepted = request.headers.get("accept").and_then(|kinds| kinds.to_str().ok()).unwrap_or("*/*");
+    if !accepted.contains("*/*") && !accepted.contains("text/plain") {
+        return Err(Refusal::new(406, "HTTPNotAcceptable", "Not Acceptable"));
+    }
     let text = String::from_utf8_lossy(&request.body).into_owned();
     let Some(name) = name_in(&text) else {
         return Err(Refusal::bad("Invalid DSL: a workflow is required"));

@@ -186,7 +186,9 @@ fn read(world: &CloudState, call: Call<'_>, body: &Row) -> Result<Row, Refusal> 
     row.put("OS-SRV-USG:launched_at", Value::Null);
     row.put("locked", false);
     row.put("locked_reason", Value::Null);
-    row.put("description", body.get("description").cloned().unwrap_or_default());
+    // Requests that cannot have a description get the name.
+    let description = if call.minor < 19 { body.get("name") } else { body.get("description") };
+    row.put("description", description.cloned().unwrap_or_default());
     row.put("tags", body.get("tags").cloned().unwrap_or_else(|| json!([])));
     row.put("_hostname", if body.contains_key("hostname") { body.text("hostname").to_owned() } else { hostname });
     row.put("_user_data", body.get("user_data").cloned().unwrap_or_default());

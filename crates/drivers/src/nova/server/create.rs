@@ -117,10 +117,10 @@ async fn request(
     server.insert("name".into(), name(facts).into());
     server.insert("imageRef".into(), facts.property("image").as_str().unwrap_or_default().into());
     server.insert("flavorRef".into(), facts.property("flavor").clone());
-    let mut version = (2, 1);
+    // Before 2.19, the name is also the description.
+    let mut version = (2, 19);
     if needs_mark(facts) {
         server.insert("description".into(), facts.token.as_str().into());
-        version = version.max((2, 19));
     }
     let user_data = user_data(cx).await?;
     if !user_data.is_empty() {
@@ -178,8 +178,7 @@ async fn request(
         (2, 67) => "2.67",
         (2, 42) => "2.42",
         (2, 37) => "2.37",
-        (2, 19) => "2.19",
-        _ => "2.1",
+        _ => "2.19",
     };
     Ok((body, version))
 }

@@ -31,6 +31,9 @@ async fn a_route_table_takes_a_subnet_and_gets_the_gateway() {
     let given = value!({"VpcId": (network.as_str()), "CidrBlock": "10.74.0.0/24", "AvailabilityZone": "z"});
     let mut subnet = ground.made("AWS::EC2::Subnet", "subnet", given).await;
     assert_eq!(subnet.attribute("AvailabilityZone").await.as_str(), Some("z"));
+    for resource in [&vpc, &subnet] {
+        assert_eq!(resource.attribute("show").await, Value::Null, "it would replace the attributes in a list");
+    }
     let in_subnet = vec![subnet.id().to_owned()];
     assert_eq!(ends(&ground, &own).await.0, in_subnet);
 

@@ -40,6 +40,7 @@ async fn a_server(ground: &Ground) {
     assert_eq!(address.str_at("addr"), Some(first));
     assert_eq!(address.get("subnets").and_then(|s| s.at(0)).and_then(|s| s.str_at("id")), Some(subnet.id()));
     assert_eq!(shown["show"].get("metadata"), Some(&value!({"a": "1"})));
+    assert_eq!(shown["show"].get("description"), Some(&Value::Null), "Nova does not choose it");
     assert_eq!(shown["accessIPv4"], "".into());
     server.check().await.unwrap();
 

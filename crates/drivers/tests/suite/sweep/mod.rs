@@ -30,3 +30,18 @@ macro_rules! sweep {
 }
 
 cases::every_case!(sweep);
+
+/// The users of stacks are not people: their passwords do not expire, as nobody would renew them.
+#[tokio::test(start_paused = true)]
+async fn rules_for_passwords_do_not_apply_to_users_of_stacks() {
+    let case = cases::wait_handle_of_cfn();
+    let stage = stage::Stage::furnished(&case).await;
+    let mut handle = player::Player::new("AWS::CloudFormation::WaitConditionHandle", "handle");
+    handle.create(&stage).await.unwrap();
+    let users = &stage.testcloud.snapshot().objects["users"];
+    let user = users.iter().find(|user| user["name"].as_str().is_some_and(|name| name.contains("handle"))).unwrap();
+    for option in ["ignore_change_password_upon_first_use", "ignore_password_expiry", "ignore_lockout_failure_attempts"]
+    {
+        assert_eq!(user["options"][option], true, "{option}");
+    }
+}

@@ -106,7 +106,9 @@ impl Driver for Thing {
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         let secret = cx.facts.data.get("secret").cloned().unwrap_or_default();
-        Ok(names.iter().map(|name| ((*name).to_owned(), secret.clone())).collect())
+        let is_whole = cx.facts.property("word").as_str() == Some("whole");
+        let value = |name: &str| if is_whole && name == "show" { value!({"all": 1}) } else { secret.clone() };
+        Ok(names.iter().map(|name| ((*name).to_owned(), value(name))).collect())
     }
 }
 

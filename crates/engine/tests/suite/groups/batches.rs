@@ -113,3 +113,28 @@ async fn members_of_later_batches_keep_their_former_file() {
     assert!(files.contains("b.yaml") && !files.contains("a.yaml"), "{files}");
     engine.kill();
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_reference_of_a_group_is_the_id_of_its_nested_stack() {
+    let bench = Bench::new();
+    let engine = bench.engine();
+    let template = "heat_template_version: 2018-08-31
+resources:
+  group:
+    type: OS::Heat::ResourceGroup
+    properties: {count: 1, resource_def: {type: OS::Heat::None}}
+  chain:
+    type: OS::Heat::ResourceChain
+    properties: {resources: [OS::Heat::None]}
+outputs:
+  group: {value: {get_resource: group}}
+  chain: {value: {get_resource: chain}}
+";
+    let stack = bench.create(template, None).await;
+    bench.settled(stack).await;
+    for name in ["group", "chain"] {
+        let child = bench.child(stack, name).await.to_string();
+        assert_eq!(bench.outputs(stack).await[name].as_str(), Some(child.as_str()), "{name}");
+    }
+    engine.kill();
+}

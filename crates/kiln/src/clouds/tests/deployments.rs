@@ -180,6 +180,35 @@ async fn a_deployment_from_create_to_delete() {
     assert_eq!(world.counts(), before, "users and projects are gone");
 }
 
+/// As in Heat: nothing is deployed before the delete, which makes the deployment and waits for its signal.
+#[tokio::test]
+async fn a_deployment_for_the_delete_alone() {
+    let world = world().await;
+    world.add_to_catalog().await;
+    let alice = world.caller(world.cloud.users().demo, "demo").await;
+    let server = "type: OS::Nova::Server, properties: {image: cirros, flavor: m1.nano, \
+                  user_data_format: SOFTWARE_CONFIG, networks: [{allocate_network: none}]}";
+    let template = TEMPLATE.replace("type: OS::Heat::DeployedServer", server).replace("CREATE,UPDATE,DELETE", "DELETE");
+    let template = TemplateText::parse(&template, &Limits::default()).expect("a template");
+    let stack = world.create_of(&alice, "s", template).await.expect("a stack");
+    let stack = world.settled(stack.id).await;
+    assert!(stack.state.is_complete(Action::Create), "{}", stack.reason);
+    world.deployed(&[]).await;
+
+    let request = StackRequest::new(Action::Check, kiln_engine::SystemClock.now());
+    world.service.backends.store.request(stack.id, request).await.expect("asked");
+    let stack = world.settled(stack.id).await;
+    assert!(stack.state.is_complete(Action::Check), "{}", stack.reason);
+
+    world.delete(&stack).await;
+    let deployments = world.deployed(&["IN_PROGRESS"]).await;
+    assert_eq!(deployments[0].body.action.as_deref(), Some("DELETE"));
+    world.signal(&stack, value!({"deploy_status_code": 0})).await;
+    let stack = world.settled(stack.id).await;
+    assert!(stack.state.is_complete(Action::Delete), "{}", stack.reason);
+    world.deployed(&[]).await;
+}
+
 /// The first engine is killed at some access to its store, and another one goes on.
 #[tokio::test]
 async fn an_engine_that_is_killed_anywhere_loses_no_deployment() {
