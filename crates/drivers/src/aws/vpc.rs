@@ -128,6 +128,7 @@ impl Driver for Vpc {
         let made = found.map(|id| Found::Made(if is_router { with_router(id) } else { with_network(id) }));
         Ok(made.unwrap_or(Found::NotMade))
     }
+
     /// The type has no attributes.
     async fn attributes(&self, _: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
