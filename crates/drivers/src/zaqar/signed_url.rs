@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Failure, Found, Operation, Step};
-use kiln_value::{Map, Value, value};
+use kiln_value::{Map, Value};
 
 use super::ZAQAR;
 use crate::path;
@@ -70,7 +70,8 @@ impl Driver for SignedQueueUrl {
         };
         let value = |name: &str| match name {
             "query_str" => query().into(),
-            "show" => value!({}),
+            // The object is no attribute: lists have those of the type.
+            "show" => Value::Null,
             _ => data(name),
         };
         Ok(names.iter().map(|name| ((*name).to_owned(), value(name))).collect())
