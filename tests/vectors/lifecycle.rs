@@ -471,7 +471,11 @@ impl Bench {
 fn signals_during(step: &Value, wanted: &Value) -> Vec<String> {
     let events = wanted.get("events").and_then(Value::as_list).unwrap_or_default();
     let signals = events.iter().filter(|event| event.str_at("action") == Some("SIGNAL"));
-    let names = signals.filter_map(|event| event.str_at("resource").map(str::to_owned));
+    // A handle without signals gives its own to the condition that waits.
+    let resource = |name: &str| step.get("template")?.get("resources")?.get(name)?.get("properties");
+    let gets_some =
+        |name: &&str| resource(name).and_then(|given| given.str_at("signal_transport")) != Some("NO_SIGNAL");
+    let names = signals.filter_map(|event| event.str_at("resource")).filter(gets_some).map(str::to_owned);
     if step.str_at("op") == Some("signal") { Vec::new() } else { names.collect() }
 }
 
