@@ -293,7 +293,7 @@ async fn every_type_lives_in_a_stack() {
         wrong
     });
     // Some at once: more clients that poll only delay each other.
-    let lives = stream::iter(lives).buffer_unordered(24);
+    let lives = stream::iter(lives).buffer_unordered(64);
     let mut wrong: Vec<String> = lives.collect::<Vec<_>>().await.into_iter().flatten().collect();
     for scenario in &quotas {
         wrong.extend(scenario.play(if scenario.is_admin { &admin } else { &demo }).await.err());
