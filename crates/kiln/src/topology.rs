@@ -10,7 +10,6 @@ use kiln_package::{Format, Limits, Package};
 use kiln_topology::blueprint::{self, Blueprint, Library};
 use kiln_topology::graph::Graph;
 use kiln_topology::lower::{Lowered, Note, Source as Place, by_cloud_init, lower};
-use kiln_topology::original::{FILE, Original};
 use kiln_topology::package::{Error, read_blueprint, read_csar};
 use kiln_topology::tosca::{self, Files};
 use kiln_topology::upload::is_topology;
@@ -22,9 +21,6 @@ use crate::failure::{Failure, Outcome};
 
 /// Imports of imports of addresses, and so on.
 const MOST_ROUNDS: usize = 20;
-
-/// Size up to which the file is stored with the stack (`stack template show --original`).
-const MOST_KEPT: usize = 512 * 1024;
 
 /// How software gets to servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -43,6 +39,8 @@ pub(crate) struct Made {
     pub(crate) lowered: Lowered,
     /// What was read: `model` or `reading`.
     pub(crate) reading: Value,
+    /// The document or package; `None` if it has a template, which was not lowered.
+    pub(crate) original: Option<Vec<u8>>,
 }
 
 /// The original: its text and where its files are.
@@ -159,13 +157,7 @@ async fn make(source: &Source, original: &UserFile, given: &Map, software: Optio
         lowered = by_cloud_init(lowered).map_err(|refusals| wrong(original, &refusals))?;
     }
     lowered.notes.splice(0..0, notes);
-    let mut files = files(source, original, &mut lowered).await?;
-    if original.content.len() > MOST_KEPT {
-        anstream::eprintln!("warning: {}: larger than 512 KiB, so it is not stored with the stack", original.url);
-    } else {
-        let entry = Original::new(original.content.clone()).to_file(&lowered.template);
-        files.insert(FILE.to_owned(), entry.into());
-    }
+    let files = files(source, original, &mut lowered).await?;
     let spans = original.document.as_ref().map(|document| mapped(&lowered, document)).unwrap_or_default();
     let bundle = Bundle {
         template: Some(lowered.template.clone()),
@@ -174,7 +166,7 @@ async fn make(source: &Source, original: &UserFile, given: &Map, software: Optio
         questions: question::to_map(&lowered.questions),
         ..Bundle::default()
     };
-    Ok(Made { bundle, lowered, reading })
+    Ok(Made { bundle, lowered, reading, original: Some(original.content.clone()) })
 }
 
 /// A package with a HOT template: all members that are texts are its files.
@@ -186,7 +178,7 @@ fn of_template(original: &UserFile, package: &Package, document: &Document) -> M
         ..Bundle::default()
     };
     let lowered = Lowered { template: document.value.clone(), ..Lowered::default() };
-    Made { bundle, lowered, reading: document.value.clone() }
+    Made { bundle, lowered, reading: document.value.clone(), original: None }
 }
 
 fn library() -> Outcome<Library> {
@@ -200,6 +192,15 @@ fn of_blueprint(original: &UserFile, blueprint: &Blueprint) -> Outcome<(Graph, V
     let (graph, notes) = blueprint.graph().map_err(|refusals| wrong(original, &refusals))?;
     let notes = notes.into_iter().map(|(at, message)| Note { source: Place { file: None, at }, message });
     Ok((graph, blueprint.reading(), notes.collect()))
+}
+
+/// Files by their path from the root of the file system, without the first slash.
+pub(crate) struct LocalFiles;
+
+impl Files for LocalFiles {
+    fn text(&self, name: &str) -> Option<String> {
+        std::fs::read_to_string(format!("/{name}")).ok()
+    }
 }
 
 /// The files beside a service template; addresses are collected first, as they are read asynchronously.
@@ -218,7 +219,7 @@ impl Files for Shelf {
             }
             return known.cloned().flatten();
         }
-        if self.is_local { std::fs::read_to_string(format!("/{name}")).ok() } else { None }
+        if self.is_local { LocalFiles.text(name) } else { None }
     }
 }
 
@@ -330,16 +331,12 @@ fn spread(value: &Value, span: Span) -> Spans {
 
 /// The failure for the errors of a document, shown in its text.
 fn wrong(original: &UserFile, refusals: &[Refusal]) -> Failure {
-    let shown = |refusal: &Refusal| {
-        let file = refusal.file.as_ref().map(|file| format!("{file}: {}: ", refusal.at)).unwrap_or_default();
-        format!("{file}{}", refusal.message)
-    };
     let message = match refusals {
-        [one] => shown(one),
+        [one] => one.text(),
         many => format!("{} errors", many.len()),
     };
     let places = refusals.iter().map(|refusal| ErrorLocation {
-        message: shown(refusal),
+        message: refusal.text(),
         path: if refusal.file.is_none() { refusal.at.to_string() } else { String::new() },
         line: None,
         column: None,

@@ -362,6 +362,11 @@ impl std::fmt::Display for Range {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+    use futures::FutureExt as _;
+    use kiln_resource::CloudResponse;
     use kiln_value::value;
 
     use super::*;
@@ -402,6 +407,79 @@ mod tests {
         assert_eq!(none.unwrap_err(), "None fits: small is refused; large is refused.");
         let several = Choice::of(&flavors, "name", None, |_| None).only();
         assert_eq!(several.unwrap_err(), "Several fit: small, large.");
+    }
+
+    /// A cloud with these pages; if there is no last one, with the first one again and again.
+    struct Pages {
+        pages: Vec<Value>,
+        asked: Mutex<Vec<Option<String>>>,
+    }
+
+    #[async_trait]
+    impl Cloud for Pages {
+        async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
+            let marker = request.query.into_iter().find(|(name, _)| name == "marker").map(|(_, marker)| marker);
+            let mut asked = self.asked.lock().expect("whole");
+            let page = self.pages.get(asked.len()).or(self.pages.first()).cloned();
+            asked.push(marker);
+            let page = page.ok_or_else(|| Failure::other("ServiceUnavailable", "the service is away"))?;
+            Ok(CloudResponse { status: 200, body: page, ..CloudResponse::default() })
+        }
+
+        async fn find(&self, _: &str, name: &str) -> Result<String, Failure> {
+            Ok(name.to_owned())
+        }
+
+        async fn has_service(&self, _: &str) -> Result<bool, Failure> {
+            Ok(true)
+        }
+
+        async fn has_extension(&self, _: &str, _: &str) -> Result<bool, Failure> {
+            Ok(true)
+        }
+
+        async fn project_id(&self) -> Result<String, Failure> {
+            Ok("p".to_owned())
+        }
+    }
+
+    fn answers(pages: &Arc<Pages>) -> Answers {
+        Answers { cloud: Some(Arc::clone(pages) as Arc<dyn Cloud>), lists: Lists::default(), taken: Vec::new() }
+    }
+
+    fn page(ram: i64, next: &Value) -> Value {
+        value!({"flavors": [{"id": (format!("{ram}")), "name": (format!("m{ram}")), "ram": ram}], "flavors_links": next})
+    }
+
+    const GIGABYTE: Wanted = Wanted::Flavor { cpus: None, memory: Some(1024), disk: None };
+
+    #[test]
+    fn lists_are_read_once_page_by_page() {
+        let next = value!([{"rel": "next", "href": "…"}]);
+        let pages = vec![page(512, &next), page(2048, &next), page(1024, &value!([]))];
+        let pages = Arc::new(Pages { pages, asked: Mutex::default() });
+        let mut answers = answers(&pages);
+        for _ in 0..2 {
+            assert_eq!(answers.of(&GIGABYTE, None).now_or_never().expect("an answer at once").as_deref(), Ok("m1024"));
+        }
+        let markers = [None, Some("512".to_owned()), Some("2048".to_owned())];
+        assert_eq!(*pages.asked.lock().expect("whole"), markers);
+    }
+
+    #[test]
+    fn a_service_that_never_ends_its_list_or_is_away_gets_few_calls() {
+        let next = value!([{"rel": "next", "href": "…"}]);
+        let endless = Arc::new(Pages { pages: vec![page(512, &next)], asked: Mutex::default() });
+        let why = answers(&endless).of(&GIGABYTE, None).now_or_never().expect("an answer at once").unwrap_err();
+        assert!(why.starts_with("None fits: m512 has 512 MiB of memory; "), "{why}");
+        assert_eq!(endless.asked.lock().expect("whole").len(), MAX_PAGES);
+        let away = Arc::new(Pages { pages: Vec::new(), asked: Mutex::default() });
+        let mut answers = answers(&away);
+        for _ in 0..2 {
+            let why = answers.of(&GIGABYTE, None).now_or_never().expect("an answer at once").unwrap_err();
+            assert!(why.starts_with("The cloud did not answer: ") && why.contains("the service is away"), "{why}");
+        }
+        assert_eq!(away.asked.lock().expect("whole").len(), 1);
     }
 
     #[test]

@@ -3,11 +3,10 @@
 use kiln_value::{Map, Position, Span};
 use kiln_yaml::Document;
 
-use crate::blueprint::{self, Library};
 use crate::lower::lower;
-use crate::tosca::{self, Files};
+use crate::tosca::Files;
 use crate::upload::is_topology;
-use crate::{Refusal, camp};
+use crate::{Refusal, document};
 
 /// The kind of findings about parts that change nothing.
 pub const NO_EFFECT: &str = "no-effect";
@@ -66,22 +65,14 @@ fn place(refusal: &Refusal, document: &Document) -> Span {
 
 /// What has no effect.
 fn lowered(text: &str, document: &Document, root: &str, files: &dyn Files) -> Result<Vec<Refusal>, Vec<Refusal>> {
-    let (graph, mut notes) = if document.value.get("tosca_definitions_version").is_some() {
-        let template = tosca::read(files, root, &Map::new()).map_err(|(_, refusals)| refusals)?;
-        (template.graph, Vec::new())
-    } else {
-        let read = if document.value.get("camp_version").is_some() { camp::read } else { blueprint::read };
-        let blueprint = read(text, &Library::shipped()?).map_err(|(_, refusals)| refusals)?;
-        let (graph, notes) = blueprint.graph()?;
-        (graph, notes.into_iter().map(|(at, message)| Refusal::new(NO_EFFECT, &at, message)).collect())
-    };
+    let (graph, notes) = document::graph(text, document, root, files, &Map::new())?;
     let of_note = |note: crate::lower::Note| {
         let mut refusal = Refusal::new(NO_EFFECT, &note.source.at, note.message);
         refusal.file = note.source.file;
         refusal
     };
-    notes.extend(lower(&graph, root)?.notes.into_iter().map(of_note));
-    Ok(notes)
+    let read = notes.into_iter().map(|(at, message)| Refusal::new(NO_EFFECT, &at, message));
+    Ok(read.chain(lower(&graph, root)?.notes.into_iter().map(of_note)).collect())
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ pub mod blueprint;
 pub mod camp;
 pub mod check;
 mod circle;
+mod document;
 pub mod graph;
 pub mod lower;
 pub mod original;

@@ -33,6 +33,14 @@ impl Refusal {
         self
     }
 
+    /// The text, with file and path if it is about another file than the one that was given.
+    pub fn text(&self) -> String {
+        match &self.file {
+            Some(file) => format!("{file}: {}: {}", self.at, self.message),
+            None => self.message.clone(),
+        }
+    }
+
     /// The refusal with its position in the text of `document`.
     pub fn diagnostic(&self, document: &Document) -> Diagnostic {
         let mut diagnostic = Diagnostic::new("StackValidationFailed", self.message.clone()).at(self.at.clone());

@@ -6,12 +6,12 @@ use kiln_package::{Format, Package};
 use kiln_value::{Diagnostic, Map, Path, Value};
 use kiln_yaml::Document;
 
-use crate::blueprint::{Blueprint, Library};
+use crate::blueprint::Library;
 use crate::graph::Graph;
 use crate::lower::{Lowered, by_cloud_init, lower};
 use crate::package::{Error, read_blueprint, read_csar};
-use crate::tosca::{self, Files};
-use crate::{Refusal, blueprint, camp, question};
+use crate::tosca::Files;
+use crate::{Refusal, document, question};
 
 /// The class of errors in uploads.
 const CLASS: &str = "StackValidationFailed";
@@ -64,14 +64,8 @@ pub fn read(bytes: &[u8], given: &Map, cloud_init: bool, limits: &Limits) -> Res
     if !is_topology(&document.value) {
         return Ok(Upload { template: document.value, ..Upload::default() });
     }
-    let graph = if document.value.get("tosca_definitions_version").is_some() {
-        let template = tosca::read(&Alone { text }, ROOT, given);
-        template.map_err(|(_, refusals)| placed(&refusals, &document, None))?.graph
-    } else {
-        let read = if document.value.get("camp_version").is_some() { camp::read } else { blueprint::read };
-        let blueprint = read(text, &library()?).map_err(|(_, refusals)| placed(&refusals, &document, None))?;
-        graph_of(&blueprint, &document, None)?
-    };
+    let graph = document::graph(text, &document, ROOT, &Alone { text }, given);
+    let (graph, _) = graph.map_err(|refusals| placed(&refusals, &document, None))?;
     let lowered = lowered(&graph, ROOT, cloud_init).map_err(|refusals| placed(&refusals, &document, None))?;
     if let Some(file) = lowered.files.first() {
         let message = format!("{} is not part of the upload: send a package with it.", file.from);
@@ -103,7 +97,7 @@ fn read_package(bytes: &[u8], given: &Map, cloud_init: bool, limits: &Limits) ->
         read_csar(&package, given).map_err(wrong)?.graph
     } else {
         let blueprint = read_blueprint(&package, &library()?).map_err(wrong)?;
-        graph_of(&blueprint, &document, Some(&root))?
+        blueprint.graph().map_err(|refusals| placed(&refusals, &document, Some(&root)))?.0
     };
     let lowered = lowered(&graph, &root, cloud_init).map_err(|refusals| placed(&refusals, &document, Some(&root)))?;
     let mut contents = Map::new();
@@ -138,10 +132,6 @@ fn finish(lowered: Lowered, mut files: Map) -> Upload {
         files.insert(name.clone(), kiln_value::text::json(template).into());
     }
     Upload { template: lowered.template, files, questions: question::to_map(&lowered.questions), is_lowered: true }
-}
-
-fn graph_of(blueprint: &Blueprint, document: &Document, file: Option<&str>) -> Result<Graph, Vec<Diagnostic>> {
-    blueprint.graph().map(|(graph, _)| graph).map_err(|refusals| placed(&refusals, document, file))
 }
 
 fn library() -> Result<Library, Vec<Diagnostic>> {

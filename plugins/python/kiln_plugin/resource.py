@@ -3,21 +3,9 @@ import re
 
 from kiln_plugin.access import Access
 
-# What Kiln can call, each with the methods of the class of which one must be written.
-METHODS = {
-    'create': ['create'],
-    'poll': ['poll'],
-    'find': ['find'],
-    'update': ['update'],
-    'delete': ['delete'],
-    'attributes': ['read'],
-    'check': ['check'],
-    'suspend': ['suspend'],
-    'resume': ['resume'],
-    'live': ['live'],
-    'validate': ['validate'],
-    'needs_replace_failed': ['needs_replace_failed'],
-}
+# What Kiln can call. A class has a method of the same name for each; that of `attributes` is `read`.
+METHODS = ('create', 'poll', 'find', 'update', 'delete', 'attributes', 'check', 'suspend', 'resume', 'live', 'validate',
+           'needs_replace_failed')
 
 
 class Property(dict):
@@ -149,7 +137,7 @@ class Resource:
     @classmethod
     def described(cls):
         """The definition for Kiln."""
-        methods = [name for name, needs in METHODS.items() if any(cls.has(method) for method in needs)]
+        methods = [name for name in METHODS if cls.has('read' if name == 'attributes' else name)]
         summary = re.split(r'\n\s*\n', (cls.__doc__ or '').strip())[0]
         definition = {'type': cls.type, 'summary': ' '.join(summary.split()) or f'{cls.type}.', 'methods': methods}
         if cls.properties:

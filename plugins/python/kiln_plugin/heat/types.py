@@ -1,4 +1,5 @@
 """Turns a class of Heat into a type of Kiln."""
+import contextlib
 import json
 
 from kiln_plugin.errors import Failed, InError, NotFound, PluginError, Refused
@@ -85,6 +86,17 @@ def _translated(error):
     return Failed(str(error) or type(error).__name__, type(error).__name__)
 
 
+@contextlib.contextmanager
+def _translating(*passing):
+    """Errors of a class of Heat become those of Kiln, except `passing`."""
+    try:
+        yield
+    except (NotCovered, *passing):
+        raise
+    except Exception as error:
+        raise _translated(error) from error
+
+
 class HeatType(Resource):
     """A type of Kiln that runs a class of Heat."""
 
@@ -100,15 +112,12 @@ class HeatType(Resource):
     def run(self, action, call):
         """Calls a handler. If the class has a check, the next poll calls it with what the handler returned."""
         try:
-            cookie = call()
+            with _translating(resource.NoActionRequired, exception.UpdateReplace):
+                cookie = call()
         except resource.NoActionRequired:
             return None
         except exception.UpdateReplace:
             raise Replace from None
-        except NotCovered:
-            raise
-        except Exception as error:
-            raise _translated(error) from error
         if not hasattr(self.heat_class, f'check_{action}_complete'):
             return None
         return Wait({'cookie': self.stored(action, cookie)}, after=0)
@@ -141,15 +150,12 @@ class HeatType(Resource):
         instance = self.heat(self.before if operation == 'update' else None)
         cookie = state['cookie']
         try:
-            is_complete = getattr(instance, f'check_{operation}_complete')(cookie)
+            with _translating(resource.PollDelay, exception.UpdateReplace):
+                is_complete = getattr(instance, f'check_{operation}_complete')(cookie)
         except resource.PollDelay as delay:
             return Wait({'cookie': self.stored(operation, cookie)}, after=delay.period)
         except exception.UpdateReplace:
             raise Replace from None
-        except NotCovered:
-            raise
-        except Exception as error:
-            raise _translated(error) from error
         if not is_complete:
             return Wait({'cookie': self.stored(operation, cookie)}, after=1)
         if operation == 'create':
@@ -205,12 +211,8 @@ class _Optional:
 
     def live(self):
         instance = self.heat()
-        try:
+        with _translating():
             return instance.get_live_state(instance.properties)
-        except NotCovered:
-            raise
-        except Exception as error:
-            raise _translated(error) from error
 
     def needs_replace_failed(self):
         return self.heat().needs_replace_failed()

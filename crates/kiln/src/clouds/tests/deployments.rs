@@ -176,7 +176,7 @@ async fn a_deployment_from_create_to_delete() {
     assert!(stack.state.is_complete(Action::Delete), "{}", stack.reason);
     assert_eq!(store.count_software_configs(&stack.project).await.expect("read"), 0);
     world.deployed(&[]).await;
-    CredentialsSweep::new(world.service.backends.clone()).round().await;
+    world.sweep().round().await;
     assert_eq!(world.counts(), before, "users and projects are gone");
 }
 
@@ -246,7 +246,7 @@ async fn an_engine_that_is_killed_anywhere_loses_no_deployment() {
         let stack = world.settled(stack.id).await;
         assert!(stack.state.is_complete(Action::Delete), "at {at}: {}", stack.reason);
         assert_eq!(store.count_software_configs(&stack.project).await.expect("read"), 0, "at {at}");
-        CredentialsSweep::new(world.service.backends.clone()).round().await;
+        world.sweep().round().await;
         assert_eq!(world.counts(), before, "at {at}: users and projects are gone");
         killed += usize::from(steps.disarm() > at);
         engines.abort();

@@ -53,7 +53,7 @@ async fn keystone_is_asked_for_a_trust_and_a_token_and_to_end_the_trust() {
     }
     // Two sweeps would meet at a trust.
     if world.trusts().len() > 1 {
-        CredentialsSweep::new(world.service.backends.clone()).round().await;
+        world.sweep().round().await;
     }
     assert_eq!(world.trusts().len(), 1, "that of the first stack");
     assert_eq!(world.keystone_calls(), one_each(&["DELETE identity /OS-TRUST/trusts/{id}"]));

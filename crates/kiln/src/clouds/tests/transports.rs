@@ -135,6 +135,15 @@ impl World {
     pub(super) fn left(&self) -> (usize, (usize, usize)) {
         (self.cloud.snapshot().count("nouns"), self.counts())
     }
+
+    /// Deletes a stack, after which there must be as much as `before` it was created. `case` is for messages.
+    pub(super) async fn deleted_whole(&self, stack: &Stack, before: (usize, (usize, usize)), case: &str) {
+        self.delete(stack).await;
+        let stack = self.settled(stack.id).await;
+        assert!(stack.state.is_complete(Action::Delete), "{case}: {}", stack.reason);
+        self.sweep().round().await;
+        assert_eq!(self.left(), before, "{case}: nothing is left");
+    }
 }
 
 #[tokio::test]
@@ -174,11 +183,7 @@ async fn metadata_and_results_are_left_at_their_places() {
         let metadata = agent.collect().await.expect("the deleted deployment is gone");
         assert_eq!(metadata.get("deployments").and_then(Value::as_list).map(<[Value]>::len), Some(1));
 
-        world.delete(&stack).await;
-        let stack = world.settled(stack.id).await;
-        assert!(stack.state.is_complete(Action::Delete), "{}", stack.reason);
-        CredentialsSweep::new(world.service.backends.clone()).round().await;
-        assert_eq!(world.left(), before, "{collect}: nothing is left");
+        world.deleted_whole(&stack, before, collect).await;
     }
 }
 
@@ -260,11 +265,7 @@ async fn an_engine_that_is_killed_anywhere_leaves_nothing() {
             assert_eq!(stack.state.status, Status::Complete, "at {at}: {}", stack.reason);
             assert_eq!(world.output(&stack, "result").await, value!(size), "at {at}");
         }
-        world.delete(&stack).await;
-        let stack = world.settled(stack.id).await;
-        assert!(stack.state.is_complete(Action::Delete), "at {at}: {}", stack.reason);
-        CredentialsSweep::new(world.service.backends.clone()).round().await;
-        assert_eq!(world.left(), before, "{collect} at {at}: nothing is left");
+        world.deleted_whole(&stack, before, &format!("{collect} at {at}")).await;
         killed += usize::from(steps.disarm() > at);
         engines.abort();
     }

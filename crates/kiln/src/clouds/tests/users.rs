@@ -169,7 +169,7 @@ async fn users_signal_with_their_own_access_and_go_with_the_stack() {
     let stack = world.settled(id).await;
     assert!(stack.state.is_complete(Action::Delete), "{}", stack.reason);
     assert_eq!(world.counts(), (before.0, before.1 + 1), "the users are deleted with their resources");
-    CredentialsSweep::new(world.service.backends.clone()).round().await;
+    world.sweep().round().await;
     assert_eq!(world.counts(), before, "the project is deleted with the trust");
     assert!(world.trusts().is_empty());
 }

@@ -74,11 +74,7 @@ async fn signals_that_are_left_at_their_place_are_counted() {
         let data: Map = serde_json::from_str(data.as_str().expect("a text")).expect("a map");
         assert_eq!((data.len(), data.get("7"), data.get("24")), (25, Some(&value!(14)), Some(&value!("again"))));
         assert_eq!(data.get("25"), Some(&value!({"last": true})), "{transport}");
-        world.delete(&stack).await;
-        let stack = world.settled(stack.id).await;
-        assert!(stack.state.is_complete(Action::Delete), "{transport}: {}", stack.reason);
-        CredentialsSweep::new(world.service.backends.clone()).round().await;
-        assert_eq!(world.left(), before, "{transport}: nothing is left");
+        world.deleted_whole(&stack, before, transport).await;
     }
 }
 
@@ -137,11 +133,7 @@ async fn an_engine_that_is_killed_anywhere_loses_no_signal() {
         let stack = world.settled(stack.id).await;
         assert!(stack.state.is_complete(Action::Create), "{transport} at {at}: {}", stack.reason);
         assert_eq!(world.output(&stack, "data").await, value!(r#"{"1": 1, "2": 2, "3": 3}"#), "{transport} at {at}");
-        world.delete(&stack).await;
-        let stack = world.settled(stack.id).await;
-        assert!(stack.state.is_complete(Action::Delete), "{transport} at {at}: {}", stack.reason);
-        CredentialsSweep::new(world.service.backends.clone()).round().await;
-        assert_eq!(world.left(), before, "{transport} at {at}: nothing is left");
+        world.deleted_whole(&stack, before, &format!("{transport} at {at}")).await;
         killed += usize::from(steps.disarm() > at);
         engines.abort();
     }

@@ -35,10 +35,7 @@ pub(super) fn diagnose(url: &str, text: &str, read: Read) -> (Vec<Trouble>, BTre
     let found = check(text, &root, &imports).unwrap_or_default().into_iter().map(|one| Trouble {
         level: if one.is_error { Level::Error } else { Level::Warning },
         code: one.refusal.kind.to_owned(),
-        message: match &one.refusal.file {
-            Some(file) => format!("{file}: {}: {}", one.refusal.at, one.refusal.message),
-            None => one.refusal.message,
-        },
+        message: one.refusal.text(),
         path: one.refusal.at,
         span: one.span,
         hints: one.refusal.hints,

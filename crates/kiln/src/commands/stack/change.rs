@@ -4,6 +4,7 @@ use std::io::IsTerminal as _;
 
 use clap::{Args, ValueEnum};
 use kiln_client::{Bundle, Client, Error, StackRequest, file_parameters, parameters};
+use kiln_topology::original::{FILE, Original};
 use kiln_value::{Map, Value};
 
 use super::act::confirm;
@@ -14,6 +15,9 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{Cell, Format, Look, One, OutputArgs, print};
 use crate::progress::Target;
 use crate::topology::{self, Software};
+
+/// Size up to which the original is stored with the stack (`stack template show --original`).
+const MOST_KEPT: usize = 512 * 1024;
 
 /// The content of a stack: environments, parameters, tags.
 #[derive(Args, Clone, Debug)]
@@ -45,16 +49,14 @@ impl Content {
     async fn request(&self, connection: &Connection, template: Option<&str>) -> Outcome<StackRequest> {
         let mut values = parameters(&self.parameter)?;
         values.extend(file_parameters(&connection.source, &self.parameter_file, template).await?);
+        let container = self.files_container.as_deref();
+        let (mut bundle, original) =
+            gathered(connection, template, &self.environment, container, &values, self.software).await?;
+        if let Some(original) = original {
+            keep(&mut bundle, original);
+        }
         Ok(StackRequest {
-            bundle: read(
-                connection,
-                template,
-                &self.environment,
-                self.files_container.as_deref(),
-                &values,
-                self.software,
-            )
-            .await?,
+            bundle,
             parameters: values,
             timeout_mins: self.timeout,
             tags: self.tags.clone(),
@@ -73,18 +75,41 @@ pub(crate) async fn read(
     given: &Map,
     software: Option<Software>,
 ) -> Outcome<Bundle> {
+    Ok(gathered(connection, template, environments, container, given, software).await?.0)
+}
+
+/// The same, with the document or package that was lowered.
+async fn gathered(
+    connection: &Connection,
+    template: Option<&str>,
+    environments: &[String],
+    container: Option<&str>,
+    given: &Map,
+    software: Option<Software>,
+) -> Outcome<(Bundle, Option<Vec<u8>>)> {
     if let Some(name) = template
         && let Some(made) = topology::read(&connection.source, name, environments, given, software).await?
     {
         if container.is_some() {
             return Err(Failure::new("--files-container is not supported for blueprints, CAMP, TOSCA and packages"));
         }
-        return Ok(made.bundle);
+        return Ok((made.bundle, made.original));
     }
-    Ok(match container {
+    let bundle = match container {
         Some(container) => Bundle::in_container(&connection.source, template, environments, container).await?,
         None => Bundle::read(&connection.source, template, environments).await?,
-    })
+    };
+    Ok((bundle, None))
+}
+
+/// Adds what was lowered to the files of the stack.
+fn keep(bundle: &mut Bundle, original: Vec<u8>) {
+    if original.len() > MOST_KEPT {
+        anstream::eprintln!("warning: the original is larger than 512 KiB, so it is not stored with the stack");
+    } else if let Some(template) = &bundle.template {
+        let entry = Original::new(original).to_file(template);
+        bundle.files.insert(FILE.to_owned(), entry.into());
+    }
 }
 
 /// `stack create`.

@@ -5,13 +5,13 @@ use clap::Args;
 use kiln_authoring::lint::{Finding, RULES, Rule, Severity, lint, rule};
 use kiln_authoring::{Page, lines::Lines};
 use kiln_topology::check::check;
-use kiln_topology::tosca::Files;
 
 use super::excerpt::{Excerpt, excerpt};
 use super::text::Text;
 use crate::cli::Global;
 use crate::failure::{Failure, Outcome, nearest};
 use crate::output::{Cell, Format, List, OutputArgs};
+use crate::topology::LocalFiles;
 
 /// `template lint`.
 #[derive(Args, Debug)]
@@ -135,26 +135,14 @@ impl LintArgs {
     }
 }
 
-/// The files beside a document.
-struct Beside;
-
-impl Files for Beside {
-    fn text(&self, name: &str) -> Option<String> {
-        std::fs::read_to_string(format!("/{name}")).ok()
-    }
-}
-
 /// The errors of a blueprint, a CAMP plan or a TOSCA template, and its parts without effect. `None` for templates.
 fn in_topology(text: &Text) -> Option<Vec<Finding>> {
     let path = std::path::absolute(&text.name).ok()?;
     let root = path.to_string_lossy().trim_start_matches('/').to_owned();
-    let found = check(&text.content, &root, &Beside)?.into_iter().map(|one| Finding {
+    let found = check(&text.content, &root, &LocalFiles)?.into_iter().map(|one| Finding {
         rule: one.refusal.kind,
         severity: Severity::Warning,
-        message: match one.refusal.file {
-            Some(file) => format!("{file}: {}: {}", one.refusal.at, one.refusal.message),
-            None => one.refusal.message,
-        },
+        message: one.refusal.text(),
         path: one.refusal.at,
         span: one.span,
         hint: Some(one.refusal.hints.join(" ")).filter(|hint| !hint.is_empty()),

@@ -219,3 +219,20 @@ impl Access for User {
         Ok(Some(token.secret.clone()))
     }
 }
+
+/// The status and reason at the end of an operation of a stack: `_IN_PROGRESS` if it takes longer than `limit`, and
+/// `DELETE_COMPLETE` if there is no stack.
+pub(crate) async fn end_of(client: &Client, stack: &str, limit: Duration) -> (String, String) {
+    let start = Instant::now();
+    loop {
+        let (status, reason) = match client.stack(stack, false).await {
+            Ok(stack) => (stack.status().to_owned(), stack.reason().to_owned()),
+            Err(error) if error.is_not_found() => ("DELETE_COMPLETE".to_owned(), String::new()),
+            Err(error) => panic!("{stack}: {error}"),
+        };
+        if !status.ends_with("_IN_PROGRESS") || start.elapsed() > limit {
+            return (status, reason);
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}

@@ -1,7 +1,7 @@
 //! Updates that first compare the resources with their objects, which others have changed or deleted.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kiln_client::{Bundle, Client, StackRequest};
 use kiln_cloud::{Connector, Credentials, Options, SharedClient, StackCloud, TlsOptions};
@@ -9,7 +9,7 @@ use kiln_resource::{Cloud as _, CloudRequest, Method};
 use kiln_testcloud::Testcloud;
 use kiln_value::{Map, Value, value};
 
-use crate::processes::cluster::{Cluster, Limits};
+use crate::processes::cluster::{Cluster, Limits, end_of};
 
 const STACK: &str = "drifting";
 
@@ -46,15 +46,8 @@ fn request(converge: bool) -> StackRequest {
 }
 
 async fn settled(client: &Client, status: &str) {
-    let start = Instant::now();
-    loop {
-        let stack = client.stack(STACK, false).await.expect("the stack");
-        if !stack.status().ends_with("_IN_PROGRESS") {
-            return assert_eq!(stack.status(), status, "{}", stack.reason());
-        }
-        assert!(start.elapsed() < Duration::from_mins(1), "stuck in {}", stack.status());
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let (now, reason) = end_of(client, STACK, Duration::from_mins(1)).await;
+    assert_eq!(now, status, "{reason}");
 }
 
 /// IDs of objects by the names of their resources, with those of nested stacks.

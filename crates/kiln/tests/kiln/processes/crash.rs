@@ -12,7 +12,7 @@ use kiln_testcloud::{Service, Snapshot, THREE_TIER, Testcloud};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use crate::processes::cluster::{Cluster, Limits};
+use crate::processes::cluster::{Cluster, Limits, end_of};
 use crate::processes::wanted::Wanted;
 
 const TEMPLATE: &str = include_str!("../../../../../examples/three-tier.yaml");
@@ -70,19 +70,8 @@ impl Crash {
 
     /// Waits until the action is complete.
     async fn settled(&self, action: &str) {
-        let start = Instant::now();
-        loop {
-            let (status, reason) = match self.client.stack(STACK, false).await {
-                Ok(stack) => (stack.status().to_owned(), stack.reason().to_owned()),
-                Err(error) if error.is_not_found() => ("DELETE_COMPLETE".to_owned(), String::new()),
-                Err(error) => panic!("{}: {error}", self.place),
-            };
-            if !status.ends_with("_IN_PROGRESS") {
-                return assert_eq!(status, format!("{action}_COMPLETE"), "{}: {reason}", self.place);
-            }
-            assert!(start.elapsed() < Duration::from_secs(90), "{}: stuck in {status}", self.place);
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        let (status, reason) = end_of(&self.client, STACK, Duration::from_secs(90)).await;
+        assert_eq!(status, format!("{action}_COMPLETE"), "{}: {reason}", self.place);
     }
 
     async fn delete_disturbed(&mut self) {

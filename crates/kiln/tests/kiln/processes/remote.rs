@@ -1,12 +1,12 @@
 //! Checks of a stack with the cloud before it is stored, and stacks of a remote orchestration service.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kiln_client::{Bundle, Client, StackRequest};
 use kiln_testcloud::Testcloud;
 use kiln_value::{Map, Value, value};
 
-use crate::processes::cluster::{Cluster, Limits};
+use crate::processes::cluster::{Cluster, Limits, end_of};
 
 const CHILD: &str = "heat_template_version: 2018-08-31
 parameters: {word: {type: string}}
@@ -52,19 +52,9 @@ async fn refusal(client: &Client, resource_type: &str, properties: &Value) -> St
 }
 
 async fn settled(client: &Client, stack: &str) -> String {
-    let start = Instant::now();
-    loop {
-        let (status, reason) = match client.stack(stack, false).await {
-            Ok(stack) => (stack.status().to_owned(), stack.reason().to_owned()),
-            Err(error) if error.is_not_found() => ("DELETE_COMPLETE".to_owned(), String::new()),
-            Err(error) => panic!("{error}"),
-        };
-        if !status.ends_with("_IN_PROGRESS") {
-            return if status.ends_with("_COMPLETE") { status } else { reason };
-        }
-        assert!(start.elapsed() < Duration::from_mins(1), "stuck in {status}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let (status, reason) = end_of(client, stack, Duration::from_mins(1)).await;
+    assert!(!status.ends_with("_IN_PROGRESS"), "stuck in {status}");
+    if status.ends_with("_COMPLETE") { status } else { reason }
 }
 
 #[tokio::test(flavor = "multi_thread")]

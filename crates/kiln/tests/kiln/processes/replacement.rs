@@ -7,7 +7,7 @@ use kiln_testcloud::{Snapshot, Testcloud};
 use kiln_value::{Map, Value, value};
 use serde_json::Value as Json;
 
-use crate::processes::cluster::{Cluster, Limits};
+use crate::processes::cluster::{Cluster, Limits, end_of};
 
 const STACK: &str = "collisions";
 const FIRST: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJQ4xYpOrBzN3bYO2pW4WkJ8dTRl6v1bqGJ0uVY5hX0K one@here";
@@ -58,19 +58,8 @@ fn request(number: i64, fails: bool) -> StackRequest {
 }
 
 async fn settled(client: &Client, status: &str) {
-    let start = Instant::now();
-    loop {
-        let (now, reason) = match client.stack(STACK, false).await {
-            Ok(stack) => (stack.status().to_owned(), stack.reason().to_owned()),
-            Err(error) if error.is_not_found() => ("DELETE_COMPLETE".to_owned(), String::new()),
-            Err(error) => panic!("{error}"),
-        };
-        if !now.ends_with("_IN_PROGRESS") {
-            return assert_eq!(now, status, "{reason}");
-        }
-        assert!(start.elapsed() < Duration::from_mins(1), "stuck in {now}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let (now, reason) = end_of(client, STACK, Duration::from_mins(1)).await;
+    assert_eq!(now, status, "{reason}");
 }
 
 async fn ids(client: &Client) -> Map {
