@@ -21,6 +21,7 @@ mod path;
 mod queue;
 mod quota;
 mod rest;
+mod scheduler_hints;
 pub mod swift;
 mod trove;
 mod validation;

@@ -145,11 +145,13 @@ impl Actor {
             let left = self.options.call_limit.saturating_sub(self.lease.idle);
             self.backends.clock.monotonic() + left
         });
+        let path = if self.options.scheduler_hints { load::path(&**store, &stack).await? } else { Vec::new() };
         let pending = stack.is_pending();
         let mut work = Work {
             generation: stack.generation,
             stack,
             root,
+            path,
             scope: None,
             hidden: None,
             own_hidden: None,
@@ -184,6 +186,8 @@ struct Work {
     generation: i64,
     stack: Stack,
     root: Arc<Stack>,
+    /// Its path for hints of the scheduler; empty unless they are wanted.
+    path: Vec<String>,
     /// The scope of template functions; `None` if the template is not needed.
     scope: Option<StackScope>,
     /// Values to mask in reasons; read when the first failure is stored.
@@ -640,5 +644,6 @@ pub(crate) fn stack_facts(stack: &Stack) -> StackFacts {
         project_id: stack.project.clone(),
         user_project_id: stack.user_project.clone(),
         root_id: stack.root.to_string(),
+        path: Vec::new(),
     }
 }

@@ -16,6 +16,24 @@ pub(crate) async fn stack(store: &dyn Store, id: StackId) -> Result<Stack, Error
     store.stack(id).await?.ok_or_else(|| Error::NotFound(format!("stack {id}")))
 }
 
+/// The way from the root stack to a stack, as Heat writes it in hints for schedulers: the name of the root, then
+/// `resource,stack` for each nested stack.
+pub(crate) async fn path(store: &dyn Store, of: &Stack) -> Result<Vec<String>, Error> {
+    let mut path = Vec::new();
+    let mut next = Some(of.clone());
+    while let Some(at) = next.take() {
+        match at.parent {
+            Some(parent) => {
+                path.push(format!("{},{}", parent.resource_name, at.name));
+                next = Some(stack(store, parent.stack).await?);
+            }
+            None => path.push(at.name),
+        }
+    }
+    path.reverse();
+    Ok(path)
+}
+
 /// The identity that template functions see.
 pub fn identity(stack: &Stack) -> Option<StackIdentity> {
     StackIdentity::new(stack.project.as_str(), stack.name.as_str(), stack.id.to_string()).ok()

@@ -40,6 +40,8 @@ pub struct Options {
     /// Maximum number of resources of a tree of stacks (`max_resources_per_stack`), for groups that grow without a
     /// request to their stack; `None`: no limit.
     pub resources_per_stack: Option<u64>,
+    /// Servers and volumes get hints for the scheduler that name their stack (`stack_scheduler_hints`).
+    pub scheduler_hints: bool,
     /// Maximum number of events per stack (`max_events_per_stack`); 0 keeps all.
     pub max_events: u64,
 }
@@ -63,6 +65,7 @@ impl Default for Options {
             keep_deleted: Duration::from_hours(720),
             nested_depth: 5,
             resources_per_stack: Some(1_000),
+            scheduler_hints: false,
             max_events: 1_000,
         }
     }

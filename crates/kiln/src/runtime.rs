@@ -426,6 +426,7 @@ fn engine_options(config: &Config) -> Result<kiln_engine::Options> {
         nested_depth: config.number(&stacks::MAX_NESTED_STACK_DEPTH)?,
         resources_per_stack: config.limit(&stacks::MAX_RESOURCES_PER_STACK)?,
         max_events: config.number(&stacks::MAX_EVENTS_PER_STACK)?,
+        scheduler_hints: config.flag(&stacks::STACK_SCHEDULER_HINTS)?,
         // The options in 'kiln engine --help'.
         lease: config.seconds(&kiln::LEASE)?,
         call_limit: config.seconds_or(&kiln::CALL_LIMIT, calls.max(2 * of_plugins + CALL_AFTERMATH))?,

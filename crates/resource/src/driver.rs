@@ -27,6 +27,9 @@ pub struct StackFacts {
     pub user_project_id: Option<String>,
     /// Id of the root stack of the tree.
     pub root_id: String,
+    /// The way from the root stack to this one for hints of the scheduler: `["web", "tier,web-tier-x2y4"]`, the name of
+    /// a nested stack after that of its resource. Empty unless `stack_scheduler_hints` is set, and in plans.
+    pub path: Vec<String>,
 }
 
 /// The resource that a driver works on.

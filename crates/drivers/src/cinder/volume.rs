@@ -14,8 +14,8 @@ use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::{CINDER, show, status, volume_path};
 use crate::call::{is_uuid_like, items, made_id};
-use crate::path;
 use crate::queue::{self, again, wait};
+use crate::{path, scheduler_hints};
 
 /// A volume.
 pub(crate) struct Volume;
@@ -110,8 +110,8 @@ async fn create(cx: &Context<'_>) -> Result<Step, Failure> {
         volume.insert("metadata".into(), metadata.into());
     }
     let mut body = value!({"volume": volume});
-    if let (Some(hints), Some(body)) = (facts.property("scheduler_hints").as_map(), body.as_map_mut()) {
-        body.insert("OS-SCH-HNT:scheduler_hints".into(), hints.clone().into());
+    if let (Some(hints), Some(body)) = (scheduler_hints::of(facts), body.as_map_mut()) {
+        body.insert("OS-SCH-HNT:scheduler_hints".into(), hints.into());
     }
     let made = CINDER.post(cx, "/v3/volumes", body).await?;
     made_from(made.get("volume").and_then(|volume| volume.str_at("id")))

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kiln_plan::{Blame, Blueprint, Event, Inside, Kind, Outcome, facts, failure_of, observe};
-use kiln_resource::{Driver, Facts, Failure, Operation, Received, Resource, ResourceId, SoftwareChange};
+use kiln_resource::{Driver, Facts, Failure, Operation, Received, Resource, ResourceId, SoftwareChange, StackFacts};
 use kiln_store::Message;
 use kiln_value::{Map, Value};
 use tracing::Instrument as _;
@@ -202,7 +202,8 @@ impl Work {
             let text = format!("The Resource Type ({}) could not be found.", row.resource_type);
             return Err(gone("EntityNotFound", &text));
         };
-        let mut facts = facts(row, kind, &stack_facts(&self.stack));
+        let stack = StackFacts { path: self.path.clone(), ..stack_facts(&self.stack) };
+        let mut facts = facts(row, kind, &stack);
         if let Some(definition) = &running.definition {
             facts.properties.clone_from(&definition.properties);
             facts.given = definition.given().keys().cloned().collect();

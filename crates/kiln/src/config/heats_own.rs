@@ -312,12 +312,6 @@ pub(crate) static FIXED: &[Fixed] = &[
     },
     Fixed {
         section: "DEFAULT",
-        name: "stack_scheduler_hints",
-        allowed: &["false"],
-        behaviour: "servers and volumes get no scheduler hints about their stack",
-    },
-    Fixed {
-        section: "DEFAULT",
         name: "max_server_name_length",
         allowed: &["53"],
         behaviour: "generated names of servers have at most 53 characters",

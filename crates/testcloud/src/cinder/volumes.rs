@@ -225,6 +225,8 @@ fn create(world: &mut CloudState, call: Call<'_>) -> Outcome {
     row.put("name", name.cloned().unwrap_or_else(|| "".into()));
     row.put("description", description.cloned().unwrap_or_default());
     row.put("metadata", meta);
+    let hints = call.request.json("Malformed request body")?;
+    row.put("_scheduler_hints", hints.get("OS-SCH-HNT:scheduler_hints").cloned().unwrap_or_default());
     row.put("multiattach", body.flag("multiattach"));
     row.put("bootable", if bootable { "true" } else { "false" });
     row.put("snapshot_id", if snapshot.is_empty() { Value::Null } else { snapshot.into() });

@@ -68,6 +68,7 @@ pub(super) fn create(world: &mut CloudState, call: Call<'_>) -> Outcome {
         row.put("_instance_name", format!("instance-{:08x}", world.nova.made));
         row.put("_networks", networks.clone());
         row.put("_devices", devices.clone());
+        row.put("_scheduler_hints", hints.clone());
         if let Some(group) = &group {
             row.put("_server_group", group.clone());
         }

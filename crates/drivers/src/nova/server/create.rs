@@ -11,6 +11,7 @@ use super::user_data::{self, Format};
 use super::{COMPUTE, block_devices, building};
 use crate::call::{items, made_id};
 use crate::heat::multipart::config_or_text;
+use crate::scheduler_hints;
 
 /// The name of the server: specified or physical.
 pub(super) fn name(facts: &Facts) -> &str {
@@ -171,8 +172,8 @@ async fn request(
         version = version.max((2, 42));
     }
     let mut body = value!({"server": server});
-    if let (Some(hints), Some(body)) = (hints(facts), body.as_map_mut()) {
-        body.insert("os:scheduler_hints".into(), hints);
+    if let (Some(hints), Some(body)) = (scheduler_hints::of(facts), body.as_map_mut()) {
+        body.insert("os:scheduler_hints".into(), hints.into());
     }
     let version = match version {
         (2, 67) => "2.67",
@@ -222,12 +223,6 @@ pub(super) fn personality(facts: &Facts) -> Option<Value> {
         value!({"path": path, "contents": contents})
     };
     Some(files.iter().map(file).collect())
-}
-
-fn hints(facts: &Facts) -> Option<Value> {
-    let given = facts.property("scheduler_hints").as_map()?;
-    let hints: Map = given.iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k.clone(), v.clone())).collect();
-    (!hints.is_empty()).then_some(Value::Map(hints))
 }
 
 #[cfg(test)]

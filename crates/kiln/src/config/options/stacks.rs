@@ -66,6 +66,10 @@ options! {
     HIDDEN_STACK_TAGS = main(
         "hidden_stack_tags", List, "Stacks with one of these tags are not in lists.",
     ).default("data-processing-cluster");
+    STACK_SCHEDULER_HINTS = main(
+        "stack_scheduler_hints", Flag,
+        "Servers and volumes get hints that tell the schedulers of Nova and Cinder their stack and resource.",
+    ).default("false");
     MAX_TEMPLATE_SIZE = main("max_template_size", Whole(1, MOST), "Largest template.").default("524288").unit("bytes");
     MAX_JSON_BODY_SIZE = main(
         "max_json_body_size", Whole(1, MOST), "Largest body of a request.",

@@ -20,6 +20,7 @@ mod process;
 mod python_plugins;
 mod remote;
 mod replacement;
+mod scheduler_hints;
 mod sinks;
 mod storm;
 mod traces;
