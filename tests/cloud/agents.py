@@ -2,10 +2,12 @@
 """The agents in servers with Kiln: os-collect-config, os-apply-config, os-refresh-config, the hooks of heat-agents, and
 heat-cfntools.
 
-    tests/cloud/agents.py [KILN [PART…]]
+    tests/cloud/agents.py [--kill] [KILN [PART…]]
+    devcloud/devcloud up all && tests/cloud/agents.py --devcloud [PART…]
 
 Starts the simulated cloud and a service (KILN is the binary; default: target/debug/kiln), for all parts or the named
-ones (`alarms`, `puppet`; see `cases`). The agents are installed from PyPI and run on this machine, as a server would
+ones (`alarms`, `puppet`; see `cases`). With --kill, the engine is killed every 0.2 to 2 seconds. With --devcloud, the
+Kiln of devcloud is used, without the parts that need a cloud or a configuration of their own. The agents are installed from PyPI and run on this machine, as a server would
 run them: each server has a folder, and the tools with fixed paths run in a mount namespace of their own (this needs
 root). They complete software deployments and wait conditions on every transport. Further parts are in hooks.py,
 alarms.py and signatures.py; what is the same for all is in guest.py (the server), deployment.py and heat.py. Prints
@@ -21,13 +23,22 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from harness.pypi import TARGET  # noqa: E402
+
+# The modules below expect the binary in the first argument.
+MODE = sys.argv.pop(1) if sys.argv[1:2] in (['--kill'], ['--devcloud']) else None
+if MODE == '--devcloud':
+    sys.argv.insert(1, str(TARGET / 'release/kiln'))
+
 from harness.checks import case, check, equal, finish, until  # noqa: E402
 from harness.deployment import KILN, Deployment  # noqa: E402
+from harness.killed import KilledDeployment  # noqa: E402
 from harness.request import send  # noqa: E402
 
 import hooks  # noqa: E402
 from alarms import alarms  # noqa: E402
 from deployment import SCRIPT, deployment  # noqa: E402
+from devcloud import Devcloud  # noqa: E402
 from guest import FIXED, VENV, agent_of, isolated  # noqa: E402
 from heat import Heat  # noqa: E402
 from signatures import FrontKeystone, signatures  # noqa: E402
@@ -286,34 +297,52 @@ def timed_out(heat, id):
 
 
 def main():
+    if MODE == '--devcloud':
+        with Devcloud() as kiln:
+            heat = Heat(kiln.url, kiln.keystone())
+            run({**of_any_cloud(heat, kiln), 'users': lambda: users(heat, kiln)})
+        finish()
     # The URL for signals is the one in the catalog.
-    kiln = Deployment(DEFAULT={'encrypt_parameters_and_properties': 'true', 'heat_waitcondition_server_url': None})
+    kind = KilledDeployment if MODE == '--kill' else Deployment
+    kiln = kind(DEFAULT={'encrypt_parameters_and_properties': 'true', 'heat_waitcondition_server_url': None})
     front = FrontKeystone(kiln.auth)
     kiln.set('ec2authtoken', auth_uri=front.url)
     with kiln:
         kiln.keystone('admin').add_service('cloudformation', kiln.cfn)
         heat, folder = Heat(kiln.url, kiln.keystone()), kiln.folder
-        kinds = hooks.all_hooks(folder)
-        silent = heat.create('silent', deployment('POLL_SERVER_CFN', 'CFN_SIGNAL'), timeout=1)
-        late = {group: heat.create(f'late-{group}', hooks.stack_of(group, kinds[group]), timeout=1)
-                for group in ('ansible', 'puppet', 'salt') if group in kinds}
-        cases = {
-            'alarms': lambda: alarms(heat, folder), 'signatures': lambda: signatures(heat, folder, front),
-            'users': lambda: users(heat, kiln), 'cfntools': lambda: cfntools(heat, folder, kiln.cfn_port),
-            'secrets': lambda: secrets(heat, folder),
-            **{pair[1]: lambda pair=pair: deployments(heat, folder, *pair) for pair in [
-                ('POLL_SERVER_CFN', 'CFN_SIGNAL'), ('POLL_SERVER_HEAT', 'HEAT_SIGNAL'),
-                ('POLL_TEMP_URL', 'TEMP_URL_SIGNAL'), ('ZAQAR_MESSAGE', 'ZAQAR_SIGNAL'),
-                ('POLL_SERVER_CFN', 'NO_SIGNAL')]},
-            **{kind[0]: lambda kind=kind: hooks.run(heat, folder, *kind) for kind in kinds.items()},
-            **wait_conditions(heat, folder),
-            'silent': lambda: timed_out(heat, silent),
-            **{f'late-{one[0]}': lambda one=one: hooks.late(heat, folder, *one) for one in late.items()},
-        }
-        with ThreadPoolExecutor(6) as pool:
-            for part in sys.argv[2:] or cases:
-                pool.submit(case, cases[part], name=part)
+        if MODE == '--kill':
+            kiln.begin()
+        run({'alarms': lambda: alarms(heat, folder), 'signatures': lambda: signatures(heat, folder, front),
+             'users': lambda: users(heat, kiln), 'secrets': lambda: secrets(heat, folder), **of_any_cloud(heat, kiln)})
+        if MODE == '--kill':
+            print(f'the engine was killed {kiln.kills} times')
     finish()
+
+
+def of_any_cloud(heat, kiln):
+    """The parts that need no configuration of their own, by name."""
+    folder = kiln.folder
+    kinds = hooks.all_hooks(folder)
+    silent = heat.create('silent', deployment('POLL_SERVER_CFN', 'CFN_SIGNAL'), timeout=1)
+    late = {group: heat.create(f'late-{group}', hooks.stack_of(group, kinds[group]), timeout=1)
+            for group in ('ansible', 'puppet', 'salt') if group in kinds}
+    return {
+        'cfntools': lambda: cfntools(heat, folder, kiln.cfn_port),
+        **{pair[1]: lambda pair=pair: deployments(heat, folder, *pair) for pair in [
+            ('POLL_SERVER_CFN', 'CFN_SIGNAL'), ('POLL_SERVER_HEAT', 'HEAT_SIGNAL'),
+            ('POLL_TEMP_URL', 'TEMP_URL_SIGNAL'), ('ZAQAR_MESSAGE', 'ZAQAR_SIGNAL'),
+            ('POLL_SERVER_CFN', 'NO_SIGNAL')]},
+        **{kind[0]: lambda kind=kind: hooks.run(heat, folder, *kind) for kind in kinds.items()},
+        **wait_conditions(heat, folder),
+        'silent': lambda: timed_out(heat, silent),
+        **{f'late-{one[0]}': lambda one=one: hooks.late(heat, folder, *one) for one in late.items()},
+    }
+
+
+def run(cases):
+    with ThreadPoolExecutor(6) as pool:
+        for part in sys.argv[2:] or cases:
+            pool.submit(case, cases[part], name=part)
 
 
 if __name__ == '__main__':

@@ -78,8 +78,11 @@ class Deployment:
         (self.folder / 'kiln.conf').write_text(''.join(
             f'[{section}]\n' + ''.join(f'{name} = {value}\n' for name, value in options.items() if value is not None)
             for section, options in self.sections.items()))
-        self.start('kiln', 'serve', '--log-format', 'json', '--config-file', 'kiln.conf')
+        self.start_service()
         self.wait_for('kiln', self.port, self.cfn_port)
+
+    def start_service(self):
+        self.start('kiln', 'serve', '--log-format', 'json', '--config-file', 'kiln.conf')
 
     def __exit__(self, kind, error, trace):
         if failed or error:

@@ -41,11 +41,11 @@ def call(method, url, body=None, token=None, **headers):
 class Keystone:
     """A user of the simulated cloud, in a project of the same name or in another one."""
 
-    def __init__(self, url, user, project=None):
+    def __init__(self, url, user, project=None, password='password'):
         """`url` ends with `/v3`."""
         self.url = url
         identity = {'methods': ['password'],
-                    'password': {'user': {'name': user, 'password': 'password', 'domain': DOMAIN}}}
+                    'password': {'user': {'name': user, 'password': password, 'domain': DOMAIN}}}
         scope = {'project': {'name': project or user, 'domain': DOMAIN}}
         answer = send('POST', f'{url}/auth/tokens', {'auth': {'identity': identity, 'scope': scope}})
         self.token = answer.headers['X-Subject-Token']

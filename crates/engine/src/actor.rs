@@ -244,6 +244,7 @@ impl Work {
     /// One round: starts a request, decides, stores, calls and waits. The exit, if nothing is left to do.
     async fn round(&mut self) -> Result<Option<Exit>, Error> {
         if std::mem::take(&mut self.again) {
+            self.take_marks();
             self.begin().await?;
         }
         self.decide_all().await?;

@@ -18,6 +18,7 @@ pub mod housekeeping;
 mod lifecycle;
 mod listing;
 pub mod load;
+mod mark;
 pub mod options;
 pub mod preview;
 mod retry;

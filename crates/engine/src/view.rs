@@ -16,7 +16,7 @@ use kiln_value::{Map, Value};
 use crate::actor::stack_facts;
 use crate::backends::Backends;
 use crate::listing::add_waiting;
-use crate::load;
+use crate::{load, mark};
 
 /// A stack with its desired and actual state.
 pub struct View {
@@ -53,6 +53,21 @@ impl View {
             Some(stack) => Self::of(backends, stack).await.map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Loads a stack as it is when its engine has received the users' marks (`resource mark unhealthy`) that are stored:
+    /// the size of a group depends on them.
+    ///
+    /// # Errors As [`View::load`].
+    pub(crate) async fn load_marked(backends: &Backends, id: StackId) -> Result<Option<Self>, Error> {
+        let Some(mut view) = Self::load(backends, id).await? else { return Ok(None) };
+        for message in backends.store.inbox(id, backends.clock.now()).await? {
+            if let Some(marked) = mark::event(&message, &view.model) {
+                // The engine of that stack executes the commands.
+                view.model.decide(marked);
+            }
+        }
+        Ok(Some(view))
     }
 
     /// Loads the data of a stack.
@@ -319,7 +334,7 @@ pub(crate) struct GroupContent {
 ///
 /// # Errors If the nested stack cannot be read.
 pub(crate) async fn group_content(backends: &Backends, child: StackId) -> Result<GroupContent, Failure> {
-    let view = View::load(backends, child).await.map_err(|error| unreadable(&error))?;
+    let view = View::load_marked(backends, child).await.map_err(|error| unreadable(&error))?;
     Ok(view.map(|view| view.group_content()).unwrap_or_default())
 }
 

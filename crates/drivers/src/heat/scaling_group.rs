@@ -43,7 +43,7 @@ pub(super) fn size(facts: &Facts) -> i64 {
 pub(super) fn size_to_keep(facts: &Facts, rolling: bool) -> i64 {
     let all = match rolling::progress(&facts.nested_step) {
         Some(progress) => progress.target,
-        None if rolling => all(facts).target,
+        None if rolling => count(facts),
         None => return size(facts),
     };
     i64::try_from(all).unwrap_or(i64::MAX)
@@ -90,7 +90,7 @@ fn step(
     {
         let batch = match rolling::progress(&facts.nested_step) {
             Some(progress) => policy.step(progress, Rolling::after),
-            None => policy.first(facts, all(facts), Rolling::after)?,
+            None => policy.first(facts, whole(facts, wanted), Rolling::after)?,
         };
         if let Some(rolling::Step { batch, then }) = batch {
             // There is no pause between the last batch and the change of the size.
@@ -116,7 +116,7 @@ fn last(facts: &Facts, wanted: &Wanted, names: &mut Names) -> Result<Definitions
 
 /// The members after all batches.
 fn rolled(facts: &Facts, wanted: &Wanted, policy: Policy, names: &mut Names) -> Definitions {
-    let mut rolling = all(facts);
+    let mut rolling = whole(facts, wanted);
     let mut old: VecDeque<&Member> = outdated_first(facts, &wanted.definition).into();
     old.retain(|member| member.definition != wanted.definition);
     let (mut left, mut created, mut size) = (BTreeSet::new(), Vec::new(), rolling.current);
@@ -142,10 +142,16 @@ fn rolled(facts: &Facts, wanted: &Wanted, policy: Policy, names: &mut Names) -> 
     members
 }
 
-/// A rolling update of all members.
-fn all(facts: &Facts) -> Rolling {
-    let size = u64::try_from(facts.members.len()).unwrap_or(u64::MAX);
-    Rolling { target: size, current: size, up_to_date: 0 }
+/// A rolling update of all members; of a group that shrinks, of those that stay.
+fn whole(facts: &Facts, wanted: &Wanted) -> Rolling {
+    let current = count(facts);
+    let size = u64::try_from(wanted.size).ok().filter(|size| *size > 0);
+    Rolling { target: size.unwrap_or(current).min(current), current, up_to_date: 0 }
+}
+
+/// The number of members with the failed ones.
+fn count(facts: &Facts) -> u64 {
+    u64::try_from(facts.members.len()).unwrap_or(u64::MAX)
 }
 
 fn checked(size: i64) -> Result<u64, Diagnostic> {
@@ -324,9 +330,11 @@ mod tests {
     #[test]
     fn members_are_replaced_oldest_first() {
         assert_eq!(steps(group(3), &wanted(3, 2, 0)), ["a* b* c", "a* b* c*", "a* b* c*"]);
-        // Batches are of the members that there are; then the size changes.
+        // A group grows after the batches and shrinks during them.
         assert_eq!(steps(group(2), &wanted(4, 1, 0)), ["a* b", "a* b*", "+* +* a* b*"]);
-        assert_eq!(steps(group(3), &wanted(1, 3, 0)), ["a* b* c*", "c*"]);
+        assert_eq!(steps(group(3), &wanted(1, 3, 0)), ["c*", "c*"]);
+        assert_eq!(steps(group(4), &wanted(3, 2, 0)), ["b* c* d", "b* c* d*", "b* c* d*"]);
+        assert_eq!(steps(group(4), &wanted(2, 1, 3)), ["b* c d", "b* c* d", "b* c*", "b* c*"]);
         assert_eq!(steps(group(3), &wanted(2, 0, 0)), ["b c"]);
         assert_eq!(steps(group(1), &wanted(3, 0, 0)), ["+* +* a"]);
         assert!(steps(group(0), &wanted(0, 1, 0)).iter().all(String::is_empty));

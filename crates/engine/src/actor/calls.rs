@@ -125,7 +125,9 @@ impl Work {
         let driver = kind.as_ref().and_then(Kind::entry).map(|entry| &entry.driver);
         let repeatable = driver.is_some_and(|driver| driver.is_repeatable());
         let adopts = running.operation == Operation::Adopt;
-        let at_once = repeatable && driver.is_some_and(|driver| !driver.needs_cloud());
+        // Drivers read software configs from the store, so that the configs must be there before.
+        let at_once =
+            repeatable && driver.is_some_and(|driver| !driver.needs_cloud()) && !self.writes.changes_software();
         if resumed {
             let may_be_called = running.operation == Operation::Create && running.phase == kiln_resource::Phase::Intent;
             self.slots.resume(id, self.believed_from.filter(|_| may_be_called && !repeatable));

@@ -16,7 +16,7 @@ use super::calls::Reply;
 use super::{Work, stack_facts};
 use crate::backends::Backends;
 use crate::fence::Fence;
-use crate::retry;
+use crate::{mark, retry};
 
 /// The unhandled messages of a stack.
 #[derive(Default)]
@@ -91,9 +91,6 @@ impl Inbox {
 /// How long after it was sent a message is delivered again if the cloud does not respond.
 const DELIVERY_TIME: SignedDuration = SignedDuration::from_hours(1);
 
-/// Heat's default reason of a mark (docs/heat-behaviour.md §11).
-const MARKED: &str = "state changed by resource_mark_unhealthy api";
-
 impl Work {
     /// Reads the inbox if messages were sent since the last read.
     pub(super) async fn look_for_new_messages(&mut self) -> Result<(), Error> {
@@ -110,6 +107,22 @@ impl Work {
             }
         }
         Ok(())
+    }
+
+    /// Handles the marks, where possible: a request that begins decides about the resources as they are marked.
+    pub(super) fn take_marks(&mut self) {
+        let mut waiting = BTreeSet::new();
+        for message in std::mem::take(&mut self.inbox.waiting) {
+            let row = message.resource.as_deref().and_then(|name| Some(self.model.current(name)?.id));
+            let is_free = |id| !self.slots.is_busy(id) && !self.inbox.receiving.contains(&id) && !waiting.contains(&id);
+            if message.kind == MessageKind::MarkUnhealthy && row.is_some_and(is_free) {
+                self.mark(&message);
+            } else {
+                // Messages to one resource are handled in order.
+                waiting.extend(row);
+                self.inbox.waiting.push_back(message);
+            }
+        }
     }
 
     /// Handles messages where possible. A message to a resource with a running operation waits for its end.
@@ -151,7 +164,7 @@ impl Work {
                     self.writes.handled(message.id);
                 }
                 (MessageKind::RefusedSignal, Some(row)) => self.refused(&message, row),
-                (MessageKind::MarkUnhealthy, Some(row)) => self.mark(&message, row),
+                (MessageKind::MarkUnhealthy, Some(_)) => self.mark(&message),
                 (MessageKind::Members, Some(row)) => self.balance(message, row),
                 (MessageKind::Scaling, Some(row)) => self.await_scaling(message, row),
                 (MessageKind::Signal | MessageKind::Timer, Some(row)) => self.receive(message, row),
@@ -191,10 +204,10 @@ impl Work {
         }
     }
 
-    fn mark(&mut self, message: &Message, row: ResourceId) {
-        let healthy = !message.body.get("mark_unhealthy").is_some_and(Value::is_truthy);
-        let reason = message.body.str_at("reason").filter(|reason| !reason.is_empty()).unwrap_or(MARKED).to_owned();
-        self.decide(Event::Marked { row, healthy, reason });
+    fn mark(&mut self, message: &Message) {
+        if let Some(marked) = mark::event(message, &self.model) {
+            self.decide(marked);
+        }
         self.writes.handled(message.id);
     }
 

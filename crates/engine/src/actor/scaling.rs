@@ -298,7 +298,7 @@ pub(super) async fn blueprint(backends: &Backends, stack: &Stack) -> Result<Blue
 }
 
 async fn read_group(backends: &Backends, stack: &Stack, child: StackId) -> Result<Group, Failure> {
-    let view = View::load(backends, child).await.map_err(|error| unreadable(&error))?;
+    let view = View::load_marked(backends, child).await.map_err(|error| unreadable(&error))?;
     let settled = view.filter(|view| !view.stack.is_pending() && view.stack.deleted.is_none());
     let resources = backends.store.count_resources(stack.root).await.map_err(|error| unreadable(&error))?;
     let blueprint = Box::new(blueprint(backends, stack).await?);

@@ -98,6 +98,11 @@ impl WriteQueue {
         self.software.extend(changes);
     }
 
+    /// Whether a software config or deployment is not stored yet.
+    pub(crate) fn changes_software(&self) -> bool {
+        !self.software.is_empty()
+    }
+
     /// Adds something to announce on the message bus.
     pub(crate) fn announce(&mut self, announcement: Announcement) {
         self.announcements.push(announcement);

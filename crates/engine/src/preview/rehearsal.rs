@@ -277,7 +277,7 @@ impl<'a> Rehearsal<'a> {
         });
         pretended.definition = Some(Arc::new(held.clone()));
         let view = match row.and_then(|row| row.child) {
-            Some(child) => View::load(self.backends, child).await?,
+            Some(child) => View::load_marked(self.backends, child).await?,
             None => None,
         };
         let mut facts = facts(&pretended, kind, &stack_facts(self.stack));

@@ -247,6 +247,43 @@ async fn unhealthy_members_are_replaced_at_the_next_update() {
     engine.kill();
 }
 
+/// Aodh marks a member and updates the stack at once: the mark counts, even if no engine has seen it yet.
+#[tokio::test(start_paused = true)]
+async fn a_mark_counts_in_the_update_that_follows_it() {
+    let bench = Bench::new();
+    let engine = bench.engine();
+    let plain = template("one", "min_size: 1\n      max_size: 4", &policy(ONE_MORE));
+    let id = bench.create(&plain, None).await;
+    bench.completed(id).await;
+    for size_wanted in [2, 3] {
+        bench.signal(id, "up", alarm()).await;
+        bench.quiet(id).await;
+        assert_eq!(size(&bench, id).await, size_wanted);
+    }
+    let (child, before) = (bench.child(id, "g").await, names(&bench, id).await);
+    engine.kill();
+    bench.send_mark(child, &before[0]).await;
+    bench.update(id, &plain).await;
+    let engine = bench.engine();
+    bench.completed(id).await;
+    assert_eq!(names(&bench, id).await, &before[1..]);
+    engine.kill();
+
+    let bench = Bench::new();
+    let engine = bench.engine();
+    let plain = "heat_template_version: 2018-08-31\nresources: {text: {type: OS::Heat::RandomString}}\n";
+    let id = bench.create(plain, None).await;
+    bench.completed(id).await;
+    let marked = bench.row(id, "text").await.id;
+    engine.kill();
+    bench.send_mark(id, "text").await;
+    bench.update(id, plain).await;
+    let engine = bench.engine();
+    bench.completed(id).await;
+    assert!(bench.row(id, "text").await.id != marked, "the marked resource is replaced");
+    engine.kill();
+}
+
 #[tokio::test(start_paused = true)]
 async fn rolling_updates_replace_members_one_by_one() {
     let bench = Bench::new();
@@ -343,9 +380,13 @@ impl Bench {
     }
 
     async fn mark_unhealthy(&self, stack: StackId, resource: &str) {
+        self.send_mark(stack, resource).await;
+        self.quiet(stack).await;
+    }
+
+    async fn send_mark(&self, stack: StackId, resource: &str) {
         let body = value!({"mark_unhealthy": true, "reason": "sick"});
         self.send(stack, Some(resource), MessageKind::MarkUnhealthy, body).await;
-        self.quiet(stack).await;
     }
 }
 

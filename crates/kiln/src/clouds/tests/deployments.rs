@@ -114,6 +114,31 @@ fn names(deployed: &[Value]) -> Vec<(&str, &str)> {
     deployed.iter().filter_map(pair).collect()
 }
 
+/// The config is stored before a resource that depends on it is created.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_contains_the_configs_of_its_stack() {
+    let world = world().await;
+    world.add_to_catalog().await;
+    let template = "
+heat_template_version: 2018-08-31
+resources:
+  script: {type: OS::Heat::SoftwareConfig, properties: {config: echo hello}}
+  cloud: {type: OS::Heat::CloudConfig, properties: {cloud_config: {hostname: here}}}
+  mime:
+    type: OS::Heat::MultipartMime
+    properties: {parts: [{config: {get_resource: script}}, {config: {get_resource: cloud}}]}
+outputs: {message: {value: {get_attr: [mime, config]}}}
+";
+    let alice = world.caller(world.cloud.users().demo, "demo").await;
+    let template = TemplateText::parse(template, &Limits::default()).expect("a template");
+    let stack = world.create_of(&alice, "s", template).await.expect("a stack");
+    let stack = world.settled(stack.id).await;
+    assert!(stack.state.is_complete(Action::Create), "{}", stack.reason);
+    let message = world.output(&stack, "message").await;
+    let message = message.as_str().expect("a text");
+    assert!(message.contains("\n\necho hello\n") && message.contains("#cloud-config\nhostname: here\n"), "{message}");
+}
+
 #[tokio::test]
 async fn a_deployment_from_create_to_delete() {
     let world = world().await;

@@ -1,0 +1,17 @@
+//! Marks of users: a resource is unhealthy, and the next update replaces it (docs/heat-behaviour.md §11).
+
+use kiln_plan::{Event, Model};
+use kiln_store::{Message, MessageKind};
+use kiln_value::Value;
+
+/// Heat's default reason.
+const REASON: &str = "state changed by resource_mark_unhealthy api";
+
+/// The event of a message that marks a resource. `None` for other messages, unknown resources, and resources with a
+/// running operation, which are marked after it.
+pub(crate) fn event(message: &Message, model: &Model) -> Option<Event> {
+    let row = model.current(message.resource.as_deref()?).filter(|row| row.running().is_none())?;
+    let healthy = !message.body.get("mark_unhealthy").is_some_and(Value::is_truthy);
+    let reason = message.body.str_at("reason").filter(|reason| !reason.is_empty()).unwrap_or(REASON).to_owned();
+    (message.kind == MessageKind::MarkUnhealthy).then_some(Event::Marked { row: row.id, healthy, reason })
+}
