@@ -101,8 +101,8 @@ class Admin:
         for service in self.catalog:
             for endpoint in service['endpoints']:
                 port = int(endpoint['url'].split(':')[2].split('/')[0])
-                # One that has several types, as Cinder, is called by the first.
-                found.setdefault(port, service['type'])
+                # One that has several types, as Cinder, is called by the first in the alphabet: that without a version.
+                found[port] = min(found.get(port, service['type']), service['type'])
         return found
 
 

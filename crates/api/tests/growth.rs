@@ -188,6 +188,7 @@ fn user() -> Caller {
         is_admin: false,
         is_admin_project: true,
         trust_end: None,
+        login: None,
         is_system: false,
         catalog: None,
         token: None,

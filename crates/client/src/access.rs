@@ -14,6 +14,12 @@ pub trait Access: Send + Sync {
 
     /// A token; `None` if no token is required. `renew` is set after a token was rejected.
     async fn token(&self, renew: bool) -> Result<Option<Secret<String>>, Error>;
+
+    /// User and password, sent beside the token in `X-Auth-User` and `X-Auth-Key` to a service with
+    /// `deferred_auth_method = password`; `None`: they are not sent.
+    fn login(&self) -> Option<(&str, &Secret<String>)> {
+        None
+    }
 }
 
 /// A fixed endpoint and token.

@@ -111,11 +111,11 @@ impl Client {
         let mut headers = HeaderMap::new();
         headers.insert(http::header::ACCEPT, HeaderValue::from_static("application/json"));
         if let Some(token) = self.access.token(renew).await? {
-            let mut value = HeaderValue::from_str(token.expose()).map_err(|_| {
-                Error::Access("The token contains characters that are not allowed in a header".to_owned())
-            })?;
-            value.set_sensitive(true);
-            headers.insert(HeaderName::from_static("x-auth-token"), value);
+            headers.insert(HeaderName::from_static("x-auth-token"), secret("token", token.expose())?);
+        }
+        if let Some((user, password)) = self.access.login() {
+            headers.insert(HeaderName::from_static("x-auth-user"), secret("user name", user)?);
+            headers.insert(HeaderName::from_static("x-auth-key"), secret("password", password.expose())?);
         }
         let body = match body {
             None => None,
@@ -197,4 +197,12 @@ pub(crate) fn unwrap_list(answer: Value, key: &str) -> Result<Vec<Value>, Error>
 
 fn missing(key: &str) -> Error {
     Error::Answer(format!("The response of the service has no \"{key}\""))
+}
+/// The value of a header that logs do not show.
+fn secret(what: &str, text: &str) -> Result<HeaderValue, Error> {
+    let value = HeaderValue::from_str(text);
+    let mut value =
+        value.map_err(|_| Error::Access(format!("The {what} contains characters that are not allowed in a header")))?;
+    value.set_sensitive(true);
+    Ok(value)
 }

@@ -38,7 +38,7 @@ impl Named {
     }
 
     /// The name or the ID.
-    fn word(&self) -> &str {
+    pub fn word(&self) -> &str {
         match self {
             Self::Id(word) | Self::Name { name: word, .. } => word,
         }

@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use kiln_cloud::Catalog;
 use kiln_value::Secret;
 
+use crate::Login;
+
 /// The user, project and roles of a request.
 #[derive(Clone, Debug)]
 pub struct Caller {
@@ -34,6 +36,8 @@ pub struct Caller {
     pub trust_end: Option<Timestamp>,
     /// The token; `None` without a Keystone.
     pub token: Option<Secret<String>>,
+    /// The user's own password, if stacks act with it; `None` if they act with trusts.
+    pub login: Option<Login>,
 }
 
 impl Caller {

@@ -14,7 +14,19 @@ use moka::future::Cache;
 use sha2::{Digest, Sha256};
 
 use crate::trust::{self, Trusts};
-use crate::{Caller, DelegateError, DelegationPlan, Denied, Identity, Policy, SignatureError, SignedRequest};
+use crate::{
+    Caller, DelegateError, DelegationPlan, Denied, Identity, Login, Policy, SignatureError, SignedRequest, login,
+};
+
+/// How stacks act for their users after a request (`deferred_auth_method`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Deferred {
+    /// With a trust from the user to the trustee.
+    #[default]
+    Trusts,
+    /// With the password that the user gives with each request ([`crate::Login`]).
+    Password,
+}
 
 /// Options for tokens and trusts.
 #[derive(Clone, Debug)]
@@ -26,6 +38,8 @@ pub struct KeystoneOptions {
     pub remember: Duration,
     /// How long an invalid token is cached.
     pub remember_invalid: Duration,
+    /// How stacks act for their users.
+    pub deferred: Deferred,
     /// Names of the roles that a stack gets (`trusts_delegated_roles`); empty: all roles of the caller.
     pub delegated_roles: Vec<String>,
     /// A token in `X-Service-Token` with one of these roles lets a request use an expired token
@@ -47,6 +61,7 @@ impl KeystoneOptions {
             public_uri: public_uri.into(),
             remember: Duration::from_mins(5),
             remember_invalid: Duration::from_secs(10),
+            deferred: Deferred::Trusts,
             delegated_roles: Vec::new(),
             service_roles: vec!["service".to_owned()],
             service_roles_required: false,
@@ -213,6 +228,7 @@ impl Keystone {
             catalog: Some(info.catalog),
             trust_end,
             token: Some(token.clone()),
+            login: None,
         };
         caller.is_admin = self.policy.is_admin(&caller);
         caller
@@ -266,7 +282,11 @@ impl Identity for Keystone {
     async fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Caller>, Denied> {
         let expired = self.service_token(headers).await?;
         let token = header(headers, "x-auth-token").ok_or_else(|| self.unauthorized())?;
-        self.owner(token, expired).await?.ok_or_else(|| self.unauthorized())
+        let caller = self.owner(token, expired).await?.ok_or_else(|| self.unauthorized())?;
+        Ok(match self.options.deferred {
+            Deferred::Trusts => caller,
+            Deferred::Password => Arc::new(Caller { login: Some(Login::of(headers)), ..Caller::clone(&caller) }),
+        })
     }
 
     async fn authenticate_signed(&self, request: &SignedRequest) -> Result<Arc<Caller>, SignatureError> {
@@ -282,12 +302,18 @@ impl Identity for Keystone {
 
     fn plan(&self, caller: &Caller, seed: u64) -> Result<DelegationPlan, DelegateError> {
         own_token(caller)?;
+        if self.options.deferred == Deferred::Password {
+            login::credentials(caller)?;
+        }
         let roles = &self.options.delegated_roles;
         let roles = if roles.is_empty() { &caller.roles } else { roles };
         Ok(DelegationPlan::new(caller, roles.clone(), (self.options.now)(), seed))
     }
 
     async fn delegate(&self, caller: &Caller, plan: &DelegationPlan) -> Result<Secret<String>, DelegateError> {
+        if self.options.deferred == Deferred::Password {
+            return Ok(trust::stored(&login::checked(&self.connector, caller).await?, plan));
+        }
         let user = self.connector.session_with_token(self.token_of(caller).await?);
         let given = self.trusts().create(&user, plan).await;
         if let (Err(DelegateError::Refused(_)), Some(token)) = (&given, &caller.token) {
@@ -307,7 +333,13 @@ impl Identity for Keystone {
     }
 
     fn acts_for(&self, caller: &Caller, credentials: &Secret<String>) -> Option<bool> {
-        trust::trustor(credentials).map(|trustor| trustor == caller.user_id)
+        let is_own = trust::trustor(credentials)? == caller.user_id;
+        // A user who gives another password has changed it.
+        let is_current = || match login::credentials(caller) {
+            Ok(given) => trust::read(credentials).is_ok_and(|stored| stored == given),
+            Err(_) => true,
+        };
+        Some(is_own && (self.options.deferred == Deferred::Trusts || is_current()))
     }
 
     async fn cloud(&self, caller: &Caller) -> Option<Arc<dyn Cloud>> {

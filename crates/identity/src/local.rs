@@ -36,6 +36,7 @@ impl Local {
             is_admin: true,
             is_admin_project: true,
             trust_end: None,
+            login: None,
             is_system: false,
             catalog: None,
             token: None,

@@ -123,7 +123,7 @@ pub(crate) fn trustor(credentials: &Secret<String>) -> Option<String> {
     exposed.str_at(TRUSTOR).map(str::to_owned)
 }
 
-fn read(credentials: &Secret<String>) -> Result<Credentials, DelegateError> {
+pub(crate) fn read(credentials: &Secret<String>) -> Result<Credentials, DelegateError> {
     let exposed: Option<Value> = serde_json::from_str(credentials.expose()).ok();
     let read = exposed.as_ref().and_then(Credentials::from_exposed);
     read.ok_or_else(|| DelegateError::Refused("The stored credentials cannot be read.".to_owned()))

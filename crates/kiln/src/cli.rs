@@ -178,6 +178,10 @@ macro_rules! cloud_args {
             /// Do not verify TLS certificates
             #[arg(long, global = true, hide_short_help = true)]
             insecure: bool,
+            /// Send the user name and the password to the service too (HEAT_INCLUDE_PASSWORD); a service with
+            /// deferred_auth_method = password requires them
+            #[arg(long, global = true, hide_short_help = true)]
+            include_password: bool,
         }
 
         impl CloudArgs {
@@ -186,6 +190,7 @@ macro_rules! cloud_args {
                 match name {
                     $($variable => self.$name.clone(),)*
                     "OS_INSECURE" => self.insecure.then(|| "true".to_owned()),
+                    "HEAT_INCLUDE_PASSWORD" => self.include_password.then(|| "true".to_owned()),
                     _ => None,
                 }
             }

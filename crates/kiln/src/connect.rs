@@ -86,7 +86,8 @@ impl Connection {
         let config = cloud_config(&global.cloud).map_err(|error| no_cloud(&error))?;
         let transport = transport(&config.tls)?;
         let connector = Connector::new(Arc::clone(&transport), config.options().map_err(|error| no_cloud(&error))?);
-        let access = CloudAccess::new(connector.clone(), config.credentials.clone());
+        let sends_password = variable(&global.cloud, "HEAT_INCLUDE_PASSWORD").is_some_and(|word| !word.is_empty());
+        let access = CloudAccess::new(connector.clone(), config.credentials.clone()).with_password(sends_password);
         let source = Source::with_web(Arc::clone(&transport), global.allow_remote);
         let cloud = Some((connector, config.credentials));
         Ok(Self { client: Client::new(transport, Arc::new(access)), source, cloud, local: None })
@@ -124,8 +125,13 @@ pub(crate) async fn administered_cloud(args: &CloudArgs) -> Outcome<Arc<StackClo
 }
 
 /// The cloud that options, variables and `clouds.yaml` select.
+/// The option of this environment variable, or the variable itself.
+fn variable(args: &CloudArgs, name: &str) -> Option<String> {
+    args.variable(name).or_else(|| std::env::var(name).ok())
+}
+
 fn cloud_config(args: &CloudArgs) -> Result<CloudConfig, ConfigError> {
-    let env = |name: &str| args.variable(name).or_else(|| std::env::var(name).ok());
+    let env = |name: &str| variable(args, name);
     // A URL on the command line takes precedence over OS_CLOUD.
     let cloud = args.os_cloud.as_deref().or_else(|| args.names_credentials().then_some("envvars"));
     CloudConfig::load(cloud, &env)
@@ -258,13 +264,19 @@ pub(crate) struct CloudAccess {
     connector: Connector,
     credentials: Credentials,
     session: Mutex<Session>,
+    sends_password: bool,
 }
 
 impl CloudAccess {
     /// Access with these credentials.
     pub(crate) fn new(connector: Connector, credentials: Credentials) -> Self {
         let session = Mutex::new(connector.session(credentials.clone()));
-        Self { connector, credentials, session }
+        Self { connector, credentials, session, sends_password: false }
+    }
+
+    /// Sends the user name and the password with each request, if the credentials have a password.
+    pub(crate) fn with_password(self, sends_password: bool) -> Self {
+        Self { sends_password, ..self }
     }
 }
 
@@ -333,5 +345,12 @@ impl Access for CloudAccess {
         }
         let token = session.token().await.map_err(|error| self.no_token(error))?;
         Ok(Some(token.secret.clone()))
+    }
+
+    fn login(&self) -> Option<(&str, &Secret<String>)> {
+        match &self.credentials {
+            Credentials::Password { user, password, .. } if self.sends_password => Some((user.word(), password)),
+            _ => None,
+        }
     }
 }

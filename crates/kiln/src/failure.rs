@@ -185,8 +185,12 @@ impl From<Error> for Failure {
         let message = error.to_string();
         match error {
             Error::Refused(refusal) => {
+                let wants_password = message.contains("Missing required credential: X-Auth-");
                 let failure = Self::new(message).at(refusal.places);
                 match refusal.status {
+                    _ if wants_password => {
+                        failure.hint("use --include-password: the service keeps it, encrypted, to act for you later")
+                    }
                     // The service, or Keystone behind it, is not available.
                     502..=504 => Self { code: UNREACHABLE, ..failure },
                     401 => failure.hint("the credentials were not accepted: check --os-cloud or the OS_* variables"),

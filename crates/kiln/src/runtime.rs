@@ -11,7 +11,7 @@ use kiln_api::Api;
 use kiln_cfn::Cfn;
 use kiln_cloud::{Connector, Credentials, Named, Scope};
 use kiln_engine::{Backends, Chance, Clock as _, Clouds, Engine, LifecyclePlugin, MessageBus, NoCloud, SystemClock};
-use kiln_identity::{Identity, Keystone, KeystoneOptions, Local, Policy};
+use kiln_identity::{Deferred, Identity, Keystone, KeystoneOptions, Local, Policy};
 use kiln_plan::ResourceTypes;
 use kiln_plugin::Plugins;
 use kiln_service::{Limits, Service};
@@ -97,10 +97,13 @@ impl Runtime {
         // Negative: validate the token of every request, so that a revoked token is rejected immediately.
         let remember = config.number::<i64>(&clouds::TOKEN_CACHE_TIME)?;
         options.remember = Duration::from_secs(u64::try_from(remember).unwrap_or_default());
+        options.deferred = match config.choice(&stacks::DEFERRED_AUTH_METHOD)?.as_deref() {
+            Some("password") => Deferred::Password,
+            _ => Deferred::Trusts,
+        };
         options.delegated_roles = config.list(&stacks::TRUSTS_DELEGATED_ROLES);
         options.service_roles = config.list(&clouds::SERVICE_TOKEN_ROLES);
         options.service_roles_required = config.flag(&clouds::SERVICE_TOKEN_ROLES_REQUIRED)?;
-        config.choice(&stacks::DEFERRED_AUTH_METHOD)?;
         let own = OwnUser {
             url: service.auth_url.clone().unwrap_or_default(),
             name: service.username.clone().or_else(|| service.user_id.clone()).unwrap_or_default(),

@@ -58,6 +58,7 @@ pub(crate) fn user(roles: &[&str]) -> Caller {
         is_admin: roles.contains(&"admin"),
         is_admin_project: true,
         trust_end: None,
+        login: None,
         is_system: false,
         catalog: None,
         token: None,

@@ -138,6 +138,7 @@ impl App {
             is_admin: false,
             is_admin_project: true,
             trust_end: None,
+            login: None,
             is_system: false,
             catalog: None,
             token: None,

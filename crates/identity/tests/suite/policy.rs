@@ -34,6 +34,7 @@ fn caller(roles: &[String]) -> Caller {
         is_admin: false,
         is_admin_project: true,
         trust_end: None,
+        login: None,
         is_system: false,
         catalog: None,
         token: None,

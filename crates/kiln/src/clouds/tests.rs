@@ -5,6 +5,7 @@ mod cut;
 mod deployments;
 mod keystone_calls;
 mod load_balancer;
+mod passwords;
 mod transports;
 mod users;
 mod waits;
@@ -20,7 +21,7 @@ use jiff::Timestamp;
 use kiln_cloud::{Connector, Credentials, RetryPolicy, Scope, SharedClient, TlsOptions};
 use kiln_engine::housekeeping::{CredentialsSweep, UNUSED_AFTER};
 use kiln_engine::{Backends, Chance, Clock};
-use kiln_identity::{Caller, Identity, Keystone, KeystoneOptions, Policy};
+use kiln_identity::{Caller, Deferred, Identity, Keystone, KeystoneOptions, Policy};
 use kiln_plan::ResourceTypes;
 use kiln_resource::{Action, CloudRequest, EngineId, Method, Registry, State, Status};
 use kiln_service::{CreateStack, Limits, Service, Settings, StackContent, TemplateText, UpdateStack};
@@ -73,6 +74,10 @@ struct World {
 
 impl World {
     async fn new() -> Self {
+        Self::with(Deferred::Trusts).await
+    }
+
+    async fn with(deferred: Deferred) -> Self {
         let cloud = Testcloud::builder().start().await.expect("a cloud");
         let (steps, time) = (Arc::<Steps>::default(), Arc::new(Time(AtomicI64::new(0))));
         let client = Arc::new(SharedClient::new(&TlsOptions::default()).expect("a client"));
@@ -86,7 +91,7 @@ impl World {
             credentials.clone(),
             credentials,
             Arc::new(Policy::default()),
-            KeystoneOptions::new(cloud.auth_url(), began),
+            KeystoneOptions { deferred, ..KeystoneOptions::new(cloud.auth_url(), began) },
         ));
         let clock = Arc::clone(&time);
         let memory = MemoryStore::new(Arc::new(move || clock.now()));

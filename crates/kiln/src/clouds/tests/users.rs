@@ -19,7 +19,11 @@ resources:
 
 /// A service with an engine, real time and a domain of stack users.
 pub(super) async fn world() -> World {
-    let world = quiet_world().await;
+    world_of(quiet_world().await)
+}
+
+/// The same with an engine.
+pub(super) fn world_of(world: World) -> World {
     let options = Options { poll: Duration::from_millis(50), ..Options::default() };
     tokio::spawn(run_engine(options, world.service.backends.clone()));
     world
@@ -27,10 +31,7 @@ pub(super) async fn world() -> World {
 
 /// The same without an engine.
 pub(super) async fn quiet_world() -> World {
-    let mut world = World::new().await;
-    world.memory = MemoryStore::new(Arc::new(|| kiln_engine::SystemClock.now()));
-    world.service.backends = world.backends_on(Arc::new(world.memory.clone()));
-    world
+    World::new().await.in_real_time()
 }
 
 /// Runs an engine until it is dropped.
@@ -40,6 +41,13 @@ pub(super) async fn run_engine(options: Options, backends: Backends) {
 }
 
 impl World {
+    /// The same world with an empty store, in which time passes.
+    pub(super) fn in_real_time(mut self) -> Self {
+        self.memory = MemoryStore::new(Arc::new(|| kiln_engine::SystemClock.now()));
+        self.service.backends = self.backends_on(Arc::new(self.memory.clone()));
+        self
+    }
+
     /// Runs an engine that is killed at an access to its store, and then another one.
     pub(super) fn run_engines(&self, killed_at: usize) -> (tokio::task::JoinHandle<()>, Arc<Steps>) {
         let options = Options {

@@ -21,8 +21,9 @@ options! {
         "Encrypt parameters, properties, attributes, metadata, templates and files in the database too.",
     ).default("false");
     DEFERRED_AUTH_METHOD = main(
-        "deferred_auth_method", Choice(&["trusts"]),
-        "How Kiln acts for a user after the request. Only trusts are supported; Heat's password is not.",
+        "deferred_auth_method", Choice(&["trusts", "password"]),
+        "How a stack acts for its user after the request: with a trust, or with the password that the user must give \
+         in the headers X-Auth-User and X-Auth-Key (heat --include-password).",
     ).default("trusts");
     TRUSTS_DELEGATED_ROLES = main(
         "trusts_delegated_roles", List,

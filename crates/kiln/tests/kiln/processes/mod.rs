@@ -15,6 +15,7 @@ mod crash;
 mod lifecycle;
 mod nested;
 mod notifications;
+mod passwords;
 mod plugins;
 mod process;
 mod python_plugins;
