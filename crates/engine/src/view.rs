@@ -172,7 +172,9 @@ impl View {
             let child = row.child.or_else(|| row.physical_id.as_deref()?.parse().ok())?;
             let paths: Vec<Vec<Value>> = wanted.iter().filter_map(path_of).collect();
             let view = Self::load_boxed(&self.backends, child).await.ok().flatten()?;
-            row.attributes = view.inside(&paths, kind.members_by_age()).await.ok()?.to_map();
+            let mut inside = view.inside(&paths, kind.members_by_age()).await.ok()?;
+            view.add_lists(&mut inside, &paths, &kind).await;
+            row.attributes = inside.to_map();
             return Some(row);
         }
         let names = attribute_names(wanted, Some(&kind));
@@ -182,6 +184,26 @@ impl View {
             Err(failure) => tracing::debug!(resource = name, %failure, "failed to read attributes"),
         }
         Some(row)
+    }
+
+    /// Adds wanted attributes of a group that are lists of an attribute of its healthy members, the oldest first.
+    fn add_lists<'a>(&'a self, inside: &'a mut Inside, wanted: &'a [Vec<Value>], group: &'a Kind) -> BoxFuture<'a, ()> {
+        async move {
+            for name in wanted.iter().filter_map(|path| path.first()?.as_str()) {
+                let attribute = group.entry().and_then(|entry| entry.driver.member_attribute(name));
+                let Some(attribute) = attribute.filter(|_| !inside.outputs.contains_key(name)) else { continue };
+                let wanted = [Wanted::One { name: attribute.into(), path: Vec::new() }];
+                let members = self.members().into_iter().filter(|member| !member.failed);
+                let names: Vec<String> = members.map(|member| member.name).collect();
+                let rows = join_all(names.iter().map(|name| self.refreshed(name, &wanted))).await;
+                let mut scene = self.scene();
+                rows.iter().flatten().for_each(|row| scene.see(row));
+                let value = |name: &String| scene.resource(name)?.attribute(attribute, &[]);
+                let list = names.iter().map(|name| value(name).unwrap_or_default()).collect();
+                inside.outputs.insert(name.to_owned(), list);
+            }
+        }
+        .boxed()
     }
 
     fn load_boxed(backends: &Backends, id: StackId) -> BoxFuture<'_, Result<Option<Self>, Error>> {

@@ -523,6 +523,13 @@ pub trait Driver: Send + Sync {
         None
     }
 
+    /// The attribute of members whose list is an attribute of this name, if the nested stack has no such output: groups
+    /// have outputs only for what templates read.
+    fn member_attribute(&self, name: &str) -> Option<&'static str> {
+        let _ = name;
+        None
+    }
+
     /// Resources that must be created before this one although it does not reference them.
     fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
         let _ = (this, siblings);

@@ -276,6 +276,10 @@ impl Driver for InstanceGroup {
         Self::limits(facts).rescaled(facts, adjustment, succeeded, now)
     }
 
+    fn member_attribute(&self, name: &str) -> Option<&'static str> {
+        (name == INSTANCE_LIST).then_some("PublicIp")
+    }
+
     fn nested_attribute(
         &self,
         _: &Facts,

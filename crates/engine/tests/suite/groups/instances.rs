@@ -58,6 +58,20 @@ async fn a_new_launch_configuration_replaces_instances_in_batches() {
     engine.kill();
 }
 
+/// `resource show` has the list also if no template reads it; the nested stack has no output for it then.
+#[tokio::test(start_paused = true)]
+async fn the_list_of_instances_is_shown_without_an_output() {
+    let bench = Bench::new();
+    let engine = bench.engine();
+    let template = template("one", "OS::Heat::InstanceGroup", "");
+    let (template, _) = template.split_once("Outputs:").expect("outputs");
+    let id = bench.create(&template.replace("      {}\n", "      Size: 3\n"), None).await;
+    bench.completed(id).await;
+    let view = kiln_engine::View::load(&bench.backends, id).await.expect("read").expect("a stack");
+    assert_eq!(view.attributes("g", &[]).await.get("InstanceList"), Some(&value!("one,one,one")));
+    engine.kill();
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_policy_of_cfn_scales_a_group_of_cfn() {
     let bench = Bench::new();
