@@ -11,6 +11,7 @@ kiln_needs="keystone"
 kiln_urls="http://$IP:$KILN_PORT/healthcheck"
 kiln_catalog="user kiln
 service orchestration heat http://$IP:$KILN_PORT/v1/%(project_id)s
+service cloudformation heat-cfn http://$IP:$KILN_CFN_PORT/v1
 domain heat heat_domain_admin"
 
 kiln_database() {

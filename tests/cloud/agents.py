@@ -44,6 +44,10 @@ from heat import Heat  # noqa: E402
 from signatures import FrontKeystone, signatures  # noqa: E402
 
 
+# The parts that were named on the command line.
+CHOSEN = sys.argv[2:]
+
+
 def deployments(heat, folder, collect, report):
     """A deployment that succeeds, fails, and succeeds again."""
     name, what = 'by-' + report.lower().replace('_', '-'), f'{collect} {report}'
@@ -300,6 +304,9 @@ def main():
     if MODE == '--devcloud':
         with Devcloud() as kiln:
             heat = Heat(kiln.url, kiln.keystone())
+            # What a run that failed has left.
+            for stack in heat.call('GET', '/stacks')['stacks']:
+                heat.delete(stack['stack_name'], stack['id'])
             run({**of_any_cloud(heat, kiln), 'users': lambda: users(heat, kiln)})
         finish()
     # The URL for signals is the one in the catalog.
@@ -323,9 +330,11 @@ def of_any_cloud(heat, kiln):
     """The parts that need no configuration of their own, by name."""
     folder = kiln.folder
     kinds = hooks.all_hooks(folder)
-    silent = heat.create('silent', deployment('POLL_SERVER_CFN', 'CFN_SIGNAL'), timeout=1)
-    late = {group: heat.create(f'late-{group}', hooks.stack_of(group, kinds[group]), timeout=1)
-            for group in ('ansible', 'puppet', 'salt') if group in kinds}
+    # They time out while the other parts run.
+    slow = {'silent': deployment('POLL_SERVER_CFN', 'CFN_SIGNAL')}
+    slow.update({f'late-{group}': hooks.stack_of(group, kinds[group]) for group in ('ansible', 'puppet', 'salt')
+                 if group in kinds})
+    slow = {name: heat.create(name, stack, timeout=1) for name, stack in slow.items() if name in (CHOSEN or slow)}
     return {
         'cfntools': lambda: cfntools(heat, folder, kiln.cfn_port),
         **{pair[1]: lambda pair=pair: deployments(heat, folder, *pair) for pair in [
@@ -334,14 +343,14 @@ def of_any_cloud(heat, kiln):
             ('POLL_SERVER_CFN', 'NO_SIGNAL')]},
         **{kind[0]: lambda kind=kind: hooks.run(heat, folder, *kind) for kind in kinds.items()},
         **wait_conditions(heat, folder),
-        'silent': lambda: timed_out(heat, silent),
-        **{f'late-{one[0]}': lambda one=one: hooks.late(heat, folder, *one) for one in late.items()},
+        **{name: lambda name=name, id=id: timed_out(heat, id) if name == 'silent' else
+           hooks.late(heat, folder, name.removeprefix('late-'), id) for name, id in slow.items()},
     }
 
 
 def run(cases):
     with ThreadPoolExecutor(6) as pool:
-        for part in sys.argv[2:] or cases:
+        for part in CHOSEN or cases:
             pool.submit(case, cases[part], name=part)
 
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method as HttpMethod, StatusCode};
 use kiln_resource::{CloudRequest, CloudResponse, Method};
 use kiln_value::{Map, Secret, Value};
@@ -343,8 +343,12 @@ impl Session {
             headers.insert("x-auth-token", secret_header(&token.secret)?);
         }
         let body = request.body.as_ref().map(|body| body_bytes(request, body)).transpose()?;
-        if body.is_some() {
+        if let Some(body) = &body {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            if body.is_empty() {
+                // Swift requires the length of an object that is empty too, and the HTTP client omits it.
+                headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+            }
         }
         if official_type(service) == "message" {
             // Zaqar requires an ID of the client, with which it omits the client's own messages; Kiln posts none.

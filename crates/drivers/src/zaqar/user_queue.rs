@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use indexmap::IndexMap;
 use kiln_resource::{CloudRequest, Context, Failure, FailureKind, Method};
 use kiln_value::identity::unquote;
 use kiln_value::{Map, Value, text, value};
@@ -79,10 +80,11 @@ pub(crate) async fn new_messages(
     signature: &Value,
     known: &HashSet<&str>,
 ) -> Result<Vec<(String, Value)>, Failure> {
-    let mut found = Vec::new();
+    let mut found = IndexMap::new();
     let mut marker = None;
     for _ in 0..PAGES {
         let (messages, next) = page(cx, queue, signature, PAGE, marker.as_deref()).await?;
+        // Zaqar on Redis lists the first message again if it is the marker.
         let is_last = messages.is_empty() || next.is_none() || next == marker;
         found.extend(messages.into_iter().filter_map(|message| {
             let id = message.str_at("id").or_else(|| message.str_at("href")?.rsplit('/').next())?.to_owned();
@@ -93,7 +95,7 @@ pub(crate) async fn new_messages(
         }
         marker = next;
     }
-    Ok(found)
+    Ok(found.into_iter().collect())
 }
 
 /// Messages of a page: Zaqar's own limit.

@@ -151,6 +151,10 @@ fn serve_object(world: &mut CloudState, request: &ServiceCall, container: &str, 
     let prefix = format!("{:03x}{name}/", name.len());
     match request.method.as_str() {
         "PUT" => {
+            let has_length = ["content-length", "transfer-encoding"].iter().any(|name| request.header(name).is_some());
+            if request.body.is_empty() && !has_length {
+                return Err(Refusal::new(411, "LengthRequired", "Missing Content-Length header."));
+            }
             if let (Some(versions), Some(old)) = (versions, &old) {
                 put(world, &versions, &format!("{prefix}{}", old.text("_timestamp")), old.text("_body"));
             }
