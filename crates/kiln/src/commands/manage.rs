@@ -2,7 +2,7 @@
 
 mod doctor;
 mod report;
-mod setup_domain;
+pub(crate) mod setup_domain;
 
 use clap::{Args, Subcommand, ValueEnum};
 use kiln_store::Retention;
