@@ -17,4 +17,4 @@ mod view;
 
 pub use api::{Api, Parts};
 pub use error::ApiError;
-pub use options::Options;
+pub use options::{Options, Reporter};

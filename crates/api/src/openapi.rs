@@ -87,6 +87,10 @@ fn operation(path: &str, method: &Method, endpoint: Endpoint) -> Value {
                 "text/event-stream": { "schema": { "type": "string" } },
             },
         }),
+        _ if endpoint == Endpoint::Report => value!({
+            "description": "The report.",
+            "content": { "text/plain": { "schema": { "type": "string" } } },
+        }),
         _ => value!({
             "description": "Done, or accepted.",
             "content": { "application/json": { "schema": {} } },

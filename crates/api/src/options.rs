@@ -1,5 +1,9 @@
 //! Options of the API, with the names and defaults of Heat (docs/heat-behaviour.md §23).
 
+use std::fmt;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
 use kiln_web::{ConnectionLimits, Cors};
 
 /// Options of the API.
@@ -19,6 +23,29 @@ pub struct Options {
     pub cors: Cors,
     /// Limits of connections.
     pub connections: ConnectionLimits,
+    /// Writes the text of `GET /report`.
+    pub reporter: Option<Reporter>,
+}
+
+/// Reports what this process does.
+#[derive(Clone)]
+pub struct Reporter(Arc<dyn Fn() -> BoxFuture<'static, String> + Send + Sync>);
+
+impl Reporter {
+    /// A reporter that calls `write` for each report. Its text must not contain secrets.
+    pub fn new(write: impl Fn() -> BoxFuture<'static, String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(write))
+    }
+
+    pub(crate) async fn report(&self) -> String {
+        (self.0)().await
+    }
+}
+
+impl fmt::Debug for Reporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Reporter")
+    }
 }
 
 impl Default for Options {
@@ -31,6 +58,7 @@ impl Default for Options {
             revision: "unknown".to_owned(),
             cors: Cors::default(),
             connections: ConnectionLimits::default(),
+            reporter: None,
         }
     }
 }

@@ -81,7 +81,8 @@ impl Client {
         Ok((read(&response)?, response.header(header).map(str::to_owned)))
     }
 
-    async fn exchange(
+    /// Sends a request, with a new token if the first one is refused.
+    pub(crate) async fn exchange(
         &self,
         method: Method,
         path: &str,

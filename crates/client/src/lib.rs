@@ -12,6 +12,7 @@ mod document;
 pub mod error;
 pub mod origin;
 mod orphans;
+mod report;
 pub mod resources;
 pub mod software;
 pub mod source;

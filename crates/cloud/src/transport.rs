@@ -1,5 +1,6 @@
 //! Sends HTTP requests: one trait, one shared client.
 
+use std::path::Path;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -79,6 +80,18 @@ pub struct SharedClient(reqwest::Client);
 impl SharedClient {
     /// Creates a client; fails if the certificates cannot be read.
     pub fn new(tls: &TlsOptions) -> Result<Self, TransportError> {
+        Self::built(tls, |builder| builder)
+    }
+
+    /// Sends all requests, whatever their host, to a socket of the file system.
+    pub fn to_socket(path: &Path) -> Result<Self, TransportError> {
+        Self::built(&TlsOptions::default(), |builder| builder.unix_socket(path))
+    }
+
+    fn built(
+        tls: &TlsOptions,
+        adapt: impl FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
+    ) -> Result<Self, TransportError> {
         // Another part of the process may have installed the provider already: both are valid.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let broken = |error: reqwest::Error| TransportError::Connect(chain(&error));
@@ -96,7 +109,7 @@ impl SharedClient {
         if let Some(pem) = &tls.identity {
             builder = builder.identity(reqwest::Identity::from_pem(pem).map_err(broken)?);
         }
-        builder.build().map(Self).map_err(broken)
+        adapt(builder).build().map(Self).map_err(broken)
     }
 }
 

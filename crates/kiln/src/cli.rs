@@ -98,6 +98,9 @@ pub(crate) enum Command {
     HeatManage(heat_manage::HeatManageArgs),
     /// The commands of heat-status
     HeatStatus(heat_status::HeatStatusArgs),
+    /// The command heat-keystone-setup-domain; without Heat's options it is 'manage setup-domain'
+    #[command(hide = true)]
+    HeatKeystoneSetupDomain(manage::setup_domain::HeatKeystoneSetupDomainArgs),
     /// Check and show the configuration of a service; print the reference of its options
     #[command(subcommand)]
     Config(config::ConfigCommand),

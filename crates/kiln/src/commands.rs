@@ -9,6 +9,7 @@ pub(crate) mod lsp;
 pub(crate) mod man;
 pub(crate) mod manage;
 pub(crate) mod orphan;
+pub(crate) mod oslo_options;
 pub(crate) mod resource_type;
 pub(crate) mod serve;
 pub(crate) mod software;

@@ -24,6 +24,7 @@ use self::check::Level;
 use self::option::{ACCOUNTS, At, Kind, Place, as_flag};
 use crate::cli::ConfigArgs;
 use crate::clients;
+use crate::config::option::ConfigOption;
 use crate::failure::Failure;
 use crate::ini::{Given, Ini};
 
@@ -32,6 +33,8 @@ pub(crate) struct Config {
     ini: Ini,
     files: Vec<PathBuf>,
     env: fn(&str) -> Option<String>,
+    /// Options of the command line.
+    arguments: Vec<(&'static ConfigOption, String)>,
 }
 
 /// Where a value is from.
@@ -96,7 +99,7 @@ impl Config {
             let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
             ini.read(&text, number).with_context(|| file.display().to_string())?;
         }
-        Ok(Self { ini, files, env })
+        Ok(Self { ini, files, env, arguments: Vec::new() })
     }
 
     /// Only these options, as `(group, option, value)`.
@@ -106,7 +109,7 @@ impl Config {
             // Values are literal: escape dollar signs.
             ini.add(group, option, value.replace('$', "$$"));
         }
-        Self { ini, files: vec![], env: |_| None }
+        Self { ini, files: vec![], env: |_| None, arguments: Vec::new() }
     }
 
     /// The options of a text, without the environment.
@@ -114,7 +117,7 @@ impl Config {
     pub(crate) fn of(text: &str) -> Self {
         let mut ini = Ini::default();
         ini.read(text, 0).unwrap();
-        Self { ini, files: vec!["kiln.conf".into()], env: |_| None }
+        Self { ini, files: vec!["kiln.conf".into()], env: |_| None, arguments: Vec::new() }
     }
 
     /// All options in all sections with a fixed name.
@@ -138,6 +141,11 @@ impl Config {
         self
     }
 
+    /// Sets an option of the command line, which takes precedence.
+    pub(crate) fn set(&mut self, option: &'static ConfigOption, value: String) {
+        self.arguments.push((option, value));
+    }
+
     /// The files that were read.
     pub(crate) fn files(&self) -> &[PathBuf] {
         &self.files
@@ -146,6 +154,10 @@ impl Config {
     /// A value that is set, and where; an empty value counts as not set.
     pub(crate) fn given<'a>(&self, at: impl Into<At<'a>>) -> Option<(String, Source)> {
         let At { section, option } = at.into();
+        let argument = self.arguments.iter().rev().find(|(given, _)| std::ptr::eq(*given, option));
+        if let Some((_, value)) = argument {
+            return Some((value.clone(), Source::Program));
+        }
         let names = || std::iter::once((section, option.name())).chain(option.older_in(section));
         for (group, name) in names() {
             let variable = format!("OS_{}__{}", group.to_uppercase(), name.to_uppercase());

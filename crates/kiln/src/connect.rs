@@ -42,6 +42,44 @@ pub(crate) enum Need {
     Nothing,
 }
 
+/// Where a service is asked.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// The endpoint of the catalog, or of the environment.
+    Catalog,
+    /// A URL; `%(project_id)s` in it is the project.
+    Url(Url),
+    /// A socket of the file system.
+    Socket(PathBuf),
+}
+
+impl Place {
+    /// Reads `http://host:8004`, with or without `/v1/<project>`, or `unix:/path/of/api.sock`.
+    pub(crate) fn parse(text: &str) -> Outcome<Self> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            // unix:/run/api.sock and unix:///run/api.sock are the same path.
+            return Ok(Self::Socket(PathBuf::from(path.strip_prefix("//").unwrap_or(path))));
+        }
+        let wrong = |reason: String| {
+            Failure::new(format!("{text}: {reason}")).hint("use http://HOST:PORT, https://HOST:PORT or unix:/PATH")
+        };
+        let url = Url::parse(text).map_err(|error| wrong(error.to_string()))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(wrong("not a URL of HTTP".to_owned()));
+        }
+        let path = url.path().trim_end_matches('/');
+        let whole = if path.split('/').any(|part| part == "v1") {
+            text.to_owned()
+        } else {
+            format!("{}/v1/{PROJECT}", text.trim_end_matches('/'))
+        };
+        Url::parse(&whole).map(Self::Url).map_err(|error| wrong(error.to_string()))
+    }
+}
+
+/// What stands for the project in an endpoint.
+const PROJECT: &str = "%(project_id)s";
+
 /// The engine of `--local`.
 struct Engine {
     stop: watch::Sender<bool>,
@@ -83,14 +121,32 @@ impl Connection {
     }
 
     fn remote(global: &Global) -> Outcome<Self> {
+        Self::of_service(global, Place::Catalog)
+    }
+
+    /// Connects to a running service.
+    pub(crate) fn of_service(global: &Global, place: Place) -> Outcome<Self> {
         let config = cloud_config(&global.cloud).map_err(|error| no_cloud(&error))?;
         let transport = transport(&config.tls)?;
-        let connector = Connector::new(Arc::clone(&transport), config.options().map_err(|error| no_cloud(&error))?);
+        let mut options = config.options().map_err(|error| no_cloud(&error))?;
+        let source = Source::with_web(Arc::clone(&transport), global.allow_remote);
+        let mut to_service = Arc::clone(&transport);
+        match place {
+            Place::Catalog => {}
+            Place::Url(url) => _ = options.endpoint_overrides.insert("orchestration".to_owned(), url),
+            Place::Socket(path) => {
+                let client = SharedClient::to_socket(&path).map_err(|error| Failure::new(error.to_string()))?;
+                to_service = Arc::new(client);
+                let endpoint = Url::parse(&format!("http://{HOST}/v1/{PROJECT}"));
+                let endpoint = endpoint.map_err(|error| Failure::new(error.to_string()))?;
+                options.endpoint_overrides.insert("orchestration".to_owned(), endpoint);
+            }
+        }
+        let connector = Connector::new(transport, options);
         let sends_password = variable(&global.cloud, "HEAT_INCLUDE_PASSWORD").is_some_and(|word| !word.is_empty());
         let access = CloudAccess::new(connector.clone(), config.credentials.clone()).with_password(sends_password);
-        let source = Source::with_web(Arc::clone(&transport), global.allow_remote);
         let cloud = Some((connector, config.credentials));
-        Ok(Self { client: Client::new(transport, Arc::new(access)), source, cloud, local: None })
+        Ok(Self { client: Client::new(to_service, Arc::new(access)), source, cloud, local: None })
     }
 
     async fn local(global: &Global, need: Need) -> Outcome<Self> {

@@ -52,8 +52,15 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse_from(arguments(std::env::args_os()));
-    let service = matches!(cli.command, Command::Serve(_) | Command::Api(_) | Command::Engine(_));
-    if !service {
+    let has_own_log = matches!(
+        cli.command,
+        Command::Serve(_)
+            | Command::Api(_)
+            | Command::Engine(_)
+            | Command::HeatManage(_)
+            | Command::HeatKeystoneSetupDomain(_)
+    );
+    if !has_own_log {
         logging::of_command(&cli.global.log);
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -72,7 +79,7 @@ fn arguments(mut given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let command: &[&str] = match Path::new(&program).file_name().and_then(|name| name.to_str()) {
         Some("heat-manage") => &["heat-manage"],
         Some("heat-status") => &["heat-status"],
-        Some("heat-keystone-setup-domain") => &["manage", "setup-domain"],
+        Some("heat-keystone-setup-domain") => &["heat-keystone-setup-domain"],
         _ => &[],
     };
     std::iter::once("kiln".into()).chain(command.iter().map(OsString::from)).chain(given).collect()
@@ -102,8 +109,9 @@ async fn run(cli: Cli) -> Outcome {
         Command::Api(args) => Box::pin(args.run(commands::serve::Role::Api, &global.log)).await,
         Command::Engine(args) => Box::pin(args.run(&global.log)).await,
         Command::Manage(command) => command.run(global).await,
-        Command::HeatManage(args) => Box::pin(args.run()).await.map_err(Failure::printed_as_heat),
+        Command::HeatManage(args) => Box::pin(args.run(&global.log)).await.map_err(Failure::printed_as_heat),
         Command::HeatStatus(args) => Box::pin(args.run()).await.map_err(Failure::printed_as_heat),
+        Command::HeatKeystoneSetupDomain(args) => Box::pin(args.run(global)).await.map_err(Failure::printed_as_heat),
         Command::Config(command) => command.run(),
         Command::Demo(args) => Box::pin(args.run()).await,
         Command::Testcloud(args) => args.run().await,

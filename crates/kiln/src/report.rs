@@ -1,4 +1,5 @@
-//! Reports of a service, as oslo.reports writes them ("guru meditation"): on SIGUSR2, or when a file changes.
+//! Reports of a service, as oslo.reports writes them ("guru meditation"): on SIGUSR2, when a file changes, or to an
+//! administrator who asks the API.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -6,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
+use kiln_api::Reporter;
 use kiln_engine::Backends;
 use kiln_resource::{Phase, Resource, Status};
 use kiln_store::{EngineId, SqlStore, StackId, Store as _};
@@ -58,12 +60,23 @@ pub(crate) async fn follow(settings: Settings, args: ConfigArgs, backends: Backe
                 seen = now;
             }
         }
-        // The present configuration, as it is after a reload.
-        let text = match Config::load(&args) {
-            Ok(config) => of_process(&config, &backends).await,
-            Err(error) => format!("{error:#}\n"),
-        };
-        write(&settings, &text);
+        write(&settings, &now(&args, &backends).await);
+    }
+}
+
+/// What the API answers to administrators: the same report.
+pub(crate) fn reporter(args: ConfigArgs, backends: Backends) -> Reporter {
+    Reporter::new(move || {
+        let (args, backends) = (args.clone(), backends.clone());
+        Box::pin(async move { now(&args, &backends).await })
+    })
+}
+
+/// A report with the present configuration, as it is after a reload.
+async fn now(args: &ConfigArgs, backends: &Backends) -> String {
+    match Config::load(args) {
+        Ok(config) => of_process(&config, backends).await,
+        Err(error) => format!("{error:#}\n"),
     }
 }
 

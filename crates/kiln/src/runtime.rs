@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
-use kiln_api::Api;
+use kiln_api::{Api, Reporter};
 use kiln_cfn::Cfn;
 use kiln_cloud::{Connector, Credentials, Named, Scope};
 use kiln_engine::{Backends, Chance, Clock as _, Clouds, Engine, LifecyclePlugin, MessageBus, NoCloud, SystemClock};
@@ -191,6 +191,13 @@ impl Runtime {
     /// The API.
     pub(crate) fn api(&self) -> Api {
         Api::new(kiln_api::Parts { options: self.api.clone(), service: self.service.clone() })
+    }
+
+    /// The API answers `GET /report` with these reports.
+    #[must_use]
+    pub(crate) fn with_reports(mut self, reporter: Reporter) -> Self {
+        self.api.reporter = Some(reporter);
+        self
     }
 
     /// The CloudFormation API.

@@ -12,6 +12,7 @@ mod original_show;
 mod orphan;
 mod output_list;
 mod output_show;
+mod report_show;
 mod resource_forget;
 mod resource_list;
 mod resource_mark;
@@ -100,6 +101,7 @@ pub(crate) async fn run(endpoint: Endpoint, call: &Call) -> Result<Response, Api
         Endpoint::Act => action::run(call).await,
         Endpoint::BuildInfo => build_info::run(call),
         Endpoint::ListServices => service_list::run(call).await,
+        Endpoint::Report => report_show::run(call).await,
         Endpoint::ListConfigs => software_config::list(call).await,
         Endpoint::CreateConfig => software_config::create(call).await,
         Endpoint::ShowConfig => software_config::show(call).await,

@@ -68,6 +68,7 @@ routes! {
         GET ShowDeployment, PUT UpdateDeployment, DELETE DeleteDeployment,
     }
     "/{tenant_id}/services" { GET ListServices, }
+    "/{tenant_id}/report" { GET Report, }
 }
 
 const ANY: &[Method] = &[Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];

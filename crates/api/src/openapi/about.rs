@@ -122,6 +122,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
         E::Act => ("stacks", "Suspend, resume, check or cancel a stack"),
         E::BuildInfo => ("service", "Show the version of the service"),
         E::ListServices => ("service", "List the engines"),
+        E::Report => ("service", "Show what the process that answers does, and what its engines hold"),
         E::ListConfigs => ("software", "List software configs"),
         E::CreateConfig => ("software", "Create a software config"),
         E::ShowConfig => ("software", "Show a software config"),

@@ -1,6 +1,9 @@
 //! Stacks: create, show, update, errors.
 
+use std::sync::Arc;
+
 use http::{Method, StatusCode};
+use kiln_api::{Options, Reporter};
 use kiln_service::Limits;
 use kiln_store::MessageKind;
 use kiln_value::text;
@@ -394,6 +397,21 @@ async fn types_versions_and_functions_are_listed() {
     let functions = app.get("/v1/tenant1/template_versions/heat_template_version.rocky/functions").await.json();
     assert!(functions["template_functions"].as_array().is_some_and(|list| list.len() > 15));
     assert_eq!(app.get("/v1/tenant1/build_info").await.json()["api"]["revision"], "unknown");
+}
+
+#[tokio::test]
+async fn reports_are_for_administrators() {
+    let app = App::new().await;
+    let refused = app.get("/v1/tenant1/report").await;
+    assert_eq!(refused.json()["error"]["message"], "You are not authorized to use service:report.");
+    let admin = App::on(Arc::clone(&app.store), user(&["admin"]), Limits::default());
+    let none = admin.get("/v1/tenant1/report").await;
+    assert_eq!(none.status, StatusCode::NOT_FOUND);
+    assert_eq!(none.json()["error"]["message"], "This service does not report on itself.");
+    let reporter = Reporter::new(|| Box::pin(async { "all is well\n".to_owned() }));
+    let options = Options { reporter: Some(reporter), ..Options::default() };
+    let answer = admin.with_options(options).get("/v1/tenant1/report").await;
+    assert_eq!((answer.status, answer.text.as_str()), (StatusCode::OK, "all is well\n"));
 }
 
 #[tokio::test]

@@ -197,7 +197,11 @@ impl App {
 
     /// Sets other limits of connections.
     pub(crate) fn limited(self, connections: kiln_web::ConnectionLimits) -> Self {
-        let options = Options { connections, ..Options::default() };
+        self.with_options(Options { connections, ..Options::default() })
+    }
+
+    /// Sets other options.
+    pub(crate) fn with_options(self, options: Options) -> Self {
         let api = Api::new(Parts { options, service: self.service.clone() });
         Self { router: api.router(), api, ..self }
     }
@@ -233,8 +237,7 @@ impl App {
 
     /// Allows pages of other origins.
     pub(crate) fn with_cors(self, cors: kiln_web::Cors) -> Self {
-        let api = Api::new(Parts { options: Options { cors, ..Options::default() }, service: self.service.clone() });
-        Self { router: api.router(), api, ..self }
+        self.with_options(Options { cors, ..Options::default() })
     }
 
     /// GET, whose response is not read.

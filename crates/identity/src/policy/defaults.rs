@@ -101,7 +101,7 @@ pub(super) const RULES: &[Group] = &[
     Group {
         check: "role:admin and project_id:%(project_id)s",
         deprecated: Some("rule:context_is_admin"),
-        names: &["service:index"],
+        names: &["service:index", "service:report"],
     },
     Group {
         check: "rule:deny_everybody",

@@ -9,7 +9,8 @@ use kiln_resource::{ResourceId, StackId};
 use kiln_store::{EngineId, EngineInfo, SqlStore, Store as _};
 use kiln_value::text;
 
-use crate::cli::ConfigArgs;
+use crate::cli::LogArgs;
+use crate::commands::oslo_options::{OsloArgs, no_command};
 use crate::config::Config;
 use crate::failure::{Failure, Outcome};
 use crate::output::print;
@@ -26,12 +27,9 @@ Examples:
   kiln heat-manage --config-file kiln.conf service list")]
 pub(crate) struct HeatManageArgs {
     #[command(flatten)]
-    config: ConfigArgs,
-    /// Accepted as in Heat; use --verbose for more messages
-    #[arg(short = 'd', long)]
-    debug: bool,
+    oslo: OsloArgs,
     #[command(subcommand)]
-    command: HeatManageCommand,
+    command: Option<HeatManageCommand>,
 }
 
 /// The commands of `heat-manage`.
@@ -73,7 +71,7 @@ enum HeatManageCommand {
         #[arg(short, long, value_enum, default_value = "days")]
         granularity: Granularity,
         /// Purge only stacks of this project
-        #[arg(short, long)]
+        #[arg(short, long = "project-id")]
         project_id: Option<String>,
         /// Number of stacks in one transaction
         #[arg(short, long = "batch_size", default_value = "20")]
@@ -86,7 +84,7 @@ enum HeatManageCommand {
         /// The key that the data is encrypted with, if it is not that of the configuration
         previous_encryption_key: Option<String>,
         /// Print the number of changed rows
-        #[arg(long)]
+        #[arg(long = "verbose-update-params")]
         verbose_update_params: bool,
     },
     /// Does nothing: the data has the newest form
@@ -136,9 +134,13 @@ enum CryptOperation {
 }
 
 impl HeatManageArgs {
-    pub(crate) async fn run(self) -> Outcome {
-        let config = Config::load_as_heat(&self.config)?;
-        match self.command {
+    pub(crate) async fn run(self, log: &LogArgs) -> Outcome {
+        if self.oslo.instead("heat-manage")? {
+            return Ok(());
+        }
+        let Some(command) = self.command else { return Err(no_command("heat-manage")) };
+        let config = self.oslo.config(log, "heat-manage")?;
+        match command {
             HeatManageCommand::DbVersion => {
                 let store = Box::pin(database::open_unchanged(&config)).await?;
                 let done = failing(Box::pin(store.schema_versions()).await)?.done;

@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
 use kiln_store::{SchemaState, SchemaVersions};
-use kiln_value::{Value, value};
+use kiln_value::{Value, text, value};
 
 use crate::cli::ConfigArgs;
+use crate::commands::oslo_options::{InsteadArgs, no_command};
 use crate::config::Config;
 use crate::failure::{Failure, Outcome};
-use crate::output::{json_text, print, wrapped};
+use crate::output::{print, wrapped};
 use crate::policy_files::PolicyFiles;
 use crate::{checks, database, runtime};
 
@@ -24,8 +25,10 @@ Example:
 pub(crate) struct HeatStatusArgs {
     #[command(flatten)]
     config: ConfigArgs,
+    #[command(flatten)]
+    instead: InsteadArgs,
     #[command(subcommand)]
-    command: HeatStatusCommand,
+    command: Option<HeatStatusCommand>,
 }
 
 /// The commands of `heat-status`.
@@ -66,7 +69,12 @@ struct Check {
 
 impl HeatStatusArgs {
     pub(crate) async fn run(self) -> Outcome {
-        let HeatStatusCommand::Upgrade(UpgradeCommand::Check { json }) = self.command;
+        if self.instead.run("heat-status")? {
+            return Ok(());
+        }
+        let Some(HeatStatusCommand::Upgrade(UpgradeCommand::Check { json })) = self.command else {
+            return Err(no_command("heat-status"));
+        };
         let config = Config::load_as_heat(&self.config)?;
         let checks = Box::pin(checks_of(&config)).await;
         print(&if json { as_json(&checks) } else { as_table(&checks) })?;
@@ -135,7 +143,7 @@ fn as_json(checks: &[Check]) -> String {
         value!({ "check": (check.name), "result": (i64::from(check.grade as u8)), "details": details })
     };
     let checks: Vec<Value> = checks.iter().map(check).collect();
-    format!("{}\n", json_text(&value!({ "name": "Upgrade Check Results", "checks": checks })))
+    format!("{}\n", text::json(&value!({ "name": "Upgrade Check Results", "checks": checks })))
 }
 
 /// The table of oslo.upgradecheck.

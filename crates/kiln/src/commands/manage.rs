@@ -2,7 +2,7 @@
 
 mod doctor;
 mod report;
-mod setup_domain;
+pub(crate) mod setup_domain;
 
 use clap::{Args, Subcommand, ValueEnum};
 use kiln_store::Retention;
@@ -157,7 +157,7 @@ impl ManageCommand {
     /// Runs the command.
     pub(crate) async fn run(self, global: &Global) -> Outcome {
         match self {
-            Self::Report(args) => Box::pin(args.run()).await,
+            Self::Report(args) => Box::pin(args.run(global)).await,
             Self::Doctor(args) => Box::pin(args.run()).await,
             Self::SetupDomain(args) => args.run(global).await,
             Self::UpdateParams(args) => Box::pin(args.run()).await,

@@ -110,6 +110,8 @@ impl ServeArgs {
         logging::of_service(log, &config, name).map_err(|error| config.refused(error))?;
         let traces = Traces::start(&config).map_err(|error| config.refused(error))?;
         let runtime = started(&config).await?;
+        let reporter = report::reporter(self.config.clone(), runtime.backends());
+        let runtime = runtime.with_reports(reporter);
         let mut listeners = Listeners::of(&config, self.bind_host.as_deref(), self.bind_port).await?;
         listeners.metrics = metrics::listener(&config).await?;
         config.tell();

@@ -1,4 +1,5 @@
-//! Runs every command and configuration in README, examples and help with a simulated cloud.
+//! Runs every command of `kiln` in the manual and in the help with a simulated cloud, and the configurations of a service.
+//! [`crate::blocks`] checks that there are no others.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
@@ -31,14 +32,46 @@ outputs:
 const OLD: &str = "heat_template_version: 2015-10-15\nresources: {word: {type: OS::Heat::RandomString}}\n";
 const CFN: &str = "AWSTemplateFormatVersion: '2010-09-09'\nResources: {word: {Type: 'OS::Heat::RandomString'}}\n";
 
+const CONNTRACK: &str = "\
+heat_template_version: 2021-04-16
+resources:
+  router: {type: OS::Neutron::Router}
+  helper:
+    type: Acme::ConntrackHelper
+    properties: {router: {get_resource: router}, protocol: tcp, port: 21, helper: ftp}
+";
+
 /// Commands that run until they are stopped.
 const SERVERS: [&str; 6] = ["kiln serve", "kiln api", "kiln engine", "kiln demo", "kiln testcloud", "--follow"];
 /// Commands that exit with 1 if they find something, or nothing.
 const FINDERS: [&str; 5] =
     ["config check", "template lint", "fmt --check", "hook clear web 'nested/*'", "resource forget"];
 
+/// The pages whose commands are run: [`OTHER_PAGES`] and [`MANUAL`].
+pub(crate) const PAGES: [&str; 9] =
+    [OTHER_PAGES[0], OTHER_PAGES[1], OTHER_PAGES[2], MANUAL[0], MANUAL[1], MANUAL[2], MANUAL[3], MANUAL[4], MANUAL[5]];
+const OTHER_PAGES: [&str; 3] = ["README.md", "examples/README.md", "docs/topology.md"];
+const MANUAL: [&str; 6] = [
+    "docs/first-stack.md",
+    "docs/templates.md",
+    "docs/operating.md",
+    "docs/troubleshooting.md",
+    "docs/resource-types.md",
+    "docs/plugins.md",
+];
+
+/// Whether a line is a command: of `kiln`, also with variables before it, or one that reads variables from a file.
+fn is_command(line: &str) -> bool {
+    let is_variable = |word: &str| {
+        word.split_once('=')
+            .is_some_and(|(name, _)| !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
+    };
+    let has_variable = line.split(' ').next().is_some_and(is_variable) && line.contains(" kiln ");
+    line.starts_with("kiln ") || line.starts_with(". ./") || has_variable
+}
+
 /// The example commands in a text: lines that start with `kiln`, or with a variable, and their continuations.
-fn commands(text: &str) -> Vec<String> {
+pub(crate) fn commands(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut is_open = false;
     for line in text.lines() {
@@ -50,7 +83,7 @@ fn commands(text: &str) -> Vec<String> {
                 last.push_str(line);
                 is_open = last.matches('\'').count() % 2 == 1;
             }
-        } else if line.starts_with("kiln ") || line.starts_with("OS_DATABASE__CONNECTION=") {
+        } else if is_command(line) {
             // Comments start after three spaces, or after two spaces and a `#`.
             let end = line.find("   ").into_iter().chain(line.find("  #")).min().unwrap_or(line.len());
             found.push(line[..end].trim().to_owned());
@@ -70,6 +103,16 @@ fn code(page: &str) -> String {
 fn of_help(folder: &Folder, path: &[String], except: &[&str], found: &mut Vec<String>) {
     let args: Vec<&str> = path.iter().map(String::as_str).chain(["--help"]).collect();
     let help = folder.run(&args).ok();
+    for examples in help.split("Example").skip(1) {
+        let Some((_, examples)) = examples.split_once(":\n").filter(|(plural, _)| matches!(*plural, "" | "s")) else {
+            continue;
+        };
+        for line in examples.lines().take_while(|line| line.starts_with("  ")) {
+            // Deeper lines continue the line before.
+            let is_example = line.strip_prefix("  ").is_some_and(|line| line.starts_with(' ') || is_command(line));
+            assert!(is_example, "kiln {}: {line:?} is not executed", path.join(" "));
+        }
+    }
     found.extend(commands(&help));
     let below = help.split("Commands:\n").nth(1).unwrap_or_default();
     for line in below.lines().take_while(|line| line.starts_with("  ")) {
@@ -83,7 +126,7 @@ fn of_help(folder: &Folder, path: &[String], except: &[&str], found: &mut Vec<St
 }
 
 /// A folder with all files of the examples.
-fn prepare(folder: &Folder) {
+fn prepare(folder: &Folder, cloud: &Testcloud) {
     let examples = Path::new(ROOT).join("examples");
     for name in ["three-tier.yaml", "farm.yaml", "farm-environment.yaml"] {
         folder.write(name, &std::fs::read_to_string(examples.join(name)).unwrap());
@@ -103,7 +146,17 @@ fn prepare(folder: &Folder) {
     folder.write("policy.yaml", "stacks:index: role:reader\n");
     folder.write("install.sh", "#!/bin/sh\n");
     folder.write("inputs.yaml", "inputs: [{name: size}]\n");
+    let admin = cloud.users().admin;
+    let clouds = format!(
+        "clouds: {{admin: {{auth: {{auth_url: '{}', username: {}, password: {}, project_name: {}}}}}}}\n",
+        cloud.auth_url(),
+        admin.user,
+        admin.password,
+        admin.project
+    );
+    folder.write("clouds.yaml", &clouds);
     folder.write("cfn.template", CFN);
+    folder.write("template.yaml", CONNTRACK);
     for (name, example) in [("app.yaml", "blueprint.yaml"), ("tosca.yaml", "tosca.yaml"), ("setup.sh", "setup.sh")] {
         folder.write(name, &std::fs::read_to_string(examples.join(example)).unwrap());
     }
@@ -124,6 +177,13 @@ fn shell(folder: &Folder, cloud: &Testcloud, service: &Service, line: &str) -> O
     command.env("TMPDIR", folder.path()).env("KILN_DATABASE", folder.path().join("stacks.db"));
     command.env("OS_AUTH_URL", cloud.auth_url()).env("OS_USERNAME", demo.user).env("OS_PASSWORD", demo.password);
     command.env("OS_PROJECT_NAME", demo.project).env("OS_HEAT_API__BIND_PORT", "0");
+    if line.contains("manage report --service") {
+        let admin = cloud.users().admin;
+        command.env("OS_USERNAME", admin.user).env("OS_PASSWORD", admin.password).env("OS_PROJECT_NAME", admin.project);
+    }
+    // The service that runs has the socket of its configuration.
+    command.env("OS_KILN__API_SOCKET", folder.path().join("another.sock"));
+    command.env("PYTHONPATH", Path::new(ROOT).join("plugins/python")).env("PYTHONDONTWRITEBYTECODE", "1");
     command.env("OS_ORCHESTRATION_ENDPOINT_OVERRIDE", format!("{}/v1/%(project_id)s", service.url));
     command.output().unwrap()
 }
@@ -151,9 +211,7 @@ async fn every_command_in_the_pages_and_the_other_help_runs() {
     run_commands("documented-pages", 30, |folder| {
         let mut all = Vec::new();
         of_help(folder, &[], &GROUPS.concat(), &mut all);
-        all.extend(
-            ["README.md", "examples/README.md", "docs/topology.md"].iter().flat_map(|page| commands(&code(page))),
-        );
+        all.extend(OTHER_PAGES.iter().flat_map(|page| commands(&code(page))));
         all
     })
     .await;
@@ -162,26 +220,32 @@ async fn every_command_in_the_pages_and_the_other_help_runs() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_command_in_the_manual_runs() {
     run_commands("documented-manual", 30, |folder| {
-        let pages = ["first-stack.md", "templates.md", "operating.md", "troubleshooting.md"];
-        pages
+        MANUAL
             .iter()
             .flat_map(|page| {
-                let page = format!("docs/{page}");
-                write_templates(folder, &page);
-                commands(&code(&page))
+                write_files(folder, page);
+                commands(&code(page))
             })
             .collect()
     })
     .await;
 }
 
-/// Writes the templates and environments of a page. The first line of each is its name: `# port.yaml`.
-fn write_templates(folder: &Folder, page: &str) {
+/// Writes the files of a page: templates and environments, whose first line is their name (`# port.yaml`), definitions of
+/// types, and plug-ins.
+fn write_files(folder: &Folder, page: &str) {
     let text = std::fs::read_to_string(Path::new(ROOT).join(page)).unwrap();
     for block in text.split("```yaml\n").skip(1) {
         let (block, _) = block.split_once("```").unwrap();
-        let name = block.lines().next().unwrap().strip_prefix("# ").unwrap();
-        folder.write(name, block);
+        let first = block.lines().next().unwrap();
+        if let Some(name) = first.strip_prefix("# ").filter(|name| !name.contains(' ')) {
+            folder.write(name, block);
+        } else if let Some(name) = first.strip_prefix("type: Acme::") {
+            folder.write(&format!("types/Acme/{name}.yaml"), block);
+        }
+    }
+    if let Some((_, block)) = text.split_once("```python\n") {
+        folder.write("notes.py", block.split_once("```").unwrap().0);
     }
 }
 
@@ -199,7 +263,7 @@ async fn run_commands(name: &str, least: usize, find: impl FnOnce(&Folder) -> Ve
     let folder = Folder::new(name);
     let cloud = Testcloud::builder().build_time(std::time::Duration::from_millis(50)).start().await.unwrap();
     let service = Service::start(&folder, &cloud);
-    prepare(&folder);
+    prepare(&folder, &cloud);
     let mut all = find(&folder);
     let mut seen = BTreeSet::new();
     all.retain(|line| seen.insert(line.clone()));
@@ -231,6 +295,9 @@ async fn run_commands(name: &str, least: usize, find: impl FnOnce(&Folder) -> Ve
         }
         let place = line.replace("/etc/kiln/kiln.conf", &format!("{here}/kiln.conf"));
         let place = place.replace("/etc/bash_completion.d", &format!("{here}/etc"));
+        let place = place.replace("/etc/kiln/notes.py", &format!("{here}/notes.py"));
+        let place = place.replace("--service http://localhost:8004", &format!("--service {}", service.url));
+        let place = place.replace("unix:/run/kiln/api.sock", &format!("unix:{here}/api.sock"));
         let place = place.replace("sqlite:///tmp/kiln.db", &format!("sqlite://{here}/serve.db"));
         let serves = SERVERS.iter().any(|server| line.contains(server));
         let place = if !serves {

@@ -112,6 +112,42 @@ async fn heat_manage_is_that_of_heat() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_options_of_oslo_log_are_those_of_heat() {
+    let folder = Folder::new("oslo-options");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let config = folder.configured(&cloud, "log_file = service.log\n");
+    let run = |name: &str, args: &[&str]| Ran::from(heats(&folder, name, args).output().unwrap());
+    let manage = |args: &[&str]| run("heat-manage", &[&["--config-file", &config], args, &["db_sync"]].concat());
+    for name in ["heat-manage", "heat-status", "heat-keystone-setup-domain"] {
+        assert_eq!(run(name, &["--version"]).ok(), format!("{}\n", env!("CARGO_PKG_VERSION")));
+        let script = run(name, &["--shell_completion", "bash"]).ok();
+        let line = script.lines().find(|line| line.trim_start().starts_with("complete -F ")).unwrap();
+        assert!(line.ends_with(&format!(" {name}")), "{line}");
+    }
+    for name in ["heat-manage", "heat-status"] {
+        let ran = run(name, &[]);
+        assert!(ran.code == 2 && ran.out.is_empty() && ran.err.contains(&format!("Usage: {name} ")), "{ran:?}");
+    }
+    // The log file of the services is not that of a command.
+    let ran = manage(&["--nodebug", "--nouse-json", "--nouse-syslog", "--syslog-log-facility", "LOG_USER"]);
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
+    assert!(!folder.path().join("service.log").exists());
+    manage(&["--log-dir", ".", "-d"]).ok();
+    assert!(folder.path().join("service.log").exists());
+    let ran = manage(&["--logfile", "own.log", "--debug", "--use-json"]);
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
+    assert!(folder.path().join("own.log").exists());
+    for (args, option) in [
+        (&["--use-syslog"][..], "--use-syslog"),
+        (&["--log-config", "a.conf"], "--log-config-append"),
+        (&["--log-date-format", "%Y"], "--log-date-format"),
+    ] {
+        let ran = manage(args);
+        assert!(ran.code == 1 && ran.err.starts_with(&format!("ERROR: {option} is not supported: ")), "{ran:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn heat_keystone_setup_domain_is_that_of_heat() {
     let folder = Folder::new("setup-domain");
     let cloud = Testcloud::builder().start().await.unwrap();

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod blocks;
 mod book;
 mod config;
 mod demo;

@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
 
-use kiln_testcloud::Testcloud;
+use kiln_testcloud::{Account, Testcloud};
 
 use crate::run::{Folder, Ran};
 use crate::running::Running;
@@ -65,6 +65,56 @@ async fn a_report_tells_what_runs_and_what_it_waits_for() {
     // It still works.
     assert!(service.log().contains("report written"));
     service.signal("KILL");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_administrator_asks_the_api_for_a_report() {
+    let folder = Folder::new("asked-report");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let socket = folder.path().join("api.sock");
+    let config = folder.configured(&cloud, &format!("unknown_option = 1\n[kiln]\napi_socket = {}\n", socket.display()));
+    let service = Running::start(folder.kiln(&["serve", "--config-file", &config]));
+    let url = service.url();
+    let url = url.split(',').next().unwrap();
+    let ask = |account: &Account, args: &[&str]| -> Ran {
+        let mut command = folder.kiln(&[&["manage", "report"], args].concat());
+        command.env("OS_AUTH_URL", cloud.auth_url()).env("OS_USERNAME", account.user);
+        command.env("OS_PASSWORD", account.password).env("OS_PROJECT_NAME", account.project);
+        command.env("OS_ORCHESTRATION_ENDPOINT_OVERRIDE", format!("{url}/v1/%(project_id)s"));
+        command.output().unwrap().into()
+    };
+    let users = cloud.users();
+    let at_socket = format!("unix:{}", socket.display());
+    for args in [&["--service"][..], &["--service", url], &["--service", &at_socket]] {
+        let text = ask(&users.admin, args).ok();
+        for expected in [
+            "Guru Meditation",
+            &format!("pid = {}\n", service.pid()),
+            "alive tasks = ",
+            ": up, seen ",
+            "unknown_option is not an option",
+            "[keystone_authtoken] password = ***",
+        ] {
+            assert!(text.contains(expected), "{args:?}: {expected} is not in\n{text}");
+        }
+        assert!(!text.contains(&format!("= {}", users.heat.password)) && !text.contains("0123456789abcdef"), "{text}");
+        let refused = ask(&users.demo, args);
+        assert!(refused.code == 1 && refused.out.is_empty(), "{refused:?}");
+        assert!(refused.err.contains("You are not authorized to use service:report."), "{refused:?}");
+    }
+    let stranger = ask(&Account { password: "wrong", ..users.admin }, &["--service", url]);
+    assert!(stranger.code == 1 && stranger.out.is_empty(), "{stranger:?}");
+    for (args, code, expected) in [
+        (&["--service", "localhost:8004"][..], 1, "use http://HOST:PORT, https://HOST:PORT or unix:/PATH"),
+        (&["--service", "http://127.0.0.1:1"], 4, "127.0.0.1:1"),
+        (&["--service", "unix:/nowhere/api.sock"], 4, "kiln.invalid"),
+        (&["--service", url, "--pid", "1"], 2, "cannot be used with"),
+        (&["--service", url, "--config-file", &config], 2, "cannot be used with"),
+    ] {
+        let refused = ask(&users.admin, args);
+        assert!(refused.code == code && refused.err.contains(expected), "{args:?}: {refused:?}");
+    }
+    assert_eq!(service.stop().0, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

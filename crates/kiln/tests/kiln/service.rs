@@ -49,7 +49,8 @@ fn config(folder: &Folder, cloud: &Testcloud) -> String {
          enable_stack_adopt = true\nenable_stack_abandon = true\n\
          unknown_option = 1\nmax_stack_per_tenant = 9\nenvironment_dir = {here}/environment.d\n\
          [keystone_authtoken]\nauth_url = {}\nusername = {}\npassword = {}\nproject_name = {}\n\
-         [heat_api]\nbind_host = localhost\nbind_port = 0\n[kiln]\nmetrics_bind_port = 0\nresource_types_dir = {here}/types\n",
+         [heat_api]\nbind_host = localhost\nbind_port = 0\n[kiln]\nmetrics_bind_port = 0\nresource_types_dir = {here}/types\n\
+         api_socket = {here}/api.sock\n",
         cloud.auth_url(),
         heat.user,
         heat.password,
@@ -84,8 +85,9 @@ impl Service {
             let told: serde_json::Value = serde_json::from_str(&line).unwrap();
             let address = told["fields"]["address"].as_str().map(str::to_owned);
             log.lock().unwrap().push(told);
+            // The address of TCP comes first, then the socket.
             if let Some(address) = address {
-                break format!("http://{address}");
+                break format!("http://{}", address.split(',').next().unwrap());
             }
         };
         // Keep reading, or the service would block on a full pipe.

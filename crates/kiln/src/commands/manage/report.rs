@@ -2,31 +2,50 @@
 
 use clap::Args;
 
-use crate::cli::ConfigArgs;
+use crate::cli::{ConfigArgs, Global};
 use crate::config::Config;
+use crate::connect::{Connection, Place};
 use crate::failure::{Failure, Outcome};
 use crate::output::print;
 use crate::report;
 
+/// The value of `--service` without a URL.
+const CATALOG: &str = "catalog";
+
 /// `manage report`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Without --pid, prints what the database says: engines, the stacks that they hold, and running operations
-with what they wait for. With --pid, the process (kiln serve, api or engine on this host) writes a report
-that also contains its tasks, memory and last errors, to [oslo_reports] log_dir or its standard error.
+Without --service and --pid, prints what the database says: engines, the stacks that they hold, and
+running operations with what they wait for. With --service, prints the report of the process that answers
+at the URL (kiln serve or kiln api), which also contains its tasks, memory, configuration without secrets
+and last errors. This requires credentials of an administrator (policy service:report). With --pid, a
+process on this host (kiln serve, api or engine) writes this report to [oslo_reports] log_dir or its
+standard error.
 
-Example:
-  kiln manage report --config-file kiln.conf")]
+Examples:
+  kiln manage report --config-file kiln.conf
+  kiln manage report --service                             the service of the catalog
+  kiln manage report --service http://localhost:8004       this process
+  kiln manage report --service unix:/run/kiln/api.sock     the process at this socket")]
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     config: ConfigArgs,
+    /// Ask a running service; without a URL, that of the catalog
+    #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = CATALOG)]
+    #[arg(conflicts_with_all = ["pid", "config_file", "config_dir"])]
+    service: Option<String>,
     /// Process that writes its report (SIGUSR2)
-    #[arg(long, value_name = "PID")]
+    #[arg(long, value_name = "PID", conflicts_with_all = ["config_file", "config_dir"])]
     pid: Option<u32>,
 }
 
 impl ReportArgs {
-    pub(super) async fn run(self) -> Outcome {
+    pub(super) async fn run(self, global: &Global) -> Outcome {
+        if let Some(url) = self.service {
+            let place = if url == CATALOG { Place::Catalog } else { Place::parse(&url)? };
+            let text = Connection::of_service(global, place)?.client.report().await?;
+            return Ok(print(&text)?);
+        }
         let Some(pid) = self.pid else {
             let config = Config::load(&self.config)?;
             return Ok(print(&report::of_database(&config).await)?);

@@ -8,6 +8,7 @@ use kiln_resource::{Cloud as _, CloudRequest, Failure as CloudFailure, FailureKi
 use kiln_value::{Value, value};
 
 use crate::cli::Global;
+use crate::commands::oslo_options::OsloArgs;
 use crate::connect;
 use crate::failure::{Failure, Outcome};
 use crate::output::print;
@@ -46,6 +47,35 @@ pub(crate) struct SetupDomainArgs {
     /// Password of the administrator (HEAT_DOMAIN_PASSWORD)
     #[arg(long = "stack-domain-admin-password", value_name = "TEXT", env = "HEAT_DOMAIN_PASSWORD", hide_env = true)]
     password: Option<String>,
+}
+
+/// `heat-keystone-setup-domain`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+A program kiln that is called heat-keystone-setup-domain (by a link) is this command: kiln manage
+setup-domain with the options of Heat's command.
+
+Example:
+  HEAT_DOMAIN_PASSWORD=$(openssl rand -hex 16) kiln --os-cloud admin heat-keystone-setup-domain")]
+pub(crate) struct HeatKeystoneSetupDomainArgs {
+    #[command(flatten)]
+    oslo: OsloArgs,
+    #[command(flatten)]
+    setup: SetupDomainArgs,
+    /// The inverse of --insecure
+    #[arg(long, overrides_with = "insecure", hide_short_help = true)]
+    noinsecure: bool,
+}
+
+impl HeatKeystoneSetupDomainArgs {
+    pub(crate) async fn run(self, global: &Global) -> Outcome {
+        const NAME: &str = "heat-keystone-setup-domain";
+        if self.oslo.instead(NAME)? {
+            return Ok(());
+        }
+        self.oslo.config(&global.log, NAME)?;
+        self.setup.run(global).await
+    }
 }
 
 impl SetupDomainArgs {
