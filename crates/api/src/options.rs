@@ -1,5 +1,8 @@
 //! Options of the API, with the names and defaults of Heat (docs/heat-behaviour.md §23).
 
+use std::sync::Arc;
+
+use kiln_topology::TypeFiles;
 use kiln_web::{ConnectionLimits, Cors};
 
 /// Options of the API.
@@ -19,6 +22,8 @@ pub struct Options {
     pub cors: Cors,
     /// Limits of connections.
     pub connections: ConnectionLimits,
+    /// The types of files that blueprints and service templates may use.
+    pub topology_types: Arc<TypeFiles>,
 }
 
 impl Default for Options {
@@ -31,6 +36,8 @@ impl Default for Options {
             revision: "unknown".to_owned(),
             cors: Cors::default(),
             connections: ConnectionLimits::default(),
+            // A test reads the types of Kiln, so there are no errors.
+            topology_types: TypeFiles::shipped().unwrap_or_default(),
         }
     }
 }

@@ -37,6 +37,7 @@ use crate::policy_files::PolicyFiles;
 use crate::resource_types;
 use crate::shutdown::{self, Stop};
 use crate::signatures;
+use crate::topology_types;
 use crate::traces;
 use crate::web_templates;
 
@@ -358,6 +359,7 @@ fn api_options(config: &Config) -> Result<kiln_api::Options> {
     options.hidden_stack_tags = config.list(&stacks::HIDDEN_STACK_TAGS);
     options.cors = cors(config)?;
     options.connections = connection_limits(config, options.proxy_headers)?;
+    options.topology_types = topology_types::of_service(config)?;
     if let Some(revision) = config.text(&stacks::HEAT_REVISION) {
         options.revision = revision;
     }

@@ -7,11 +7,13 @@ mod component;
 mod form;
 mod graph;
 mod library;
+mod library_types;
 mod model;
 mod provider;
 mod reader;
 mod reading;
 mod requirement;
+mod typed;
 mod typing;
 
 pub use graph::Notes;

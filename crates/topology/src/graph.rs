@@ -1,6 +1,10 @@
 //! The model that all languages are read into: nodes with requirements, capabilities, operations, policies and groups.
 
+use std::sync::Arc;
+
 use kiln_value::{Map, Path, Value};
+
+use crate::type_file::TypeFiles;
 
 /// A service: what a blueprint, a plan or a service template describes.
 #[derive(Clone, Debug, Default)]
@@ -9,6 +13,8 @@ pub struct Graph {
     pub file: Option<String>,
     /// The version of the language, as written; `None` for nested topologies and blueprints.
     pub version: Option<String>,
+    /// The types that nodes may be of besides those of the languages, with what they become.
+    pub types: Arc<TypeFiles>,
     /// The text for people.
     pub description: Option<String>,
     /// Values that a user may give.

@@ -15,6 +15,8 @@ pub mod package;
 pub mod question;
 mod refusal;
 pub mod tosca;
+pub mod type_file;
 pub mod upload;
 
 pub use refusal::Refusal;
+pub use type_file::TypeFiles;

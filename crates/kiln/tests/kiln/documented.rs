@@ -29,6 +29,7 @@ outputs:
   address: {value: {get_attr: [server, first_address]}}
 ";
 const OLD: &str = "heat_template_version: 2015-10-15\nresources: {word: {type: OS::Heat::RandomString}}\n";
+const CACHE: &str = "topology_type: com.example.Cache\nderived_from: tosca.nodes.SoftwareComponent\n";
 const CFN: &str = "AWSTemplateFormatVersion: '2010-09-09'\nResources: {word: {Type: 'OS::Heat::RandomString'}}\n";
 
 /// Commands that run until they are stopped.
@@ -108,6 +109,8 @@ fn prepare(folder: &Folder) {
         folder.write(name, &std::fs::read_to_string(examples.join(example)).unwrap());
     }
     let dot = folder.write("bin/dot", "#!/bin/sh\ncat > /dev/null\n");
+    folder.write("node-types/cache.yaml", CACHE);
+    folder.write("cache.yaml", CACHE);
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kiln"), folder.path().join("bin/kiln")).unwrap();
     assert!(Command::new("chmod").arg("+x").arg(dot).status().unwrap().success());
     for place in ["etc", ".zfunc", ".config/fish/completions"] {
@@ -162,7 +165,7 @@ async fn every_command_in_the_pages_and_the_other_help_runs() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_command_in_the_manual_runs() {
     run_commands("documented-manual", 30, |folder| {
-        let pages = ["first-stack.md", "templates.md", "operating.md", "troubleshooting.md"];
+        let pages = ["first-stack.md", "templates.md", "topology-types.md", "operating.md", "troubleshooting.md"];
         pages
             .iter()
             .flat_map(|page| {

@@ -190,3 +190,59 @@ async fn the_noun_in_the_manual_is_a_type() {
     run(&["stack", "delete", "--yes", "--wait", "it"]).ok();
     assert!(helpers().is_empty());
 }
+
+const CACHE: &str = "\
+topology_type: com.example.Cache
+description: A value for tests.
+derived_from: tosca.nodes.Root
+component: {aliases: [cache]}
+properties:
+  size: {type: integer, default: 3}
+hot:
+  resources:
+    '': {type: OS::Heat::Value, properties: {value: {$property: size}}}
+";
+
+/// Type files of blueprints and TOSCA.
+#[test]
+fn a_folder_adds_types_of_topologies() {
+    let folder = Folder::new("topology-types");
+    folder.write("app.yaml", "components:\n  redis: {type: cache, size: 4}\n");
+    let unknown = folder.run(&["template", "lower", "app.yaml"]);
+    assert!(unknown.err.contains("No component type is named cache."), "{}", unknown.err);
+    folder.write("types/deep/cache.yaml", CACHE);
+    let by = ["--topology-types-dir", "types"];
+    let run = |args: &[&str]| folder.run(&[args, &by].concat());
+    assert!(run(&["template", "lower", "app.yaml"]).ok().contains("value: 4"));
+    run(&["template", "validate", "--offline", "-t", "app.yaml"]).ok();
+    assert!(run(&["template", "graph", "app.yaml"]).ok().contains("redis"));
+    run(&["template", "lint", "app.yaml", "types/deep/cache.yaml"]).ok();
+    run(&["--local", "--database", "stacks.db", "stack", "create", "--wait", "-t", "app.yaml", "s"]).ok();
+    let output = folder.kiln(&["template", "lower", "app.yaml"]).env("KILN_TOPOLOGY_TYPES_DIR", "types").output();
+    Ran::from(output.unwrap()).ok();
+
+    let shown = folder.run(&["template", "validate", "-t", "types/deep/cache.yaml"]).ok();
+    assert!(shown.contains("Type: com.example.Cache") && shown.contains("NODE: OS::Heat::Value"), "{shown}");
+    folder.write("types/deep/cache.yaml", &CACHE.replace("size}", "siez}"));
+    let lint = run(&["template", "lint", "types/deep/cache.yaml"]);
+    assert!(lint.err.contains("invalid type files"), "{}", lint.err);
+    let lint = folder.run(&["template", "lint", "types/deep/cache.yaml"]);
+    assert!(lint.out.contains("The type has no property siez.") && lint.out.contains("cache.yaml:9"), "{}", lint.out);
+    assert!(lint.out.contains("Did you mean size?"), "{}", lint.out);
+    let wrong = run(&["template", "lower", "app.yaml"]);
+    assert!(wrong.err.contains("types/deep/cache.yaml:9:54: The type has no property siez."), "{}", wrong.err);
+}
+
+/// What the resource types do not have is found too.
+#[test]
+fn the_resources_of_a_type_file_are_checked() {
+    let folder = Folder::new("topology-types-resources");
+    let text = CACHE.replace("OS::Heat::Value, properties: {value", "OS::Heat::Valeu, properties: {value");
+    folder.write("a.yaml", &text);
+    let wrong = folder.run(&["template", "validate", "-t", "a.yaml"]);
+    assert!(wrong.err.contains("No resource type is named OS::Heat::Valeu."), "{}", wrong.err);
+    assert!(wrong.err.contains("did you mean OS::Heat::Value?") && wrong.err.contains("a.yaml:9"), "{}", wrong.err);
+    folder.write("a.yaml", &CACHE.replace("{value", "{valeu"));
+    let wrong = folder.run(&["template", "validate", "-t", "a.yaml"]);
+    assert!(wrong.err.contains("OS::Heat::Value has no property valeu."), "{}", wrong.err);
+}

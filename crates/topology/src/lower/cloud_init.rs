@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use kiln_value::{Map, Value, value};
 
+use super::software::SCRIPT;
 use super::{Lowered, Source};
 use crate::Refusal;
 
@@ -20,9 +21,10 @@ const OWN_ADDRESS: &str = "@KILN_OWN_ADDRESS@";
 pub fn by_cloud_init(mut lowered: Lowered) -> Result<Lowered, Vec<Refusal>> {
     let mut refusals = Vec::new();
     let template = std::mem::take(&mut lowered.template);
-    lowered.template = convert(template, "", &mut lowered.sources, &mut refusals);
+    let at_boot = std::mem::take(&mut lowered.at_boot);
+    lowered.template = convert(template, None, &at_boot, &mut lowered.sources, &mut refusals);
     for (name, template) in std::mem::take(&mut lowered.nested) {
-        let converted = convert(template, &format!("{name}:"), &mut lowered.sources, &mut refusals);
+        let converted = convert(template, Some(&name), &at_boot, &mut lowered.sources, &mut refusals);
         lowered.nested.insert(name, converted);
     }
     if refusals.is_empty() { Ok(lowered) } else { Err(refusals) }
@@ -37,8 +39,14 @@ struct Step {
     depends_on: Vec<String>,
 }
 
+/// Scripts by nested template and configuration.
+type Scripts = BTreeMap<(Option<String>, String), String>;
+
 struct Converter<'s> {
-    prefix: &'s str,
+    /// The nested template.
+    file: Option<&'s str>,
+    prefix: String,
+    at_boot: &'s Scripts,
     sources: &'s mut BTreeMap<String, Source>,
     refusals: &'s mut Vec<Refusal>,
 }
@@ -54,11 +62,13 @@ impl Converter<'_> {
 
 fn convert(
     mut template: Value,
-    prefix: &str,
+    file: Option<&str>,
+    at_boot: &Scripts,
     sources: &mut BTreeMap<String, Source>,
     refusals: &mut Vec<Refusal>,
 ) -> Value {
-    let mut converter = Converter { prefix, sources, refusals };
+    let prefix = file.map(|file| format!("{file}:")).unwrap_or_default();
+    let mut converter = Converter { file, prefix, at_boot, sources, refusals };
     let Some(sections) = template.as_map_mut() else { return template };
     let outputs = sections.get("outputs").cloned().unwrap_or_default();
     if let Some(resources) = sections.get_mut("resources").and_then(Value::as_map_mut) {
@@ -86,7 +96,8 @@ impl Converter<'_> {
         for step in &steps {
             let config = resources.get(&step.config).and_then(|config| config.get("properties")).cloned();
             let config = config.unwrap_or_default();
-            if config.str_at("group") != Some("script") {
+            let at_boot = self.at_boot.get(&(self.file.map(str::to_owned), step.config.clone()));
+            if config.str_at("group") != Some(SCRIPT) && at_boot.is_none() {
                 let group = config.str_at("group").unwrap_or("another hook").to_owned();
                 self.refuse(&step.name, format!("{} is run by {group}, which requires an agent.", step.name));
             }
@@ -95,7 +106,14 @@ impl Converter<'_> {
                 if !without_own(&mut inputs, server) {
                     self.refuse(&step.name, format!("An input of {} is an attribute of its own server.", step.name));
                 }
-                let script = config.get("config").cloned().unwrap_or_default();
+                let content = config.get("config").cloned().unwrap_or_default();
+                let script = match at_boot {
+                    None => content,
+                    Some(script) => {
+                        with_config(&mut inputs, content, config.get("options").cloned());
+                        script.into()
+                    }
+                };
                 let name = step.name.strip_suffix("_deploy").unwrap_or(&step.name);
                 let entry = value!({"name": name, "script": script, "inputs": inputs});
                 scripts.entry(server.clone()).or_default().push(entry);
@@ -215,6 +233,15 @@ impl Converter<'_> {
             resources.insert(name, resource);
         }
     }
+}
+
+/// Gives a script that stands for a hook what the hook would read: the configuration, the inputs and the options.
+fn with_config(inputs: &mut Value, content: Value, options: Option<Value>) {
+    let Some(inputs) = inputs.as_map_mut() else { return };
+    let all = Value::Map(inputs.clone());
+    inputs.insert("KILN_CONFIG".to_owned(), content);
+    inputs.insert("KILN_INPUTS".to_owned(), all);
+    inputs.insert("KILN_OPTIONS".to_owned(), options.unwrap_or_else(|| Value::Map(Map::new())));
 }
 
 /// The wait condition of a server.

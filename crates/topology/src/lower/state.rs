@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use kiln_value::{Map, Path, Value, value};
 
-use super::rule::Rules;
+use super::rules::Rules;
 use super::{File, Lowered, Note, Source};
 use crate::Refusal;
 use crate::graph::{Graph, Group, Input, Node};
@@ -20,7 +20,7 @@ const MAX_NESTING: usize = 10;
 ///
 /// Errors: types, policies and functions that have no equivalent, each by its name.
 pub fn lower(graph: &Graph, root: &str) -> Result<Lowered, Vec<Refusal>> {
-    let rules = Rules::shipped()?;
+    let rules = Rules::of(&graph.types)?;
     lower_at(graph, root, &rules, 0)
 }
 
@@ -219,6 +219,10 @@ impl<'g> State<'g> {
             self.substituted.insert(node.name.clone());
             let part = |key: &String| format!("{file}:{key}");
             self.lowered.sources.extend(inner.sources.into_iter().map(|(key, source)| (part(&key), source)));
+            let at_boot = inner.at_boot.into_iter();
+            let at_boot =
+                at_boot.map(|((inside, name), script)| ((inside.or_else(|| Some(file.clone())), name), script));
+            self.lowered.at_boot.extend(at_boot);
             for file in inner.files {
                 self.add_file(file);
             }
@@ -234,13 +238,14 @@ impl<'g> State<'g> {
             if self.substituted.contains(&node.name) {
                 continue;
             }
-            let Some(rule) = self.rules.find(node) else {
+            let rule = self.rules.find(node);
+            let Some(rule) = rule.filter(|rule| !rule.is_of_file || rule.resources().next().is_some()) else {
                 let is_software = ["SoftwareComponent", "WebApplication", "Database", "Container.Application"]
                     .iter()
                     .any(|name| node.is_a(&format!("tosca.nodes.{name}")));
                 if node.is_a("tosca.nodes.LoadBalancer") {
                     self.lower_load_balancer(node);
-                } else if !is_software && node.operations.is_empty() {
+                } else if !is_software && node.all_operations().next().is_none() {
                     let message = format!("{} has no resource: nothing is known of {}.", node.name, node.type_name);
                     self.note(&node.at, message);
                 }

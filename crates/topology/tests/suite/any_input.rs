@@ -7,7 +7,7 @@ use std::path::Path;
 use kiln_package::{Limits, Package};
 use kiln_topology::blueprint::{self, Library};
 use kiln_topology::lower::{by_cloud_init, lower};
-use kiln_topology::{camp, tosca, upload};
+use kiln_topology::{TypeFiles, camp, tosca, upload};
 use kiln_value::Map;
 use proptest::prelude::*;
 
@@ -75,7 +75,7 @@ proptest! {
         let heads: [&[u8]; 3] = [b"PK\x03\x04", &[0x1f, 0x8b, 8, 0], b""];
         bytes.splice(0..0, heads[head].iter().copied());
         drop(Package::open(&bytes, &Limits::default()));
-        drop(upload::read(&bytes, &Map::new(), true, &Limits::default()));
+        drop(upload::read(&bytes, &Map::new(), true, &Limits::default(), &TypeFiles::shipped().unwrap()));
     }
 }
 

@@ -6,4 +6,5 @@ mod any_input;
 mod blueprint;
 mod guest;
 mod package;
+mod type_file;
 mod versions;

@@ -2,8 +2,10 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use kiln_authoring::language::{Level, Trouble};
+use kiln_topology::TypeFiles;
 use kiln_topology::check::check;
 use kiln_topology::tosca::Files;
 
@@ -29,10 +31,10 @@ impl Files for Imports<'_> {
 const SCHEME: &str = "file://";
 
 /// What is wrong with a document at a URL or has no effect, and the URLs of the files that it imports.
-pub(super) fn diagnose(url: &str, text: &str, read: Read) -> (Vec<Trouble>, BTreeSet<String>) {
+pub(super) fn diagnose(url: &str, text: &str, types: &Arc<TypeFiles>, read: Read) -> (Vec<Trouble>, BTreeSet<String>) {
     let imports = Imports { read, urls: RefCell::default() };
     let root = target(url, url);
-    let found = check(text, &root, &imports).unwrap_or_default().into_iter().map(|one| Trouble {
+    let found = check(text, &root, &imports, types).unwrap_or_default().into_iter().map(|one| Trouble {
         level: if one.is_error { Level::Error } else { Level::Warning },
         code: one.refusal.kind.to_owned(),
         message: one.refusal.text(),

@@ -82,4 +82,8 @@ options! {
     RESOURCE_TYPES_DIR = own(
         "resource_types_dir", Path, "Folder with definition files of resource types, which take precedence.",
     );
+    TOPOLOGY_TYPES_DIR = own(
+        "topology_types_dir", Path,
+        "Folder with type files for uploads of blueprints, CAMP plans and TOSCA; see docs/topology-types.md.",
+    );
 }

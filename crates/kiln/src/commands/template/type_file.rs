@@ -1,0 +1,94 @@
+//! Type files of blueprints and TOSCA, checked by `kiln template validate`.
+
+use kiln_authoring::type_named;
+use kiln_client::address;
+use kiln_plan::ResourceTypes;
+use kiln_topology::Refusal;
+use kiln_topology::type_file::{TypeFile, is_type_file};
+use kiln_value::{Path, Value, value};
+
+use super::super::stack::entries;
+use crate::cli::Global;
+use crate::connect::Connection;
+use crate::failure::{Outcome, nearest};
+use crate::output::One;
+use crate::topology::UserFile;
+
+/// The description of a type file that is valid; `None` if it is not a type file.
+pub(super) async fn validated(global: &Global, name: &str) -> Outcome<Option<One>> {
+    let url = address::url_of(name);
+    let source = Connection::source(global)?;
+    // Problems of reading are reported with those of templates.
+    let Ok(bytes) = source.read(&url).await else { return Ok(None) };
+    let Ok(text) = String::from_utf8(bytes) else { return Ok(None) };
+    let Ok(document) = kiln_yaml::parse(&text) else { return Ok(None) };
+    if !is_type_file(&document.value) {
+        return Ok(None);
+    }
+    let file = address::file_of(&url).map_or(url.clone(), |path| path.display().to_string());
+    let others = global.local.topology_types()?;
+    let original = UserFile::of_text(url, &text, document);
+    let own = |mut refusal: Refusal| {
+        // Its position is found by its path, as that of all errors of this file.
+        if refusal.file.as_deref() == Some(file.as_str()) {
+            refusal.file = None;
+            refusal.span = None;
+        }
+        refusal
+    };
+    let types = others.with_changed(&file, &text).map_err(|refusals| {
+        let refusals: Vec<Refusal> = refusals.into_iter().map(own).collect();
+        original.failure(&refusals)
+    })?;
+    let Some(this) = types.all().rev().find(|this| this.file == file) else { return Ok(None) };
+    let wrong = unknown_resources(this, &global.local.catalog()?);
+    if !wrong.is_empty() {
+        return Err(original.failure(&wrong));
+    }
+    Ok(Some(entries(described(this))))
+}
+
+/// Resource types that do not exist, and properties that they do not have.
+fn unknown_resources(this: &TypeFile, catalog: &ResourceTypes) -> Vec<Refusal> {
+    let mut wrong = Vec::new();
+    for (suffix, resource) in this.resources() {
+        let at = Path::root().key("hot").key("resources").key(suffix);
+        let Some(name) = resource.str_at("type") else { continue };
+        let Some(known) = type_named(catalog, name) else {
+            let refusal = Refusal::new("unknown-type", &at.key("type"), format!("No resource type is named {name}."));
+            let all = catalog.types.iter().map(|known| known.resource_type.name.as_str());
+            wrong.push(match nearest(name, all) {
+                Some(near) => refusal.hint(format!("did you mean {near}?")),
+                None => refusal,
+            });
+            continue;
+        };
+        for property in resource.get("properties").and_then(Value::as_map).into_iter().flatten().map(|(name, _)| name) {
+            if known.properties.contains_key(property) {
+                continue;
+            }
+            let place = at.key("properties").key(property);
+            let refusal = Refusal::new("unknown-field", &place, format!("{name} has no property {property}."));
+            wrong.push(match nearest(property, known.properties.keys().map(String::as_str)) {
+                Some(near) => refusal.hint(format!("did you mean {near}?")),
+                None => refusal,
+            });
+        }
+    }
+    wrong
+}
+
+fn described(this: &TypeFile) -> Value {
+    let properties: Value = this.properties().map(|(name, schema)| (name.clone(), schema.clone())).collect();
+    let resources = this.resources().filter_map(|(suffix, resource)| Some((suffix, resource.str_at("type")?)));
+    let resources: Value = resources.map(|(suffix, kind)| (format!("NODE{suffix}"), Value::from(kind))).collect();
+    let operations: Vec<Value> = this.operations().map(Value::from).collect();
+    value!({
+        "Type": (&this.name),
+        "Description": (this.description.clone().unwrap_or_default()),
+        "Derived from": (this.parent()),
+        "Properties": properties,
+        "Resources": resources,
+        "Operations": (Value::List(operations))
+    })
+}
