@@ -345,10 +345,20 @@ fn service_options(config: &Config) -> Result<kiln_service::Options> {
     options.observe_on_update = config.flag(&stacks::OBSERVE_ON_UPDATE)?;
     options.adopt = config.flag(&stacks::ENABLE_STACK_ADOPT)?;
     options.abandon = config.flag(&stacks::ENABLE_STACK_ABANDON)?;
+    options.jurisdiction = jurisdiction(config)?;
     if let Some(role) = config.text(&stacks::HEAT_STACK_USER_ROLE) {
         options.stack_user_role = role;
     }
     Ok(options)
+}
+
+/// The country of the region: `[kiln] jurisdiction`.
+fn jurisdiction(config: &Config) -> Result<Option<String>> {
+    let Some(code) = config.text(&kiln::JURISDICTION).map(|code| code.to_ascii_uppercase()) else { return Ok(None) };
+    if code.len() != 2 || !code.bytes().all(|b| b.is_ascii_uppercase()) {
+        bail!("[kiln] jurisdiction: {code} is not a country code of ISO 3166, such as DE");
+    }
+    Ok(Some(code))
 }
 
 fn api_options(config: &Config) -> Result<kiln_api::Options> {

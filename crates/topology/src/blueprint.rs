@@ -4,6 +4,7 @@
 //! [`read`] finds all errors of a document at once.
 
 mod component;
+mod existing;
 mod form;
 mod graph;
 mod library;

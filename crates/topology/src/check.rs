@@ -120,8 +120,10 @@ mod tests {
         assert_eq!(found(&format!("{service}    a: {{type: tosca.nodes.Compute}}\n")), Some(Vec::new()));
         let wrong = found(&format!("{service}    a: {{type: x}}\n    b: {{type: y}}\n")).unwrap();
         assert_eq!(wrong.iter().map(|(_, line, error)| (*line, *error)).collect::<Vec<_>>(), [(4, true), (5, true)]);
-        let components = "components:\n  web: {type: server}\nrequires: {jurisdiction: eu}\n";
-        assert_eq!(found(components), Some(vec![("no-effect".to_owned(), 3, false)]));
+        let components = "components:\n  app: {type: com.example.java:War, content: a.war, requires: \
+                          {com.example.java:WarDeploymentRequirement: c}}\n  c:\n    type: org.jetty.Server\n    \
+                          requires:\n      database: {mode: x}\n";
+        assert_eq!(found(components), Some(vec![("no-effect".to_owned(), 6, false)]));
         assert_eq!(found("components: {a: [\n"), Some(vec![("not-yaml".to_owned(), 2, true)]));
         assert_eq!(found("heat_template_version: 2018-08-31\ncomponents: {}\n"), None);
         assert_eq!(found("a: ["), None);

@@ -19,6 +19,8 @@ pub struct Graph {
     pub description: Option<String>,
     /// Values that a user may give.
     pub inputs: Vec<Input>,
+    /// The countries that it may be deployed to, and the place that says so: codes of ISO 3166-1 with capital letters.
+    pub jurisdiction: Option<(Path, Vec<String>)>,
     /// The nodes, in the order of the document.
     pub nodes: Vec<Node>,
     /// Relationships that requirements name.
@@ -99,6 +101,17 @@ pub struct Node {
     pub attributes: Vec<String>,
     /// The node, as written.
     pub template: Map,
+    /// What it is, if it exists already.
+    pub exists: Option<Exists>,
+}
+
+/// A resource of another stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exists {
+    /// The name of the stack.
+    pub stack: String,
+    /// The name of the resource.
+    pub resource: String,
 }
 
 impl Node {

@@ -246,3 +246,68 @@ fn the_resources_of_a_type_file_are_checked() {
     let wrong = folder.run(&["template", "validate", "-t", "a.yaml"]);
     assert!(wrong.err.contains("OS::Heat::Value has no property valeu."), "{}", wrong.err);
 }
+
+/// A blueprint uses a resource of another stack, and says in which countries it may be.
+#[test]
+fn a_blueprint_takes_what_exists_already() {
+    let folder = Folder::new("topology-existing");
+    let types = [
+        (
+            "word",
+            "topology_type: com.example.Word\nderived_from: tosca.nodes.Root\ncomponent: {aliases: [word_type]}\nhot:\n  \
+             resources: {'': {type: OS::Heat::RandomString}}\n  attributes: {value: {$attribute: [value]}}\n",
+        ),
+        (
+            "reader",
+            "topology_type: com.example.Reader\nderived_from: tosca.nodes.Root\ncomponent: {aliases: \
+             [reader]}\nrequirements: [{word: {node: com.example.Word}}]\nhot:\n  resources: {'': {type: \
+             OS::Heat::Value, properties: {value: {$target_attribute: [word, value]}}}}\n  attributes: {value: \
+             {$attribute: [value]}}\n",
+        ),
+    ];
+    for (name, text) in types {
+        folder.write(&format!("types/{name}.yaml"), text);
+    }
+    let run = |args: &[&str]| {
+        let all = [&["--local", "--database", "stacks.db", "--topology-types-dir", "types"], args].concat();
+        folder.run(&all)
+    };
+    folder.write("shared.yaml", "components:\n  word: {type: word_type}\n");
+    folder.write("app.yaml", "components:\n  r: {type: reader, requires: {word: 'heat://shared/word'}}\n");
+    let create = |file: &str, name: &str| run(&["stack", "create", "--wait", "--poll", "0.1", "-t", file, name]);
+    let missing = create("app.yaml", "app");
+    assert!(missing.err.contains("The project has no stack shared."), "{}", missing.err);
+    create("shared.yaml", "shared").ok();
+    create("app.yaml", "app").ok();
+    let word = run(&["stack", "resource", "show", "shared", "word", "-f", "json"]).ok();
+    let word: serde_json::Value = serde_json::from_str(&word).unwrap();
+    let word = word["attributes"]["value"].as_str().unwrap().to_owned();
+    assert_eq!(word.len(), 32);
+    let shown = run(&["stack", "show", "app", "-f", "json"]).ok();
+    assert!(shown.contains(&word), "{shown}");
+    folder.write("app.yaml", "components:\n  r: {type: reader, requires: {word: 'heat://shared/other'}}\n");
+    let other = create("app.yaml", "other");
+    assert!(other.err.contains("The stack shared has no resource other."), "{}", other.err);
+
+    folder.write("here.yaml", "components:\n  word: {type: word_type}\nrequires: {jurisdiction: [de, fr]}\n");
+    let nowhere = create("here.yaml", "here");
+    assert!(
+        nowhere.err.contains("The country of the region, one of DE, FR. The operator has not said"),
+        "{}",
+        nowhere.err
+    );
+    let in_country = |country: &str| {
+        run(&[
+            "stack",
+            "create",
+            "--wait",
+            "-t",
+            "here.yaml",
+            "--parameter",
+            &format!("jurisdiction={country}"),
+            "here",
+        ])
+    };
+    assert!(in_country("US").err.contains("not an allowed value"), "{}", in_country("US").err);
+    in_country("FR").ok();
+}

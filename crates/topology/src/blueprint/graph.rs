@@ -30,10 +30,7 @@ impl Blueprint {
         let mut builder = Builder::new(&self.types, TypeChecker::new(&node_types));
         builder.graph.description.clone_from(&self.name);
         builder.graph.types = Arc::clone(&self.types);
-        for requirement in self.requires.iter().filter(|requirement| requirement.type_name == "jurisdiction") {
-            let message = "jurisdiction is not checked: deploy to a region that satisfies it.";
-            builder.notes.push((requirement.at.clone(), message.to_owned()));
-        }
+        builder.graph.jurisdiction = builder.jurisdiction(self);
         builder.components = self.components.iter().filter_map(|c| Some((c.id.as_deref()?, c))).collect();
         for component in &self.components {
             builder.component(component, component.id.as_deref().unwrap_or_default());
@@ -65,6 +62,8 @@ pub(super) struct Builder<'b> {
     databases: HashMap<String, String>,
     /// Schemas with their databases.
     schemas: Vec<(String, String, Path)>,
+    /// Nodes that exist already, by URL.
+    pub(super) existing: HashMap<&'b str, String>,
     pub(super) refusals: Vec<Refusal>,
     notes: Vec<(Path, String)>,
 }
@@ -81,6 +80,7 @@ impl<'b> Builder<'b> {
             balancer_settings: Vec::new(),
             databases: HashMap::new(),
             schemas: Vec::new(),
+            existing: HashMap::new(),
             refusals: Vec::new(),
             notes: Vec::new(),
         }
@@ -174,7 +174,17 @@ impl<'b> Builder<'b> {
     }
 
     /// The names of those who fulfil a requirement; components in place and of the platform are made.
-    pub(super) fn fulfilled(&mut self, owner: &str, requirement: &'b Requirement) -> Vec<String> {
+    fn fulfilled(&mut self, owner: &str, requirement: &'b Requirement) -> Vec<String> {
+        self.fulfilled_by(owner, requirement, None)
+    }
+
+    /// The same; `wanted` is the type of nodes that the requirement asks for, if a file defines it.
+    pub(super) fn fulfilled_by(
+        &mut self,
+        owner: &str,
+        requirement: &'b Requirement,
+        wanted: Option<&str>,
+    ) -> Vec<String> {
         let mut names = Vec::new();
         for (i, by) in requirement.fulfilled_by.iter().enumerate() {
             let short = requirement.type_name.rsplit(['.', ':']).next().unwrap_or_default();
@@ -191,10 +201,7 @@ impl<'b> Builder<'b> {
                     self.platform(kind, &name, &requirement.at);
                     names.push(name);
                 }
-                Fulfilment::Url(url) => {
-                    let message = format!("Components that exist already are not supported yet: {url}.");
-                    self.refuse(&requirement.at, message);
-                }
+                Fulfilment::Url(url) => names.extend(self.existing(url, requirement, wanted)),
             }
         }
         names
@@ -206,7 +213,7 @@ impl<'b> Builder<'b> {
     }
 
     /// A name that no node has.
-    fn free(&self, wanted: &str) -> String {
+    pub(super) fn free(&self, wanted: &str) -> String {
         let taken = |name: &str| self.components.contains_key(name) || self.names.contains(name);
         let numbered = (2..).map(|i| format!("{wanted}_{i}"));
         std::iter::once(wanted.to_owned()).chain(numbered).find(|name| !taken(name)).unwrap_or_default()
@@ -442,7 +449,7 @@ fn database_inputs(database: &str) -> Map {
     .collect()
 }
 
-fn node(name: &str, type_name: &str, at: &Path) -> Node {
+pub(super) fn node(name: &str, type_name: &str, at: &Path) -> Node {
     Node {
         at: at.clone(),
         name: name.to_owned(),

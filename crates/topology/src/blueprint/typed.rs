@@ -75,7 +75,7 @@ impl<'b> Builder<'b> {
         let by_name = if *word == "host" { "tosca.relationships.HostedOn" } else { "tosca.relationships.DependsOn" };
         let (relationship, ancestors) =
             self.checker.relationship(wanted.unwrap_or(by_name)).unwrap_or_else(|| (by_name.to_owned(), Vec::new()));
-        for by in self.fulfilled(name, requirement) {
+        for by in self.fulfilled_by(name, requirement, definition.str_at("node")) {
             let target = self.link(name, word, &by, &relationship, &requirement.at);
             target.ancestors.clone_from(&ancestors);
         }

@@ -175,6 +175,9 @@ impl Converter<'_> {
                 self.refuse(name, format!("{name} runs when the stack is deleted, which requires an agent."));
             }
             let one = properties.get("server").and_then(|server| server.str_at("get_resource"));
+            if one.is_none() && properties.get("server").is_some() {
+                self.refuse(name, format!("{name} runs on a server that exists already, which requires an agent."));
+            }
             let several = properties.get("servers").and_then(Value::as_map).into_iter().flat_map(Map::values);
             let servers = one.into_iter().chain(several.filter_map(|server| server.str_at("get_resource")));
             let config = properties.get("config").and_then(|config| config.str_at("get_resource"));

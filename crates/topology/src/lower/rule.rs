@@ -5,7 +5,7 @@ use kiln_value::{Map, Path, Value, text, value};
 use super::rules::Rule;
 use super::state::State;
 use crate::Refusal;
-use crate::graph::Node;
+use crate::graph::{Exists, Node};
 use crate::question::Wanted;
 use crate::refusal::kind_of;
 use crate::tosca::{Scalar, arguments, call};
@@ -78,6 +78,9 @@ impl<'g> State<'g> {
 
     /// The resource of a node, or the ID of the object that exists.
     pub(super) fn reference(&mut self, node: &'g Node, at: &Path) -> Value {
+        if let Some(exists) = &node.exists {
+            return self.ask_existing(node, exists, "", &[]);
+        }
         if let Some(rule) = self.rules.find(node)
             && let Some(existing) = Self::existing(node, &rule)
         {
@@ -94,6 +97,9 @@ impl<'g> State<'g> {
     /// An attribute that the rule of a node gives.
     pub(super) fn attribute_of(&mut self, node: &'g Node, name: &str, rest: &[Value], at: &Path) -> Option<Value> {
         let rule = self.rules.find(node)?;
+        if let Some(exists) = &node.exists {
+            return self.attribute_of_existing(node, exists, rule.attribute(name)?, rest);
+        }
         // Whether the address is public depends on a floating IP of a port.
         if name == "public_address"
             && let Some(address) = self.floating_ip(node)
@@ -111,6 +117,26 @@ impl<'g> State<'g> {
         let mut all = vec![Value::from(&node.name)];
         all.extend(path.iter().chain(rest).cloned());
         Some(value!({"get_attr": all}))
+    }
+
+    /// The same of a node that exists already.
+    fn attribute_of_existing(
+        &mut self,
+        node: &'g Node,
+        exists: &'g Exists,
+        expression: &Value,
+        rest: &[Value],
+    ) -> Option<Value> {
+        let (word, argument) = expression.as_map().filter(|map| map.len() == 1)?.first()?;
+        let path = arguments(argument);
+        let suffix = || path.first().and_then(Value::as_str);
+        match word.as_str() {
+            "$attribute" => Some(self.ask_existing(node, exists, "", &[path, rest].concat())),
+            "$value" => Some(self.ask_existing(node, exists, suffix()?, &["value".into()])),
+            "$resource" => Some(self.ask_existing(node, exists, suffix()?, &[])),
+            "$resource_attribute" => Some(self.ask_existing(node, exists, suffix()?, &[&path[1..], rest].concat())),
+            _ => None,
+        }
     }
 
     /// The floating IP of a port of a server.
@@ -229,7 +255,7 @@ impl<'g> State<'g> {
                     self.refuse(&node.at, format!("No server hosts {}.", node.name));
                     return None;
                 };
-                Some(value!({"get_resource": (&server.name)}))
+                Some(self.reference(server, &node.at))
             }
             "$artifact" => {
                 let kind = path.first()?.as_str()?;

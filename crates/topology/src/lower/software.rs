@@ -217,7 +217,8 @@ impl<'g> State<'g> {
             (format!("{}_install_roles_config", node.name), format!("{}_install_roles_deploy", node.name));
         let content = value!({"group": "script", "config": script});
         self.add(&config, "OS::Heat::SoftwareConfig", content.as_map().cloned().unwrap_or_default(), &node.at);
-        let properties = value!({"config": {"get_resource": (&config)}, "server": {"get_resource": (&server.name)}});
+        let reference = self.reference(server, &node.at);
+        let properties = value!({"config": {"get_resource": (&config)}, "server": reference});
         self.add(&deploy, "OS::Heat::SoftwareDeployment", properties.as_map().cloned().unwrap_or_default(), &node.at);
         Some(deploy)
     }
@@ -344,11 +345,13 @@ impl<'g> State<'g> {
         let mut properties = Map::new();
         properties.insert("config".to_owned(), value!({"get_resource": (format!("{name}_config"))}));
         let kind = if let [server] = servers {
-            properties.insert("server".to_owned(), value!({"get_resource": (&server.name)}));
+            let reference = self.reference(server, &operation.at);
+            properties.insert("server".to_owned(), reference);
             "OS::Heat::SoftwareDeployment"
         } else {
-            let all = servers.iter().map(|server| (server.name.clone(), value!({"get_resource": (&server.name)})));
-            properties.insert("servers".to_owned(), all.collect());
+            let all: Map =
+                servers.iter().map(|server| (server.name.clone(), self.reference(server, &operation.at))).collect();
+            properties.insert("servers".to_owned(), all.into());
             "OS::Heat::SoftwareDeploymentGroup"
         };
         if !inputs.is_empty() {
