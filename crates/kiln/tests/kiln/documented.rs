@@ -38,7 +38,8 @@ const SERVERS: [&str; 6] = ["kiln serve", "kiln api", "kiln engine", "kiln demo"
 const FINDERS: [&str; 5] =
     ["config check", "template lint", "fmt --check", "hook clear web 'nested/*'", "resource forget"];
 
-/// The example commands in a text: lines that start with `kiln`, or with a variable, and their continuations.
+/// The example commands in a text: lines that start with `kiln`, with a variable or with the command that makes packages,
+/// and their continuations.
 fn commands(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut is_open = false;
@@ -51,7 +52,10 @@ fn commands(text: &str) -> Vec<String> {
                 last.push_str(line);
                 is_open = last.matches('\'').count() % 2 == 1;
             }
-        } else if line.starts_with("kiln ") || line.starts_with("OS_DATABASE__CONNECTION=") {
+        } else if ["kiln ", "OS_DATABASE__CONNECTION=", "python3 -m zipfile "]
+            .iter()
+            .any(|start| line.starts_with(start))
+        {
             // Comments start after three spaces, or after two spaces and a `#`.
             let end = line.find("   ").into_iter().chain(line.find("  #")).min().unwrap_or(line.len());
             found.push(line[..end].trim().to_owned());
@@ -165,7 +169,14 @@ async fn every_command_in_the_pages_and_the_other_help_runs() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_command_in_the_manual_runs() {
     run_commands("documented-manual", 30, |folder| {
-        let pages = ["first-stack.md", "templates.md", "topology-types.md", "operating.md", "troubleshooting.md"];
+        let pages = [
+            "first-stack.md",
+            "templates.md",
+            "topology-guide.md",
+            "topology-types.md",
+            "operating.md",
+            "troubleshooting.md",
+        ];
         pages
             .iter()
             .flat_map(|page| {
@@ -178,13 +189,19 @@ async fn every_command_in_the_manual_runs() {
     .await;
 }
 
-/// Writes the templates and environments of a page. The first line of each is its name: `# port.yaml`.
+/// Writes the templates, environments and scripts of a page. Each begins with its name: `# port.yaml`, which is in the
+/// second line of scripts.
 fn write_templates(folder: &Folder, page: &str) {
     let text = std::fs::read_to_string(Path::new(ROOT).join(page)).unwrap();
     for block in text.split("```yaml\n").skip(1) {
         let (block, _) = block.split_once("```").unwrap();
         let name = block.lines().next().unwrap().strip_prefix("# ").unwrap();
         folder.write(name, block);
+    }
+    for block in text.split("```sh\n#!").skip(1) {
+        let (block, _) = block.split_once("```").unwrap();
+        let name = block.lines().nth(1).unwrap().strip_prefix("# ").unwrap();
+        folder.write(name, &format!("#!{block}"));
     }
 }
 
