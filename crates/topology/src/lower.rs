@@ -22,7 +22,7 @@ use crate::question::Question;
 
 pub use cloud_init::by_cloud_init;
 pub(crate) use rules::Rules;
-pub(crate) use software::CONTENT;
+pub(crate) use software::{CONTENT, IMAGE};
 pub use state::lower;
 
 /// A HOT template and what belongs to it.

@@ -8,6 +8,7 @@ use kiln_yaml::Document;
 
 use crate::blueprint::{Blueprint, Component, Fulfilment, Library, Requirement};
 use crate::graph::Graph;
+use crate::lower::IMAGE;
 use crate::tosca::{Files, Template};
 use crate::{Refusal, TypeFiles, blueprint, camp, tosca};
 
@@ -130,7 +131,9 @@ fn check_files(package: &Package, graph: &Graph, refusals: &mut Vec<Refusal>) {
     };
     for node in &graph.nodes {
         for (name, artifact) in node.artifacts.iter().flatten() {
-            if let Some(file) = artifact.as_str().or_else(|| artifact.str_at("file")) {
+            // Images of containers are in a registry.
+            let is_image = artifact.str_at("type") == Some(IMAGE);
+            if let Some(file) = artifact.as_str().or_else(|| artifact.str_at("file")).filter(|_| !is_image) {
                 check(file, &node.at.key("artifacts").key(name));
             }
         }

@@ -17,6 +17,9 @@ const ENDING: [&str; 2] = ["stop", "delete"];
 /// An input with the content of a file in base64.
 pub(crate) const CONTENT: &str = "content of file";
 
+/// The type of artifacts that are images of containers.
+pub(crate) const IMAGE: &str = "tosca.artifacts.Deployment.Image.Container.Docker";
+
 /// The hook that runs scripts.
 pub(super) const SCRIPT: &str = "script";
 
@@ -44,6 +47,24 @@ fn roles(node: &Node) -> Vec<&str> {
     };
     let is_plain = |name: &&str| name.chars().all(|c| c.is_ascii_alphanumeric() || "._-/:,".contains(c));
     artifacts.filter(is_role).filter_map(|artifact| artifact.str_at("file")).filter(is_plain).collect()
+}
+
+/// What a type file says of an operation.
+fn by_type(operation: &Operation) -> Option<&Value> {
+    operation.implementation.as_ref()?.get(BY_TYPE)
+}
+
+/// Whether an operation is implemented by an artifact that is an image of a container.
+fn is_image(node: &Node, operation: &Operation) -> bool {
+    let implementation = operation.implementation.as_ref();
+    let primary = implementation.and_then(|implementation| implementation.get("primary")).or(implementation);
+    let artifact = primary.and_then(Value::as_str).and_then(|name| node.artifact(name));
+    artifact.and_then(|artifact| artifact.str_at("type")) == Some(IMAGE)
+}
+
+/// How the type of a node runs containers, if an operation is implemented by an image.
+fn container_of<'n>(node: &'n Node, operation: &Operation) -> Option<&'n Value> {
+    node.type_operations.iter().filter(|_| is_image(node, operation)).find_map(by_type)
 }
 
 /// Whether a map is a call of a function of HOT.
@@ -95,9 +116,15 @@ impl<'g> State<'g> {
 
     /// The operations of a node that are implemented, of those in `order`.
     fn implemented<'n>(node: &'n Node, order: &[&str]) -> Vec<&'n Operation> {
+        // An operation that is implemented by an image runs the container.
+        let has_container = node.operations.iter().any(|operation| is_image(node, operation));
+        let is_run = |operation: &Operation| !(has_container && by_type(operation).is_some());
         let find = |name: &&str| {
             node.all_operations().find(|operation| {
-                operation.name == *name && is_standard(operation) && operation.implementation.is_some()
+                operation.name == *name
+                    && is_standard(operation)
+                    && operation.implementation.is_some()
+                    && is_run(operation)
             })
         };
         order.iter().filter_map(find).collect()
@@ -328,9 +355,17 @@ impl<'g> State<'g> {
             inputs.insert(input.clone(), value);
         }
         let implementation = operation.implementation.clone().unwrap_or_default();
-        let config = match implementation.get(BY_TYPE) {
-            Some(by_type) => self.config_of_type(name, node, by_type, &mut inputs),
-            None => self.config(node, operation, &implementation),
+        let config = if let Some(by_type) = by_type(operation) {
+            self.config_of_type(name, node, by_type, &mut inputs)
+        } else if let Some(by_type) = container_of(node, operation) {
+            // The inputs are variables of the container.
+            let names: Vec<&str> = inputs.keys().map(String::as_str).collect();
+            let names = names.join(" ");
+            let config = self.config_of_type(name, node, by_type, &mut inputs);
+            inputs.insert("environment_names".to_owned(), names.into());
+            config
+        } else {
+            self.config(node, operation, &implementation)
         };
         let more = implementation.get("dependencies");
         let more =

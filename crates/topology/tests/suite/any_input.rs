@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use kiln_package::{Limits, Package};
 use kiln_topology::blueprint::{self, Library};
@@ -46,6 +47,14 @@ fn documents() -> Vec<String> {
     found
 }
 
+/// Kiln's own.
+fn type_files() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../topology-types/software");
+    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths.into_iter().map(|path| fs::read_to_string(path).unwrap().replace("aliases: [", "aliases: [my_")).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
@@ -68,6 +77,26 @@ proptest! {
             lines[to] = format!("{}{}", " ".repeat(indent), lines[from].trim_start());
         }
         read_all(&lines.join("\n"));
+    }
+
+    #[test]
+    fn a_mutated_type_file_is_usable_or_refused(which in any::<prop::sample::Index>(), edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..4)) {
+        let all = type_files();
+        let mut lines: Vec<&str> = which.get(&all).lines().collect();
+        for (to, from) in edits {
+            let (to, line) = (to.index(lines.len()), *from.get(&lines));
+            lines[to] = line;
+        }
+        let text = lines.join("\n").replace("org.openstack.heat.", "my.");
+        if let Ok(types) = TypeFiles::shipped().unwrap().with([("t.yaml", text.as_str())]) {
+            let types = Arc::new(types);
+            let name = &types.all().next_back().unwrap().name;
+            let library = Library::of(&types).unwrap();
+            let read = blueprint::read(&format!("components: {{a: {{type: {name}, content: x, image: y, run_list: [z]}}}}"), &library);
+            if let Ok((graph, _)) = read.map(|blueprint| blueprint.graph().unwrap_or_default()) {
+                drop(lower(&graph, "heat.yaml").map(by_cloud_init));
+            }
+        }
     }
 
     #[test]

@@ -353,3 +353,22 @@ fn containers_run_on_the_server_of_their_runtime() {
     assert_eq!(resource(&lowered, "web_start_deploy").get("depends_on"), Some(&value!(["docker_create_deploy"])));
     by_cloud_init(lowered).unwrap();
 }
+
+#[test]
+fn an_image_that_implements_an_operation_runs_with_its_inputs() {
+    let lowered = service(
+        "  node_templates:\n    s: {type: tosca.nodes.Compute}\n    docker: {type: tosca.nodes.Container.Runtime, \
+         requirements: [{host: s}]}\n    db:\n      type: tosca.nodes.Container.Application.Docker\n      requirements: \
+         [{host: docker}]\n      artifacts:\n        image: {file: mysql, type: \
+         tosca.artifacts.Deployment.Image.Container.Docker, repository: hub}\n      interfaces:\n        Standard:\n          \
+         create: {implementation: image, inputs: {MYSQL_DATABASE: shop, MYSQL_USER: me}}\n",
+        &TypeFiles::shipped().unwrap(),
+    )
+    .unwrap();
+    let inputs = property(&lowered, "db_create_deploy", "input_values");
+    assert_eq!(inputs.str_at("image"), Some("mysql"));
+    assert_eq!(inputs.str_at("environment_names"), Some("MYSQL_DATABASE MYSQL_USER"));
+    assert_eq!(inputs.str_at("MYSQL_DATABASE"), Some("shop"));
+    // The container is not run twice.
+    assert!(lowered.template.get("resources").unwrap().get("db_start_deploy").is_none());
+}
