@@ -18,6 +18,7 @@ mod typed;
 mod typing;
 
 pub use graph::Notes;
+pub(crate) use library::ComponentTypeId;
 pub use library::Library;
 pub use model::{Blueprint, Component, Fulfilment, Requirement, TypeFrom};
 

@@ -21,7 +21,8 @@ pub use import::Files;
 
 pub(crate) use checker::{Names, TypeChecker};
 pub(crate) use function::{arguments, call};
-pub(crate) use import::join;
+pub(crate) use import::{join, with_imports};
 pub(crate) use scalar::Scalar;
+pub(crate) use schema::is_required;
 pub use template::{Template, read, read_with};
 pub(crate) use types::{Definitions, Section, Types};

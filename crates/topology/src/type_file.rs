@@ -10,7 +10,9 @@ mod set;
 
 use kiln_value::{Map, Value};
 
+pub(crate) use expression::{Names, WORDS};
 pub use format::is_type_file;
+pub(crate) use format::keys_at;
 pub use set::TypeFiles;
 
 /// Operations of type files: the implementation of such an operation is a map with this key.

@@ -165,6 +165,34 @@ impl Library {
             .collect()
     }
 
+    /// The requirements that a type and its parents understand.
+    pub(crate) fn requirement_names(&self, id: ComponentTypeId) -> Vec<&str> {
+        self.line(id).flat_map(|kind| &kind.requires).map(String::as_str).collect()
+    }
+
+    /// The requirements of whole blueprints.
+    pub(crate) fn global_requirements(&self) -> Vec<&str> {
+        self.requirements.iter().filter(|kind| kind.of_blueprint).map(|kind| kind.name.as_str()).collect()
+    }
+
+    /// The attributes of a requirement.
+    pub(crate) fn requirement_attributes(&self, name: &str) -> Vec<&str> {
+        let kind = self.find_requirement(name).map(|id| self.requirement(id));
+        kind.into_iter().flat_map(|kind| kind.attributes.keys()).map(String::as_str).collect()
+    }
+
+    /// The type of components that fulfils a requirement.
+    pub(crate) fn fulfilled_by(&self, name: &str) -> Option<&str> {
+        let by = self.requirement(self.find_requirement(name)?).fulfilled_by?;
+        Some(&self.component(by).name)
+    }
+
+    /// Whether a value of a requirement names components.
+    pub(crate) fn is_fulfilled(&self, name: &str) -> bool {
+        let kind = self.find_requirement(name).map(|id| self.requirement(id));
+        kind.is_some_and(|kind| kind.default_attribute.as_deref() == Some(FULFILLMENT))
+    }
+
     /// The requirement type that a bare value of `requires` belongs to.
     pub(crate) fn default_requirement_of(&self, id: ComponentTypeId) -> Option<RequirementTypeId> {
         let name = self.line(id).find_map(|kind| kind.default_requirement.as_deref())?;

@@ -74,6 +74,31 @@ impl<'d> TypeChecker<'d> {
         })
     }
 
+    /// The names of all types that describe this.
+    pub(crate) fn all(&self, section: Section) -> Vec<String> {
+        self.types.names(section)
+    }
+
+    /// The properties of a type with their definitions.
+    pub(crate) fn properties(&self, section: Section, name: &str) -> Vec<(String, Value)> {
+        let kind = self.types.find(section, name);
+        let properties = kind.iter().flat_map(|kind| &kind.properties);
+        properties.map(|(name, definition)| (name.clone(), (*definition).clone())).collect()
+    }
+
+    /// The type of a capability of a type of nodes.
+    pub(crate) fn capability_type(&self, name: &str, capability: &str) -> Option<String> {
+        let kind = self.types.find(Section::Node, name)?;
+        let definition = kind.capabilities.get(capability)?;
+        definition.as_str().or_else(|| definition.str_at("type")).map(str::to_owned)
+    }
+
+    /// The description of a type of nodes.
+    pub(crate) fn description(&self, name: &str) -> Option<String> {
+        let kind = self.types.find(Section::Node, name)?;
+        kind.line.first()?.get("description")?.as_str().map(str::to_owned)
+    }
+
     /// The requirements of a type with their definitions; those of parents are behind its own.
     pub(crate) fn requirements(&self, name: &str) -> Vec<(String, Value)> {
         let kind = self.types.find(Section::Node, name);

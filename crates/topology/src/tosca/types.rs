@@ -265,6 +265,22 @@ impl<'d> Types<'d> {
         kind
     }
 
+    /// The names of all types that describe this. Types of profiles are recognized by their names, others by their keys.
+    pub(crate) fn names(&self, section: Section) -> Vec<String> {
+        let of_profile = |name: &&String| section.prefixes().iter().any(|prefix| name.starts_with(prefix));
+        let of_custom = |name: &&String| {
+            let ancestors = self.find(section, name).map(|kind| kind.ancestors.clone()).unwrap_or_default();
+            ancestors.iter().any(|ancestor| section.prefixes().iter().any(|prefix| ancestor.starts_with(prefix)))
+        };
+        let custom = self.definitions.custom.keys().filter(of_custom);
+        let profile = self.definitions.profile.keys().filter(of_profile);
+        let files = self.definitions.files.all().map(|this| &this.name).filter(|_| section == Section::Node);
+        let mut names: Vec<String> = custom.chain(profile).chain(files).cloned().collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     fn load(&self, section: Section, name: &str) -> Option<Kind<'d>> {
         let (full, definition) = self.definitions.find(section, name)?;
         self.check_keys(section, &full, definition);

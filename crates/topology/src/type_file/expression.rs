@@ -10,7 +10,7 @@ use crate::tosca::arguments;
 
 /// What the argument of a word names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Names {
+pub(crate) enum Names {
     /// A property, or a list of a property and parts in it, or of a capability and its property.
     Property,
     /// A requirement of the type.
@@ -26,7 +26,7 @@ pub(super) enum Names {
 }
 
 /// All words.
-pub(super) const WORDS: [(&str, Names); 23] = [
+pub(crate) const WORDS: [(&str, Names); 23] = [
     ("$property", Names::Property),
     ("$gib", Names::Property),
     ("$mib", Names::Property),

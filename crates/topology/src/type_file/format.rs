@@ -97,6 +97,22 @@ pub fn is_type_file(document: &Value) -> bool {
     document.get(NAME).is_some()
 }
 
+/// The keys that may stand at a path of keys; `None` where they are not fixed.
+pub(crate) fn keys_at(path: &[&str]) -> Option<Vec<&'static str>> {
+    let names = |known: &[(&'static str, Shape)]| known.iter().map(|(name, _)| *name).collect();
+    Some(match path {
+        [] => names(&FILE),
+        ["component"] => names(&COMPONENT),
+        ["properties" | "attributes", _] => super::check::PROPERTY.to_vec(),
+        ["requirements", _] => super::check::REQUIREMENT.to_vec(),
+        ["hot"] => names(&HOT),
+        ["hot", "resources", _] => names(&RESOURCE),
+        ["hot", "operations"] => OPERATIONS.to_vec(),
+        ["hot", "operations", _] => names(&OPERATION),
+        _ => return None,
+    })
+}
+
 /// Reads the form of a type file; names are checked later, when all types are known.
 ///
 /// Errors: unknown keys, wrong shapes.
@@ -138,7 +154,8 @@ pub(super) fn read(file: &str, document: &Value) -> Result<TypeFile, Vec<Refusal
 
 /// The node type: what TOSCA knows of the file, with the attributes and operations that it becomes.
 fn definition(fields: &Map, hot: &Map) -> Value {
-    let known = ["derived_from", "properties", "attributes", "capabilities", "requirements", "artifacts"];
+    let known =
+        ["derived_from", "description", "properties", "attributes", "capabilities", "requirements", "artifacts"];
     let mut definition: Map =
         known.into_iter().filter_map(|key| Some((key.to_owned(), fields.get(key)?.clone()))).collect();
     let part = |key: &str| hot.get(key).and_then(Value::as_map).into_iter().flatten();

@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::path::Path as FilePath;
 use std::sync::Arc;
 
 use kiln_package::{Limits, Package};
+use kiln_topology::author::{self, Around};
 use kiln_topology::blueprint::{self, Library};
 use kiln_topology::lower::{by_cloud_init, lower};
 use kiln_topology::{TypeFiles, camp, tosca, upload};
-use kiln_value::Map;
+use kiln_value::{Map, Path, Position};
 use proptest::prelude::*;
 
 /// Reads a text in every language, and lowers what is accepted.
@@ -24,6 +25,20 @@ fn read_all(text: &str) {
         }
     }
     let files = HashMap::from([("t.yaml".to_owned(), text.to_owned())]);
+    let types = TypeFiles::shipped().unwrap();
+    let around = Around { root: "t.yaml", files: &files, types: &types };
+    for (line, column) in [(1, 3), (4, 8), (9, 16)] {
+        drop(author::explain(text, Position { line, column }, around));
+    }
+    for section in ["components", "topology_template", "hot"] {
+        let path = ["node_templates", "a", "requires", "0"];
+        for depth in 0..path.len() {
+            let path = path[..depth].iter().fold(Path::root().key(section), |path, key| path.key(*key));
+            for is_key in [true, false] {
+                drop(author::words(text, 5, &path, is_key, around));
+            }
+        }
+    }
     if let Ok(template) = tosca::read(&files, "t.yaml", &Map::new()) {
         assert!(template.graph.model().as_map().is_some());
         drop(lower(&template.graph, "t.yaml").map(by_cloud_init));
@@ -31,7 +46,7 @@ fn read_all(text: &str) {
 }
 
 fn documents() -> Vec<String> {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crates = FilePath::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     for folder in
         ["tests/data/blueprint/cases", "tests/data/blueprint/seed", "../../tests/data/tosca/tosca-parser/data"]
@@ -49,7 +64,7 @@ fn documents() -> Vec<String> {
 
 /// Kiln's own.
 fn type_files() -> Vec<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../topology-types/software");
+    let folder = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("../../topology-types/software");
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths.into_iter().map(|path| fs::read_to_string(path).unwrap().replace("aliases: [", "aliases: [my_")).collect()

@@ -26,7 +26,7 @@ const INCREMENTAL_SYNC: i64 = 2;
 /// The texts that are open, and the types.
 pub(super) struct Server {
     pub(super) catalog: ResourceTypes,
-    topology_types: Arc<TypeFiles>,
+    pub(super) topology_types: Arc<TypeFiles>,
     pub(super) texts: BTreeMap<String, Text>,
     /// The folders that the editor has opened.
     pub(super) roots: Vec<PathBuf>,
