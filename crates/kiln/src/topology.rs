@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use clap::ValueEnum;
 use kiln_client::{Bundle, ErrorLocation, Origin, Source, address};
-use kiln_package::{Format, Limits, Package};
+use kiln_package::{Format, Limits, Package, zip_of};
 use kiln_topology::blueprint::{self, Blueprint, Library};
 use kiln_topology::graph::Graph;
 use kiln_topology::lower::{Lowered, Note, Source as Place, by_cloud_init, lower};
@@ -138,6 +138,7 @@ async fn make(by: &Lowering<'_>, original: &UserFile, given: &Map) -> Outcome<Ma
     }
     let types = by.settings.topology_types()?;
     let library = || Library::of(&types).map_err(|refusals| wrong(original, &refusals));
+    let mut read_files = BTreeMap::new();
     let (graph, reading, notes) = match &original.package {
         Some(package) if package.format == Format::Csar => {
             let template = read_csar(package, given, &types).map_err(|error| in_package(original, error))?;
@@ -149,7 +150,7 @@ async fn make(by: &Lowering<'_>, original: &UserFile, given: &Map) -> Outcome<Ma
             of_blueprint(original, &blueprint)?
         }
         None if is_plan("tosca_definitions_version") => {
-            let graph = of_service_template(by.source, original, given, &types).await?;
+            let graph = of_service_template(by.source, original, given, &types, &mut read_files).await?;
             let model = graph.model();
             (graph, model, Vec::new())
         }
@@ -164,7 +165,7 @@ async fn make(by: &Lowering<'_>, original: &UserFile, given: &Map) -> Outcome<Ma
         lowered = by_cloud_init(lowered).map_err(|refusals| wrong(original, &refusals))?;
     }
     lowered.notes.splice(0..0, notes);
-    let files = files(by.source, original, &mut lowered).await?;
+    let files = files(by.source, original, &mut lowered, &mut read_files).await?;
     let spans = original.document.as_ref().map(|document| mapped(&lowered, document)).unwrap_or_default();
     let bundle = Bundle {
         template: Some(lowered.template.clone()),
@@ -173,7 +174,32 @@ async fn make(by: &Lowering<'_>, original: &UserFile, given: &Map) -> Outcome<Ma
         questions: question::to_map(&lowered.questions),
         ..Bundle::default()
     };
-    Ok(Made { bundle, lowered, reading, original: Some(original.content.clone()) })
+    let kept = packed(original, read_files)?;
+    Ok(Made { bundle, lowered, reading, original: Some(kept) })
+}
+
+/// The document or package; a document that uses other files of its folder as a package with these.
+fn packed(original: &UserFile, read_files: BTreeMap<String, Vec<u8>>) -> Outcome<Vec<u8>> {
+    let folder = original.root.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+    let others = read_files.into_iter().filter(|(name, _)| *name != original.root);
+    let relative = |(name, content): (String, Vec<u8>)| Some((name.strip_prefix(&folder)?.to_owned(), content));
+    let others: Option<BTreeMap<String, Vec<u8>>> = others.map(relative).collect();
+    // What is outside of its folder cannot be part of a package.
+    let Some(mut files) = others.filter(|others| !others.is_empty()) else { return Ok(original.content.clone()) };
+    let has = |key: &str| original.document.as_ref().is_some_and(|document| document.value.get(key).is_some());
+    let root = if has("tosca_definitions_version") {
+        let name = original.root.strip_prefix(&folder).unwrap_or(&original.root);
+        let metadata =
+            format!("TOSCA-Meta-File-Version: 1.1\nCSAR-Version: 1.1\nCreated-By: Kiln\nEntry-Definitions: {name}\n");
+        files.insert("TOSCA-Metadata/TOSCA.meta".to_owned(), metadata.into_bytes());
+        name
+    } else if has("camp_version") {
+        "camp.yaml"
+    } else {
+        "heat.yaml"
+    };
+    files.insert(root.to_owned(), original.content.clone());
+    zip_of(&files).map_err(|error| Failure::new(format!("Could not make a package of {}: {error}", original.url)))
 }
 
 /// A package with a HOT template: all members that are texts are its files.
@@ -208,6 +234,8 @@ struct Shelf {
     is_local: bool,
     fetched: HashMap<String, Option<String>>,
     wanted: RefCell<Vec<String>>,
+    /// The local files that were read.
+    read: RefCell<BTreeMap<String, Vec<u8>>>,
 }
 
 impl Files for Shelf {
@@ -219,7 +247,9 @@ impl Files for Shelf {
             }
             return known.cloned().flatten();
         }
-        if self.is_local { LocalFiles.text(name) } else { None }
+        let text = LocalFiles.text(name).filter(|_| self.is_local)?;
+        self.read.borrow_mut().insert(name.to_owned(), text.clone().into_bytes());
+        Some(text)
     }
 }
 
@@ -228,17 +258,19 @@ async fn of_service_template(
     original: &UserFile,
     given: &Map,
     types: &Arc<TypeFiles>,
+    read_files: &mut BTreeMap<String, Vec<u8>>,
 ) -> Outcome<Graph> {
     let mut fetched = HashMap::new();
     if original.root.contains("://") {
         fetched.insert(original.root.clone(), Some(original.text.clone()));
     }
     let is_local = !original.root.contains("://");
-    let mut shelf = Shelf { is_local, fetched, wanted: RefCell::default() };
+    let mut shelf = Shelf { is_local, fetched, wanted: RefCell::default(), read: RefCell::default() };
     for _ in 0..MOST_ROUNDS {
         let read = tosca::read_with(&shelf, &original.root, given, types);
         let wanted = shelf.wanted.take();
         if wanted.is_empty() {
+            *read_files = shelf.read.take();
             return read.map(|template| template.graph).map_err(|(_, refusals)| wrong(original, &refusals));
         }
         for address in wanted {
@@ -251,7 +283,12 @@ async fn of_service_template(
 }
 
 /// The contents of the files, by the names that the templates use; paths beside the template become relative.
-async fn files(source: &Source, original: &UserFile, lowered: &mut Lowered) -> Outcome<Map> {
+async fn files(
+    source: &Source,
+    original: &UserFile,
+    lowered: &mut Lowered,
+    read_files: &mut BTreeMap<String, Vec<u8>>,
+) -> Outcome<Map> {
     let folder = original.root.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
     let mut contents = Map::new();
     let mut names = BTreeMap::new();
@@ -265,6 +302,9 @@ async fn files(source: &Source, original: &UserFile, lowered: &mut Lowered) -> O
         };
         let shown = file.from.strip_prefix(&folder).unwrap_or(&file.from);
         let bytes = bytes.map_err(|reason| Failure::new(format!("Could not read {shown}: {reason}")))?;
+        if original.package.is_none() && !file.from.contains("://") {
+            read_files.insert(file.from.clone(), bytes.clone());
+        }
         let content = if file.is_base64 {
             base64::engine::general_purpose::STANDARD.encode(&bytes)
         } else {
