@@ -311,3 +311,32 @@ fn a_blueprint_takes_what_exists_already() {
     assert!(in_country("US").err.contains("not an allowed value"), "{}", in_country("US").err);
     in_country("FR").ok();
 }
+
+/// What Kiln's own types of software become is valid, by an agent and by cloud-init.
+#[test]
+fn software_types_become_valid_templates() {
+    let folder = Folder::new("topology-software");
+    for file in ["site.pp", "play.yaml", "compose.yaml"] {
+        folder.write(file, "{}\n");
+    }
+    let text = "components:\n  web: {type: server, requires: {run: [a, b, c, d]}}\n  a: {type: puppet, content: site.pp, \
+                facts: {role: web}}\n  b: {type: ansible, content: play.yaml, variables: {size: 3}, skip_tags: x}\n  c: \
+                {type: compose, content: compose.yaml}\n  d: {type: container, image: nginx, ports: ['80:80']}\n";
+    folder.write("app.yaml", text);
+    folder.run(&["template", "validate", "--offline", "-t", "app.yaml"]).ok();
+    let hot = folder.run(&["template", "lower", "app.yaml", "--software", "cloud-init"]).ok();
+    assert!(!hot.contains("SoftwareDeployment"), "{hot}");
+    folder.write("hot.yaml", &hot);
+    folder.run(&["template", "validate", "--offline", "-t", "hot.yaml"]).ok();
+    folder.write(
+        "chef.yaml",
+        "components:\n  web: {type: server, requires: {run: {type: chef, run_list: ['recipe[x]']}}}\n",
+    );
+    folder.run(&["template", "validate", "--offline", "-t", "chef.yaml"]).ok();
+    let refused = folder.run(&["template", "lower", "chef.yaml", "--software", "cloud-init"]);
+    assert!(
+        refused.err.contains("web_run_configure_deploy is run by chef, which requires an agent."),
+        "{}",
+        refused.err
+    );
+}
