@@ -242,6 +242,8 @@ fn the_resources_of_a_type_file_are_checked() {
     let wrong = folder.run(&["template", "validate", "-t", "a.yaml"]);
     assert!(wrong.err.contains("No resource type is named OS::Heat::Valeu."), "{}", wrong.err);
     assert!(wrong.err.contains("did you mean OS::Heat::Value?") && wrong.err.contains("a.yaml:9"), "{}", wrong.err);
+    let lint = folder.run(&["template", "lint", "a.yaml"]);
+    assert!(lint.out.contains("No resource type is named OS::Heat::Valeu."), "{}", lint.out);
     folder.write("a.yaml", &CACHE.replace("{value", "{valeu"));
     let wrong = folder.run(&["template", "validate", "-t", "a.yaml"]);
     assert!(wrong.err.contains("OS::Heat::Value has no property valeu."), "{}", wrong.err);

@@ -225,7 +225,9 @@ impl Server {
                 let files = links.iter().map(|link| target(uri, &link.name)).collect();
                 (environment::diagnose(&text.content, &self.catalog, &exists), files)
             }
-            Meaning::Topology => topology::diagnose(uri, &text.content, &self.topology_types, &|url| self.read(url)),
+            Meaning::Topology => {
+                topology::diagnose(uri, &text.content, &self.topology_types, &self.catalog, &|url| self.read(url))
+            }
             Meaning::Other => (Vec::new(), BTreeSet::new()),
         };
         let measure = Measure::new(&text.content);

@@ -13,6 +13,7 @@ use kiln_topology::tosca::Files;
 use kiln_value::{Position, Segment, Span};
 
 use super::family::{MOST_FILES, Read, target};
+use crate::topology_types::unknown_resources_of;
 
 /// The files that a document imports, by URL.
 struct Imports<'r> {
@@ -88,7 +89,13 @@ pub(super) fn hover(url: &str, text: &str, at: Position, types: &Arc<TypeFiles>,
 const SCHEME: &str = "file://";
 
 /// What is wrong with a document at a URL or has no effect, and the URLs of the files that it imports.
-pub(super) fn diagnose(url: &str, text: &str, types: &Arc<TypeFiles>, read: Read) -> (Vec<Trouble>, BTreeSet<String>) {
+pub(super) fn diagnose(
+    url: &str,
+    text: &str,
+    types: &Arc<TypeFiles>,
+    catalog: &ResourceTypes,
+    read: Read,
+) -> (Vec<Trouble>, BTreeSet<String>) {
     let imports = Imports { read, urls: RefCell::default() };
     let root = target(url, url);
     let found = check(text, &root, &imports, types).unwrap_or_default().into_iter().map(|one| Trouble {
@@ -99,7 +106,15 @@ pub(super) fn diagnose(url: &str, text: &str, types: &Arc<TypeFiles>, read: Read
         span: one.span,
         hints: one.refusal.hints,
     });
-    let found = found.collect();
+    let resources = unknown_resources_of(text, &root, types, catalog).into_iter().map(|(refusal, span)| Trouble {
+        level: Level::Error,
+        code: refusal.kind.to_owned(),
+        message: refusal.message,
+        path: refusal.at,
+        span,
+        hints: refusal.hints,
+    });
+    let found = found.chain(resources).collect();
     let mut urls = imports.urls.into_inner();
     urls.remove(&root);
     (found, urls)

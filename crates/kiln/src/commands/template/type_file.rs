@@ -1,18 +1,17 @@
 //! Type files of blueprints and TOSCA, checked by `kiln template validate`.
 
-use kiln_authoring::type_named;
 use kiln_client::address;
-use kiln_plan::ResourceTypes;
 use kiln_topology::Refusal;
 use kiln_topology::type_file::{TypeFile, is_type_file};
-use kiln_value::{Path, Value, value};
+use kiln_value::{Value, value};
 
 use super::super::stack::entries;
 use crate::cli::Global;
 use crate::connect::Connection;
-use crate::failure::{Outcome, nearest};
+use crate::failure::Outcome;
 use crate::output::One;
 use crate::topology::UserFile;
+use crate::topology_types::unknown_resources;
 
 /// The description of a type file that is valid; `None` if it is not a type file.
 pub(super) async fn validated(global: &Global, name: &str) -> Outcome<Option<One>> {
@@ -46,36 +45,6 @@ pub(super) async fn validated(global: &Global, name: &str) -> Outcome<Option<One
         return Err(original.failure(&wrong));
     }
     Ok(Some(entries(described(this))))
-}
-
-/// Resource types that do not exist, and properties that they do not have.
-fn unknown_resources(this: &TypeFile, catalog: &ResourceTypes) -> Vec<Refusal> {
-    let mut wrong = Vec::new();
-    for (suffix, resource) in this.resources() {
-        let at = Path::root().key("hot").key("resources").key(suffix);
-        let Some(name) = resource.str_at("type") else { continue };
-        let Some(known) = type_named(catalog, name) else {
-            let refusal = Refusal::new("unknown-type", &at.key("type"), format!("No resource type is named {name}."));
-            let all = catalog.types.iter().map(|known| known.resource_type.name.as_str());
-            wrong.push(match nearest(name, all) {
-                Some(near) => refusal.hint(format!("did you mean {near}?")),
-                None => refusal,
-            });
-            continue;
-        };
-        for property in resource.get("properties").and_then(Value::as_map).into_iter().flatten().map(|(name, _)| name) {
-            if known.properties.contains_key(property) {
-                continue;
-            }
-            let place = at.key("properties").key(property);
-            let refusal = Refusal::new("unknown-field", &place, format!("{name} has no property {property}."));
-            wrong.push(match nearest(property, known.properties.keys().map(String::as_str)) {
-                Some(near) => refusal.hint(format!("did you mean {near}?")),
-                None => refusal,
-            });
-        }
-    }
-    wrong
 }
 
 fn described(this: &TypeFile) -> Value {
