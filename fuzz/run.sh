@@ -11,7 +11,7 @@ cd "$(dirname "$0")"
 seconds=${1:?fuzz/run.sh SECONDS [TARGET…]}
 shift
 targets=("$@")
-[ $# -gt 0 ] || targets=(yaml template environment yaql regex ini blueprint tosca package)
+[ $# -gt 0 ] || targets=(yaml template environment yaql regex ini blueprint tosca type_file package)
 : "${CARGO_TARGET_DIR:=$PWD/target}"
 : "${KILN_FUZZ_CORPUS:=$CARGO_TARGET_DIR/corpus}"
 export CARGO_TARGET_DIR

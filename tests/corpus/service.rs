@@ -70,6 +70,7 @@ impl Service {
             is_admin: false,
             is_admin_project: true,
             trust_end: None,
+            login: None,
             is_system: false,
             catalog: None,
             token: None,

@@ -15,7 +15,7 @@ use kiln_value::Map;
 
 /// Blueprints with components that Kiln cannot deploy, and a word of the error.
 const REFUSED: [(&str, &str); 8] = [
-    ("12-fulfillment-of-what-exists-already.yaml", "exist already"),
+    ("12-fulfillment-of-what-exists-already.yaml", "nowhere to run"),
     ("17-concrete-type-by-alias.yaml", "com.amazon.ec2.Instance"),
     ("18-providers-deny.yaml", "com.amazon.ec2.Instance"),
     ("19-providers-deny-beats-allow.yaml", "com.example.lb.HaProxy"),

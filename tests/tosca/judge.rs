@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use kiln_package::{Limits, Package};
+use kiln_topology::TypeFiles;
 use kiln_topology::graph::Graph;
 use kiln_topology::package::{Error, read_csar};
 use kiln_topology::tosca::{self, Template};
@@ -54,10 +55,12 @@ fn read(folder: &Path, path: &str, record: &Value) -> Result<(String, Template),
         vec![("ValidationError", format!("\"{}\": {}", refusal.member.unwrap_or_default(), refusal.message))]
     };
     let package = Package::open(&bytes, &Limits::default()).map_err(of_package)?;
-    read_csar(&package, &given).map(|template| (package.root.clone(), template)).map_err(|error| match error {
-        Error::Package { refusal, .. } => of_package(refusal),
-        Error::Document(_, refusals) => refused(refusals),
-    })
+    read_csar(&package, &given, &TypeFiles::shipped().expect("Kiln's types"))
+        .map(|template| (package.root.clone(), template))
+        .map_err(|error| match error {
+            Error::Package { refusal, .. } => of_package(refusal),
+            Error::Document(_, refusals) => refused(refusals),
+        })
 }
 
 /// Removes what only the implementation of tosca-parser explains.

@@ -129,7 +129,8 @@ impl Api {
         };
         known.route = Some(endpoint.route());
         let options = &self.parts.options;
-        let read = body::read(head, body, options.max_body, endpoint.takes_template());
+        let read =
+            body::read(head, body, options.max_body, endpoint.takes_template().then_some(&options.topology_types));
         let body = match tokio::time::timeout(options.connections.body, read).await {
             Ok(Ok(body)) => body,
             Ok(Err(error)) => return error.into_response(),

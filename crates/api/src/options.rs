@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use kiln_topology::TypeFiles;
 use kiln_web::{ConnectionLimits, Cors};
 
 /// Options of the API.
@@ -23,6 +24,8 @@ pub struct Options {
     pub cors: Cors,
     /// Limits of connections.
     pub connections: ConnectionLimits,
+    /// The types of files that blueprints and service templates may use.
+    pub topology_types: Arc<TypeFiles>,
     /// Writes the text of `GET /report`.
     pub reporter: Option<Reporter>,
 }
@@ -58,6 +61,8 @@ impl Default for Options {
             revision: "unknown".to_owned(),
             cors: Cors::default(),
             connections: ConnectionLimits::default(),
+            // A test reads the types of Kiln, so there are no errors.
+            topology_types: TypeFiles::shipped().unwrap_or_default(),
             reporter: None,
         }
     }

@@ -20,7 +20,8 @@ mod surroundings;
 mod tokens;
 
 pub use child::{ChildPart, child_part};
-pub use complete::{Sort, Suggestion, complete};
+pub use complete::{Sort, Suggestion, complete, fitting};
+pub use cursor::{Cursor, Slot};
 pub use diagnose::{Level, Trouble, diagnose};
 pub use fix::{Fix, fixes};
 pub use fold::{Fold, folds};

@@ -1,11 +1,13 @@
 //! The command line of `kiln`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kiln_plan::ResourceTypes;
 use kiln_plugin::Plugins;
+use kiln_topology::TypeFiles;
 
 use crate::commands::{
     completion, config, demo, heat_manage, heat_status, lsp, man, manage, orphan, resource_type, serve, software,
@@ -13,6 +15,7 @@ use crate::commands::{
 };
 use crate::plugins;
 use crate::resource_types;
+use crate::topology_types;
 
 /// OpenStack Orchestration in a single binary, compatible with Heat.
 ///
@@ -264,6 +267,16 @@ pub(crate) struct LocalArgs {
     /// Directory of definition files that add or replace resource types, for commands without a service
     #[arg(long, global = true, value_name = "FOLDER", env = "KILN_RESOURCE_TYPES_DIR", hide_short_help = true)]
     resource_types_dir: Option<PathBuf>,
+    /// Folder of type files for blueprints, CAMP plans and TOSCA, which are converted to HOT by this command
+    #[arg(
+        long,
+        global = true,
+        value_name = "FOLDER",
+        env = "KILN_TOPOLOGY_TYPES_DIR",
+        hide_short_help = true,
+        help_heading = "Blueprints and TOSCA"
+    )]
+    pub(crate) topology_types_dir: Option<PathBuf>,
     /// Program (absolute path, with arguments) that implements resource types, for --local; may be repeated
     #[arg(
         long,
@@ -286,6 +299,11 @@ impl LocalArgs {
     pub(crate) async fn catalog_with_plugins(&self) -> Result<ResourceTypes> {
         let plugins = plugins::of_command_line(&self.plugin).await?;
         resource_types::shipped_and_own(self.resource_types_dir.as_deref(), plugins)
+    }
+
+    /// The types of blueprints and TOSCA.
+    pub(crate) fn topology_types(&self) -> Result<Arc<TypeFiles>> {
+        topology_types::of_folder(self.topology_types_dir.as_deref()).context("--topology-types-dir")
     }
 }
 

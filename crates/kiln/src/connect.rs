@@ -15,7 +15,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 use url::Url;
 
-use crate::cli::{CloudArgs, Global};
+use crate::cli::{CloudArgs, Global, LocalArgs};
 use crate::failure::{Failure, Outcome, nearest};
 use crate::in_process::{HOST, InProcess};
 use crate::runtime::{LOCAL_PROJECT, OwnCloud, Runtime};
@@ -27,6 +27,8 @@ pub(crate) struct Connection {
     pub(crate) client: Client,
     /// Reads templates and the files that they refer to.
     pub(crate) source: Source,
+    /// Where the types of blueprints and TOSCA are from.
+    pub(crate) settings: LocalArgs,
     cloud: Option<(Connector, Credentials)>,
     local: Option<Engine>,
 }
@@ -146,7 +148,13 @@ impl Connection {
         let sends_password = variable(&global.cloud, "HEAT_INCLUDE_PASSWORD").is_some_and(|word| !word.is_empty());
         let access = CloudAccess::new(connector.clone(), config.credentials.clone()).with_password(sends_password);
         let cloud = Some((connector, config.credentials));
-        Ok(Self { client: Client::new(to_service, Arc::new(access)), source, cloud, local: None })
+        Ok(Self {
+            client: Client::new(to_service, Arc::new(access)),
+            source,
+            settings: global.local.clone(),
+            cloud,
+            local: None,
+        })
     }
 
     async fn local(global: &Global, need: Need) -> Outcome<Self> {
@@ -165,6 +173,7 @@ impl Connection {
         Ok(Self {
             client: Client::new(Arc::new(InProcess::new(router)), access),
             source: Source::with_web(web, global.allow_remote),
+            settings: global.local.clone(),
             cloud,
             local: Some(Engine { stop, task }),
         })

@@ -34,6 +34,7 @@ mod signatures;
 mod spans;
 mod systemd;
 mod topology;
+mod topology_types;
 mod traces;
 mod web_templates;
 

@@ -37,6 +37,7 @@ use crate::policy_files::PolicyFiles;
 use crate::resource_types;
 use crate::shutdown::{self, Stop};
 use crate::signatures;
+use crate::topology_types;
 use crate::traces;
 use crate::web_templates;
 
@@ -354,10 +355,20 @@ fn service_options(config: &Config) -> Result<kiln_service::Options> {
     options.observe_on_update = config.flag(&stacks::OBSERVE_ON_UPDATE)?;
     options.adopt = config.flag(&stacks::ENABLE_STACK_ADOPT)?;
     options.abandon = config.flag(&stacks::ENABLE_STACK_ABANDON)?;
+    options.jurisdiction = jurisdiction(config)?;
     if let Some(role) = config.text(&stacks::HEAT_STACK_USER_ROLE) {
         options.stack_user_role = role;
     }
     Ok(options)
+}
+
+/// The country of the region: `[kiln] jurisdiction`.
+fn jurisdiction(config: &Config) -> Result<Option<String>> {
+    let Some(code) = config.text(&kiln::JURISDICTION).map(|code| code.to_ascii_uppercase()) else { return Ok(None) };
+    if code.len() != 2 || !code.bytes().all(|b| b.is_ascii_uppercase()) {
+        bail!("[kiln] jurisdiction: {code} is not a country code of ISO 3166, such as DE");
+    }
+    Ok(Some(code))
 }
 
 fn api_options(config: &Config) -> Result<kiln_api::Options> {
@@ -368,6 +379,7 @@ fn api_options(config: &Config) -> Result<kiln_api::Options> {
     options.hidden_stack_tags = config.list(&stacks::HIDDEN_STACK_TAGS);
     options.cors = cors(config)?;
     options.connections = connection_limits(config, options.proxy_headers)?;
+    options.topology_types = topology_types::of_service(config)?;
     if let Some(revision) = config.text(&stacks::HEAT_REVISION) {
         options.revision = revision;
     }

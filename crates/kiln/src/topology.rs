@@ -2,21 +2,23 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use clap::ValueEnum;
 use kiln_client::{Bundle, ErrorLocation, Origin, Source, address};
-use kiln_package::{Format, Limits, Package};
+use kiln_package::{Format, Limits, Package, zip_of};
 use kiln_topology::blueprint::{self, Blueprint, Library};
 use kiln_topology::graph::Graph;
 use kiln_topology::lower::{Lowered, Note, Source as Place, by_cloud_init, lower};
 use kiln_topology::package::{Error, read_blueprint, read_csar};
 use kiln_topology::tosca::{self, Files};
 use kiln_topology::upload::is_topology;
-use kiln_topology::{Refusal, camp, question};
+use kiln_topology::{Refusal, TypeFiles, camp, question};
 use kiln_value::{Map, Span, Spans, Value};
 use kiln_yaml::Document;
 
+use crate::cli::LocalArgs;
 use crate::failure::{Failure, Outcome};
 
 /// Imports of imports of addresses, and so on.
@@ -29,6 +31,16 @@ pub(crate) enum Software {
     Deployments,
     /// User data of cloud-init, with a report to a wait condition; the image needs Python
     CloudInit,
+}
+
+/// How documents are lowered.
+pub(crate) struct Lowering<'a> {
+    /// Reads files and URLs.
+    pub(crate) source: &'a Source,
+    /// Where type files are from.
+    pub(crate) settings: &'a LocalArgs,
+    /// How software gets to servers; `None`: as software deployments.
+    pub(crate) software: Option<Software>,
 }
 
 /// What a file became.
@@ -44,7 +56,7 @@ pub(crate) struct Made {
 }
 
 /// The original: its text and where its files are.
-struct UserFile {
+pub(crate) struct UserFile {
     url: String,
     text: String,
     document: Option<Document>,
@@ -58,33 +70,26 @@ struct UserFile {
 /// Reads a file and lowers it, if it is not a template; `None` if it is one.
 ///
 /// The environments are those of the user; `given` are values for inputs.
-pub(crate) async fn read(
-    source: &Source,
-    name: &str,
-    environments: &[String],
-    given: &Map,
-    software: Option<Software>,
-) -> Outcome<Option<Made>> {
-    let made = read_unless_template(source, name, environments, given, software).await?;
-    if made.is_none() && software.is_some() {
+pub(crate) async fn read(by: &Lowering<'_>, name: &str, environments: &[String], given: &Map) -> Outcome<Option<Made>> {
+    let made = read_unless_template(by, name, environments, given).await?;
+    if made.is_none() && by.software.is_some() {
         return Err(Failure::new("--software is for blueprints, CAMP plans and TOSCA only"));
     }
     Ok(made)
 }
 
 async fn read_unless_template(
-    source: &Source,
+    by: &Lowering<'_>,
     name: &str,
     environments: &[String],
     given: &Map,
-    software: Option<Software>,
 ) -> Outcome<Option<Made>> {
     let url = address::url_of(name);
     // Problems of reading are reported with those of templates.
-    let Ok(bytes) = source.read(&url).await else { return Ok(None) };
+    let Ok(bytes) = by.source.read(&url).await else { return Ok(None) };
     let Some(original) = opened(&url, bytes)? else { return Ok(None) };
-    let mut made = make(source, &original, given, software).await?;
-    let rest = Bundle::read(source, None, environments).await?;
+    let mut made = make(by, &original, given).await?;
+    let rest = Bundle::read(by.source, None, environments).await?;
     made.bundle.environment = rest.environment;
     made.bundle.environment_files = rest.environment_files;
     made.bundle.files.extend(rest.files);
@@ -123,7 +128,7 @@ fn opened(url: &str, bytes: Vec<u8>) -> Outcome<Option<UserFile>> {
     Ok(Some(UserFile { url: url.to_owned(), text, document: Some(document), root, package: None, content }))
 }
 
-async fn make(source: &Source, original: &UserFile, given: &Map, software: Option<Software>) -> Outcome<Made> {
+async fn make(by: &Lowering<'_>, original: &UserFile, given: &Map) -> Outcome<Made> {
     let is_plan = |key: &str| original.document.as_ref().is_some_and(|document| document.value.get(key).is_some());
     if let (Some(package), Some(document)) = (&original.package, &original.document)
         && package.format == Format::Blueprint
@@ -131,9 +136,12 @@ async fn make(source: &Source, original: &UserFile, given: &Map, software: Optio
     {
         return Ok(of_template(original, package, document));
     }
+    let types = by.settings.topology_types()?;
+    let library = || Library::of(&types).map_err(|refusals| wrong(original, &refusals));
+    let mut read_files = BTreeMap::new();
     let (graph, reading, notes) = match &original.package {
         Some(package) if package.format == Format::Csar => {
-            let template = read_csar(package, given).map_err(|error| in_package(original, error))?;
+            let template = read_csar(package, given, &types).map_err(|error| in_package(original, error))?;
             let model = template.graph.model();
             (template.graph, model, Vec::new())
         }
@@ -142,7 +150,7 @@ async fn make(source: &Source, original: &UserFile, given: &Map, software: Optio
             of_blueprint(original, &blueprint)?
         }
         None if is_plan("tosca_definitions_version") => {
-            let graph = of_service_template(source, original, given).await?;
+            let graph = of_service_template(by.source, original, given, &types, &mut read_files).await?;
             let model = graph.model();
             (graph, model, Vec::new())
         }
@@ -153,11 +161,11 @@ async fn make(source: &Source, original: &UserFile, given: &Map, software: Optio
         }
     };
     let mut lowered = lower(&graph, &original.root).map_err(|refusals| wrong(original, &refusals))?;
-    if software == Some(Software::CloudInit) {
+    if by.software == Some(Software::CloudInit) {
         lowered = by_cloud_init(lowered).map_err(|refusals| wrong(original, &refusals))?;
     }
     lowered.notes.splice(0..0, notes);
-    let files = files(source, original, &mut lowered).await?;
+    let files = files(by.source, original, &mut lowered, &mut read_files).await?;
     let spans = original.document.as_ref().map(|document| mapped(&lowered, document)).unwrap_or_default();
     let bundle = Bundle {
         template: Some(lowered.template.clone()),
@@ -166,7 +174,32 @@ async fn make(source: &Source, original: &UserFile, given: &Map, software: Optio
         questions: question::to_map(&lowered.questions),
         ..Bundle::default()
     };
-    Ok(Made { bundle, lowered, reading, original: Some(original.content.clone()) })
+    let kept = packed(original, read_files)?;
+    Ok(Made { bundle, lowered, reading, original: Some(kept) })
+}
+
+/// The document or package; a document that uses other files of its folder as a package with these.
+fn packed(original: &UserFile, read_files: BTreeMap<String, Vec<u8>>) -> Outcome<Vec<u8>> {
+    let folder = original.root.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+    let others = read_files.into_iter().filter(|(name, _)| *name != original.root);
+    let relative = |(name, content): (String, Vec<u8>)| Some((name.strip_prefix(&folder)?.to_owned(), content));
+    let others: Option<BTreeMap<String, Vec<u8>>> = others.map(relative).collect();
+    // What is outside of its folder cannot be part of a package.
+    let Some(mut files) = others.filter(|others| !others.is_empty()) else { return Ok(original.content.clone()) };
+    let has = |key: &str| original.document.as_ref().is_some_and(|document| document.value.get(key).is_some());
+    let root = if has("tosca_definitions_version") {
+        let name = original.root.strip_prefix(&folder).unwrap_or(&original.root);
+        let metadata =
+            format!("TOSCA-Meta-File-Version: 1.1\nCSAR-Version: 1.1\nCreated-By: Kiln\nEntry-Definitions: {name}\n");
+        files.insert("TOSCA-Metadata/TOSCA.meta".to_owned(), metadata.into_bytes());
+        name
+    } else if has("camp_version") {
+        "camp.yaml"
+    } else {
+        "heat.yaml"
+    };
+    files.insert(root.to_owned(), original.content.clone());
+    zip_of(&files).map_err(|error| Failure::new(format!("Could not make a package of {}: {error}", original.url)))
 }
 
 /// A package with a HOT template: all members that are texts are its files.
@@ -179,13 +212,6 @@ fn of_template(original: &UserFile, package: &Package, document: &Document) -> M
     };
     let lowered = Lowered { template: document.value.clone(), ..Lowered::default() };
     Made { bundle, lowered, reading: document.value.clone(), original: None }
-}
-
-fn library() -> Outcome<Library> {
-    Library::shipped().map_err(|refusals| {
-        let messages: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-        Failure::new(messages.join("; "))
-    })
 }
 
 fn of_blueprint(original: &UserFile, blueprint: &Blueprint) -> Outcome<(Graph, Value, Vec<Note>)> {
@@ -208,6 +234,8 @@ struct Shelf {
     is_local: bool,
     fetched: HashMap<String, Option<String>>,
     wanted: RefCell<Vec<String>>,
+    /// The local files that were read.
+    read: RefCell<BTreeMap<String, Vec<u8>>>,
 }
 
 impl Files for Shelf {
@@ -219,21 +247,30 @@ impl Files for Shelf {
             }
             return known.cloned().flatten();
         }
-        if self.is_local { LocalFiles.text(name) } else { None }
+        let text = LocalFiles.text(name).filter(|_| self.is_local)?;
+        self.read.borrow_mut().insert(name.to_owned(), text.clone().into_bytes());
+        Some(text)
     }
 }
 
-async fn of_service_template(source: &Source, original: &UserFile, given: &Map) -> Outcome<Graph> {
+async fn of_service_template(
+    source: &Source,
+    original: &UserFile,
+    given: &Map,
+    types: &Arc<TypeFiles>,
+    read_files: &mut BTreeMap<String, Vec<u8>>,
+) -> Outcome<Graph> {
     let mut fetched = HashMap::new();
     if original.root.contains("://") {
         fetched.insert(original.root.clone(), Some(original.text.clone()));
     }
     let is_local = !original.root.contains("://");
-    let mut shelf = Shelf { is_local, fetched, wanted: RefCell::default() };
+    let mut shelf = Shelf { is_local, fetched, wanted: RefCell::default(), read: RefCell::default() };
     for _ in 0..MOST_ROUNDS {
-        let read = tosca::read(&shelf, &original.root, given);
+        let read = tosca::read_with(&shelf, &original.root, given, types);
         let wanted = shelf.wanted.take();
         if wanted.is_empty() {
+            *read_files = shelf.read.take();
             return read.map(|template| template.graph).map_err(|(_, refusals)| wrong(original, &refusals));
         }
         for address in wanted {
@@ -246,7 +283,12 @@ async fn of_service_template(source: &Source, original: &UserFile, given: &Map) 
 }
 
 /// The contents of the files, by the names that the templates use; paths beside the template become relative.
-async fn files(source: &Source, original: &UserFile, lowered: &mut Lowered) -> Outcome<Map> {
+async fn files(
+    source: &Source,
+    original: &UserFile,
+    lowered: &mut Lowered,
+    read_files: &mut BTreeMap<String, Vec<u8>>,
+) -> Outcome<Map> {
     let folder = original.root.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
     let mut contents = Map::new();
     let mut names = BTreeMap::new();
@@ -260,6 +302,9 @@ async fn files(source: &Source, original: &UserFile, lowered: &mut Lowered) -> O
         };
         let shown = file.from.strip_prefix(&folder).unwrap_or(&file.from);
         let bytes = bytes.map_err(|reason| Failure::new(format!("Could not read {shown}: {reason}")))?;
+        if original.package.is_none() && !file.from.contains("://") {
+            read_files.insert(file.from.clone(), bytes.clone());
+        }
         let content = if file.is_base64 {
             base64::engine::general_purpose::STANDARD.encode(&bytes)
         } else {
@@ -329,23 +374,41 @@ fn spread(value: &Value, span: Span) -> Spans {
     Spans { key: Some(span), value: span, children }
 }
 
-/// The failure for the errors of a document, shown in its text.
 fn wrong(original: &UserFile, refusals: &[Refusal]) -> Failure {
-    let message = match refusals {
-        [one] => one.text(),
-        many => format!("{} errors", many.len()),
-    };
-    let places = refusals.iter().map(|refusal| ErrorLocation {
-        message: refusal.text(),
-        path: if refusal.file.is_none() { refusal.at.to_string() } else { String::new() },
-        line: None,
-        column: None,
-        hints: refusal.hints.clone(),
-    });
-    let failure = Failure::new(message).at(places.collect());
-    let Some(document) = &original.document else { return failure };
-    let origin = Origin::of_made(original.url.clone(), original.text.clone(), document.spans.clone());
-    failure.in_template(&Bundle { template: Some(document.value.clone()), origin, ..Bundle::default() })
+    original.failure(refusals)
+}
+
+impl UserFile {
+    /// A text that is not lowered.
+    pub(crate) fn of_text(url: String, text: &str, document: Document) -> Self {
+        Self {
+            url,
+            text: text.to_owned(),
+            document: Some(document),
+            root: String::new(),
+            package: None,
+            content: Vec::new(),
+        }
+    }
+
+    /// The failure for errors in it, shown in its text.
+    pub(crate) fn failure(&self, refusals: &[Refusal]) -> Failure {
+        let message = match refusals {
+            [one] => one.text(),
+            many => format!("{} errors", many.len()),
+        };
+        let places = refusals.iter().map(|refusal| ErrorLocation {
+            message: refusal.text(),
+            path: if refusal.file.is_none() { refusal.at.to_string() } else { String::new() },
+            line: None,
+            column: None,
+            hints: refusal.hints.clone(),
+        });
+        let failure = Failure::new(message).at(places.collect());
+        let Some(document) = &self.document else { return failure };
+        let origin = Origin::of_made(self.url.clone(), self.text.clone(), document.spans.clone());
+        failure.in_template(&Bundle { template: Some(document.value.clone()), origin, ..Bundle::default() })
+    }
 }
 
 fn in_package(original: &UserFile, error: Error) -> Failure {

@@ -8,10 +8,12 @@ mod manifest;
 mod member;
 mod refusal;
 mod root;
+mod write;
 
 use std::collections::BTreeMap;
 
 pub use refusal::Refusal;
+pub use write::zip_of;
 
 /// What an archive may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -50,7 +50,14 @@ impl Service {
             Answers { cloud: self.identity.cloud(caller).await, lists: Lists::default(), taken: Vec::new() };
         let (mut environment, mut wrong) = ((*sources.environment).clone(), Vec::new());
         for (name, wanted) in open {
-            match answers.of(wanted, current.get(name).and_then(Value::as_str)).await {
+            let answer = match wanted {
+                Wanted::Component { stack, resource, attribute } => {
+                    Box::pin(self.existing_component(caller, stack, resource, attribute)).await
+                }
+                Wanted::Jurisdiction(countries) => self.country(countries),
+                wanted => answers.of(wanted, current.get(name).and_then(Value::as_str)).await,
+            };
+            match answer {
                 Ok(answer) => {
                     tracing::debug!(parameter = name, answer, wanted = wanted.text(), "answered");
                     environment.parameters.insert(name.clone(), answer.into());
@@ -137,6 +144,8 @@ impl Answers {
                 self.taken.push(free);
                 Ok(free.to_string())
             }
+            // The service answers these itself.
+            Wanted::Component { .. } | Wanted::Jurisdiction(_) => Err("The cloud does not know it.".to_owned()),
             Wanted::Zone(host) => {
                 let zones = read(&mut self.lists.zones, cloud, "dns", "/v2/zones", "zones", &[]).await?;
                 let mut choice = Choice::of(zones, "name", current, |zone| outside(zone, host));

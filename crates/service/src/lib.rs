@@ -16,6 +16,7 @@ mod delete;
 mod deployment_agent;
 mod drift;
 mod error;
+mod existing_component;
 mod export;
 mod forget;
 mod hidden;

@@ -52,6 +52,8 @@ pub struct Options {
     pub abandon: bool,
     /// There is no cloud: types that need one are rejected.
     pub no_cloud: bool,
+    /// The country of the region, for blueprints that demand one: ISO 3166-1, two capital letters.
+    pub jurisdiction: Option<String>,
 }
 
 impl Default for Options {
@@ -63,6 +65,7 @@ impl Default for Options {
             adopt: false,
             abandon: false,
             no_cloud: false,
+            jurisdiction: None,
         }
     }
 }

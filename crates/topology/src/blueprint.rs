@@ -4,17 +4,21 @@
 //! [`read`] finds all errors of a document at once.
 
 mod component;
+mod existing;
 mod form;
 mod graph;
 mod library;
+mod library_types;
 mod model;
 mod provider;
 mod reader;
 mod reading;
 mod requirement;
+mod typed;
 mod typing;
 
 pub use graph::Notes;
+pub(crate) use library::ComponentTypeId;
 pub use library::Library;
 pub use model::{Blueprint, Component, Fulfilment, Requirement, TypeFrom};
 

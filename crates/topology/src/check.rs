@@ -1,12 +1,15 @@
 //! All findings in a document, for editors and `kiln template lint`.
 
+use std::sync::Arc;
+
 use kiln_value::{Map, Position, Span};
 use kiln_yaml::Document;
 
 use crate::lower::lower;
 use crate::tosca::Files;
+use crate::type_file::{NAME, is_type_file};
 use crate::upload::is_topology;
-use crate::{Refusal, document};
+use crate::{Refusal, TypeFiles, document};
 
 /// The kind of findings about parts that change nothing.
 pub const NO_EFFECT: &str = "no-effect";
@@ -23,17 +26,18 @@ pub struct Finding {
     pub is_error: bool,
 }
 
-/// Whether a text is probably a blueprint, a plan or a service template, also while it cannot be parsed.
+/// Whether a text is probably a blueprint, a plan, a service template or a type file, also while it cannot be parsed.
 pub fn looks_like_topology(text: &str) -> bool {
     let starts = |key: &str| text.lines().any(|line| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')));
     let is_template = starts("heat_template_version") || starts("HeatTemplateFormatVersion");
-    !is_template && ["tosca_definitions_version", "camp_version", "components"].into_iter().any(starts)
+    !is_template && ["tosca_definitions_version", "camp_version", "components", NAME].into_iter().any(starts)
 }
 
-/// Reads and lowers a document; `files` are those that it may import. All errors of the first step that fails.
+/// Reads and lowers a document; `files` are those that it may import, `types` those of files. All errors of the first
+/// step that fails. A type file is checked together with `types`.
 ///
-/// `None`: it is not a blueprint, a plan or a service template.
-pub fn check(text: &str, root: &str, files: &dyn Files) -> Option<Vec<Finding>> {
+/// `None`: it is not a blueprint, a plan, a service template or a type file.
+pub fn check(text: &str, root: &str, files: &dyn Files, types: &Arc<TypeFiles>) -> Option<Vec<Finding>> {
     let document = match kiln_yaml::parse(text) {
         Ok(document) => document,
         Err(error) if looks_like_topology(text) => {
@@ -43,14 +47,31 @@ pub fn check(text: &str, root: &str, files: &dyn Files) -> Option<Vec<Finding>> 
         }
         Err(_) => return None,
     };
-    if !is_topology(&document.value) {
+    let is_type = is_type_file(&document.value);
+    if !is_type && !is_topology(&document.value) {
         return None;
     }
     let found = |refusal: Refusal, is_error: bool| Finding { span: place(&refusal, &document), refusal, is_error };
-    Some(match lowered(text, &document, root, files) {
+    if is_type {
+        return Some(of_type_file(text, root, types));
+    }
+    Some(match lowered(text, &document, root, files, types) {
         Ok(notes) => notes.into_iter().map(|note| found(note, false)).collect(),
         Err(refusals) => refusals.into_iter().map(|refusal| found(refusal, true)).collect(),
     })
+}
+
+/// The errors of a type file. It may be one of `types` itself.
+fn of_type_file(text: &str, root: &str, types: &TypeFiles) -> Vec<Finding> {
+    let refusals = types.with_changed(root, text).err().unwrap_or_default();
+    let found = refusals.into_iter().map(|mut refusal| {
+        let span = refusal.span.take().unwrap_or(Span { start: FIRST, end: FIRST });
+        if refusal.file.as_deref() == Some(root) {
+            refusal.file = None;
+        }
+        Finding { refusal, span, is_error: true }
+    });
+    found.collect()
 }
 
 const FIRST: Position = Position { line: 1, column: 1 };
@@ -64,8 +85,14 @@ fn place(refusal: &Refusal, document: &Document) -> Span {
 }
 
 /// What has no effect.
-fn lowered(text: &str, document: &Document, root: &str, files: &dyn Files) -> Result<Vec<Refusal>, Vec<Refusal>> {
-    let (graph, notes) = document::graph(text, document, root, files, &Map::new())?;
+fn lowered(
+    text: &str,
+    document: &Document,
+    root: &str,
+    files: &dyn Files,
+    types: &Arc<TypeFiles>,
+) -> Result<Vec<Refusal>, Vec<Refusal>> {
+    let (graph, notes) = document::graph(text, document, root, files, &Map::new(), types)?;
     let of_note = |note: crate::lower::Note| {
         let mut refusal = Refusal::new(NO_EFFECT, &note.source.at, note.message);
         refusal.file = note.source.file;
@@ -83,7 +110,7 @@ mod tests {
 
     fn found(text: &str) -> Option<Vec<(String, u32, bool)>> {
         let files = HashMap::from([("t.yaml".to_owned(), text.to_owned())]);
-        let found = check(text, "t.yaml", &files)?;
+        let found = check(text, "t.yaml", &files, &TypeFiles::shipped().unwrap())?;
         Some(found.into_iter().map(|one| (one.refusal.kind.to_owned(), one.span.start.line, one.is_error)).collect())
     }
 
@@ -93,8 +120,10 @@ mod tests {
         assert_eq!(found(&format!("{service}    a: {{type: tosca.nodes.Compute}}\n")), Some(Vec::new()));
         let wrong = found(&format!("{service}    a: {{type: x}}\n    b: {{type: y}}\n")).unwrap();
         assert_eq!(wrong.iter().map(|(_, line, error)| (*line, *error)).collect::<Vec<_>>(), [(4, true), (5, true)]);
-        let components = "components:\n  web: {type: server}\nrequires: {jurisdiction: eu}\n";
-        assert_eq!(found(components), Some(vec![("no-effect".to_owned(), 3, false)]));
+        let components = "components:\n  app: {type: com.example.java:War, content: a.war, requires: \
+                          {com.example.java:WarDeploymentRequirement: c}}\n  c:\n    type: org.jetty.Server\n    \
+                          requires:\n      database: {mode: x}\n";
+        assert_eq!(found(components), Some(vec![("no-effect".to_owned(), 6, false)]));
         assert_eq!(found("components: {a: [\n"), Some(vec![("not-yaml".to_owned(), 2, true)]));
         assert_eq!(found("heat_template_version: 2018-08-31\ncomponents: {}\n"), None);
         assert_eq!(found("a: ["), None);

@@ -1,6 +1,10 @@
 //! The model that all languages are read into: nodes with requirements, capabilities, operations, policies and groups.
 
+use std::sync::Arc;
+
 use kiln_value::{Map, Path, Value};
+
+use crate::type_file::TypeFiles;
 
 /// A service: what a blueprint, a plan or a service template describes.
 #[derive(Clone, Debug, Default)]
@@ -9,10 +13,14 @@ pub struct Graph {
     pub file: Option<String>,
     /// The version of the language, as written; `None` for nested topologies and blueprints.
     pub version: Option<String>,
+    /// The types that nodes may be of besides those of the languages, with what they become.
+    pub types: Arc<TypeFiles>,
     /// The text for people.
     pub description: Option<String>,
     /// Values that a user may give.
     pub inputs: Vec<Input>,
+    /// The countries that it may be deployed to, and the place that says so: codes of ISO 3166-1 with capital letters.
+    pub jurisdiction: Option<(Path, Vec<String>)>,
     /// The nodes, in the order of the document.
     pub nodes: Vec<Node>,
     /// Relationships that requirements name.
@@ -93,6 +101,17 @@ pub struct Node {
     pub attributes: Vec<String>,
     /// The node, as written.
     pub template: Map,
+    /// What it is, if it exists already.
+    pub exists: Option<Exists>,
+}
+
+/// A resource of another stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exists {
+    /// The name of the stack.
+    pub stack: String,
+    /// The name of the resource.
+    pub resource: String,
 }
 
 impl Node {

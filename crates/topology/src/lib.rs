@@ -3,6 +3,7 @@
 //! The readers ([`blueprint`], [`camp`]) turn texts into models whose errors have the path in the file of the user. Like
 //! all crates of languages, this one has no I/O.
 
+pub mod author;
 pub mod blueprint;
 pub mod camp;
 pub mod check;
@@ -15,6 +16,8 @@ pub mod package;
 pub mod question;
 mod refusal;
 pub mod tosca;
+pub mod type_file;
 pub mod upload;
 
 pub use refusal::Refusal;
+pub use type_file::TypeFiles;

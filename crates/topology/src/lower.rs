@@ -9,6 +9,7 @@ mod function;
 mod parameter;
 mod policy;
 mod rule;
+mod rules;
 mod scaling;
 mod software;
 mod state;
@@ -20,7 +21,8 @@ use kiln_value::{Path, Value};
 use crate::question::Question;
 
 pub use cloud_init::by_cloud_init;
-pub(crate) use software::CONTENT;
+pub(crate) use rules::Rules;
+pub(crate) use software::{CONTENT, IMAGE};
 pub use state::lower;
 
 /// A HOT template and what belongs to it.
@@ -38,6 +40,9 @@ pub struct Lowered {
     pub sources: BTreeMap<String, Source>,
     /// What has no effect, and why.
     pub notes: Vec<Note>,
+    /// Scripts that do at the first boot what other hooks than scripts do with an agent: by the nested template, if it is
+    /// in one, and the configuration.
+    pub at_boot: BTreeMap<(Option<String>, String), String>,
 }
 
 /// A file that templates read with `get_file`.

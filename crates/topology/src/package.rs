@@ -1,13 +1,16 @@
 //! Templates in packages: the root file, and the files that it names.
 
+use std::sync::Arc;
+
 use kiln_package::{Format, Package};
 use kiln_value::{Map, Path, Value};
 use kiln_yaml::Document;
 
 use crate::blueprint::{Blueprint, Component, Fulfilment, Library, Requirement};
 use crate::graph::Graph;
+use crate::lower::IMAGE;
 use crate::tosca::{Files, Template};
-use crate::{Refusal, blueprint, camp, tosca};
+use crate::{Refusal, TypeFiles, blueprint, camp, tosca};
 
 /// Why a package is refused.
 #[derive(Clone, Debug)]
@@ -35,12 +38,20 @@ impl From<Refusal> for Error {
     }
 }
 
-/// Reads a package with `heat.yaml` or `camp.yaml`.
+/// Reads a package with `heat.yaml` or `camp.yaml`, with the types of `library` and those of the package.
 ///
-/// Errors: those of the document; `unsafe-path` and `missing-file` for content that is no URL.
+/// Errors: those of the document and of type files; `unsafe-path` and `missing-file` for content that is no URL.
 pub fn read_blueprint(package: &Package, library: &Library) -> Result<Blueprint, Error> {
     let text = text(package, &package.root)?;
     let read = if package.format == Format::Pdp { camp::read } else { blueprint::read };
+    let types = Arc::new(library.types.of_package(package).map_err(|refusals| Error::Document(None, refusals))?);
+    let own;
+    let library = if types == library.types {
+        library
+    } else {
+        own = Library::of(&types).map_err(|refusals| Error::Document(None, refusals))?;
+        &own
+    };
     let blueprint = read(text, library).map_err(|(document, refusals)| Error::Document(document, refusals))?;
     for component in &blueprint.components {
         check_content(package, component)?;
@@ -85,8 +96,10 @@ impl Files for Members<'_> {
 
 /// Reads a CSAR with values for its inputs.
 ///
+/// `types` are those of files besides those of the package.
+///
 /// Errors: those of the template and its imports; artifacts and implementations that are no files of the package.
-pub fn read_csar(package: &Package, given: &Map) -> Result<Template, Error> {
+pub fn read_csar(package: &Package, given: &Map, types: &Arc<TypeFiles>) -> Result<Template, Error> {
     let has_metadata = package.files.keys().any(|name| name.starts_with("TOSCA-Metadata/"));
     let is_first = |version: &str| version.contains("tosca_definitions_version: tosca_simple_yaml_1_0");
     if !has_metadata && text(package, &package.root)?.lines().any(is_first) {
@@ -94,7 +107,8 @@ pub fn read_csar(package: &Package, given: &Map) -> Result<Template, Error> {
             "A package of version tosca_simple_yaml_1_0 must have the file \"TOSCA.meta\" in \"TOSCA-Metadata\".";
         return Err(Refusal::new("invalid", &Path::root(), message).into());
     }
-    let template = tosca::read(&Members(package), &package.root, given)
+    let types = Arc::new(types.of_package(package).map_err(|refusals| Error::Document(None, refusals))?);
+    let template = tosca::read_with(&Members(package), &package.root, given, &types)
         .map_err(|(document, refusals)| Error::Document(document, refusals))?;
     let mut refusals = Vec::new();
     check_files(package, &template.graph, &mut refusals);
@@ -117,7 +131,9 @@ fn check_files(package: &Package, graph: &Graph, refusals: &mut Vec<Refusal>) {
     };
     for node in &graph.nodes {
         for (name, artifact) in node.artifacts.iter().flatten() {
-            if let Some(file) = artifact.as_str().or_else(|| artifact.str_at("file")) {
+            // Images of containers are in a registry.
+            let is_image = artifact.str_at("type") == Some(IMAGE);
+            if let Some(file) = artifact.as_str().or_else(|| artifact.str_at("file")).filter(|_| !is_image) {
                 check(file, &node.at.key("artifacts").key(name));
             }
         }

@@ -42,6 +42,17 @@ pub enum Wanted {
     Addresses,
     /// A DNS zone that contains this name.
     Zone(String),
+    /// A region in one of these countries: codes of ISO 3166-1 with two capital letters.
+    Jurisdiction(Vec<String>),
+    /// A resource of another stack of the user, or an attribute of it.
+    Component {
+        /// The name of the stack.
+        stack: String,
+        /// The name of the resource.
+        resource: String,
+        /// The attribute and the path in it; empty: the reference ID.
+        attribute: Vec<Value>,
+    },
 }
 
 impl Wanted {
@@ -67,6 +78,14 @@ impl Wanted {
             Self::Network => "A network.".to_owned(),
             Self::Zone(name) => format!("A zone for the name {name}."),
             Self::Subnet => "A subnet.".to_owned(),
+            Self::Jurisdiction(countries) => format!("The country of the region, one of {}.", countries.join(", ")),
+            Self::Component { stack, resource, attribute } if attribute.is_empty() => {
+                format!("The ID of {resource} of the stack {stack}.")
+            }
+            Self::Component { stack, resource, attribute } => {
+                let attribute: Vec<String> = attribute.iter().map(kiln_value::text::str).collect();
+                format!("The attribute {} of {resource} of the stack {stack}.", attribute.join("."))
+            }
             Self::Addresses => "A range of addresses for a new network, such as 192.168.5.0/24.".to_owned(),
         }
     }
@@ -86,6 +105,13 @@ impl Wanted {
             Self::Subnet => value!({"type": "subnet"}),
             Self::Addresses => value!({"type": "addresses"}),
             Self::Zone(name) => value!({"type": "zone", "name": name}),
+            Self::Jurisdiction(countries) => {
+                let countries: Vec<Value> = countries.iter().map(Value::from).collect();
+                value!({"type": "jurisdiction", "countries": (Value::List(countries))})
+            }
+            Self::Component { stack, resource, attribute } => value!({
+                "type": "component", "stack": stack, "resource": resource, "attribute": (Value::List(attribute.clone()))
+            }),
         }
     }
 
@@ -102,6 +128,15 @@ impl Wanted {
             "subnet" => Self::Subnet,
             "addresses" => Self::Addresses,
             "zone" => Self::Zone(value.str_at("name")?.to_owned()),
+            "jurisdiction" => {
+                let countries = value.get("countries")?.as_list()?.iter();
+                Self::Jurisdiction(countries.map(|code| code.as_str().map(str::to_owned)).collect::<Option<_>>()?)
+            }
+            "component" => Self::Component {
+                stack: value.str_at("stack")?.to_owned(),
+                resource: value.str_at("resource")?.to_owned(),
+                attribute: value.get("attribute")?.as_list()?.to_vec(),
+            },
             _ => return None,
         })
     }
@@ -128,6 +163,12 @@ mod tests {
             Wanted::Subnet,
             Wanted::Addresses,
             Wanted::Zone("www.example.com".to_owned()),
+            Wanted::Jurisdiction(vec!["DE".to_owned(), "FR".to_owned()]),
+            Wanted::Component {
+                stack: "shared".to_owned(),
+                resource: "database".to_owned(),
+                attribute: vec!["hosts".into(), 0.into()],
+            },
         ];
         for wanted in wanted {
             assert_eq!(Wanted::from_value(&wanted.to_value()), Some(wanted));

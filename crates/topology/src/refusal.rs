@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kiln_value::{Diagnostic, Path, Value};
+use kiln_value::{Diagnostic, Path, Span, Value};
 use kiln_yaml::Document;
 
 /// Why a document is refused: a kind for programs, a place and a text for people.
@@ -14,6 +14,8 @@ pub struct Refusal {
     pub file: Option<String>,
     /// The path in the document.
     pub at: Path,
+    /// The position, if the document is not that of the caller.
+    pub span: Option<Span>,
     /// The complete text.
     pub message: String,
     /// Suggestions.
@@ -23,7 +25,7 @@ pub struct Refusal {
 impl Refusal {
     /// A refusal of the part at `at`.
     pub fn new(kind: &'static str, at: &Path, message: impl Into<String>) -> Self {
-        Self { kind, file: None, at: at.clone(), message: message.into(), hints: Vec::new() }
+        Self { kind, file: None, at: at.clone(), span: None, message: message.into(), hints: Vec::new() }
     }
 
     /// Adds a hint.
@@ -33,18 +35,31 @@ impl Refusal {
         self
     }
 
-    /// The text, with file and path if it is about another file than the one that was given.
+    /// The refusal with its position in `document`, which is the file `file`.
+    #[must_use]
+    pub(crate) fn placed(mut self, file: &str, document: &Document) -> Self {
+        let spans = document.spans.find(&document.value, &self.at);
+        self.span = Some(spans.key.unwrap_or(spans.value));
+        self.file = Some(file.to_owned());
+        self
+    }
+
+    /// The text, with file and place if it is about another file than the one that was given.
     pub fn text(&self) -> String {
-        match &self.file {
-            Some(file) => format!("{file}: {}: {}", self.at, self.message),
-            None => self.message.clone(),
+        match (&self.file, self.span) {
+            (Some(file), Some(Span { start, .. })) => {
+                format!("{file}:{}:{}: {}", start.line, start.column, self.message)
+            }
+            (Some(file), None) => format!("{file}: {}: {}", self.at, self.message),
+            (None, _) => self.message.clone(),
         }
     }
 
     /// The refusal with its position in the text of `document`.
     pub fn diagnostic(&self, document: &Document) -> Diagnostic {
         let mut diagnostic = Diagnostic::new("StackValidationFailed", self.message.clone()).at(self.at.clone());
-        // Positions in other files are not known here.
+        // Positions in other files may not be known here.
+        diagnostic.span = self.span;
         if self.file.is_none() {
             let spans = document.spans.find(&document.value, &self.at);
             diagnostic.span = Some(spans.key.unwrap_or(spans.value));

@@ -3,6 +3,7 @@
 //! Source of the behaviour: the specifications of OASIS; where they are silent or ambiguous, openstack/tosca-parser 2.15.
 //! [`read`] finds all errors of a template and its imports at once.
 
+mod checker;
 mod function;
 mod import;
 mod model;
@@ -18,7 +19,10 @@ mod types;
 
 pub use import::Files;
 
+pub(crate) use checker::{Names, TypeChecker};
 pub(crate) use function::{arguments, call};
-pub(crate) use import::join;
+pub(crate) use import::{join, with_imports};
 pub(crate) use scalar::Scalar;
-pub use template::{Template, read};
+pub(crate) use schema::is_required;
+pub use template::{Template, read, read_with};
+pub(crate) use types::{Definitions, Section, Types};

@@ -1,5 +1,7 @@
 //! What a client uploads: a package or a document becomes the parts of a request to create a stack.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 pub use kiln_package::Limits;
 use kiln_package::{Format, Package};
@@ -11,7 +13,7 @@ use crate::graph::Graph;
 use crate::lower::{Lowered, by_cloud_init, lower};
 use crate::package::{Error, read_blueprint, read_csar};
 use crate::tosca::Files;
-use crate::{Refusal, document, question};
+use crate::{Refusal, TypeFiles, document, question};
 
 /// The class of errors in uploads.
 const CLASS: &str = "StackValidationFailed";
@@ -54,17 +56,24 @@ pub fn is_topology(document: &Value) -> bool {
 ///
 /// Errors: all of the document, with their positions and files.
 ///
-/// With `cloud_init`, software runs as user data instead of by an agent.
-pub fn read(bytes: &[u8], given: &Map, cloud_init: bool, limits: &Limits) -> Result<Upload, Vec<Diagnostic>> {
+/// With `cloud_init`, software runs as user data instead of by an agent. `types` are those of files; a package may add
+/// others.
+pub fn read(
+    bytes: &[u8],
+    given: &Map,
+    cloud_init: bool,
+    limits: &Limits,
+    types: &Arc<TypeFiles>,
+) -> Result<Upload, Vec<Diagnostic>> {
     if Package::is_archive(bytes) {
-        return read_package(bytes, given, cloud_init, limits);
+        return read_package(bytes, given, cloud_init, limits, types);
     }
     let text = text_of("The upload", bytes).map_err(|error| vec![error])?;
     let document = parse(text)?;
     if !is_topology(&document.value) {
         return Ok(Upload { template: document.value, ..Upload::default() });
     }
-    let graph = document::graph(text, &document, ROOT, &Alone { text }, given);
+    let graph = document::graph(text, &document, ROOT, &Alone { text }, given, types);
     let (graph, _) = graph.map_err(|refusals| placed(&refusals, &document, None))?;
     let lowered = lowered(&graph, ROOT, cloud_init).map_err(|refusals| placed(&refusals, &document, None))?;
     if let Some(file) = lowered.files.first() {
@@ -74,7 +83,13 @@ pub fn read(bytes: &[u8], given: &Map, cloud_init: bool, limits: &Limits) -> Res
     Ok(finish(lowered, Map::new()))
 }
 
-fn read_package(bytes: &[u8], given: &Map, cloud_init: bool, limits: &Limits) -> Result<Upload, Vec<Diagnostic>> {
+fn read_package(
+    bytes: &[u8],
+    given: &Map,
+    cloud_init: bool,
+    limits: &Limits,
+    types: &Arc<TypeFiles>,
+) -> Result<Upload, Vec<Diagnostic>> {
     let of_archive = |refusal: &kiln_package::Refusal| {
         let mut error = Diagnostic::new(CLASS, refusal.message.clone());
         error.file.clone_from(&refusal.member);
@@ -94,9 +109,9 @@ fn read_package(bytes: &[u8], given: &Map, cloud_init: bool, limits: &Limits) ->
         Error::Document(_, refusals) => placed(&refusals, &document, Some(&root)),
     };
     let graph = if package.format == Format::Csar {
-        read_csar(&package, given).map_err(wrong)?.graph
+        read_csar(&package, given, types).map_err(wrong)?.graph
     } else {
-        let blueprint = read_blueprint(&package, &library()?).map_err(wrong)?;
+        let blueprint = read_blueprint(&package, &library(types)?).map_err(wrong)?;
         blueprint.graph().map_err(|refusals| placed(&refusals, &document, Some(&root)))?.0
     };
     let lowered = lowered(&graph, &root, cloud_init).map_err(|refusals| placed(&refusals, &document, Some(&root)))?;
@@ -134,8 +149,8 @@ fn finish(lowered: Lowered, mut files: Map) -> Upload {
     Upload { template: lowered.template, files, questions: question::to_map(&lowered.questions), is_lowered: true }
 }
 
-fn library() -> Result<Library, Vec<Diagnostic>> {
-    Library::shipped()
+fn library(types: &Arc<TypeFiles>) -> Result<Library, Vec<Diagnostic>> {
+    Library::of(types)
         .map_err(|refusals| refusals.iter().map(|refusal| Diagnostic::new(CLASS, refusal.message.clone())).collect())
 }
 

@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 use kiln_topology::blueprint::{self, Library};
 use kiln_topology::lower::{by_cloud_init, lower};
-use kiln_topology::tosca;
+use kiln_topology::{TypeFiles, tosca};
 use kiln_value::Map;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -33,8 +33,17 @@ fn bytes(work: impl FnOnce()) -> usize {
 fn the_cost_of_a_document_is_linear() {
     let library = Library::shipped().unwrap();
     let read_blueprint = |text: &str| drop(blueprint::read(text, &library).unwrap());
-    let shapes: [Shape<'_>; 3] =
-        [("components", components, &read_blueprint), ("nodes", nodes, &read_service), ("types", types, &read_service)];
+    let lower_blueprint = |text: &str| {
+        let (graph, _) = blueprint::read(text, &library).unwrap().graph().unwrap();
+        drop(lower(&graph, "heat.yaml").map(by_cloud_init).unwrap());
+    };
+    let shapes: [Shape<'_>; 5] = [
+        ("components", components, &read_blueprint),
+        ("nodes", nodes, &read_service),
+        ("types", types, &read_service),
+        ("typed components", typed_components, &lower_blueprint),
+        ("type files", type_files, &read_types),
+    ];
     for (name, make, read) in shapes {
         read(&make(10));
         let [small, middle, large] = SIZES.map(|size| {
@@ -64,6 +73,36 @@ fn components(count: usize) -> String {
         writeln!(text, "- {{id: d{i}}}").unwrap();
     }
     text
+}
+
+/// Servers with containers, whose types are defined in files.
+fn typed_components(count: usize) -> String {
+    let mut text = String::from("components:\n");
+    for i in 0..count {
+        writeln!(text, "  s{i}: {{type: server, requires: {{run: c{i}}}}}").unwrap();
+        writeln!(text, "  c{i}: {{type: container, image: nginx, ports: ['80:80']}}").unwrap();
+    }
+    text
+}
+
+/// Type files in chains of 20, with a line between files.
+fn type_files(count: usize) -> String {
+    let file = |i: usize| {
+        let parent = if i.is_multiple_of(20) { "tosca.nodes.Root".to_owned() } else { format!("t{}", i - 1) };
+        format!(
+            "topology_type: t{i}\nderived_from: {parent}\nproperties: {{p{i}: {{type: string, default: x}}}}\nhot: \
+             {{resources: {{_r{i}: {{type: OS::Heat::Value, properties: {{value: {{$property: p{i}}}}}}}}}}}\n"
+        )
+    };
+    // There may be 1000.
+    (0..count / 2).map(file).collect::<Vec<_>>().join("---\n")
+}
+
+fn read_types(text: &str) {
+    let files: Vec<(String, &str)> =
+        text.split("---\n").enumerate().map(|(i, file)| (format!("{i}.yaml"), file)).collect();
+    let files = files.iter().map(|(name, text)| (name.as_str(), *text));
+    drop(TypeFiles::shipped().unwrap().with(files).unwrap());
 }
 
 /// Servers with software, in a chain.

@@ -1,7 +1,10 @@
 //! Request bodies: when they are read, and up to which size (docs/heat-behaviour.md §20).
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use http::request::Parts;
+use kiln_topology::TypeFiles;
 use kiln_value::Value;
 use kiln_web::BodyError;
 
@@ -11,16 +14,18 @@ use crate::error::ApiError;
 /// The JSON object of a request, or `None` where Heat ignores the body: without length, with another content type, or
 /// with a text that does not start with `{`.
 ///
-/// At most `limit` bytes are stored. Only an endpoint that takes a template accepts uploads.
+/// At most `limit` bytes are stored. Only an endpoint that takes a template accepts uploads: it has `types` for them.
 pub(crate) async fn read(
     parts: &Parts,
     body: Body,
     limit: usize,
-    takes_template: bool,
+    types: Option<&Arc<TypeFiles>>,
 ) -> Result<Option<Value>, ApiError> {
     let header = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
-    if let Some(kind) = header("content-type").filter(|kind| takes_template && upload::is_upload(kind)) {
-        return upload::read(parts, kind, body, limit).await.map(Some);
+    if let Some(types) = types
+        && let Some(kind) = header("content-type").filter(|kind| upload::is_upload(kind))
+    {
+        return upload::read(parts, kind, body, limit, types).await.map(Some);
     }
     let length = header("content-length").and_then(|length| length.parse::<usize>().ok()).unwrap_or(0);
     let is_json = header("content-type").is_none_or(|kind| {

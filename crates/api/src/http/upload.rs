@@ -2,9 +2,11 @@
 //! client would have sent.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::body::Body;
 use http::request::Parts;
+use kiln_topology::TypeFiles;
 use kiln_topology::original::{self, Original};
 use kiln_topology::upload::{self, Limits, Upload};
 use kiln_value::{Map, Value};
@@ -49,7 +51,13 @@ fn essence(content_type: &str) -> String {
 /// A package or document as the request to create, update, preview or validate a stack. Its other parts are in the query,
 /// or in a form: `stack_name`, `parameters` (JSON), `disable_rollback`, `timeout_mins`, `tags`, and `software`, which is
 /// `deployments` or `cloud-init`.
-pub(super) async fn read(parts: &Parts, content_type: &str, body: Body, limit: usize) -> Result<Value, ApiError> {
+pub(super) async fn read(
+    parts: &Parts,
+    content_type: &str,
+    body: Body,
+    limit: usize,
+    types: &Arc<TypeFiles>,
+) -> Result<Value, ApiError> {
     let query = Query::parse(parts.uri.query());
     let asked = |name: &str| Some((name.to_owned(), query.get(name)?.to_owned()));
     let mut fields: BTreeMap<String, String> = FIELDS.into_iter().filter_map(asked).collect();
@@ -80,8 +88,9 @@ pub(super) async fn read(parts: &Parts, content_type: &str, body: Body, limit: u
     };
     // As much as a client may send as JSON.
     let limits = Limits { archive_bytes: limit, bytes: limit.saturating_mul(16), ..Limits::default() };
+    let types = Arc::clone(types);
     let read = tokio::task::spawn_blocking(move || {
-        let mut made = upload::read(&bytes, &given, cloud_init, &limits)?;
+        let mut made = upload::read(&bytes, &given, cloud_init, &limits, &types)?;
         if made.is_lowered {
             let entry = Original::new(bytes).to_file(&made.template);
             made.files.insert(original::FILE.to_owned(), entry.into());

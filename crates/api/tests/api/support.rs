@@ -235,6 +235,15 @@ impl App {
         Answer { status: head.status, headers: head.headers, text }
     }
 
+    /// Adds a type file.
+    pub(crate) fn with_type(self, text: &str) -> Self {
+        let shipped = kiln_topology::TypeFiles::shipped().expect("the types of Kiln");
+        let types = shipped.with([("type.yaml", text)]).expect("a valid type");
+        let options = Options { topology_types: Arc::new(types), ..Options::default() };
+        let api = Api::new(Parts { options, service: self.service.clone() });
+        Self { router: api.router(), api, ..self }
+    }
+
     /// Allows pages of other origins.
     pub(crate) fn with_cors(self, cors: kiln_web::Cors) -> Self {
         self.with_options(Options { cors, ..Options::default() })

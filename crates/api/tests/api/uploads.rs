@@ -143,3 +143,22 @@ async fn questions_are_answered_only_where_parameters_are_missing() {
         assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{wrong}: {}", refused.text);
     }
 }
+
+#[tokio::test]
+async fn an_upload_uses_the_types_of_the_operator() {
+    let text = "components:\n  redis: {type: cache, size: 4}\n";
+    let path = "/v1/tenant1/stacks?stack_name=one";
+    let unknown = App::new().await.upload(path, "application/yaml", text.as_bytes()).await;
+    assert_eq!(unknown.status, StatusCode::BAD_REQUEST);
+    assert!(unknown.text.contains("No component type is named cache."), "{}", unknown.text);
+    let app = App::new().await.with_type(
+        "topology_type: com.example.Cache\nderived_from: tosca.nodes.Root\ncomponent: {aliases: [cache]}\nproperties: \
+         {size: {type: integer}}\nhot:\n  resources:\n    '': {type: OS::Heat::Value, properties: {value: {$property: \
+         size}}}\n",
+    );
+    let made = app.upload(path, "application/yaml", text.as_bytes()).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.text);
+    let id = made.json()["stack"]["id"].as_str().unwrap().to_owned();
+    let template = app.send(Method::GET, &format!("/v1/tenant1/stacks/one/{id}/template"), None, None).await.json();
+    assert_eq!(template["resources"]["redis"]["properties"]["value"], 4);
+}

@@ -71,7 +71,7 @@ pub fn complete(text: &str, at: Position, catalog: &ResourceTypes, around: &Surr
 }
 
 /// The suggestions that begin with a word, then those that contain it elsewhere.
-pub(super) fn fitting(mut found: Vec<Suggestion>, word: &str) -> Vec<Suggestion> {
+pub fn fitting(mut found: Vec<Suggestion>, word: &str) -> Vec<Suggestion> {
     let word = word.to_lowercase();
     found.retain(|suggestion| suggestion.label.to_lowercase().contains(&word));
     found.sort_by_key(|suggestion| !suggestion.label.to_lowercase().starts_with(&word));

@@ -4,7 +4,7 @@ use kiln_value::{Path, Position, Segment, Span};
 
 /// Whether a key or a value is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Slot {
+pub enum Slot {
     /// A key of the map at the path, or if it is empty, the value at the path itself.
     Key,
     /// The value at the path.
@@ -13,15 +13,15 @@ pub(super) enum Slot {
 
 /// The context of a cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cursor {
+pub struct Cursor {
     /// The map or value that is being written.
-    pub(super) path: Path,
+    pub path: Path,
     /// The part that is being written.
-    pub(super) slot: Slot,
+    pub slot: Slot,
     /// The word so far.
-    pub(super) word: String,
+    pub word: String,
     /// The earlier items of the innermost list.
-    pub(super) before: Vec<String>,
+    pub before: Vec<String>,
 }
 
 /// A map or list that is open at the current line.
@@ -34,7 +34,7 @@ struct Frame {
 
 impl Cursor {
     /// Reads the lines up to a position.
-    pub(super) fn at(text: &str, position: Position) -> Self {
+    pub fn at(text: &str, position: Position) -> Self {
         let last = usize::try_from(position.line.saturating_sub(1)).unwrap_or(usize::MAX);
         let column = usize::try_from(position.column.saturating_sub(1)).unwrap_or(usize::MAX);
         let mut reader = Reader::default();
@@ -47,7 +47,7 @@ impl Cursor {
     }
 
     /// The range of the word so far, if the cursor is at `at`.
-    pub(super) fn replaced(&self, at: Position) -> Span {
+    pub fn replaced(&self, at: Position) -> Span {
         let width = u32::try_from(self.word.chars().count()).unwrap_or(u32::MAX);
         Span { start: Position { line: at.line, column: at.column.saturating_sub(width) }, end: at }
     }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use self::answer::Answer;
 use self::server::Server;
-use crate::cli::Global;
+use crate::cli::{Global, LocalArgs};
 use crate::failure::{Failure, Outcome};
 
 /// `lsp`.
@@ -27,7 +27,9 @@ Neovim, Helix and Emacs. It implements the Language Server Protocol over standar
 For templates it provides diagnostics with quick fixes, completion, signature help, hover,
 definitions, references, highlights, rename, symbols of the file and the workspace, links to files,
 folding, semantic tokens and formatting; for environments all of these except signature help,
-folding and semantic tokens. Use --resource-types-dir to add your own resource types.")]
+folding and semantic tokens; for blueprints, TOSCA and type files of these diagnostics, completion
+and hover. Use --resource-types-dir to add your own resource types, and
+--topology-types-dir for types of blueprints and TOSCA.")]
 pub(crate) struct LspArgs {
     /// Use standard input and output, which is always the case
     #[arg(long, hide = true)]
@@ -38,7 +40,12 @@ impl LspArgs {
     /// Serves until the client sends `exit` or disconnects.
     pub(crate) async fn run(self, global: &Global) -> Outcome {
         let catalog = global.local.catalog()?;
-        let served = tokio::task::spawn_blocking(move || serve(&mut Server::new(catalog))).await;
+        // Errors in type files are shown in the editor when they are opened.
+        let types = global.local.topology_types().or_else(|error| {
+            tracing::error!("{error:#}");
+            LocalArgs::default().topology_types()
+        })?;
+        let served = tokio::task::spawn_blocking(move || serve(&mut Server::new(catalog, types))).await;
         match served {
             Ok(Ok(true)) => Ok(()),
             Ok(Ok(false)) => Err(Failure::new("the client disconnected without a shutdown request")),

@@ -7,6 +7,7 @@ mod lint;
 mod lower;
 mod rewrite;
 mod text;
+mod type_file;
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ use crate::cli::Global;
 use crate::connect::{Connection, Need};
 use crate::failure::{Failure, Outcome, nearest};
 use crate::output::{Cell, Format, List, One, OutputArgs};
-use crate::topology;
+use crate::topology::{self, Lowering};
 
 /// Commands for templates.
 #[derive(Debug, Subcommand)]
@@ -77,6 +78,7 @@ Examples:
   kiln template validate -t web.yaml -e production.yaml
   kiln template validate -t web.yaml --offline
   kiln template validate -t tosca.yaml --offline     also TOSCA, blueprints, CAMP, packages of them
+  kiln template validate -t cache.yaml               also type files of these (docs/topology-types.md)
 
 With --offline, no service is contacted: names of images, networks and so on are not checked. All
 errors are reported with their lines, not only the first one.")]
@@ -109,9 +111,13 @@ pub(crate) struct ValidateArgs {
 impl ValidateArgs {
     async fn run(self, global: &Global) -> Outcome {
         let given = parameters(&self.parameter)?;
+        if let Some(about) = type_file::validated(global, &self.template).await? {
+            return Ok(self.output.one(about, Format::Yaml)?);
+        }
         if self.offline {
             let source = Connection::source(global)?;
-            let bundle = match topology::read(&source, &self.template, &self.environment, &given, None).await? {
+            let by = Lowering { source: &source, settings: &global.local, software: None };
+            let bundle = match topology::read(&by, &self.template, &self.environment, &given).await? {
                 Some(made) => made.bundle,
                 None => Bundle::read(&source, Some(&self.template), &self.environment).await?,
             };

@@ -30,6 +30,7 @@ outputs:
   address: {value: {get_attr: [server, first_address]}}
 ";
 const OLD: &str = "heat_template_version: 2015-10-15\nresources: {word: {type: OS::Heat::RandomString}}\n";
+const CACHE: &str = "topology_type: com.example.Cache\nderived_from: tosca.nodes.SoftwareComponent\n";
 const CFN: &str = "AWSTemplateFormatVersion: '2010-09-09'\nResources: {word: {Type: 'OS::Heat::RandomString'}}\n";
 
 const CONNTRACK: &str = "\
@@ -48,26 +49,40 @@ const FINDERS: [&str; 5] =
     ["config check", "template lint", "fmt --check", "hook clear web 'nested/*'", "resource forget"];
 
 /// The pages whose commands are run: [`OTHER_PAGES`] and [`MANUAL`].
-pub(crate) const PAGES: [&str; 9] =
-    [OTHER_PAGES[0], OTHER_PAGES[1], OTHER_PAGES[2], MANUAL[0], MANUAL[1], MANUAL[2], MANUAL[3], MANUAL[4], MANUAL[5]];
+pub(crate) const PAGES: [&str; 11] = [
+    OTHER_PAGES[0],
+    OTHER_PAGES[1],
+    OTHER_PAGES[2],
+    MANUAL[0],
+    MANUAL[1],
+    MANUAL[2],
+    MANUAL[3],
+    MANUAL[4],
+    MANUAL[5],
+    MANUAL[6],
+    MANUAL[7],
+];
 const OTHER_PAGES: [&str; 3] = ["README.md", "examples/README.md", "docs/topology.md"];
-const MANUAL: [&str; 6] = [
+const MANUAL: [&str; 8] = [
     "docs/first-stack.md",
     "docs/templates.md",
+    "docs/topology-guide.md",
+    "docs/topology-types.md",
     "docs/operating.md",
     "docs/troubleshooting.md",
     "docs/resource-types.md",
     "docs/plugins.md",
 ];
 
-/// Whether a line is a command: of `kiln`, also with variables before it, or one that reads variables from a file.
+/// Whether a line is a command: of `kiln`, also with variables before it, one that reads variables from a file, or one
+/// that makes a package.
 fn is_command(line: &str) -> bool {
     let is_variable = |word: &str| {
         word.split_once('=')
             .is_some_and(|(name, _)| !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
     };
     let has_variable = line.split(' ').next().is_some_and(is_variable) && line.contains(" kiln ");
-    line.starts_with("kiln ") || line.starts_with(". ./") || has_variable
+    ["kiln ", ". ./", "python3 -m zipfile "].iter().any(|start| line.starts_with(start)) || has_variable
 }
 
 /// The example commands in a text: lines that start with `kiln`, or with a variable, and their continuations.
@@ -161,6 +176,8 @@ fn prepare(folder: &Folder, cloud: &Testcloud) {
         folder.write(name, &std::fs::read_to_string(examples.join(example)).unwrap());
     }
     let dot = folder.write("bin/dot", "#!/bin/sh\ncat > /dev/null\n");
+    folder.write("node-types/cache.yaml", CACHE);
+    folder.write("cache.yaml", CACHE);
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kiln"), folder.path().join("bin/kiln")).unwrap();
     assert!(Command::new("chmod").arg("+x").arg(dot).status().unwrap().success());
     for place in ["etc", ".zfunc", ".config/fish/completions"] {
@@ -231,8 +248,8 @@ async fn every_command_in_the_manual_runs() {
     .await;
 }
 
-/// Writes the files of a page: templates and environments, whose first line is their name (`# port.yaml`), definitions of
-/// types, and plug-ins.
+/// Writes the files of a page: templates and environments, whose first line is their name (`# port.yaml`), scripts, whose
+/// second line is it, definitions of types, and plug-ins.
 fn write_files(folder: &Folder, page: &str) {
     let text = std::fs::read_to_string(Path::new(ROOT).join(page)).unwrap();
     for block in text.split("```yaml\n").skip(1) {
@@ -246,6 +263,11 @@ fn write_files(folder: &Folder, page: &str) {
     }
     if let Some((_, block)) = text.split_once("```python\n") {
         folder.write("notes.py", block.split_once("```").unwrap().0);
+    }
+    for block in text.split("```sh\n#!").skip(1) {
+        let (block, _) = block.split_once("```").unwrap();
+        let name = block.lines().nth(1).unwrap().strip_prefix("# ").unwrap();
+        folder.write(name, &format!("#!{block}"));
     }
 }
 

@@ -603,3 +603,79 @@ fn topologies_are_diagnosed() {
     assert_eq!((found.len(), &found[0]["range"]["start"]["line"]), (1, &json!(1)), "{found:?}");
     editor.tell("exit", &json!({}));
 }
+
+const SERVICE: &str = "\
+tosca_definitions_version: tosca_simple_yaml_1_3
+imports: [types.yaml]
+topology_template:
+  inputs:
+    size: {type: integer}
+  node_templates:
+    disk:
+      type: tosca.nodes.BlockStorage
+      properties:
+        si
+    web:
+      type: my.Ser
+      capabilities:
+        host: {properties: {num_cpus: {get_input: s}}}
+      requirements:
+      - local_storage: d
+";
+
+/// Words and descriptions in blueprints, TOSCA and type files.
+#[test]
+fn topologies_are_completed_and_explained() {
+    let folder = Folder::new("lsp-topology-words");
+    folder.write(
+        "types.yaml",
+        "tosca_definitions_version: tosca_simple_yaml_1_3\nnode_types:\n  my.Server: {derived_from: \
+         tosca.nodes.Compute, description: Ours.}\n",
+    );
+    let mut editor = Editor::start(&folder, "service.yaml", SERVICE);
+    editor.told();
+    assert_eq!(editor.suggested("        si"), ["size"]);
+    assert_eq!(editor.suggested("my.Ser"), ["my.Server"]);
+    assert_eq!(editor.suggested("get_input: s"), ["size"]);
+    editor.change(&SERVICE.replace("        si\n", "        size: 1 GB\n").replace("my.Ser\n", "my.Server\n"));
+    let storage = editor.suggested("- local_storage: d");
+    assert_eq!(storage[0], "disk");
+    assert_eq!(editor.suggested("properties: {n"), ["num_cpus", "cpu_frequency"]);
+    let hover = editor.ask_at("textDocument/hover", "my.Server", &json!({}));
+    let text = hover["contents"]["value"].as_str().unwrap();
+    assert!(text.starts_with("**my.Server**\n\nOurs.\n\nDerived from: tosca.nodes.Compute"), "{text}");
+    let hover = editor.ask_at("textDocument/hover", "size: 1", &json!({}));
+    assert_eq!(hover["contents"]["value"], "**size** (scalar-unit.size)");
+
+    editor.change(
+        "components:\n  web:\n    type: ser\n    requires:\n      minRam: 1gb\n      run: set\n      mi\n  setup: {type: \
+         puppet, facts: {a: b}}\n",
+    );
+    assert_eq!(editor.suggested("type: ser")[0], "server");
+    editor.change(
+        "components:\n  web:\n    type: server\n    requires:\n      minRam: 1gb\n      run: set\n      mi\n  setup: \
+         {type: puppet, facts: {a: b}}\n",
+    );
+    assert_eq!(editor.suggested("      mi"), ["minRam", "minCores"]);
+    assert_eq!(editor.suggested("run: set"), ["setup"]);
+    let text = "components:\n  web: {type: server, requires: {run: setup}}\n  setup: {type: puppet, content: x, facts: {a: \
+                b}}\n";
+    editor.change(text);
+    let hover = editor.ask_at("textDocument/hover", "puppet", &json!({}));
+    let shown = hover["contents"]["value"].as_str().unwrap();
+    assert!(shown.starts_with("**org.openstack.heat.Puppet**\n\nA manifest of Puppet"), "{shown}");
+    let hover = editor.ask_at("textDocument/hover", "facts", &json!({}));
+    assert_eq!(hover["contents"]["value"], "**facts** (map, default {})\n\nFacts for the manifest.");
+
+    editor.change(
+        "topology_type: a.b\nderived_from: tosca.nodes.Softw\nproperties:\n  port: {type: integer}\nhot:\n  \
+         resources:\n    _a:\n      type: OS::Heat::Rand\n      properties:\n        length: {$property: p}\n  \
+         ope\n",
+    );
+    assert_eq!(editor.suggested("tosca.nodes.Softw"), ["tosca.nodes.SoftwareComponent"]);
+    assert_eq!(editor.suggested("OS::Heat::Rand"), ["OS::Heat::RandomString"]);
+    assert_eq!(editor.suggested("{$property: p"), ["port"]);
+    assert_eq!(editor.suggested("\n  ope"), ["operations"]);
+    assert!(editor.suggested("length: {$pr").contains(&"$property".to_owned()));
+    editor.tell("exit", &json!({}));
+}

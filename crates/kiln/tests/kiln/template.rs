@@ -44,7 +44,8 @@ fn a_graph_is_drawn_in_each_form() {
 #[test]
 fn topologies_are_linted_and_drawn() {
     let folder = Folder::new("lint-topology");
-    folder.write("app.yaml", "components:\n  web: {type: server}\nrequires: {jurisdiction: eu}\n");
+    let mode = "components:\n  web: {type: org.jetty.Server, requires: {database: {mode:\n    jndi}}}\n";
+    folder.write("app.yaml", mode);
     folder.write("wrong.yaml", "components:\n  web: {type: sever}\n  db: {type: nothing}\n");
     let service = "tosca_definitions_version: tosca_simple_yaml_1_3\nimports: [types.yaml]\ntopology_template:\n  \
                    node_templates:\n    a: {type: my.Server}\n    disk: {type: tosca.nodes.BlockStorage, properties: {size: 1 GB}}\n    \
@@ -58,7 +59,7 @@ fn topologies_are_linted_and_drawn() {
     let found: Vec<_> =
         found.as_array().unwrap().iter().map(|one| (&one["file"], &one["line"], &one["rule"])).collect();
     let is = |file: &str, line: i64, rule: &str| found.contains(&(&file.into(), &line.into(), &rule.into()));
-    assert!(is("app.yaml", 3, "no-effect") && is("wrong.yaml", 2, "unknown-type"), "{found:?}");
+    assert!(is("app.yaml", 2, "no-effect") && is("wrong.yaml", 2, "unknown-type"), "{found:?}");
     assert!(is("wrong.yaml", 3, "unknown-type") && found.len() == 3, "{found:?}");
     let drawn = folder.run(&["template", "graph", "service.yaml", "-f", "json"]).ok();
     let json: serde_json::Value = serde_json::from_str(&drawn).unwrap();
@@ -303,4 +304,29 @@ fn tosca_becomes_a_stack() {
     let made = folder.local(&["stack", "create", "-t", "t.yaml", "--parameter", "word=yes", "one", "-f", "json"]);
     assert!(made.err.contains("a has no resource"), "{}", made.err);
     assert_eq!(made.json()["outputs"][0]["output_value"], "yes!");
+}
+
+/// The original of a document with other files is a package of all of them, which makes the same stack.
+#[test]
+fn the_original_of_a_folder_is_a_package() {
+    let folder = Folder::new("original-folder");
+    folder.write(
+        "app/service.yaml",
+        "tosca_definitions_version: tosca_simple_yaml_1_3\nimports: [types/own.yaml]\ntopology_template:\n  outputs:\n    \
+         said: {value: {get_property: [a, word]}}\n  node_templates:\n    a: {type: my.Thing, properties: {word: yes}}\n",
+    );
+    folder.write(
+        "app/types/own.yaml",
+        "tosca_definitions_version: tosca_simple_yaml_1_3\nnode_types:\n  my.Thing: {derived_from: tosca.nodes.Root, \
+         properties: {word: {type: string}}}\n",
+    );
+    folder.local(&["stack", "create", "--wait", "-t", "app/service.yaml", "one"]).ok();
+    let mut command = folder.kiln(&["--local", "stack", "template", "show", "--original", "one"]);
+    let shown = command.output().unwrap();
+    assert!(shown.stdout.starts_with(b"PK"), "{}", String::from_utf8_lossy(&shown.stderr));
+    std::fs::write(folder.path().join("again.csar"), shown.stdout).unwrap();
+    let lowered = |file: &str| folder.run(&["template", "lower", file]).ok();
+    assert_eq!(lowered("again.csar"), lowered("app/service.yaml"));
+    let made = folder.local(&["stack", "create", "--wait", "-t", "again.csar", "two", "-f", "json"]);
+    assert_eq!(made.json()["outputs"][0]["output_value"], "True");
 }

@@ -190,3 +190,155 @@ async fn the_noun_in_the_manual_is_a_type() {
     run(&["stack", "delete", "--yes", "--wait", "it"]).ok();
     assert!(helpers().is_empty());
 }
+
+const CACHE: &str = "\
+topology_type: com.example.Cache
+description: A value for tests.
+derived_from: tosca.nodes.Root
+component: {aliases: [cache]}
+properties:
+  size: {type: integer, default: 3}
+hot:
+  resources:
+    '': {type: OS::Heat::Value, properties: {value: {$property: size}}}
+";
+
+/// Type files of blueprints and TOSCA.
+#[test]
+fn a_folder_adds_types_of_topologies() {
+    let folder = Folder::new("topology-types");
+    folder.write("app.yaml", "components:\n  redis: {type: cache, size: 4}\n");
+    let unknown = folder.run(&["template", "lower", "app.yaml"]);
+    assert!(unknown.err.contains("No component type is named cache."), "{}", unknown.err);
+    folder.write("types/deep/cache.yaml", CACHE);
+    let by = ["--topology-types-dir", "types"];
+    let run = |args: &[&str]| folder.run(&[args, &by].concat());
+    assert!(run(&["template", "lower", "app.yaml"]).ok().contains("value: 4"));
+    run(&["template", "validate", "--offline", "-t", "app.yaml"]).ok();
+    assert!(run(&["template", "graph", "app.yaml"]).ok().contains("redis"));
+    run(&["template", "lint", "app.yaml", "types/deep/cache.yaml"]).ok();
+    run(&["--local", "--database", "stacks.db", "stack", "create", "--wait", "-t", "app.yaml", "s"]).ok();
+    let output = folder.kiln(&["template", "lower", "app.yaml"]).env("KILN_TOPOLOGY_TYPES_DIR", "types").output();
+    Ran::from(output.unwrap()).ok();
+
+    let shown = folder.run(&["template", "validate", "-t", "types/deep/cache.yaml"]).ok();
+    assert!(shown.contains("Type: com.example.Cache") && shown.contains("NODE: OS::Heat::Value"), "{shown}");
+    folder.write("types/deep/cache.yaml", &CACHE.replace("size}", "siez}"));
+    let lint = run(&["template", "lint", "types/deep/cache.yaml"]);
+    assert!(lint.err.contains("invalid type files"), "{}", lint.err);
+    let lint = folder.run(&["template", "lint", "types/deep/cache.yaml"]);
+    assert!(lint.out.contains("The type has no property siez.") && lint.out.contains("cache.yaml:9"), "{}", lint.out);
+    assert!(lint.out.contains("Did you mean size?"), "{}", lint.out);
+    let wrong = run(&["template", "lower", "app.yaml"]);
+    assert!(wrong.err.contains("types/deep/cache.yaml:9:54: The type has no property siez."), "{}", wrong.err);
+}
+
+/// What the resource types do not have is found too.
+#[test]
+fn the_resources_of_a_type_file_are_checked() {
+    let folder = Folder::new("topology-types-resources");
+    let text = CACHE.replace("OS::Heat::Value, properties: {value", "OS::Heat::Valeu, properties: {value");
+    folder.write("a.yaml", &text);
+    let wrong = folder.run(&["template", "validate", "-t", "a.yaml"]);
+    assert!(wrong.err.contains("No resource type is named OS::Heat::Valeu."), "{}", wrong.err);
+    assert!(wrong.err.contains("did you mean OS::Heat::Value?") && wrong.err.contains("a.yaml:9"), "{}", wrong.err);
+    let lint = folder.run(&["template", "lint", "a.yaml"]);
+    assert!(lint.out.contains("No resource type is named OS::Heat::Valeu."), "{}", lint.out);
+    folder.write("a.yaml", &CACHE.replace("{value", "{valeu"));
+    let wrong = folder.run(&["template", "validate", "-t", "a.yaml"]);
+    assert!(wrong.err.contains("OS::Heat::Value has no property valeu."), "{}", wrong.err);
+}
+
+/// A blueprint uses a resource of another stack, and says in which countries it may be.
+#[test]
+fn a_blueprint_takes_what_exists_already() {
+    let folder = Folder::new("topology-existing");
+    let types = [
+        (
+            "word",
+            "topology_type: com.example.Word\nderived_from: tosca.nodes.Root\ncomponent: {aliases: [word_type]}\nhot:\n  \
+             resources: {'': {type: OS::Heat::RandomString}}\n  attributes: {value: {$attribute: [value]}}\n",
+        ),
+        (
+            "reader",
+            "topology_type: com.example.Reader\nderived_from: tosca.nodes.Root\ncomponent: {aliases: \
+             [reader]}\nrequirements: [{word: {node: com.example.Word}}]\nhot:\n  resources: {'': {type: \
+             OS::Heat::Value, properties: {value: {$target_attribute: [word, value]}}}}\n  attributes: {value: \
+             {$attribute: [value]}}\n",
+        ),
+    ];
+    for (name, text) in types {
+        folder.write(&format!("types/{name}.yaml"), text);
+    }
+    let run = |args: &[&str]| {
+        let all = [&["--local", "--database", "stacks.db", "--topology-types-dir", "types"], args].concat();
+        folder.run(&all)
+    };
+    folder.write("shared.yaml", "components:\n  word: {type: word_type}\n");
+    folder.write("app.yaml", "components:\n  r: {type: reader, requires: {word: 'heat://shared/word'}}\n");
+    let create = |file: &str, name: &str| run(&["stack", "create", "--wait", "--poll", "0.1", "-t", file, name]);
+    let missing = create("app.yaml", "app");
+    assert!(missing.err.contains("The project has no stack shared."), "{}", missing.err);
+    create("shared.yaml", "shared").ok();
+    create("app.yaml", "app").ok();
+    let word = run(&["stack", "resource", "show", "shared", "word", "-f", "json"]).ok();
+    let word: serde_json::Value = serde_json::from_str(&word).unwrap();
+    let word = word["attributes"]["value"].as_str().unwrap().to_owned();
+    assert_eq!(word.len(), 32);
+    let shown = run(&["stack", "show", "app", "-f", "json"]).ok();
+    assert!(shown.contains(&word), "{shown}");
+    folder.write("app.yaml", "components:\n  r: {type: reader, requires: {word: 'heat://shared/other'}}\n");
+    let other = create("app.yaml", "other");
+    assert!(other.err.contains("The stack shared has no resource other."), "{}", other.err);
+
+    folder.write("here.yaml", "components:\n  word: {type: word_type}\nrequires: {jurisdiction: [de, fr]}\n");
+    let nowhere = create("here.yaml", "here");
+    assert!(
+        nowhere.err.contains("The country of the region, one of DE, FR. The operator has not said"),
+        "{}",
+        nowhere.err
+    );
+    let in_country = |country: &str| {
+        run(&[
+            "stack",
+            "create",
+            "--wait",
+            "-t",
+            "here.yaml",
+            "--parameter",
+            &format!("jurisdiction={country}"),
+            "here",
+        ])
+    };
+    assert!(in_country("US").err.contains("not an allowed value"), "{}", in_country("US").err);
+    in_country("FR").ok();
+}
+
+/// What Kiln's own types of software become is valid, by an agent and by cloud-init.
+#[test]
+fn software_types_become_valid_templates() {
+    let folder = Folder::new("topology-software");
+    for file in ["site.pp", "play.yaml", "compose.yaml"] {
+        folder.write(file, "{}\n");
+    }
+    let text = "components:\n  web: {type: server, requires: {run: [a, b, c, d]}}\n  a: {type: puppet, content: site.pp, \
+                facts: {role: web}}\n  b: {type: ansible, content: play.yaml, variables: {size: 3}, skip_tags: x}\n  c: \
+                {type: compose, content: compose.yaml}\n  d: {type: container, image: nginx, ports: ['80:80']}\n";
+    folder.write("app.yaml", text);
+    folder.run(&["template", "validate", "--offline", "-t", "app.yaml"]).ok();
+    let hot = folder.run(&["template", "lower", "app.yaml", "--software", "cloud-init"]).ok();
+    assert!(!hot.contains("SoftwareDeployment"), "{hot}");
+    folder.write("hot.yaml", &hot);
+    folder.run(&["template", "validate", "--offline", "-t", "hot.yaml"]).ok();
+    folder.write(
+        "chef.yaml",
+        "components:\n  web: {type: server, requires: {run: {type: chef, run_list: ['recipe[x]']}}}\n",
+    );
+    folder.run(&["template", "validate", "--offline", "-t", "chef.yaml"]).ok();
+    let refused = folder.run(&["template", "lower", "chef.yaml", "--software", "cloud-init"]);
+    assert!(
+        refused.err.contains("web_run_configure_deploy is run by chef, which requires an agent."),
+        "{}",
+        refused.err
+    );
+}

@@ -1,13 +1,15 @@
 //! A blueprint as a graph: components become nodes, requirements become capabilities, software and targets.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use kiln_value::{Map, Path, Value, value};
 
 use super::model::{Blueprint, Component, Fulfilment, Requirement};
-use crate::Refusal;
 use crate::graph::{Capability, Graph, Node, Operation, Policy, Target};
 use crate::lower::CONTENT;
+use crate::tosca::{Definitions, TypeChecker, Types};
+use crate::{Refusal, TypeFiles};
 
 const HOSTED_ON: &str = "tosca.relationships.HostedOn";
 const DEPENDS_ON: &str = "tosca.relationships.DependsOn";
@@ -23,17 +25,19 @@ impl Blueprint {
     ///
     /// Errors: types of components and ways of fulfilment that cannot be deployed.
     pub fn graph(&self) -> Result<(Graph, Notes), Vec<Refusal>> {
-        let mut builder = Builder::default();
+        let definitions = Definitions::of_all_profiles(&self.types)?;
+        let node_types = Types::new(&definitions);
+        let mut builder = Builder::new(&self.types, TypeChecker::new(&node_types));
         builder.graph.description.clone_from(&self.name);
-        for requirement in self.requires.iter().filter(|requirement| requirement.type_name == "jurisdiction") {
-            let message = "jurisdiction is not checked: deploy to a region that satisfies it.";
-            builder.notes.push((requirement.at.clone(), message.to_owned()));
-        }
+        builder.graph.types = Arc::clone(&self.types);
+        builder.graph.jurisdiction = builder.jurisdiction(self);
         builder.components = self.components.iter().filter_map(|c| Some((c.id.as_deref()?, c))).collect();
         for component in &self.components {
             builder.component(component, component.id.as_deref().unwrap_or_default());
         }
         builder.connect();
+        builder.check_targets();
+        builder.refusals.extend(builder.checker.refusals());
         if builder.refusals.is_empty() { Ok((builder.graph, builder.notes)) } else { Err(builder.refusals) }
     }
 }
@@ -44,10 +48,11 @@ struct Link {
     target: Target,
 }
 
-#[derive(Default)]
-struct Builder<'b> {
+pub(super) struct Builder<'b> {
+    pub(super) types: &'b TypeFiles,
+    pub(super) checker: TypeChecker<'b>,
     components: HashMap<&'b str, &'b Component>,
-    graph: Graph,
+    pub(super) graph: Graph,
     /// Names of nodes.
     names: HashSet<String>,
     links: Vec<Link>,
@@ -57,16 +62,42 @@ struct Builder<'b> {
     databases: HashMap<String, String>,
     /// Schemas with their databases.
     schemas: Vec<(String, String, Path)>,
-    refusals: Vec<Refusal>,
+    /// Nodes that exist already, by URL.
+    pub(super) existing: HashMap<&'b str, String>,
+    pub(super) refusals: Vec<Refusal>,
     notes: Vec<(Path, String)>,
 }
 
 impl<'b> Builder<'b> {
-    fn refuse(&mut self, at: &Path, message: impl Into<String>) {
+    fn new(types: &'b TypeFiles, checker: TypeChecker<'b>) -> Self {
+        Self {
+            types,
+            checker,
+            components: HashMap::new(),
+            graph: Graph::default(),
+            names: HashSet::new(),
+            links: Vec::new(),
+            balancer_settings: Vec::new(),
+            databases: HashMap::new(),
+            schemas: Vec::new(),
+            existing: HashMap::new(),
+            refusals: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    pub(super) fn refuse(&mut self, at: &Path, message: impl Into<String>) {
         self.refusals.push(Refusal::new("unsupported", at, message));
     }
 
-    fn link(&mut self, from: &str, requirement: &str, to: &str, relationship: &str, at: &Path) -> &mut Target {
+    pub(super) fn link(
+        &mut self,
+        from: &str,
+        requirement: &str,
+        to: &str,
+        relationship: &str,
+        at: &Path,
+    ) -> &mut Target {
         let target = Target {
             at: at.clone(),
             requirement: requirement.to_owned(),
@@ -120,6 +151,9 @@ impl<'b> Builder<'b> {
     }
 
     fn component(&mut self, component: &'b Component, name: &str) {
+        if self.types.get(&component.deploys).is_some() {
+            return self.typed(component, name);
+        }
         match component.deploys.as_str() {
             "org.openstack.nova.Server" => self.server(component, name),
             "org.openstack.heat.Tier" => self.tier(component, name),
@@ -141,6 +175,16 @@ impl<'b> Builder<'b> {
 
     /// The names of those who fulfil a requirement; components in place and of the platform are made.
     fn fulfilled(&mut self, owner: &str, requirement: &'b Requirement) -> Vec<String> {
+        self.fulfilled_by(owner, requirement, None)
+    }
+
+    /// The same; `wanted` is the type of nodes that the requirement asks for, if a file defines it.
+    pub(super) fn fulfilled_by(
+        &mut self,
+        owner: &str,
+        requirement: &'b Requirement,
+        wanted: Option<&str>,
+    ) -> Vec<String> {
         let mut names = Vec::new();
         for (i, by) in requirement.fulfilled_by.iter().enumerate() {
             let short = requirement.type_name.rsplit(['.', ':']).next().unwrap_or_default();
@@ -157,22 +201,19 @@ impl<'b> Builder<'b> {
                     self.platform(kind, &name, &requirement.at);
                     names.push(name);
                 }
-                Fulfilment::Url(url) => {
-                    let message = format!("Components that exist already are not supported yet: {url}.");
-                    self.refuse(&requirement.at, message);
-                }
+                Fulfilment::Url(url) => names.extend(self.existing(url, requirement, wanted)),
             }
         }
         names
     }
 
-    fn push(&mut self, node: Node) {
+    pub(super) fn push(&mut self, node: Node) {
         self.names.insert(node.name.clone());
         self.graph.nodes.push(node);
     }
 
     /// A name that no node has.
-    fn free(&self, wanted: &str) -> String {
+    pub(super) fn free(&self, wanted: &str) -> String {
         let taken = |name: &str| self.components.contains_key(name) || self.names.contains(name);
         let numbered = (2..).map(|i| format!("{wanted}_{i}"));
         std::iter::once(wanted.to_owned()).chain(numbered).find(|name| !taken(name)).unwrap_or_default()
@@ -180,6 +221,10 @@ impl<'b> Builder<'b> {
 
     /// A component that the platform makes.
     fn platform(&mut self, kind: &str, name: &str, at: &Path) {
+        if self.types.get(kind).is_some() {
+            let node = self.checker.node(name, kind, Map::new(), at);
+            return node.into_iter().for_each(|node| self.push(node));
+        }
         match kind {
             "org.openstack.trove.Instance" => self.push(node(name, kind, at)),
             "org.openstack.octavia.LoadBalancer" => {
@@ -192,7 +237,11 @@ impl<'b> Builder<'b> {
     }
 
     fn server(&mut self, component: &'b Component, name: &str) {
-        let mut node = node(name, "tosca.nodes.Compute", &component.at);
+        self.server_node(component, name, node(name, "tosca.nodes.Compute", &component.at));
+    }
+
+    /// A server; `node` has what its type says.
+    pub(super) fn server_node(&mut self, component: &'b Component, name: &str, mut node: Node) {
         let (mut host, mut os) = (Map::new(), Map::new());
         for requirement in &component.requires {
             let attribute = |key: &str| requirement.attributes.get(key).cloned();
@@ -207,6 +256,10 @@ impl<'b> Builder<'b> {
             }
         }
         for (name, properties) in [("host", host), ("os", os)] {
+            if let Some(known) = node.capabilities.iter_mut().find(|capability| capability.name == name) {
+                known.properties.extend(properties);
+                continue;
+            }
             let type_name = "tosca.capabilities.Root".to_owned();
             node.capabilities.push(Capability { name: name.to_owned(), type_name, properties });
         }
@@ -229,7 +282,7 @@ impl<'b> Builder<'b> {
     /// A server that scales.
     fn tier(&mut self, component: &'b Component, name: &str) {
         match component.specs.first() {
-            Some((_, spec)) => self.server(spec, name),
+            Some((_, spec)) => self.component(spec, name),
             None => self.push(node(name, "tosca.nodes.Compute", &component.at)),
         }
         let size = component.attributes.get("initialSize").and_then(Value::as_i64).unwrap_or(1);
@@ -275,7 +328,11 @@ impl<'b> Builder<'b> {
     }
 
     fn load_balancer(&mut self, component: &'b Component, name: &str) {
-        let mut node = node(name, "tosca.nodes.LoadBalancer", &component.at);
+        self.load_balancer_node(component, node(name, "tosca.nodes.LoadBalancer", &component.at));
+    }
+
+    /// A load balancer; `node` has what its type says.
+    pub(super) fn load_balancer_node(&mut self, component: &'b Component, mut node: Node) {
         for requirement in component.requires.iter().filter(|requirement| requirement.type_name == "dns") {
             if let Some(host) = requirement.attributes.get("hostname") {
                 node.properties.insert("hostname".to_owned(), host.clone());
@@ -392,7 +449,7 @@ fn database_inputs(database: &str) -> Map {
     .collect()
 }
 
-fn node(name: &str, type_name: &str, at: &Path) -> Node {
+pub(super) fn node(name: &str, type_name: &str, at: &Path) -> Node {
     Node {
         at: at.clone(),
         name: name.to_owned(),

@@ -1,11 +1,13 @@
 //! The types that a blueprint can use: data, in the format of `topology-types/blueprint.yaml`.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use kiln_value::{Map, Path, Value};
 
 use super::form::Form;
-use crate::Refusal;
+use super::library_types::add_types;
+use crate::{Refusal, TypeFiles};
 
 /// Number of a component type in its [`Library`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -55,22 +57,35 @@ pub struct Library {
     component_names: HashMap<String, ComponentTypeId>,
     requirement_names: HashMap<String, RequirementTypeId>,
     pub(crate) default_requirement: Option<RequirementTypeId>,
+    /// The type files that some of these types are from.
+    pub(crate) types: Arc<TypeFiles>,
 }
 
 impl Library {
     /// The library that is part of Kiln.
     pub fn shipped() -> Result<Self, Vec<Refusal>> {
-        Self::parse(include_str!("../../../../topology-types/blueprint.yaml"))
+        Self::of(&TypeFiles::shipped()?)
+    }
+
+    /// The library that is part of Kiln, with the types of files.
+    ///
+    /// Errors: names that no type has, two types of one name, parents in a circle.
+    pub fn of(types: &Arc<TypeFiles>) -> Result<Self, Vec<Refusal>> {
+        let mut document = parsed(include_str!("../../../../topology-types/blueprint.yaml"))?;
+        add_types(&mut document, types)?;
+        Ok(Self { types: Arc::clone(types), ..Self::load(&document)? })
     }
 
     /// Reads a library.
     ///
     /// Errors: unknown keys, names that no type has, parents in a circle, wrong shapes.
     pub fn parse(text: &str) -> Result<Self, Vec<Refusal>> {
-        let document =
-            kiln_yaml::parse(text).map_err(|error| vec![Refusal::new("not-yaml", &Path::root(), error.message)])?;
+        Self::load(&parsed(text)?)
+    }
+
+    fn load(document: &Value) -> Result<Self, Vec<Refusal>> {
         let mut loader = Loader { library: Self::default(), refusals: Vec::new() };
-        loader.load(&document.value);
+        loader.load(document);
         if loader.refusals.is_empty() { Ok(loader.library) } else { Err(loader.refusals) }
     }
 
@@ -150,6 +165,34 @@ impl Library {
             .collect()
     }
 
+    /// The requirements that a type and its parents understand.
+    pub(crate) fn requirement_names(&self, id: ComponentTypeId) -> Vec<&str> {
+        self.line(id).flat_map(|kind| &kind.requires).map(String::as_str).collect()
+    }
+
+    /// The requirements of whole blueprints.
+    pub(crate) fn global_requirements(&self) -> Vec<&str> {
+        self.requirements.iter().filter(|kind| kind.of_blueprint).map(|kind| kind.name.as_str()).collect()
+    }
+
+    /// The attributes of a requirement.
+    pub(crate) fn requirement_attributes(&self, name: &str) -> Vec<&str> {
+        let kind = self.find_requirement(name).map(|id| self.requirement(id));
+        kind.into_iter().flat_map(|kind| kind.attributes.keys()).map(String::as_str).collect()
+    }
+
+    /// The type of components that fulfils a requirement.
+    pub(crate) fn fulfilled_by(&self, name: &str) -> Option<&str> {
+        let by = self.requirement(self.find_requirement(name)?).fulfilled_by?;
+        Some(&self.component(by).name)
+    }
+
+    /// Whether a value of a requirement names components.
+    pub(crate) fn is_fulfilled(&self, name: &str) -> bool {
+        let kind = self.find_requirement(name).map(|id| self.requirement(id));
+        kind.is_some_and(|kind| kind.default_attribute.as_deref() == Some(FULFILLMENT))
+    }
+
     /// The requirement type that a bare value of `requires` belongs to.
     pub(crate) fn default_requirement_of(&self, id: ComponentTypeId) -> Option<RequirementTypeId> {
         let name = self.line(id).find_map(|kind| kind.default_requirement.as_deref())?;
@@ -167,6 +210,13 @@ fn sorted<'a>(words: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
     let mut words: Vec<&str> = words.map(String::as_str).collect();
     words.sort_unstable();
     words
+}
+
+fn parsed(text: &str) -> Result<Value, Vec<Refusal>> {
+    let document = kiln_yaml::parse(text);
+    document
+        .map(|document| document.value)
+        .map_err(|error| vec![Refusal::new("not-yaml", &Path::root(), error.message)])
 }
 
 struct Loader {

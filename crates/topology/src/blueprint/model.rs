@@ -1,6 +1,10 @@
 //! What a blueprint says, after all references and types have been resolved.
 
+use std::sync::Arc;
+
 use kiln_value::{Map, Path};
+
+use crate::TypeFiles;
 
 /// A blueprint.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,6 +15,8 @@ pub struct Blueprint {
     pub requires: Vec<Requirement>,
     /// In the order of the document; implied ones are last.
     pub components: Vec<Component>,
+    /// The type files that types of components are from.
+    pub(crate) types: Arc<TypeFiles>,
 }
 
 /// A component, also one that is described in place.

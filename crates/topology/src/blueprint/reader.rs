@@ -1,6 +1,7 @@
 //! Reads a blueprint: drafts of components are collected, typed, checked, and then become the model.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 use kiln_template::hint::nearest;
 use kiln_value::{Map, Path, Value};
@@ -237,7 +238,10 @@ impl<'a> Reader<'a> {
         let components = self.top.clone();
         let components: Vec<Component> =
             components.into_iter().filter_map(|draft| self.build(draft, &providers)).collect();
-        if self.refusals.is_empty() { Ok(Blueprint { name, requires: global, components }) } else { Err(self.refusals) }
+        if !self.refusals.is_empty() {
+            return Err(self.refusals);
+        }
+        Ok(Blueprint { name, requires: global, components, types: Arc::clone(&self.library.types) })
     }
 
     /// The component of a draft. The depth of components in place is limited by that of the document.

@@ -27,9 +27,13 @@ impl<'g> State<'g> {
         let port = client.and_then(|properties| properties.get("port")).cloned();
         let port = port.map_or(Value::Int(usual), |port| self.value(node, None, &port, &node.at));
         let name = |suffix: &str| format!("{}_{suffix}", node.name);
-        let subnet = self.ask(&name("subnet"), &node.at, Some("neutron.subnet"), Wanted::Subnet);
-        self.add(&node.name, "OS::Octavia::LoadBalancer", entries(value!({"vip_subnet": subnet})), &node.at);
-        let balancer = value!({"get_resource": (&node.name)});
+        let balancer = if node.exists.is_some() {
+            self.reference(node, &node.at)
+        } else {
+            let subnet = self.ask(&name("subnet"), &node.at, Some("neutron.subnet"), Wanted::Subnet);
+            self.add(&node.name, "OS::Octavia::LoadBalancer", entries(value!({"vip_subnet": subnet})), &node.at);
+            value!({"get_resource": (&node.name)})
+        };
         let listener = value!({"loadbalancer": balancer, "protocol": protocol, "protocol_port": (port.clone())});
         self.add(&name("listener"), "OS::Octavia::Listener", entries(listener), &node.at);
         let algorithm = match text("algorithm") {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use kiln_value::{Map, Value, value};
 
+use super::software::SCRIPT;
 use super::{Lowered, Source};
 use crate::Refusal;
 
@@ -14,15 +15,20 @@ const TIMEOUT: i64 = 3600;
 /// What stands for the own address of a server in inputs, which its user data cannot contain.
 const OWN_ADDRESS: &str = "@KILN_OWN_ADDRESS@";
 
+/// What stands for the output of an operation in inputs: `@KILN_OUTPUT:OPERATION:NAME@`.
+const OUTPUT: &str = "@KILN_OUTPUT:";
+
 /// Replaces software deployments by user data.
 ///
-/// Errors: what requires an agent: operations for the deletion, outputs of operations, other hooks than scripts.
+/// Errors: what requires an agent: operations for the deletion, outputs of operations outside of their server, hooks that no
+/// script stands for, and servers that exist already.
 pub fn by_cloud_init(mut lowered: Lowered) -> Result<Lowered, Vec<Refusal>> {
     let mut refusals = Vec::new();
     let template = std::mem::take(&mut lowered.template);
-    lowered.template = convert(template, "", &mut lowered.sources, &mut refusals);
+    let at_boot = std::mem::take(&mut lowered.at_boot);
+    lowered.template = convert(template, None, &at_boot, &mut lowered.sources, &mut refusals);
     for (name, template) in std::mem::take(&mut lowered.nested) {
-        let converted = convert(template, &format!("{name}:"), &mut lowered.sources, &mut refusals);
+        let converted = convert(template, Some(&name), &at_boot, &mut lowered.sources, &mut refusals);
         lowered.nested.insert(name, converted);
     }
     if refusals.is_empty() { Ok(lowered) } else { Err(refusals) }
@@ -37,8 +43,14 @@ struct Step {
     depends_on: Vec<String>,
 }
 
+/// Scripts by nested template and configuration.
+type Scripts = BTreeMap<(Option<String>, String), String>;
+
 struct Converter<'s> {
-    prefix: &'s str,
+    /// The nested template.
+    file: Option<&'s str>,
+    prefix: String,
+    at_boot: &'s Scripts,
     sources: &'s mut BTreeMap<String, Source>,
     refusals: &'s mut Vec<Refusal>,
 }
@@ -54,11 +66,13 @@ impl Converter<'_> {
 
 fn convert(
     mut template: Value,
-    prefix: &str,
+    file: Option<&str>,
+    at_boot: &Scripts,
     sources: &mut BTreeMap<String, Source>,
     refusals: &mut Vec<Refusal>,
 ) -> Value {
-    let mut converter = Converter { prefix, sources, refusals };
+    let prefix = file.map(|file| format!("{file}:")).unwrap_or_default();
+    let mut converter = Converter { file, prefix, at_boot, sources, refusals };
     let Some(sections) = template.as_map_mut() else { return template };
     let outputs = sections.get("outputs").cloned().unwrap_or_default();
     if let Some(resources) = sections.get_mut("resources").and_then(Value::as_map_mut) {
@@ -75,28 +89,36 @@ impl Converter<'_> {
         }
         let servers: HashMap<String, Vec<String>> =
             steps.iter().map(|step| (step.name.clone(), step.servers.clone())).collect();
-        let mut read = BTreeSet::new();
-        attributes(outputs, &mut read);
-        resources.values().for_each(|resource| attributes(resource, &mut read));
-        for step in steps.iter().filter(|step| read.contains(&step.name)) {
-            self.refuse(&step.name, format!("An output of {} is used, which cloud-init cannot return.", step.name));
-        }
         let mut scripts: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+        let mut wanted: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let mut before: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for step in &steps {
             let config = resources.get(&step.config).and_then(|config| config.get("properties")).cloned();
             let config = config.unwrap_or_default();
-            if config.str_at("group") != Some("script") {
+            let at_boot = self.at_boot.get(&(self.file.map(str::to_owned), step.config.clone()));
+            if config.str_at("group") != Some(SCRIPT) && at_boot.is_none() {
                 let group = config.str_at("group").unwrap_or("another hook").to_owned();
                 self.refuse(&step.name, format!("{} is run by {group}, which requires an agent.", step.name));
             }
             for server in &step.servers {
                 let mut inputs = step.inputs.clone();
+                let mut read = Vec::new();
+                with_outputs(&mut inputs, server, &servers, &mut read);
+                for (name, output) in read {
+                    wanted.entry(name).or_default().insert(output);
+                }
                 if !without_own(&mut inputs, server) {
                     self.refuse(&step.name, format!("An input of {} is an attribute of its own server.", step.name));
                 }
-                let script = config.get("config").cloned().unwrap_or_default();
-                let name = step.name.strip_suffix("_deploy").unwrap_or(&step.name);
+                let content = config.get("config").cloned().unwrap_or_default();
+                let script = match at_boot {
+                    None => content,
+                    Some(script) => {
+                        with_config(&mut inputs, content, config.get("options").cloned());
+                        script.into()
+                    }
+                };
+                let name = short(&step.name);
                 let entry = value!({"name": name, "script": script, "inputs": inputs});
                 scripts.entry(server.clone()).or_default().push(entry);
                 let needs = before.entry(server.clone()).or_default();
@@ -112,6 +134,21 @@ impl Converter<'_> {
         self.refuse_circles(&scripts, &before);
         let gone: BTreeSet<&String> = steps.iter().flat_map(|step| [&step.name, &step.config]).collect();
         resources.retain(|name, _| !gone.contains(name));
+        let mut read = BTreeSet::new();
+        attributes(outputs, &mut read);
+        resources.values().for_each(|resource| attributes(resource, &mut read));
+        scripts.values().flatten().for_each(|step| attributes(step, &mut read));
+        for step in steps.iter().filter(|step| read.contains(&step.name)) {
+            let message =
+                format!("An output of {} is used outside of its server, where cloud-init cannot return it.", step.name);
+            self.refuse(&step.name, message);
+        }
+        for step in scripts.values_mut().flatten().filter_map(Value::as_map_mut) {
+            let name = step.get("name").and_then(Value::as_str).unwrap_or_default();
+            if let Some(outputs) = wanted.get(name) {
+                step.insert("outputs".to_owned(), outputs.iter().map(Value::from).collect::<Vec<Value>>().into());
+            }
+        }
         for resource in resources.values_mut() {
             wait_for_servers(resource, &servers);
         }
@@ -157,16 +194,23 @@ impl Converter<'_> {
                 self.refuse(name, format!("{name} runs when the stack is deleted, which requires an agent."));
             }
             let one = properties.get("server").and_then(|server| server.str_at("get_resource"));
+            if one.is_none() && properties.get("server").is_some() {
+                self.refuse(name, format!("{name} runs on a server that exists already, which requires an agent."));
+            }
             let several = properties.get("servers").and_then(Value::as_map).into_iter().flat_map(Map::values);
             let servers = one.into_iter().chain(several.filter_map(|server| server.str_at("get_resource")));
             let config = properties.get("config").and_then(|config| config.str_at("get_resource"));
             let depends_on = resource.get("depends_on").and_then(Value::as_list).unwrap_or_default();
+            // What it reads outputs of runs before it too.
+            let mut before: BTreeSet<String> = BTreeSet::new();
+            properties.get("input_values").into_iter().for_each(|inputs| attributes(inputs, &mut before));
+            before.extend(depends_on.iter().filter_map(Value::as_str).map(str::to_owned));
             found.push(Step {
                 name: name.clone(),
                 servers: servers.map(str::to_owned).collect(),
                 config: config.unwrap_or_default().to_owned(),
                 inputs: properties.get("input_values").cloned().unwrap_or_else(|| Value::Map(Map::new())),
-                depends_on: depends_on.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+                depends_on: before.into_iter().collect(),
             });
         }
         in_order(found)
@@ -217,6 +261,15 @@ impl Converter<'_> {
     }
 }
 
+/// Gives a script that stands for a hook what the hook would read: the configuration, the inputs and the options.
+fn with_config(inputs: &mut Value, content: Value, options: Option<Value>) {
+    let Some(inputs) = inputs.as_map_mut() else { return };
+    let all = Value::Map(inputs.clone());
+    inputs.insert("KILN_CONFIG".to_owned(), content);
+    inputs.insert("KILN_INPUTS".to_owned(), all);
+    inputs.insert("KILN_OPTIONS".to_owned(), options.unwrap_or_else(|| Value::Map(Map::new())));
+}
+
 /// The wait condition of a server.
 fn finished(server: &str) -> String {
     format!("{server}_software")
@@ -258,6 +311,37 @@ fn attributes(value: &Value, found: &mut BTreeSet<String>) {
         Value::Map(map) => {
             found.extend(map.get("get_attr").and_then(|path| path.at(0)?.as_str()).map(str::to_owned));
             map.values().for_each(|item| attributes(item, found));
+        }
+        _ => {}
+    }
+}
+
+/// The name of the operation of a deployment.
+fn short(deployment: &str) -> &str {
+    deployment.strip_suffix("_deploy").unwrap_or(deployment)
+}
+
+/// Replaces outputs of deployments that run only on this server, which are known there; `read` gets their operations and
+/// names.
+fn with_outputs(
+    value: &mut Value,
+    server: &str,
+    servers: &HashMap<String, Vec<String>>,
+    read: &mut Vec<(String, String)>,
+) {
+    match value {
+        Value::List(items) => items.iter_mut().for_each(|item| with_outputs(item, server, servers, read)),
+        Value::Map(map) => {
+            let path = map.get("get_attr").and_then(Value::as_list).unwrap_or_default();
+            if let [Value::Str(deployment), Value::Str(output)] = path
+                && servers.get(deployment).is_some_and(|of| *of == [server])
+            {
+                let (operation, output) = (short(deployment).to_owned(), output.clone());
+                *value = format!("{OUTPUT}{operation}:{output}@").into();
+                read.push((operation, output));
+            } else {
+                map.values_mut().for_each(|item| with_outputs(item, server, servers, read));
+            }
         }
         _ => {}
     }

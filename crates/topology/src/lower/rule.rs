@@ -1,36 +1,17 @@
-//! What types become, as data: `topology-types/tosca/hot.yaml`.
-
-use std::collections::HashMap;
+//! What nodes become by the rules of their types.
 
 use kiln_value::{Map, Path, Value, text, value};
 
+use super::rules::Rule;
 use super::state::State;
 use crate::Refusal;
-use crate::graph::Node;
+use crate::graph::{Exists, Node};
 use crate::question::Wanted;
+use crate::refusal::kind_of;
 use crate::tosca::{Scalar, arguments, call};
 
-/// The rules by type.
-pub(super) struct Rules(HashMap<String, Value>);
-
-/// What a type becomes; the parts are those of `hot.yaml`.
-pub(super) type Rule = Value;
-
-impl Rules {
-    /// The rules that are part of Kiln.
-    pub(super) fn shipped() -> Result<Self, Vec<Refusal>> {
-        let text = include_str!("../../../../topology-types/tosca/hot.yaml");
-        let document =
-            kiln_yaml::parse(text).map_err(|error| vec![Refusal::new("not-yaml", &Path::root(), error.message)])?;
-        let Value::Map(rules) = document.value else { return Ok(Self(HashMap::new())) };
-        Ok(Self(rules.into_iter().collect()))
-    }
-
-    /// The rule of a node: that of its type, or of the nearest parent.
-    pub(super) fn find(&self, node: &Node) -> Option<Rule> {
-        std::iter::once(&node.type_name).chain(&node.ancestors).find_map(|name| self.0.get(name)).cloned()
-    }
-}
+/// The kind of the refusal when types make too much.
+const TOO_LARGE: &str = "too-large";
 
 impl<'g> State<'g> {
     /// Adds the resources of a node.
@@ -38,7 +19,8 @@ impl<'g> State<'g> {
         if Self::existing(node, rule).is_some() {
             return;
         }
-        for (suffix, resource) in rule.get("resources").and_then(Value::as_map).into_iter().flatten() {
+        self.spend(rule, rule.size, &node.at);
+        for (suffix, resource) in rule.resources() {
             if !Self::is_made(node, resource) {
                 continue;
             }
@@ -49,7 +31,39 @@ impl<'g> State<'g> {
                     properties.insert(name.clone(), value);
                 }
             }
-            self.add(&format!("{}{suffix}", node.name), kind, properties, &node.at);
+            let name = format!("{}{suffix}", node.name);
+            self.add(&name, kind, properties, &node.at);
+            for key in ["metadata", "deletion_policy", "update_policy"] {
+                let value = resource.get(key).and_then(|value| self.evaluate(node, rule, value));
+                if let Some(value) = value
+                    && let Some(resource) = self.resources.get_mut(&name).and_then(Value::as_map_mut)
+                {
+                    resource.insert(key.to_owned(), value);
+                }
+            }
+            let before = resource.get("depends_on").and_then(Value::as_list).into_iter().flatten();
+            let before = before
+                .filter_map(Value::as_str)
+                .filter(|suffix| rule.resource(suffix).is_some_and(|resource| Self::is_made(node, resource)));
+            let before: Vec<String> = before.map(|suffix| format!("{}{suffix}", node.name)).collect();
+            self.depend(&name, &before);
+        }
+    }
+
+    /// The names of the resources that a node becomes.
+    pub(super) fn made(node: &Node, rule: &Rule) -> Vec<String> {
+        if Self::existing(node, rule).is_some() {
+            return Vec::new();
+        }
+        let made = rule.resources().filter(|(_, resource)| Self::is_made(node, resource));
+        made.map(|(suffix, _)| format!("{}{suffix}", node.name)).collect()
+    }
+
+    /// Takes from the budget for what type files make, whose size an author determines.
+    pub(super) fn spend(&mut self, rule: &Rule, size: usize, at: &Path) {
+        if rule.is_of_file && !self.rules.spend(size) && !self.refusals.iter().any(|refusal| refusal.kind == TOO_LARGE)
+        {
+            self.refusals.push(Refusal::new(TOO_LARGE, at, "What the types of this document become is too large."));
         }
     }
 
@@ -58,18 +72,22 @@ impl<'g> State<'g> {
     }
 
     /// The ID of the object of a node, if it exists already.
-    fn existing(node: &'g Node, rule: &Rule) -> Option<&'g Value> {
-        node.properties.get(rule.str_at("existing")?).filter(|value| value.is_truthy())
+    fn existing<'n>(node: &'n Node, rule: &Rule) -> Option<&'n Value> {
+        node.properties.get(rule.existing()?).filter(|value| value.is_truthy())
     }
 
     /// The resource of a node, or the ID of the object that exists.
     pub(super) fn reference(&mut self, node: &'g Node, at: &Path) -> Value {
+        if let Some(exists) = &node.exists {
+            return self.ask_existing(node, exists, "", &[]);
+        }
         if let Some(rule) = self.rules.find(node)
             && let Some(existing) = Self::existing(node, &rule)
         {
             return self.value(node, None, existing, at);
         }
-        if self.rules.find(node).is_none() && !self.resources.contains_key(&node.name) {
+        let has_resource = self.rules.find(node).is_some_and(|rule| rule.resource("").is_some());
+        if !has_resource && !self.resources.contains_key(&node.name) {
             let message = format!("{} ({}) has no resource to refer to.", node.name, node.type_name);
             self.refuse(at, message);
         }
@@ -79,13 +97,16 @@ impl<'g> State<'g> {
     /// An attribute that the rule of a node gives.
     pub(super) fn attribute_of(&mut self, node: &'g Node, name: &str, rest: &[Value], at: &Path) -> Option<Value> {
         let rule = self.rules.find(node)?;
+        if let Some(exists) = &node.exists {
+            return self.attribute_of_existing(node, exists, rule.attribute(name)?, rest);
+        }
         // Whether the address is public depends on a floating IP of a port.
         if name == "public_address"
             && let Some(address) = self.floating_ip(node)
         {
             return Some(value!({"get_attr": [address, "floating_ip_address"]}));
         }
-        let expression = rule.get("attributes")?.get(name)?.clone();
+        let expression = rule.attribute(name)?.clone();
         let Some(Value::List(path)) = expression.get("$attribute") else {
             return (rest.is_empty()).then(|| self.evaluate(node, &rule, &expression))?;
         };
@@ -98,6 +119,26 @@ impl<'g> State<'g> {
         Some(value!({"get_attr": all}))
     }
 
+    /// The same of a node that exists already.
+    fn attribute_of_existing(
+        &mut self,
+        node: &'g Node,
+        exists: &'g Exists,
+        expression: &Value,
+        rest: &[Value],
+    ) -> Option<Value> {
+        let (word, argument) = expression.as_map().filter(|map| map.len() == 1)?.first()?;
+        let path = arguments(argument);
+        let suffix = || path.first().and_then(Value::as_str);
+        match word.as_str() {
+            "$attribute" => Some(self.ask_existing(node, exists, "", &[path, rest].concat())),
+            "$value" => Some(self.ask_existing(node, exists, suffix()?, &["value".into()])),
+            "$resource" => Some(self.ask_existing(node, exists, suffix()?, &[])),
+            "$resource_attribute" => Some(self.ask_existing(node, exists, suffix()?, &[&path[1..], rest].concat())),
+            _ => None,
+        }
+    }
+
     /// The floating IP of a port of a server.
     fn floating_ip(&self, node: &Node) -> Option<String> {
         let ports = self.sources_of.get(node.name.as_str())?.iter().map(|(port, _)| port);
@@ -107,7 +148,7 @@ impl<'g> State<'g> {
     }
 
     /// The value of an expression; `None` if it has none.
-    fn evaluate(&mut self, node: &'g Node, rule: &Rule, expression: &Value) -> Option<Value> {
+    pub(super) fn evaluate(&mut self, node: &'g Node, rule: &Rule, expression: &Value) -> Option<Value> {
         let special = expression.as_map().filter(|map| map.len() == 1).and_then(|map| map.first());
         if let Some((key, argument)) = special.filter(|(key, _)| key.starts_with('$')) {
             let value = self.evaluate_special(node, rule, key, argument);
@@ -133,6 +174,7 @@ impl<'g> State<'g> {
         match key {
             "$property" => {
                 let value = read(node, path)?;
+                self.spend(rule, weight(value), &node.at);
                 Some(self.value(node, None, value, &node.at.key("properties")))
             }
             "$gib" => self.size(node, path, f64::from(1 << 30)),
@@ -151,7 +193,7 @@ impl<'g> State<'g> {
             }
             "$resource" => {
                 let suffix = argument.as_str()?;
-                let resource = rule.get("resources")?.get(suffix)?;
+                let resource = rule.resource(suffix)?;
                 Self::is_made(node, resource).then(|| value!({"get_resource": (format!("{}{suffix}", node.name))}))
             }
             "$attribute" => {
@@ -191,6 +233,70 @@ impl<'g> State<'g> {
             "$image" => self.image(node),
             "$format" => self.has_software(node).then(|| "SOFTWARE_CONFIG".into()),
             "$boot" => self.boot(node, argument.as_str()?),
+            _ => self.evaluate_of_file(node, rule, key, path),
+        }
+    }
+
+    /// The words that only type files use.
+    fn evaluate_of_file(&mut self, node: &'g Node, rule: &Rule, key: &str, path: &[Value]) -> Option<Value> {
+        let at = node.at.key("properties");
+        match key {
+            "$content" | "$base64" => {
+                let file = read(node, path)?;
+                let Some(name) = file.as_str() else {
+                    let message = format!("A file must be named by a text, but this is {}.", kind_of(file));
+                    self.refuse(&at, message);
+                    return None;
+                };
+                Some(if key == "$content" { self.file(name, &at) } else { self.file_in_base64(name, &at) })
+            }
+            "$host" => {
+                let Some(server) = self.servers(&node.name).first().copied() else {
+                    self.refuse(&node.at, format!("No server hosts {}.", node.name));
+                    return None;
+                };
+                Some(self.reference(server, &node.at))
+            }
+            "$artifact" => {
+                let kind = path.first()?.as_str()?;
+                let artifacts = node.artifacts.iter().flatten().chain(&node.type_artifacts);
+                let found = artifacts.map(|(_, artifact)| artifact).find(|of| of.str_at("type") == Some(kind))?;
+                found.get("file").cloned()
+            }
+            "$node" => Some((&node.name).into()),
+            "$target_property" => {
+                let (requirement, rest) = path.split_first()?;
+                let target =
+                    node.targets.iter().find(|target| Some(target.requirement.as_str()) == requirement.as_str())?;
+                let other = self.nodes.get(target.node.as_str()).copied()?;
+                let value = read(other, rest)?;
+                self.spend(rule, weight(value), &target.at);
+                Some(self.value(other, None, value, &other.at))
+            }
+            "$target_attribute" => {
+                let (requirement, rest) = path.split_first()?;
+                let requirement = requirement.as_str()?;
+                let target = node.targets.iter().find(|target| target.requirement == requirement)?;
+                let other = self.nodes.get(target.node.as_str()).copied()?;
+                let (name, rest) = rest.split_first()?;
+                let name = name.as_str()?;
+                let value = self.attribute_of(other, name, rest, &target.at);
+                if value.is_none() {
+                    let message = format!("{} ({}) has no attribute {name}.", other.name, other.type_name);
+                    self.refuse(&target.at, message);
+                }
+                value
+            }
+            "$resource_attribute" => {
+                let (suffix, rest) = path.split_first()?;
+                let suffix = suffix.as_str()?;
+                if !Self::is_made(node, rule.resource(suffix)?) {
+                    return None;
+                }
+                let mut all = vec![Value::from(format!("{}{suffix}", node.name))];
+                all.extend(rest.iter().cloned());
+                Some(value!({"get_attr": all}))
+            }
             _ => None,
         }
     }
@@ -315,6 +421,16 @@ fn read<'n>(node: &'n Node, path: &[Value]) -> Option<&'n Value> {
         };
     }
     (!value.is_null()).then_some(value)
+}
+
+/// About the number of bytes of a value.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::Str(text) => text.len(),
+        Value::List(items) => items.iter().map(weight).sum::<usize>() + 1,
+        Value::Map(map) => map.iter().map(|(key, value)| key.len() + weight(value)).sum::<usize>() + 1,
+        _ => 8,
+    }
 }
 
 /// The next integer.

@@ -9,6 +9,7 @@ KILN_END_OF_STEPS
 exec python3 - << 'KILN_END_OF_RUNNER'
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -20,6 +21,9 @@ URL = '@KILN_URL@'
 TOKEN = '@KILN_TOKEN@'
 FOLDER = os.environ['KILN_FOLDER']
 OWN_ADDRESS = '@KILN_OWN_' + 'ADDRESS@'
+OUTPUT = re.compile('@KILN_' + 'OUTPUT:([^:@]+):([^@]+)@')
+# By operation: the outputs that others read.
+outputs = {}
 
 
 def own_address():
@@ -44,6 +48,7 @@ def report(status, reason):
 
 def text(value):
     value = value if isinstance(value, str) else json.dumps(value)
+    value = OUTPUT.sub(lambda found: outputs[found[1]][found[2]], value)
     return value.replace(OWN_ADDRESS, own_address()) if OWN_ADDRESS in value else value
 
 
@@ -55,13 +60,28 @@ for number, step in enumerate(steps):
         file.write(step['script'])
     os.chmod(path, 0o700)
     inputs = {name: text(value) for name, value in step['inputs'].items()}
-    ran = subprocess.run([path], env=dict(os.environ, **inputs), stdin=subprocess.DEVNULL,
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    outputs_path = path + '.output'
+    environment = dict(os.environ, heat_outputs_path=outputs_path, **inputs)
+    try:
+        ran = subprocess.run([path], env=environment, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    except OSError as error:
+        report('FAILURE', '%s cannot be run: %s' % (step['name'], error.strerror))
+        sys.exit(1)
     output = ran.stdout.decode(errors='replace')
     with open(path + '.log', 'w') as file:
         file.write(output)
     if ran.returncode != 0:
         report('FAILURE', '%s failed with exit code %d: %s' % (step['name'], ran.returncode, output[-1000:].strip()))
         sys.exit(1)
+    # Operations write their outputs as the hooks of heat-agents expect them.
+    found = outputs[step['name']] = {'deploy_stdout': output}
+    for name in step.get('outputs', []):
+        if os.path.exists(outputs_path + '.' + name):
+            with open(outputs_path + '.' + name) as file:
+                found[name] = file.read().rstrip('\n')
+        elif name not in found:
+            report('FAILURE', '%s has not written its output %s.' % (step['name'], name))
+            sys.exit(1)
 report('SUCCESS', 'All operations have run.')
 KILN_END_OF_RUNNER

@@ -75,6 +75,9 @@ impl State<'_> {
             if let Some(source) = self.lowered.sources.remove(&format!("resources.{name}")) {
                 self.lowered.sources.insert(format!("{file}:resources.{name}"), source);
             }
+            if let Some(script) = self.lowered.at_boot.remove(&(None, name.clone())) {
+                self.lowered.at_boot.insert((Some(file.clone()), name.clone()), script);
+            }
         }
         let parameters = outside.parameters.iter().map(|(name, (definition, _))| (name.clone(), definition.clone()));
         let nested = template("A member of a group.", parameters.collect(), inside);

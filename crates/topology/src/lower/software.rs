@@ -6,6 +6,7 @@ use kiln_value::{Map, Value, value};
 
 use super::state::State;
 use crate::graph::{Node, Operation, Target};
+use crate::type_file::BY_TYPE;
 
 /// The operations of a node that run when it is created, in their order.
 const LIFECYCLE: [&str; 3] = ["create", "configure", "start"];
@@ -15,6 +16,12 @@ const ENDING: [&str; 2] = ["stop", "delete"];
 
 /// An input with the content of a file in base64.
 pub(crate) const CONTENT: &str = "content of file";
+
+/// The type of artifacts that are images of containers.
+pub(crate) const IMAGE: &str = "tosca.artifacts.Deployment.Image.Container.Docker";
+
+/// The hook that runs scripts.
+pub(super) const SCRIPT: &str = "script";
 
 /// The types of servers.
 const SERVERS: [&str; 3] = ["tosca.nodes.Compute", "tosca.nodes.nfv.Vdu.Compute", "tosca.nodes.nfv.VDU"];
@@ -40,6 +47,30 @@ fn roles(node: &Node) -> Vec<&str> {
     };
     let is_plain = |name: &&str| name.chars().all(|c| c.is_ascii_alphanumeric() || "._-/:,".contains(c));
     artifacts.filter(is_role).filter_map(|artifact| artifact.str_at("file")).filter(is_plain).collect()
+}
+
+/// What a type file says of an operation.
+fn by_type(operation: &Operation) -> Option<&Value> {
+    operation.implementation.as_ref()?.get(BY_TYPE)
+}
+
+/// Whether an operation is implemented by an artifact that is an image of a container.
+fn is_image(node: &Node, operation: &Operation) -> bool {
+    let implementation = operation.implementation.as_ref();
+    let primary = implementation.and_then(|implementation| implementation.get("primary")).or(implementation);
+    let artifact = primary.and_then(Value::as_str).and_then(|name| node.artifact(name));
+    artifact.and_then(|artifact| artifact.str_at("type")) == Some(IMAGE)
+}
+
+/// How the type of a node runs containers, if an operation is implemented by an image.
+fn container_of<'n>(node: &'n Node, operation: &Operation) -> Option<&'n Value> {
+    node.type_operations.iter().filter(|_| is_image(node, operation)).find_map(by_type)
+}
+
+/// Whether a map is a call of a function of HOT.
+fn is_hot_function(map: &Map) -> bool {
+    map.len() == 1
+        && map.first().is_some_and(|(key, _)| ["get_param", "get_attr", "str_replace"].contains(&key.as_str()))
 }
 
 impl<'g> State<'g> {
@@ -85,9 +116,15 @@ impl<'g> State<'g> {
 
     /// The operations of a node that are implemented, of those in `order`.
     fn implemented<'n>(node: &'n Node, order: &[&str]) -> Vec<&'n Operation> {
+        // An operation that is implemented by an image runs the container.
+        let has_container = node.operations.iter().any(|operation| is_image(node, operation));
+        let is_run = |operation: &Operation| !(has_container && by_type(operation).is_some());
         let find = |name: &&str| {
             node.all_operations().find(|operation| {
-                operation.name == *name && is_standard(operation) && operation.implementation.is_some()
+                operation.name == *name
+                    && is_standard(operation)
+                    && operation.implementation.is_some()
+                    && is_run(operation)
             })
         };
         order.iter().filter_map(find).collect()
@@ -141,6 +178,7 @@ impl<'g> State<'g> {
                 continue;
             }
             self.lower_operations(node);
+            self.order_resources(node);
             self.note_other_operations(node);
             if is_server(node) {
                 let needs = node.targets.iter().filter(|target| {
@@ -156,6 +194,18 @@ impl<'g> State<'g> {
             for target in &node.targets {
                 self.lower_relationship(node, target);
             }
+        }
+    }
+
+    /// The resources that a type file makes of a node are made after what the node requires.
+    fn order_resources(&mut self, node: &'g Node) {
+        let Some(rule) = self.rules.find(node).filter(|rule| rule.is_of_file) else { return };
+        if is_server(node) {
+            return;
+        }
+        let before = self.required(node);
+        for name in Self::made(node, &rule) {
+            self.depend(&name, &before);
         }
     }
 
@@ -194,7 +244,8 @@ impl<'g> State<'g> {
             (format!("{}_install_roles_config", node.name), format!("{}_install_roles_deploy", node.name));
         let content = value!({"group": "script", "config": script});
         self.add(&config, "OS::Heat::SoftwareConfig", content.as_map().cloned().unwrap_or_default(), &node.at);
-        let properties = value!({"config": {"get_resource": (&config)}, "server": {"get_resource": (&server.name)}});
+        let reference = self.reference(server, &node.at);
+        let properties = value!({"config": {"get_resource": (&config)}, "server": reference});
         self.add(&deploy, "OS::Heat::SoftwareDeployment", properties.as_map().cloned().unwrap_or_default(), &node.at);
         Some(deploy)
     }
@@ -304,10 +355,18 @@ impl<'g> State<'g> {
             inputs.insert(input.clone(), value);
         }
         let implementation = operation.implementation.clone().unwrap_or_default();
-        let mut config = Map::new();
-        let (content, group) = self.script(node, operation, &implementation);
-        config.insert("group".to_owned(), group.into());
-        config.insert("config".to_owned(), content);
+        let config = if let Some(by_type) = by_type(operation) {
+            self.config_of_type(name, node, by_type, &mut inputs)
+        } else if let Some(by_type) = container_of(node, operation) {
+            // The inputs are variables of the container.
+            let names: Vec<&str> = inputs.keys().map(String::as_str).collect();
+            let names = names.join(" ");
+            let config = self.config_of_type(name, node, by_type, &mut inputs);
+            inputs.insert("environment_names".to_owned(), names.into());
+            config
+        } else {
+            self.config(node, operation, &implementation)
+        };
         let more = implementation.get("dependencies");
         let more =
             more.map(|more| more.as_list().map_or_else(|| vec![more.clone()], <[Value]>::to_vec)).unwrap_or_default();
@@ -321,11 +380,13 @@ impl<'g> State<'g> {
         let mut properties = Map::new();
         properties.insert("config".to_owned(), value!({"get_resource": (format!("{name}_config"))}));
         let kind = if let [server] = servers {
-            properties.insert("server".to_owned(), value!({"get_resource": (&server.name)}));
+            let reference = self.reference(server, &operation.at);
+            properties.insert("server".to_owned(), reference);
             "OS::Heat::SoftwareDeployment"
         } else {
-            let all = servers.iter().map(|server| (server.name.clone(), value!({"get_resource": (&server.name)})));
-            properties.insert("servers".to_owned(), all.collect());
+            let all: Map =
+                servers.iter().map(|server| (server.name.clone(), self.reference(server, &operation.at))).collect();
+            properties.insert("servers".to_owned(), all.into());
             "OS::Heat::SoftwareDeploymentGroup"
         };
         if !inputs.is_empty() {
@@ -338,22 +399,54 @@ impl<'g> State<'g> {
         true
     }
 
+    /// The configuration of an operation that a type file implements; its inputs are added.
+    fn config_of_type(&mut self, name: &str, node: &'g Node, by_type: &Value, inputs: &mut Map) -> Map {
+        let Some(rule) = self.rules.find(node) else { return Map::new() };
+        self.spend(&rule, rule.size, &node.at);
+        let mut config = Map::new();
+        config.insert("group".to_owned(), by_type.str_at("hook").unwrap_or(SCRIPT).into());
+        for key in ["config", "options"] {
+            if let Some(value) = by_type.get(key).and_then(|value| self.evaluate(node, &rule, value)) {
+                config.insert(key.to_owned(), value);
+            }
+        }
+        let given = by_type.get("inputs").and_then(|given| self.evaluate(node, &rule, given)).unwrap_or_default();
+        match given {
+            Value::Map(given) if !is_hot_function(&given) => inputs.extend(given),
+            Value::Null => {}
+            _ => self.refuse(&node.at, format!("The inputs of {name} must be a map that the document contains.")),
+        }
+        for output in by_type.get("outputs").and_then(Value::as_list).into_iter().flatten().filter_map(Value::as_str) {
+            self.expect_output(name, output);
+        }
+        if let Some(script) = by_type.str_at("cloud_init") {
+            self.lowered.at_boot.insert((None, format!("{name}_config")), script.to_owned());
+        }
+        config
+    }
+
+    /// The configuration of an operation that a file or a text implements.
+    fn config(&mut self, node: &'g Node, operation: &Operation, implementation: &Value) -> Map {
+        let (content, group) = self.script(node, operation, implementation);
+        [("group".to_owned(), group.into()), ("config".to_owned(), content)].into_iter().collect()
+    }
+
     /// The content of the script, and the hook that runs it.
     fn script(&mut self, node: &'g Node, operation: &Operation, implementation: &Value) -> (Value, &'static str) {
         if let Some(text) = implementation.str_at("inline") {
-            return (text.into(), "script");
+            return (text.into(), SCRIPT);
         }
         let primary = implementation.get("primary").unwrap_or(implementation);
         let Some(name) = primary.as_str().or_else(|| primary.str_at("file")) else {
             self.refuse(&operation.at, "An implementation must name a file or an artifact.");
-            return (Value::Null, "script");
+            return (Value::Null, SCRIPT);
         };
         let file = Self::artifact_file(node, name).unwrap_or_else(|| name.to_owned());
         let extension = file.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
         let group = match extension.as_str() {
             "yaml" | "yml" | "ansible" => "ansible",
             "pp" => "puppet",
-            _ => "script",
+            _ => SCRIPT,
         };
         (self.file(&file, &operation.at), group)
     }

@@ -4,14 +4,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use kiln_value::{Map, Path, Value, value};
 
-use super::rule::Rules;
+use super::rules::Rules;
 use super::{File, Lowered, Note, Source};
 use crate::Refusal;
-use crate::graph::{Graph, Group, Input, Node};
+use crate::graph::{Exists, Graph, Group, Input, Node};
 use crate::question::{Question, Wanted};
 
 /// The version of the templates that are made: the newest with all functions that are used.
 const VERSION: &str = "2018-08-31";
+
+/// The parameter with the country of the region.
+const JURISDICTION: &str = "jurisdiction";
 
 /// Topologies that substitute nodes of topologies that substitute nodes, and so on.
 const MAX_NESTING: usize = 10;
@@ -20,7 +23,7 @@ const MAX_NESTING: usize = 10;
 ///
 /// Errors: types, policies and functions that have no equivalent, each by its name.
 pub fn lower(graph: &Graph, root: &str) -> Result<Lowered, Vec<Refusal>> {
-    let rules = Rules::shipped()?;
+    let rules = Rules::of(&graph.types)?;
     lower_at(graph, root, &rules, 0)
 }
 
@@ -31,6 +34,7 @@ fn lower_at(graph: &Graph, root: &str, rules: &Rules, depth: usize) -> Result<Lo
     }
     state.lower_nested(depth)?;
     state.lower_inputs();
+    state.lower_jurisdiction();
     state.lower_nodes();
     state.lower_attachments();
     state.lower_software();
@@ -159,6 +163,32 @@ impl<'g> State<'g> {
         value!({"get_param": name})
     }
 
+    /// The country of the region is a parameter, so that every service checks it.
+    fn lower_jurisdiction(&mut self) {
+        let Some((at, countries)) = &self.graph.jurisdiction else { return };
+        self.ask(JURISDICTION, at, None, Wanted::Jurisdiction(countries.clone()));
+        let allowed: Vec<Value> = countries.iter().map(Value::from).collect();
+        let parameter = self.parameters.get_mut(JURISDICTION).and_then(Value::as_map_mut);
+        if let Some(parameter) = parameter {
+            parameter.insert("constraints".to_owned(), value!([{"allowed_values": (Value::List(allowed))}]));
+        }
+    }
+
+    /// A part of a node that exists already: a parameter.
+    pub(super) fn ask_existing(&mut self, node: &Node, exists: &Exists, suffix: &str, attribute: &[Value]) -> Value {
+        let words = attribute.iter().map(|part| format!("_{}", kiln_value::text::str(part)));
+        let name = format!("{}{suffix}{}", node.name, words.collect::<String>());
+        let resource = format!("{}{suffix}", exists.resource);
+        let (stack, attribute) = (exists.stack.clone(), attribute.to_vec());
+        // Passwords are values of random strings.
+        let is_secret = !suffix.is_empty() && !attribute.is_empty();
+        let asked = self.ask(&name, &node.at, None, Wanted::Component { stack, resource, attribute });
+        if let Some(parameter) = self.parameters.get_mut(&name).and_then(Value::as_map_mut).filter(|_| is_secret) {
+            parameter.insert("hidden".to_owned(), true.into());
+        }
+        asked
+    }
+
     /// The content of a file of the template.
     pub(super) fn file(&mut self, name: &str, at: &Path) -> Value {
         let Some(path) = self.path(name, at) else { return Value::Null };
@@ -219,6 +249,10 @@ impl<'g> State<'g> {
             self.substituted.insert(node.name.clone());
             let part = |key: &String| format!("{file}:{key}");
             self.lowered.sources.extend(inner.sources.into_iter().map(|(key, source)| (part(&key), source)));
+            let at_boot = inner.at_boot.into_iter();
+            let at_boot =
+                at_boot.map(|((inside, name), script)| ((inside.or_else(|| Some(file.clone())), name), script));
+            self.lowered.at_boot.extend(at_boot);
             for file in inner.files {
                 self.add_file(file);
             }
@@ -234,13 +268,20 @@ impl<'g> State<'g> {
             if self.substituted.contains(&node.name) {
                 continue;
             }
-            let Some(rule) = self.rules.find(node) else {
+            if node.exists.is_some() {
+                if node.is_a("tosca.nodes.LoadBalancer") {
+                    self.lower_load_balancer(node);
+                }
+                continue;
+            }
+            let rule = self.rules.find(node);
+            let Some(rule) = rule.filter(|rule| !rule.is_of_file || rule.resources().next().is_some()) else {
                 let is_software = ["SoftwareComponent", "WebApplication", "Database", "Container.Application"]
                     .iter()
                     .any(|name| node.is_a(&format!("tosca.nodes.{name}")));
                 if node.is_a("tosca.nodes.LoadBalancer") {
                     self.lower_load_balancer(node);
-                } else if !is_software && node.operations.is_empty() {
+                } else if !is_software && node.all_operations().next().is_none() {
                     let message = format!("{} has no resource: nothing is known of {}.", node.name, node.type_name);
                     self.note(&node.at, message);
                 }

@@ -276,6 +276,13 @@ impl<'f> Loader<'f> {
     }
 }
 
+/// The types of a document and of everything that it imports, as far as these can be read.
+pub(crate) fn with_imports(files: &dyn Files, root: &str, document: &Map) -> HashMap<String, Value> {
+    let mut loader = Loader::new(files);
+    loader.load(root, document);
+    loader.types
+}
+
 struct Import {
     at: Path,
     /// The name from the root, or a URL.

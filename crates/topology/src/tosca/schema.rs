@@ -194,6 +194,42 @@ impl Reader<'_> {
     }
 }
 
+/// The operators of constraints.
+const OPERATORS: [&str; 12] = [
+    "equal",
+    "greater_than",
+    "greater_or_equal",
+    "less_than",
+    "less_or_equal",
+    "in_range",
+    "valid_values",
+    "length",
+    "min_length",
+    "max_length",
+    "pattern",
+    "schema",
+];
+
+impl Reader<'_> {
+    /// Checks the constraints of a definition without a value.
+    pub(super) fn check_operators(&self, name: &str, schema: &Value, at: &Path) {
+        for (i, constraint) in schema.get("constraints").and_then(Value::as_list).into_iter().flatten().enumerate() {
+            let at = at.index(i);
+            let Some((operator, wanted)) = constraint.as_map().filter(|map| map.len() == 1).and_then(|map| map.first())
+            else {
+                self.refuse("bad-schema", &at, format!("A constraint of \"{name}\" must have one operator."));
+                continue;
+            };
+            if !OPERATORS.contains(&operator.as_str()) {
+                let message = format!("No operator of constraints is named \"{operator}\".");
+                self.refuse_word("bad-schema", &at, message, operator, OPERATORS);
+            } else if operator == "pattern" && wanted.as_str().is_none_or(|text| Pattern::new(text).is_err()) {
+                self.refuse("bad-schema", &at, format!("\"{}\" is not a pattern.", text::str(wanted)));
+            }
+        }
+    }
+}
+
 /// Whether a definition demands a value.
 pub(crate) fn is_required(schema: &Value) -> bool {
     schema.get("required").and_then(Value::as_bool) != Some(false)

@@ -1,6 +1,7 @@
 //! A service template: its sections, inputs, nodes and outputs.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use kiln_value::{Map, Path, Value};
 use kiln_yaml::Document;
@@ -13,6 +14,7 @@ use super::schema::{is_required, map_at};
 use super::types::{Definitions, Kind, Section, Types};
 use crate::graph::{Graph, Input, Nested, Output, Relationship};
 use crate::refusal::sort;
+use crate::type_file::TypeFiles;
 use crate::{Refusal, refusal};
 
 /// A service template that has been read.
@@ -87,10 +89,21 @@ const SIMPLE_TYPES: [&str; 19] = [
 /// Substituted nodes in substituted nodes, and so on.
 const MOST_NESTED: usize = 200;
 
-/// Reads the service template `file` of `files` with values for its inputs.
+/// Reads the service template `file` of `files` with values for its inputs, and with Kiln's types.
 ///
 /// Errors: all of the template and its imports, in the order of their positions, with the document if it is YAML.
 pub fn read(files: &dyn Files, file: &str, given: &Map) -> Result<Template, (Option<Document>, Vec<Refusal>)> {
+    let types = TypeFiles::shipped().map_err(|refusals| (None, refusals))?;
+    read_with(files, file, given, &types)
+}
+
+/// The same with other types.
+pub fn read_with(
+    files: &dyn Files,
+    file: &str,
+    given: &Map,
+    types: &Arc<TypeFiles>,
+) -> Result<Template, (Option<Document>, Vec<Refusal>)> {
     let Some(text) = files.text(file) else {
         let message = format!("The file {file} does not exist, or is not a text.");
         return Err((None, vec![Refusal::new("missing-file", &Path::root(), message)]));
@@ -100,7 +113,7 @@ pub fn read(files: &dyn Files, file: &str, given: &Map) -> Result<Template, (Opt
     if document.value.str_at("tosca_definitions_version") == Some("tosca_2_0") {
         super::function::without_dollars(&mut document.value);
     }
-    match read_document(files, file, &document, given) {
+    match read_document(files, file, &document, given, types) {
         Ok(graph) => Ok(Template { graph, document }),
         Err(mut refusals) => {
             for refusal in &mut refusals {
@@ -112,14 +125,20 @@ pub fn read(files: &dyn Files, file: &str, given: &Map) -> Result<Template, (Opt
     }
 }
 
-fn read_document(files: &dyn Files, file: &str, document: &Document, given: &Map) -> Result<Graph, Vec<Refusal>> {
+fn read_document(
+    files: &dyn Files,
+    file: &str,
+    document: &Document,
+    given: &Map,
+    type_files: &Arc<TypeFiles>,
+) -> Result<Graph, Vec<Refusal>> {
     let root = Path::root();
     let Some(sections) = document.value.as_map() else {
         let message = format!("A service template must be a map, but this is {}.", refusal::kind_of(&document.value));
         return Err(vec![Refusal::new("wrong-shape", &root, message)]);
     };
     let version = sections.get("tosca_definitions_version").map(kiln_value::text::str);
-    let mut definitions = Definitions::of(version.as_deref().unwrap_or_default()).map_err(|refusal| vec![refusal])?;
+    let mut definitions = Definitions::of(version.as_deref().unwrap_or_default(), type_files)?;
     let mut loader = Loader::new(files);
     loader.load(file, sections);
     definitions.custom = loader.types;
@@ -148,6 +167,7 @@ fn read_document(files: &dyn Files, file: &str, document: &Document, given: &Map
         reader.check_occurrences(&graph, &nodes);
     }
     graph.version = version;
+    graph.types = Arc::clone(type_files);
     let mut refusals = std::mem::take(&mut loader.refusals);
     refusals.extend(reader.into_refusals());
     refusals.extend(types.refusals.take());

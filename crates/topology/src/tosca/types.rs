@@ -3,10 +3,16 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use kiln_value::{Map, Path, Value};
 
 use crate::Refusal;
+use crate::type_file::TypeFiles;
+
+const SIMPLE: &str = include_str!("../../../../topology-types/tosca/simple.yaml");
+const NFV: &str = include_str!("../../../../topology-types/tosca/nfv.yaml");
+const MEC: &str = include_str!("../../../../topology-types/tosca/mec.yaml");
 
 /// Longer lines of descent are refused.
 const MAX_ANCESTORS: usize = 64;
@@ -122,26 +128,31 @@ impl Section {
 pub(crate) struct Definitions {
     /// Those of the document and its imports.
     pub(crate) custom: HashMap<String, Value>,
+    /// The nodes of type files.
+    files: Arc<TypeFiles>,
     profile: HashMap<String, Value>,
 }
 
 impl Definitions {
-    /// The definitions of the profile of a version.
-    pub(crate) fn of(version: &str) -> Result<Self, Refusal> {
-        let mut texts = vec![include_str!("../../../../topology-types/tosca/simple.yaml")];
+    /// The definitions of the profile of a version, and those of type files.
+    pub(crate) fn of(version: &str, files: &Arc<TypeFiles>) -> Result<Self, Vec<Refusal>> {
         match version {
-            "tosca_simple_profile_for_nfv_1_0_0" => {
-                texts.push(include_str!("../../../../topology-types/tosca/nfv.yaml"));
-            }
-            "tosca_simple_profile_for_mec_1_0_0" => {
-                texts.push(include_str!("../../../../topology-types/tosca/mec.yaml"));
-            }
-            _ => {}
+            "tosca_simple_profile_for_nfv_1_0_0" => Self::of_texts(&[SIMPLE, NFV], files),
+            "tosca_simple_profile_for_mec_1_0_0" => Self::of_texts(&[SIMPLE, MEC], files),
+            _ => Self::of_texts(&[SIMPLE], files),
         }
-        let mut definitions = Self::default();
+    }
+
+    /// The definitions of all profiles and of type files.
+    pub(crate) fn of_all_profiles(files: &Arc<TypeFiles>) -> Result<Self, Vec<Refusal>> {
+        Self::of_texts(&[SIMPLE, NFV, MEC], files)
+    }
+
+    fn of_texts(texts: &[&str], files: &Arc<TypeFiles>) -> Result<Self, Vec<Refusal>> {
+        let mut definitions = Self { files: Arc::clone(files), ..Self::default() };
         for text in texts {
             let document =
-                kiln_yaml::parse(text).map_err(|error| Refusal::new("not-yaml", &Path::root(), error.message))?;
+                kiln_yaml::parse(text).map_err(|error| vec![Refusal::new("not-yaml", &Path::root(), error.message)])?;
             let Value::Map(sections) = document.value else { continue };
             for (_, section) in sections {
                 let Value::Map(types) = section else { continue };
@@ -151,11 +162,21 @@ impl Definitions {
         Ok(definitions)
     }
 
+    /// Whether a profile defines a type of this name.
+    pub(crate) fn has_profile_type(&self, name: &str) -> bool {
+        self.profile.contains_key(name)
+    }
+
     /// The full name and the definition; full names of the profile may be shortened.
     fn find(&self, section: Section, name: &str) -> Option<(String, &Map)> {
         let short = name.strip_prefix("tosca:").unwrap_or(name);
         if let Some(found) = self.custom.get(short) {
             return Some((short.to_owned(), found.as_map()?));
+        }
+        if section == Section::Node
+            && let Some(found) = self.files.get(short)
+        {
+            return Some((short.to_owned(), found.definition.as_map()?));
         }
         let full = |full: String| Some((full.clone(), self.profile.get(&full)?.as_map()?));
         if short.starts_with("tosca") && short == name {
@@ -242,6 +263,22 @@ impl<'d> Types<'d> {
         let kind = self.load(section, name).map(Rc::new);
         self.known.borrow_mut().insert(key, kind.clone());
         kind
+    }
+
+    /// The names of all types that describe this. Types of profiles are recognized by their names, others by their keys.
+    pub(crate) fn names(&self, section: Section) -> Vec<String> {
+        let of_profile = |name: &&String| section.prefixes().iter().any(|prefix| name.starts_with(prefix));
+        let of_custom = |name: &&String| {
+            let ancestors = self.find(section, name).map(|kind| kind.ancestors.clone()).unwrap_or_default();
+            ancestors.iter().any(|ancestor| section.prefixes().iter().any(|prefix| ancestor.starts_with(prefix)))
+        };
+        let custom = self.definitions.custom.keys().filter(of_custom);
+        let profile = self.definitions.profile.keys().filter(of_profile);
+        let files = self.definitions.files.all().map(|this| &this.name).filter(|_| section == Section::Node);
+        let mut names: Vec<String> = custom.chain(profile).chain(files).cloned().collect();
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 
     fn load(&self, section: Section, name: &str) -> Option<Kind<'d>> {

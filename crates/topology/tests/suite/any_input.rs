@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::path::Path as FilePath;
+use std::sync::Arc;
 
 use kiln_package::{Limits, Package};
+use kiln_topology::author::{self, Around};
 use kiln_topology::blueprint::{self, Library};
 use kiln_topology::lower::{by_cloud_init, lower};
-use kiln_topology::{camp, tosca, upload};
-use kiln_value::Map;
+use kiln_topology::{TypeFiles, camp, tosca, upload};
+use kiln_value::{Map, Path, Position};
 use proptest::prelude::*;
 
 /// Reads a text in every language, and lowers what is accepted.
@@ -23,6 +25,12 @@ fn read_all(text: &str) {
         }
     }
     let files = HashMap::from([("t.yaml".to_owned(), text.to_owned())]);
+    let types = TypeFiles::shipped().unwrap();
+    let around = Around { root: "t.yaml", files: &files, types: &types };
+    drop(author::explain(text, Position { line: 4, column: 8 }, around));
+    let root = if text.contains("components") { "components" } else { "topology_template" };
+    let path = ["node_templates", "a", "requires"].iter().fold(Path::root().key(root), |path, key| path.key(*key));
+    drop(author::words(text, 5, &path, text.len() % 2 == 0, around));
     if let Ok(template) = tosca::read(&files, "t.yaml", &Map::new()) {
         assert!(template.graph.model().as_map().is_some());
         drop(lower(&template.graph, "t.yaml").map(by_cloud_init));
@@ -30,7 +38,7 @@ fn read_all(text: &str) {
 }
 
 fn documents() -> Vec<String> {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crates = FilePath::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     for folder in
         ["tests/data/blueprint/cases", "tests/data/blueprint/seed", "../../tests/data/tosca/tosca-parser/data"]
@@ -44,6 +52,14 @@ fn documents() -> Vec<String> {
     }
     found.sort();
     found
+}
+
+/// Kiln's own.
+fn type_files() -> Vec<String> {
+    let folder = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("../../topology-types/software");
+    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths.into_iter().map(|path| fs::read_to_string(path).unwrap().replace("aliases: [", "aliases: [my_")).collect()
 }
 
 proptest! {
@@ -71,11 +87,31 @@ proptest! {
     }
 
     #[test]
+    fn a_mutated_type_file_is_usable_or_refused(which in any::<prop::sample::Index>(), edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..4)) {
+        let all = type_files();
+        let mut lines: Vec<&str> = which.get(&all).lines().collect();
+        for (to, from) in edits {
+            let (to, line) = (to.index(lines.len()), *from.get(&lines));
+            lines[to] = line;
+        }
+        let text = lines.join("\n").replace("org.openstack.heat.", "my.");
+        if let Ok(types) = TypeFiles::shipped().unwrap().with([("t.yaml", text.as_str())]) {
+            let types = Arc::new(types);
+            let name = &types.all().next_back().unwrap().name;
+            let library = Library::of(&types).unwrap();
+            let read = blueprint::read(&format!("components: {{a: {{type: {name}, content: x, image: y, run_list: [z]}}}}"), &library);
+            if let Ok((graph, _)) = read.map(|blueprint| blueprint.graph().unwrap_or_default()) {
+                drop(lower(&graph, "heat.yaml").map(by_cloud_init));
+            }
+        }
+    }
+
+    #[test]
     fn any_bytes_are_a_package_or_refused(mut bytes in proptest::collection::vec(any::<u8>(), 0..400), head in 0_usize..3) {
         let heads: [&[u8]; 3] = [b"PK\x03\x04", &[0x1f, 0x8b, 8, 0], b""];
         bytes.splice(0..0, heads[head].iter().copied());
         drop(Package::open(&bytes, &Limits::default()));
-        drop(upload::read(&bytes, &Map::new(), true, &Limits::default()));
+        drop(upload::read(&bytes, &Map::new(), true, &Limits::default(), &TypeFiles::shipped().unwrap()));
     }
 }
 

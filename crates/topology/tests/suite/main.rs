@@ -4,6 +4,8 @@
 
 mod any_input;
 mod blueprint;
+mod existing;
 mod guest;
 mod package;
+mod type_file;
 mod versions;

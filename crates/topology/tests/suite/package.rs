@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kiln_package::{Format, Limits, Package};
+use kiln_topology::TypeFiles;
 use kiln_topology::blueprint::Library;
 use kiln_topology::package::{Error, read_blueprint, read_csar};
 use kiln_value::{Map, Segment, Value, value};
@@ -20,7 +21,10 @@ fn read(bytes: &[u8], library: &Library) -> Value {
     let files: Vec<&str> = package.files.keys().map(String::as_str).collect();
     let described = |key: &str, reading: Value| value!({"format": (package.format.name()), "root": (&package.root), "files": (files.clone()), key: reading});
     if package.format == Format::Csar {
-        return described("model", read_csar(&package, &Map::new()).unwrap().graph.model());
+        return described(
+            "model",
+            read_csar(&package, &Map::new(), &TypeFiles::shipped().unwrap()).unwrap().graph.model(),
+        );
     }
     let reading = match read_blueprint(&package, library) {
         Ok(blueprint) => blueprint.reading(),

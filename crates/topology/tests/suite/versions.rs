@@ -56,3 +56,23 @@ fn operations_of_version_1_3_stand_under_a_key() {
     assert_eq!(delete.get("properties").unwrap().get("actions"), Some(&value!(["DELETE"])));
     assert_eq!(delete.get("depends_on"), Some(&value!(["a_create_deploy"])));
 }
+
+/// Types of SOL001 are imported by the template; only what they become is Kiln's.
+#[test]
+fn storage_of_sol001_becomes_containers_and_shares() {
+    let template = read(
+        "tosca_definitions_version: tosca_simple_yaml_1_3\nnode_types:\n  tosca.nodes.nfv.Vdu.VirtualObjectStorage:\n    \
+         derived_from: tosca.nodes.Root\n    properties: {virtual_object_storage_data: {type: map}}\n  \
+         tosca.nodes.nfv.Vdu.VirtualFileStorage:\n    derived_from: tosca.nodes.Root\n    properties: \
+         {virtual_file_storage_data: {type: map}}\ntopology_template:\n  node_templates:\n    objects:\n      type: \
+         tosca.nodes.nfv.Vdu.VirtualObjectStorage\n      properties: {virtual_object_storage_data: \
+         {max_size_of_storage: 2 KiB}}\n    files:\n      type: tosca.nodes.nfv.Vdu.VirtualFileStorage\n      properties: \
+         {virtual_file_storage_data: {size_of_storage: 5 GB, file_system_protocol: NFS}}\n",
+    )
+    .unwrap();
+    let lowered = lower(&template.graph, "t.yaml").unwrap().template;
+    let resources = lowered.get("resources").unwrap();
+    let objects = value!({"X-Container-Meta": {"Quota-Bytes": 2048}});
+    assert_eq!(resources.get("objects").unwrap().get("properties"), Some(&objects));
+    assert_eq!(resources.get("files").unwrap().get("properties"), Some(&value!({"size": 5, "share_protocol": "NFS"})));
+}

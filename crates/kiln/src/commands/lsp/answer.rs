@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::family::{target, templates_below};
 use super::server::{Meaning, Server, is_same};
 use super::shape::{Measure, completion_kind};
+use super::topology;
 
 /// JSON-RPC: there is no such method.
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -69,7 +70,11 @@ impl Server {
                 complete(&text.content, at, &self.catalog, &around)
             }
             Meaning::Environment => environment::complete(&text.content, at, &self.catalog, &self.neighbours(uri)),
-            Meaning::Topology | Meaning::Other => return None,
+            Meaning::Topology => {
+                let read = |url: &str| self.read(url);
+                topology::complete(uri, &text.content, at, &self.topology_types, &self.catalog, &read)
+            }
+            Meaning::Other => return None,
         };
         let measure = Measure::new(&text.content);
         let item = |suggestion: &Suggestion| {
@@ -87,6 +92,12 @@ impl Server {
 
     fn hover(&self, params: &Value) -> Option<Value> {
         let (uri, text, at) = self.place(params)?;
+        if text.meaning() == Meaning::Topology {
+            let (shown, span) =
+                topology::hover(uri, &text.content, at, &self.topology_types, &|url: &str| self.read(url))?;
+            let contents = json!({"kind": "markdown", "value": shown});
+            return Some(json!({"contents": contents, "range": Measure::new(&text.content).range(span)}));
+        }
         let hover = match text.page() {
             Some(page) => hover(&page, at, &self.catalog, &self.family(uri, &text.content).around)?,
             None => environment::hover(&text.sheet(Some(at))?, at, &self.catalog, &self.neighbours(uri))?,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use kiln_authoring::language::environment::{self, Neighbour, Sheet};
 use kiln_authoring::language::{Trouble, diagnose, repaired};
@@ -9,6 +10,7 @@ use kiln_authoring::lines::Lines;
 use kiln_authoring::{Page, type_named};
 use kiln_client::address;
 use kiln_plan::ResourceTypes;
+use kiln_topology::TypeFiles;
 use kiln_topology::check::looks_like_topology;
 use kiln_value::Position;
 use serde_json::{Value, json};
@@ -24,6 +26,7 @@ const INCREMENTAL_SYNC: i64 = 2;
 /// The texts that are open, and the types.
 pub(super) struct Server {
     pub(super) catalog: ResourceTypes,
+    pub(super) topology_types: Arc<TypeFiles>,
     pub(super) texts: BTreeMap<String, Text>,
     /// The folders that the editor has opened.
     pub(super) roots: Vec<PathBuf>,
@@ -60,7 +63,7 @@ pub(super) struct Text {
 pub(super) enum Meaning {
     Template,
     Environment,
-    /// A blueprint, a CAMP plan or a TOSCA template.
+    /// A blueprint, a CAMP plan, a TOSCA template or a type file.
     Topology,
     Other,
 }
@@ -90,9 +93,16 @@ impl Text {
 }
 
 impl Server {
-    pub(super) fn new(catalog: ResourceTypes) -> Self {
-        let (texts, roots) = (BTreeMap::new(), Vec::new());
-        Self { catalog, texts, roots, client: Client::default(), unjudged: Vec::new(), is_shut_down: false }
+    pub(super) fn new(catalog: ResourceTypes, topology_types: Arc<TypeFiles>) -> Self {
+        Self {
+            catalog,
+            topology_types,
+            texts: BTreeMap::new(),
+            roots: Vec::new(),
+            client: Client::default(),
+            unjudged: Vec::new(),
+            is_shut_down: false,
+        }
     }
 
     /// Whether `exit` comes after `shutdown`, as it should.
@@ -215,7 +225,9 @@ impl Server {
                 let files = links.iter().map(|link| target(uri, &link.name)).collect();
                 (environment::diagnose(&text.content, &self.catalog, &exists), files)
             }
-            Meaning::Topology => topology::diagnose(uri, &text.content, &|url| self.read(url)),
+            Meaning::Topology => {
+                topology::diagnose(uri, &text.content, &self.topology_types, &self.catalog, &|url| self.read(url))
+            }
             Meaning::Other => (Vec::new(), BTreeSet::new()),
         };
         let measure = Measure::new(&text.content);

@@ -14,7 +14,7 @@ use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Cell, Format, Look, One, OutputArgs, print};
 use crate::progress::Target;
-use crate::topology::{self, Software};
+use crate::topology::{self, Lowering, Software};
 
 /// Size up to which the original is stored with the stack (`stack template show --original`).
 const MOST_KEPT: usize = 512 * 1024;
@@ -87,8 +87,9 @@ async fn gathered(
     given: &Map,
     software: Option<Software>,
 ) -> Outcome<(Bundle, Option<Vec<u8>>)> {
+    let by = Lowering { source: &connection.source, settings: &connection.settings, software };
     if let Some(name) = template
-        && let Some(made) = topology::read(&connection.source, name, environments, given, software).await?
+        && let Some(made) = topology::read(&by, name, environments, given).await?
     {
         if container.is_some() {
             return Err(Failure::new("--files-container is not supported for blueprints, CAMP, TOSCA and packages"));

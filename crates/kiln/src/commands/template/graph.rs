@@ -8,7 +8,7 @@ use super::blueprint;
 use crate::cli::Global;
 use crate::connect::Connection;
 use crate::failure::Outcome;
-use crate::topology;
+use crate::topology::{self, Lowering};
 
 /// Format of the graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -53,7 +53,8 @@ impl GraphArgs {
     pub(super) async fn run(self, global: &Global) -> Outcome {
         let given = parameters(&self.parameter)?;
         let source = Connection::source(global)?;
-        let bundle = match topology::read(&source, &self.template, &self.environment, &given, None).await? {
+        let by = Lowering { source: &source, settings: &global.local, software: None };
+        let bundle = match topology::read(&by, &self.template, &self.environment, &given).await? {
             Some(made) => made.bundle,
             None => Bundle::read(&source, Some(&self.template), &self.environment).await?,
         };

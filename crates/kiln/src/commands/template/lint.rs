@@ -1,9 +1,13 @@
 //! `kiln template lint`.
 
+use std::sync::Arc;
+
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use clap::Args;
 use kiln_authoring::lint::{Finding, RULES, Rule, Severity, lint, rule};
 use kiln_authoring::{Page, lines::Lines};
+use kiln_plan::ResourceTypes;
+use kiln_topology::TypeFiles;
 use kiln_topology::check::check;
 
 use super::excerpt::{Excerpt, excerpt};
@@ -12,6 +16,7 @@ use crate::cli::Global;
 use crate::failure::{Failure, Outcome, nearest};
 use crate::output::{Cell, Format, List, OutputArgs};
 use crate::topology::LocalFiles;
+use crate::topology_types::unknown_resources_of;
 
 /// `template lint`.
 #[derive(Args, Debug)]
@@ -59,10 +64,11 @@ impl LintArgs {
             return self.list();
         }
         let catalog = global.local.catalog()?;
+        let types = global.local.topology_types()?;
         let mut texts = Vec::with_capacity(self.templates.len());
         let mut unreadable = 0;
         for name in &self.templates {
-            let read = Text::read(name).and_then(|text| match in_topology(&text) {
+            let read = Text::read(name).and_then(|text| match in_topology(&text, &types, &catalog) {
                 Some(found) => Ok((text, found)),
                 None => text.page().map(|page| (text, lint(&page, &catalog, |rule| self.wants(rule)))),
             });
@@ -135,17 +141,19 @@ impl LintArgs {
     }
 }
 
-/// The errors of a blueprint, a CAMP plan or a TOSCA template, and its parts without effect. `None` for templates.
-fn in_topology(text: &Text) -> Option<Vec<Finding>> {
+/// The errors of a blueprint, a CAMP plan, a TOSCA template or a type file, and its parts without effect. `None` for templates.
+fn in_topology(text: &Text, types: &Arc<TypeFiles>, catalog: &ResourceTypes) -> Option<Vec<Finding>> {
     let path = std::path::absolute(&text.name).ok()?;
     let root = path.to_string_lossy().trim_start_matches('/').to_owned();
-    let found = check(&text.content, &root, &LocalFiles)?.into_iter().map(|one| Finding {
-        rule: one.refusal.kind,
+    let found = check(&text.content, &root, &LocalFiles, types)?.into_iter().map(|one| (one.refusal, one.span));
+    let resources = unknown_resources_of(&text.content, &root, types, catalog);
+    let found = found.chain(resources).map(|(refusal, span)| Finding {
+        rule: refusal.kind,
         severity: Severity::Warning,
-        message: one.refusal.text(),
-        path: one.refusal.at,
-        span: one.span,
-        hint: Some(one.refusal.hints.join(" ")).filter(|hint| !hint.is_empty()),
+        message: refusal.text(),
+        path: refusal.at,
+        span,
+        hint: Some(refusal.hints.join(" ")).filter(|hint| !hint.is_empty()),
     });
     Some(found.collect())
 }

@@ -8,7 +8,7 @@ use crate::cli::Global;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 use crate::output::{json_text, yaml_text};
-use crate::topology::{self, Software};
+use crate::topology::{self, Lowering, Software};
 
 /// What is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -44,6 +44,7 @@ Examples:
   kiln template lower tosca.yaml -f json --parameter cpus=2
   kiln template lower app.yaml --show questions
   kiln template lower app.yaml --software cloud-init
+  kiln template lower app.yaml --topology-types-dir node-types   with types of your own
 
 Blueprints, CAMP plans, TOSCA service templates and packages of them (ZIP, TAR, gzipped TAR) can be
 used in the place of templates, for example with 'kiln stack create -t app.csar'. They are converted
@@ -72,7 +73,8 @@ impl LowerArgs {
     pub(super) async fn run(self, global: &Global) -> Outcome {
         let given = parameters(&self.parameter)?;
         let source = Connection::source(global)?;
-        let Some(made) = topology::read(&source, &self.file, &[], &given, self.software).await? else {
+        let by = Lowering { source: &source, settings: &global.local, software: self.software };
+        let Some(made) = topology::read(&by, &self.file, &[], &given).await? else {
             return Err(Failure::new(format!(
                 "{} cannot be read, or is not a blueprint, CAMP plan, TOSCA template or package of one",
                 self.file

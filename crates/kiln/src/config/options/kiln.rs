@@ -82,4 +82,12 @@ options! {
     RESOURCE_TYPES_DIR = own(
         "resource_types_dir", Path, "Folder with definition files of resource types, which take precedence.",
     );
+    JURISDICTION = own(
+        "jurisdiction", Text,
+        "Country of the region (ISO 3166, such as DE), for blueprints that allow only some countries.",
+    );
+    TOPOLOGY_TYPES_DIR = own(
+        "topology_types_dir", Path,
+        "Folder with type files for uploads of blueprints, CAMP plans and TOSCA; see docs/topology-types.md.",
+    );
 }
