@@ -38,6 +38,6 @@ pub use lifecycle::LifecyclePlugin;
 pub use listing::Listing;
 pub use options::Options;
 pub use preview::{PlannedChange, Preview, preview};
-pub use software::{metadata_of, push_metadata};
+pub use software::{metadata_of, plan_push, push_metadata, pushed_server};
 pub use source_cache::SourceCache;
 pub use view::{OutputValue, View};

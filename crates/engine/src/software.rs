@@ -3,12 +3,19 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use jiff::SignedDuration;
 use kiln_resource::software::{METADATA_OBJECT, METADATA_QUEUE, PushedServer, add_for_agent};
-use kiln_resource::{Action, Failure, FailureKind, Resource, Software, SoftwareConfig, SoftwareDeployment};
-use kiln_store::{DeploymentQuery, Error, Store};
-use kiln_value::Map;
+use kiln_resource::{Action, Failure, FailureKind, MessageId, Resource, Software, SoftwareConfig, SoftwareDeployment};
+use kiln_store::{DeploymentQuery, Error, Message, MessageKind, Store};
+use kiln_value::{Map, Value, value};
 
 use crate::{Backends, View};
+
+/// The key of the body of [`plan_push`]'s message.
+const PUSH: &str = "push_metadata";
+
+/// Time for the service to store a deployment and to write the metadata itself.
+const PUSH_LATER: SignedDuration = SignedDuration::from_secs(3);
 
 /// Reads the configs and deployments of a project.
 pub struct StoredSoftware {
@@ -56,15 +63,43 @@ fn is_pushed(row: &Resource) -> bool {
     row.state.action != Action::Delete && (has(METADATA_OBJECT) || has(METADATA_QUEUE))
 }
 
-/// Writes the metadata of a server where its agent reads them, after its deployments have changed. Does nothing for other
-/// servers.
+/// The server with this ID, if its metadata are written where its agent reads them.
+///
+/// # Errors Those of the store.
+pub async fn pushed_server(backends: &Backends, project: &str, server: &str) -> Result<Option<Resource>, Error> {
+    let rows = backends.store.resources_by_physical_id(project, server).await?;
+    Ok(rows.into_iter().find(is_pushed))
+}
+
+/// Tells the engine of a server to write its metadata a little later. It is sent before a deployment is stored, so that the
+/// agent learns of the deployment even if the service dies before [`push_metadata`].
+///
+/// # Errors Those of the store.
+pub async fn plan_push(backends: &Backends, server: &Resource) -> Result<(), Error> {
+    let now = backends.clock.now();
+    let message = Message {
+        id: MessageId(backends.chance.uuid()),
+        stack: server.stack,
+        resource: Some(server.name.clone()),
+        kind: MessageKind::Timer,
+        body: value!({PUSH: true}),
+        due: now + PUSH_LATER,
+        sent: now,
+    };
+    backends.store.send(&message).await
+}
+
+/// Whether a message is that of [`plan_push`].
+pub(crate) fn is_push(message: &Message) -> bool {
+    message.kind == MessageKind::Timer && message.body.get(PUSH).is_some_and(Value::is_truthy)
+}
+
+/// Writes the metadata of a server where its agent reads them, after its deployments have changed.
 ///
 /// # Errors Those of the store and of the cloud.
-pub async fn push_metadata(backends: &Backends, project: &str, server: &str) -> Result<(), Failure> {
-    let rows = backends.store.resources_by_physical_id(project, server).await.map_err(|error| failure(&error))?;
-    let Some(row) = rows.into_iter().find(is_pushed) else { return Ok(()) };
+pub async fn push_metadata(backends: &Backends, row: &Resource) -> Result<(), Failure> {
     match View::load(backends, row.stack).await.map_err(|error| failure(&error))? {
-        Some(view) => view.push_metadata(&row).await,
+        Some(view) => view.push_metadata(row).await,
         None => Ok(()),
     }
 }

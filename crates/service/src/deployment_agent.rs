@@ -10,12 +10,25 @@ use crate::container_files::{SWIFT, path};
 use crate::{Error, Service};
 
 impl Service {
-    /// Writes the metadata of a server where its agent reads them. As in Heat, a failure is only logged: the deployment is
-    /// stored.
-    pub(crate) async fn push_metadata(&self, project: &str, server: &str) {
-        if let Err(failure) = kiln_engine::push_metadata(&self.backends, project, server).await {
-            tracing::error!(server, %failure, "the deployments of a server were not delivered");
+    /// Stores a change of a deployment, then writes the metadata of its server where its agent reads them. If this process
+    /// dies between, or the cloud does not respond, an engine writes them.
+    pub(crate) async fn change_on(
+        &self,
+        project: &str,
+        server: &str,
+        change: &SoftwareChange,
+    ) -> Result<(), kiln_store::Error> {
+        let pushed = kiln_engine::pushed_server(&self.backends, project, server).await?;
+        if let Some(row) = &pushed {
+            kiln_engine::plan_push(&self.backends, row).await?;
         }
+        self.backends.store.change_software(change).await?;
+        if let Some(row) = &pushed
+            && let Err(failure) = kiln_engine::push_metadata(&self.backends, row).await
+        {
+            tracing::warn!(server, %failure, "the deployments of a server were not delivered yet");
+        }
+        Ok(())
     }
 
     /// A deployment that the caller can see, with the result that its agent has left in Swift.

@@ -78,8 +78,7 @@ impl Service {
             created: self.backends.clock.now(),
             updated: None,
         };
-        self.store_deployment(caller, SoftwareChange::PutDeployment(deployment.clone()), &deployment.config).await?;
-        self.push_metadata(&deployment.project, &deployment.server).await;
+        self.store_deployment(caller, SoftwareChange::PutDeployment(deployment.clone()), &deployment, true).await?;
         Ok(deployment)
     }
 
@@ -122,19 +121,15 @@ impl Service {
         deployment.config = given(change.config).unwrap_or(deployment.config);
         deployment.updated = Some(self.backends.clock.now());
         let changed = SoftwareChange::ChangeDeployment(deployment.clone());
-        self.store_deployment(caller, changed, &deployment.config).await?;
-        if deployment.config != before {
-            self.push_metadata(&deployment.project, &deployment.server).await;
-        }
+        self.store_deployment(caller, changed, &deployment, deployment.config != before).await?;
         Ok(deployment)
     }
 
     /// Deletes a deployment.
     pub async fn delete_deployment(&self, caller: &Caller, id: &str) -> Result<(), Error> {
         let deployment = self.deployment(caller, id).await?;
-        self.backends.store.change_software(&SoftwareChange::DropDeployment(deployment.id)).await?;
-        self.push_metadata(&deployment.project, &deployment.server).await;
-        Ok(())
+        let change = SoftwareChange::DropDeployment(deployment.id);
+        Ok(self.change_on(&deployment.project, &deployment.server, &change).await?)
     }
 
     /// The metadata of a resource for clients and for the agents in servers, with the deployments of a server.
@@ -142,13 +137,26 @@ impl Service {
         Ok(kiln_engine::metadata_of(&*self.backends.store, &stack.project, row).await?.into())
     }
 
-    /// A config that does not exist, or that the caller cannot see, is refused.
-    async fn store_deployment(&self, caller: &Caller, change: SoftwareChange, config: &str) -> Result<(), Error> {
+    /// Stores a deployment; its server is told if it `reaches` it. A config that does not exist, or that the caller cannot
+    /// see, is refused.
+    async fn store_deployment(
+        &self,
+        caller: &Caller,
+        change: SoftwareChange,
+        deployment: &SoftwareDeployment,
+        reaches: bool,
+    ) -> Result<(), Error> {
+        let config = deployment.config.as_str();
         let missing = || Error::Value(format!("Config with id {config} not found"));
         if matches!(self.config(caller, config).await, Err(Error::NoConfig(_))) {
             return Err(missing());
         }
-        match self.backends.store.change_software(&change).await {
+        let stored = if reaches {
+            self.change_on(&deployment.project, &deployment.server, &change).await
+        } else {
+            self.backends.store.change_software(&change).await
+        };
+        match stored {
             Err(kiln_store::Error::NotFound(_)) => Err(missing()),
             result => Ok(result?),
         }

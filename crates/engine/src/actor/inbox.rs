@@ -16,7 +16,7 @@ use super::calls::Reply;
 use super::{Work, stack_facts};
 use crate::backends::Backends;
 use crate::fence::Fence;
-use crate::{mark, retry};
+use crate::{mark, retry, software};
 
 /// The unhandled messages of a stack.
 #[derive(Default)]
@@ -236,6 +236,7 @@ impl Work {
             fence: self.actor.fence.clone(),
             root: Arc::clone(&self.root),
             body: message.body.clone(),
+            pushes: software::is_push(&message),
             call_retries: self.actor.options.call_retries,
         };
         self.inbox.receiving.insert(id);
@@ -310,6 +311,8 @@ struct Delivery {
     fence: Fence,
     root: Arc<Stack>,
     body: Value,
+    /// The metadata of the server are written: no signal.
+    pushes: bool,
     call_retries: u32,
 }
 
@@ -334,12 +337,15 @@ impl Delivery {
     }
 
     async fn deliver(&self) -> Result<Received, Failure> {
-        let needs = self.driver.receives_with_cloud();
+        let needs = self.pushes || self.driver.receives_with_cloud();
         let cloud = self.backends.cloud(&self.root, needs, Some(&self.fence)).await?;
         let now = self.backends.wall_clock();
         let software = &self.backends.software(&self.root.project);
         let seed = self.backends.chance.seed();
         let cx = Context { cloud: &*cloud, software, facts: &self.facts, now, seed, polls: 0 };
+        if self.pushes {
+            return self.driver.push_metadata(&cx).await.map(|()| Received::nothing());
+        }
         self.driver.receive(&cx, &self.body).await
     }
 }

@@ -30,7 +30,7 @@ fn read_all(text: &str) {
     drop(author::explain(text, Position { line: 4, column: 8 }, around));
     let root = if text.contains("components") { "components" } else { "topology_template" };
     let path = ["node_templates", "a", "requires"].iter().fold(Path::root().key(root), |path, key| path.key(*key));
-    drop(author::words(text, 5, &path, text.len() % 2 == 0, around));
+    drop(author::words(text, 5, &path, text.len().is_multiple_of(2), around));
     if let Ok(template) = tosca::read(&files, "t.yaml", &Map::new()) {
         assert!(template.graph.model().as_map().is_some());
         drop(lower(&template.graph, "t.yaml").map(by_cloud_init));

@@ -4,6 +4,7 @@
 use http::HeaderMap;
 use kiln_cloud::{HttpRequest, Named, Transport as _};
 use kiln_resource::Cloud;
+use kiln_testcloud::{self as testcloud, Fault};
 use kiln_value::{Map, value};
 
 use super::users::{quiet_world, world};
@@ -211,7 +212,7 @@ async fn deployments_of_users_reach_the_agent_too() {
         status: Some("IN_PROGRESS".to_owned()),
         ..kiln_service::NewDeployment::default()
     };
-    let made = world.service.create_deployment(&alice, new).await.expect("a deployment");
+    let made = world.service.create_deployment(&alice, new.clone()).await.expect("a deployment");
     let count = async || {
         let metadata = agent.collect().await.expect("metadata");
         metadata.get("deployments").and_then(Value::as_list).map(<[Value]>::len)
@@ -225,6 +226,17 @@ async fn deployments_of_users_reach_the_agent_too() {
     assert_eq!(world.service.deployment(&alice, &made.id).await.expect("read").body, found.body);
     world.service.delete_deployment(&alice, &made.id).await.expect("deleted");
     assert_eq!(count().await, Some(1));
+
+    // A service that dies after it has stored a deployment, or cannot reach Swift: an engine writes the metadata.
+    let lost = Fault::new(testcloud::Service::ObjectStore, "PUT", "", testcloud::Action::Status(503));
+    world.cloud.faults().add(lost.when(testcloud::When::Count(1)));
+    world.service.create_deployment(&alice, new).await.expect("a deployment");
+    assert_eq!(count().await, Some(1), "the write has failed");
+    let start = std::time::Instant::now();
+    while count().await != Some(2) {
+        assert!(start.elapsed() < Duration::from_secs(30), "the agent learns nothing of the deployment");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 #[tokio::test]
