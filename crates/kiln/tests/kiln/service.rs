@@ -49,8 +49,7 @@ fn config(folder: &Folder, cloud: &Testcloud) -> String {
          enable_stack_adopt = true\nenable_stack_abandon = true\n\
          unknown_option = 1\nmax_stack_per_tenant = 9\nenvironment_dir = {here}/environment.d\n\
          [keystone_authtoken]\nauth_url = {}\nusername = {}\npassword = {}\nproject_name = {}\n\
-         [heat_api]\nbind_host = localhost\nbind_port = 0\n[kiln]\nmetrics_bind_port = 0\nresource_types_dir = {here}/types\n\
-         api_socket = {here}/api.sock\n",
+         [heat_api]\nbind_host = localhost\nbind_port = 0\n[kiln]\nmetrics_bind_port = 0\nresource_types_dir = {here}/types\n",
         cloud.auth_url(),
         heat.user,
         heat.password,
@@ -61,7 +60,9 @@ fn config(folder: &Folder, cloud: &Testcloud) -> String {
 
 impl Service {
     pub(crate) fn start(folder: &Folder, cloud: &Testcloud) -> Self {
-        Self::start_as(folder, cloud, "serve", "0")
+        let socket = folder.path().join("api.sock");
+        let config = format!("{}api_socket = {}\n", config(folder, cloud), socket.display());
+        Self::start_with(folder, &config, "serve", "0")
     }
 
     /// Starts a service in another role, on a port.
