@@ -78,7 +78,7 @@ Examples:
   kiln template validate -t web.yaml -e production.yaml
   kiln template validate -t web.yaml --offline
   kiln template validate -t tosca.yaml --offline     also TOSCA, blueprints, CAMP, packages of them
-  kiln template validate -t cache.yaml               also type files of these (docs/topology-types.md)
+  kiln template validate -t cache.yaml               also type files of these
 
 With --offline, no service is contacted: names of images, networks and so on are not checked. All
 errors are reported with their lines, not only the first one.")]

@@ -191,6 +191,12 @@ fn template(block: &Block) -> Option<&str> {
     std::path::Path::new(name).extension().is_some_and(|end| end == "yaml").then_some(name)
 }
 
+/// The name of a script that the commands of a page use: the comment in its second line.
+fn script(block: &Block) -> Option<&str> {
+    let is_script = block.language == "sh" && block.text.starts_with("#!");
+    block.text.lines().nth(1)?.strip_prefix("# ").filter(|_| is_script)
+}
+
 #[test]
 fn every_block_is_executed_or_listed() {
     let all = all();
@@ -202,6 +208,7 @@ fn every_block_is_executed_or_listed() {
             commands == lines && documented::PAGES.contains(&block.page.as_str()),
             is_configuration(block),
             template(block).is_some(),
+            script(block).is_some() && documented::PAGES.contains(&block.page.as_str()),
             listed(block).is_some(),
         ];
         let ways = ways.iter().filter(|way| **way).count();
@@ -296,9 +303,13 @@ fn every_template_is_valid() {
     for page in pages() {
         let folder = Folder::new(&format!("blocks-{}", page.replace('/', "-")));
         folder.write("setup.sh", "#!/bin/sh\n");
+        folder.write("site.pp", "notify { 'hello': }\n");
         let blocks = blocks(&page);
         let named: Vec<_> = blocks.iter().filter_map(|block| Some((block, template(block)?))).collect();
         for (block, name) in &named {
+            folder.write(name, &block.text);
+        }
+        for (block, name) in blocks.iter().filter_map(|block| Some((block, script(block)?))) {
             folder.write(name, &block.text);
         }
         let commands: Vec<_> = blocks.iter().flat_map(|block| documented::commands(&block.text)).collect();
@@ -306,12 +317,17 @@ fn every_template_is_valid() {
             let (_, rest) = command.split_once(option)?;
             rest.split(' ').next().map(str::to_owned)
         };
-        for (block, name) in named.iter().filter(|(_, name)| !name.contains("environment")) {
+        // A command validates the package.
+        let is_packed = |name: &str| commands.iter().any(|line| line.contains("zipfile") && line.contains(name));
+        for (block, name) in named.iter().filter(|(_, name)| !name.contains("environment") && !is_packed(name)) {
             // With the environment that a command of the page has.
             let with = |command: &String| after(command, " -e ").filter(|_| command.contains(&format!("-t {name} ")));
             let environment = commands.iter().find_map(with);
             let mut args = vec!["template", "validate", "--offline", "-t", name];
             args.extend(environment.iter().flat_map(|name| ["-e", name.as_str()]));
+            let uses = |command: &&String| command.split(' ').any(|word| word == *name);
+            let types = commands.iter().filter(uses).find_map(|command| after(command, " --topology-types-dir "));
+            args.extend(types.iter().flat_map(|folder| ["--topology-types-dir", folder.as_str()]));
             let ran = folder.run(&args);
             assert!(ran.code == 0, "{}\n{}{}", block.place, ran.out, ran.err);
             templates += 1;
