@@ -41,10 +41,12 @@ impl Scene {
 
     /// Sends a signal, without a token; the status of the response.
     async fn send(&self, url: &str, method: http::Method, body: &'static str) -> u16 {
+        // As curl does it.
+        let length = http::HeaderValue::from(body.len());
+        let headers = http::HeaderMap::from_iter([(http::header::CONTENT_LENGTH, length)]);
         let body = Some(bytes::Bytes::from_static(body.as_bytes()));
         let timeout = std::time::Duration::from_secs(9);
-        let request =
-            HttpRequest { method, url: url.parse().unwrap(), headers: http::HeaderMap::default(), body, timeout };
+        let request = HttpRequest { method, url: url.parse().unwrap(), headers, body, timeout };
         self.testcloud.transport().send(request).await.unwrap().status.as_u16()
     }
 
