@@ -1,7 +1,7 @@
 //! Suspends, resumes and checks a stack; cancels an update.
 
 use kiln_identity::Caller;
-use kiln_resource::{Action, MessageId, Status};
+use kiln_resource::{Action, CredentialsId, MessageId, Status};
 use kiln_store::{Message, MessageKind, Stack, StackRequest};
 use kiln_value::value;
 
@@ -45,12 +45,13 @@ impl Service {
         if stack.is_pending() {
             return Err(Error::Busy { stack: stack.name.clone(), action: stack.state.action });
         }
-        self.request(stack, action).await
+        let credentials = self.offered_credentials(caller, stack).await;
+        self.request(stack, action, credentials).await
     }
 
     async fn cancel_update(&self, stack: &Stack) -> Result<(), Error> {
         refuse_cancel(stack, &[Action::Update])?;
-        self.request(stack, Action::Rollback).await
+        self.request(stack, Action::Rollback, None).await
     }
 
     /// Running operations are completed, no new ones are started, and the stack fails. This applies only to the current
@@ -70,8 +71,9 @@ impl Service {
         Ok(self.backends.store.send(&message).await?)
     }
 
-    async fn request(&self, stack: &Stack, action: Action) -> Result<(), Error> {
+    async fn request(&self, stack: &Stack, action: Action, credentials: Option<CredentialsId>) -> Result<(), Error> {
         let request = StackRequest {
+            credentials,
             if_generation: Some(stack.generation),
             ..StackRequest::new(action, self.backends.clock.now())
         };

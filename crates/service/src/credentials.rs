@@ -42,6 +42,18 @@ impl Service {
         Err(DelegateError::Taken.into())
     }
 
+    /// As [`Service::renewed_credentials`], for actions that do not require the caller's own permissions: without them, the
+    /// action is done with the current credentials.
+    pub(crate) async fn offered_credentials(&self, caller: &Caller, stack: &Stack) -> Option<CredentialsId> {
+        match self.renewed_credentials(caller, stack).await {
+            Ok(renewed) => renewed,
+            Err(error) => {
+                tracing::info!(stack = %stack.id, user = caller.user_id, %error, "the credentials of the stack are kept");
+                None
+            }
+        }
+    }
+
     /// Credentials that replace those of a stack, if another user than the current one updates it
     /// (docs/heat-behaviour.md §19), or if the current ones cannot be read.
     pub(crate) async fn renewed_credentials(

@@ -12,8 +12,10 @@ impl Service {
     pub async fn delete_stack(&self, caller: &Caller, stack: &Stack) -> Result<Stack, Error> {
         self.allow_types_of(caller, stack).await?;
         let mut seen = stack.clone();
+        // Those of a user who is gone delete nothing.
+        let credentials = self.offered_credentials(caller, stack).await;
         loop {
-            let request = StackRequest::delete(&seen, self.backends.clock.now());
+            let request = StackRequest { credentials, ..StackRequest::delete(&seen, self.backends.clock.now()) };
             match self.backends.store.request(stack.id, request).await {
                 Ok(stack) => {
                     begun(&stack);

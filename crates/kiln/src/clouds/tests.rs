@@ -5,6 +5,7 @@ mod cut;
 mod deployments;
 mod keystone_calls;
 mod load_balancer;
+mod owners;
 mod passwords;
 mod transports;
 mod users;
