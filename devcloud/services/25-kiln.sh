@@ -63,4 +63,4 @@ kiln_db() {
     "$KILN" manage db sync --config-file "$ETC/kiln/kiln.conf"
 }
 
-kiln_start() { spawn kiln "$KILN" serve --config-file "$ETC/kiln/kiln.conf"; }
+kiln_start() { wait_for_catalog && spawn kiln "$KILN" serve --config-file "$ETC/kiln/kiln.conf"; }
