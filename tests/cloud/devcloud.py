@@ -1,13 +1,22 @@
-"""The Kiln of devcloud, with the attributes of `harness.deployment.Deployment` (for agents.py)."""
+"""The users of devcloud, and its Kiln with the attributes of `harness.deployment.Deployment`."""
 import os
 import pathlib
 import shutil
 import subprocess
 import tempfile
 
+from harness.pypi import ROOT
 from harness.request import Keystone
 
-PROGRAM = str(pathlib.Path(__file__).resolve().parents[2] / 'devcloud/devcloud')
+
+def credentials(user):
+    """The variables of the clients."""
+    rc = subprocess.run([str(ROOT / 'devcloud/devcloud'), 'rc', user], check=True, capture_output=True, text=True)
+    env = {k: v for k, v in os.environ.items() if not k.startswith('OS_')}
+    for line in rc.stdout.splitlines():
+        name, _, value = line.removeprefix('export ').partition('=')
+        env[name] = value
+    return env
 
 
 class Devcloud:
@@ -29,7 +38,4 @@ class Devcloud:
         return Keystone(self.auth, user, password='devcloud')
 
     def environment(self, user='demo'):
-        """The variables of the clients."""
-        lines = subprocess.run([PROGRAM, 'rc', user], capture_output=True, text=True, check=True).stdout.splitlines()
-        kept = {key: value for key, value in os.environ.items() if not key.startswith('OS_')}
-        return kept | dict(line.removeprefix('export ').split('=', 1) for line in lines)
+        return credentials(user)

@@ -9,7 +9,6 @@ updates it, deletes it, and checks that nothing is left. Everything runs in a te
 check, and `N passed, N failed`.
 """
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -20,19 +19,12 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
 from harness.checks import case, check, finish  # noqa: E402
 from harness.pypi import ROOT, openstack_client  # noqa: E402
 
+from devcloud import credentials  # noqa: E402
+
 HERE = pathlib.Path(__file__).resolve().parent
 HOT = ROOT / 'tests/data/heat-templates/hot'
 OPENSTACK = openstack_client()
 IMAGE, FLAVOR, OTHER_FLAVOR, PUBLIC = 'cirros', 'm1.nano', 'm1.micro', 'public'
-
-
-def credentials(user):
-    rc = subprocess.run([str(ROOT / 'devcloud/devcloud'), 'rc', user], check=True, capture_output=True, text=True)
-    env = {k: v for k, v in os.environ.items() if not k.startswith('OS_')}
-    for line in rc.stdout.splitlines():
-        name, _, value = line.removeprefix('export ').partition('=')
-        env[name] = value
-    return env
 
 
 class Client:

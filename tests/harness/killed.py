@@ -20,8 +20,11 @@ class KilledDeployment(Deployment):
         self.killer.start()
 
     def start_service(self):
-        self.start('engine', 'engine', '--log-format', 'json', '--config-file', 'kiln.conf')
+        self.start_engine()
         self.start('kiln', 'api', '--log-format', 'json', '--config-file', 'kiln.conf')
+
+    def start_engine(self):
+        self.start('engine', 'engine', '--log-format', 'json', '--config-file', 'kiln.conf')
 
     def kill(self):
         at, choose = 1, random.Random(1)  # self.running: the cloud, the engine, the API
@@ -29,7 +32,7 @@ class KilledDeployment(Deployment):
             self.running[at].kill()
             self.running[at].wait()
             self.kills += 1
-            self.start('engine', 'engine', '--log-format', 'json', '--config-file', 'kiln.conf')
+            self.start_engine()
             at = len(self.running) - 1
 
     def stop(self):

@@ -50,8 +50,8 @@ impl Software for StoredSoftware {
     }
 
     async fn pushed_server(&self, server: &str) -> Result<Option<PushedServer>, Failure> {
-        let rows = self.store.resources_by_physical_id(&self.project, server).await.map_err(|error| failure(&error))?;
-        let Some(row) = rows.into_iter().find(is_pushed) else { return Ok(None) };
+        let row = pushed_row(&*self.store, &self.project, server).await.map_err(|error| failure(&error))?;
+        let Some(row) = row else { return Ok(None) };
         let metadata = metadata_of(&*self.store, &self.project, &row).await.map_err(|error| failure(&error))?;
         Ok(Some(PushedServer { data: row.data, metadata }))
     }
@@ -67,7 +67,11 @@ fn is_pushed(row: &Resource) -> bool {
 ///
 /// # Errors Those of the store.
 pub async fn pushed_server(backends: &Backends, project: &str, server: &str) -> Result<Option<Resource>, Error> {
-    let rows = backends.store.resources_by_physical_id(project, server).await?;
+    pushed_row(&*backends.store, project, server).await
+}
+
+async fn pushed_row(store: &dyn Store, project: &str, server: &str) -> Result<Option<Resource>, Error> {
+    let rows = store.resources_by_physical_id(project, server).await?;
     Ok(rows.into_iter().find(is_pushed))
 }
 

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use kiln_value::{Path, Value};
 
 use super::{Sort, Word, at, keys, shape};
-use crate::tosca::{Section, TypeChecker};
+use crate::tosca::{STANDARD_OPERATIONS, Section, TOPOLOGY, TypeChecker};
 
-/// The keys of a template, of its topology, and of a node.
+/// The keys of a template and of a node.
 const TEMPLATE: [&str; 14] = [
     "tosca_definitions_version",
     "description",
@@ -24,20 +24,9 @@ const TEMPLATE: [&str; 14] = [
     "group_types",
     "artifact_types",
 ];
-const TOPOLOGY: [&str; 8] = [
-    "description",
-    "inputs",
-    "node_templates",
-    "relationship_templates",
-    "outputs",
-    "groups",
-    "policies",
-    "substitution_mappings",
-];
 const NODE: [&str; 7] =
     ["type", "description", "properties", "requirements", "capabilities", "interfaces", "artifacts"];
 const REQUIREMENT: [&str; 4] = ["node", "capability", "relationship", "occurrences"];
-const OPERATIONS: [&str; 5] = ["create", "configure", "start", "stop", "delete"];
 const OPERATION: [&str; 2] = ["implementation", "inputs"];
 const INPUT: [&str; 6] = ["type", "description", "default", "required", "constraints", "entry_schema"];
 
@@ -88,7 +77,8 @@ pub(super) fn words(document: &Value, path: &Path, is_key: bool, checker: &TypeC
         };
     }
     match (&names[1..], is_key) {
-        ([], true) => fixed(&TOPOLOGY),
+        // Workflows are not supported.
+        ([], true) => fixed(&TOPOLOGY).into_iter().filter(|word| word.label != "workflows").collect(),
         (["inputs", _], true) => fixed(&INPUT),
         (["node_templates", _], true) => fixed(&NODE),
         (["node_templates", _, "type"], false) => types(checker, Section::Node),
@@ -125,7 +115,7 @@ fn of_node(rest: &[&str], is_key: bool, kind: &str, checker: &TypeChecker<'_>) -
         }
         (["requirements", _], true) => fixed(&REQUIREMENT),
         (["interfaces"], true) => fixed(&["Standard"]),
-        (["interfaces", "Standard"] | ["interfaces", "Standard", "operations"], true) => fixed(&OPERATIONS),
+        (["interfaces", "Standard"] | ["interfaces", "Standard", "operations"], true) => fixed(&STANDARD_OPERATIONS),
         (["interfaces", _, _], true) => fixed(&OPERATION),
         _ => Vec::new(),
     }

@@ -33,7 +33,8 @@ const KEYS: [&str; 13] = [
 ];
 
 const STANDARD: [&str; 2] = ["Standard", "tosca.interfaces.node.lifecycle.Standard"];
-const STANDARD_OPERATIONS: [&str; 5] = ["create", "configure", "start", "stop", "delete"];
+/// The operations of the life of a node, in their order.
+pub(crate) const STANDARD_OPERATIONS: [&str; 5] = ["create", "configure", "start", "stop", "delete"];
 const CONFIGURE: [&str; 2] = ["Configure", "tosca.interfaces.relationship.Configure"];
 const CONFIGURE_OPERATIONS: [&str; 8] = [
     "pre_configure_source",

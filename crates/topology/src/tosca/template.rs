@@ -51,7 +51,8 @@ const SECTIONS: [&str; 22] = [
     "repositories",
 ];
 
-const TOPOLOGY: [&str; 9] = [
+/// The keys of a topology.
+pub(crate) const TOPOLOGY: [&str; 9] = [
     "description",
     "inputs",
     "node_templates",

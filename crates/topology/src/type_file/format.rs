@@ -6,6 +6,7 @@ use kiln_value::{Map, Path, Value, value};
 use super::{BY_TYPE, NAME, TypeFile};
 use crate::Refusal;
 use crate::refusal::kind_of;
+use crate::tosca::STANDARD_OPERATIONS;
 
 /// The keys of a file, of its parts, and what they must be.
 pub(super) const FILE: [(&str, Shape); 12] = [
@@ -53,9 +54,6 @@ pub(super) const OPERATION: [(&str, Shape); 6] = [
     ("outputs", Shape::Texts),
     ("cloud_init", Shape::Text),
 ];
-
-/// The operations that a type may have.
-pub(super) const OPERATIONS: [&str; 5] = ["create", "configure", "start", "stop", "delete"];
 
 /// What a part must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +105,7 @@ pub(crate) fn keys_at(path: &[&str]) -> Option<Vec<&'static str>> {
         ["requirements", _] => super::check::REQUIREMENT.to_vec(),
         ["hot"] => names(&HOT),
         ["hot", "resources", _] => names(&RESOURCE),
-        ["hot", "operations"] => OPERATIONS.to_vec(),
+        ["hot", "operations"] => STANDARD_OPERATIONS.to_vec(),
         ["hot", "operations", _] => names(&OPERATION),
         _ => return None,
     })
@@ -222,8 +220,8 @@ impl Form {
         }
         for (name, operation) in part("operations") {
             let at = at.key("operations").key(name);
-            if !OPERATIONS.contains(&name.as_str()) {
-                let message = format!("The operations are {}, but not {name}.", OPERATIONS.join(", "));
+            if !STANDARD_OPERATIONS.contains(&name.as_str()) {
+                let message = format!("The operations are {}, but not {name}.", STANDARD_OPERATIONS.join(", "));
                 self.refuse("unknown-field", &at, message);
             }
             let Some(fields) = operation.as_map() else {
