@@ -113,6 +113,10 @@ enforce_scope = false
             except subprocess.TimeoutExpired:
                 process.kill()
 
+    def peak(self):
+        """The highest memory of the service so far, in MB."""
+        return memory(self.service.pid, 'VmHWM')
+
     def authenticate(self):
         domain = {'name': self.rc.get('OS_USER_DOMAIN_NAME', 'Default')}
         body = {'auth': {'identity': {'methods': ['password'], 'password': {'user': {
@@ -182,8 +186,9 @@ def values(count):
 def created(count):
     def load(cluster):
         accepted, seconds = cluster.create('values', values(count))
+        peak = cluster.peak()
         deleted = cluster.delete('values')
-        return seconds, f'accepted in {accepted:.2f} s, deleted in {deleted:.2f} s'
+        return seconds, f'accepted in {accepted:.2f} s, {peak:.0f} MB when created, deleted in {deleted:.2f} s'
     return load
 
 
@@ -210,8 +215,9 @@ def nested_stacks(cluster):
     """1,000 nested stacks of 22 resources."""
     template = hot({f'n{number}': {'type': 'child.yaml'} for number in range(1000)})
     accepted, seconds = cluster.create('nested', template, {'child.yaml': values(22)})
+    peak = cluster.peak()
     deleted = cluster.delete('nested')
-    return seconds, f'accepted in {accepted:.2f} s, deleted in {deleted:.2f} s'
+    return seconds, f'accepted in {accepted:.2f} s, {peak:.0f} MB when created, deleted in {deleted:.2f} s'
 
 
 def fan_in(cluster):
@@ -283,7 +289,7 @@ def main():
             cluster = Cluster(args.binary, pathlib.Path(folder), args.database, args.engines)
             try:
                 seconds, note = load(cluster)
-                peak, used = memory(cluster.service.pid, 'VmHWM'), cpu(cluster.service.pid)
+                peak, used = cluster.peak(), cpu(cluster.service.pid)
                 print(f'{name:34} {seconds:7.2f} s {used:9.2f} s {peak:6.0f} MB  {note}', flush=True)
             except (RuntimeError, urllib.error.HTTPError) as error:
                 detail = error.read().decode()[:300] if isinstance(error, urllib.error.HTTPError) else ''

@@ -105,9 +105,13 @@ def alarms(heat, folder):
     answer = send('POST', out['up_alarm'], ALERT, **{'User-Agent': 'Alertmanager/0.27.0'})
     equal('alertmanager: the answer', answer.status, 200)
     equal('alertmanager: the size', reached(heat, name, group, 3), 3)
-    heat.settled(name)
-    reasons = [event['resource_status_reason'] for event in heat.call('GET', f'/stacks/{name}/{id}/events')['events']
-               if event['resource_status'] == 'SIGNAL_COMPLETE']
+
+    def signals():
+        events = heat.call('GET', f'/stacks/{name}/{id}/events')['events']
+        return [event['resource_status_reason'] for event in events if event['resource_status'] == 'SIGNAL_COMPLETE']
+
+    # A signal has its event after the group has changed.
+    reasons = until(signals, lambda reasons: 'Unknown' in reasons, 20)
     text = 'alarm state changed from ok to alarm (Transition to alarm due to 1 samples outside threshold)'
     check('the event of an alarm of Aodh', text in reasons, reasons)
     check('the event of an alarm of the alertmanager', 'Unknown' in reasons, reasons)

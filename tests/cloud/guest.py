@@ -142,4 +142,7 @@ def agent_of(heat, folder, name):
         if collect:
             return Server(folder / name, collect)
         time.sleep(0.3)
-    raise RuntimeError(f'{name} has no server: {heat.stack(name)}')
+    stack = heat.stack(name)
+    resources = heat.call('GET', f'/stacks/{name}/{stack["id"]}/resources')['resources']
+    events = heat.call('GET', f'/stacks/{name}/{stack["id"]}/events')['events']
+    raise RuntimeError(f'{name} has no server: {stack} {resources} {events}')

@@ -24,7 +24,7 @@ class KilledDeployment(Deployment):
         self.start('kiln', 'api', '--log-format', 'json', '--config-file', 'kiln.conf')
 
     def start_engine(self):
-        self.start('engine', 'engine', '--log-format', 'json', '--config-file', 'kiln.conf')
+        self.start(f'engine-{self.kills}', 'engine', '--log-format', 'json', '--config-file', 'kiln.conf')
 
     def kill(self):
         at, choose = 1, random.Random(1)  # self.running: the cloud, the engine, the API

@@ -41,6 +41,17 @@ impl Client {
         self.get(&format!("/resource_types/{}/template", segment(name)), &query).await
     }
 
+    /// The types of blueprints and TOSCA that the operator has added: name and text of the file. None, if the service is
+    /// not Kiln or does not show them.
+    pub async fn topology_types(&self) -> Result<Vec<(String, String)>, Error> {
+        let listed = match self.get("/topology_types", &vec![]).await {
+            Err(Error::Refused(refusal)) if matches!(refusal.status, 403 | 404) => return Ok(Vec::new()),
+            listed => unwrap_list(listed?, "topology_types")?,
+        };
+        let text = |entry: &Value, key: &str| entry.str_at(key).map(str::to_owned);
+        Ok(listed.iter().filter_map(|entry| Some((text(entry, "name")?, text(entry, "text")?))).collect())
+    }
+
     /// The template versions: `version`, `type`, `aliases`.
     pub async fn template_versions(&self) -> Result<Vec<Value>, Error> {
         unwrap_list(self.get("/template_versions", &vec![]).await?, "template_versions")

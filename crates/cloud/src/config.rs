@@ -7,6 +7,7 @@ use std::sync::Arc;
 use kiln_value::{Map, Secret, Value};
 use url::Url;
 
+use crate::address::Addresses;
 use crate::catalog::Interface;
 use crate::connector::Connector;
 use crate::credentials::{Credentials, Named, Scope};
@@ -148,6 +149,21 @@ impl CloudConfig {
         })
     }
 
+    /// The cloud of credentials that a user stored: `kind` is the type of keystoneauth's plug-in and `auth` its options.
+    /// Options that would read a file of this machine are refused, like all that are unknown.
+    pub(crate) fn of_credential(kind: &str, auth: &Map) -> Result<Self, ConfigError> {
+        let invalid = |setting: &str, message: String| ConfigError::Invalid { setting: setting.to_owned(), message };
+        let mut settings = Settings::from([("auth_type".to_owned(), kind.to_owned())]);
+        for (key, value) in auth {
+            if !CREDENTIAL_OPTIONS.contains(&key.as_str()) {
+                return Err(invalid("auth", format!("{key} is not an option of the credentials")));
+            }
+            let text = value.as_str().ok_or_else(|| invalid(key, "not a string".to_owned()))?;
+            settings.insert(key.clone(), text.to_owned());
+        }
+        Self::from_settings(None, &settings)
+    }
+
     /// The session options for this cloud. Without Keystone, the endpoint takes the place of its URL.
     pub fn options(&self) -> Result<Options, ConfigError> {
         let url = match (&self.auth_url, &self.credentials) {
@@ -162,10 +178,11 @@ impl CloudConfig {
         Ok(options)
     }
 
-    /// A connector to this cloud with its own HTTP client.
+    /// A connector to this cloud with its own HTTP client. It is for a person's own program, so that remote clouds may
+    /// be at any address.
     pub fn connector(&self) -> Result<Connector, ConfigError> {
         let client = SharedClient::new(&self.tls)?;
-        Ok(Connector::new(Arc::new(client), self.options()?))
+        Ok(Connector::new(Arc::new(client), self.options()?).with_remotes_at(Addresses::any()))
     }
 }
 
@@ -281,6 +298,34 @@ const VARIABLES: &[&str] = &[
     "ENDPOINT",
     "URL",
     "ORCHESTRATION_ENDPOINT_OVERRIDE",
+];
+
+/// The options of credentials that users store.
+const CREDENTIAL_OPTIONS: &[&str] = &[
+    "auth_url",
+    "username",
+    "user_name",
+    "user_id",
+    "password",
+    "project_name",
+    "project_id",
+    "tenant_name",
+    "tenant_id",
+    "user_domain_name",
+    "user_domain_id",
+    "project_domain_name",
+    "project_domain_id",
+    "domain_name",
+    "domain_id",
+    "default_domain",
+    "token",
+    "trust_id",
+    "system_scope",
+    "application_credential_id",
+    "application_credential_name",
+    "application_credential_secret",
+    "endpoint",
+    "url",
 ];
 
 fn from_environment(env: Environment<'_>) -> Settings {

@@ -9,8 +9,10 @@ use kiln_resource::Finders;
 use moka::future::Cache;
 use sha2::{Digest, Sha256};
 
+use crate::address::{Addresses, NoNetwork};
 use crate::credentials::{Credentials, Scope};
 use crate::exchange::Exchange;
+use crate::remote::RemoteClouds;
 use crate::retry::RetryPolicy;
 use crate::session::{Options, Session};
 use crate::stack_cloud::{Memory, StackCloud};
@@ -24,6 +26,7 @@ pub struct Connector {
     memory: Memory,
     made: Arc<AtomicU64>,
     clouds: Cache<[u8; 32], Arc<StackCloud>>,
+    remotes: Arc<RemoteClouds>,
 }
 
 impl Connector {
@@ -40,15 +43,28 @@ impl Connector {
         options: Options,
     ) -> Self {
         let memory = Memory::new(options.finder_ttl);
+        let remotes = Arc::new(RemoteClouds::new(Addresses::default(), options.finder_ttl));
         let exchange = Arc::new(Exchange::new(transport, of_services, options));
         let clouds = Cache::builder().max_capacity(2_000).time_to_idle(Duration::from_mins(15)).build();
-        Self { exchange, memory, made: Arc::default(), clouds }
+        Self { exchange, memory, made: Arc::default(), clouds, remotes }
     }
 
     /// The same with the finders of these types, in place of those of Kiln's own types.
     #[must_use]
     pub fn with_finders(self, finders: Finders) -> Self {
         Self { memory: self.memory.with_finders(finders), ..self }
+    }
+
+    /// The same with these networks for remote clouds, besides public addresses: `10.1.0.0/16` or an address.
+    ///
+    /// # Errors A text that is not a network.
+    pub fn with_remote_networks(self, networks: &[String]) -> Result<Self, NoNetwork> {
+        Ok(self.with_remotes_at(Addresses::new(networks)?))
+    }
+
+    pub(crate) fn with_remotes_at(self, allowed: Addresses) -> Self {
+        let remotes = RemoteClouds::new(allowed, self.options().finder_ttl);
+        Self { remotes: Arc::new(remotes), ..self }
     }
 
     /// Creates a new session.
@@ -83,7 +99,7 @@ impl Connector {
         let make = async {
             let number = self.made.fetch_add(1, Ordering::Relaxed);
             let session = session().with_retries(RetryPolicy::none());
-            Arc::new(StackCloud::new(session, self.memory.clone(), number))
+            Arc::new(StackCloud::new(session, self.memory.clone(), number, Arc::clone(&self.remotes)))
         };
         self.clouds.get_with(key, make).await
     }

@@ -58,6 +58,13 @@ impl Exchange {
         }
     }
 
+    /// The same cloud with another transport to one service, and limits of its own.
+    pub(crate) fn with_transport(&self, service: &str, transport: Arc<dyn Transport>) -> Self {
+        let mut of_services = self.of_services.clone();
+        of_services.insert(official_type(service).to_owned(), transport);
+        Self::new(Arc::clone(&self.transport), of_services, self.options.clone())
+    }
+
     /// The lane of a service in a region.
     fn lane(&self, service: &str, region: Option<&str>) -> Arc<Lane> {
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);

@@ -20,6 +20,7 @@ pub(crate) fn from_error(error: &CloudError) -> Failure {
             }
             TransportError::Connect(cause) => no_connection(FailureKind::NotSent, url, cause),
             TransportError::Broken(cause) => no_connection(FailureKind::Unavailable, url, cause),
+            TransportError::Address(_) => no_connection(FailureKind::Refused, url, &error.to_string()),
         },
         CloudError::Status { service, response } => from_response(service, response),
         CloudError::NoEndpoint { .. } => Failure::other("EndpointNotFound", error.to_string()),
@@ -44,7 +45,9 @@ fn no_connection(kind: FailureKind, url: &str, cause: &str) -> Failure {
 fn without_token(credential: &str, cause: &CloudError) -> Failure {
     let failure = from_error(cause);
     match cause {
-        CloudError::NoEndpoint { .. } | CloudError::Invalid { .. } => failure,
+        CloudError::NoEndpoint { .. }
+        | CloudError::Invalid { .. }
+        | CloudError::Transport { error: TransportError::Address(_), .. } => failure,
         _ if failure.is_passing() => Failure { kind: FailureKind::NotSent, ..failure },
         _ => {
             let text = format!("Keystone refuses {credential}: {}", failure.message);

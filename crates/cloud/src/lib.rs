@@ -3,6 +3,7 @@
 //! A [`Connector`] creates [`Session`]s from [`Credentials`]; a [`StackCloud`] is the view of drivers
 //! (`kiln_resource::Cloud`). All requests use one [`Transport`], so that tests can inject faults.
 
+mod address;
 mod breaker;
 mod catalog;
 mod config;
@@ -13,14 +14,17 @@ mod exchange;
 mod failure;
 mod find;
 mod keystone;
+mod remote;
 mod retry;
 mod session;
+mod shared_reads;
 mod stack_cloud;
 mod token;
 mod token_keeper;
 mod transport;
 mod web;
 
+pub use address::NoNetwork;
 pub use catalog::{Catalog, Interface, official_type};
 pub use config::{CloudConfig, ConfigError, Environment};
 pub use connector::Connector;
@@ -35,4 +39,4 @@ pub use session::{Options, Session};
 pub use stack_cloud::StackCloud;
 pub use token::{DomainInfo, Principal, Reference, RoleInfo, Token, TokenInfo, TrustInfo};
 pub use transport::{HttpRequest, HttpResponse, SharedClient, TlsOptions, Transport, TransportError};
-pub use web::{NoNetwork, WebError, WebReader};
+pub use web::{WebError, WebReader};

@@ -56,6 +56,7 @@ impl RetryPolicy {
             Ok(response) => safe && is_failing(response.status),
             Err(TransportError::Connect(_)) => true,
             Err(TransportError::Timeout | TransportError::Broken(_)) => safe,
+            Err(TransportError::Address(_)) => false,
         };
         if !again {
             return None;

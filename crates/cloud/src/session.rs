@@ -18,7 +18,7 @@ use crate::exchange::{Exchange, Target};
 use crate::retry::RetryPolicy;
 use crate::token::{Token, TokenEnvelope, TokenInfo};
 use crate::token_keeper::TokenKeeper;
-use crate::transport::{HttpRequest, HttpResponse};
+use crate::transport::{HttpRequest, HttpResponse, Transport};
 
 /// Session options.
 #[derive(Clone, Debug)]
@@ -99,6 +99,13 @@ impl Session {
     #[must_use]
     pub fn with_retries(&self, retry: RetryPolicy) -> Self {
         Self { inner: Arc::clone(&self.inner), retry }
+    }
+
+    /// The same session with the same credentials and token; requests to one service use another transport.
+    pub(crate) fn with_transport(&self, service: &str, transport: Arc<dyn Transport>) -> Self {
+        let exchange = Arc::new(self.inner.exchange.with_transport(service, transport));
+        let (credentials, tokens) = (self.inner.credentials.clone(), Arc::clone(&self.inner.tokens));
+        Self { inner: Arc::new(Inner { exchange, credentials, tokens }), retry: self.retry }
     }
 
     pub(crate) fn options(&self) -> &Options {

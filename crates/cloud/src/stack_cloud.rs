@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{
-    Access, AccountNames, Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Finders, Method, shipped,
+    Access, AccountNames, Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Finders, Method, RemoteCloud,
+    shipped,
 };
 use kiln_value::Secret;
 use moka::future::Cache;
@@ -14,7 +15,10 @@ use moka::future::Cache;
 use crate::catalog::Interface;
 use crate::error::CloudError;
 use crate::find;
+use crate::remote::RemoteClouds;
 use crate::session::Session;
+use crate::shared_reads::SharedReads;
+use crate::transport::{SharedClient, TlsOptions, TransportError};
 
 /// The cloud with one set of credentials.
 pub struct StackCloud {
@@ -22,6 +26,8 @@ pub struct StackCloud {
     memory: Memory,
     /// Separates its names from those of other credentials in the shared cache.
     number: u64,
+    remotes: Arc<RemoteClouds>,
+    reads: Arc<SharedReads>,
 }
 
 /// The cache that all clouds of one connector share, because there may be one cloud for every stack.
@@ -56,16 +62,32 @@ impl Memory {
 
 impl StackCloud {
     /// A cloud with a session; the number is unique.
-    pub(crate) fn new(session: Session, memory: Memory, number: u64) -> Self {
-        Self { session, memory, number }
+    pub(crate) fn new(session: Session, memory: Memory, number: u64, remotes: Arc<RemoteClouds>) -> Self {
+        Self { session, memory, number, remotes, reads: Arc::default() }
+    }
+
+    /// Its number, which is unique among the clouds of its connector.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn with_session(&self, session: Session) -> Self {
+        let (remotes, reads) = (Arc::clone(&self.remotes), Arc::clone(&self.reads));
+        Self { session, memory: self.memory.clone(), number: self.number, remotes, reads }
+    }
+
+    /// The same cloud with other TLS options for the requests to one service. Credentials go to Keystone with those of
+    /// the operator.
+    pub(crate) fn with_tls(&self, service: &str, tls: &TlsOptions) -> Result<Self, TransportError> {
+        let client = Arc::new(SharedClient::new(tls)?);
+        Ok(self.with_session(self.session.with_transport(service, client)))
     }
 
     /// The same cloud with the retries of the connector's options, for requests that are not retried elsewhere, such as
     /// those of the API.
     #[must_use]
     pub fn patient(&self) -> Self {
-        let session = self.session.with_retries(self.session.options().retry);
-        Self { session, memory: self.memory.clone(), number: self.number }
+        self.with_session(self.session.with_retries(self.session.options().retry))
     }
 
     /// The session.
@@ -77,7 +99,10 @@ impl StackCloud {
 #[async_trait]
 impl Cloud for StackCloud {
     async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
-        Ok(self.session.call(&request).await?)
+        match &request.listed {
+            Some(listed) => Ok(self.reads.read(&self.session, &request, listed).await?),
+            None => Ok(self.session.call(&request).await?),
+        }
     }
 
     async fn find(&self, finder: &str, name_or_id: &str) -> Result<String, Failure> {
@@ -132,6 +157,10 @@ impl Cloud for StackCloud {
             region: options.region.clone(),
             catalog: info.catalog.to_value(),
         })
+    }
+
+    async fn remote(&self, remote: &RemoteCloud) -> Result<Arc<dyn Cloud>, Failure> {
+        Ok(self.remotes.cloud(self, remote).await?)
     }
 
     async fn project_id(&self) -> Result<String, Failure> {

@@ -1,12 +1,17 @@
 //! Sends HTTP requests: one trait, one shared client.
 
+use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, StatusCode};
-use url::Url;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use url::{Host, Url};
+
+use crate::address::Addresses;
 
 /// An HTTP request.
 #[derive(Clone, Debug)]
@@ -53,6 +58,9 @@ pub enum TransportError {
     /// The connection was lost: the operation may have been executed.
     #[error("{0}")]
     Broken(String),
+    /// The host of a user's URL has no address that may be used: the request was not sent.
+    #[error("no address of {0} may be used")]
+    Address(String),
 }
 
 /// Sends requests. Tests inject faults here.
@@ -75,7 +83,13 @@ pub struct TlsOptions {
 
 /// [`Transport`] with one reqwest client, whose connections all sessions share.
 #[derive(Clone, Debug)]
-pub struct SharedClient(reqwest::Client);
+pub struct SharedClient {
+    client: reqwest::Client,
+    /// The addresses that may be used; `None`: all.
+    allowed: Option<Arc<Addresses>>,
+    /// The largest body of a response, in bytes.
+    largest: usize,
+}
 
 impl SharedClient {
     /// Creates a client; fails if the certificates cannot be read.
@@ -86,6 +100,21 @@ impl SharedClient {
     /// Sends all requests, whatever their host, to a socket of the file system.
     pub fn to_socket(path: &Path) -> Result<Self, TransportError> {
         Self::built(&TlsOptions::default(), |builder| builder.unix_socket(path))
+    }
+
+    /// The same that reads no body with more bytes. Some services belong to users, who can send anything.
+    #[must_use]
+    pub fn reading_at_most(self, largest: usize) -> Self {
+        Self { largest, ..self }
+    }
+
+    /// A client for URLs that users specify: it connects only to allowed addresses, and ignores the proxies of the
+    /// environment, which would resolve the host again.
+    pub(crate) fn of_users(tls: &TlsOptions, allowed: &Addresses) -> Result<Self, TransportError> {
+        let allowed = Arc::new(allowed.clone());
+        let resolver = Arc::new(Filter(Arc::clone(&allowed)));
+        let client = Self::built(tls, |builder| builder.no_proxy().dns_resolver(resolver))?;
+        Ok(Self { allowed: Some(allowed), ..client })
     }
 
     fn built(
@@ -109,26 +138,84 @@ impl SharedClient {
         if let Some(pem) = &tls.identity {
             builder = builder.identity(reqwest::Identity::from_pem(pem).map_err(broken)?);
         }
-        adapt(builder).build().map(Self).map_err(broken)
+        let client = adapt(builder).build().map_err(broken)?;
+        Ok(Self { client, allowed: None, largest: usize::MAX })
     }
 }
 
 #[async_trait]
 impl Transport for SharedClient {
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
-        let mut builder = self.0.request(request.method, request.url).headers(request.headers).timeout(request.timeout);
+        if let Some(allowed) = &self.allowed {
+            check_literal(&request.url, allowed)?;
+        }
+        let mut builder =
+            self.client.request(request.method, request.url).headers(request.headers).timeout(request.timeout);
         if let Some(body) = request.body {
             builder = builder.body(body);
         }
         let response = builder.send().await.map_err(|e| classify(&e))?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let body = response.bytes().await.map_err(|e| classify(&e))?;
+        let body = self.body(response).await?;
         Ok(HttpResponse { status, headers, body })
     }
 }
 
+impl SharedClient {
+    async fn body(&self, mut response: reqwest::Response) -> Result<Bytes, TransportError> {
+        if self.largest == usize::MAX {
+            return response.bytes().await.map_err(|e| classify(&e));
+        }
+        let too_large = || TransportError::Broken(format!("the response has more than {} bytes", self.largest));
+        let mut body = BytesMut::new();
+        while let Some(chunk) = response.chunk().await.map_err(|e| classify(&e))? {
+            if chunk.len() > self.largest - body.len() {
+                return Err(too_large());
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body.freeze())
+    }
+}
+
+/// An address in a URL is not resolved, so that [`Filter`] does not see it.
+fn check_literal(url: &Url, allowed: &Addresses) -> Result<(), TransportError> {
+    let is_allowed = match url.host() {
+        Some(Host::Ipv4(address)) => allowed.allows(address.into()),
+        Some(Host::Ipv6(address)) => allowed.allows(address.into()),
+        Some(Host::Domain(_)) => true,
+        None => false,
+    };
+    if is_allowed { Ok(()) } else { Err(TransportError::Address(url.host_str().unwrap_or_default().to_owned())) }
+}
+
+/// Resolves host names to allowed addresses. The connection is made to an address that was checked, whatever the name
+/// server answers later.
+struct Filter(Arc<Addresses>);
+
+/// A name server lists no allowed address of this host.
+#[derive(Debug, thiserror::Error)]
+#[error("no address of {0} may be used")]
+struct NoAddress(String);
+
+impl Resolve for Filter {
+    fn resolve(&self, name: Name) -> Resolving {
+        let allowed = Arc::clone(&self.0);
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let found: Vec<SocketAddr> = found.filter(|address| allowed.allows(address.ip())).collect();
+            if found.is_empty() {
+                return Err(NoAddress(name.as_str().to_owned()).into());
+            }
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
 fn classify(error: &reqwest::Error) -> TransportError {
-    if error.is_connect() {
+    if let Some(NoAddress(host)) = cause(error).downcast_ref() {
+        TransportError::Address(host.clone())
+    } else if error.is_connect() {
         TransportError::Connect(chain(error))
     } else if error.is_timeout() {
         TransportError::Timeout
@@ -139,9 +226,70 @@ fn classify(error: &reqwest::Error) -> TransportError {
 
 /// The innermost cause: reqwest's own texts mostly repeat the URL.
 fn chain(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
+    cause(error).to_string()
+}
+
+fn cause(error: &reqwest::Error) -> &(dyn std::error::Error + 'static) {
+    let mut cause: &(dyn std::error::Error + 'static) = error;
     while let Some(inner) = cause.source() {
         cause = inner;
     }
-    cause.to_string()
+    cause
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// The port of a server that answers with these bytes, and with more of them as long as they are read.
+    async fn server(head: &'static str, more: &'static str) -> u16 {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                tokio::spawn(async move {
+                    let _ = stream.read(&mut [0; 1024]).await;
+                    let _ = stream.write_all(head.as_bytes()).await;
+                    while !more.is_empty() && stream.write_all(more.as_bytes()).await.is_ok() {}
+                });
+            }
+        });
+        port
+    }
+
+    async fn ask(client: &SharedClient, host: &str, port: u16) -> Result<usize, TransportError> {
+        let request = HttpRequest {
+            method: Method::GET,
+            url: format!("http://{host}:{port}/").parse().unwrap(),
+            headers: HeaderMap::new(),
+            body: None,
+            timeout: Duration::from_secs(20),
+        };
+        client.send(request).await.map(|response| response.body.len())
+    }
+
+    #[tokio::test]
+    async fn clouds_of_users_are_at_allowed_addresses() {
+        let port = server("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", "").await;
+        let client = |network: &str| {
+            let allowed = Addresses::new(&[network.to_owned()]).unwrap();
+            SharedClient::of_users(&TlsOptions::default(), &allowed).unwrap()
+        };
+        for host in ["127.0.0.1", "localhost", "[::1]", "2130706433", "[::ffff:127.0.0.1]"] {
+            let refused = ask(&client("10.0.0.0/8"), host, port).await;
+            assert!(matches!(refused, Err(TransportError::Address(_))), "{host}: {refused:?}");
+        }
+        assert_eq!(ask(&client("127.0.0.0/8"), "localhost", port).await, Ok(2));
+    }
+
+    #[tokio::test]
+    async fn a_response_without_end_is_not_read_for_long() {
+        let port = server("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", "4\r\nmore\r\n").await;
+        let client = SharedClient::new(&TlsOptions::default()).unwrap().reading_at_most(1 << 16);
+        let refused = ask(&client, "127.0.0.1", port).await.unwrap_err();
+        assert_eq!(refused.to_string(), "the response has more than 65536 bytes");
+    }
 }

@@ -5,38 +5,19 @@
 //! environment are not used, because they would resolve the host again.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
 use http::StatusCode;
 use http::header::LOCATION;
-use ipnet::IpNet;
 use url::{Host, Url};
+
+use crate::address::{Addresses, NoNetwork};
 
 /// Redirects that are followed.
 const REDIRECTS: usize = 5;
-
-/// IPv4 networks that are not part of the Internet: IANA's list of special-purpose addresses, and multicast.
-const SPECIAL_V4: [(Ipv4Addr, u8); 16] = [
-    (Ipv4Addr::UNSPECIFIED, 8),
-    (Ipv4Addr::new(10, 0, 0, 0), 8),
-    (Ipv4Addr::new(100, 64, 0, 0), 10),
-    (Ipv4Addr::new(127, 0, 0, 0), 8),
-    (Ipv4Addr::new(169, 254, 0, 0), 16),
-    (Ipv4Addr::new(172, 16, 0, 0), 12),
-    (Ipv4Addr::new(192, 0, 0, 0), 24),
-    (Ipv4Addr::new(192, 0, 2, 0), 24),
-    (Ipv4Addr::new(192, 88, 99, 0), 24),
-    (Ipv4Addr::new(192, 168, 0, 0), 16),
-    (Ipv4Addr::new(198, 18, 0, 0), 15),
-    (Ipv4Addr::new(198, 51, 100, 0), 24),
-    (Ipv4Addr::new(203, 0, 113, 0), 24),
-    (Ipv4Addr::new(224, 0, 0, 0), 4),
-    (Ipv4Addr::new(240, 0, 0, 0), 4),
-    (Ipv4Addr::BROADCAST, 32),
-];
 
 /// Why a text could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,18 +36,13 @@ pub enum WebError {
     Failed(String),
 }
 
-/// A text that is not a network.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a network")]
-pub struct NoNetwork(String);
-
 type Resolve = dyn Fn(String, u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync;
 
 /// Reads texts from URLs of users. Addresses that are not public are refused, and so are those of this machine, except
 /// in networks that the operator lists.
 #[derive(Clone)]
 pub struct WebReader {
-    networks: Vec<IpNet>,
+    allowed: Addresses,
     timeout: Duration,
     resolve: Arc<Resolve>,
 }
@@ -77,14 +53,10 @@ impl WebReader {
     ///
     /// # Errors A text that is not a network.
     pub fn new(networks: &[String], timeout: Duration) -> Result<Self, NoNetwork> {
-        let network = |text: &String| {
-            let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
-            network.map_err(|_| NoNetwork(text.clone()))
-        };
-        let networks = networks.iter().map(network).collect::<Result<_, _>>()?;
+        let allowed = Addresses::new(networks)?;
         let resolve =
             |host: String, port| async move { Ok(tokio::net::lookup_host((host, port)).await?.collect()) }.boxed();
-        Ok(Self { networks, timeout, resolve: Arc::new(resolve) })
+        Ok(Self { allowed, timeout, resolve: Arc::new(resolve) })
     }
 
     /// The text at a URL, of at most `limit` bytes.
@@ -132,59 +104,12 @@ impl WebReader {
             Some(Host::Domain(name)) => (self.resolve)(name.to_owned(), port).await.map_err(|error| failed(&error))?,
             None => Vec::new(),
         };
-        addresses.retain(|address| self.allows(address.ip()));
+        addresses.retain(|address| self.allowed.allows(address.ip()));
         if addresses.is_empty() {
             return Err(WebError::Address(url.host_str().unwrap_or_default().to_owned()));
         }
         Ok(addresses)
     }
-
-    fn allows(&self, address: IpAddr) -> bool {
-        let address = address.to_canonical();
-        self.networks.iter().any(|network| network.contains(&address)) || (is_public(address) && !is_own(address))
-    }
-}
-
-/// Whether an address belongs to the Internet. For an IPv6 address that contains one of IPv4, that one decides.
-fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => {
-            let inside = |(network, bits): &(Ipv4Addr, u8)| {
-                let mask = u32::MAX.checked_shl(32 - u32::from(*bits)).unwrap_or(0);
-                address.to_bits() & mask == network.to_bits()
-            };
-            !SPECIAL_V4.iter().any(inside)
-        }
-        IpAddr::V6(address) => {
-            let [a, b, c, ..] = address.segments();
-            match (a, b) {
-                // NAT64 (RFC 6052), local-use NAT64 (RFC 8215).
-                (0x64, 0xff9b) => c == 0 && is_public(embedded(address, 96)),
-                // 6to4; Teredo, ORCHID and documentation are in 2001::/23, 2001:db8::/32 and 3fff::/20.
-                (0x2002, _) => is_public(embedded(address, 16)),
-                (0x2001, b) if b < 0x200 || b == 0xdb8 => false,
-                (0x3fff, b) if b < 0x1000 => false,
-                // Only 2000::/3 is in use.
-                (a, _) => a & 0xe000 == 0x2000,
-            }
-        }
-    }
-}
-
-/// The IPv4 address after this number of bits.
-fn embedded(address: Ipv6Addr, bits: u32) -> IpAddr {
-    let address = (address.to_bits() << bits) >> 96;
-    Ipv4Addr::from_bits(u32::try_from(address).unwrap_or_default()).into()
-}
-
-/// Whether an address belongs to this machine: a packet to it would be sent from it. Sends nothing.
-fn is_own(address: IpAddr) -> bool {
-    let any: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let source = UdpSocket::bind((any, 0)).and_then(|socket| {
-        socket.connect((address, 9))?;
-        socket.local_addr()
-    });
-    source.is_ok_and(|source| source.ip() == address)
 }
 
 async fn text(mut response: reqwest::Response, limit: usize) -> Result<String, WebError> {

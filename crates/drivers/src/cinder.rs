@@ -8,10 +8,10 @@ mod volume_type;
 
 use std::sync::Arc;
 
-use kiln_resource::{Context, Driver, Failure, FailureKind, ResourceType};
+use kiln_resource::{CloudRequest, Context, Driver, Failure, FailureKind, Listed, Method, ResourceType};
 use kiln_value::{Value, value};
 
-use crate::call::{Service, made_id};
+use crate::call::{Service, made_id, take};
 use crate::path;
 use crate::quota::Quota;
 use crate::rest::RestDriver;
@@ -47,7 +47,9 @@ fn volume_path(id: &str) -> String {
 
 /// The current volume.
 async fn show(cx: &Context<'_>, id: &str) -> Result<Value, Failure> {
-    CINDER.show(cx, volume_path(id), "volume").await
+    let listed = Listed { path: "/v3/volumes/detail", list: "volumes", member: "volume", id: id.to_owned() };
+    let request = CloudRequest::new(CINDER.0, Method::Get, volume_path(id)).listed(listed);
+    Ok(take(cx.cloud.call(request).await?.body, "volume"))
 }
 
 fn status(volume: &Value) -> &str {

@@ -4,8 +4,14 @@ use kiln_resource::Facts;
 use kiln_value::{Map, Value};
 
 /// The hints of the property, and with `stack_scheduler_hints` those that name the stack and the resource, under Heat's
-/// names; `None` without any. The own hints replace given ones of the same name, as in Heat.
+/// names, as plug-ins have changed them; `None` without any. The own hints replace given ones of the same name, as in Heat.
 pub(crate) fn of(facts: &Facts) -> Option<Map> {
+    let hints = facts.scheduler_hints.clone().unwrap_or_else(|| own(facts));
+    (!hints.is_empty()).then_some(hints)
+}
+
+/// The hints before plug-ins have changed them.
+pub(crate) fn own(facts: &Facts) -> Map {
     let given = facts.property("scheduler_hints").as_map();
     let mut hints: Map = given.into_iter().flatten().filter(|(_, hint)| !hint.is_null()).map(pair).collect();
     let stack = &facts.stack;
@@ -20,7 +26,7 @@ pub(crate) fn of(facts: &Facts) -> Option<Map> {
         ];
         hints.extend(own.map(|(name, hint): (&str, Value)| (name.to_owned(), hint)));
     }
-    (!hints.is_empty()).then_some(hints)
+    hints
 }
 
 fn pair((name, hint): (&String, &Value)) -> (String, Value) {

@@ -5,6 +5,7 @@
 //! | `actor.rs` | the main loop: start a request, decide, store, call, wait |
 //! | `actor/slots.rs` | running operations and timers |
 //! | `actor/calls.rs` | calls of drivers |
+//! | `actor/take_over.rs` | operations that another engine has begun |
 //! | `actor/children.rs` | nested stacks |
 //! | `actor/inbox.rs` | messages |
 //! | `actor/snapshots.rs` | snapshots of the stack |
@@ -31,6 +32,7 @@ mod scaling;
 pub(crate) mod slots;
 mod snapshots;
 mod span;
+mod take_over;
 mod watches;
 mod write_queue;
 
@@ -55,6 +57,7 @@ use self::inbox::Inbox;
 use self::slots::Slots;
 use self::snapshots::Removing;
 use self::span::OperationSpan;
+use self::take_over::TakeOver;
 use self::watches::Watches;
 use self::write_queue::WriteQueue;
 use crate::backends::Backends;
@@ -64,6 +67,7 @@ use crate::lifecycle::Plugins;
 use crate::load;
 use crate::options::Options;
 use crate::room::Room;
+use crate::sizes::Sizes;
 
 /// How an actor ended.
 pub(crate) enum Exit {
@@ -140,13 +144,9 @@ impl Actor {
         } else {
             Arc::new(load::stack(&**store, stack.root).await?)
         };
-        // Calls of the previous engine may still be in progress.
-        let believed_from = (!self.lease.clean).then(|| {
-            let left = self.options.call_limit.saturating_sub(self.lease.idle);
-            self.backends.clock.monotonic() + left
-        });
         let path = if self.options.scheduler_hints { load::path(&**store, &stack).await? } else { Vec::new() };
         let pending = stack.is_pending();
+        let taken_over = TakeOver::new(&self.lease, self.options.call_limit, self.backends.clock.monotonic());
         let mut work = Work {
             generation: stack.generation,
             stack,
@@ -155,6 +155,7 @@ impl Actor {
             scope: None,
             hidden: None,
             own_hidden: None,
+            sizes: Sizes::default(),
             model: Model::new(rows),
             writes: WriteQueue::default(),
             removing: Removing::default(),
@@ -166,7 +167,7 @@ impl Actor {
             events: VecDeque::new(),
             deadline: None,
             next_look: self.backends.clock.monotonic() + self.options.look,
-            believed_from,
+            taken_over,
             again: pending,
             turning: false,
             active: pending,
@@ -194,6 +195,8 @@ struct Work {
     hidden: Option<HiddenValues>,
     /// The values that events must not show.
     own_hidden: Option<HiddenValues>,
+    /// The sizes of the definitions.
+    sizes: Sizes,
     model: Model,
     /// Pending writes.
     writes: WriteQueue,
@@ -213,9 +216,8 @@ struct Work {
     deadline: Option<Duration>,
     /// Time of the next read of the stack without a ring, because rings may be lost.
     next_look: Duration,
-    /// After taking over from an engine with unfinished calls: the time from which a missing object counts as not
-    /// created.
-    believed_from: Option<Duration>,
+    /// What is known about calls of the previous engine.
+    taken_over: TakeOver,
     /// A request has to be started.
     again: bool,
     /// The change to a rollback is being stored; then the rollback starts.
@@ -364,6 +366,7 @@ impl Work {
         let (generation, is_barred) = (self.generation, barred.is_some());
         self.events.retain(|event| matches!(event, Event::Finished { .. } | Event::Stepped { .. }));
         let adopted = self.adopted.keys().cloned().collect();
+        self.sizes = Sizes::of(&self.model, targets.len());
         let begin = Event::Begin { action, goal, generation, targets, rollback, hooks, adopted, barred };
         let commands = self.model.decide(begin);
         // Only now the current row of each name is known: in a rollback it is a different one.
@@ -571,14 +574,14 @@ impl Work {
         let row = row.and_then(|row| self.model.row(row)).cloned();
         let replacement = row.as_ref().and_then(|row| self.model.row(row.replaced_by?));
         let replacement = replacement.map(|row| row.properties().clone());
-        let question = match gatherer.question(&name, row, replacement) {
-            Some(Ok(question)) => question,
-            Some(Err(decision)) => {
+        let Some(question) = gatherer.question(&name, row, replacement) else { return };
+        let question = match question.and_then(|question| self.sizes.check(question)) {
+            Ok(question) => question,
+            Err(decision) => {
                 let attributes = Map::new();
                 self.events.push_back(Event::Decided { serial, name, decision, fresh, kind, attributes });
                 return;
             }
-            None => return,
         };
         let mut answer: BoxFuture<'static, Event> = Box::pin(async move {
             let Answer { decision, attributes } = question.answer().await;

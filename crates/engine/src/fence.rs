@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{
-    Access, AccountNames, Cloud, CloudRequest, CloudResponse, Failure, Gate, SignalEndpoints, UserDomain,
+    Access, AccountNames, Cloud, CloudRequest, CloudResponse, Failure, Gate, RemoteCloud, SignalEndpoints, UserDomain,
 };
 use kiln_value::Secret;
 use tokio::sync::watch;
@@ -126,6 +126,12 @@ impl Cloud for FencedCloud {
         let access = self.cloud.access(refused).await?;
         self.fence.pass(&*self.clock).await;
         Ok(access)
+    }
+
+    async fn remote(&self, remote: &RemoteCloud) -> Result<Arc<dyn Cloud>, Failure> {
+        self.fence.pass(&*self.clock).await;
+        let cloud = self.cloud.remote(remote).await?;
+        Ok(Arc::new(Self::new(cloud, self.fence.clone(), Arc::clone(&self.clock))))
     }
 
     async fn project_id(&self) -> Result<String, Failure> {

@@ -1,6 +1,6 @@
 //! Housekeeping: purges old data, and revokes credentials that no live stack uses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +23,8 @@ const SOON: Duration = Duration::from_secs(10);
 const FIRST_RETRY: Duration = Duration::from_secs(10);
 /// Maximum of that delay.
 const LAST_RETRY: Duration = Duration::from_hours(1);
+/// Minimum delay of a round that only retries: each round lists all that have failed.
+const BETWEEN_RETRIES: Duration = Duration::from_secs(5);
 /// Maximum number of credentials per round.
 const PER_ROUND: usize = 100;
 
@@ -115,7 +117,8 @@ impl CredentialsSweep {
         // Credentials that fail repeatedly must not hide the others.
         let limit = PER_ROUND.saturating_add(self.failed.len());
         let unused = self.backends.store.unused_credentials(UNUSED_AFTER, limit).await?;
-        self.failed.retain(|id, _| unused.iter().any(|credentials| credentials.id == *id));
+        let listed: BTreeSet<CredentialsId> = unused.iter().map(|credentials| credentials.id).collect();
+        self.failed.retain(|id, _| listed.contains(id));
         let now = self.backends.clock.monotonic();
         let due =
             |credentials: &&UnusedCredentials| self.failed.get(&credentials.id).is_none_or(|retry| retry.at <= now);
@@ -150,7 +153,7 @@ impl CredentialsSweep {
     fn until_retry(&self) -> Duration {
         let now = self.backends.clock.monotonic();
         let next = self.failed.values().map(|retry| retry.at.saturating_sub(now)).min();
-        next.map_or(RARELY, |next| next.min(RARELY))
+        next.map_or(RARELY, |next| next.clamp(BETWEEN_RETRIES, RARELY))
     }
 
     fn pause(&self, times: u32) -> Duration {

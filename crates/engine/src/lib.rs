@@ -23,6 +23,7 @@ pub mod options;
 pub mod preview;
 mod retry;
 mod room;
+mod sizes;
 mod software;
 mod source_cache;
 mod step;

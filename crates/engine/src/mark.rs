@@ -1,11 +1,21 @@
 //! Marks of users: a resource is unhealthy, and the next update replaces it (docs/heat-behaviour.md §11).
 
 use kiln_plan::{Event, Model};
-use kiln_store::{Message, MessageKind};
+use kiln_resource::StackId;
+use kiln_store::{Error, Message, MessageKind};
 use kiln_value::Value;
+
+use crate::backends::Backends;
 
 /// Heat's default reason.
 const REASON: &str = "state changed by resource_mark_unhealthy api";
+
+/// The marks of a stack that its engine has not handled.
+pub(crate) async fn waiting(backends: &Backends, stack: StackId) -> Result<Vec<Message>, Error> {
+    let mut messages = backends.store.inbox(stack, backends.clock.now()).await?;
+    messages.retain(|message| message.kind == MessageKind::MarkUnhealthy);
+    Ok(messages)
+}
 
 /// The event of a message that marks a resource. `None` for other messages, unknown resources, and resources with a
 /// running operation, which are marked after it.

@@ -143,14 +143,14 @@ impl Job {
             Err(failure) => return self.unanswered_or_failed(&failure),
         };
         match (self.running.operation.clone(), self.running.phase.clone()) {
-            (Operation::Create, Phase::Intent) => self.create(&*cloud).await,
+            (Operation::Create, Phase::Intent | Phase::Lost(_)) => self.create(&*cloud).await,
             (Operation::Create, Phase::Undo(state)) => self.undo(&*cloud, state).await,
             (Operation::Delete, Phase::Snapshot(state)) => self.save_before_delete(&*cloud, state).await,
             (Operation::Delete, _) => self.delete(&*cloud).await,
             (Operation::Adopt, Phase::Intent) => self.adopt(&*cloud).await,
             (_, Phase::Read) => self.read(&*cloud, Step::done()).await,
             (_, Phase::Wait(state)) => self.poll(&*cloud, state).await,
-            (_, Phase::Intent | Phase::Undo(_) | Phase::Snapshot(_)) => self.begin(&*cloud).await,
+            (_, Phase::Intent | Phase::Lost(_) | Phase::Undo(_) | Phase::Snapshot(_)) => self.begin(&*cloud).await,
         }
     }
 
@@ -174,8 +174,16 @@ impl Job {
         if self.memory.interrupted {
             return self.aborted();
         }
+        if matches!(self.running.phase, Phase::Lost(_)) {
+            // Stored before the call, for the next engine that takes over.
+            let (attempt, token) = (self.running.attempt, self.running.token.clone());
+            return self.stepped(Step::done(), Phase::Intent, attempt, token).into();
+        }
         if let Some(advance) = self.release_held(cloud).await {
             return advance;
+        }
+        if let Err(failure) = self.take_scheduler_hints(cloud).await {
+            return self.unanswered_or_failed(&failure);
         }
         let called = self.backends.clock.monotonic();
         let failure = match self.driver.start(&self.context(cloud), &Operation::Create).await {
@@ -198,6 +206,20 @@ impl Job {
         }
         tracing::info!(resource = self.name, %failure, "no response to a create");
         self.again(Some(&failure))
+    }
+
+    /// The hints for the scheduler as the operator's plug-ins change them.
+    async fn take_scheduler_hints(&mut self, cloud: &dyn Cloud) -> Result<(), Failure> {
+        let resource_types = Arc::clone(&self.backends.resource_types);
+        if resource_types.scheduler_hints.is_empty() {
+            return Ok(());
+        }
+        let Some(mut hints) = self.driver.scheduler_hints(&self.facts) else { return Ok(()) };
+        for plugin in &resource_types.scheduler_hints {
+            hints = plugin.changed(&self.context(cloud), hints).await?;
+        }
+        self.facts.scheduler_hints = Some(hints);
+        Ok(())
     }
 
     /// Looks for the object of a lost call; `None`: it certainly created nothing.

@@ -16,6 +16,7 @@ use kiln_value::{Map, Value};
 use crate::actor::stack_facts;
 use crate::backends::Backends;
 use crate::listing::add_waiting;
+use crate::sizes::OutputSizes;
 use crate::{load, mark};
 
 /// A stack with its desired and actual state.
@@ -60,14 +61,20 @@ impl View {
     ///
     /// # Errors As [`View::load`].
     pub(crate) async fn load_marked(backends: &Backends, id: StackId) -> Result<Option<Self>, Error> {
-        let Some(mut view) = Self::load(backends, id).await? else { return Ok(None) };
-        for message in backends.store.inbox(id, backends.clock.now()).await? {
-            if let Some(marked) = mark::event(&message, &view.model) {
-                // The engine of that stack executes the commands.
-                view.model.decide(marked);
+        let mut before = mark::waiting(backends, id).await?;
+        loop {
+            let Some(mut view) = Self::load(backends, id).await? else { return Ok(None) };
+            let marks = mark::waiting(backends, id).await?;
+            // Those that were handled meanwhile may be missing in the rows, which were read before.
+            if before.iter().all(|mark| marks.contains(mark)) {
+                for marked in marks.iter().filter_map(|mark| mark::event(mark, &view.model)).collect::<Vec<_>>() {
+                    // The engine of that stack executes the commands.
+                    view.model.decide(marked);
+                }
+                return Ok(Some(view));
             }
+            before = marks;
         }
-        Ok(Some(view))
     }
 
     /// Loads the data of a stack.
@@ -152,11 +159,13 @@ impl View {
         }
         let refreshed = join_all(wanted.iter().map(|(name, wanted)| self.refreshed(name, wanted))).await;
         refreshed.into_iter().flatten().for_each(|row| scene.see(&row));
+        let mut sizes = OutputSizes::default();
         outputs
             .into_iter()
             .map(|output| {
-                let (value, error) = match output.value.resolve(&scene) {
-                    Ok(value) => (value.unwrap_or_default(), None),
+                let resolved = output.value.resolve(&scene).and_then(|value| sizes.check(value));
+                let (value, error) = match resolved {
+                    Ok(value) => (value, None),
                     Err(error) => (Value::Null, Some(error.message.clone())),
                 };
                 OutputValue { key: output.name.clone(), description: output.description.clone(), value, error }

@@ -71,6 +71,9 @@ pub trait Identity: Send + Sync {
     /// Whether these credentials act for the caller; `None` if unknown.
     fn acts_for(&self, caller: &Caller, credentials: &Secret<String>) -> Option<bool>;
 
+    /// Whether tokens are issued for these credentials; true if that cannot be asked now.
+    async fn works(&self, credentials: &Secret<String>) -> bool;
+
     /// The cloud with the permissions of the caller, to check references in templates; `None` if there is none.
     async fn cloud(&self, caller: &Caller) -> Option<Arc<dyn Cloud>>;
 }

@@ -342,6 +342,15 @@ impl Identity for Keystone {
         Some(is_own && (self.options.deferred == Deferred::Trusts || is_current()))
     }
 
+    async fn works(&self, credentials: &Secret<String>) -> bool {
+        let Ok(credentials) = trust::read(credentials) else { return false };
+        // A session of its own: the token of another one may have been revoked with the credentials.
+        match self.connector.session(credentials).token().await {
+            Err(CloudError::NoToken { cause, .. }) => !matches!(cause.status(), Some(401 | 403 | 404)),
+            _ => true,
+        }
+    }
+
     async fn cloud(&self, caller: &Caller) -> Option<Arc<dyn Cloud>> {
         let token = self.token_of(caller).await.ok()?;
         let cloud = self.connector.cloud_with_token(token).await;

@@ -84,6 +84,10 @@ impl Identity for Local {
         Some(true)
     }
 
+    async fn works(&self, _: &Secret<String>) -> bool {
+        true
+    }
+
     async fn cloud(&self, _: &Caller) -> Option<Arc<dyn Cloud>> {
         self.cloud.clone()
     }

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use kiln_client::Client;
 use kiln_plan::ResourceTypes;
-use kiln_plugin::Plugins;
 use kiln_topology::TypeFiles;
 
 use crate::commands::{
     completion, config, demo, heat_manage, heat_status, lsp, man, manage, orphan, resource_type, serve, software,
     stack, template, testcloud,
 };
+use crate::failure::Outcome;
 use crate::plugins;
 use crate::resource_types;
 use crate::topology_types;
@@ -277,7 +278,8 @@ pub(crate) struct LocalArgs {
         help_heading = "Blueprints and TOSCA"
     )]
     pub(crate) topology_types_dir: Option<PathBuf>,
-    /// Program (absolute path, with arguments) that implements resource types, for --local; may be repeated
+    /// Program (absolute path, with arguments) that implements resource types, for commands without a service; may be
+    /// repeated
     #[arg(
         long,
         global = true,
@@ -290,12 +292,17 @@ pub(crate) struct LocalArgs {
 }
 
 impl LocalArgs {
-    /// The resource types for commands without a service.
-    pub(crate) fn catalog(&self) -> Result<ResourceTypes> {
-        resource_types::shipped_and_own(self.resource_types_dir.as_deref(), Plugins::default())
+    /// The resource types for tools that need only the schemas. Prints a warning for each plug-in that does not tell its
+    /// own.
+    pub(crate) async fn catalog(&self) -> Result<ResourceTypes> {
+        let (plugins, problems) = plugins::schemas_of_command_line(&self.plugin).await;
+        for problem in problems {
+            anstream::eprintln!("warning: {problem}");
+        }
+        resource_types::shipped_and_own(self.resource_types_dir.as_deref(), plugins)
     }
 
-    /// The same with the types of plug-ins, which are started.
+    /// The resource types for an engine in this process, with those of plug-ins, which must be sound.
     pub(crate) async fn catalog_with_plugins(&self) -> Result<ResourceTypes> {
         let plugins = plugins::of_command_line(&self.plugin).await?;
         resource_types::shipped_and_own(self.resource_types_dir.as_deref(), plugins)
@@ -304,6 +311,12 @@ impl LocalArgs {
     /// The types of blueprints and TOSCA.
     pub(crate) fn topology_types(&self) -> Result<Arc<TypeFiles>> {
         topology_types::of_folder(self.topology_types_dir.as_deref()).context("--topology-types-dir")
+    }
+
+    /// The same with those of the operator of a service.
+    pub(crate) async fn topology_types_with(&self, client: &Client) -> Outcome<Arc<TypeFiles>> {
+        let others = client.topology_types().await?;
+        Ok(topology_types::with_others(self.topology_types_dir.as_deref(), others).context("type files")?)
     }
 }
 

@@ -8,10 +8,12 @@ use kiln_cloud::{Connector, Interface, Options, SharedClient, TlsOptions, Transp
 use url::Url;
 
 use crate::config::option::ConfigOption;
-use crate::config::options::{clouds, stacks};
+use crate::config::options::{clouds, kiln, stacks};
 use crate::config::{Account, Config};
 use crate::runtime::call_timeout;
 
+/// The largest response of a service, in bytes: the lists of services have pages, and a stack can name a service of its user.
+const LARGEST_RESPONSE: usize = 64 << 20;
 /// The common section.
 const ALL: &str = "clients";
 
@@ -75,7 +77,9 @@ pub(crate) fn connector(config: &Config, service: &Account) -> Result<Connector>
             of_services.insert(service.to_owned(), own.or(common.clone()).transport(section)?);
         }
     }
-    Ok(Connector::with_transports(common.transport(ALL)?, of_services, options))
+    let connector = Connector::with_transports(common.transport(ALL)?, of_services, options);
+    let networks = config.list(&kiln::REMOTE_CLOUD_NETWORKS);
+    connector.with_remote_networks(&networks).context("[kiln] remote_cloud_networks")
 }
 
 fn interface(config: &Config, section: &str) -> Result<Option<Interface>> {
@@ -138,7 +142,7 @@ impl Tls {
             identity,
             insecure: self.insecure.unwrap_or_default(),
         };
-        let client = SharedClient::new(&tls);
+        let client = SharedClient::new(&tls).map(|client| client.reading_at_most(LARGEST_RESPONSE));
         let files =
             || [&self.ca_file, &self.cert_file, &self.key_file].into_iter().flatten().cloned().collect::<Vec<_>>();
         Ok(Arc::new(client.with_context(|| format!("[{section}] certificates in {}", files().join(", ")))?))

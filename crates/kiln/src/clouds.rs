@@ -7,7 +7,7 @@ use kiln_cloud::{Connector, Credentials, StackCloud};
 use kiln_engine::Clouds;
 use kiln_identity::{DelegateError, DelegationPlan, Identity};
 use kiln_resource::{
-    Access, AccountNames, Cloud, CloudRequest, CloudResponse, CredentialsId, Failure, FailureKind, Method,
+    Access, AccountNames, Cloud, CloudRequest, CloudResponse, CredentialsId, Failure, FailureKind, Method, RemoteCloud,
     SignalEndpoints, StackId, UserDomain,
 };
 use kiln_store::{Stack, Store, UnusedCredentials};
@@ -250,6 +250,10 @@ impl Cloud for FollowingCloud {
 
     async fn access(&self, refused: Option<&Secret<String>>) -> Result<Access, Failure> {
         ask!(self, cloud => cloud.access(refused))
+    }
+
+    async fn remote(&self, remote: &RemoteCloud) -> Result<Arc<dyn Cloud>, Failure> {
+        ask!(self, cloud => cloud.remote(remote))
     }
 
     async fn project_id(&self) -> Result<String, Failure> {

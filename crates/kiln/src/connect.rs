@@ -20,6 +20,7 @@ use crate::failure::{Failure, Outcome, nearest};
 use crate::in_process::{HOST, InProcess};
 use crate::runtime::{LOCAL_PROJECT, OwnCloud, Runtime};
 use crate::shutdown;
+use crate::whole_file;
 
 /// A client and the engine in this process, if there is one.
 pub(crate) struct Connection {
@@ -40,7 +41,7 @@ pub(crate) enum Need {
     Stacks,
     /// An existing or new database.
     Any,
-    /// None: a missing database is replaced by one in memory.
+    /// None: it is in memory, so that no stack is continued, and a plug-in that does not describe itself is no error.
     Nothing,
 }
 
@@ -163,7 +164,11 @@ impl Connection {
         let cloud = own.as_ref().map(|own| (own.connector.clone(), own.credentials.clone()));
         let project = own.as_ref().map_or(LOCAL_PROJECT, |own| &own.project).to_owned();
         let web = transport(&TlsOptions::default())?;
-        let runtime = Runtime::of_user(&url, key, own, global.local.catalog_with_plugins().await?).await?;
+        let catalog = match need {
+            Need::Nothing => global.local.catalog().await?,
+            Need::Any | Need::Stacks => global.local.catalog_with_plugins().await?,
+        };
+        let runtime = Runtime::of_user(&url, key, own, catalog).await?;
         let router = runtime.api().router();
         let (stop, stopping) = shutdown::channel();
         let task = tokio::spawn(async move { runtime.engine(stopping).await });
@@ -245,6 +250,9 @@ async fn own_cloud(args: &CloudArgs) -> Outcome<Option<OwnCloud>> {
 
 /// The URL and the encryption key of the database of `--local`.
 fn database(given: Option<&str>, need: Need) -> Outcome<(String, Secret<String>)> {
+    if need == Need::Nothing {
+        return Ok(("sqlite::memory:".to_owned(), Secret::new(new_key())));
+    }
     if let Some(url) = given.filter(|given| given.contains("://") || given.starts_with("sqlite::")) {
         let folder = data_folder()?;
         return Ok((url.to_owned(), key(&folder.join("key"))?));
@@ -256,9 +264,6 @@ fn database(given: Option<&str>, need: Need) -> Outcome<(String, Secret<String>)
     let absolute = std::path::absolute(&file).map_err(|error| unwritable(&file, &error))?;
     // An empty file, such as one created by mktemp, counts as new.
     let is_new = std::fs::metadata(&absolute).map_or(true, |file| file.len() == 0);
-    if is_new && need == Need::Nothing {
-        return Ok(("sqlite::memory:".to_owned(), Secret::new(new_key())));
-    }
     if is_new && need == Need::Stacks && given.is_some() {
         let failure = Failure::new(format!("{}: the database does not exist", file.display()));
         return Err(failure.hint("check --database or KILN_DATABASE; 'kiln stack create' creates a database"));
@@ -308,20 +313,17 @@ fn data_folder() -> Outcome<PathBuf> {
 
 /// Reads a key file, or creates one that only its owner can read.
 fn key(path: &Path) -> Outcome<Secret<String>> {
-    use std::io::Write as _;
     match std::fs::read_to_string(path) {
+        Ok(key) if key.trim().is_empty() => {
+            let failure = Failure::new(format!("{}: the key file is empty", path.display()));
+            return Err(failure.hint("restore it; or delete it if the database is new"));
+        }
         Ok(key) => return Ok(Secret::new(key.trim().to_owned())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(unwritable(path, &error)),
     }
-    let key = new_key();
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(path).and_then(|mut file| writeln!(file, "{key}"));
-    written.map_err(|error| unwritable(path, &error))?;
-    Ok(Secret::new(key))
+    let key = whole_file::create_secret(path, &format!("{}\n", new_key())).map_err(|error| unwritable(path, &error))?;
+    Ok(Secret::new(key.trim().to_owned()))
 }
 
 /// [`Access`] through the Keystone and catalog of a cloud.

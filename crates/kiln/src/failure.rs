@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Style};
 use kiln_client::{Bundle, Error, ErrorLocation, InputError, address};
 pub(crate) use kiln_template::hint::nearest;
 
-use crate::output::OutputError;
+use crate::output::{OutputError, visible};
 
 /// The command failed.
 const FAILED: u8 = 1;
@@ -127,8 +127,8 @@ impl Failure {
         let mut err = anstream::stderr().lock();
         // Errors are ignored: standard error may be closed.
         match self.word {
-            Some(word) => _ = writeln!(err, "{word}: {}", self.message),
-            None => _ = writeln!(err, "{red}error{red:#}: {}", self.message),
+            Some(word) => _ = writeln!(err, "{word}: {}", visible(&self.message)),
+            None => _ = writeln!(err, "{red}error{red:#}: {}", visible(&self.message)),
         }
         for picture in &self.pictures {
             _ = writeln!(err, "{picture}");
@@ -142,7 +142,7 @@ impl Failure {
             }
             // The message of a single error stands above.
             if !says(&self.message, &place.message) {
-                _ = writeln!(err, "      {}", place.message);
+                _ = writeln!(err, "      {}", visible(&place.message));
             }
             for hint in &place.hints {
                 _ = writeln!(err, "  {blue}hint{blue:#}: {hint}");

@@ -37,6 +37,7 @@ mod topology;
 mod topology_types;
 mod traces;
 mod web_templates;
+mod whole_file;
 
 use std::ffi::OsString;
 use std::path::Path;

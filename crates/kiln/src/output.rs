@@ -5,6 +5,7 @@ mod json;
 mod table;
 mod yaml;
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
@@ -116,7 +117,7 @@ impl Cell {
             Look::Links => links(&self.value),
             Look::Wrapped => wrapped(self.value.as_str().unwrap_or_default(), 55, "").join("\n"),
         };
-        shown.replace("\r\n", "\n").replace('\r', " ")
+        visible(&shown.replace("\r\n", "\n").replace('\r', " ")).into_owned()
     }
 }
 
@@ -124,6 +125,19 @@ impl<T: Into<Value>> From<T> for Cell {
     fn from(value: T) -> Self {
         Self { value: value.into(), look: Look::Plain }
     }
+}
+
+/// A text of others for a terminal: control characters, which could change what else is shown, and marks of direction are
+/// escaped. Lines and tabs stay.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    let is_hidden = |c: char| {
+        (c.is_control() && !matches!(c, '\n' | '\t')) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let escaped = |c: char| if is_hidden(c) { c.escape_default().to_string() } else { c.to_string() };
+    Cow::Owned(text.chars().map(escaped).collect())
 }
 
 fn links(value: &Value) -> String {
@@ -306,4 +320,16 @@ fn rows_as_maps(list: &List) -> Value {
         Value::Map(entries.collect())
     });
     rows.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_others_do_not_control_the_terminal() {
+        let cell = Cell::from("red \u{1b}[31mtext\u{1b}]0;title\u{7}\u{9b}2J\u{202e}\tand\r\nlines, ümlauts");
+        let shown = "red \\u{1b}[31mtext\\u{1b}]0;title\\u{7}\\u{9b}2J\\u{202e}\tand\nlines, ümlauts";
+        assert_eq!(cell.shown(), shown);
+    }
 }

@@ -12,6 +12,8 @@ use crate::config::options::kiln;
 
 /// Longest time of a call without a service.
 const LOCAL_LIMIT: Duration = Duration::from_mins(1);
+/// Longest time that a tool for templates waits for the schemas.
+const SCHEMA_LIMIT: Duration = Duration::from_secs(5);
 
 /// The configured programs, in their order.
 pub(crate) fn programs(config: &Config) -> Result<Vec<Program>> {
@@ -31,17 +33,29 @@ pub(crate) async fn of_command_line(lines: &[String]) -> Result<Plugins> {
     started.await.context("--plugin")
 }
 
+/// The schemas of the programs of a command line, and why some are unknown: a program that hangs or ends does not keep a
+/// tool from its work.
+pub(crate) async fn schemas_of_command_line(lines: &[String]) -> (Plugins, Vec<String>) {
+    let (programs, wrong): (Vec<_>, Vec<_>) = lines.iter().map(|line| Program::parse(line)).partition(Result::is_ok);
+    let mut problems: Vec<String> = wrong.into_iter().filter_map(Result::err).collect();
+    let (plugins, silent) = kiln_plugin::schemas(programs.into_iter().flatten().collect(), SCHEMA_LIMIT).await;
+    problems.extend(silent);
+    (plugins, problems.iter().map(|why| format!("--plugin {why}; its resource types are unknown")).collect())
+}
+
 fn parsed(lines: &[String]) -> Result<Vec<Program>> {
     lines.iter().map(|line| Program::parse(line).map_err(|error| anyhow!(error))).collect()
 }
 
-/// These types and those of plug-ins, which take precedence, with the constraints of plug-ins.
+/// These types and those of plug-ins, which take precedence, with the constraints and scheduler hints of
+/// plug-ins.
 pub(crate) fn catalog(mut registry: Registry, plugins: Plugins) -> ResourceTypes {
     for offered in plugins.types {
         registry.insert(offered.resource_type, offered.driver);
     }
     let mut catalog = ResourceTypes::new(registry);
     catalog.constraints = catalog.constraints.with(plugins.constraints);
+    catalog.scheduler_hints = plugins.scheduler_hints;
     catalog
 }
 

@@ -226,6 +226,7 @@ fn waits(row: &Resource) -> String {
     };
     let what = match &running.phase {
         Phase::Intent => "a call to the cloud".to_owned(),
+        Phase::Lost(_) => "the object that a failed engine may have created".to_owned(),
         Phase::Wait(_) => match (&row.child, &row.physical_id) {
             (Some(child), _) => format!("nested stack {child}"),
             (None, Some(id)) => format!("object {id}"),

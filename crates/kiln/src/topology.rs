@@ -1,12 +1,12 @@
 //! Blueprints, CAMP plans, TOSCA templates and packages in the place of templates: lowered before they are sent.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use base64::Engine as _;
 use clap::ValueEnum;
-use kiln_client::{Bundle, ErrorLocation, Origin, Source, address};
+use kiln_client::{Bundle, Client, ErrorLocation, Origin, Source, address};
 use kiln_package::{Format, Limits, Package, zip_of};
 use kiln_topology::blueprint::{self, Blueprint, Library};
 use kiln_topology::graph::Graph;
@@ -20,6 +20,7 @@ use kiln_yaml::Document;
 
 use crate::cli::LocalArgs;
 use crate::failure::{Failure, Outcome};
+use crate::topology_types::is_of_operator;
 
 /// Imports of imports of addresses, and so on.
 const MOST_ROUNDS: usize = 20;
@@ -39,6 +40,8 @@ pub(crate) struct Lowering<'a> {
     pub(crate) source: &'a Source,
     /// Where type files are from.
     pub(crate) settings: &'a LocalArgs,
+    /// A service whose operator may have more types.
+    pub(crate) service: Option<&'a Client>,
     /// How software gets to servers; `None`: as software deployments.
     pub(crate) software: Option<Software>,
 }
@@ -136,7 +139,10 @@ async fn make(by: &Lowering<'_>, original: &UserFile, given: &Map) -> Outcome<Ma
     {
         return Ok(of_template(original, package, document));
     }
-    let types = by.settings.topology_types()?;
+    let types = match by.service {
+        Some(client) => by.settings.topology_types_with(client).await?,
+        None => by.settings.topology_types()?,
+    };
     let library = || Library::of(&types).map_err(|refusals| wrong(original, &refusals));
     let mut read_files = BTreeMap::new();
     let (graph, reading, notes) = match &original.package {
@@ -174,18 +180,48 @@ async fn make(by: &Lowering<'_>, original: &UserFile, given: &Map) -> Outcome<Ma
         questions: question::to_map(&lowered.questions),
         ..Bundle::default()
     };
-    let kept = packed(original, read_files)?;
+    let kept = packed(original, read_files, used(&graph, &types))?;
     Ok(Made { bundle, lowered, reading, original: Some(kept) })
 }
 
-/// The document or package; a document that uses other files of its folder as a package with these.
-fn packed(original: &UserFile, read_files: BTreeMap<String, Vec<u8>>) -> Outcome<Vec<u8>> {
+/// The type files of the user that a topology uses, by their names in a package. Those of Kiln and of the service's operator
+/// are not part of it.
+fn used(graph: &Graph, types: &TypeFiles) -> BTreeMap<String, Vec<u8>> {
+    let (mut names, mut graphs) = (BTreeSet::new(), vec![graph]);
+    while let Some(graph) = graphs.pop() {
+        let of_nodes = graph.nodes.iter().flat_map(|node| std::iter::once(&node.type_name).chain(&node.ancestors));
+        names.extend(of_nodes.map(String::as_str));
+        graphs.extend(graph.nested.iter().map(|nested| &nested.graph));
+    }
+    let is_own = |name: &str| types.get(name).is_some_and(|this| !is_of_operator(this));
+    let texts = types.texts().filter(|(name, _)| names.contains(name) && is_own(name));
+    texts.map(|(name, text)| (format!("topology-types/{name}.yaml"), text.as_bytes().to_vec())).collect()
+}
+
+/// The document or package; a document that uses other files, or types of the user, as a package with these.
+fn packed(
+    original: &UserFile,
+    read_files: BTreeMap<String, Vec<u8>>,
+    types: BTreeMap<String, Vec<u8>>,
+) -> Outcome<Vec<u8>> {
+    let failed = |error: String| Failure::new(format!("Could not make a package of {}: {error}", original.url));
+    if let Some(package) = &original.package {
+        if types.is_empty() {
+            return Ok(original.content.clone());
+        }
+        let mut files = package.files.clone();
+        files.extend(types);
+        return zip_of(&files).map_err(failed);
+    }
     let folder = original.root.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
     let others = read_files.into_iter().filter(|(name, _)| *name != original.root);
     let relative = |(name, content): (String, Vec<u8>)| Some((name.strip_prefix(&folder)?.to_owned(), content));
     let others: Option<BTreeMap<String, Vec<u8>>> = others.map(relative).collect();
     // What is outside of its folder cannot be part of a package.
-    let Some(mut files) = others.filter(|others| !others.is_empty()) else { return Ok(original.content.clone()) };
+    let Some(mut files) = others.filter(|others| !others.is_empty() || !types.is_empty()) else {
+        return Ok(original.content.clone());
+    };
+    files.extend(types);
     let has = |key: &str| original.document.as_ref().is_some_and(|document| document.value.get(key).is_some());
     let root = if has("tosca_definitions_version") {
         let name = original.root.strip_prefix(&folder).unwrap_or(&original.root);
@@ -199,7 +235,7 @@ fn packed(original: &UserFile, read_files: BTreeMap<String, Vec<u8>>) -> Outcome
         "heat.yaml"
     };
     files.insert(root.to_owned(), original.content.clone());
-    zip_of(&files).map_err(|error| Failure::new(format!("Could not make a package of {}: {error}", original.url)))
+    zip_of(&files).map_err(failed)
 }
 
 /// A package with a HOT template: all members that are texts are its files.

@@ -1,5 +1,6 @@
 //! Types of blueprints and TOSCA: those of Kiln and those of a folder with type files (docs/topology-types.md).
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,10 +15,36 @@ use crate::config::Config;
 use crate::config::options::kiln;
 use crate::failure::nearest;
 
+/// What the names of files begin with that a service has told.
+const OF_SERVICE: &str = "service:";
+
 /// The types of Kiln and of a folder: all files below it whose name ends with `.yaml` or `.yml`.
 pub(crate) fn of_folder(folder: Option<&Path>) -> Result<Arc<TypeFiles>> {
+    with_others(folder, Vec::new())
+}
+
+/// The same with the types that a service has: name and text of the file. A file of the folder takes the place of one of the
+/// service for the same type.
+pub(crate) fn with_others(folder: Option<&Path>, others: Vec<(String, String)>) -> Result<Arc<TypeFiles>> {
     let shipped = TypeFiles::shipped().map_err(|refusals| refused(&refusals))?;
-    let Some(folder) = folder else { return Ok(shipped) };
+    let mut files = folder.map_or_else(|| Ok(Vec::new()), read)?;
+    let own: HashSet<String> = files.iter().filter_map(|(_, text)| type_of(text)).collect();
+    let others = others.into_iter().filter(|(name, _)| !own.contains(name));
+    files.extend(others.map(|(name, text)| (format!("{OF_SERVICE}{name}"), text)));
+    if files.is_empty() {
+        return Ok(shipped);
+    }
+    let types = shipped.with(files.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+    types.map(Arc::new).map_err(|refusals| refused(&refusals))
+}
+
+/// The type of a file.
+fn type_of(text: &str) -> Option<String> {
+    kiln_yaml::parse(text).ok()?.value.str_at("topology_type").map(str::to_owned)
+}
+
+/// The files of a folder: names and texts.
+fn read(folder: &Path) -> Result<Vec<(String, String)>> {
     // A file that is checked alone has the same name.
     let folder = std::path::absolute(folder).with_context(|| folder.display().to_string())?;
     let mut paths = Vec::new();
@@ -28,8 +55,12 @@ pub(crate) fn of_folder(folder: Option<&Path>) -> Result<Arc<TypeFiles>> {
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         files.push((path.display().to_string(), text));
     }
-    let types = shipped.with(files.iter().map(|(name, text)| (name.as_str(), text.as_str())));
-    types.map(Arc::new).map_err(|refusals| refused(&refusals))
+    Ok(files)
+}
+
+/// Whether a type is one that a service has told.
+pub(crate) fn is_of_operator(this: &TypeFile) -> bool {
+    this.file.starts_with(OF_SERVICE)
 }
 
 /// The types of a service: `[kiln] topology_types_dir`.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use kiln_resource::{ResourceId, Sibling, Siblings, StoredDefinition};
+use kiln_resource::{ResourceId, Sibling, Siblings, StoredDefinition, size_limit};
 use kiln_template::environment::Environment;
 use kiln_template::parameter::Parameters;
 use kiln_template::{AttributeUse, Bound, Definition, Facade, Files, Output, Scope, Template, Wanted};
@@ -274,7 +274,7 @@ impl Blueprint {
     /// The resolved definition of a resource, as it is stored in its row: its type, the values of the template, its
     /// policies.
     ///
-    /// # Errors Errors of template functions.
+    /// # Errors Errors of template functions; `RequestLimitExceeded` if the definition is too large.
     pub fn resolve(&self, definition: &Definition, scope: &dyn Scope) -> Result<StoredDefinition, Diagnostic> {
         let or_empty = |value: Option<Value>| match value {
             Some(Value::Map(map)) => map,
@@ -299,6 +299,7 @@ impl Blueprint {
         stored.depends_on = depends_on;
         stored.description.clone_from(&definition.description);
         stored.external_id = external.filter(Value::is_truthy).map(|id| text::str(&id));
+        size_limit::check_resource(&stored)?;
         Ok(stored)
     }
 }

@@ -118,7 +118,14 @@ impl HiddenValues {
             let template = Template::from_value(std::sync::Arc::clone(&sources.template)).ok()?;
             Some(Hidden::of(&template, &sources.files).values(sources))
         };
-        Self(sources.iter().filter_map(of_one).flatten().collect())
+        Self::longest_first(sources.iter().filter_map(of_one).flatten().collect())
+    }
+
+    /// One value may be a part of another, also of another stack's.
+    fn longest_first(mut values: Vec<String>) -> Self {
+        values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        values.dedup();
+        Self(values)
     }
 
     /// The values of the parameters that the templates of these sources declare, without those of nested stacks: this
@@ -128,7 +135,13 @@ impl HiddenValues {
             let template = Template::from_value(std::sync::Arc::clone(&sources.template)).ok()?;
             Some(Hidden::of_own(&template).values(sources))
         };
-        Self(sources.iter().filter_map(of_one).flatten().collect())
+        Self::longest_first(sources.iter().filter_map(of_one).flatten().collect())
+    }
+
+    /// Adds other values.
+    pub fn extend(&mut self, other: Self) {
+        let all = std::mem::take(&mut self.0).into_iter().chain(other.0).collect();
+        *self = Self::longest_first(all);
     }
 
     /// Masks them in a text.

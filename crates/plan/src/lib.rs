@@ -15,6 +15,7 @@ pub mod kind;
 mod model;
 mod nested;
 mod observed;
+mod places;
 pub mod resource_types;
 pub mod stack_scope;
 pub mod summary;

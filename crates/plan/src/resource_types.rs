@@ -1,9 +1,10 @@
 //! The available resource types, and the operator's mappings of types.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kiln_resource::constraint::OwnConstraints;
-use kiln_resource::{AttributeSchema, Registry, ResourceType};
+use kiln_resource::{AttributeSchema, Registry, ResourceType, SchedulerHints};
 use kiln_template::environment::{Environment, Globals};
 use kiln_template::{Files, YaqlLimits};
 use kiln_value::{Diagnostic, Map, Value};
@@ -20,6 +21,8 @@ pub struct ResourceTypes {
     pub files: Files,
     /// The constraints of the types and of the operator.
     pub constraints: OwnConstraints,
+    /// What changes the hints for schedulers, one after the other.
+    pub scheduler_hints: Vec<Arc<dyn SchedulerHints>>,
     /// The limits of YAQL expressions.
     pub yaql: YaqlLimits,
     /// The types of those templates.
@@ -36,6 +39,7 @@ impl ResourceTypes {
             globals,
             files: Files::default(),
             constraints,
+            scheduler_hints: Vec::new(),
             yaql: YaqlLimits::default(),
             provided: BTreeMap::new(),
         }

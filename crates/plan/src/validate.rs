@@ -16,6 +16,7 @@ use crate::ResourceTypes;
 use crate::blueprint::{Blueprint, Nesting, Sources};
 use crate::facade;
 use crate::kind::Kind;
+use crate::places::Places;
 use crate::stack_scope::{Draft, References};
 
 /// The context of a validation.
@@ -162,10 +163,10 @@ impl Blueprint {
         }
         // Parameters of nested stacks can be placeholders for unknown values, so Heat does not validate values in them.
         let unjudged = self.place.depth > 0 && !rules.strict;
-        let within = |places: &[Path], path: &Path| places.iter().any(|place| path.0.starts_with(&place.0));
+        let (moved, unknown) = (Places::of(&moved), Places::of(&unknown));
         let judged = |path: &Path| match () {
-            () if within(&moved, path) => Judged::Not,
-            () if unjudged || within(&unknown, path) => Judged::ByKind,
+            () if moved.contain(path) => Judged::Not,
+            () if unjudged || unknown.contain(path) => Judged::ByKind,
             () => Judged::Wholly,
         };
         let wrong = properties::validate(&resource_type.properties, &data, &judged, rules.custom, &properties_at);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kiln_resource::{Failure, FailureKind, Found, Step};
+use kiln_resource::{Failure, FailureKind, Found, Progress, Received, ReceivedEvent, Step};
 use kiln_value::{Map, Value, text};
 
 use crate::call::{CLASS, CallError, quoted};
@@ -93,14 +93,23 @@ fn step_of(entries: &Map) -> Result<Step, String> {
         Some(Value::Map(data)) => data.clone(),
         Some(other) => return Err(format!("data: {}", expected("an object", other))),
     };
-    match step.data.keys().find(|key| key.starts_with(RESERVED)) {
+    match step.data.keys().find(|key| is_reserved(key)) {
         Some(key) => Err(format!("data: the name {key} is reserved")),
         None => Ok(step),
     }
 }
 
 /// Names of data that Kiln uses itself begin with this.
-pub(crate) const RESERVED: &str = "kiln_";
+const RESERVED: &str = "kiln_";
+
+/// Entry of the data with the properties that restore the object of a snapshot. It is in the record of the snapshot,
+/// which has no entries of the engine.
+pub(crate) const RESTORED: &str = "restored_properties";
+
+/// Whether a plug-in neither sees nor sets this entry of the data.
+pub(crate) fn is_reserved(key: &str) -> bool {
+    key.starts_with(RESERVED) || key == RESTORED
+}
 
 fn waiting(wait: &Value) -> Result<Step, String> {
     let entries = wait.as_map().ok_or_else(|| format!("wait: {}", expected("an object", wait)))?;
@@ -142,7 +151,59 @@ pub(crate) fn found(result: &Value) -> Result<Found, String> {
     }
 }
 
+/// Removes `restored` from the result of a snapshot: the properties that restore the object.
+pub(crate) fn take_restored(result: &mut Value) -> Result<Option<Map>, String> {
+    match result.as_map_mut().and_then(|entries| entries.shift_remove("restored")) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Map(properties)) => Ok(Some(properties)),
+        Some(other) => Err(format!("restored: {}", expected("an object", &other))),
+    }
+}
+
+/// The result of a signal: null, or `{"id", "data", "metadata", "event"}`.
+pub(crate) fn received(result: Value) -> Result<Received, String> {
+    let mut entries = map(result)?;
+    only(&entries, &["id", "data", "metadata", "event"])?;
+    let metadata = match entries.shift_remove("metadata") {
+        None | Some(Value::Null) => None,
+        Some(Value::Map(metadata)) => Some(metadata),
+        Some(other) => return Err(format!("metadata: {}", expected("an object", &other))),
+    };
+    let event = match entries.shift_remove("event") {
+        None | Some(Value::Null) => ReceivedEvent::Described,
+        Some(Value::Str(text)) => ReceivedEvent::Result(quoted(&text, &[])),
+        Some(Value::Bool(false)) => ReceivedEvent::None,
+        Some(other) => return Err(format!("event: {}", expected("a string or false", &other))),
+    };
+    let step = step_of(&entries)?;
+    Ok(Received { physical_id: step.physical_id, data: step.data, metadata, event, ..Received::default() })
+}
+
+/// The delay before a call is repeated: null, or `{"after": seconds}`.
+pub(crate) fn after(result: &Value) -> Result<Option<Duration>, String> {
+    match result {
+        Value::Null => Ok(None),
+        Value::Map(entries) => {
+            only(entries, &["after"])?;
+            if entries.get("after").is_none_or(Value::is_null) {
+                return Ok(None);
+            }
+            let Step { progress: Progress::Wait { after, .. }, .. } = waiting(result)? else { return Ok(None) };
+            Ok(Some(after))
+        }
+        other => Err(expected("null or an object", other)),
+    }
+}
+
 /// An object, or null for an empty one.
+/// The hints in the result of `scheduler_hints`.
+pub(crate) fn hints(result: Value) -> Result<Map, String> {
+    match map(result)?.shift_remove("hints") {
+        Some(Value::Map(hints)) => Ok(hints),
+        _ => Err("expected an object with the key hints, an object".to_owned()),
+    }
+}
+
 pub(crate) fn map(result: Value) -> Result<Map, String> {
     match result {
         Value::Null => Ok(Map::new()),
@@ -185,7 +246,6 @@ fn expected(what: &str, found: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kiln_resource::Progress;
     use kiln_value::value;
 
     use super::*;
@@ -220,6 +280,25 @@ mod tests {
         assert_eq!(found(&value!({"found": true})).unwrap_err(), "found without an id");
         assert_eq!(found(&value!({"found": "yes"})).unwrap_err(), "found must be true, false or null");
         assert_eq!(verdict(&value!({"valid": 1})).unwrap_err(), "valid must be true or false");
+    }
+
+    #[test]
+    fn results_of_signals_and_snapshots_are_read() {
+        assert_eq!(received(Value::Null).unwrap(), Received::default());
+        let told = value!({"data": {"n": 1}, "metadata": {"m": 2}, "event": "done"});
+        let metadata = value!({"m": 2}).as_map().cloned().unwrap();
+        assert_eq!(received(told).unwrap(), Received::default().data("n", 1).metadata(metadata).result("done"));
+        assert_eq!(received(value!({"event": false})).unwrap(), Received::nothing());
+        assert_eq!(received(value!({"event": 5})).unwrap_err(), "event: expected a string or false, found 5");
+        assert_eq!(received(value!({"wait": {}})).unwrap_err(), "the result has an unknown key wait");
+        assert_eq!(received(value!({"metadata": []})).unwrap_err(), "metadata: expected an object, found []");
+        assert_eq!(after(&value!({"after": 2})).unwrap(), Some(Duration::from_secs(2)));
+        assert_eq!((after(&Value::Null).unwrap(), after(&value!({})).unwrap()), (None, None));
+        assert_eq!(after(&value!({"state": 2})).unwrap_err(), "the result has an unknown key state");
+        let mut result = value!({"data": {"x": 1}, "restored": {"size": 5}});
+        assert_eq!(take_restored(&mut result).unwrap(), value!({"size": 5}).as_map().cloned());
+        assert_eq!(result, value!({"data": {"x": 1}}));
+        assert_eq!(take_restored(&mut value!({"restored": 5})).unwrap_err(), "restored: expected an object, found 5");
     }
 
     #[test]

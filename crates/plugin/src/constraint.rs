@@ -9,9 +9,9 @@ use kiln_resource::constraint::ConstraintCheck;
 use kiln_value::{Value, text, value};
 use moka::future::Cache;
 
+use crate::access::optional_access;
 use crate::answer;
 use crate::call::CallError;
-use crate::driver::optional_access;
 use crate::plugin::Plugin;
 
 /// How long an accepted value is not asked about again, as for the finders of the cloud.

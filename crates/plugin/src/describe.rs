@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_resource::constraint::{ConstraintCheck, is_taken};
-use kiln_resource::{Driver, ResourceType, definition};
+use kiln_resource::{Driver, ResourceType, SchedulerHints, definition};
 use kiln_value::{Map, Value, text, value};
 
 use crate::constraint::PluginConstraints;
 use crate::driver::{METHODS, PluginDriver};
 use crate::plugin::Plugin;
 use crate::program::Program;
+use crate::scheduler_hints::PluginHints;
 
 /// The version of the protocol.
 const PROTOCOL: i64 = 1;
@@ -37,6 +38,8 @@ pub struct Plugins {
     pub types: Vec<Offered>,
     /// The custom constraints by name, with what checks them.
     pub constraints: Vec<(String, Arc<dyn ConstraintCheck>)>,
+    /// What changes the hints for schedulers, in the order of the programs.
+    pub scheduler_hints: Vec<Arc<dyn SchedulerHints>>,
 }
 
 /// Starts the programs and asks each what it offers. `limit`: longest time of a call.
@@ -45,49 +48,115 @@ pub struct Plugins {
 /// The first program that cannot be started or does not describe itself correctly, with the reason; a name that two
 /// plug-ins offer.
 pub async fn start(programs: Vec<Program>, limit: Duration) -> Result<Plugins, String> {
-    let mut names = BTreeSet::new();
-    let mut types: BTreeMap<String, (String, Offered)> = BTreeMap::new();
-    let mut constraints: BTreeMap<String, (String, Arc<dyn ConstraintCheck>)> = BTreeMap::new();
-    for program in programs {
-        let line = program.to_string();
-        let (plugin, description) = describe(program, limit).await.map_err(|why| format!("{line}: {why}"))?;
-        let name = plugin.name.clone();
-        if !names.insert(name.clone()) {
-            return Err(format!("{line}: another plug-in is named {name} too"));
-        }
-        for offered in description.types(&plugin).map_err(|why| format!("{line}: {why}"))? {
-            let type_name = offered.resource_type.name.clone();
-            tracing::info!(plugin = name, resource_type = type_name, "a resource type of a plug-in");
-            if let Some((other, _)) = types.insert(type_name.clone(), (name.clone(), offered)) {
-                return Err(format!("{line}: plug-in {other} defines {type_name} too"));
-            }
-        }
-        let check: Arc<dyn ConstraintCheck> = Arc::new(PluginConstraints::new(Arc::clone(&plugin)));
-        for constraint in description.constraints {
-            if is_taken(&constraint) {
-                return Err(format!("{line}: Kiln has a constraint {constraint}"));
-            }
-            if let Some((other, _)) = constraints.insert(constraint.clone(), (name.clone(), Arc::clone(&check))) {
-                return Err(format!("{line}: plug-in {other} defines the constraint {constraint} too"));
-            }
+    let mut offers = Offers::default();
+    for (line, described) in described(programs, limit, limit.max(START)).await {
+        offers.add(described).map_err(|why| format!("{line}: {why}"))?;
+    }
+    Ok(offers.into_plugins())
+}
+
+/// The same for tools that only need the schemas: what those programs offer that describe themselves within `limit`, and
+/// for each other program, its command line with the reason.
+pub async fn schemas(programs: Vec<Program>, limit: Duration) -> (Plugins, Vec<String>) {
+    let mut offers = Offers::default();
+    let mut problems = Vec::new();
+    for (line, described) in described(programs, limit, limit).await {
+        if let Err(why) = offers.add(described) {
+            problems.push(format!("{line}: {why}"));
         }
     }
-    Ok(Plugins {
-        types: types.into_values().map(|(_, offered)| offered).collect(),
-        constraints: constraints.into_iter().map(|(name, (_, check))| (name, check)).collect(),
-    })
+    (offers.into_plugins(), problems)
+}
+
+type Described = Result<(Arc<Plugin>, Description), String>;
+
+/// Asks all programs at the same time; the results are in their order, with the command lines.
+async fn described(programs: Vec<Program>, limit: Duration, longest: Duration) -> Vec<(String, Described)> {
+    let asked: Vec<_> = programs
+        .into_iter()
+        .map(|program| (program.to_string(), tokio::spawn(describe(program, limit, longest))))
+        .collect();
+    let mut found = Vec::with_capacity(asked.len());
+    for (line, described) in asked {
+        found.push((line, described.await.unwrap_or_else(|error| Err(format!("describe: {error}")))));
+    }
+    found
+}
+
+/// What the plug-ins offer so far, each name with that of its plug-in.
+#[derive(Default)]
+struct Offers {
+    names: BTreeSet<String>,
+    types: BTreeMap<String, (String, Offered)>,
+    constraints: BTreeMap<String, (String, Arc<dyn ConstraintCheck>)>,
+    scheduler_hints: Vec<Arc<dyn SchedulerHints>>,
+}
+
+impl Offers {
+    /// Adds what a plug-in offers, or nothing of it if something is wrong.
+    fn add(&mut self, described: Described) -> Result<(), String> {
+        let (plugin, description) = described?;
+        let name = plugin.name.clone();
+        if self.names.contains(&name) {
+            return Err(format!("another plug-in is named {name} too"));
+        }
+        let types = description.types(&plugin)?;
+        let mut own = BTreeSet::new();
+        for offered in &types {
+            let type_name = offered.resource_type.name.as_str();
+            if let Some((other, _)) = self.types.get(type_name) {
+                return Err(format!("plug-in {other} defines {type_name} too"));
+            }
+            if !own.insert(type_name) {
+                return Err(format!("it defines {type_name} twice"));
+            }
+        }
+        for constraint in &description.constraints {
+            if is_taken(constraint) {
+                return Err(format!("Kiln has a constraint {constraint}"));
+            }
+            if let Some((other, _)) = self.constraints.get(constraint) {
+                return Err(format!("plug-in {other} defines the constraint {constraint} too"));
+            }
+        }
+        for offered in types {
+            let type_name = offered.resource_type.name.clone();
+            tracing::info!(plugin = name, resource_type = type_name, "a resource type of a plug-in");
+            self.types.insert(type_name, (name.clone(), offered));
+        }
+        if description.scheduler_hints {
+            self.scheduler_hints.push(Arc::new(PluginHints(Arc::clone(&plugin))));
+        }
+        let check: Arc<dyn ConstraintCheck> = Arc::new(PluginConstraints::new(plugin));
+        for constraint in description.constraints {
+            self.constraints.insert(constraint, (name.clone(), Arc::clone(&check)));
+        }
+        self.names.insert(name);
+        Ok(())
+    }
+
+    fn into_plugins(self) -> Plugins {
+        Plugins {
+            types: self.types.into_values().map(|(_, offered)| offered).collect(),
+            constraints: self.constraints.into_iter().map(|(name, (_, check))| (name, check)).collect(),
+            scheduler_hints: self.scheduler_hints,
+        }
+    }
 }
 
 /// What a plug-in says about itself.
 struct Description {
     types: Vec<Map>,
     constraints: Vec<String>,
+    /// Whether it changes the hints for schedulers.
+    scheduler_hints: bool,
 }
 
-async fn describe(program: Program, limit: Duration) -> Result<(Arc<Plugin>, Description), String> {
+/// `limit`: of later calls; `longest`: of this one.
+async fn describe(program: Program, limit: Duration, longest: Duration) -> Described {
     let plugin = Plugin::new(program.to_string(), program, limit);
     let params = value!({"protocol": PROTOCOL, "kiln": (env!("CARGO_PKG_VERSION"))});
-    let result = plugin.call("describe", params, limit.max(START)).await;
+    let result = plugin.call("describe", params, longest).await;
     // The name is that of the program here, which the caller adds.
     let result = result.map_err(|error| {
         let text = error.failure("", "describe").message;
@@ -99,7 +168,7 @@ async fn describe(program: Program, limit: Duration) -> Result<(Arc<Plugin>, Des
 
 /// The name of a plug-in, and what it offers.
 fn read(result: &Value) -> Result<(String, Description), String> {
-    const KEYS: [&str; 4] = ["protocol", "name", "resource_types", "constraints"];
+    const KEYS: [&str; 5] = ["protocol", "name", "resource_types", "constraints", "scheduler_hints"];
     let entries = result.as_map().ok_or("the result is no object")?;
     if let Some(key) = entries.keys().find(|key| !KEYS.contains(&key.as_str())) {
         return Err(format!("the result has an unknown key {key}"));
@@ -127,8 +196,16 @@ fn read(result: &Value) -> Result<(String, Description), String> {
         Value::Str(name) if !name.is_empty() => Ok(name),
         other => Err(format!("constraints: {} is no name", text::json(&other))),
     });
-    let description =
-        Description { types: types.collect::<Result<_, _>>()?, constraints: constraints.collect::<Result<_, _>>()? };
+    let scheduler_hints = match entries.get("scheduler_hints") {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(changes)) => *changes,
+        Some(_) => return Err("scheduler_hints must be true or false".to_owned()),
+    };
+    let description = Description {
+        types: types.collect::<Result<_, _>>()?,
+        constraints: constraints.collect::<Result<_, _>>()?,
+        scheduler_hints,
+    };
     Ok((name.to_owned(), description))
 }
 
@@ -145,10 +222,11 @@ fn offered(plugin: &Arc<Plugin>, mut entries: Map) -> Result<Offered, String> {
     if let Some(key) = OF_FILES.iter().find(|key| entries.contains_key(**key)) {
         return Err(format!("{name}: types of plug-ins have no key {key}"));
     }
-    let resource_type = definition::of_value(&name, &entries.into()).map_err(|errors| {
+    let mut resource_type = definition::of_value(&name, &entries.into()).map_err(|errors| {
         let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
         lines.join("\n")
     })?;
+    resource_type.signals = methods.contains("signal");
     let needs = |method: &str, why: &str| {
         if methods.contains(method) { Ok(()) } else { Err(format!("{name}: {why}, but it has no method {method}")) }
     };
@@ -216,14 +294,15 @@ mod tests {
                 value!({"protocol": 1, "name": "a b"}),
                 "name must have 1 to 64 letters, digits, dots, dashes or underscores",
             ),
+            (value!({"protocol": 1, "name": "a", "lifecycle": true}), "the result has an unknown key lifecycle"),
             (
-                value!({"protocol": 1, "name": "a", "scheduler_hints": true}),
-                "the result has an unknown key scheduler_hints",
+                value!({"protocol": 1, "name": "a", "scheduler_hints": ["OS::Nova::Server"]}),
+                "scheduler_hints must be true or false",
             ),
             (minimal("methods", value!(["create"])), "A::B: methods: every type needs delete"),
             (
-                minimal("methods", value!(["create", "delete", "snapshot"])),
-                "A::B: methods: Kiln calls no method \"snapshot\"",
+                minimal("methods", value!(["create", "delete", "adopt"])),
+                "A::B: methods: Kiln calls no method \"adopt\"",
             ),
             (minimal("signals", true.into()), "A::B: types of plug-ins have no key signals"),
             (

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Access, Cloud, Context, Driver, Failure, FailureKind, Found, Operation, Progress, Step};
-use kiln_value::{Diagnostic, Map, Secret, Value, value};
+use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operation, Progress, Received, Step};
+use kiln_value::{Diagnostic, Map, Value, value};
 
-use crate::answer::{self, RESERVED};
+use crate::access::call_with_access;
+use crate::answer::{self, RESTORED, is_reserved};
 use crate::call::CallError;
 use crate::plugin::Plugin;
 
 /// The methods of a type, each with whether every type needs it.
-pub(crate) const METHODS: [(&str, bool); 12] = [
+pub(crate) const METHODS: [(&str, bool); 15] = [
     ("create", true),
     ("delete", true),
     ("poll", false),
@@ -25,6 +27,9 @@ pub(crate) const METHODS: [(&str, bool); 12] = [
     ("live", false),
     ("validate", false),
     ("needs_replace_failed", false),
+    ("signal", false),
+    ("snapshot", false),
+    ("delete_snapshot", false),
 ];
 
 /// Calls the methods of one type.
@@ -45,31 +50,13 @@ impl PluginDriver {
 
     /// Calls a method with the resource, the credentials and these parameters.
     async fn call(&self, cx: &Context<'_>, method: &str, more: Map) -> Result<Value, Failure> {
-        let failed = |error: CallError| error.failure(&self.plugin.name, method);
-        let mut refused = None;
-        loop {
-            let line = self.plugin.line().await.map_err(failed)?;
-            // Last, because the fence of the lease is passed here.
-            let access = cx.cloud.access(refused.as_ref()).await?;
-            let mut params = self.params(cx, &access);
-            params.extend(more.clone());
-            match line.call(method, params.into(), Some(access.token.clone())).await {
-                // Once more, if there is another token.
-                Err(CallError::Reported(error))
-                    if answer::is_unauthorized(&error) && refused.as_ref() != Some(&access.token) =>
-                {
-                    if refused.replace(access.token).is_some() {
-                        return Err(failed(CallError::Reported(error)));
-                    }
-                }
-                result => return result.map_err(failed),
-            }
-        }
+        let mut params = self.params(cx);
+        params.extend(more);
+        call_with_access(&self.plugin, cx.cloud, method, &params).await
     }
 
-    fn params(&self, cx: &Context<'_>, access: &Access) -> Map {
+    fn params(&self, cx: &Context<'_>) -> Map {
         let facts = cx.facts;
-        let stack = &facts.stack;
         let id = facts.physical_id.as_deref().map_or(Value::Null, Value::from);
         let resource = value!({
             "id": id,
@@ -80,26 +67,22 @@ impl PluginDriver {
             "metadata": (&facts.metadata),
             "data": (own_data(&facts.data)),
         });
-        let params = value!({
+        entries(value!({
             "type": (self.type_name.as_str()),
             "mark": (facts.token.as_str()),
             "resource": resource,
-            "stack": {
-                "id": (stack.id.as_str()), "name": (stack.name.as_str()), "project_id": (stack.project_id.as_str()),
-                "root_id": (stack.root_id.as_str()),
-            },
-            "access": (access_value(access)),
-        });
-        match params {
-            Value::Map(params) => params,
-            _ => Map::new(),
-        }
+            "stack": (stack_value(facts)),
+        }))
     }
 
     /// Calls a method whose result is a step.
     async fn step(&self, cx: &Context<'_>, method: &str, operation: &Operation, more: Map) -> Result<Step, Failure> {
-        let result = self.call(cx, method, more).await?;
-        let step = answer::step(&result).map_err(|why| self.wrong(method, why))?;
+        let mut result = self.call(cx, method, more).await?;
+        let restored = match operation {
+            Operation::Snapshot => answer::take_restored(&mut result).map_err(|why| self.wrong(method, why))?,
+            _ => None,
+        };
+        let mut step = answer::step(&result).map_err(|why| self.wrong(method, why))?;
         let is_done = step.progress == Progress::Done;
         if *operation == Operation::Create && is_done && step.physical_id.is_none() && cx.facts.physical_id.is_none() {
             return Err(self.wrong(method, "the object has no id at the end of its create".to_owned()));
@@ -109,6 +92,16 @@ impl PluginDriver {
         }
         if matches!(step.progress, Progress::Wait { .. }) && !self.has("poll") {
             return Err(self.wrong(method, "it asks to wait, but the type has no method poll".to_owned()));
+        }
+        match (operation, restored) {
+            (Operation::Snapshot, Some(_)) if !is_done => {
+                return Err(self.wrong(method, "restored: the snapshot is not complete".to_owned()));
+            }
+            // Null removes what an earlier snapshot has left.
+            (Operation::Snapshot, restored) if is_done => {
+                step.data.insert(RESTORED.to_owned(), restored.map_or(Value::Null, Value::from));
+            }
+            _ => {}
         }
         Ok(step)
     }
@@ -121,31 +114,19 @@ impl PluginDriver {
 
 /// The data of a resource without the entries of the engine.
 fn own_data(data: &Map) -> Map {
-    data.iter().filter(|(key, _)| !key.starts_with(RESERVED)).map(|(key, value)| (key.clone(), value.clone())).collect()
+    data.iter().filter(|(key, _)| !is_reserved(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// The credentials as a plug-in gets them.
-pub(crate) fn access_value(access: &Access) -> Value {
-    let optional = |text: &Option<String>| text.as_deref().map_or(Value::Null, Value::from);
+/// The stack of a resource as a plug-in gets it.
+pub(crate) fn stack_value(facts: &Facts) -> Value {
+    let stack = &facts.stack;
     value!({
-        "auth_url": (access.auth_url.as_str()),
-        "token": (access.token.expose().as_str()),
-        "project_id": (optional(&access.project_id)),
-        "user_id": (access.user_id.as_str()),
-        "region": (optional(&access.region)),
-        "catalog": (&access.catalog),
+        "id": (stack.id.as_str()), "name": (stack.name.as_str()), "project_id": (stack.project_id.as_str()),
+        "root_id": (stack.root_id.as_str()),
     })
 }
 
-/// The credentials of a user, if the cloud has some: a constraint may need none.
-pub(crate) async fn optional_access(cloud: &dyn Cloud) -> (Value, Option<Secret<String>>) {
-    match cloud.access(None).await {
-        Ok(access) => (access_value(&access), Some(access.token)),
-        Err(_) => (Value::Null, None),
-    }
-}
-
-fn entries(value: Value) -> Map {
+pub(crate) fn entries(value: Value) -> Map {
     match value {
         Value::Map(entries) => entries,
         _ => Map::new(),
@@ -181,11 +162,13 @@ impl Driver for PluginDriver {
         let method = name_of(operation);
         match operation {
             // As in Heat, an action without a handler succeeds.
-            Operation::Check | Operation::Suspend | Operation::Resume if !self.has(method) => Ok(Step::done()),
+            Operation::Check | Operation::Suspend | Operation::Resume | Operation::Snapshot if !self.has(method) => {
+                Ok(Step::done())
+            }
             Operation::Delete if cx.facts.physical_id.is_none() && own_data(&cx.facts.data).is_empty() => {
                 Ok(Step::done())
             }
-            Operation::Adopt | Operation::Snapshot | Operation::Update { .. } if !self.has(method) => {
+            Operation::Adopt | Operation::Update { .. } if !self.has(method) => {
                 let text = format!("Plug-in {} has no method {method} for {}.", self.plugin.name, self.type_name);
                 Err(Failure::other("NotSupported", text))
             }
@@ -207,6 +190,27 @@ impl Driver for PluginDriver {
         }
         let result = self.call(cx, "find", Map::new()).await?;
         answer::found(&result).map_err(|why| self.wrong("find", why))
+    }
+
+    async fn receive(&self, cx: &Context<'_>, message: &Value) -> Result<Received, Failure> {
+        let result = self.call(cx, "signal", entries(value!({"signal": message}))).await?;
+        answer::received(result).map_err(|why| self.wrong("signal", why))
+    }
+
+    fn snapshots(&self) -> bool {
+        self.has("snapshot")
+    }
+
+    async fn delete_snapshot(&self, cx: &Context<'_>) -> Result<Option<Duration>, Failure> {
+        if !self.has("delete_snapshot") {
+            return Ok(None);
+        }
+        let result = self.call(cx, "delete_snapshot", Map::new()).await?;
+        answer::after(&result).map_err(|why| self.wrong("delete_snapshot", why))
+    }
+
+    fn restored(&self, data: &Map) -> Option<Map> {
+        data.get(RESTORED)?.as_map().cloned()
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
@@ -237,7 +241,7 @@ impl Driver for PluginDriver {
         }
     }
 
-    fn validates_in_cloud(&self, _: &kiln_resource::Facts) -> bool {
+    fn validates_in_cloud(&self, _: &Facts) -> bool {
         self.has("validate")
     }
 

@@ -47,6 +47,21 @@ pub struct CloudRequest {
     pub body: Option<Value>,
     /// The gate that must be open when the request is sent.
     pub gate: Option<Arc<dyn Gate>>,
+    /// For a read of an object: the list that also contains it, so that many reads at the same time can be one.
+    pub listed: Option<Listed>,
+}
+
+/// A list whose entries are what a read of one object returns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Path of the list, which has the newest objects first and accepts `limit`.
+    pub path: &'static str,
+    /// Key of the list.
+    pub list: &'static str,
+    /// Key of the object in the response to a read.
+    pub member: &'static str,
+    /// ID of the object: the entry with this `id`.
+    pub id: String,
 }
 
 /// Decides immediately before a request is sent whether it may be sent: the lease of the engine may have ended while
@@ -69,6 +84,7 @@ impl CloudRequest {
             region: None,
             body: None,
             gate: None,
+            listed: None,
         }
     }
 
@@ -90,6 +106,13 @@ impl CloudRequest {
     #[must_use]
     pub fn region(mut self, region: Option<impl Into<String>>) -> Self {
         self.region = region.map(Into::into);
+        self
+    }
+
+    /// The same for an object that a list also contains.
+    #[must_use]
+    pub fn listed(mut self, listed: Listed) -> Self {
+        self.listed = Some(listed);
         self
     }
 
@@ -162,6 +185,20 @@ pub struct Access {
     pub catalog: Value,
 }
 
+/// How a service is reached with more than the credentials of the stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteCloud {
+    /// The service that is called.
+    pub service: &'static str,
+    /// ID of a secret in the key manager with credentials for another cloud: `{"auth_type": …, "auth": {…}}`, the
+    /// options of a plug-in of keystoneauth. `None`: this cloud, with the credentials of the stack.
+    pub credential_secret: Option<String>,
+    /// Additional certificate authorities, in PEM format.
+    pub authorities: Option<String>,
+    /// Do not verify certificates.
+    pub insecure: bool,
+}
+
 /// A cloud, with the credentials of one stack.
 #[async_trait]
 pub trait Cloud: Send + Sync {
@@ -204,6 +241,11 @@ pub trait Cloud: Send + Sync {
     async fn access(&self, refused: Option<&Secret<String>>) -> Result<Access, Failure> {
         let _ = refused;
         Err(Failure::other("NotSupported", "there is no token for this cloud"))
+    }
+
+    /// Another cloud, or this one with other TLS options. Credentials that are refused are a failure.
+    async fn remote(&self, remote: &RemoteCloud) -> Result<Arc<dyn Cloud>, Failure> {
+        Err(Failure::other("NotSupported", format!("the {} service of another cloud cannot be called", remote.service)))
     }
 
     /// The project of the credentials.

@@ -75,6 +75,8 @@ pub struct Facts {
     pub state: (String, String),
     /// The existing resources of [`Driver::observes`].
     pub observed: Vec<Observed>,
+    /// The hints for the scheduler if the operator has changed those of [`Driver::scheduler_hints`].
+    pub scheduler_hints: Option<Map>,
 }
 
 /// Another resource of the stack, as currently stored.
@@ -415,6 +417,12 @@ pub trait Driver: Send + Sync {
     async fn validate_in_cloud(&self, cx: &Context<'_>) -> Result<(), Diagnostic> {
         let _ = cx;
         Ok(())
+    }
+
+    /// The hints that a create sends to the scheduler of its service; `None` for types without any.
+    fn scheduler_hints(&self, facts: &Facts) -> Option<Map> {
+        let _ = facts;
+        None
     }
 
     /// Whether the data of the facts contain the files and the environment of the stack (`files`, `environment`).

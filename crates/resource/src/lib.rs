@@ -23,9 +23,11 @@ pub mod rest;
 pub mod row;
 pub mod running;
 pub mod scaling;
+mod scheduler_hints;
 pub mod service;
 pub mod shipped;
 pub mod siblings;
+pub mod size_limit;
 pub mod software;
 pub mod state;
 mod step;
@@ -35,7 +37,10 @@ pub mod translation;
 pub mod view;
 
 pub use change::Comparison;
-pub use cloud::{Access, AccountNames, Cloud, CloudRequest, CloudResponse, Gate, Method, SignalEndpoints, UserDomain};
+pub use cloud::{
+    Access, AccountNames, Cloud, CloudRequest, CloudResponse, Gate, Listed, Method, RemoteCloud, SignalEndpoints,
+    UserDomain,
+};
 pub use driver::{Context, Driver, Facts, Nested, Observed, Operation, PropertyChange, StackFacts};
 pub use failure::{Failure, FailureKind};
 pub use finder::{Finder, FinderClient, Finders};
@@ -48,7 +53,8 @@ pub use registry::{RegisteredType, Registry};
 pub use resource_type::{AttributeSchema, DriverKind, ResourceType};
 pub use rest::Rest;
 pub use row::Resource;
-pub use running::{OperationState, Phase, Running};
+pub use running::{LostCall, OperationState, Phase, Running};
+pub use scheduler_hints::SchedulerHints;
 pub use siblings::{Sibling, Siblings};
 pub use software::{
     ConfigBody, DeploymentBody, InvalidSchema, NoSoftware, Software, SoftwareChange, SoftwareConfig, SoftwareDeployment,

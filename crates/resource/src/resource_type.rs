@@ -81,8 +81,8 @@ pub struct ResourceType {
     pub translation: Vec<Translation>,
     /// The requests of a simple REST resource.
     pub rest: Option<Rest>,
-    /// How its objects are found by name or ID.
-    pub finder: Option<Finder>,
+    /// How its objects are found by name or ID, and objects that it refers to and that no type creates.
+    pub finders: Vec<Finder>,
 }
 
 impl ResourceType {
@@ -111,7 +111,7 @@ impl ResourceType {
             update_policy: IndexMap::new(),
             translation: Vec::new(),
             rest: None,
-            finder: None,
+            finders: Vec::new(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kiln_value::{Map, Value};
+use kiln_value::{Map, Value, value};
 use serde::{Deserialize, Serialize};
 
 use crate::{Operation, ResourceId, StoredDefinition};
@@ -48,6 +48,9 @@ pub struct Running {
 pub enum Phase {
     /// A call is about to be made, or in progress: it is unknown whether it was made.
     Intent,
+    /// As [`Phase::Intent`], but the engine that would have made the call has failed. Nobody makes the call before the
+    /// phase is stored as `Intent` again, so engines that take over one after the other do not restart the wait.
+    Lost(LostCall),
     /// The call was made; contains the state that the driver needs to continue.
     Wait(Value),
     /// A create failed; its remains are deleted before the next attempt. Null: the delete has not started.
@@ -56,6 +59,23 @@ pub enum Phase {
     Snapshot(Value),
     /// Only the attributes that other resources need remain to be read.
     Read,
+}
+
+/// A create call that an engine may have made before it failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostCall {
+    /// From then on, a missing object was certainly not created. Microseconds since the epoch, by the database's clock.
+    pub until: i64,
+    /// The epoch of the lease under which this was stored. Versions that do not know this phase take it for `Intent`:
+    /// `until` is void when another engine has worked on the stack since.
+    pub epoch: i64,
+}
+
+impl LostCall {
+    fn read(state: &Value) -> Option<Self> {
+        let number = |key| state.get(key).and_then(Value::as_i64);
+        Some(Self { until: number("until")?, epoch: number("epoch")? })
+    }
 }
 
 impl OperationState {
@@ -148,6 +168,7 @@ impl Record {
         };
         let (phase, state) = match &running.phase {
             Phase::Intent => (PhaseName::Intent, Value::Null),
+            Phase::Lost(lost) => (PhaseName::Intent, value!({"until": (lost.until), "epoch": (lost.epoch)})),
             Phase::Wait(state) => (PhaseName::Wait, state.clone()),
             Phase::Undo(state) => (PhaseName::Undo, state.clone()),
             Phase::Snapshot(state) => (PhaseName::Snapshot, state.clone()),
@@ -197,7 +218,7 @@ impl Record {
             Name::Snapshot => Operation::Snapshot,
         };
         let phase = match self.phase? {
-            PhaseName::Intent => Phase::Intent,
+            PhaseName::Intent => LostCall::read(&self.state).map_or(Phase::Intent, Phase::Lost),
             PhaseName::Wait => Phase::Wait(self.state),
             PhaseName::Undo => Phase::Undo(self.state),
             PhaseName::Snapshot => Phase::Snapshot(self.state),
@@ -238,7 +259,6 @@ impl<'de> Deserialize<'de> for OperationState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kiln_value::value;
 
     fn survives(state: &OperationState) {
         let text = serde_json::to_string(state).unwrap();
@@ -260,6 +280,7 @@ mod tests {
         ] {
             for phase in [
                 Phase::Intent,
+                Phase::Lost(LostCall { until: 7, epoch: 3 }),
                 Phase::Wait(value!({"n": 1})),
                 Phase::Wait(Value::Null),
                 Phase::Undo(Value::Null),

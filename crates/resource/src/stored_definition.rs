@@ -49,6 +49,12 @@ fn is_delete(policy: &str) -> bool {
 }
 
 impl StoredDefinition {
+    /// About how many bytes it takes in memory, without its names.
+    pub fn size(&self) -> usize {
+        let given = self.given.as_ref().map_or(0, Map::size);
+        given + self.properties.size() + self.metadata.size() + self.update_policy.size() + self.description.len()
+    }
+
     /// A definition with only a type.
     pub fn of_type(resource_type: impl Into<String>) -> Self {
         Self {

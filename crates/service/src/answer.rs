@@ -4,13 +4,18 @@
 //! An answer is a parameter of the stack like any other. An update keeps it while it fits, so that a new flavor in the cloud
 //! does not resize servers.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use kiln_engine::View;
 use kiln_identity::Caller;
 use kiln_plan::Sources;
 use kiln_resource::{Cloud, CloudRequest, Failure, Method};
+use kiln_store::Stack;
+use kiln_template::Files;
+use kiln_topology::answer;
 use kiln_topology::question::{Questions, Wanted};
 use kiln_value::{Diagnostic, Map, Path, Value, text};
 
@@ -26,9 +31,18 @@ const MAX_NAMED: usize = 10;
 /// Properties of an image that is a snapshot of a server.
 const SNAPSHOT: (&str, &str) = ("image_type", "snapshot");
 
+/// A stack before its update.
+pub(crate) struct Before<'s> {
+    /// The stack.
+    pub(crate) stack: &'s Stack,
+    /// Its parameters: an answer that fits is kept.
+    pub(crate) parameters: &'s Map,
+    /// The parameters of the request, if the others are those of the stack.
+    pub(crate) given: Option<&'s Map>,
+}
+
 impl Service {
-    /// The sources with answers for the parameters without a value. `current` are the parameters of a stack before its
-    /// update: an answer that fits is kept.
+    /// The sources with answers for the parameters without a value. `before` is the stack before an update.
     ///
     /// # Errors
     /// [`Error::Invalid`] for each parameter that the cloud does not answer, with the candidates and why they do not fit.
@@ -37,29 +51,42 @@ impl Service {
         caller: &Caller,
         mut sources: Sources,
         questions: &Questions,
-        current: &Map,
+        before: Option<&Before<'_>>,
     ) -> Result<Sources, Error> {
-        let given = &sources.environment;
-        let is_given =
-            |name: &String| given.parameters.contains_key(name) || given.parameter_defaults.contains_key(name);
+        // Among the parameters of the stack that the request keeps, answers are not values of the user.
+        let mut noted = BTreeSet::new();
+        if let Some(given) = before.and_then(|before| before.given) {
+            noted = sources.files.get(answer::FILE).map(answer::of_file).unwrap_or_default();
+            noted.retain(|name| !given.contains_key(name));
+        }
+        let kept = &sources.environment;
+        let is_given = |name: &String| {
+            kept.parameter_defaults.contains_key(name) || kept.parameters.contains_key(name) && !noted.contains(name)
+        };
         let open: Vec<(&String, &Wanted)> = questions.iter().filter(|(name, _)| !is_given(name)).collect();
         if open.is_empty() {
-            return Ok(sources);
+            return Ok(with_note(sources, &noted));
         }
         let mut answers =
             Answers { cloud: self.identity.cloud(caller).await, lists: Lists::default(), taken: Vec::new() };
-        let (mut environment, mut wrong) = ((*sources.environment).clone(), Vec::new());
+        let (mut environment, mut wrong, mut made) = ((*sources.environment).clone(), Vec::new(), BTreeSet::new());
         for (name, wanted) in open {
             let answer = match wanted {
+                Wanted::Members { group, least, most } => {
+                    let members = Box::pin(self.members(before.map(|before| before.stack), group)).await;
+                    let Some(members) = members else { continue };
+                    Ok(members.min(most.unwrap_or(members)).max(least.unwrap_or(0)).to_string())
+                }
                 Wanted::Component { stack, resource, attribute } => {
                     Box::pin(self.existing_component(caller, stack, resource, attribute)).await
                 }
                 Wanted::Jurisdiction(countries) => self.country(countries),
-                wanted => answers.of(wanted, current.get(name).and_then(Value::as_str)).await,
+                wanted => answers.of(wanted, before.and_then(|before| before.parameters.get(name)?.as_str())).await,
             };
             match answer {
                 Ok(answer) => {
                     tracing::debug!(parameter = name, answer, wanted = wanted.text(), "answered");
+                    made.insert(name.clone());
                     environment.parameters.insert(name.clone(), answer.into());
                 }
                 Err(why) => wrong.push(
@@ -73,7 +100,36 @@ impl Service {
             return Err(invalid(wrong));
         }
         sources.environment = Arc::new(environment);
-        Ok(sources)
+        noted.append(&mut made);
+        Ok(with_note(sources, &noted))
+    }
+}
+
+/// The sources with the names of the parameters that are answers among the files.
+fn with_note(mut sources: Sources, noted: &BTreeSet<String>) -> Sources {
+    let entry = (!noted.is_empty()).then(|| answer::to_file(noted));
+    if sources.files.get(answer::FILE) != entry.as_deref() {
+        let mut files = Files::clone(&sources.files);
+        match entry {
+            Some(entry) => files.0.insert(answer::FILE.to_owned(), entry),
+            None => files.0.remove(answer::FILE),
+        };
+        sources.files = Arc::new(files);
+    }
+    sources
+}
+
+impl Service {
+    /// The number of members of a group of a stack, or of a nested stack of it; `None` if there is none yet.
+    async fn members(&self, stack: Option<&Stack>, group: &[String]) -> Option<i64> {
+        let (name, nested) = group.split_last()?;
+        let mut view = View::of(&self.backends, stack?.clone()).await.ok()?;
+        for name in nested {
+            let child = view.resource(name)?.child?;
+            view = View::of(&self.backends, self.backends.store.stack(child).await.ok()??).await.ok()?;
+        }
+        let mut attributes = view.attributes(name, &["current_size".to_owned()]).await;
+        attributes.shift_remove("current_size")?.as_i64()
     }
 }
 
@@ -145,7 +201,9 @@ impl Answers {
                 Ok(free.to_string())
             }
             // The service answers these itself.
-            Wanted::Component { .. } | Wanted::Jurisdiction(_) => Err("The cloud does not know it.".to_owned()),
+            Wanted::Component { .. } | Wanted::Jurisdiction(_) | Wanted::Members { .. } => {
+                Err("The cloud does not know it.".to_owned())
+            }
             Wanted::Zone(host) => {
                 let zones = read(&mut self.lists.zones, cloud, "dns", "/v2/zones", "zones", &[]).await?;
                 let mut choice = Choice::of(zones, "name", current, |zone| outside(zone, host));

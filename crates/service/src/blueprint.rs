@@ -5,7 +5,7 @@ use kiln_identity::Caller;
 use kiln_plan::hidden::mask_errors;
 use kiln_plan::{Blueprint, Nesting, Sources};
 use kiln_store::DesiredText;
-use kiln_value::{Map, StackIdentity};
+use kiln_value::StackIdentity;
 
 use crate::{Error, Invalid, Service, StackContent, TemplateText};
 
@@ -42,7 +42,7 @@ impl Service {
     ) -> Result<Blueprint, Error> {
         let questions = content.questions.clone();
         let sources = content.sources(template.value())?;
-        let sources = self.answered(caller, sources, &questions, &Map::new()).await?;
+        let sources = self.answered(caller, sources, &questions, None).await?;
         let sources = self.with_nested_templates(sources).await?;
         let blueprint = self.build(&sources, identity, template)?;
         self.accept(caller, &blueprint, template).await?;

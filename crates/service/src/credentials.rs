@@ -2,7 +2,7 @@
 
 use kiln_engine::housekeeping::UNUSED_AFTER;
 use kiln_identity::{Caller, DelegateError};
-use kiln_resource::CredentialsId;
+use kiln_resource::{CredentialsId, Status};
 use kiln_store::Stack;
 
 use crate::{Error, Service};
@@ -55,7 +55,8 @@ impl Service {
     }
 
     /// Credentials that replace those of a stack, if another user than the current one updates it
-    /// (docs/heat-behaviour.md §19), or if the current ones cannot be read.
+    /// (docs/heat-behaviour.md §19), or if the current ones cannot be read. For a stack that failed, also if they do not
+    /// work any more, for example because the user has deleted the trust.
     pub(crate) async fn renewed_credentials(
         &self,
         caller: &Caller,
@@ -71,7 +72,9 @@ impl Service {
                 Ok(stored) => {
                     // Credentials without a user were created for the owner of the stack.
                     let made_it = || stack.user_id == caller.user_id;
-                    if self.identity.acts_for(caller, &stored).unwrap_or_else(made_it) {
+                    if self.identity.acts_for(caller, &stored).unwrap_or_else(made_it)
+                        && (stack.state.status != Status::Failed || self.identity.works(&stored).await)
+                    {
                         return Ok(None);
                     }
                 }

@@ -16,8 +16,8 @@ impl Service {
             return Err(Error::NoResource { resource: missing.clone(), stack: view.stack.name.clone() });
         }
         let mut compared = view.drift(names).await?;
-        // The parameters of nested stacks get their hidden values from those of this one.
-        let hidden = HiddenValues::of(&[view.blueprint.sources()]);
+        // The parameters of nested stacks get their hidden values from those of this one, or of the stacks above it.
+        let hidden = self.hidden_values(&view.stack).await?;
         mask(&mut compared, &hidden);
         Ok(compared)
     }

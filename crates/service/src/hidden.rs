@@ -6,6 +6,7 @@ use kiln_engine::load;
 use kiln_plan::Sources;
 use kiln_store::{Desired, Stack};
 use kiln_template::Template;
+use kiln_value::Map;
 
 use crate::{Error, Hidden, HiddenValues, Service};
 
@@ -30,6 +31,23 @@ impl Service {
             }
         }
         Ok(HiddenValues::of(&sources.iter().collect::<Vec<_>>()))
+    }
+
+    /// Masks the parameters of a nested stack that have values which the stacks above it hide: the template of the nested
+    /// stack does not know that they are hidden.
+    pub async fn mask_inherited(&self, stack: &Stack, parameters: &mut Map) -> Result<(), Error> {
+        if stack.parent.is_some() {
+            let mut sources = Vec::new();
+            for above in self.above(stack).await? {
+                for desired in std::iter::once(&above.desired).chain(&above.previous) {
+                    sources.push(load::stored(&self.backends, desired).await?);
+                }
+            }
+            let hidden = HiddenValues::of_own(&sources);
+            // The pseudo parameters are about the stack itself.
+            parameters.iter_mut().filter(|(name, _)| !name.contains("::")).for_each(|(_, value)| hidden.mask(value));
+        }
+        Ok(())
     }
 
     /// The stacks that a stack is nested in, the nearest first.

@@ -35,7 +35,8 @@ impl Service {
         let converge = self.converges(&update.settings);
         let blueprint = self.updated_blueprint(caller, &stack, update).await?;
         let view = View::of(&self.backends, stack).await?;
-        let hidden = HiddenValues::of(&[blueprint.sources(), view.blueprint.sources()]);
+        let mut hidden = self.hidden_values(&view.stack).await?;
+        hidden.extend(HiddenValues::of(&[blueprint.sources()]));
         let (new, old) = (blueprint.sources(), view.blueprint.sources());
         let same_sources = new.template == old.template && new.environment == old.environment && new.files == old.files;
         let parameters = blueprint.parameters().texts();

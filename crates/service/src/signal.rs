@@ -2,11 +2,18 @@
 
 use kiln_engine::View;
 use kiln_plan::{Hook, Kind};
-use kiln_resource::{Action, MessageId, Resource, ResourceId};
+use kiln_resource::{Action, MessageId, Resource, ResourceId, size_limit};
 use kiln_store::{Message, MessageKind, Stack};
 use kiln_value::{Value, text, value};
 
 use crate::{Error, Service};
+
+/// Most messages of a stack that are not handled yet …
+const MOST_MESSAGES: u64 = 10_000;
+/// … and the most bytes of them, for signals of more than [`SMALL`].
+const MOST_BYTES: u64 = 32 << 20;
+/// The size of a signal up to which only the messages are counted.
+const SMALL: usize = 4 << 10;
 
 /// A signal to a resource.
 #[derive(Clone, Debug)]
@@ -52,6 +59,7 @@ impl Service {
         let driver = kind.as_ref().and_then(Kind::entry).map(|entry| &entry.driver);
         let always = driver.is_some_and(|driver| driver.receives_during_operations());
         if let (Action::Suspend | Action::Delete, false) = (row.state.action, always) {
+            self.check_backlog(&view.stack, &Value::Null).await?;
             // Only the engine writes events.
             let refused = value!({ "action": (row.state.action.as_str()) });
             self.send_signal(&view.stack, name, MessageKind::RefusedSignal, refused).await?;
@@ -60,8 +68,28 @@ impl Service {
         if !kind.is_some_and(|kind| kind.resource_type().signals) {
             return Err(Error::ActionNotSupported("signal".to_owned()));
         }
+        size_limit::check_metadata(row.metadata.size().saturating_add(signal.details.size())).map_err(Error::Limit)?;
+        self.check_backlog(&view.stack, &signal.details).await?;
         let message = self.send_signal(&view.stack, name, MessageKind::Signal, signal.details.clone()).await?;
         Ok(Signalled { message, row: row.id })
+    }
+
+    /// Refuses a signal to a stack that has not handled many: an engine reads all of them at once.
+    async fn check_backlog(&self, stack: &Stack, details: &Value) -> Result<(), Error> {
+        let size = details.size();
+        let backlog = self.backends.store.backlog(stack.id, size > SMALL).await?;
+        if backlog.messages >= MOST_MESSAGES {
+            let text = "The stack has too many signals that are not handled yet: send it again later.";
+            return Err(Error::Limit(text.to_owned()));
+        }
+        if size > SMALL && backlog.bytes.saturating_add(size as u64) > MOST_BYTES {
+            let text = format!(
+                "The stack has signals of {} bytes that are not handled yet: send it again later.",
+                backlog.bytes
+            );
+            return Err(Error::Limit(text));
+        }
+        Ok(())
     }
 
     async fn send_signal(&self, stack: &Stack, name: &str, kind: MessageKind, body: Value) -> Result<MessageId, Error> {

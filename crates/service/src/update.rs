@@ -10,6 +10,7 @@ use kiln_store::{Details, Stack, StackRequest};
 use kiln_value::Map;
 
 use crate::action::begun;
+use crate::answer::Before;
 use crate::blueprint::texts;
 use crate::{Error, Service, Settings, StackContent, TemplateText};
 
@@ -83,8 +84,12 @@ impl Service {
         } else {
             content.sources(template.as_ref().ok_or(Error::NoTemplate)?.value())?
         };
-        let answers = &current.sources().environment.parameters;
-        let sources = self.answered(caller, sources, &questions, answers).await?;
+        let before = Before {
+            stack,
+            parameters: &current.sources().environment.parameters,
+            given: existing.then_some(&parameters),
+        };
+        let sources = self.answered(caller, sources, &questions, Some(&before)).await?;
         let sources = self.with_nested_templates(sources).await?;
         let template = template.unwrap_or_else(|| TemplateText::stored(&sources.template));
         let identity = load::identity(stack);

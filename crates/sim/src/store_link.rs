@@ -12,8 +12,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_store::{
-    Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell,
-    EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, MemoryStore, Message, NewStack, Resource,
+    Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
+    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, MemoryStore, Message, NewStack, Resource,
     Retention, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
 };
 use kiln_value::Secret;
@@ -377,6 +377,10 @@ impl Store for StoreLink {
             self.sim.ledger.lose(messages.drain(1..));
         }
         Ok(messages)
+    }
+
+    async fn backlog(&self, stack: StackId, sizes: bool) -> Result<Backlog, Error> {
+        self.read("backlog", self.inner().backlog(stack, sizes)).await
     }
 
     async fn plan_credentials(&self, plan: &Secret<String>) -> Result<CredentialsId, Error> {

@@ -20,4 +20,6 @@ pub struct Lease {
     /// Time between the end of the previous lease and this claim, by the database's clock; zero if it was released or
     /// there was none.
     pub idle: Duration,
+    /// The time of this claim, by the database's clock: microseconds since the epoch.
+    pub at: i64,
 }

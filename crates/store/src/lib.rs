@@ -29,7 +29,7 @@ pub use kiln_resource::{
 };
 pub use lease::Lease;
 pub use memory::MemoryStore;
-pub use message::{Message, MessageKind};
+pub use message::{Backlog, Message, MessageKind};
 pub use orphan::{Orphan, OrphanQuery, OrphanStore};
 pub use outbox::{Announcement, Delivery, Destination, Lane, Notice, OutboxEntry, OutboxStore, PluginRun};
 pub use query::{EventQuery, Sort, SortKey, StackQuery};

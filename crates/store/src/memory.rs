@@ -28,9 +28,9 @@ use kiln_value::Secret;
 use self::state::State;
 use crate::doorbell::{Hub, Reach};
 use crate::{
-    Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell,
-    EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention, Snapshot,
-    SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
+    Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
+    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention,
+    Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
 };
 
 /// The clock that stands for the database's clock.
@@ -292,6 +292,10 @@ impl Store for MemoryStore {
     async fn inbox(&self, stack: StackId, now: Timestamp) -> Result<Vec<Message>, Error> {
         let (state, database) = self.open();
         Ok(state.inbox(stack, now.as_microsecond().max(database)))
+    }
+
+    async fn backlog(&self, stack: StackId, sizes: bool) -> Result<Backlog, Error> {
+        Ok(self.open().0.backlog(stack, sizes))
     }
 
     async fn plan_credentials(&self, plan: &Secret<String>) -> Result<CredentialsId, Error> {

@@ -84,6 +84,15 @@ impl FromStr for MessageKind {
     }
 }
 
+/// The messages of a stack that are not handled yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Their number.
+    pub messages: u64,
+    /// The size of their bodies; zero unless it was asked for.
+    pub bytes: u64,
+}
+
 /// A message to a stack. When it is due, it wakes the stack, even a settled one. It is handled once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {

@@ -49,9 +49,9 @@ use self::secrets::Vault;
 use self::wires::Wires;
 use crate::doorbell::{Hub, Reach};
 use crate::{
-    Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell,
-    EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention, Snapshot,
-    SnapshotId, Stack, StackId, StackQuery, StackRequest, StackSummary, Store, Summary, UnusedCredentials,
+    Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
+    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention,
+    Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, StackSummary, Store, Summary, UnusedCredentials,
 };
 
 pub use self::migrations::{SchemaState, SchemaVersions};
@@ -275,6 +275,10 @@ impl Store for SqlStore {
 
     async fn inbox(&self, stack: StackId, now: Timestamp) -> Result<Vec<Message>, Error> {
         self.read_inbox(stack, now).await
+    }
+
+    async fn backlog(&self, stack: StackId, sizes: bool) -> Result<Backlog, Error> {
+        self.read_backlog(stack, sizes).await
     }
 
     async fn plan_credentials(&self, plan: &Secret<String>) -> Result<CredentialsId, Error> {

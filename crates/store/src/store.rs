@@ -8,9 +8,9 @@ use kiln_resource::{SoftwareChange, State};
 use kiln_value::Secret;
 
 use crate::{
-    Announcement, ChangeSet, ChangeSetId, CredentialsId, DesiredText, Details, Digest, EngineId, Event, EventId,
-    EventQuery, Lease, Message, MessageId, NewStack, Orphan, OrphanStore, OutboxStore, PluginRun, Resource, ResourceId,
-    Snapshot, SnapshotId, SoftwareStore, Stack, StackId, StackQuery, StackRequest,
+    Announcement, Backlog, ChangeSet, ChangeSetId, CredentialsId, DesiredText, Details, Digest, EngineId, Event,
+    EventId, EventQuery, Lease, Message, MessageId, NewStack, Orphan, OrphanStore, OutboxStore, PluginRun, Resource,
+    ResourceId, Snapshot, SnapshotId, SoftwareStore, Stack, StackId, StackQuery, StackRequest,
 };
 
 /// Errors of the store.
@@ -341,6 +341,9 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
     /// The messages of a stack that are due by `now` or by the database's clock, sorted by (due, sent, id). This always
     /// includes the message that made the stack claimable, even if the clocks differ.
     async fn inbox(&self, stack: StackId, now: Timestamp) -> Result<Vec<Message>, Error>;
+    /// The messages of a stack that are not handled yet, due or not. Only with `sizes` their bodies are measured: that reads
+    /// the rows, not only an index.
+    async fn backlog(&self, stack: StackId, sizes: bool) -> Result<Backlog, Error>;
 
     // --- credentials, encrypted at rest, recorded before they are made so that none is forgotten
 

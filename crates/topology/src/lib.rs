@@ -3,6 +3,7 @@
 //! The readers ([`blueprint`], [`camp`]) turn texts into models whose errors have the path in the file of the user. Like
 //! all crates of languages, this one has no I/O.
 
+pub mod answer;
 pub mod author;
 pub mod blueprint;
 pub mod camp;

@@ -44,6 +44,15 @@ pub enum Wanted {
     Zone(String),
     /// A region in one of these countries: codes of ISO 3166-1 with two capital letters.
     Jurisdiction(Vec<String>),
+    /// The number of members of a group of the stack; the parameter has the first one as its default.
+    Members {
+        /// The resources that contain the group, and the group.
+        group: Vec<String>,
+        /// The least members, if known.
+        least: Option<i64>,
+        /// The most members, if known.
+        most: Option<i64>,
+    },
     /// A resource of another stack of the user, or an attribute of it.
     Component {
         /// The name of the stack.
@@ -79,6 +88,9 @@ impl Wanted {
             Self::Zone(name) => format!("A zone for the name {name}."),
             Self::Subnet => "A subnet.".to_owned(),
             Self::Jurisdiction(countries) => format!("The country of the region, one of {}.", countries.join(", ")),
+            Self::Members { group, .. } => {
+                format!("The number of members of {}; an update keeps that of the stack.", group.join("."))
+            }
             Self::Component { stack, resource, attribute } if attribute.is_empty() => {
                 format!("The ID of {resource} of the stack {stack}.")
             }
@@ -109,6 +121,15 @@ impl Wanted {
                 let countries: Vec<Value> = countries.iter().map(Value::from).collect();
                 value!({"type": "jurisdiction", "countries": (Value::List(countries))})
             }
+            Self::Members { group, least, most } => {
+                let mut value = value!({"type": "members", "group": (group.clone())});
+                for (name, limit) in [("least", least), ("most", most)] {
+                    if let (Some(limit), Some(value)) = (limit, value.as_map_mut()) {
+                        value.insert(name.to_owned(), (*limit).into());
+                    }
+                }
+                value
+            }
             Self::Component { stack, resource, attribute } => value!({
                 "type": "component", "stack": stack, "resource": resource, "attribute": (Value::List(attribute.clone()))
             }),
@@ -131,6 +152,11 @@ impl Wanted {
             "jurisdiction" => {
                 let countries = value.get("countries")?.as_list()?.iter();
                 Self::Jurisdiction(countries.map(|code| code.as_str().map(str::to_owned)).collect::<Option<_>>()?)
+            }
+            "members" => {
+                let group = value.get("group")?.as_list()?.iter();
+                let group = group.map(|name| name.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()?;
+                Self::Members { group, least: size("least")?, most: size("most")? }
             }
             "component" => Self::Component {
                 stack: value.str_at("stack")?.to_owned(),
@@ -164,6 +190,7 @@ mod tests {
             Wanted::Addresses,
             Wanted::Zone("www.example.com".to_owned()),
             Wanted::Jurisdiction(vec!["DE".to_owned(), "FR".to_owned()]),
+            Wanted::Members { group: vec!["shop".to_owned(), "workers".to_owned()], least: Some(1), most: None },
             Wanted::Component {
                 stack: "shared".to_owned(),
                 resource: "database".to_owned(),

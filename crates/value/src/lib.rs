@@ -17,6 +17,7 @@ pub mod path;
 mod pathed_text;
 pub mod regex;
 pub mod secret;
+mod size;
 pub mod span;
 pub mod text;
 mod unknown;

@@ -5,7 +5,7 @@ from kiln_plugin.access import Access
 
 # What Kiln can call. A class has a method of the same name for each; that of `attributes` is `read`.
 METHODS = ('create', 'poll', 'find', 'update', 'delete', 'attributes', 'check', 'suspend', 'resume', 'live', 'validate',
-           'needs_replace_failed')
+           'needs_replace_failed', 'signal', 'snapshot', 'delete_snapshot')
 
 
 class Property(dict):
@@ -75,6 +75,8 @@ class Resource:
         # The definitions are in the class.
         self.properties = resource['properties']
         self.before = params.get('before')
+        # Set by `snapshot`: the properties that restore the object.
+        self.restored = None
         # The attributes that `read` is asked for; it may return more.
         self.names = params.get('names', [])
 
@@ -127,6 +129,21 @@ class Resource:
 
     def needs_replace_failed(self):
         """Whether a failed object must be replaced by the next update."""
+        raise NotImplementedError
+
+    def signal(self, details):
+        """Handles a signal with these details (JSON, or None). Returns a text for the event, nothing for the usual text,
+        or False for no event. May change `data` and `metadata`. May be called again after a failure."""
+        raise NotImplementedError
+
+    def snapshot(self):
+        """Makes a snapshot, unless one with this `mark` exists. `data` of its end belongs to the snapshot, and so does
+        `restored`: the properties that restore the object."""
+        raise NotImplementedError
+
+    def delete_snapshot(self):
+        """Deletes the snapshot that `data` describes; `id` is the object at that time. Returns nothing if it does not
+        exist any more, or Wait(after=seconds) to be called again. There are no properties and no `mark`."""
         raise NotImplementedError
 
     @classmethod

@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 import traceback
+from types import SimpleNamespace
 
 from kiln_plugin.access import Access
 from kiln_plugin.errors import CannotTell, PluginError
@@ -18,12 +19,13 @@ REPORTED = 1
 FAILED = 'kiln_plugin_failed'
 
 
-def serve(name, types=(), constraints=None):
+def serve(name, types=(), constraints=None, scheduler_hints=None):
     """Answers calls until the standard input ends, then ends the process.
 
     `name`: the name of the plug-in in messages; `types`: classes derived from Resource; `constraints`: functions by the
     name of the custom constraint, called with the value and the Access, which return why a value is refused, or
-    nothing.
+    nothing; `scheduler_hints`: a function that changes the hints of servers and volumes, called with the hints (a
+    dict) and the resource (type, name, physical_name, properties, stack, access), which returns the hints.
     What the types print goes to Kiln's log.
     """
     output = os.fdopen(os.dup(1), 'w', encoding='utf-8')
@@ -32,7 +34,7 @@ def serve(name, types=(), constraints=None):
     # Kiln ends a process by closing its input, after the calls in progress.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    server = Server(name, types, constraints or {})
+    server = Server(name, types, constraints or {}, scheduler_hints)
     writing = threading.Lock()
 
     def work(line):
@@ -47,12 +49,13 @@ def serve(name, types=(), constraints=None):
 
 
 class Server:
-    """The types and constraints of a plug-in."""
+    """The types, constraints and scheduler hints of a plug-in."""
 
-    def __init__(self, name, types, constraints):
+    def __init__(self, name, types, constraints, scheduler_hints=None):
         self.name = name
         self.types = {each.type: each for each in types}
         self.constraints = constraints
+        self.scheduler_hints = scheduler_hints
 
     def answer(self, line):
         """The response to a request."""
@@ -76,10 +79,15 @@ class Server:
                 'name': self.name,
                 'resource_types': [each.described() for each in self.types.values()],
                 'constraints': sorted(self.constraints),
+                'scheduler_hints': self.scheduler_hints is not None,
             }
         if method == 'validate_constraint':
             why = self.constraints[params['constraint']](params['value'], Access(params['access']))
             return {'valid': not why, 'why': str(why or '')}
+        if method == 'scheduler_hints':
+            resource = SimpleNamespace(
+                type=params['type'], stack=params['stack'], access=Access(params['access']), **params['resource'])
+            return {'hints': self.scheduler_hints(params['hints'], resource)}
         resource = self.types[params['type']](params)
         call = CALLS.get(method)
         if call is None:
@@ -158,7 +166,8 @@ def poll(resource, params):
     state = params['state']
     if isinstance(state, dict) and FAILED in state:
         raise Deferred(state[FAILED])
-    return step(resource, lambda: resource.poll(params['operation'], state))
+    kind = snapshot if params['operation'] == 'snapshot' else step
+    return kind(resource, lambda: resource.poll(params['operation'], state))
 
 
 def find(resource, params):
@@ -175,6 +184,45 @@ def find(resource, params):
     return {'found': True, 'id': found, 'data': data}
 
 
+def signal_result(resource, params):
+    old_metadata = json.dumps(resource.metadata)
+    told = []
+
+    def call():
+        told.append(resource.signal(params['signal']))
+    result = step(resource, call)
+    if 'wait' in result:
+        raise TypeError('signal cannot wait')
+    event = told[0] if told else None
+    if event not in (None, False) and not isinstance(event, str):
+        raise TypeError(f'signal returned {event!r}, expected nothing, a text or False')
+    if event is not None:
+        result['event'] = event
+    if json.dumps(resource.metadata) != old_metadata:
+        result['metadata'] = resource.metadata
+    return result
+
+
+def snapshot(resource, call):
+    """The step of a snapshot, with the properties that restore the object at its end."""
+    result = step(resource, call)
+    if 'wait' not in result and resource.restored is not None:
+        result['restored'] = resource.restored
+    return result
+
+
+def delete_snapshot(resource, params):
+    try:
+        wait = resource.delete_snapshot()
+    except Wait as raised:
+        wait = raised
+    if wait is None:
+        return None
+    if not isinstance(wait, Wait):
+        raise TypeError(f'delete_snapshot returned {wait!r}, expected nothing or Wait')
+    return {'after': wait.after}
+
+
 CALLS = {
     'create': create,
     'poll': poll,
@@ -184,6 +232,9 @@ CALLS = {
     'check': lambda resource, params: step(resource, resource.check),
     'suspend': lambda resource, params: step(resource, resource.suspend),
     'resume': lambda resource, params: step(resource, resource.resume),
+    'signal': signal_result,
+    'snapshot': lambda resource, params: snapshot(resource, resource.snapshot),
+    'delete_snapshot': delete_snapshot,
     'attributes': lambda resource, params: resource.read(),
     'live': lambda resource, params: resource.live(),
     'validate': lambda resource, params: resource.validate(),

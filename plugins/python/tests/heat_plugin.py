@@ -116,6 +116,37 @@ class Crate(resource.Resource):
         self._verify_check_conditions([
             {'attr': 'size', 'expected': self.properties[self.SIZE], 'current': self._load()['size']}])
 
+    def handle_signal(self, details=None):
+        if details == 'nothing':
+            raise resource.NoActionRequired(res_name=self.name, reason='there is nothing to do')
+        if details == 'fire':
+            raise exception.Error(message=_('The crate is on fire.'))
+        self.data_set('signal', str(details))
+        return 'moved to %s' % details if details else None
+
+    def handle_snapshot(self):
+        copy = 'copy-of-' + self.resource_id
+        (FOLDER / copy).write_text(self._path().read_text())
+        self.data_set('copy', copy)
+        return copy
+
+    def check_snapshot_complete(self, copy):
+        return (FOLDER / copy).exists()
+
+    def handle_delete_snapshot(self, snapshot):
+        copy = snapshot['resource_data'].get('copy')
+        if copy:
+            (FOLDER / copy).unlink(missing_ok=True)
+        return copy
+
+    def check_delete_snapshot_complete(self, copy):
+        return copy is None or not (FOLDER / copy).exists()
+
+    def handle_restore(self, defn, restore_data):
+        size = json.loads((FOLDER / restore_data['resource_data']['copy']).read_text())['size']
+        kept = {key: value for key, value in self.properties.data.items() if value is not None}
+        return defn.freeze(properties=dict(kept, size=size))
+
     def _resolve_attribute(self, name):
         return self._load().get(name)
 

@@ -38,7 +38,7 @@ class HeatClasses(unittest.TestCase):
         self.assertEqual((described['name'], described['constraints']), ('warehouse', ['warehouse.zone']))
         crate = next(each for each in described['resource_types'] if each['type'] == 'Warehouse::Crate')
         self.assertEqual(crate['methods'], ['create', 'poll', 'find', 'update', 'delete', 'attributes', 'check', 'live',
-                                            'validate'])
+                                            'validate', 'signal', 'snapshot', 'delete_snapshot'])
         self.assertEqual((crate['summary'], crate['since'], crate['class']), ('A crate in a warehouse.', '5.0.0', 'Crate'))
         size = {'type': 'integer', 'description': 'Size in litres.', 'update': True, 'default': 10,
                 'range': {'min': 1, 'max': 1000}}
@@ -50,6 +50,24 @@ class HeatClasses(unittest.TestCase):
                   {'status': 'supported', 'since': '5.0.0'}]
         self.assertEqual(crate['properties']['outcome']['status'], status)
         self.assertEqual(crate['attributes']['owner']['live'], True)
+
+    def test_signals_and_snapshots(self):
+        id = self.created()['id']
+
+        def signal(details):
+            return self.process.call('signal', self.crate({}, id, signal=details))
+        self.assertEqual(signal('a'), {'data': {'signal': 'a'}, 'event': 'moved to a'})
+        self.assertEqual(signal(None), {'data': {'signal': 'None'}})
+        self.assertEqual(signal('nothing'), {'event': False})
+        self.assertEqual(signal('fire')['message'], 'The crate is on fire.')
+        # What restores it is read from the snapshot, not from the properties.
+        made = self.process.call('snapshot', self.crate({'size': 7}, id))
+        self.assertEqual((made['data'], made['wait']['state']), ({'copy': f'copy-of-{id}'}, {'cookie': f'copy-of-{id}'}))
+        poll = self.crate({'size': 7}, id, data=made['data'], operation='snapshot', state=made['wait']['state'])
+        self.assertEqual(self.process.call('poll', poll), {'restored': {'size': 10}})
+        self.assertTrue((self.folder / f'copy-of-{id}').exists())
+        self.assertIsNone(self.process.call('delete_snapshot', self.crate({}, id, data=made['data'])))
+        self.assertFalse((self.folder / f'copy-of-{id}').exists())
 
     def test_a_crate_lives(self):
         parts = [{'kind': 'nail', 'count': 5}, {'kind': 'screw'}]
@@ -141,7 +159,7 @@ class Refusals(unittest.TestCase):
         prefix = 'kiln_plugin.heat does not cover '
         body = 'class B(resource.Resource):\n    '
         for text, name in (
-                (f'{self.HEAD}{body}def handle_signal(self, details=None): pass', 'A::B: B.handle_signal'),
+                (f'{self.HEAD}{body}def child_template(self, details=None): pass', 'A::B: B.child_template'),
                 (f'{self.HEAD}{body}def translation_rules(self, properties): return []', 'A::B: B.translation_rules'),
                 ('from heat.engine import stack_resource', 'module heat.engine.stack_resource'),
                 ('from heat.engine.resources import signal_responder', 'module heat.engine.resources'),

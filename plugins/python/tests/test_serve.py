@@ -59,10 +59,29 @@ class Thing(Resource):
     def needs_replace_failed(self):
         return 0
 
+    def signal(self, details):
+        if details == 'crash':
+            raise ValueError('no')
+        if details == 'odd':
+            return 5
+        self.metadata['last'] = details
+        self.data['signals'] = self.data.get('signals', 0) + 1
+        return False if details == 'quiet' else details and 'got ' + details
+
+    def snapshot(self):
+        self.data['copy'] = 'copy-' + self.mark
+        self.restored = {'does': 'restored'}
+
+    def delete_snapshot(self):
+        return Wait(after=2) if self.data.get('copy') else None
+
 def zone(value, access):
     return 'no air, ' + access.user_id if value == 'moon' else None
 
-serve('everything', [Thing], {'test.zone': zone})
+def hints(hints, server):
+    return {**hints, 'flavor': server.properties['flavor'], 'user': server.access.user_id}
+
+serve('everything', [Thing], {'test.zone': zone}, hints)
 '''
 
 
@@ -110,9 +129,24 @@ class Everything(unittest.TestCase):
         if self.process.child.poll() is None:
             self.process.end()
 
+    def test_signals_and_snapshots(self):
+        def signal(details):
+            return self.process.call('signal', resource('Test::Thing', id='thing', signal=details))
+        self.assertEqual(signal('go'), {'data': {'signals': 1}, 'event': 'got go', 'metadata': {'last': 'go'}})
+        self.assertEqual(signal('quiet')['event'], False)
+        self.assertNotIn('event', signal(None))
+        self.assertEqual(signal('crash')['message'], 'ValueError: no')
+        self.assertIn('signal returned 5', signal('odd')['message'])
+        made = self.process.call('snapshot', resource('Test::Thing', id='thing'))
+        self.assertEqual(made, {'data': {'copy': 'copy-m1'}, 'restored': {'does': 'restored'}})
+        left = resource('Test::Thing', id='thing', data=made['data'])
+        self.assertEqual(self.process.call('delete_snapshot', left), {'after': 2})
+        self.assertIsNone(self.process.call('delete_snapshot', resource('Test::Thing', id='thing')))
+
     def test_definition(self):
         [thing] = self.process.call('describe', {})['resource_types']
-        self.assertEqual(thing['methods'], ['create', 'poll', 'find', 'update', 'delete', 'needs_replace_failed'])
+        self.assertEqual(thing['methods'], ['create', 'poll', 'find', 'update', 'delete', 'needs_replace_failed', 'signal',
+                                            'snapshot', 'delete_snapshot'])
         self.assertEqual((thing['summary'], thing['since']), ('A thing.', '1.0'))
         self.assertEqual(thing['properties']['zone'], {'type': 'string', 'description': '', 'is': 'test.zone'})
 
@@ -154,6 +188,13 @@ class Everything(unittest.TestCase):
         told = self.process.call('validate_constraint', params)
         self.assertEqual(told, {'valid': False, 'why': 'no air, u1'})
         self.assertTrue(self.process.call('validate_constraint', {**params, 'value': 'mars'})['valid'])
+
+    def test_scheduler_hints(self):
+        params = resource('OS::Nova::Server', {'flavor': 'm1.large'}, hints={'rack': 'r7'})
+        told = self.process.call('scheduler_hints', params)
+        self.assertEqual(told, {'hints': {'rack': 'r7', 'flavor': 'm1.large', 'user': 'u1'}})
+        params['resource']['properties'] = {}
+        self.assertEqual(self.process.call('scheduler_hints', params)['message'], "KeyError: 'flavor'")
 
     def test_calls_run_at_the_same_time(self):
         slow = self.process.send('create', resource('Test::Thing', {'does': 'sleep'}))

@@ -14,5 +14,10 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     let hidden = call.service().hidden(&stack, &sources).await?;
     let mut environment = sources.environment.to_stored();
     hidden.mask_environment(&mut environment);
+    for section in ["parameters", "parameter_defaults"] {
+        if let Some(values) = environment.as_map_mut().and_then(|sections| sections.get_mut(section)?.as_map_mut()) {
+            call.service().mask_inherited(&stack, values).await?;
+        }
+    }
     Ok(reply::json(&environment))
 }

@@ -44,6 +44,7 @@ mod template_functions;
 mod template_show;
 mod template_validate;
 mod template_versions;
+mod topology_type_list;
 mod update_preview;
 
 use axum::response::Response;
@@ -57,6 +58,7 @@ pub(crate) async fn run(endpoint: Endpoint, call: &Call) -> Result<Response, Api
     match endpoint {
         Endpoint::Lookup => stack_lookup::run(call).await,
         Endpoint::ValidateTemplate => template_validate::run(call).await,
+        Endpoint::ListTopologyTypes => topology_type_list::run(call),
         Endpoint::ListResourceTypes => resource_type_list::run(call).await,
         Endpoint::ShowResourceType => resource_type_show::run(call).await,
         Endpoint::ResourceTypeTemplate => resource_type_template::run(call),

@@ -21,7 +21,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     };
     let stack = call.stack_or_deleted().await?;
     let outline = load::outline(call.backends(), &stack).await?;
-    let mut shown = summary(call, &stack, &outline);
+    let mut shown = summary(call, &stack, &outline).await?;
     if resolve && !stack.state.is_complete(Action::Delete) {
         // Clients poll this call while a stack is created, so resources are loaded only if there are outputs.
         let outputs = if outline.has_outputs() {
@@ -35,7 +35,9 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
 }
 
 /// Everything except the outputs. Hidden parameters are masked.
-fn summary(call: &Call, stack: &Stack, outline: &Outline) -> Map {
+async fn summary(call: &Call, stack: &Stack, outline: &Outline) -> Result<Map, ApiError> {
+    let mut parameters = outline.parameters.texts();
+    call.service().mask_inherited(stack, &mut parameters).await?;
     let description = outline.template.description();
     let link = call.links.stack(stack);
     let shown = value!({
@@ -46,7 +48,7 @@ fn summary(call: &Call, stack: &Stack, outline: &Outline) -> Map {
         "updated_time": (stack.updated.map(instant)),
         "deletion_time": (stack.deleted.map(instant)),
         "notification_topics": [],
-        "parameters": (outline.parameters.texts()),
+        "parameters": parameters,
         "description": (&description),
         "template_description": (&description),
         "capabilities": [],
@@ -59,8 +61,8 @@ fn summary(call: &Call, stack: &Stack, outline: &Outline) -> Map {
         "stack_status": (stack.state.to_string()),
         "stack_status_reason": (&stack.reason),
     });
-    match shown {
+    Ok(match shown {
         Value::Map(shown) => shown,
         _ => Map::new(),
-    }
+    })
 }

@@ -26,6 +26,7 @@ routes! {
     "/{tenant_id}/resource_types" { GET ListResourceTypes, }
     "/{tenant_id}/resource_types/{type_name}" { GET ShowResourceType, }
     "/{tenant_id}/resource_types/{type_name}/template" { GET ResourceTypeTemplate, }
+    "/{tenant_id}/topology_types" { GET ListTopologyTypes, }
     "/{tenant_id}/template_versions" { GET ListTemplateVersions, }
     "/{tenant_id}/template_versions/{template_version}/functions" { GET ListTemplateFunctions, }
     "/{tenant_id}/stacks" { GET ListStacks, POST CreateStack, }

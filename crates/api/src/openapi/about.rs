@@ -80,6 +80,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
         E::ValidateTemplate => ("templates", "Validate a template and describe its parameters"),
         E::ListResourceTypes => ("resource types", "List the resource types"),
         E::ShowResourceType => ("resource types", "Show a resource type"),
+        E::ListTopologyTypes => ("resource types", "List the type files for blueprints and TOSCA of the operator"),
         E::ResourceTypeTemplate => ("resource types", "Show a template with one resource of a type"),
         E::ListTemplateVersions => ("templates", "List the versions of the template language"),
         E::ListTemplateFunctions => ("templates", "List the functions of a version"),

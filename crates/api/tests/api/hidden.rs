@@ -129,3 +129,48 @@ async fn events_do_not_show_them() {
     assert_eq!(app.json(Method::PATCH, &path, &body).await.status, StatusCode::ACCEPTED);
     assert_eq!(app.get(&shown).await.json()["event"]["resource_properties"], expected);
 }
+
+/// The template of a nested stack does not know that a value is hidden.
+#[tokio::test]
+async fn nested_stacks_do_not_show_what_the_stacks_above_them_hide() {
+    let app = App::new().await;
+    create(&app, &format!("parameters: {{key: {SECRET}}}")).await;
+    let above = app.settle("s").await;
+    let template = json!({
+        "heat_template_version": "2018-08-31",
+        "parameters": {"word": {"type": "string"}, "name": {"type": "string"}},
+    });
+    let environment = json!({"parameters": {"word": format!("<{SECRET}>"), "name": "n"}});
+    let id = kiln_resource::StackId(uuid::Uuid::from_u128(9));
+    let resource = kiln_resource::ResourceId(uuid::Uuid::from_u128(8));
+    let nested = kiln_store::NewStack {
+        id,
+        name: "s-part".to_owned(),
+        project: above.project.clone(),
+        parent: Some(kiln_store::Parent { stack: above.id, resource, resource_name: "part".to_owned() }),
+        root: above.id,
+        depth: 1,
+        action: kiln_resource::Action::Create,
+        desired: kiln_store::DesiredText {
+            template: template.to_string(),
+            environment: environment.to_string(),
+            files: "{}".to_owned(),
+        },
+        disable_rollback: true,
+        timeout_mins: None,
+        tags: Vec::new(),
+        username: above.username.clone(),
+        user_id: above.user_id.clone(),
+        credentials: None,
+        user_project: None,
+        adopt: None,
+        now: above.created,
+    };
+    app.store.create_stack(nested).await.expect("stored");
+    let path = format!("/v1/tenant1/stacks/s-part/{id}");
+    let shown = app.get(&path).await.json();
+    assert_eq!(shown["stack"]["parameters"]["word"], "<******>", "{shown}");
+    assert_eq!(shown["stack"]["parameters"]["name"], "n");
+    let shown = app.get(&format!("{path}/environment")).await.json();
+    assert_eq!(shown["parameters"], json!({"word": "<******>", "name": "n"}));
+}

@@ -70,6 +70,57 @@ async fn signals_that_cannot_be_delivered_are_refused() {
     assert_eq!(messages(&app, &path).await, []);
 }
 
+/// Handles keep all signals in their metadata.
+#[tokio::test]
+async fn a_signal_that_makes_the_metadata_too_large_is_refused() {
+    let app = App::new().await;
+    let template = json!({
+        "heat_template_version": "2018-08-31", "resources": {"one": {"type": "OS::Heat::WaitConditionHandle"}}
+    });
+    let path = app.create("s", template).await;
+    let now = "2026-11-20T06:52:46Z".parse().expect("a time");
+    let handle = "OS::Heat::WaitConditionHandle";
+    let mut row =
+        kiln_resource::Resource::new(stack_of(&path), kiln_resource::ResourceId(uuid::Uuid::nil()), "one", handle, now);
+    row.state = State::new(Action::Create, Status::Complete);
+    row.metadata = kiln_value::value!({"1": {"data": ("x".repeat(4_000_000))}});
+    app.commit(stack_of(&path), Batch { save: vec![row], ..Batch::default() }).await;
+    let refused = signal(&app, &path, "one", Some(&json!({"data": "y".repeat(300_000)}))).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    assert_eq!(refused.json()["error"]["type"], "RequestLimitExceeded");
+    assert_eq!(messages(&app, &path).await, []);
+    let small = signal(&app, &path, "one", Some(&json!({"data": "y"}))).await;
+    assert_eq!(small.status, StatusCode::OK, "{}", small.text);
+}
+
+/// An engine reads all signals of a stack at once.
+#[tokio::test]
+async fn signals_are_refused_while_many_are_not_handled() {
+    let app = App::new().await;
+    let template =
+        json!({"heat_template_version": "2018-08-31", "resources": {"one": {"type": "OS::Heat::WaitConditionHandle"}}});
+    let path = app.create("s", template).await;
+    let now = "2026-11-20T06:52:46Z".parse().expect("a time");
+    let (id, kind) = (kiln_resource::ResourceId(uuid::Uuid::nil()), "OS::Heat::WaitConditionHandle");
+    let mut row = kiln_resource::Resource::new(stack_of(&path), id, "one", kind, now);
+    row.state = State::new(Action::Create, Status::Complete);
+    app.commit(stack_of(&path), Batch { save: vec![row], ..Batch::default() }).await;
+    let large = json!({"data": "y".repeat(900_000)});
+    let mut sent = 0;
+    let refused = loop {
+        let answer = signal(&app, &path, "one", Some(&large)).await;
+        if answer.status != StatusCode::OK {
+            break answer;
+        }
+        sent += 1;
+        assert!(sent < 100, "none is refused");
+    };
+    assert_eq!((refused.status, sent), (StatusCode::BAD_REQUEST, 37));
+    assert_eq!(refused.json()["error"]["type"], "RequestLimitExceeded");
+    // Small ones are still accepted, for example the reports of servers.
+    assert_eq!(signal(&app, &path, "one", Some(&json!({"data": "y"}))).await.status, StatusCode::OK);
+}
+
 /// The engine writes the event.
 #[tokio::test]
 async fn a_suspended_resource_takes_no_signals() {

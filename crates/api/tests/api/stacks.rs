@@ -430,3 +430,19 @@ async fn serving_ends_when_told() {
     drop(stop);
     assert!(served.await.unwrap().is_ok());
 }
+
+/// Each place of a value that is not known yet was compared with all others: this took a minute.
+#[tokio::test]
+async fn a_property_with_many_values_that_are_not_known_is_validated_in_time() {
+    let app = App::new().await;
+    let many = vec![json!({"config": {"get_resource": "one"}}); 13_000];
+    let template = json!({"heat_template_version": "2018-08-31", "resources": {
+        "one": {"type": "OS::Heat::SoftwareConfig"},
+        "all": {"type": "OS::Heat::MultipartMime", "properties": {"parts": many}},
+    }});
+    let start = std::time::Instant::now();
+    let body = json!({"stack_name": "s", "template": template});
+    let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    assert!(start.elapsed() < std::time::Duration::from_secs(15), "{:?}", start.elapsed());
+}

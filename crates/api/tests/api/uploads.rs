@@ -156,6 +156,13 @@ async fn an_upload_uses_the_types_of_the_operator() {
          {size: {type: integer}}\nhot:\n  resources:\n    '': {type: OS::Heat::Value, properties: {value: {$property: \
          size}}}\n",
     );
+    // Clients that convert documents themselves read them.
+    let listed = app.get("/v1/tenant1/topology_types").await.json();
+    assert_eq!(listed["topology_types"].as_array().unwrap().len(), 1);
+    assert_eq!(listed["topology_types"][0]["name"], "com.example.Cache");
+    assert!(listed["topology_types"][0]["text"].as_str().unwrap().contains("aliases: [cache]"));
+    let none = App::new().await.get("/v1/tenant1/topology_types").await.json();
+    assert_eq!(none["topology_types"].as_array().unwrap().len(), 0, "those of Kiln are not listed");
     let made = app.upload(path, "application/yaml", text.as_bytes()).await;
     assert_eq!(made.status, StatusCode::CREATED, "{}", made.text);
     let id = made.json()["stack"]["id"].as_str().unwrap().to_owned();

@@ -26,7 +26,8 @@ pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
 
 async fn describe(call: &Call, stack: Stack) -> Result<Value, Fault> {
     let outline = load::outline(call.backends(), &stack).await?;
-    let parameters = outline.parameters.texts();
+    let mut parameters = outline.parameters.texts();
+    call.service().mask_inherited(&stack, &mut parameters).await?;
     let parameters: Value = parameters.iter().map(|(name, value)| parameter(name, value)).collect();
     let mut shown = value!({
         "StackId": (arn(&stack, "")),

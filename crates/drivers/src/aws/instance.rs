@@ -194,6 +194,10 @@ impl Driver for Instance {
         self.server.start(cx, operation).await
     }
 
+    fn scheduler_hints(&self, facts: &Facts) -> Option<Map> {
+        self.server.scheduler_hints(facts)
+    }
+
     async fn poll(&self, cx: &Context<'_>, operation: &Operation, state: &Value) -> Result<Step, Failure> {
         if state.str_at("stage") == Some(VOLUMES) {
             return attach(cx, state).await;

@@ -92,6 +92,11 @@ impl<D: Driver, T: Translation> Driver for Translated<D, T> {
         self.inner.start(&with(cx, &facts), &operation).await
     }
 
+    fn scheduler_hints(&self, facts: &Facts) -> Option<Map> {
+        let properties = self.translation.properties(&facts.properties);
+        self.inner.scheduler_hints(&Facts { properties, ..facts.clone() })
+    }
+
     async fn poll(&self, cx: &Context<'_>, operation: &Operation, state: &Value) -> Result<Step, Failure> {
         let facts = self.facts(cx, operation).await?;
         let operation = self.operation(cx, operation, &facts.properties);

@@ -206,6 +206,10 @@ impl Driver for Volume {
         }
     }
 
+    fn scheduler_hints(&self, facts: &Facts) -> Option<Map> {
+        Some(scheduler_hints::own(facts))
+    }
+
     async fn poll(&self, cx: &Context<'_>, _operation: &Operation, state: &Value) -> Result<Step, Failure> {
         let id = cx.facts.require_id()?;
         match state.str_at("stage") {

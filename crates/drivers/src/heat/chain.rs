@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use indexmap::IndexMap;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Nested, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Nested, Operation, Step, size_limit};
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::members;
@@ -55,7 +55,9 @@ impl Driver for ResourceChain {
     }
 
     fn nested(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
-        Some(Ok(Nested { template: template(facts, wanted, None), ..Nested::default() }))
+        let members = facts.property("resources").as_list().unwrap_or_default().len();
+        let fits = size_limit::check_group(members, facts.property("resource_properties").size());
+        Some(fits.map(|()| Nested { template: template(facts, wanted, None), ..Nested::default() }))
     }
 
     fn draft_needs(&self) -> &'static [&'static str] {

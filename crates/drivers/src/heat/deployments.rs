@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use indexmap::IndexMap;
 use kiln_resource::scaling::{Batch, Rolling};
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Member, Nested, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Member, Nested, Operation, Step, size_limit};
 use kiln_template::select;
 use kiln_value::{Diagnostic, Map, Value, text, value};
 
@@ -56,6 +56,10 @@ impl Driver for Deployments {
     }
 
     fn nested(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
+        let shared: usize = shared(facts).map(|(_, value)| value.size()).sum();
+        if let Err(error) = size_limit::check_group(servers(facts).count(), shared) {
+            return Some(Err(error));
+        }
         let Some(policy) = policy(facts) else {
             return Some(Ok(Nested { template: template(facts, self.0, wanted), ..Nested::default() }));
         };
@@ -99,9 +103,13 @@ fn servers(facts: &Facts) -> impl Iterator<Item = &String> {
     facts.property("servers").as_map().into_iter().flatten().map(|(name, _)| name)
 }
 
+/// The properties that all members have.
+fn shared(facts: &Facts) -> impl Iterator<Item = (&String, &Value)> {
+    facts.properties.iter().filter(|(name, _)| *name != "servers")
+}
+
 fn definition(facts: &Facts, member: &str, name: &str) -> Value {
-    let mut properties = facts.properties.clone();
-    properties.shift_remove("servers");
+    let mut properties: Map = shared(facts).map(|(name, value)| (name.clone(), value.clone())).collect();
     let server = facts.property("servers").get(name).cloned().unwrap_or_default();
     properties.insert("server".to_owned(), server);
     value!({"type": member, "properties": properties})

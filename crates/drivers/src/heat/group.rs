@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use async_trait::async_trait;
 use indexmap::IndexMap;
 use kiln_resource::scaling::{Batch, Rolling};
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Member, Nested, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Member, Nested, Operation, Step, size_limit};
 use kiln_value::{Diagnostic, Map, Value, text};
 
 use super::members;
@@ -209,6 +209,9 @@ impl Driver for ResourceGroup {
             Ok(count) => count,
             Err(error) => return Some(Err(error)),
         };
+        if let Err(error) = size_limit::check_group(count, facts.property("resource_def").size()) {
+            return Some(Err(error));
+        }
         let skipped = skipped(facts);
         let step = match step(facts, count, &skipped) {
             Ok(step) => step,

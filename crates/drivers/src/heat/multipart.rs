@@ -1,16 +1,19 @@
 //! The message of `OS::Heat::MultipartMime`.
 
-use kiln_resource::{Context, Failure};
+use kiln_resource::{Context, Failure, size_limit};
 use kiln_value::{Value, text};
 
 use crate::mime::{Part, join, split};
 
 /// The parts in one message; those of a message in it one by one.
 pub(super) async fn message(cx: &Context<'_>) -> Result<String, Failure> {
-    let mut parts = Vec::new();
+    let (mut parts, mut size) = (Vec::new(), 0);
     for item in cx.facts.property("parts").as_list().unwrap_or_default() {
         let given = item.str_at("config").unwrap_or_default();
         let content = config_or_text(cx, given).await?;
+        // One config may be many parts.
+        size += content.len();
+        size_limit::check_text(size).map_err(|text| Failure::other("RequestLimitExceeded", text))?;
         if item.str_at("type") == Some("multipart") {
             let inner = split(&content).unwrap_or_default();
             parts.extend(inner.into_iter().map(|part| part_of(part.content, Some(&part.subtype), part.file_name)));

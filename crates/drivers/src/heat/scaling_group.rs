@@ -9,7 +9,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use kiln_resource::physical_name::short_id;
 use kiln_resource::scaling::{Batch, Rolling};
-use kiln_resource::{Facts, Member, Nested};
+use kiln_resource::{Facts, Member, Nested, size_limit};
 use kiln_template::select;
 use kiln_value::{Diagnostic, Map, Value, text, value};
 use uuid::Uuid;
@@ -99,7 +99,7 @@ fn step(
             return Ok((members, Some(then.unwrap_or(resize)), pause));
         }
     }
-    let batch = Batch { size: checked(size)?, changes: 0 };
+    let batch = Batch { size: checked(size, &wanted.definition)?, changes: 0 };
     let members = changed_in_order(&in_order(&facts.members), &wanted.definition, batch, names);
     Ok((members, None, Duration::ZERO))
 }
@@ -110,7 +110,7 @@ fn last(facts: &Facts, wanted: &Wanted, names: &mut Names) -> Result<Definitions
         Some(policy) => rolled(facts, wanted, policy, names),
         None => in_order(&facts.members),
     };
-    let batch = Batch { size: checked(wanted.size)?, changes: 0 };
+    let batch = Batch { size: checked(wanted.size, &wanted.definition)?, changes: 0 };
     Ok(changed_in_order(&members, &wanted.definition, batch, names))
 }
 
@@ -154,11 +154,13 @@ fn count(facts: &Facts) -> u64 {
     u64::try_from(facts.members.len()).unwrap_or(u64::MAX)
 }
 
-fn checked(size: i64) -> Result<u64, Diagnostic> {
+/// The size of a group of members with this definition, if it is not too large.
+fn checked(size: i64, definition: &Value) -> Result<u64, Diagnostic> {
     if size > MOST_MEMBERS {
         let text = format!("Request limit exceeded: A group cannot have more than {MOST_MEMBERS} members.");
         return Err(Diagnostic::new("RequestLimitExceeded", text));
     }
+    size_limit::check_group(usize::try_from(size).unwrap_or(0), definition.size())?;
     Ok(u64::try_from(size).unwrap_or(0))
 }
 

@@ -1,4 +1,5 @@
-//! `OS::Heat::Stack`: a stack that is created by the orchestration service of the catalog, in this or another region.
+//! `OS::Heat::Stack`: a stack that is created by the orchestration service of the catalog, in this or another region,
+//! or by that of another cloud.
 //!
 //! It includes the files and the environment of the parent's template: see [`Driver::takes_sources`].
 
@@ -9,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use kiln_resource::{
     CloudRequest, CloudResponse, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation,
-    PropertyChange, Step,
+    PropertyChange, RemoteCloud, Step,
 };
 use kiln_value::{Diagnostic, Map, Value, value};
 
@@ -29,10 +30,33 @@ fn region(facts: &Facts) -> Option<&str> {
     facts.property("context").str_at("region_name").filter(|region| !region.is_empty())
 }
 
+/// The cloud of the context; `None` if the stack's own cloud is called as always.
+fn remote(facts: &Facts) -> Option<RemoteCloud> {
+    let context = facts.property("context");
+    let text = |key: &str| context.str_at(key).filter(|text| !text.is_empty()).map(str::to_owned);
+    let insecure = context.get("insecure").is_some_and(Value::is_truthy);
+    let remote = RemoteCloud {
+        service: SERVICE,
+        credential_secret: text("credential_secret_id"),
+        authorities: text("ca_cert"),
+        insecure,
+    };
+    (remote.credential_secret.is_some() || remote.authorities.is_some() || insecure).then_some(remote)
+}
+
+/// Sends a request to the orchestration service of the context.
+async fn send(cx: &Context<'_>, request: CloudRequest) -> Result<CloudResponse, Failure> {
+    let request = request.region(region(cx.facts));
+    match remote(cx.facts) {
+        Some(remote) => cx.cloud.remote(&remote).await?.call(request).await,
+        None => cx.cloud.call(request).await,
+    }
+}
+
 async fn call(cx: &Context<'_>, method: Method, path: &str, body: Option<Value>) -> Result<CloudResponse, Failure> {
-    let mut request = CloudRequest::new(SERVICE, method, path).region(region(cx.facts));
+    let mut request = CloudRequest::new(SERVICE, method, path);
     request.body = body;
-    cx.cloud.call(request).await
+    send(cx, request).await
 }
 
 /// The path of the stack, by name and id: the service redirects all others.
@@ -42,9 +66,9 @@ fn path(facts: &Facts) -> Result<String, Failure> {
 }
 
 async fn show(cx: &Context<'_>, outputs: bool) -> Result<Value, Failure> {
-    let request = CloudRequest::new(SERVICE, Method::Get, path(cx.facts)?).region(region(cx.facts));
+    let request = CloudRequest::new(SERVICE, Method::Get, path(cx.facts)?);
     let request = if outputs { request } else { request.query("resolve_outputs", "False") };
-    let mut response = cx.cloud.call(request).await?;
+    let mut response = send(cx, request).await?;
     Ok(response.body.as_map_mut().and_then(|body| body.shift_remove("stack")).unwrap_or_default())
 }
 
@@ -70,10 +94,25 @@ fn template(facts: &Facts) -> Result<Value, String> {
     kiln_yaml::parse(text).map(|document| document.value).map_err(|error| error.message)
 }
 
+/// Where the stack is, in messages.
+fn location(facts: &Facts) -> String {
+    match remote(facts).and_then(|remote| remote.credential_secret) {
+        Some(_) => "remote cloud".to_owned(),
+        None => format!("region \"{}\"", region(facts).unwrap_or("None")),
+    }
+}
+
 /// The template was refused.
-fn invalid(region: &str, problem: &str) -> Diagnostic {
-    let text =
-        format!("Failed validating stack template using Heat endpoint at region \"{region}\" due to \"{problem}\"");
+fn invalid(facts: &Facts, problem: &str) -> Diagnostic {
+    let at = location(facts);
+    let text = format!("Failed validating stack template using Heat endpoint at {at} due to \"{problem}\"");
+    Diagnostic::new("StackValidationFailed", text)
+}
+
+/// The service cannot be called.
+fn unreachable(facts: &Facts, problem: &str) -> Diagnostic {
+    let at = location(facts);
+    let text = format!("Cannot establish connection to Heat endpoint at {at} due to \"{problem}\"");
     Diagnostic::new("StackValidationFailed", text)
 }
 
@@ -139,8 +178,8 @@ impl Driver for RemoteStack {
     /// Its name is the physical one, which nothing else has but what a former attempt left to be deleted.
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let name = cx.facts.physical_name.as_str();
-        let request = CloudRequest::new(SERVICE, Method::Get, "/stacks").region(region(cx.facts)).query("name", name);
-        let response = cx.cloud.call(request).await?;
+        let request = CloudRequest::new(SERVICE, Method::Get, "/stacks").query("name", name);
+        let response = send(cx, request).await?;
         let stacks = items(response.body, "stacks")?;
         let is_going = |stack: &Value| stack.str_at("stack_status").is_some_and(|status| status.starts_with("DELETE_"));
         let found = stacks.iter().find(|stack| stack.str_at(NAME) == Some(name) && !is_going(stack));
@@ -200,32 +239,24 @@ impl Driver for RemoteStack {
     async fn validate_in_cloud(&self, cx: &Context<'_>) -> Result<(), Diagnostic> {
         let Ok(mut body) = request_body(cx.facts) else { return Ok(()) };
         body.retain(|key, _| ["template", "files", "environment"].contains(&key.as_str()));
-        let Err(failure) = call(cx, Method::Post, "/validate", Some(body.into())).await else { return Ok(()) };
-        let region = region(cx.facts);
-        let place = region.unwrap_or("None");
-        if failure.class == "EndpointNotFound" {
-            let within = region.map_or_else(String::new, |region| format!(" in {region} region"));
-            let text = format!(
-                "Cannot establish connection to Heat endpoint at region \"{place}\" due to \"publicURL endpoint for \
-                 orchestration service{within} not found\""
-            );
-            return Err(Diagnostic::new("StackValidationFailed", text));
+        if let Some(remote) = remote(cx.facts)
+            && let Err(failure) = cx.cloud.remote(&remote).await
+        {
+            return Err(unreachable(cx.facts, &failure.message));
         }
-        Err(invalid(place, &failure.message))
+        let Err(failure) = call(cx, Method::Post, "/validate", Some(body.into())).await else { return Ok(()) };
+        if failure.class == "EndpointNotFound" {
+            let within = region(cx.facts).map_or_else(String::new, |region| format!(" in {region} region"));
+            let text = format!("publicURL endpoint for orchestration service{within} not found");
+            return Err(unreachable(cx.facts, &text));
+        }
+        Err(invalid(cx.facts, &failure.message))
     }
 
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        let context = facts.property("context");
-        for key in ["credential_secret_id", "ca_cert", "insecure"] {
-            if context.get(key).is_some_and(Value::is_truthy) {
-                let text =
-                    format!("The context's {key} is not supported yet: only regions of this cloud can be reached.");
-                return Err(Diagnostic::new("StackValidationFailed", text));
-            }
-        }
         if facts.property("template").is_null() {
             return Ok(());
         }
-        template(facts).map(|_| ()).map_err(|problem| invalid(region(facts).unwrap_or("None"), &problem))
+        template(facts).map(|_| ()).map_err(|problem| invalid(facts, &problem))
     }
 }

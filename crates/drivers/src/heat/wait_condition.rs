@@ -112,12 +112,20 @@ impl WaitCondition {
                 return Ok(None);
             }
             let (mut step, mut recorded) = (Step::wait(Value::Float(until), Duration::ZERO), recorded.to_vec());
+            let mut results = Vec::new();
             for Left { id, details } in signals {
                 recorded.push(id.into());
                 if let Some((with, result)) = kind.record(&metadata, &details.into())? {
-                    step = step.received(handle, Received::default().metadata(with.clone()).result(result));
+                    results.push(Received::default().result(result));
                     metadata = with;
                 }
+            }
+            // All are stored in one commit: only the last one needs the metadata.
+            if let Some(last) = results.pop() {
+                results.push(last.metadata(metadata));
+            }
+            for result in results {
+                step = step.received(handle, result);
             }
             return Ok(Some(step.data(RECORDED, recorded)));
         }

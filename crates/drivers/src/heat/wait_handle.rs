@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Received, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Received, Step, size_limit};
 use kiln_value::{Map, Value, text, value};
 
 use super::signal_place::{self, Keeps};
@@ -60,7 +60,7 @@ impl WaitHandle {
     ///
     /// # Errors
     ///
-    /// `ValueError` for a signal with other keys or statuses.
+    /// `ValueError` for a signal with other keys or statuses, `RequestLimitExceeded` if the metadata become too large.
     pub fn record(self, metadata: &Map, signal: &Value) -> Result<Option<(Map, String)>, Failure> {
         let entry = if self == Self::Heat { completed(metadata, signal)? } else { signal.clone() };
         let Keys { status, reason, data, id } = self.keys();
@@ -82,6 +82,8 @@ impl WaitHandle {
         let result = format!("status:{} reason:{}", shown(status), shown(reason));
         let mut metadata = metadata.clone();
         metadata.insert(id, Value::Map(entry));
+        size_limit::check_metadata(metadata.size())
+            .map_err(|text| Failure::other("RequestLimitExceeded", format!("Request limit exceeded: {text}")))?;
         Ok(Some((metadata, result)))
     }
 

@@ -14,15 +14,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{
-    Context, Driver, Facts, Failure, FailureKind, Found, Operation, PropertyChange, Sibling, Siblings, Step,
+    CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Listed, Method, Operation, PropertyChange,
+    Sibling, Siblings, Step,
 };
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use self::networks::INTERNAL_PORTS;
-use crate::call::Service;
+use crate::call::{Service, take};
 use crate::heat::{agent, push};
-use crate::path;
 use crate::queue::{self, again, wait};
+use crate::{path, scheduler_hints};
 
 /// Nova.
 const COMPUTE: Service = Service("compute");
@@ -63,7 +64,9 @@ fn server_path(id: &str) -> String {
 
 /// The current server.
 async fn show(cx: &Context<'_>, id: &str) -> Result<Value, Failure> {
-    COMPUTE.show(cx, server_path(id), "server").await
+    let listed = Listed { path: "/servers/detail", list: "servers", member: "server", id: id.to_owned() };
+    let request = CloudRequest::new(COMPUTE.0, Method::Get, server_path(id)).listed(listed);
+    Ok(take(cx.cloud.call(request).await?.body, "server"))
 }
 
 /// The current server; `None` if Nova is temporarily unable to respond.
@@ -312,6 +315,10 @@ impl Driver for Server {
 
     fn needs_replace(&self, change: &PropertyChange) -> bool {
         update::needs_replace(change)
+    }
+
+    fn scheduler_hints(&self, facts: &Facts) -> Option<Map> {
+        Some(scheduler_hints::own(facts))
     }
 
     fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {

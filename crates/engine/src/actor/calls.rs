@@ -7,11 +7,14 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kiln_plan::{Blame, Blueprint, Event, Inside, Kind, Outcome, facts, failure_of, observe};
-use kiln_resource::{Driver, Facts, Failure, Operation, Received, Resource, ResourceId, SoftwareChange, StackFacts};
+use kiln_resource::{
+    Driver, Facts, Failure, Operation, Phase, Received, Resource, ResourceId, SoftwareChange, StackFacts,
+};
 use kiln_store::Message;
 use kiln_value::{Map, Value};
 use tracing::Instrument as _;
 
+use super::children::pause_left;
 use super::inbox;
 use super::scaling::{Group, Resized, Scale};
 use super::slots::Interrupted;
@@ -129,8 +132,21 @@ impl Work {
         let at_once =
             repeatable && driver.is_some_and(|driver| !driver.needs_cloud()) && !self.writes.changes_software();
         if resumed {
-            let may_be_called = running.operation == Operation::Create && running.phase == kiln_resource::Phase::Intent;
-            self.slots.resume(id, self.believed_from.filter(|_| may_be_called && !repeatable));
+            let left = running.phase.clone();
+            let is_lost = running.operation == Operation::Create && driver.is_some() && !repeatable;
+            let phase = if is_lost { self.taken_over.phase(&left) } else { left.clone() };
+            let lost = match &phase {
+                Phase::Lost(lost) => Some(self.taken_over.believed_from(lost)),
+                _ => None,
+            };
+            self.slots.resume(id, lost);
+            if let Some(left) = pause_left(running, self.actor.backends.clock.now()).filter(|_| nested) {
+                self.slots.sleep(id, Memory::default(), self.now() + left);
+            }
+            if phase != left {
+                self.model.set_phase(id, phase);
+                self.writes.save(id);
+            }
         } else {
             self.slots.add(id);
         }

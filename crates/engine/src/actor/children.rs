@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kiln_plan::{Blame, Event, Kind, NestedSources, Outcome, Sources, define, facts, failure_of, observe};
 use kiln_resource::{
     Action, Context, Driver, Facts, Failure, Member, MessageId, Operation, Phase, ResourceId, Running, State, Status,
@@ -36,6 +37,17 @@ struct NestedState {
     /// Delay before that in milliseconds.
     #[serde(default)]
     pause: u64,
+    /// The end of the delay, for another engine: microseconds since the epoch, by the wall clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    until: Option<i64>,
+}
+
+/// What is left of the delay before the next step of an operation that another engine has begun. Wall clocks differ: never
+/// more than the delay.
+pub(super) fn pause_left(running: &Running, now: Timestamp) -> Option<Duration> {
+    let state = NestedState::of(running).filter(|state| !state.asked)?;
+    let left = u64::try_from(state.until?.saturating_sub(now.as_microsecond())).ok().filter(|left| *left > 0)?;
+    Some(Duration::from_micros(left).min(Duration::from_millis(state.pause)))
 }
 
 impl NestedState {
@@ -49,6 +61,9 @@ impl NestedState {
         let mut state = value!({"asked": (self.asked), "pause": (Value::from(i64::try_from(self.pause).unwrap_or(0)))});
         if let (Some(state), Some(then)) = (state.as_map_mut(), &self.then) {
             state.insert("then".to_owned(), then.clone());
+        }
+        if let (Some(state), Some(until)) = (state.as_map_mut(), self.until) {
+            state.insert("until".to_owned(), until.into());
         }
         Phase::Wait(state)
     }
@@ -308,7 +323,7 @@ impl Work {
             data,
             members: facts.members,
             timeout_mins,
-            state: NestedState { asked: true, then, pause },
+            state: NestedState { asked: true, then, pause, until: None },
         })
     }
 
@@ -348,7 +363,8 @@ impl Work {
         }
         if let Some(state @ NestedState { then: Some(_), .. }) = NestedState::of(&running) {
             let pause = Duration::from_millis(state.pause);
-            let next = NestedState { asked: false, ..state };
+            let ends = self.actor.backends.clock.now().saturating_add(pause).unwrap_or(Timestamp::MAX);
+            let next = NestedState { asked: false, until: Some(ends.as_microsecond()), ..state };
             let until = later(self.now(), pause);
             self.step_to_wait(id, None, Map::new(), &next, &running, until);
             return;

@@ -1,8 +1,9 @@
 //! Masks the values of hidden parameters in the reasons of failures and in events, before they are stored.
 
+use kiln_plan::Sources;
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Decision, Event, Outcome};
-use kiln_store::Error;
+use kiln_store::{Error, Stack};
 
 use super::Work;
 use crate::load;
@@ -27,18 +28,15 @@ impl Work {
     }
 
     /// Reads which values the events of the stack must not show: those of its own hidden parameters, now and before an
-    /// update. The values of the stacks above it are masked when an event is shown.
+    /// update. The values of the stacks above it are masked when an event is shown, and here if events are sent to sinks.
     pub(super) async fn read_own_hidden(&mut self) -> Result<(), Error> {
         if self.own_hidden.is_some() {
             return Ok(());
         }
-        let mut sources = Vec::new();
-        for desired in std::iter::once(&self.stack.desired).chain(&self.stack.previous) {
-            match load::stored(&self.actor.backends, desired).await {
-                Ok(read) => sources.push(read),
-                // A stack must be deleted even if its template cannot be read.
-                Err(Error::Damaged(_)) => {}
-                Err(error) => return Err(error),
+        let mut sources = self.sources_of(&self.stack).await?;
+        if self.stack.desired.sinks {
+            for above in self.above().await? {
+                sources.extend(self.sources_of(&above).await?);
             }
         }
         self.own_hidden = Some(HiddenValues::of_own(&sources));
@@ -46,14 +44,37 @@ impl Work {
     }
 
     async fn hidden_values(&self) -> Result<HiddenValues, Error> {
-        let backends = &self.actor.backends;
-        let mut above = self.stack.parent.clone();
-        let mut sources = vec![load::stored(backends, &self.stack.desired).await?];
-        while let Some(parent) = above {
-            let Some(stack) = backends.store.stack(parent.stack).await? else { break };
-            sources.push(load::stored(backends, &stack.desired).await?);
-            above = stack.parent;
+        let mut sources = self.sources_of(&self.stack).await?;
+        for above in self.above().await? {
+            sources.extend(self.sources_of(&above).await?);
         }
         Ok(HiddenValues::of(&sources.iter().collect::<Vec<_>>()))
+    }
+
+    /// The sources of a stack, now and before an update. Those that cannot be read are left out: a stack must be deleted
+    /// even if its template is damaged.
+    async fn sources_of(&self, stack: &Stack) -> Result<Vec<Sources>, Error> {
+        let mut sources = Vec::new();
+        for desired in std::iter::once(&stack.desired).chain(&stack.previous) {
+            match load::stored(&self.actor.backends, desired).await {
+                Ok(read) => sources.push(read),
+                Err(Error::Damaged(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(sources)
+    }
+
+    /// The stacks that the stack is nested in, the nearest first.
+    async fn above(&self) -> Result<Vec<Stack>, Error> {
+        let (mut above, mut parent) = (Vec::new(), self.stack.parent.clone());
+        while let Some(stack) = match &parent {
+            Some(parent) => self.actor.backends.store.stack(parent.stack).await?,
+            None => None,
+        } {
+            parent.clone_from(&stack.parent);
+            above.push(stack);
+        }
+        Ok(above)
     }
 }

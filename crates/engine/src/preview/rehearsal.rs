@@ -20,6 +20,7 @@ use super::{Awaited, PlannedChange, PlannedResource, Preview};
 use crate::actor::stack_facts;
 use crate::backends::Backends;
 use crate::gather::{Answer, Gatherer};
+use crate::sizes::{OutputSizes, Sizes};
 use crate::view::{GroupContent, View, resource_and_attribute};
 
 /// The simulated update of one stack.
@@ -38,6 +39,8 @@ pub(super) struct Rehearsal<'a> {
     prospects: BTreeMap<ResourceId, Prospect>,
     /// The effect of the operation that is being decided about, by resource name.
     next: BTreeMap<String, Next>,
+    /// The sizes of the definitions.
+    sizes: Sizes,
 }
 
 /// The effect of an operation.
@@ -69,7 +72,8 @@ impl<'a> Rehearsal<'a> {
         let model = view.map_or_else(|| Model::new(Vec::new()), |view| view.model().clone());
         let scope = StackScope::new(blueprint, stack_facts(stack));
         let (entries, prospects, next) = (IndexMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { backends, stack, view, root, converge, model, scope, entries, prospects, next }
+        let sizes = Sizes::of(&model, scope.blueprint().definitions().len());
+        Self { backends, stack, view, root, converge, model, scope, entries, prospects, next, sizes }
     }
 
     pub(super) fn play(&mut self) -> BoxFuture<'_, Result<(), Error>> {
@@ -160,7 +164,7 @@ impl<'a> Rehearsal<'a> {
             gatherer.question(&name, row.clone(), replacement.map(|row| row.properties().clone()))
         };
         let Some(question) = question else { return Ok(None) };
-        let (answer, mut change) = match question {
+        let (answer, mut change) = match question.and_then(|question| self.sizes.check(question)) {
             Ok(question) => weigh(question).await,
             Err(decision) => {
                 let change = change_of(&decision);
@@ -370,12 +374,14 @@ impl<'a> Rehearsal<'a> {
             self.refresh(&name, &wanted).await;
         }
         let (mut outputs, mut errors) = (Map::new(), Map::new());
+        let mut sizes = OutputSizes::default();
         for output in blueprint.outputs().values() {
-            let value = output.value.resolve(&self.scope).unwrap_or_else(|error| {
+            let resolved = output.value.resolve(&self.scope).and_then(|value| sizes.check(value));
+            let value = resolved.unwrap_or_else(|error| {
                 errors.insert(output.name.clone(), error.message.as_str().into());
-                None
+                Value::Null
             });
-            outputs.insert(output.name.clone(), value.unwrap_or_default());
+            outputs.insert(output.name.clone(), value);
         }
         let refs = blueprint
             .definitions()

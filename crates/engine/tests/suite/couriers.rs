@@ -12,7 +12,7 @@ use kiln_resource::{Action, Cloud, CloudRequest, CloudResponse, Failure, Failure
 use kiln_store::{
     DesiredText, EventQuery, MemoryStore, NewStack, OutboxStore, Stack, StackRequest, Store, UnusedCredentials,
 };
-use kiln_value::{Secret, Value, value};
+use kiln_value::{Secret, Value, text, value};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -145,6 +145,10 @@ impl Cloud for TheCloud {
     }
 }
 
+fn sinks(queue: &str) -> Value {
+    value!([{"type": "zaqar-queue", "target": queue}])
+}
+
 struct Fixture {
     zaqar: Arc<Zaqar>,
     store: MemoryStore,
@@ -182,7 +186,6 @@ impl Fixture {
     }
 
     async fn create(&self, name: &str, queue: &str) -> StackId {
-        let sinks = value!([{"type": "zaqar-queue", "target": queue}]);
         let template = value!({
             "heat_template_version": "2018-08-31",
             "description": "A test.",
@@ -191,6 +194,10 @@ impl Fixture {
                 "b": {"type": "OS::Heat::TestResource", "depends_on": "a"},
             },
         });
+        self.create_with(name, &template, &value!({"parameters": {}, "event_sinks": (sinks(queue))}), &value!({})).await
+    }
+
+    async fn create_with(&self, name: &str, template: &Value, environment: &Value, files: &Value) -> StackId {
         let json = |value: &Value| serde_json::to_string(value).expect("JSON");
         let id = StackId(self.backends.chance.uuid());
         let credentials = self.store.save_credentials(&Secret::new("{}".to_owned())).await.expect("stored");
@@ -202,11 +209,7 @@ impl Fixture {
             root: id,
             depth: 0,
             action: Action::Create,
-            desired: DesiredText {
-                template: json(&template),
-                environment: json(&value!({"parameters": {}, "event_sinks": sinks})),
-                files: "{}".to_owned(),
-            },
+            desired: DesiredText { template: json(template), environment: json(environment), files: json(files) },
             disable_rollback: true,
             timeout_mins: None,
             tags: Vec::new(),
@@ -276,6 +279,35 @@ async fn every_event_is_sent_from_the_first_to_the_last() {
     assert_eq!(fixture.zaqar.queues.lock().expect("whole")["q"].len(), WHOLE_LIFE.len(), "each once");
     let first = fixture.zaqar.queues.lock().expect("whole")["q"][0].clone();
     assert_eq!(first.get("ttl"), Some(&3600.into()));
+}
+
+/// The nested stack does not know that the value is hidden.
+#[tokio::test(start_paused = true)]
+async fn values_that_only_a_stack_above_hides_are_not_sent() {
+    let fixture = Fixture::new();
+    let _engine = Fixture::run(fixture.engine());
+    let template = value!({
+        "heat_template_version": "2018-08-31",
+        "parameters": {"key": {"type": "string", "hidden": true}},
+        "resources": {"part": {"type": "part.yaml", "properties": {"word": {"get_param": "key"}}}},
+    });
+    let part = value!({
+        "heat_template_version": "2018-08-31",
+        "parameters": {"word": {"type": "string"}},
+        "resources": {
+            "a": {"type": "OS::Heat::TestResource", "properties": {
+                "value": {"list_join": ["", ["<", {"get_param": "word"}, ">"]]},
+            }},
+        },
+    });
+    let environment = value!({"parameters": {"key": "swordfish"}, "event_sinks": (sinks("q"))});
+    let files = value!({"part.yaml": (text::json(&part))});
+    let id = fixture.create_with("s", &template, &environment, &files).await;
+    assert_eq!(fixture.settled(id).await.state.status, Status::Complete);
+    fixture.sent().await;
+    let sent = text::json(&Value::List(fixture.zaqar.queues.lock().expect("whole")["q"].clone()));
+    assert!(sent.contains("<******>"), "{sent}");
+    assert!(!sent.contains("swordfish"), "{sent}");
 }
 
 /// Events are sent with the credentials of their stack. These are revoked soon after the last one was sent, also if the

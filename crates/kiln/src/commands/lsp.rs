@@ -28,7 +28,7 @@ For templates it provides diagnostics with quick fixes, completion, signature he
 definitions, references, highlights, rename, symbols of the file and the workspace, links to files,
 folding, semantic tokens and formatting; for environments all of these except signature help,
 folding and semantic tokens; for blueprints, TOSCA and type files of these diagnostics, completion
-and hover. Use --resource-types-dir to add your own resource types, and
+and hover. Use --resource-types-dir and --plugin to add your own resource types, and
 --topology-types-dir for types of blueprints and TOSCA.")]
 pub(crate) struct LspArgs {
     /// Use standard input and output, which is always the case
@@ -39,7 +39,7 @@ pub(crate) struct LspArgs {
 impl LspArgs {
     /// Serves until the client sends `exit` or disconnects.
     pub(crate) async fn run(self, global: &Global) -> Outcome {
-        let catalog = global.local.catalog()?;
+        let catalog = global.local.catalog().await?;
         // Errors in type files are shown in the editor when they are opened.
         let types = global.local.topology_types().or_else(|error| {
             tracing::error!("{error:#}");

@@ -206,7 +206,7 @@ Options in section [kiln], in seconds:
                      operation. A request that replaces a running one ends that one without a run
   lifecycle_timeout = 60  maximum seconds of such a run
   plugins            programs (absolute paths with arguments, comma-separated) that implement resource
-                     types and custom constraints: docs/plugins.md
+                     types and custom constraints, and change scheduler hints: docs/plugins.md
   plugin_timeout = 60  maximum seconds of a call of such a program
 
 Example:

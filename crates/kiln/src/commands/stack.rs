@@ -149,6 +149,9 @@ struct HowArgs {
 
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    if seconds.is_nan() {
+        return Err("not a number of seconds".to_owned());
+    }
     Duration::try_from_secs_f64(seconds.max(0.05)).map_err(|error| error.to_string())
 }
 

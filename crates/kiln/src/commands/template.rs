@@ -62,7 +62,7 @@ impl TemplateCommand {
             Self::Function(FunctionCommand::List(args)) => args.run(global).await,
             Self::Versions(args) => args.run(),
             Self::Functions(args) => args.run(),
-            Self::Lint(args) => args.run(global),
+            Self::Lint(args) => args.run(global).await,
             Self::Graph(args) => args.run(global).await,
             Self::Lower(args) => args.run(global).await,
             Self::Fmt(args) => args.run(),
@@ -116,12 +116,12 @@ impl ValidateArgs {
         }
         if self.offline {
             let source = Connection::source(global)?;
-            let by = Lowering { source: &source, settings: &global.local, software: None };
+            let by = Lowering { source: &source, settings: &global.local, service: None, software: None };
             let bundle = match topology::read(&by, &self.template, &self.environment, &given).await? {
                 Some(made) => made.bundle,
                 None => Bundle::read(&source, Some(&self.template), &self.environment).await?,
             };
-            let about = offline(&bundle, &given, &global.local.catalog()?, self.show_nested)?;
+            let about = offline(&bundle, &given, &global.local.catalog().await?, self.show_nested)?;
             return Ok(self.output.one(about, Format::Yaml)?);
         }
         let connection = Connection::open(global, Need::Nothing).await?;

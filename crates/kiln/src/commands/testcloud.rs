@@ -16,6 +16,7 @@ use url::Url;
 use crate::failure::{Failure, Outcome};
 use crate::output::print;
 use crate::shutdown;
+use crate::whole_file;
 
 /// `testcloud`.
 #[derive(Args, Debug)]
@@ -97,14 +98,14 @@ impl TestcloudArgs {
         self.fault.iter().for_each(|fault| cloud.faults().add(fault.clone()));
         let exports = exports(&cloud);
         if let Some(file) = &self.exports {
-            std::fs::write(file, &exports).with_context(|| file.display().to_string())?;
+            whole_file::replace(file, exports.as_bytes()).with_context(|| file.display().to_string())?;
         }
         print(&exports)?;
         eprintln!("The simulated cloud is running at {}. Press Ctrl-C to stop it.", cloud.auth_url());
         let (_sender, stop) = shutdown::on_signal();
         shutdown::stopped(stop).await;
         if let Some(file) = &self.state {
-            write(file, &cloud.save()).with_context(|| file.display().to_string())?;
+            whole_file::replace(file, cloud.save().as_bytes()).with_context(|| file.display().to_string())?;
         }
         cloud.stop().await;
         Ok(())
@@ -118,14 +119,6 @@ fn read(file: &Path) -> Result<Option<String>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| file.display().to_string()),
     }
-}
-
-/// Replaces a file as a whole.
-fn write(file: &Path, text: &str) -> std::io::Result<()> {
-    let mut new = file.as_os_str().to_owned();
-    new.push(".new");
-    std::fs::write(&new, text)?;
-    std::fs::rename(&new, file)
 }
 
 /// The environment variables of the demo user, as shell commands.

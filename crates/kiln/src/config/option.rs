@@ -53,6 +53,8 @@ pub(crate) enum Kind {
     Limit,
     /// A number of seconds, with an optional fraction.
     Seconds,
+    /// A number of seconds that may not be zero, because nothing would work: a tenth at least.
+    Span,
     /// One of these texts.
     Choice(&'static [&'static str]),
     /// Texts separated by commas.
@@ -82,6 +84,10 @@ impl Kind {
                 Ok(seconds) if seconds.is_finite() && seconds >= 0.0 => Ok(()),
                 _ => Err("not a number of seconds from 0".to_owned()),
             },
+            Self::Span => match value.parse::<f64>() {
+                Ok(seconds) if seconds.is_finite() && seconds >= 0.1 => Ok(()),
+                _ => Err("not a number of seconds from 0.1".to_owned()),
+            },
             Self::Choice(choices) if choices.contains(&value) => Ok(()),
             Self::Choice(choices) => Err(format!("not one of {}", choices.join(", "))),
         }
@@ -99,6 +105,7 @@ impl fmt::Display for Kind {
             Self::Whole(min, max) => write!(f, "integer from {min} to {max}"),
             Self::Limit => write!(f, "integer, negative: no limit"),
             Self::Seconds => write!(f, "number"),
+            Self::Span => write!(f, "number from 0.1"),
             Self::Choice(choices) => write!(f, "one of {}", choices.join(", ")),
             Self::List => write!(f, "list, separated by commas"),
             Self::Repeated => write!(f, "text, may be repeated"),
@@ -118,7 +125,7 @@ pub(crate) fn as_flag(value: &str) -> Option<bool> {
 impl ConfigOption {
     pub(super) const fn new(place: Place, name: &'static str, kind: Kind, help: &'static str) -> Self {
         let unit = match kind {
-            Kind::Seconds => "seconds",
+            Kind::Seconds | Kind::Span => "seconds",
             _ => "",
         };
         Self {
@@ -265,5 +272,19 @@ impl From<&'static ConfigOption> for At<'_> {
 impl fmt::Display for At<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "[{}] {}", self.section, self.option.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With a lease of zero no stack went on, and without a timeout for headers no request was answered.
+    #[test]
+    fn times_that_may_not_be_zero_are_refused() {
+        for value in ["0", "0.01", "-1", "nan", "inf", "x"] {
+            assert!(Kind::Span.check(value).is_err(), "{value}");
+        }
+        assert_eq!((Kind::Span.check("0.5"), Kind::Seconds.check("0")), (Ok(()), Ok(())));
     }
 }

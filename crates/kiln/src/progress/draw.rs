@@ -6,6 +6,7 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 
 use super::tree::{Count, Node, Phase, Tree};
+use crate::output::visible;
 
 const TICKS: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
@@ -88,12 +89,12 @@ fn collect(tree: &Tree, nodes: Vec<&Node>, frame: &str, now: Duration, lines: &m
         let (branch, below) = if i == last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
         let inner: Vec<&Node> = tree.below(node).collect();
         lines.push(Line {
-            head: format!("{frame}{branch}{} {}", sign(node.phase, now), node.name),
+            head: format!("{frame}{branch}{} {}", sign(node.phase, now), visible(&node.name)),
             phase: node.phase,
             kind: node.kind.clone(),
             word: if tree.is_untouched(node) { "unchanged" } else { word(node) }.to_owned(),
             time: node.spent(now).map(seconds).unwrap_or_default(),
-            reason: if node.phase == Phase::Failed { node.reason.clone() } else { String::new() },
+            reason: if node.phase == Phase::Failed { visible(&node.reason).into_owned() } else { String::new() },
             branch: !inner.is_empty(),
         });
         collect(tree, inner, &format!("{frame}{below}"), now, lines);

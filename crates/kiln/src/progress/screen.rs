@@ -9,6 +9,7 @@ use kiln_value::value;
 
 use super::draw::{self, Canvas};
 use super::tree::{News, Tree};
+use crate::output::visible;
 
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -82,10 +83,14 @@ impl Screen {
         match &self.kind {
             Kind::Plain => {
                 let took = node.ended.and(node.spent(news.at)).map(|t| format!(" in {}", draw::seconds(t)));
-                let reason =
-                    if news.status.ends_with("_FAILED") { format!(": {}", news.reason) } else { String::new() };
+                let reason = if news.status.ends_with("_FAILED") {
+                    format!(": {}", visible(&news.reason))
+                } else {
+                    String::new()
+                };
                 let (word, took) = (draw::word(node), took.unwrap_or_default());
                 let kind = if node.kind.is_empty() { String::new() } else { format!(" ({})", node.kind) };
+                let path = visible(&path);
                 _ = writeln!(stderr(), "{time:>7}  {path}{kind} {word}{took}{reason}");
             }
             Kind::Json => json(&value!({

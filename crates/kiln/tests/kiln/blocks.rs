@@ -83,6 +83,7 @@ const LISTED: &[(&str, &str, Treatment)] = &[
     ("docs/deploy/README.md", "mariadb-dump", By("tests/upgrade/backup.py")),
     ("docs/deploy/README.md", "mariadb kiln", By("tests/upgrade/backup.py")),
     ("docs/plugins.md", "#!/usr/bin/env python3", By("crates/kiln/tests/kiln/processes/python_plugins.rs")),
+    ("docs/plugins.md", "def hints", By("crates/kiln/tests/kiln/processes/scheduler_hints.rs")),
     (
         "plugins/python/README.md",
         "python3 -m unittest discover",
@@ -105,6 +106,7 @@ const LISTED: &[(&str, &str, Treatment)] = &[
     ("docs/resource-types.md", "status: [hidden", InDefinition(&["status: [hidden", "status: [{ status"])),
     ("docs/resource-types.md", "translate:", InDefinition(&["translate:"])),
     ("docs/resource-types.md", "finder: acme.shelf", InDefinition(&["finder: acme.shelf"])),
+    ("docs/resource-types.md", "finder:\n  name: nova.flavor", Excerpt("resource-types/OS/Nova/Flavor.yaml")),
     ("editors/README.md", "cd editors/vscode", By("tests/book.py")),
     (
         "devcloud/README.md",

@@ -72,6 +72,34 @@ fn a_stack_is_abandoned_and_adopted() {
     assert_eq!(secret(&folder.local(&["stack", "export", "two"]).json()), secret(&exported));
 }
 
+/// The data of an abandoned stack is the only record of its objects.
+#[test]
+fn the_data_of_an_abandoned_stack_is_not_lost() {
+    let folder = Folder::new("record");
+    folder.write("t.yaml", TEMPLATE);
+    let make = || folder.local(&["stack", "create", "-t", "t.yaml", "one"]).ok();
+    make();
+    let away = folder.local(&["stack", "abandon", "one", "--output-file", "none/one.json"]);
+    assert!(away.code == 1 && away.err.contains("none/one.json: No such file"), "{}", away.err);
+    assert!(folder.local(&["stack", "list", "-f", "value"]).ok().contains("CREATE_COMPLETE"), "it is not abandoned");
+    let one = folder.write("one.json", "old");
+    assert_eq!(folder.local(&["stack", "abandon", "two", "--output-file", "one.json"]).code, 1);
+    assert_eq!(std::fs::read_to_string(&one).unwrap(), "old", "nothing was abandoned");
+    let wrong = folder.local(&["stack", "abandon", "one", "-f", "json", "-c", "nothing"]);
+    assert!(wrong.code == 1 && wrong.err.contains("No recognized column names"), "{}", wrong.err);
+    folder.write("adopt.json", &wrong.out);
+    folder.local(&["stack", "adopt", "--adopt-file", "adopt.json", "two"]).ok();
+}
+
+#[test]
+fn an_empty_key_file_is_an_error_that_names_it() {
+    let folder = Folder::new("key");
+    folder.write("t.yaml", TEMPLATE);
+    folder.write("stacks.db.key", "");
+    let refused = folder.local(&["stack", "create", "-t", "t.yaml", "one"]);
+    assert!(refused.code == 1 && refused.err.contains("stacks.db.key: the key file is empty"), "{}", refused.err);
+}
+
 #[test]
 fn a_stack_returns_to_its_snapshot() {
     let folder = Folder::new("snapshot");

@@ -1,7 +1,7 @@
 //! The language server, driven like by an editor, with a realistic template.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -30,8 +30,11 @@ fn able() -> Value {
 
 impl Editor {
     fn start(folder: &Folder, name: &str, text: &str) -> Self {
+        Self::of(folder.kiln(&["lsp"]), folder, name, text)
+    }
+
+    fn of(mut command: Command, folder: &Folder, name: &str, text: &str) -> Self {
         let path = folder.write(name, text);
-        let mut command = folder.kiln(&["lsp"]);
         let mut server = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (server.stdin.take().unwrap(), BufReader::new(server.stdout.take().unwrap()));
         let uri = format!("file://{}", path.display());
@@ -678,4 +681,23 @@ fn topologies_are_completed_and_explained() {
     assert_eq!(editor.suggested("\n  ope"), ["operations"]);
     assert!(editor.suggested("length: {$pr").contains(&"$property".to_owned()));
     editor.tell("exit", &json!({}));
+}
+
+#[test]
+fn types_of_plugins_are_known_and_a_silent_one_does_no_harm() {
+    let folder = Folder::new("lsp-plugin");
+    let text = "heat_template_version: 2021-04-16\nresources:\n  it:\n    type: Test::Odd\n    properties:\n      does: {}\n      nose: 1\n";
+    let odd = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugin/tests/programs/odd.py");
+    let mut command = folder.kiln(&["lsp"]);
+    command.env("PATH", std::env::var_os("PATH").unwrap());
+    command.env("KILN_PLUGINS", format!("/bin/sleep 1000,/usr/bin/env python3 {odd} {}", folder.path().display()));
+    let mut editor = Editor::of(command, &folder, "t.yaml", text);
+    let told = editor.told();
+    let messages: Vec<&str> = told.iter().filter_map(|one| one["message"].as_str()).collect();
+    assert!(messages.iter().any(|text| text.contains("Unknown Property nose")), "{messages:?}");
+    assert!(!messages.iter().any(|text| text.contains("could not be found")), "{messages:?}");
+    let hover = editor.ask_at("textDocument/hover", "Test::Odd", &json!({}));
+    assert!(hover.to_string().contains("A thing that does what it is told."), "{hover}");
+    assert!(editor.suggested("properties:\n      ").contains(&"zone".to_owned()));
+    editor.leave();
 }

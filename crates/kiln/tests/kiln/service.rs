@@ -32,6 +32,18 @@ outputs:
   label: {description: What it is called., value: {get_attr: [net, label]}}
 ";
 
+/// A type of blueprints and TOSCA of the operator.
+const CACHE: &str = "
+topology_type: com.example.operator.Cache
+description: A cache.
+derived_from: tosca.nodes.Root
+component: {aliases: [our_cache]}
+properties: {size: {type: integer}}
+hot:
+  resources:
+    '': {type: OS::Heat::Value, properties: {value: {$property: size}}}
+";
+
 /// A running `kiln serve` with the operator's types, stopped at the end of the test.
 pub(crate) struct Service {
     child: Child,
@@ -43,13 +55,15 @@ pub(crate) struct Service {
 /// A configuration of a service with a cloud.
 fn config(folder: &Folder, cloud: &Testcloud) -> String {
     let heat = cloud.users().heat;
+    folder.write("operator-types/cache.yaml", CACHE);
     format!(
         "[database]\nconnection = sqlite://{here}/serve.db?mode=rwc\n\
          [DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\n\
          enable_stack_adopt = true\nenable_stack_abandon = true\n\
          unknown_option = 1\nmax_stack_per_tenant = 9\nenvironment_dir = {here}/environment.d\n\
          [keystone_authtoken]\nauth_url = {}\nusername = {}\npassword = {}\nproject_name = {}\n\
-         [heat_api]\nbind_host = localhost\nbind_port = 0\n[kiln]\nmetrics_bind_port = 0\nresource_types_dir = {here}/types\n",
+         [heat_api]\nbind_host = localhost\nbind_port = 0\n[kiln]\nmetrics_bind_port = 0\nresource_types_dir = {here}/types\n\
+         topology_types_dir = {here}/operator-types\n",
         cloud.auth_url(),
         heat.user,
         heat.password,

@@ -127,6 +127,28 @@ fn lint_of_a_large_template_takes_linear_time() {
     assert!(start.elapsed() < std::time::Duration::from_mins(1), "{:?}", start.elapsed());
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_an_error_not_a_crash() {
+    let folder = Folder::new("full-output");
+    folder.write("t.yaml", TEMPLATE);
+    let commands: [&[&str]; 6] = [
+        &["template", "lint", "t.yaml"],
+        &["template", "fmt", "--check", "t.yaml"],
+        &["template", "upgrade", "t.yaml"],
+        &["template", "upgrade", "-f", "json", "t.yaml"],
+        &["template", "graph", "t.yaml"],
+        &["template", "graph", "-f", "json", "t.yaml"],
+    ];
+    for command in commands {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let ended = folder.kiln(command).stdout(full).output().unwrap();
+        let told = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{command:?}: {told}");
+        assert!(!told.contains("panicked"), "{command:?}: {told}");
+    }
+}
+
 #[test]
 fn fmt_checks_and_rewrites() {
     let folder = Folder::new("fmt");
@@ -329,4 +351,31 @@ fn the_original_of_a_folder_is_a_package() {
     assert_eq!(lowered("again.csar"), lowered("app/service.yaml"));
     let made = folder.local(&["stack", "create", "--wait", "-t", "again.csar", "two", "-f", "json"]);
     assert_eq!(made.json()["outputs"][0]["output_value"], "True");
+}
+
+/// It contains the types of the user that the document uses, so that it needs no folder.
+#[test]
+fn the_original_contains_the_types_of_the_user() {
+    let folder = Folder::new("original-types");
+    let of = |name: &str, word: &str| {
+        format!(
+            "topology_type: com.example.{name}\nderived_from: tosca.nodes.Root\ncomponent: {{aliases: [{word}]}}\nproperties: \
+             {{size: {{type: integer}}}}\nhot:\n  resources:\n    '': {{type: OS::Heat::Value, properties: {{value: \
+             {{$property: size}}}}}}\n"
+        )
+    };
+    folder.write("own/cache.yaml", &of("Cache", "cache"));
+    folder.write("own/other.yaml", &of("Other", "other"));
+    folder.write("app.yaml", "components:\n  redis: {type: cache, size: 4}\n");
+    let given = ["--topology-types-dir", "own"];
+    folder.local(&[&["stack", "create", "--wait", "-t", "app.yaml", "one"], &given[..]].concat()).ok();
+    let mut command = folder.kiln(&["--local", "stack", "template", "show", "--original", "one"]);
+    let shown = command.output().unwrap();
+    std::fs::write(folder.path().join("again.zip"), &shown.stdout).unwrap();
+    let limits = kiln_package::Limits::default();
+    let package = kiln_package::Package::open(&shown.stdout, &limits).unwrap();
+    let names: Vec<&String> = package.files.keys().collect();
+    assert_eq!(names, ["heat.yaml", "topology-types/com.example.Cache.yaml"]);
+    let lowered = folder.run(&["template", "lower", "again.zip"]).ok();
+    assert_eq!(lowered, folder.run(&[&["template", "lower", "app.yaml"], &given[..]].concat()).ok());
 }

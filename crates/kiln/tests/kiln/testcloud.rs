@@ -151,6 +151,17 @@ fn a_topology_gets_what_the_cloud_has() {
     assert_eq!(flavor(), "m1.small", "the smallest that fits");
     let original = local(&["template", "show", "--original", "web"]);
     assert_eq!(original.out, std::fs::read_to_string(folder.path().join("web.yaml")).unwrap());
+    // With the parameters of the stack too, an answer is kept while it fits, but a value of the user always.
+    let existing = |parameters: &[&str]| {
+        local(&[&["update", "--existing", "-t", "web.yaml"], parameters, &["--yes", "--wait", "web"]].concat()).ok();
+        flavor()
+    };
+    assert_eq!(existing(&[]), "m1.small");
+    write("3 GB", "distribution: Fedora-CoreOS");
+    assert_eq!(existing(&[]), "m1.medium");
+    assert_eq!(existing(&["--parameter", "web_flavor=m1.small"]), "m1.small");
+    assert_eq!(existing(&[]), "m1.small");
+    write("600 MB", "distribution: Fedora-CoreOS");
     // A value that was given is kept although a smaller flavor fits too, until it does not fit any longer.
     local(&["update", "-t", "web.yaml", "--parameter", "web_flavor=m1.medium", "--yes", "--wait", "web"]).ok();
     local(&["update", "-t", "web.yaml", "--yes", "--wait", "web"]).ok();
@@ -169,4 +180,48 @@ fn a_topology_gets_what_the_cloud_has() {
     ] {
         assert!(refused.err.contains(text), "{text}: {}", refused.err);
     }
+}
+
+/// An update does not undo what scaling has done.
+#[test]
+fn an_update_keeps_the_number_of_members() {
+    let folder = Folder::new("members");
+    let (_cloud, variables) = start(&folder, &[]);
+    let write = |memory: &str| {
+        let text = format!(
+            "components:\n  shop:\n    type: tier\n    initialSize: 1\n    nodespec: {{type: server, requires: {{os: \
+             Fedora-CoreOS, minRam: {memory}}}}}\n"
+        );
+        folder.write("shop.yaml", &text);
+    };
+    let local = |args: &[&str]| {
+        let mut command = folder.kiln(&[&["--local", "stack"], args].concat());
+        Ran::from(command.envs(variables.iter().cloned()).output().unwrap())
+    };
+    let members = || {
+        let listed = local(&["resource", "list", "-n", "5", "shop", "-f", "json"]).json();
+        listed.as_array().unwrap().iter().filter(|row| row["resource_type"] == "OS::Nova::Server").count()
+    };
+    // The signal is processed after the command.
+    let scale_out = || {
+        local(&["resource", "signal", "shop", "shop_scale_out"]).ok();
+        let grown = (0..60).any(|_| {
+            local(&["wait", "shop"]).ok();
+            members() == 2
+        });
+        assert!(grown);
+    };
+    write("512mb");
+    local(&["create", "-t", "shop.yaml", "--wait", "shop"]).ok();
+    scale_out();
+    write("600mb");
+    local(&["update", "-t", "shop.yaml", "--yes", "--wait", "shop"]).ok();
+    assert_eq!(members(), 2);
+    local(&["update", "-t", "shop.yaml", "--parameter", "shop_group_size=1", "--yes", "--wait", "shop"]).ok();
+    assert_eq!(members(), 1);
+    scale_out();
+    local(&["update", "-t", "shop.yaml", "--yes", "--wait", "shop"]).ok();
+    write("700mb");
+    local(&["update", "--existing", "-t", "shop.yaml", "--yes", "--wait", "shop"]).ok();
+    assert_eq!(members(), 2);
 }

@@ -3,6 +3,7 @@
 use kiln_testcloud::Testcloud;
 
 use crate::run::{Folder, Ran};
+use crate::service::Service;
 
 const THING: &str = "\
 type: My::Thing
@@ -43,6 +44,77 @@ fn a_folder_adds_types_and_replaces_them() {
     Ran::from(output.unwrap()).ok();
     let lint = &["template", "lint", "t.yaml", "--resource-types-dir", "types"];
     folder.run(lint).ok();
+}
+
+/// `kiln` with these plug-ins.
+fn with_plugins(folder: &Folder, plugins: &[&str], args: &[&str]) -> Ran {
+    let odd = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugin/tests/programs/odd.py");
+    let odd = format!("/usr/bin/env python3 {odd} {}", folder.path().display());
+    let named = |plugin: &&str| if *plugin == "odd" { odd.clone() } else { (*plugin).to_owned() };
+    let mut command = folder.kiln(args);
+    command.env("PATH", std::env::var_os("PATH").unwrap());
+    for plugin in plugins {
+        command.args(["--plugin", &named(plugin)]);
+    }
+    command.output().unwrap().into()
+}
+
+#[test]
+fn tools_know_the_types_of_plugins() {
+    let folder = Folder::new("types-plugin");
+    let template = "heat_template_version: 2021-04-16\nresources:\n  a: {type: Test::Odd}\n  \
+                    b: {type: Test::Odd, properties: {does: {get_attr: [a, mark]}}}\n";
+    folder.write("t.yaml", template);
+    let offline = ["template", "validate", "--offline", "-t", "t.yaml"];
+    let unknown = folder.run(&offline);
+    assert!(unknown.err.contains("The Resource Type (Test::Odd) could not be found."), "{}", unknown.err);
+    with_plugins(&folder, &["odd"], &offline).ok();
+    assert!(with_plugins(&folder, &["odd"], &["template", "lint", "t.yaml"]).ok().is_empty());
+    let graph = with_plugins(&folder, &["odd"], &["template", "graph", "t.yaml", "--format", "json"]).ok();
+    assert!(graph.contains("Test::Odd"), "{graph}");
+    folder.write("t.yaml", &template.replace("does", "dose"));
+    let wrong = with_plugins(&folder, &["odd"], &offline);
+    assert!(wrong.code == 1 && wrong.err.contains("Unknown Property dose"), "{}", wrong.err);
+
+    let local = ["--local", "resource-type"];
+    assert!(
+        with_plugins(&folder, &["odd"], &[&local[..], &["list", "-f", "value"]].concat()).ok().contains("Test::Odd\n")
+    );
+    let show = [&local[..], &["show", "Test::Odd"]].concat();
+    assert!(with_plugins(&folder, &["odd"], &show).ok().contains("test.zone"));
+    let template = with_plugins(&folder, &["odd"], &[&show[..], &["--template-type", "hot"]].concat()).ok();
+    assert!(template.contains("type: Test::Odd") && template.contains("does"), "{template}");
+    assert!(!folder.path().join("calls").exists(), "only the schemas are asked for");
+}
+
+#[test]
+fn a_plugin_that_tells_nothing_is_a_warning_and_keeps_no_tool_waiting() {
+    let folder = Folder::new("types-silent");
+    folder.write("t.yaml", "heat_template_version: 2021-04-16\nresources: {a: {type: Test::Odd}}\n");
+    let unknown = "its resource types are unknown";
+    let plugins = ["/bin/sleep 1001", "/bin/false", "/bin/cat", "/no/such/plugin", "odd", "odd"];
+    let warnings = [
+        "warning: --plugin /bin/sleep 1001: describe: no response within 5 seconds".to_owned(),
+        "warning: --plugin /bin/false: describe: the process ended (exit status: 1)".to_owned(),
+        "warning: --plugin /bin/cat: describe: the response has neither a result nor an error".to_owned(),
+        "warning: --plugin /no/such/plugin: No such file or directory (os error 2)".to_owned(),
+        format!("{}: another plug-in is named odd too", folder.path().display()),
+    ];
+    for args in [
+        &["template", "validate", "--offline", "-t", "t.yaml"][..],
+        &["template", "lint", "t.yaml"],
+        &["template", "graph", "t.yaml"],
+        &["--local", "resource-type", "list"],
+    ] {
+        let start = std::time::Instant::now();
+        let ran = with_plugins(&folder, &plugins, args);
+        assert!(start.elapsed() < std::time::Duration::from_secs(20), "{args:?} took {:?}", start.elapsed());
+        assert_eq!(ran.code, 0, "{args:?}: {}", ran.err);
+        for warning in &warnings {
+            assert!(ran.err.contains(&format!("{warning}; {unknown}")), "{args:?}: {}", ran.err);
+        }
+        assert_eq!(ran.err.matches("warning: ").count(), warnings.len(), "{args:?}: {}", ran.err);
+    }
 }
 
 #[test]
@@ -341,4 +413,39 @@ fn software_types_become_valid_templates() {
         "{}",
         refused.err
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn types_of_blueprints_of_the_operator_are_known_where_documents_are_converted() {
+    let folder = Folder::new("operator-types");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let service = Service::start(&folder, &cloud);
+    let kiln = |args: &[&str]| service.asked(&folder, &cloud, args);
+    folder.write("app.yaml", "components:\n  redis: {type: our_cache, size: 4}\n");
+    kiln(&["stack", "create", "-t", "app.yaml", "--wait", "--poll", "0.1", "one"]).ok();
+    let template = kiln(&["stack", "template", "show", "one", "-f", "json"]).json();
+    assert_eq!(template["resources"]["redis"]["properties"]["value"], 4);
+    kiln(&["template", "validate", "-t", "app.yaml"]).ok();
+    // Without a service they are unknown.
+    for tool in
+        [&["template", "lower", "app.yaml"][..], &["template", "lint", "app.yaml"], &["template", "graph", "app.yaml"]]
+    {
+        let unknown = kiln(tool);
+        assert!(
+            format!("{}{}", unknown.out, unknown.err).contains("No component type is named our_cache."),
+            "{tool:?}"
+        );
+        kiln(&[tool, &["--service-types"]].concat()).ok();
+    }
+    // The user's own file comes first, and types of the user may be derived from those of the operator.
+    let own = "topology_type: com.example.operator.Cache\nderived_from: tosca.nodes.Root\ncomponent: {aliases: [our_cache]}\nproperties: \
+               {size: {type: integer}}\nhot:\n  resources:\n    '': {type: OS::Heat::Value, properties: {value: 7}}\n";
+    let derived =
+        "topology_type: com.example.Large\nderived_from: com.example.operator.Cache\ncomponent: {aliases: [large]}\n";
+    folder.write("large/large.yaml", derived);
+    folder.write("large.yaml", "components:\n  redis: {type: large, size: 5}\n");
+    let lower = ["template", "lower", "large.yaml", "--service-types", "-f", "json", "--topology-types-dir", "large"];
+    assert_eq!(kiln(&lower).json()["resources"]["redis"]["properties"]["value"], 5);
+    folder.write("large/cache.yaml", own);
+    assert_eq!(kiln(&lower).json()["resources"]["redis"]["properties"]["value"], 7);
 }

@@ -49,6 +49,15 @@ impl Model {
         }
     }
 
+    /// Sets the phase of the running operation of a row.
+    pub fn set_phase(&mut self, id: ResourceId, phase: kiln_resource::Phase) {
+        if let Some(row) = self.rows.get_mut(&id)
+            && let kiln_resource::OperationState::Running(running) = &mut row.operation
+        {
+            running.phase = phase;
+        }
+    }
+
     /// Sets the nested stack of a row.
     pub fn set_child(&mut self, id: ResourceId, child: kiln_resource::StackId) {
         if let Some(row) = self.rows.get_mut(&id) {

@@ -7,6 +7,7 @@ use kiln_value::{Diagnostic, Map, Path, Value};
 use super::{Rules, property_error};
 use crate::blueprint::Blueprint;
 use crate::kind::Kind;
+use crate::places::Places;
 use crate::stack_scope::Draft;
 
 impl Blueprint {
@@ -53,8 +54,8 @@ impl Blueprint {
             Err(error) => return vec![property_error(&at, &error.at(Path::root()))],
         };
         let Some(Value::Map(policy)) = partial.value else { return Vec::new() };
-        let is_unknown = |path: &Path| partial.unknown.iter().any(|place| path.0.starts_with(&place.0));
-        let judged = |path: &Path| if is_unknown(path) { Judged::ByKind } else { Judged::Wholly };
+        let unknown = Places::of(&partial.unknown);
+        let judged = |path: &Path| if unknown.contain(path) { Judged::ByKind } else { Judged::Wholly };
         let mut found = properties::validate(&resource_type.update_policy, &policy, &judged, rules.custom, &at);
         if found.is_empty() && rules.unbuilt {
             found.extend(unbuilt(&policy, kind, &at));

@@ -13,7 +13,8 @@ import time
 
 FOLDER = pathlib.Path(sys.argv[1])
 WRITING = threading.Lock()
-METHODS = ["create", "poll", "find", "update", "delete", "attributes", "check", "validate"]
+METHODS = ["create", "poll", "find", "update", "delete", "attributes", "check", "validate", "signal",
+           "snapshot", "delete_snapshot"]
 DEFINITION = {
     "type": "Test::Odd",
     "summary": "A thing that does what it is told.",
@@ -126,6 +127,19 @@ def answer(request):
         return {}
     if method == "attributes":
         return {"mark": (FOLDER / resource["id"]).read_text(), "user": params["access"]["user_id"]}
+    if method == "signal":
+        count = resource["data"].get("signals", 0) + 1
+        return {"data": {"signals": count}, "metadata": {"signal": params["signal"]}, "event": f"number {count}"}
+    if method == "snapshot":
+        copy = "copy-" + params["mark"]
+        (FOLDER / copy).write_text(resource["id"])
+        return {"data": {"copy": copy}, "restored": {"does": "restored"}}
+    if method == "delete_snapshot":
+        copy = FOLDER / resource["data"].get("copy", "none")
+        if not copy.exists():
+            return {}
+        copy.unlink()
+        return {"after": 0.05}
     if method == "validate" and word == "refused":
         raise ValueError("this is not allowed")
     return {}

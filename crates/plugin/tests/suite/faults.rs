@@ -158,3 +158,41 @@ async fn programs_that_do_not_describe_themselves_are_an_error_with_their_name()
     let cat = told("/bin/cat").await;
     assert_eq!(cat, "/bin/cat: describe: the response has neither a result nor an error");
 }
+
+#[tokio::test]
+async fn faults_of_signals_and_snapshots_are_told_with_the_method() {
+    // At the same time, because each waits for the limit of a call.
+    tokio::join!(faults_of("signal"), faults_of("snapshot"), faults_of("delete_snapshot"));
+}
+
+async fn faults_of(method: &str) {
+    let world = World::new(LIMIT).await;
+    let driver = world.driver();
+    assert!(driver.snapshots() && world.plugins.types[0].resource_type.signals);
+    for (word, why) in [
+        ("wrong_shape", "the result has an unknown key size"),
+        ("die", "the process ended (exit status: 3): I have had enough"),
+        ("garbage", "it wrote a line that is no response in JSON: Hello world"),
+        ("hang", "no response within 10 seconds"),
+    ] {
+        let facts = Facts { physical_id: Some("thing".to_owned()), ..World::facts("it", &format!("{method}:{word}")) };
+        let cx = context(&facts);
+        let result = match method {
+            "signal" => driver.receive(&cx, &"go".into()).await.map(drop),
+            "snapshot" => driver.start(&cx, &Operation::Snapshot).await.map(drop),
+            _ => driver.delete_snapshot(&cx).await.map(drop),
+        };
+        let failure = result.expect_err("a failure");
+        assert_eq!(failure.message, format!("Plug-in odd, method {method}: {why}"));
+        assert_eq!(failure.kind, FailureKind::BrokenOff);
+    }
+    // The next calls work.
+    let facts = Facts { physical_id: Some("thing".to_owned()), ..World::facts("it", "") };
+    let received = driver.receive(&context(&facts), &"go".into()).await.unwrap();
+    assert_eq!(received.reason(&"go".into()).as_deref(), Some("Signal: number 1"));
+    let saved = driver.start(&context(&facts), &Operation::Snapshot).await.unwrap();
+    assert_eq!(driver.restored(&saved.data).unwrap()["does"], "restored".into());
+    let facts = Facts { data: saved.data, ..facts };
+    assert!(driver.delete_snapshot(&context(&facts)).await.unwrap().is_some());
+    assert_eq!(driver.delete_snapshot(&context(&facts)).await, Ok(None));
+}

@@ -18,7 +18,7 @@ async fn what_a_type_does_not_have_is_refused_by_name_or_not_needed() {
     let update = Operation::Update { before: Map::new(), changed: Map::new() };
     let text = "NotSupported: Plug-in plain has no method update for Test::Plain.";
     assert_eq!(told(&facts, update).await, text);
-    for operation in [Operation::Check, Operation::Suspend, Operation::Resume] {
+    for operation in [Operation::Check, Operation::Suspend, Operation::Resume, Operation::Snapshot] {
         assert_eq!(world.start(&facts, operation).await, Ok(Step::done()));
     }
     assert_eq!(world.attributes(&facts, &["show"]).await, Ok(Map::new()));

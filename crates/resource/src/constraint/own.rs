@@ -45,7 +45,7 @@ impl OwnConstraints {
 
     /// Whether a constraint with this name asks the cloud for an object.
     pub fn is_of_cloud(&self, name: &str) -> bool {
-        super::CLOUD.contains(&name) || self.finders.get(name).is_some()
+        self.finders.get(name).is_some()
     }
 }
 

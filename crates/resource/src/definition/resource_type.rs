@@ -6,7 +6,7 @@ use crate::translation::{Rule, Source, Translation};
 use crate::{DriverKind, ResourceType};
 
 /// The keys of a definition.
-pub(super) const KEYS: [&str; 22] = [
+pub(super) const KEYS: [&str; 23] = [
     "type",
     "summary",
     "class",
@@ -29,6 +29,7 @@ pub(super) const KEYS: [&str; 22] = [
     "translate",
     "rest",
     "finder",
+    "finders",
 ];
 
 /// The type that a file defines; `None` if its name is missing.
@@ -82,7 +83,10 @@ pub(super) fn read(node: &Node<'_>) -> Option<ResourceType> {
         this.translation.extend(rules.items().iter().filter_map(rule));
     }
     this.rest = node.get("rest").and_then(|rest| rest::read(&rest, &this));
-    this.finder = node.get("finder").and_then(|finder| finder::read(&finder, &this));
+    let own = node.get("finder").and_then(|finder| finder::read(&finder, &this));
+    let others = node.get("finders").map(|others| others.items()).unwrap_or_default();
+    let others = others.iter().filter_map(|other| finder::read_other(other, &this));
+    this.finders = own.into_iter().chain(others).collect();
     this.driver = driver(node, this.rest.is_some());
     if this.driver == DriverKind::Placeholder {
         this.open_properties = true;

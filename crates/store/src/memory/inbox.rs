@@ -1,7 +1,7 @@
 //! Messages to stacks.
 
 use super::state::{MessagePlace, Sent, State, micro};
-use crate::{Message, MessageId, StackId};
+use crate::{Backlog, Message, MessageId, StackId};
 
 impl State {
     /// Stores a message of another stack; false if the stack is deleted.
@@ -33,6 +33,15 @@ impl State {
     /// The messages that are due.
     pub(super) fn inbox(&self, stack: StackId, now: i64) -> Vec<Message> {
         self.messages_of(stack).take_while(|(place, _)| place.1 <= now).map(|(_, message)| message.clone()).collect()
+    }
+
+    /// The messages that are not handled yet.
+    pub(super) fn backlog(&self, stack: StackId, sizes: bool) -> Backlog {
+        let size = |message: &Message| serde_json::to_string(&message.body).map_or(0, |text| text.len() as u64);
+        self.messages_of(stack).fold(Backlog::default(), |all, (_, message)| Backlog {
+            messages: all.messages + 1,
+            bytes: all.bytes + if sizes { size(message) } else { 0 },
+        })
     }
 
     pub(super) fn mark_handled(&mut self, stack: StackId, ids: &[MessageId], now: i64) {

@@ -51,6 +51,7 @@ impl State {
                     epoch: lease.epoch,
                     clean,
                     idle: Duration::from_micros(u64::try_from(idle).unwrap_or(0)),
+                    at: now,
                 });
             } else if !lease.is_from_the_future(now) {
                 continue;

@@ -41,6 +41,16 @@ impl Dialect {
         })
     }
 
+    /// An aggregate as an integer of 64 bits: the sum of such integers is a decimal number in some databases.
+    pub(super) fn integer(self, aggregate: &str) -> Expr {
+        let kind = match self {
+            Self::Sqlite => "INTEGER",
+            Self::Postgres => "BIGINT",
+            Self::MariaDb | Self::MySql => "SIGNED",
+        };
+        Expr::cust(format!("CAST({aggregate} AS {kind})"))
+    }
+
     /// Inserts the types of the dialect into a statement that defines a table:
     ///
     /// | word       | holds                                                            |
@@ -52,9 +62,10 @@ impl Dialect {
     /// | `{name}`   | at most 255 characters, compared exactly, fit for an index       |
     /// | `{text}`   | any text                                                         |
     /// | `{start}`  | (behind a `{text}` in an index) the part that the index has      |
+    /// | `{equal}`  | (before the columns of an index) only equal texts are looked up, which may be long |
     /// | `{table}`  | (behind the closing parenthesis) what a table needs besides      |
     pub(super) fn define(self, statement: &str) -> String {
-        let words: [(&str, &str); 8] = match self {
+        let words: [(&str, &str); 9] = match self {
             Self::Sqlite => [
                 ("{serial}", "INTEGER PRIMARY KEY"),
                 ("{int}", "INTEGER"),
@@ -63,6 +74,7 @@ impl Dialect {
                 ("{name}", "TEXT"),
                 ("{text}", "TEXT"),
                 ("{start}", ""),
+                ("{equal}", ""),
                 ("{table}", ""),
             ],
             Self::Postgres => [
@@ -73,6 +85,8 @@ impl Dialect {
                 ("{name}", "VARCHAR(255) COLLATE \"C\""),
                 ("{text}", "TEXT COLLATE \"C\""),
                 ("{start}", ""),
+                // The entries of other indexes have at most 2704 bytes: a row with a longer text could not be stored.
+                ("{equal}", "USING hash"),
                 ("{table}", ""),
             ],
             // A collation that ignores trailing spaces, as the default ones do, cannot be used for IDs.
@@ -85,6 +99,7 @@ impl Dialect {
                 ("{text}", "LONGTEXT"),
                 // Of a long column, an index can have the start only: a key has at most 3072 bytes.
                 ("{start}", "(255)"),
+                ("{equal}", ""),
                 (
                     "{table}",
                     if self == Self::MariaDb {

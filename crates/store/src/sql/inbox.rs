@@ -12,7 +12,7 @@ use super::rows::{self, Columns, micros};
 use super::secrets::Vault;
 use super::writing::insert;
 use super::{SqlStore, schema};
-use crate::{Error, Message, MessageId, StackId};
+use crate::{Backlog, Error, Message, MessageId, StackId};
 
 /// IDs in one statement.
 const CHUNK: usize = 1_000;
@@ -75,6 +75,25 @@ impl SqlStore {
         self.retry(|| async {
             let rows = self.reader.query_all(&select).await?;
             rows.iter().map(|row| Columns::of(row).message(&self.vault)).collect()
+        })
+        .await
+    }
+
+    pub(super) async fn read_backlog(&self, stack: StackId, sizes: bool) -> Result<Backlog, Error> {
+        let mut select = Query::select();
+        select
+            .expr(self.dialect.integer("COUNT(*)"))
+            .from(schema::MESSAGE)
+            .and_where(Expr::col("stack").eq(stack.to_string()))
+            .and_where(Expr::col("due").is_not_null());
+        if sizes {
+            select.expr(self.dialect.integer("COALESCE(SUM(OCTET_LENGTH(body)), 0)"));
+        }
+        self.retry(|| async {
+            let Some(row) = self.reader.query_one(&select).await? else { return Ok(Backlog::default()) };
+            let mut columns = Columns::of(&row);
+            let messages = columns.count()?;
+            Ok(Backlog { messages, bytes: if sizes { columns.count()? } else { 0 } })
         })
         .await
     }

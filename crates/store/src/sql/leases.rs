@@ -63,6 +63,7 @@ impl Candidate {
             epoch: self.epoch + 1,
             clean: self.released == self.epoch,
             idle: Duration::from_micros(u64::try_from(self.now.saturating_sub(ended)).unwrap_or(0)),
+            at: self.now,
         }
     }
 }

@@ -15,6 +15,7 @@ mod m0008_stack_list;
 mod m0009_outbox;
 mod m0010_orphans;
 mod m0011_stack_names;
+mod m0012_physical_ids;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -59,6 +60,7 @@ const MIGRATIONS: &[&[Change]] = &[
     m0009_outbox::CHANGES,
     m0010_orphans::CHANGES,
     m0011_stack_names::CHANGES,
+    m0012_physical_ids::CHANGES,
 ];
 
 /// The oldest version of the schema whose programs can use the present one. A migration that only adds what older programs

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kiln_resource::{Action, Status};
-use kiln_store::{Batch, Error, Lease, Message, MessageId, MessageKind, Stack, StackId, StackRequest};
+use kiln_store::{Backlog, Batch, Error, Lease, Message, MessageId, MessageKind, Stack, StackId, StackRequest};
 use kiln_value::{Value, value};
 use uuid::Uuid;
 
@@ -52,6 +52,27 @@ async fn claimable(bed: &Bed) -> Vec<StackId> {
 async fn handle(bed: &Bed, lease: Lease, messages: &[&Message]) -> Stack {
     let handled = messages.iter().map(|message| message.id).collect();
     bed.store.commit(lease, Batch { handled, ..Batch::default() }).await.unwrap()
+}
+
+#[tokio::test]
+async fn what_is_not_handled_is_counted_and_measured() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (stack, lease) = claimed(&*bed.store, "web").await;
+        let backlog = |sizes| bed.store.backlog(stack.id, sizes);
+        assert_eq!(backlog(true).await.unwrap(), Backlog::default());
+        let large = Message { body: value!({"data": ("x".repeat(100_000))}), ..signal(stack.id, 1) };
+        let small = signal(stack.id, 2);
+        for message in [&large, &small] {
+            bed.store.send(message).await.unwrap();
+        }
+        let both = backlog(true).await.unwrap();
+        assert!(both.messages == 2 && (100_000..200_000).contains(&both.bytes), "{both:?}");
+        assert_eq!(backlog(false).await.unwrap(), Backlog { messages: 2, bytes: 0 });
+        handle(&bed, lease, &[&large]).await;
+        let left = backlog(true).await.unwrap();
+        assert!(left.messages == 1 && left.bytes < 1000, "{left:?}");
+    }
 }
 
 #[tokio::test]

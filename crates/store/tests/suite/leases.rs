@@ -19,14 +19,15 @@ async fn a_stack_with_work_is_claimed_once() {
         let made = bed.store.create_stack(stack("web")).await.unwrap();
         let (one, other) = (engine(), engine());
         let leases = bed.store.claim(one, TTL, &[], 10).await.unwrap();
-        let first = Lease { stack: made.id, owner: one, epoch: 1, clean: true, idle: Duration::ZERO };
+        let first = Lease { stack: made.id, owner: one, epoch: 1, clean: true, idle: Duration::ZERO, at: leases[0].at };
         assert_eq!(leases, [first]);
         assert!(bed.store.claim(other, TTL, &[], 10).await.unwrap().is_empty());
         assert!(bed.store.claim(one, TTL, &[made.id], 10).await.unwrap().is_empty());
 
         bed.store.release(&leases).await.unwrap();
         let leases = bed.store.claim(other, TTL, &[made.id], 10).await.unwrap();
-        assert_eq!(leases, [Lease { owner: other, epoch: 2, ..first }]);
+        assert_eq!(leases, [Lease { owner: other, epoch: 2, at: leases[0].at, ..first }]);
+        assert!(leases[0].at > first.at, "the database's clock");
         bed.end().await;
     }
 }

@@ -150,13 +150,18 @@ async fn resources_are_found_by_the_id_of_their_object() {
     while let Some(bed) = beds.next().await {
         let store = &*bed.store;
         let (stack, lease) = claimed(store, "web").await;
-        let mut rows = ["server", "other"].map(|name| resource(stack.id, name));
+        // Some IDs are URLs, which are longer than the entries of most indexes.
+        let long = format!("https://{}", "long/".repeat(2000));
+        let mut rows = ["server", "other", "long"].map(|name| resource(stack.id, name));
         rows[0].physical_id = Some("s1".to_owned());
         rows[1].physical_id = Some("s2".to_owned());
+        rows[2].physical_id = Some(long.clone());
 
         store.commit(lease, Batch { save: rows.to_vec(), ..Batch::default() }).await.unwrap();
         let found = store.resources_by_physical_id(&stack.project, "s1").await.unwrap();
         assert_eq!(found.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), ["server"]);
+        let found = store.resources_by_physical_id(&stack.project, &long).await.unwrap();
+        assert_eq!(found.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), ["long"]);
         assert!(store.resources_by_physical_id("another", "s1").await.unwrap().is_empty());
         assert!(store.resources_by_physical_id(&stack.project, "s3").await.unwrap().is_empty());
     }

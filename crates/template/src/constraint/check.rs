@@ -6,6 +6,7 @@ use kiln_value::{Diagnostic, Value, number, text};
 
 use super::build::schema_error;
 use super::{Constraint, CustomConstraints, Rule, Typed, bound_text};
+use crate::function::seen::Seen;
 
 impl Constraint {
     /// Checks a value. If a type is given, allowed values are compared after conversion to it.
@@ -122,7 +123,13 @@ fn length(value: &Value) -> Result<usize, Diagnostic> {
 
 fn is_allowed(value: &Value, allowed: &[Value], typed: Option<Typed>) -> Result<bool, Diagnostic> {
     match (value, typed) {
-        (Value::List(items), _) => Ok(items.iter().all(|item| allowed.contains(item))),
+        (Value::List(items), _) => {
+            let mut known = Seen::default();
+            for value in allowed {
+                known.insert(value);
+            }
+            Ok(items.iter().all(|item| known.contains(item)))
+        }
         (value, None) => Ok(allowed.contains(value)),
         (value, Some(typed)) => {
             let allowed: Vec<Value> = allowed.iter().map(|a| typed.convert(a)).collect::<Result<_, _>>()?;

@@ -44,7 +44,7 @@ const BUDGET: usize = 32 << 20;
 /// The context in which a call is resolved.
 pub(crate) struct Context<'a> {
     pub(crate) scope: &'a dyn Scope,
-    /// The remaining size of strings and values that functions which multiply their arguments may create.
+    /// The remaining size of strings and values that calls may create or copy.
     budget: Cell<usize>,
     /// An unknown value that was found since the innermost call began.
     unknown: RefCell<Option<Unknown>>,
@@ -103,9 +103,10 @@ impl<'a> Context<'a> {
         result
     }
 
-    /// Reserves the size of the value that a call is about to create.
+    /// Reserves the size of the value that a call has copied or is about to create.
     ///
-    /// Fails with `ValueError`: a few nested `repeat` and `str_replace` could exhaust the memory.
+    /// Fails with `ValueError`: a few nested calls, or a long list of calls that read the same large value, could exhaust
+    /// the memory.
     pub(crate) fn spend(&self, call: &Call, size: usize) -> Result<(), Diagnostic> {
         match self.budget.get().checked_sub(size) {
             Some(rest) => {
@@ -113,6 +114,14 @@ impl<'a> Context<'a> {
                 Ok(())
             }
             None => Err(fault::value_error(format!("The result of \"{}\" is too large", call.name))),
+        }
+    }
+
+    /// Reserves the size of the result of a call.
+    fn take(&self, call: &Call, value: Option<&Value>) -> Result<(), Diagnostic> {
+        match value {
+            Some(value) => self.spend(call, value.size()).map_err(|error| call.locate(error)),
+            None => Ok(()),
         }
     }
 
@@ -226,7 +235,9 @@ impl Node {
             }
             Self::Call(call) => {
                 let resolve = || call.function.resolve(call, context).map_err(|error| call.locate(error));
-                return context.known(call, |value| value, resolve);
+                let value = context.known(call, |value| value, resolve)?;
+                context.take(call, value.as_ref())?;
+                return Ok(value);
             }
             Self::Absent => return Ok(None),
         }))
@@ -241,7 +252,11 @@ impl Node {
             }
             Self::Call(call) => {
                 let view = || call.function.view(call, context).map_err(|error| call.locate(error));
-                context.known(call, Cow::Owned, view)
+                let value = context.known(call, Cow::Owned, view)?;
+                if let Some(Cow::Owned(copied)) = &value {
+                    context.take(call, Some(copied))?;
+                }
+                Ok(value)
             }
             other => Ok(other.resolve_nullable(context)?.map(Cow::Owned)),
         }

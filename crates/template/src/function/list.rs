@@ -26,8 +26,8 @@ fn join(
         return Err(fault::type_error(format!("\"{}\" delimiter must be a string", call.name)));
     };
     let delimiters = delimiter.len().saturating_mul(items.len());
-    context.spend(call, delimiters)?;
     let texts: usize = items.iter().filter_map(|item| item.as_str()).map(str::len).sum();
+    context.spend(call, texts.saturating_add(delimiters))?;
     let mut joined = String::with_capacity(texts + delimiters);
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
@@ -36,7 +36,11 @@ fn join(
         match &**item {
             Value::Null => {}
             Value::Str(text) => joined.push_str(text),
-            item => joined.push_str(&other(item)?),
+            item => {
+                let text = other(item)?;
+                context.spend(call, text.len())?;
+                joined.push_str(&text);
+            }
         }
     }
     Ok(Some(Value::Str(joined)))

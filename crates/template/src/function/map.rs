@@ -105,7 +105,11 @@ impl Function for Replace {
                     new_key
                 }
             };
-            let new_value = value.as_str().and_then(|text| values.get(text)).unwrap_or(value);
+            let replacement = value.as_str().and_then(|text| values.get(text));
+            if let Some(replacement) = replacement {
+                context.spend(call, replacement.size())?;
+            }
+            let new_value = replacement.unwrap_or(value);
             output.insert(new_key, new_value.clone());
         }
         Ok(Some(Value::Map(output)))

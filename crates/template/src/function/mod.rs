@@ -17,7 +17,7 @@ mod removed;
 mod repeat;
 mod replace;
 pub(crate) mod resource;
-mod seen;
+pub(crate) mod seen;
 mod select;
 mod split;
 mod url;

@@ -1,6 +1,7 @@
 //! `str_replace` and its variants.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use kiln_value::{Diagnostic, Value, text};
 
@@ -189,31 +190,117 @@ fn replace<'a>(
     pairs: &'a [(&str, Cow<'a, str>)],
     spend: impl Fn(usize) -> Result<(), Diagnostic>,
 ) -> Result<(String, Vec<&'a str>), Diagnostic> {
-    let (mut parts, mut next, mut missing) = (vec![Part::Text(template)], Vec::new(), Vec::new());
-    for (key, replacement) in pairs {
-        let mut occurs = false;
-        for part in parts.drain(..) {
-            let Part::Text(text) = part else {
-                next.push(part);
-                continue;
-            };
-            let mut rest = 0;
-            for (at, _) in text.match_indices(key) {
-                occurs = true;
-                spend(replacement.len() + size_of::<Part>())?;
-                next.extend(text.get(rest..at).filter(|between| !between.is_empty()).map(Part::Text));
-                next.push(Part::Done(replacement));
-                rest = at + key.len();
+    let (mut parts, mut missing) = (vec![Part::Text(template)], Vec::new());
+    for equally_long in pairs.chunk_by(|(a, _), (b, _)| a.chars().count() == b.chars().count()) {
+        // Many keys are looked up at each place of the text; of few, each is searched.
+        let groups = if equally_long.len() < MANY { equally_long.chunks(1) } else { equally_long.chunks(pairs.len()) };
+        for group in groups {
+            let mut occurs = vec![false; group.len()];
+            let mut next = Vec::with_capacity(parts.len());
+            for part in parts {
+                let Part::Text(text) = part else {
+                    next.push(part);
+                    continue;
+                };
+                let mut rest = 0;
+                for (at, index) in occurrences(text, group) {
+                    let Some(((key, replacement), occurs)) = group.get(index).zip(occurs.get_mut(index)) else {
+                        continue;
+                    };
+                    *occurs = true;
+                    spend(replacement.len() + size_of::<Part>())?;
+                    next.extend(text.get(rest..at).filter(|between| !between.is_empty()).map(Part::Text));
+                    next.push(Part::Done(replacement));
+                    rest = at + key.len();
+                }
+                next.extend(text.get(rest..).filter(|behind| !behind.is_empty()).map(Part::Text));
             }
-            next.extend(text.get(rest..).filter(|behind| !behind.is_empty()).map(Part::Text));
-        }
-        std::mem::swap(&mut parts, &mut next);
-        if !occurs {
-            missing.push(*key);
+            parts = next;
+            missing.extend(group.iter().zip(occurs).filter(|(_, occurs)| !occurs).map(|((key, _), _)| *key));
         }
     }
     let texts = || parts.iter().map(|(Part::Text(text) | Part::Done(text))| *text);
     let mut replaced = String::with_capacity(texts().map(str::len).sum());
     replaced.extend(texts());
     Ok((replaced, missing))
+}
+
+/// The number of equally long keys from which on they are looked up together.
+const MANY: usize = 32;
+
+/// Where keys with the same number of characters are replaced in a text, with the index of the key: those of the first key
+/// everywhere, then those of the next one between them.
+fn occurrences(text: &str, keys: &[(&str, Cow<'_, str>)]) -> Vec<(usize, usize)> {
+    if let [(key, _)] = keys {
+        return text.match_indices(key).map(|(at, _)| (at, 0)).collect();
+    }
+    let length = keys.first().map_or(0, |(key, _)| key.chars().count());
+    let by_key: HashMap<&str, usize> = keys.iter().enumerate().map(|(index, (key, _))| (*key, index)).collect();
+    let starts = text.char_indices().map(|(at, _)| at);
+    let ends = starts.clone().chain([text.len()]).skip(length);
+    let found = starts.zip(ends).filter_map(|(start, end)| Some((*by_key.get(text.get(start..end)?)?, start, end)));
+    let mut found: Vec<(usize, usize, usize)> = found.collect();
+    found.sort_unstable();
+    let mut taken = vec![false; text.len()];
+    let mut chosen = Vec::with_capacity(found.len());
+    for (index, start, end) in found {
+        if let Some(place) = taken.get_mut(start..end).filter(|place| !place.contains(&true)) {
+            place.fill(true);
+            chosen.push((start, index));
+        }
+    }
+    chosen.sort_unstable();
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The keys together are replaced as they are one by one.
+    #[test]
+    fn many_keys_are_replaced_as_few_are() {
+        let letters = ['a', 'b', 'é', 'c'];
+        let mut random: u32 = 1;
+        let mut letter = || {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            letters[(random >> 16) as usize % letters.len()]
+        };
+        for length in 1..5 {
+            let mut keys: Vec<String> = (0..40).map(|_| (0..length).map(|_| letter()).collect()).collect();
+            keys.sort();
+            keys.dedup();
+            let pairs: Vec<(&str, Cow<'_, str>)> = keys.iter().map(|key| (key.as_str(), Cow::Borrowed("-"))).collect();
+            for size in [0, 1, 5, 300] {
+                let text: String = (0..size).map(|_| letter()).collect();
+                let mut one_by_one: Vec<(usize, usize)> = Vec::new();
+                let mut pieces = vec![(0, text.as_str())];
+                for (index, pair) in pairs.iter().enumerate() {
+                    let mut left = Vec::new();
+                    for (begin, piece) in pieces {
+                        let mut rest = 0;
+                        for (at, _) in occurrences(piece, std::slice::from_ref(pair)) {
+                            one_by_one.push((begin + at, index));
+                            left.push((begin + rest, &piece[rest..at]));
+                            rest = at + pair.0.len();
+                        }
+                        left.push((begin + rest, &piece[rest..]));
+                    }
+                    pieces = left;
+                }
+                one_by_one.sort_unstable();
+                assert_eq!(occurrences(&text, &pairs), one_by_one, "{keys:?} in {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn thousands_of_keys_take_linear_time() {
+        let keys: Vec<String> = (0..20_000).map(|number| format!("k{number:05}")).collect();
+        let pairs: Vec<(&str, Cow<'_, str>)> = keys.iter().map(|key| (key.as_str(), Cow::Borrowed("v"))).collect();
+        let start = std::time::Instant::now();
+        let (text, missing) = replace(&keys.join(" "), &pairs, |_| Ok(())).unwrap();
+        assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}", start.elapsed());
+        assert_eq!((text.len(), missing.len()), (2 * 20_000 - 1, 0));
+    }
 }

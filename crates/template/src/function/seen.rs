@@ -8,7 +8,7 @@ use super::fault;
 
 /// A set of values. Long lists of scalars take linear time.
 #[derive(Default)]
-pub(super) struct Seen<'a> {
+pub(crate) struct Seen<'a> {
     scalars: HashSet<Scalar<'a>>,
     others: Vec<&'a Value>,
 }
@@ -40,7 +40,7 @@ impl<'a> Scalar<'a> {
 
 impl<'a> Seen<'a> {
     /// Whether the set contains an equal value.
-    pub(super) fn contains(&self, value: &Value) -> bool {
+    pub(crate) fn contains(&self, value: &Value) -> bool {
         match Scalar::of(value) {
             Some(scalar) => self.scalars.contains(&scalar),
             None => self.others.contains(&value),
@@ -48,7 +48,7 @@ impl<'a> Seen<'a> {
     }
 
     /// Adds a value; returns whether the set did not contain an equal one.
-    pub(super) fn insert(&mut self, value: &'a Value) -> bool {
+    pub(crate) fn insert(&mut self, value: &'a Value) -> bool {
         match Scalar::of(value) {
             Some(scalar) => self.scalars.insert(scalar),
             None if self.others.contains(&value) => false,

@@ -227,6 +227,29 @@ fn functions_that_multiply_their_arguments_have_a_budget() {
     assert_eq!(names, "repeat str_replace ");
 }
 
+/// A copy costs as much as a new value: a list of a thousand calls may read the same file.
+#[test]
+fn values_that_are_read_again_and_again_have_a_budget() {
+    let files = Files([("f".to_owned(), "x".repeat(100_000))].into());
+    let template = Template::from_value(value!({
+        "heat_template_version": "2021-04-16",
+        "parameters": {"p": {"type": "string", "default": ("y".repeat(100_000))}},
+    }));
+    let template = Arc::new(template.unwrap());
+    let parameters = Arc::new(template.parameters(None, &Map::new(), &Map::new()).unwrap());
+    let bound = Bound::new(template, parameters, Arc::new(files));
+    let scope = Unbuilt::empty(&bound);
+    let (file, parameter) = (value!({"get_file": "f"}), value!({"get_param": "p"}));
+    for (call, name) in [(&file, "get_file"), (&parameter, "get_param")] {
+        let resolve = |snippet: &Value| Expr::parse(&bound, snippet, &Path::root()).unwrap().value(&scope);
+        let many = |number: usize| Value::from(vec![call.clone(); number]);
+        assert!(resolve(&many(100)).is_ok());
+        assert_eq!(message(resolve(&many(1000))), format!("The result of \"{name}\" is too large"));
+        let joined = value!({"list_join": ["", (many(1000))]});
+        assert!(message(resolve(&joined)).ends_with("is too large"));
+    }
+}
+
 #[test]
 fn a_parameter_is_in_one_group_only() {
     let groups = |groups: Value| {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use kiln_value::{Map, Value, value};
+use sha2::{Digest as _, Sha256};
 
 use super::software::SCRIPT;
 use super::{Lowered, Source};
@@ -11,6 +12,12 @@ use crate::Refusal;
 
 /// Seconds that the software of a server may take.
 const TIMEOUT: i64 = 3600;
+
+/// The reports of a server: that its operations begin, and their result.
+const REPORTS: i64 = 2;
+
+/// Texts that are longer are replaced by their digest in fingerprints.
+const LONG: usize = 64;
 
 /// What stands for the own address of a server in inputs, which its user data cannot contain.
 const OWN_ADDRESS: &str = "@KILN_OWN_ADDRESS@";
@@ -219,6 +226,8 @@ impl Converter<'_> {
     /// Gives a server its user data and a wait condition.
     fn add(&mut self, resources: &mut Map, server: &str, steps: Vec<Value>, needs: BTreeSet<String>) {
         let handle = format!("{server}_software_handle");
+        let run = format!("{server}_software_run");
+        let fingerprint = fingerprint(&steps);
         let user_data = value!({
             "str_replace": {
                 "template": (include_str!("run_software.sh")),
@@ -244,20 +253,53 @@ impl Converter<'_> {
                 known.extend(needs.into_iter().map(Value::from));
             }
         }
+        // An update that changes the operations replaces the server. Its reports must be new: the number of the run is
+        // another one then. With it, the metadata of the handle change, which removes the reports of the run before;
+        // and the timeout, which replaces the condition. The entry in the metadata counts as the report of the begin.
+        let number = value!({"get_attr": [(run.as_str()), "value"]});
+        let begun = value!({"status": "SUCCESS", "reason": "No report yet.", "data": (number.clone())});
         let condition = value!({
             "type": "OS::Heat::WaitCondition",
             "depends_on": [server],
-            "properties": {"handle": {"get_resource": (handle.as_str())}, "timeout": TIMEOUT}
+            "properties": {
+                "handle": {"get_resource": (handle.as_str())},
+                "count": REPORTS,
+                "timeout": {"list_join": ["", [(format!("{TIMEOUT}.")), number]]}
+            }
         });
+        let run_number = value!({
+            "type": "OS::Heat::RandomString",
+            "properties": {"length": 6, "character_classes": [{"class": "digits"}], "salt": fingerprint}
+        });
+        let handle_resource = value!({"type": "OS::Heat::WaitConditionHandle", "metadata": {"begin": begun}});
         let source = self.sources.get(&format!("{}resources.{server}", self.prefix)).cloned();
-        for (name, resource) in
-            [(handle, value!({"type": "OS::Heat::WaitConditionHandle"})), (finished(server), condition)]
-        {
+        for (name, resource) in [(run, run_number), (handle, handle_resource), (finished(server), condition)] {
             if let Some(source) = &source {
                 self.sources.insert(format!("{}resources.{name}", self.prefix), source.clone());
             }
             resources.insert(name, resource);
         }
+    }
+}
+
+/// A text that changes if the operations of a server do, with their files and inputs.
+fn fingerprint(steps: &[Value]) -> Value {
+    let mut steps = steps.to_vec();
+    for step in steps.iter_mut().filter_map(Value::as_map_mut) {
+        step.get_mut("script").into_iter().for_each(shorten);
+        if let Some(inputs) = step.get_mut("inputs").and_then(Value::as_map_mut) {
+            inputs.values_mut().for_each(shorten);
+        }
+    }
+    value!({"digest": ["sha256", {"str_replace": {"template": "$steps", "params": {"$steps": steps}}}]})
+}
+
+/// Replaces a long text by its digest.
+fn shorten(value: &mut Value) {
+    if let Value::Str(text) = value
+        && text.len() > LONG
+    {
+        *value = format!("{:x}", Sha256::digest(text.as_bytes())).into();
     }
 }
 

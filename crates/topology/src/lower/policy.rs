@@ -121,27 +121,43 @@ impl<'g> State<'g> {
         }
     }
 
-    /// A group of servers that grows and shrinks.
+    /// A group of servers that grows and shrinks. The numbers are those of the policy, else those of the capability
+    /// `scalable` of the first server.
     fn scale(&mut self, policy: &'g Policy) {
         let empty = Map::new();
         let properties = policy.properties.as_ref().unwrap_or(&empty);
-        let number = |key: &str| properties.get(key).and_then(Value::as_i64);
         let targets: Vec<String> = match properties.get("targets").and_then(Value::as_list) {
             Some(names) if policy.targets.is_empty() => {
                 names.iter().filter_map(Value::as_str).map(str::to_owned).collect()
             }
             _ => self.targets(policy).into_iter().map(|server| server.name.clone()).collect(),
         };
+        let first = targets.first().and_then(|name| self.nodes.get(name.as_str()).copied());
+        let mut number = |key: &str| {
+            let of_server = first.and_then(|node| node.capability("scalable")?.properties.get(key));
+            let value = properties.get(key).or(of_server)?;
+            // Inputs become parameters.
+            Some(first.map_or_else(|| value.clone(), |node| self.value(node, None, value, &policy.at)))
+        };
+        let least = number("min_instances").unwrap_or(Value::Int(0));
+        let most = number("max_instances").unwrap_or(Value::Int(1));
+        let initial = number("default_instances").or_else(|| number("min_instances")).unwrap_or(Value::Int(1));
+        let cooldown = number("cooldown");
+        let step = number("increment").map_or(Some(1), |step| step.as_i64());
+        let Some(step) = step else {
+            let message = format!("The increment of {} must be a number that the document contains.", policy.name);
+            return self.refuse(&policy.at, message);
+        };
         self.extract(&Scaling {
             at: policy.at.clone(),
             group: format!("{}_group", policy.name),
             policies: policy.name.clone(),
             targets,
-            least: number("min_instances").unwrap_or(0),
-            most: number("max_instances").unwrap_or(1),
-            initial: number("default_instances").or_else(|| number("min_instances")).unwrap_or(1),
-            step: number("increment").unwrap_or(1),
-            cooldown: number("cooldown"),
+            least,
+            most,
+            initial,
+            step,
+            cooldown,
         });
     }
 
@@ -182,9 +198,9 @@ impl<'g> State<'g> {
                 group: aspect.clone(),
                 policies: aspect.clone(),
                 targets,
-                least,
-                most,
-                initial,
+                least: least.into(),
+                most: most.into(),
+                initial: initial.into(),
                 step,
                 cooldown: None,
             });

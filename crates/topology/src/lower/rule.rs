@@ -387,17 +387,21 @@ impl<'g> State<'g> {
         Some(self.ask(&format!("{}_image", node.name), &node.at, Some("glance.image"), Wanted::Image(wanted)))
     }
 
-    /// The volume that a server starts from, if it has no image of its own.
     fn boot(&mut self, node: &'g Node, requirement: &str) -> Option<Value> {
+        let volume = self.boot_volume(node, requirement)?;
+        let volume_id = value!({"get_resource": (&volume.name)});
+        Some(value!([{"volume_id": volume_id, "boot_index": 0}]))
+    }
+
+    /// The volume that a server starts from, if it has no image of its own.
+    pub(super) fn boot_volume(&self, node: &'g Node, requirement: &str) -> Option<&'g Node> {
         if node.properties.contains_key("sw_image_data") {
             return None;
         }
         let storage = node.targets.iter().filter(|target| target.requirement == requirement);
-        let volume = storage.filter_map(|target| self.nodes.get(target.node.as_str())).find(|volume| {
+        storage.filter_map(|target| self.nodes.get(target.node.as_str()).copied()).find(|volume| {
             volume.is_a("tosca.nodes.nfv.Vdu.VirtualBlockStorage") && volume.properties.contains_key("sw_image_data")
-        })?;
-        let volume_id = value!({"get_resource": (&volume.name)});
-        Some(value!([{"volume_id": volume_id, "boot_index": 0}]))
+        })
     }
 }
 

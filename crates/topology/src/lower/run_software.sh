@@ -34,8 +34,8 @@ def own_address():
         return probe.getsockname()[0]
 
 
-def report(status, reason):
-    body = json.dumps({'status': status, 'reason': reason, 'id': 'kiln', 'data': reason}).encode()
+def report(status, reason, id='end'):
+    body = json.dumps({'status': status, 'reason': reason, 'id': id, 'data': reason}).encode()
     headers = {'Content-Type': 'application/json', 'Accept': 'application/json', 'X-Auth-Token': TOKEN}
     for attempt in range(10):
         try:
@@ -54,6 +54,7 @@ def text(value):
 
 with open(os.path.join(FOLDER, 'steps.json')) as file:
     steps = json.load(file)
+report('SUCCESS', 'The operations begin.', 'begin')
 for number, step in enumerate(steps):
     path = os.path.join(FOLDER, '%03d-%s' % (number, step['name']))
     with open(path, 'w') as file:

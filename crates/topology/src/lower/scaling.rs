@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kiln_value::{Map, Path, Value, value};
 
 use super::state::{State, template};
+use crate::question::Wanted;
 
 /// Each group takes time for all resources.
 const MOST_GROUPS: usize = 50;
@@ -20,13 +21,13 @@ pub(super) struct Scaling {
     /// The servers.
     pub(super) targets: Vec<String>,
     /// Number of members.
-    pub(super) least: i64,
-    pub(super) most: i64,
-    pub(super) initial: i64,
+    pub(super) least: Value,
+    pub(super) most: Value,
+    pub(super) initial: Value,
     /// Members more or less at each signal.
     pub(super) step: i64,
     /// Seconds.
-    pub(super) cooldown: Option<i64>,
+    pub(super) cooldown: Option<Value>,
 }
 
 /// What a nested template takes from outside.
@@ -36,6 +37,21 @@ struct Outside {
     parameters: BTreeMap<String, (Value, Value)>,
     /// Resources that must be complete before.
     depends_on: BTreeSet<String>,
+    /// The subnets of networks: a port in the nested template needs those of its network.
+    subnets: BTreeMap<String, Vec<String>>,
+}
+
+/// The subnets by the network.
+fn subnets(resources: &Map) -> BTreeMap<String, Vec<String>> {
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (name, resource) in resources.iter().filter(|(_, r)| r.str_at("type") == Some("OS::Neutron::Subnet")) {
+        let network =
+            resource.get("properties").and_then(|properties| properties.get("network")?.str_at("get_resource"));
+        if let Some(network) = network {
+            found.entry(network.to_owned()).or_default().push(name.clone());
+        }
+    }
+    found
 }
 
 impl State<'_> {
@@ -59,7 +75,7 @@ impl State<'_> {
             let to = if moved.contains(&name) { &mut inside } else { &mut self.resources };
             to.insert(name, resource);
         }
-        let mut outside = Outside::default();
+        let mut outside = Outside { subnets: subnets(&self.resources), ..Outside::default() };
         for resource in inside.values_mut() {
             self.cut(resource, &moved, &mut outside);
         }
@@ -90,11 +106,11 @@ impl State<'_> {
             member.insert("properties".to_owned(), values.into());
         }
         let mut properties = Map::new();
-        properties.insert("min_size".to_owned(), scaling.least.into());
-        properties.insert("max_size".to_owned(), scaling.most.into());
-        properties.insert("desired_capacity".to_owned(), scaling.initial.into());
-        if let Some(cooldown) = scaling.cooldown {
-            properties.insert("cooldown".to_owned(), cooldown.into());
+        properties.insert("min_size".to_owned(), scaling.least.clone());
+        properties.insert("max_size".to_owned(), scaling.most.clone());
+        properties.insert("desired_capacity".to_owned(), self.desired(scaling));
+        if let Some(cooldown) = &scaling.cooldown {
+            properties.insert("cooldown".to_owned(), cooldown.clone());
         }
         properties.insert("resource".to_owned(), member.into());
         self.add(&scaling.group, "OS::Heat::AutoScalingGroup", properties, &scaling.at);
@@ -105,11 +121,27 @@ impl State<'_> {
             properties.insert("auto_scaling_group_id".to_owned(), value!({"get_resource": (&scaling.group)}));
             properties.insert("adjustment_type".to_owned(), "change_in_capacity".into());
             properties.insert("scaling_adjustment".to_owned(), step.into());
-            if let Some(cooldown) = scaling.cooldown {
-                properties.insert("cooldown".to_owned(), cooldown.into());
+            if let Some(cooldown) = &scaling.cooldown {
+                properties.insert("cooldown".to_owned(), cooldown.clone());
             }
             self.add(&format!("{}_{name}", scaling.policies), "OS::Heat::ScalingPolicy", properties, &scaling.at);
         }
+    }
+
+    /// The number of members. An update would set the number of the document again: so a number that the document contains
+    /// is the default of a parameter, which Kiln's service answers with the number that there is.
+    fn desired(&mut self, scaling: &Scaling) -> Value {
+        let name = format!("{}_size", scaling.group);
+        if scaling.initial.as_i64().is_none() || self.parameters.contains_key(&name) {
+            return scaling.initial.clone();
+        }
+        let (group, least, most) = (vec![scaling.group.clone()], scaling.least.as_i64(), scaling.most.as_i64());
+        let asked = self.ask(&name, &scaling.at, None, Wanted::Members { group, least, most });
+        if let Some(parameter) = self.parameters.get_mut(&name).and_then(Value::as_map_mut) {
+            parameter.insert("type".to_owned(), "number".into());
+            parameter.insert("default".to_owned(), scaling.initial.clone());
+        }
+        asked
     }
 
     /// Outputs of a nested template that the outside reads.
@@ -188,6 +220,7 @@ impl State<'_> {
                 let call = map.first().filter(|_| map.len() == 1).map(|(key, value)| (key.clone(), value.clone()));
                 match call {
                     Some((key, Value::Str(name))) if key == "get_resource" && !moved.contains(&name) => {
+                        outside.depends_on.extend(outside.subnets.get(&name).into_iter().flatten().cloned());
                         let parameter = format!("{}_id", name.to_lowercase());
                         let definition = value!({"type": "string"});
                         outside.parameters.insert(parameter.clone(), (definition, Value::Map(map.clone())));

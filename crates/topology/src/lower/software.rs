@@ -291,6 +291,7 @@ impl<'g> State<'g> {
                 continue;
             }
             let deploy = format!("{name}_deploy");
+            // The last of the operations that the node implements.
             let step = |node: &Node, names: &[&str]| -> Vec<String> {
                 let operations = Self::implemented(node, names);
                 operations.last().map(|o| format!("{}_{}_deploy", node.name, o.name)).into_iter().collect()
@@ -300,14 +301,14 @@ impl<'g> State<'g> {
                 "pre_configure_source" => {
                     let mut before = step(source, &["create"]);
                     before.extend(self.complete(&target.node));
-                    (before, step(source, &["configure"]))
+                    (before, step(source, &["start", "configure"]))
                 }
                 "post_configure_source" => {
                     let mut before = step(source, &["create", "configure"]);
                     before.extend(self.complete(&target.node));
                     (before, step(source, &["start"]))
                 }
-                "pre_configure_target" => (step(fulfils, &["create"]), step(fulfils, &["configure"])),
+                "pre_configure_target" => (step(fulfils, &["create"]), step(fulfils, &["start", "configure"])),
                 "post_configure_target" => (step(fulfils, &["create", "configure"]), step(fulfils, &["start"])),
                 _ => {
                     let mut before = self.complete(&source.name);

@@ -7,7 +7,7 @@ use kiln_value::{Map, Path, Value, value};
 use super::rules::Rules;
 use super::{File, Lowered, Note, Source};
 use crate::Refusal;
-use crate::graph::{Exists, Graph, Group, Input, Node};
+use crate::graph::{Exists, Graph, Group, Input, Node, Target};
 use crate::question::{Question, Wanted};
 
 /// The version of the templates that are made: the newest with all functions that are used.
@@ -243,7 +243,11 @@ impl<'g> State<'g> {
                 let asked = inner.template.get("parameters").and_then(|all| all.get(&question.parameter)).cloned();
                 self.parameters.insert(name.clone(), asked.unwrap_or_default());
                 properties.insert(question.parameter.clone(), value!({"get_param": (&name)}));
-                self.lowered.questions.push(Question { parameter: name, ..question });
+                let mut wanted = question.wanted;
+                if let Wanted::Members { group, .. } = &mut wanted {
+                    group.insert(0, node.name.clone());
+                }
+                self.lowered.questions.push(Question { parameter: name, source: question.source, wanted });
             }
             self.add(&node.name, &file, properties, &node.at);
             self.substituted.insert(node.name.clone());
@@ -295,9 +299,11 @@ impl<'g> State<'g> {
     fn lower_attachments(&mut self) {
         for node in &self.graph.nodes {
             let mut number = 0;
-            for target in node.targets.iter().filter(|target| target.is_a("tosca.relationships.AttachesTo")) {
+            for target in &node.targets {
                 let Some(storage) = self.nodes.get(target.node.as_str()).copied() else { continue };
-                if !self.resources.contains_key(&node.name) {
+                let is_attached =
+                    target.is_a("tosca.relationships.AttachesTo") || self.adds_volume(node, target, storage);
+                if !is_attached || !self.resources.contains_key(&node.name) {
                     continue;
                 }
                 number += 1;
@@ -316,6 +322,13 @@ impl<'g> State<'g> {
                 self.add(&name, "OS::Cinder::VolumeAttachment", properties, &target.at);
             }
         }
+    }
+
+    /// Whether a server of SOL001 gets a volume besides the one that it starts from.
+    fn adds_volume(&self, node: &'g Node, target: &Target, storage: &Node) -> bool {
+        let is_volume =
+            target.requirement == "virtual_storage" && storage.is_a("tosca.nodes.nfv.Vdu.VirtualBlockStorage");
+        is_volume && self.boot_volume(node, "virtual_storage").is_none_or(|boot| boot.name != storage.name)
     }
 
     fn lower_outputs(&mut self) {

@@ -1,6 +1,6 @@
 //! Sets of type files: those that Kiln ships, with those of an operator, of a user and of a package.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
 use kiln_package::Package;
@@ -40,6 +40,8 @@ pub(super) type Parsed = (TypeFile, Document);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TypeFiles {
     types: Map<Arc<TypeFile>>,
+    /// The texts of those that are not Kiln's own, by the type.
+    texts: BTreeMap<String, Arc<str>>,
 }
 
 impl TypeFiles {
@@ -56,7 +58,8 @@ impl TypeFiles {
     ///
     /// Errors: all in the files, with their positions.
     pub fn with<'f>(&self, files: impl IntoIterator<Item = (&'f str, &'f str)>) -> Result<Self, Vec<Refusal>> {
-        let parsed = parse(files)?;
+        let files: Vec<(&str, &str)> = files.into_iter().collect();
+        let parsed = parse(files.iter().copied())?;
         if parsed.is_empty() {
             return Ok(self.clone());
         }
@@ -64,7 +67,16 @@ impl TypeFiles {
             let message = format!("There are more than {MOST_FILES} type files.");
             return Err(vec![Refusal::new("too-large", &Path::root(), message)]);
         }
-        self.checked(&parsed)
+        let mut extended = self.checked(&parsed)?;
+        // Each file has one type.
+        let texts = parsed.iter().zip(&files).map(|((this, _), (_, text))| (this.name.clone(), Arc::from(*text)));
+        extended.texts.extend(texts);
+        Ok(extended)
+    }
+
+    /// The types that are not Kiln's own: names and texts of the files.
+    pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.texts.iter().map(|(name, text)| (name.as_str(), &**text))
     }
 
     /// These types with a file that is being written, and that may be one of them already.
@@ -73,6 +85,7 @@ impl TypeFiles {
     pub fn with_changed(&self, file: &str, text: &str) -> Result<Self, Vec<Refusal>> {
         let mut others = self.clone();
         others.types.retain(|_, this| path_of(&this.file) != path_of(file));
+        others.texts.retain(|name, _| others.types.contains_key(name));
         others.with([(file, text)])
     }
 

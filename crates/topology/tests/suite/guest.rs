@@ -119,7 +119,10 @@ impl Guest {
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("user-data"), user_data.as_str().unwrap()).unwrap();
         let mut guest = command(&folder).spawn().unwrap();
+        let begin = reported(&listener);
+        assert_eq!((begin.str_at("id"), begin.str_at("status")), (Some("begin"), Some("SUCCESS")));
         let report = reported(&listener);
+        assert_eq!(report.str_at("id"), Some("end"));
         guest.wait().unwrap();
         Self { folder, report }
     }
@@ -151,7 +154,7 @@ const USUAL: [&str; 19] = [
     "install", "printf", "pwd", "env", "dirname", "id",
 ];
 
-/// The body of the one request to the address of the wait condition.
+/// The body of the next request to the address of the wait condition.
 fn reported(listener: &TcpListener) -> Value {
     let (mut stream, _) = listener.accept().unwrap();
     let mut reader = BufReader::new(stream.try_clone().unwrap());
@@ -274,6 +277,24 @@ fn relationships_are_configured_between_their_nodes_and_outputs_are_passed_on() 
     // An output that is not written is a failure of its operation.
     let guest = Guest::run("unwritten", service(RELATED), "server", &[("step.sh", "#!/bin/sh\n")]);
     assert_eq!(guest.failure(), "db_create has not written its output secret.");
+}
+
+#[test]
+fn relationships_are_configured_before_the_start_of_nodes_without_configure() {
+    let without =
+        |node: &str| format!("          configure: {{implementation: step.sh, inputs: {{name: {node}_configure}}}}\n");
+    let app = "          configure:\n            implementation: step.sh\n            inputs: {name: app_configure, more: {concat: \
+               ['url:', {get_operation_output: [SELF, Standard, create, url]}]}}\n";
+    let text = RELATED.replace(app, "").replace(&without("db"), "");
+    let guest = Guest::run("started", service(&text), "server", &[("step.sh", STEP)]);
+    guest.assert_success();
+    let out = guest.text("out");
+    let lines: Vec<&str> = out.lines().map(str::trim_end).collect();
+    let place = |line: &str| lines.iter().position(|found| *found == line).unwrap_or_else(|| panic!("{line}: {out}"));
+    assert_eq!(lines.len(), 7, "{out}");
+    for (first, second) in [("app_create", "pre_source"), ("pre_source", "app_start"), ("post_target", "db_start")] {
+        assert!(place(first) < place(second), "{first}, {second}: {out}");
+    }
 }
 
 #[test]

@@ -7,5 +7,7 @@ mod blueprint;
 mod existing;
 mod guest;
 mod package;
+mod run;
+mod scaling;
 mod type_file;
 mod versions;

@@ -76,3 +76,42 @@ fn storage_of_sol001_becomes_containers_and_shares() {
     assert_eq!(resources.get("objects").unwrap().get("properties"), Some(&objects));
     assert_eq!(resources.get("files").unwrap().get("properties"), Some(&value!({"size": 5, "share_protocol": "NFS"})));
 }
+
+#[test]
+fn volumes_of_sol001_without_an_image_are_attached() {
+    let template = read(
+        "tosca_definitions_version: tosca_simple_yaml_1_3
+node_types:
+  tosca.nodes.nfv.Vdu.Compute:
+    derived_from: tosca.nodes.Root
+    properties: {name: {type: string}, sw_image_data: {type: map, required: false}}
+    requirements: [{virtual_storage: {capability: tosca.capabilities.nfv.VirtualStorage, occurrences: [0, UNBOUNDED]}}]
+  tosca.nodes.nfv.Vdu.VirtualBlockStorage:
+    derived_from: tosca.nodes.Root
+    properties: {virtual_block_storage_data: {type: map}, sw_image_data: {type: map, required: false}}
+    capabilities: {virtual_storage: {type: tosca.capabilities.nfv.VirtualStorage}}
+capability_types:
+  tosca.capabilities.nfv.VirtualStorage: {derived_from: tosca.capabilities.Root}
+topology_template:
+  node_templates:
+    vdu:
+      type: tosca.nodes.nfv.Vdu.Compute
+      properties: {name: vdu}
+      requirements: [{virtual_storage: root}, {virtual_storage: data}]
+    root:
+      type: tosca.nodes.nfv.Vdu.VirtualBlockStorage
+      properties: {virtual_block_storage_data: {size_of_storage: 1 GiB}, sw_image_data: {name: cirros}}
+    data:
+      type: tosca.nodes.nfv.Vdu.VirtualBlockStorage
+      properties: {virtual_block_storage_data: {size_of_storage: 2 GiB}}
+",
+    )
+    .unwrap();
+    let lowered = lower(&template.graph, "t.yaml").unwrap().template;
+    let resources = lowered.get("resources").and_then(|resources| resources.as_map()).unwrap();
+    let boot = resources["vdu"].get("properties").unwrap().get("block_device_mapping_v2");
+    assert_eq!(boot, Some(&value!([{"volume_id": {"get_resource": "root"}, "boot_index": 0}])));
+    let attachment = resources["vdu_attachment_1"].get("properties").unwrap();
+    assert_eq!(attachment.get("volume_id"), Some(&value!({"get_resource": "data"})));
+    assert!(!resources.contains_key("vdu_attachment_2"));
+}

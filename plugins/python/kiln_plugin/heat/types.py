@@ -1,6 +1,7 @@
 """Turns a class of Heat into a type of Kiln."""
 import contextlib
 import json
+import time
 
 from kiln_plugin.errors import Failed, InError, NotFound, PluginError, Refused
 from kiln_plugin.heat.common import exception
@@ -10,8 +11,7 @@ from kiln_plugin.resource import Replace, Resource, Wait
 
 # Methods of Heat's class that Kiln does not call: a class that overrides one would behave differently.
 UNCALLED = (
-    'translation_rules', 'handle_signal', 'signal', 'handle_snapshot', 'handle_snapshot_delete', 'handle_delete_snapshot',
-    'handle_restore', 'handle_adopt', 'adopt', 'child_template', 'child_params', 'get_reference_id', 'FnGetRefId',
+    'translation_rules', 'signal', 'handle_snapshot_delete', 'handle_adopt', 'adopt', 'child_template', 'child_params', 'get_reference_id', 'FnGetRefId',
     'add_dependencies', 'add_explicit_dependencies', 'metadata_update', 'prepare_for_replace', 'restore_prev_rsrc',
     'regenerate_info_schema', 'is_service_available', 'get_attribute', 'FnGetAtt', 'create', 'update', 'delete', 'check',
     'suspend', 'resume', 'needs_replace_with_tmpl_diff', 'handle_metadata_reset', 'preview', 'handle_create_cancel',
@@ -160,7 +160,20 @@ class HeatType(Resource):
             return Wait({'cookie': self.stored(operation, cookie)}, after=1)
         if operation == 'create':
             self.complete()
+        if operation == 'snapshot':
+            self.restorable()
         return None
+
+    def restorable(self):
+        """The end of a snapshot: what handle_restore would make of it."""
+        if not _overrides(self.heat_class, 'handle_restore'):
+            return
+        instance = self.heat()
+        data = {'name': self.name, 'resource_id': instance.resource_id, 'resource_data': instance.data()}
+        with _translating():
+            made = instance.handle_restore(instance.t, data)
+        self.restored = {name: made.values.get(name) for name in self.properties
+                         if made.values.get(name) != self.properties[name]}
 
     def read(self):
         instance = self.heat()
@@ -201,6 +214,29 @@ class _Optional:
     def resume(self):
         return self.run('resume', self.heat().handle_resume)
 
+    def signal(self, details):
+        try:
+            with _translating(resource.NoActionRequired):
+                told = self.heat().handle_signal(details)
+        except resource.NoActionRequired:
+            return False
+        return None if told is None else str(told)
+
+    def snapshot(self):
+        wait = self.run('snapshot', self.heat().handle_snapshot)
+        if wait is None:
+            self.restorable()
+        return wait
+
+    def delete_snapshot(self):
+        """Kiln keeps no state between the calls, so the check runs here."""
+        instance = self.heat()
+        with _translating():
+            cookie = instance.handle_delete_snapshot({'resource_data': instance.data()})
+            check = getattr(instance, 'check_delete_snapshot_complete', lambda cookie: True)
+            while not check(cookie):
+                time.sleep(1)
+
     def validate(self):
         try:
             self.heat().validate()
@@ -223,6 +259,9 @@ OPTIONAL = {
     'check': ['handle_check'],
     'suspend': ['handle_suspend'],
     'resume': ['handle_resume'],
+    'signal': ['handle_signal'],
+    'snapshot': ['handle_snapshot'],
+    'delete_snapshot': ['handle_delete_snapshot'],
     'validate': ['validate'],
     'live': ['get_live_state', 'get_live_resource_data', 'parse_live_resource_data'],
     'needs_replace_failed': ['needs_replace_failed'],

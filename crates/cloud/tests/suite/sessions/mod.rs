@@ -3,5 +3,6 @@
 mod answers;
 mod outages;
 mod services;
+mod shared_reads;
 mod tokens;
 mod wire;

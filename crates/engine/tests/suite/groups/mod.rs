@@ -6,3 +6,4 @@ mod instances;
 mod lifecycle;
 mod room;
 mod scaling;
+mod sizes;

@@ -281,6 +281,31 @@ async fn a_dead_engines_stack_is_taken_over_when_its_lease_has_ended() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn engines_that_fail_faster_than_a_call_ends_do_not_restart_the_wait_for_it() {
+    let hang = Duration::from_hours(1);
+    let cluster = Cluster::new(move |_, call, _| match call {
+        Call::Start(_) => Ok(Answer::After(hang, Step::done())),
+        _ => Ok(Answer::Found(Found::NotMade)),
+    });
+    let id = cluster.create(None).await;
+    // Each engine gets the stack 10 to 15 s after the failure of the one before, and works on it for the other 15 s.
+    for _ in 0..9 {
+        let engine = cluster.engine();
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        engine.kill();
+    }
+    let calls: Vec<f64> =
+        cluster.driver.seen().into_iter().filter(|(_, call)| *call == CREATE).map(|(at, _)| at).collect();
+    // A call may have an effect for 75 s after the lease, which ends 10 to 15 s after the failure. Then the next engine
+    // that has the stack repeats it.
+    let [first, second, third] = calls[..] else { panic!("{:?}", cluster.driver.seen()) };
+    assert!(first < 1.0 && (115.0..136.0).contains(&second), "{calls:?}");
+    assert!((85.0..121.0).contains(&(third - second)), "{calls:?}");
+    let row = &cluster.rows(id).await[0];
+    assert_eq!(row.state, State::new(Action::Create, Status::InProgress));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stopping_engine_lets_its_calls_end_and_the_next_goes_on_at_once() {
     let cluster = Cluster::new(|_, call, _| match call {
         Call::Start(Action::Create) => {
@@ -355,15 +380,18 @@ async fn nested_templates_are_asked_for_one_after_another() {
     });
     let first = cluster.engine();
     let id = cluster.create_of("Test::InSteps", None).await;
-    // The engine fails during the second delay.
-    tokio::time::sleep(Duration::from_secs(80)).await;
+    // The engine fails during the first delay, and the next one stops during the second.
+    tokio::time::sleep(Duration::from_secs(10)).await;
     first.kill();
     let second = cluster.engine();
+    tokio::time::sleep(Duration::from_secs(70)).await;
+    second.stop().await;
+    let third = cluster.engine();
     let (stack, at) = cluster.settled(id).await;
     assert_eq!(stack.state.status, Status::Complete, "{}", stack.reason);
     assert_eq!(*words.lock().expect("whole"), ["first0", "first1", "first2"]);
-    assert!((75.0..125.0).contains(&at), "{at}");
-    second.kill();
+    assert!((120.0..125.0).contains(&at), "{at}");
+    third.kill();
 }
 
 fn message(cluster: &Cluster, stack: kiln_resource::StackId, kind: MessageKind, body: kiln_value::Value) -> Message {

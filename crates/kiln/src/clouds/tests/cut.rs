@@ -5,13 +5,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::future::ready;
+use futures::{StreamExt as _, stream};
 use jiff::Timestamp;
 use kiln_cloud::{HttpRequest, HttpResponse, Transport, TransportError};
 use kiln_resource::{
     CredentialsId, EngineId, EventId, Resource, ResourceId, SoftwareChange, SoftwareConfig, SoftwareDeployment, StackId,
 };
 use kiln_store::{
-    Batch, BriefResources, Census, ChangeSet, ChangeSetId, ConfigQuery, Delivery, DeploymentQuery, Desired,
+    Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, ConfigQuery, Delivery, DeploymentQuery, Desired,
     DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventQuery, Lane, Lease, MemoryStore, Message, NewStack,
     Orphan, OrphanQuery, OrphanStore, OutboxStore, Retention, Snapshot, SnapshotId, SoftwareStore, Stack, StackQuery,
     StackRequest, Store, Summary, UnusedCredentials,
@@ -192,6 +194,7 @@ cut! {
     fn release(leases: &[Lease]) -> ();
     fn commit(lease: Lease, batch: Batch) -> Stack;
     fn inbox(stack: StackId, now: Timestamp) -> Vec<Message>;
+    fn backlog(stack: StackId, sizes: bool) -> Backlog;
     fn plan_credentials(plan: &Secret<String>) -> CredentialsId;
     fn keep_credentials(id: CredentialsId, credentials: &Secret<String>) -> ();
     fn credentials(id: CredentialsId) -> Secret<String>;
@@ -230,4 +233,9 @@ cut! {
     fn orphans(query: &OrphanQuery) -> Vec<Orphan>;
     fn delete_orphan(project: &str, id: ResourceId) -> bool;
 }
+}
+
+/// In how many of the runs an engine was killed. Two at the same time: they wait most of the time.
+pub(super) async fn killed_in(runs: impl Iterator<Item = impl Future<Output = bool>>) -> usize {
+    stream::iter(runs).buffer_unordered(2).filter(|killed| ready(*killed)).count().await
 }

@@ -5,6 +5,7 @@ use kiln_service::Signal;
 use kiln_store::DeploymentQuery;
 use kiln_value::{Map, value};
 
+use super::cut::killed_in;
 use super::users::{quiet_world, world};
 use super::*;
 
@@ -237,8 +238,7 @@ async fn a_deployment_for_the_delete_alone() {
 /// The first engine is killed at some access to its store, and another one goes on.
 #[tokio::test]
 async fn an_engine_that_is_killed_anywhere_loses_no_deployment() {
-    let mut killed = 0;
-    for at in (3..90).step_by(6) {
+    let killed = killed_in((3..90).step_by(6).map(async |at| {
         let world = quiet_world().await;
         world.add_to_catalog().await;
         let alice = world.caller(world.cloud.users().demo, "demo").await;
@@ -273,8 +273,9 @@ async fn an_engine_that_is_killed_anywhere_loses_no_deployment() {
         assert_eq!(store.count_software_configs(&stack.project).await.expect("read"), 0, "at {at}");
         world.sweep().round().await;
         assert_eq!(world.counts(), before, "at {at}: users and projects are gone");
-        killed += usize::from(steps.disarm() > at);
         engines.abort();
-    }
+        steps.disarm() > at
+    }))
+    .await;
     assert!(killed > 8, "{killed} engines were killed");
 }

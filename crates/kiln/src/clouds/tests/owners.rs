@@ -1,4 +1,4 @@
-//! Stacks whose owner is disabled.
+//! Stacks whose credentials do not work any more: their owner is disabled, or has deleted the trust.
 
 use kiln_resource::Cloud;
 use kiln_service::StackAction;
@@ -50,5 +50,45 @@ async fn others_check_update_and_delete_the_stack_of_a_disabled_user() {
         let stack = world.settled(stack.id).await;
         assert!(stack.state.is_complete(Action::Delete), "{kind}: {}", stack.reason);
         assert_eq!(world.cloud.snapshot().count("networks"), networks, "{kind}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_user_repairs_a_stack_whose_trust_is_deleted() {
+    for kind in ["update", "delete"] {
+        let world = world().await;
+        let networks = world.cloud.snapshot().count("networks");
+        let demo = world.cloud.users().demo;
+        let (alice, _) = world.alice_and_bob().await;
+        let template = TemplateText::parse(TEMPLATE, &Limits::default()).expect("a template");
+        let stack = world.create_of(&alice, "s", template).await.expect("a stack");
+        world.settled(stack.id).await;
+        let own = Credentials::password(demo.user, demo.password, demo.project, "Default");
+        for trust in world.trusts() {
+            let request = CloudRequest::new("identity", Method::Delete, format!("/v3/OS-TRUST/trusts/{trust}"));
+            world.connector.cloud(&own).await.call(request).await.expect("deleted");
+        }
+
+        let act = async |stack: &Stack| {
+            let stack = world.service.backends.store.stack(stack.id).await.expect("read").expect("there");
+            if kind == "delete" {
+                world.service.delete_stack(&alice, &stack).await.expect("accepted");
+            } else {
+                let text = TEMPLATE.replace("net:", "other:");
+                let template = TemplateText::parse(&text, &Limits::default()).expect("a template");
+                let update = UpdateStack { template: Some(template), ..UpdateStack::default() };
+                world.service.update_stack(&alice, &stack, update).await.expect("accepted");
+            }
+            world.settled(stack.id).await
+        };
+        // The token of the deleted trust is revoked with it.
+        let failed = act(&stack).await;
+        assert_eq!(failed.state.status, Status::Failed, "{kind}: {}", failed.reason);
+        assert!(failed.reason.contains("AuthorizationFailure"), "{kind}: {}", failed.reason);
+        let repaired = act(&stack).await;
+        assert_eq!(repaired.state.status, Status::Complete, "{kind}: {}", repaired.reason);
+        if kind == "delete" {
+            assert_eq!(world.cloud.snapshot().count("networks"), networks);
+        }
     }
 }

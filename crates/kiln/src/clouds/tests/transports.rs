@@ -7,6 +7,7 @@ use kiln_resource::Cloud;
 use kiln_testcloud::{self as testcloud, Fault};
 use kiln_value::{Map, value};
 
+use super::cut::killed_in;
 use super::users::{quiet_world, world};
 use super::*;
 
@@ -258,8 +259,8 @@ async fn a_result_that_cannot_be_read_fails_the_deployment() {
 /// The first engine is killed at some access to its store, and another one goes on.
 #[tokio::test]
 async fn an_engine_that_is_killed_anywhere_leaves_nothing() {
-    let mut killed = 0;
-    for (at, (collect, report)) in (4..130).step_by(9).zip(TRANSPORTS.into_iter().cycle()) {
+    let runs = (4..130).step_by(9).zip(TRANSPORTS.into_iter().cycle());
+    let killed = killed_in(runs.map(async |(at, (collect, report))| {
         let world = quiet_world().await;
         world.add_to_catalog().await;
         let alice = world.caller(world.cloud.users().demo, "demo").await;
@@ -278,8 +279,9 @@ async fn an_engine_that_is_killed_anywhere_leaves_nothing() {
             assert_eq!(world.output(&stack, "result").await, value!(size), "at {at}");
         }
         world.deleted_whole(&stack, before, &format!("{collect} at {at}")).await;
-        killed += usize::from(steps.disarm() > at);
         engines.abort();
-    }
+        steps.disarm() > at
+    }))
+    .await;
     assert!(killed > 8, "{killed} engines were killed");
 }

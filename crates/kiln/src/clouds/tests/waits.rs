@@ -3,6 +3,7 @@
 use kiln_resource::Cloud;
 use kiln_value::{Map, value};
 
+use super::cut::killed_in;
 use super::users::{quiet_world, world};
 use super::*;
 
@@ -117,8 +118,8 @@ async fn a_handle_without_signals_ends_the_wait() {
 /// The first engine is killed at some access to its store, and another one goes on: no signal is lost or counts twice.
 #[tokio::test]
 async fn an_engine_that_is_killed_anywhere_loses_no_signal() {
-    let mut killed = 0;
-    for (at, transport) in (4..100).step_by(7).zip(TRANSPORTS.into_iter().cycle()) {
+    let runs = (4..100).step_by(7).zip(TRANSPORTS.into_iter().cycle());
+    let killed = killed_in(runs.map(async |(at, transport)| {
         let world = quiet_world().await;
         world.add_to_catalog().await;
         let alice = world.caller(world.cloud.users().demo, "demo").await;
@@ -134,8 +135,9 @@ async fn an_engine_that_is_killed_anywhere_loses_no_signal() {
         assert!(stack.state.is_complete(Action::Create), "{transport} at {at}: {}", stack.reason);
         assert_eq!(world.output(&stack, "data").await, value!(r#"{"1": 1, "2": 2, "3": 3}"#), "{transport} at {at}");
         world.deleted_whole(&stack, before, &format!("{transport} at {at}")).await;
-        killed += usize::from(steps.disarm() > at);
         engines.abort();
-    }
+        steps.disarm() > at
+    }))
+    .await;
     assert!(killed > 4, "{killed} engines were killed");
 }

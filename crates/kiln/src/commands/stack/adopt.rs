@@ -1,6 +1,6 @@
 //! `kiln stack adopt`, `abandon` and `export`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use kiln_client::address::url_of;
@@ -11,8 +11,9 @@ use super::show::{self, entries};
 use super::{HowArgs, WaitArgs, ended, of_stack};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Format, OutputArgs};
+use crate::output::{Format, OutputArgs, print};
 use crate::progress::{Mode, Target};
+use crate::whole_file;
 
 /// `stack adopt`.
 #[derive(Args, Debug)]
@@ -73,6 +74,10 @@ impl AdoptArgs {
     }
 }
 
+fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("{}: {error}", file.display()))
+}
+
 /// The files in the data. Data that cannot be read is rejected by the service.
 fn files_of(data: &str) -> Map {
     let parsed = kiln_yaml::parse(data).map(|document| document.value).unwrap_or_default();
@@ -100,10 +105,20 @@ impl ExportArgs {
         } else {
             None
         };
+        if let Some(file) = &self.output_file {
+            // A file that cannot be written is an error before the stack is gone.
+            whole_file::check(file).map_err(|error| unwritable(file, &error))?;
+        }
         let data = connection.client.abandon_stack(&self.stack).await.map_err(of_stack(&self.stack))?;
-        // The data is the only record of the objects: it is printed first.
+        // The data is the only record of the objects: it is printed first, and somewhere in any case.
         let stack = self.stack.clone();
-        self.print(data)?;
+        let record = text::json(&data);
+        if let Err(failure) = self.print(data) {
+            if print(&format!("{record}\n")).is_err() {
+                eprintln!("{record}");
+            }
+            return Err(failure.hint("the stack is abandoned; its data is printed as JSON"));
+        }
         if let Some(target) = target {
             let how = HowArgs { poll: None, progress: Mode::None };
             let end = how.follow(connection, target, false).await?;
@@ -119,8 +134,9 @@ impl ExportArgs {
 
     fn print(self, data: Value) -> Outcome {
         match &self.output_file {
-            Some(file) => std::fs::write(file, text::json(&data))
-                .map_err(|error| Failure::new(format!("{}: {error}", file.display()))),
+            Some(file) => {
+                whole_file::replace(file, text::json(&data).as_bytes()).map_err(|error| unwritable(file, &error))
+            }
             None => Ok(self.output.one(entries(data), Format::Json)?),
         }
     }

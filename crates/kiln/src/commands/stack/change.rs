@@ -87,7 +87,12 @@ async fn gathered(
     given: &Map,
     software: Option<Software>,
 ) -> Outcome<(Bundle, Option<Vec<u8>>)> {
-    let by = Lowering { source: &connection.source, settings: &connection.settings, software };
+    let by = Lowering {
+        source: &connection.source,
+        settings: &connection.settings,
+        service: Some(&connection.client),
+        software,
+    };
     if let Some(name) = template
         && let Some(made) = topology::read(&by, name, environments, given).await?
     {

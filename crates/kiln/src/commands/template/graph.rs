@@ -6,8 +6,9 @@ use kiln_client::{Bundle, parameters};
 
 use super::blueprint;
 use crate::cli::Global;
-use crate::connect::Connection;
+use crate::connect::{Connection, Need};
 use crate::failure::Outcome;
+use crate::output::print;
 use crate::topology::{self, Lowering};
 
 /// Format of the graph.
@@ -44,6 +45,9 @@ pub(crate) struct GraphArgs {
     /// Parameter value, which conditions may depend on; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     parameter: Vec<String>,
+    /// Ask the service for the types of blueprints and TOSCA that its operator has added
+    #[arg(long)]
+    service_types: bool,
     /// Output format
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "dot")]
     format: Drawing,
@@ -53,19 +57,23 @@ impl GraphArgs {
     pub(super) async fn run(self, global: &Global) -> Outcome {
         let given = parameters(&self.parameter)?;
         let source = Connection::source(global)?;
-        let by = Lowering { source: &source, settings: &global.local, software: None };
+        let connection = if self.service_types { Some(Connection::open(global, Need::Nothing).await?) } else { None };
+        let service = connection.as_ref().map(|connection| &connection.client);
+        let by = Lowering { source: &source, settings: &global.local, service, software: None };
         let bundle = match topology::read(&by, &self.template, &self.environment, &given).await? {
             Some(made) => made.bundle,
             None => Bundle::read(&source, Some(&self.template), &self.environment).await?,
         };
-        let graph = Graph::of(&blueprint(&bundle, &given, &global.local.catalog()?)?);
-        match self.format {
-            Drawing::Dot => anstream::print!("{}", graph.dot()),
-            Drawing::Mermaid => anstream::print!("{}", graph.mermaid()),
-            Drawing::Svg => anstream::print!("{}", graph.svg()),
-            Drawing::Json => anstream::println!("{:#}", json(&graph)),
+        if let Some(connection) = connection {
+            connection.close().await?;
         }
-        Ok(())
+        let graph = Graph::of(&blueprint(&bundle, &given, &global.local.catalog().await?)?);
+        Ok(print(&match self.format {
+            Drawing::Dot => graph.dot(),
+            Drawing::Mermaid => graph.mermaid(),
+            Drawing::Svg => graph.svg(),
+            Drawing::Json => format!("{:#}\n", json(&graph)),
+        })?)
     }
 }
 

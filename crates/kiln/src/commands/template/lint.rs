@@ -1,5 +1,6 @@
 //! `kiln template lint`.
 
+use std::io::Write as _;
 use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
@@ -13,8 +14,9 @@ use kiln_topology::check::check;
 use super::excerpt::{Excerpt, excerpt};
 use super::text::Text;
 use crate::cli::Global;
+use crate::connect::{Connection, Need};
 use crate::failure::{Failure, Outcome, nearest};
-use crate::output::{Cell, Format, List, OutputArgs};
+use crate::output::{Cell, Format, List, OutputArgs, OutputError};
 use crate::topology::LocalFiles;
 use crate::topology_types::unknown_resources_of;
 
@@ -33,6 +35,9 @@ pub(crate) struct LintArgs {
     /// Templates; - for standard input
     #[arg(value_name = "TEMPLATE", required_unless_present = "list")]
     templates: Vec<String>,
+    /// Ask the service for the types of blueprints and TOSCA that its operator has added
+    #[arg(long)]
+    service_types: bool,
     /// Also run this rule; may be repeated
     #[arg(long, value_name = "NAME")]
     rule: Vec<String>,
@@ -50,7 +55,7 @@ pub(crate) struct LintArgs {
 }
 
 impl LintArgs {
-    pub(super) fn run(self, global: &Global) -> Outcome {
+    pub(super) async fn run(self, global: &Global) -> Outcome {
         for name in self.rule.iter().chain(&self.without).chain(&self.only) {
             if rule(name).is_none() {
                 let failure = Failure::new(format!("unknown rule: {name}"));
@@ -63,8 +68,15 @@ impl LintArgs {
         if self.list {
             return self.list();
         }
-        let catalog = global.local.catalog()?;
-        let types = global.local.topology_types()?;
+        let catalog = global.local.catalog().await?;
+        let types = if self.service_types {
+            let connection = Connection::open(global, Need::Nothing).await?;
+            let types = global.local.topology_types_with(&connection.client).await;
+            connection.close().await?;
+            types?
+        } else {
+            global.local.topology_types()?
+        };
         let mut texts = Vec::with_capacity(self.templates.len());
         let mut unreadable = 0;
         for name in &self.templates {
@@ -113,13 +125,15 @@ impl LintArgs {
 
     fn show(&self, texts: &[(Text, Vec<Finding>)]) -> Outcome {
         if self.output.format.is_none() {
+            // Without colors if it is not a terminal.
+            let mut out = anstream::stdout().lock();
             for (text, findings) in texts {
                 let lines = Lines::new(&text.content);
                 for finding in findings {
-                    anstream::println!("{}\n", picture(finding, text, &lines));
+                    writeln!(out, "{}\n", picture(finding, text, &lines)).map_err(OutputError::Io)?;
                 }
             }
-            return Ok(());
+            return Ok(out.flush().map_err(OutputError::Io)?);
         }
         let row = |(text, finding): (&Text, &Finding)| -> Vec<Cell> {
             let start = finding.span.start;

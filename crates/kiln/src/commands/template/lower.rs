@@ -5,9 +5,9 @@ use kiln_client::parameters;
 use kiln_value::{Map, Value, value};
 
 use crate::cli::Global;
-use crate::connect::Connection;
+use crate::connect::{Connection, Need};
 use crate::failure::{Failure, Outcome};
-use crate::output::{json_text, yaml_text};
+use crate::output::{json_text, print, yaml_text};
 use crate::topology::{self, Lowering, Software};
 
 /// What is shown.
@@ -61,6 +61,9 @@ pub(crate) struct LowerArgs {
     /// How software gets to servers
     #[arg(long, value_enum, value_name = "HOW")]
     software: Option<Software>,
+    /// Ask the service for the types of blueprints and TOSCA that its operator has added
+    #[arg(long)]
+    service_types: bool,
     /// What to print
     #[arg(long, value_enum, value_name = "PART", default_value = "template")]
     show: Part,
@@ -73,13 +76,18 @@ impl LowerArgs {
     pub(super) async fn run(self, global: &Global) -> Outcome {
         let given = parameters(&self.parameter)?;
         let source = Connection::source(global)?;
-        let by = Lowering { source: &source, settings: &global.local, software: self.software };
+        let connection = if self.service_types { Some(Connection::open(global, Need::Nothing).await?) } else { None };
+        let service = connection.as_ref().map(|connection| &connection.client);
+        let by = Lowering { source: &source, settings: &global.local, service, software: self.software };
         let Some(made) = topology::read(&by, &self.file, &[], &given).await? else {
             return Err(Failure::new(format!(
                 "{} cannot be read, or is not a blueprint, CAMP plan, TOSCA template or package of one",
                 self.file
             )));
         };
+        if let Some(connection) = connection {
+            connection.close().await?;
+        }
         let lowered = &made.lowered;
         let shown: Value = match self.show {
             Part::Template => lowered.template.clone(),
@@ -88,16 +96,15 @@ impl LowerArgs {
             Part::Sources => sources(lowered),
             Part::Reading => made.reading,
         };
-        match self.format {
-            TextFormat::Json => anstream::println!("{}", json_text(&shown)),
+        Ok(print(&match self.format {
+            TextFormat::Json => format!("{}\n", json_text(&shown)),
             TextFormat::Yaml if self.show == Part::Template => {
                 let text = yaml_text(&shown);
                 // In the usual order of sections.
-                anstream::print!("{}", kiln_authoring::format::format(&text).unwrap_or(text));
+                kiln_authoring::format::format(&text).unwrap_or(text)
             }
-            TextFormat::Yaml => anstream::print!("{}", yaml_text(&shown)),
-        }
-        Ok(())
+            TextFormat::Yaml => yaml_text(&shown),
+        })?)
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::text::Text;
 use crate::failure::{Failure, Outcome};
+use crate::output::print;
 
 /// `template fmt`.
 #[derive(Args, Debug)]
@@ -59,7 +60,7 @@ impl FmtArgs {
         if !self.check && (has_changed || name == "-") {
             text.write(&formatted)?;
         } else if self.check && has_changed {
-            anstream::println!("{}", text.name);
+            print(&format!("{}\n", text.name))?;
         }
         Ok(has_changed)
     }
@@ -105,12 +106,10 @@ impl UpgradeArgs {
                 json!({"message": note.message, "path": path, "line": start.line, "column": start.column})
             };
             let notes: Vec<_> = notes.iter().map(note).collect();
-            anstream::println!(
-                "{:#}",
-                json!({"template": upgraded, "notes": notes, "bindings_compared": proof.bindings})
-            );
+            let shown = json!({"template": upgraded, "notes": notes, "bindings_compared": proof.bindings});
+            print(&format!("{shown:#}\n"))?;
         } else if !self.in_place {
-            anstream::print!("{upgraded}");
+            print(&upgraded)?;
         }
         if self.format == "text" {
             for note in &notes {

@@ -3,6 +3,8 @@
 use std::io::Read as _;
 
 use crate::failure::{Failure, Outcome};
+use crate::output::print;
+use crate::whole_file;
 
 /// A text with its name.
 pub(super) struct Text {
@@ -28,9 +30,9 @@ impl Text {
     /// Writes a file, or prints the text if it came from standard input.
     pub(super) fn write(&self, content: &str) -> Outcome {
         if self.name == "<stdin>" {
-            anstream::print!("{content}");
-            return Ok(());
+            return Ok(print(content)?);
         }
-        std::fs::write(&self.name, content).map_err(|error| Failure::new(format!("{}: {error}", self.name)))
+        whole_file::replace(self.name.as_ref(), content.as_bytes())
+            .map_err(|error| Failure::new(format!("{}: {error}", self.name)))
     }
 }

@@ -40,7 +40,7 @@ pub(super) async fn validated(global: &Global, name: &str) -> Outcome<Option<One
         original.failure(&refusals)
     })?;
     let Some(this) = types.all().rev().find(|this| this.file == file) else { return Ok(None) };
-    let wrong = unknown_resources(this, &global.local.catalog()?);
+    let wrong = unknown_resources(this, &global.local.catalog().await?);
     if !wrong.is_empty() {
         return Err(original.failure(&wrong));
     }

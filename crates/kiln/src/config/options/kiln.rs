@@ -1,7 +1,7 @@
 //! Options that Heat does not have: `[kiln]`.
 
 use super::options;
-use crate::config::option::Kind::{Choice, Flag, List, Path, Seconds, Text, Url, Whole};
+use crate::config::option::Kind::{Choice, Flag, List, Path, Seconds, Span, Text, Url, Whole};
 use crate::config::option::{ConfigOption, Kind, Place};
 
 const fn own(name: &'static str, kind: Kind, help: &'static str) -> ConfigOption {
@@ -23,10 +23,10 @@ options! {
         "max_connections_per_address", Whole(0, 1_000_000), "Most connections of a client's address; 0: no limit.",
     ).computed("256; no limit behind a proxy");
     HEADER_TIMEOUT = own(
-        "header_timeout", Seconds, "Longest time to receive the headers of a request, also on an idle connection.",
+        "header_timeout", Span, "Longest time to receive the headers of a request, also on an idle connection.",
     ).default("60");
-    BODY_TIMEOUT = own("body_timeout", Seconds, "Longest time to receive the body of a request.").default("60");
-    SEND_TIMEOUT = own("send_timeout", Seconds, "Longest time that a client may take to read a response.").default("60");
+    BODY_TIMEOUT = own("body_timeout", Span, "Longest time to receive the body of a request.").default("60");
+    SEND_TIMEOUT = own("send_timeout", Span, "Longest time that a client may take to read a response.").default("60");
     CFN_API = own("cfn_api", Flag, "Serve the CloudFormation API too.").default("true");
     CFN_PAGE_SIZE = own(
         "cfn_page_size", Whole(1, 1_000_000), "Most entries in a list of the CloudFormation API.",
@@ -52,14 +52,19 @@ options! {
         "template_url_networks", List,
         "Networks for that in addition to public addresses, for example 10.1.0.0/16.",
     );
+    REMOTE_CLOUD_NETWORKS = own(
+        "remote_cloud_networks", List,
+        "Networks of clouds that stacks may use with credentials of their own (credential_secret_id of OS::Heat::Stack), \
+         in addition to public addresses, for example 10.1.0.0/16.",
+    );
     OLDER_ENCRYPTION_KEYS = own(
         "older_encryption_keys", List,
         "Former values of auth_encryption_key, for decryption; see 'kiln manage update-params --help'.",
     ).secret();
     LEASE = own(
-        "lease", Seconds, "Time without a heartbeat of an engine after which others take over its stacks.",
+        "lease", Span, "Time without a heartbeat of an engine after which others take over its stacks.",
     ).default("15");
-    CALL_TIMEOUT = own("call_timeout", Seconds, "Longest time of a call to a cloud service.").default("60");
+    CALL_TIMEOUT = own("call_timeout", Span, "Longest time of a call to a cloud service.").default("60");
     CALL_LIMIT = own(
         "call_limit", Seconds,
         "Time until the result of a create call without a response is visible in the cloud. The call is not repeated \
@@ -72,13 +77,13 @@ options! {
         "lifecycle_plugins", List,
         "Programs (absolute paths) that run before and after each operation; see 'kiln engine --help'.",
     );
-    LIFECYCLE_TIMEOUT = own("lifecycle_timeout", Seconds, "Longest run of such a program.").default("60");
+    LIFECYCLE_TIMEOUT = own("lifecycle_timeout", Span, "Longest run of such a program.").default("60");
     PLUGINS = own(
         "plugins", List,
-        "Programs (absolute paths, with arguments) that implement resource types and custom constraints; see \
-         docs/plugins.md.",
+        "Programs (absolute paths, with arguments) that implement resource types and custom constraints, and change \
+         scheduler hints; see docs/plugins.md.",
     );
-    PLUGIN_TIMEOUT = own("plugin_timeout", Seconds, "Longest time of a call of such a program.").default("60");
+    PLUGIN_TIMEOUT = own("plugin_timeout", Span, "Longest time of a call of such a program.").default("60");
     RESOURCE_TYPES_DIR = own(
         "resource_types_dir", Path, "Folder with definition files of resource types, which take precedence.",
     );
@@ -88,6 +93,6 @@ options! {
     );
     TOPOLOGY_TYPES_DIR = own(
         "topology_types_dir", Path,
-        "Folder with type files for uploads of blueprints, CAMP plans and TOSCA; see docs/topology-types.md.",
+        "Folder with type files for blueprints, CAMP plans and TOSCA; see docs/topology-types.md.",
     );
 }

@@ -153,6 +153,11 @@ impl Cluster {
         User { session: Connector::new(transport, options).session(credentials), port: self.port }
     }
 
+    /// The port of the API.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The URL of the API with `%(project_id)s` in place of the project.
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}/v1/%(project_id)s", self.port)

@@ -149,40 +149,149 @@ fn read(world: &World, log: &str) -> String {
     std::fs::read_to_string(Path::new(world.cluster.folder()).join(log)).expect("a log")
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_fault_of_a_plugin_fails_its_resource_and_leaves_nothing() {
+const DIED: &str = "the process ended (exit status: 3): I have had enough";
+const LATE: &str = "no response within 6 seconds";
+const GARBAGE: &str = "it wrote a line that is no response in JSON: Hello world";
+
+/// Each fault fails its resource with a reason (what the plug-in does, the method, why) and no other stack. What two of
+/// them made without an answer is found by its mark and deleted.
+async fn faults(cases: &[(&str, &str, &str)]) {
     let world = World::new().await;
-    let reason = |method: &str, why: &str| {
-        format!("Resource CREATE failed: PluginError: resources.it: Plug-in odd, method {method}: {why}")
-    };
-    let died = "the process ended (exit status: 3): I have had enough";
-    let cases = [
-        ("die", reason("create", died)),
-        ("made die", reason("create", died)),
-        ("hang", reason("create", "no response within 6 seconds")),
-        ("made hang", reason("create", "no response within 6 seconds")),
-        ("garbage", reason("create", "it wrote a line that is no response in JSON: Hello world")),
-        ("flood", reason("create", "it sent a line of more than 4194304 bytes")),
-        ("made wrong_shape", reason("create", "the result has an unknown key size")),
-        ("poll:die", reason("poll", died)),
-        ("poll:hang", reason("poll", "no response within 6 seconds")),
-        ("attributes:garbage", reason("attributes", "it wrote a line that is no response in JSON: Hello world")),
-    ];
-    for (number, (does, reason)) in cases.iter().enumerate() {
+    for (number, (does, method, why)) in cases.iter().enumerate() {
         let stack = format!("fault{number}");
         world.create(&stack, value!({"does": (*does)})).await;
-        assert_eq!(world.settled(&stack).await, ("CREATE_FAILED".to_owned(), reason.clone()), "{does}");
+        let reason = format!("Resource CREATE failed: PluginError: resources.it: Plug-in odd, method {method}: {why}");
+        assert_eq!(world.settled(&stack).await, ("CREATE_FAILED".to_owned(), reason), "{does}");
         world.create("sound", value!({})).await;
         world.complete("sound", "CREATE").await;
         world.delete("sound").await;
     }
-    // What was made without an answer is found by its mark.
-    assert_eq!(world.things().len(), 6);
+    assert_eq!(world.things().len(), 2);
     for number in 0..cases.len() {
         world.delete(&format!("fault{number}")).await;
     }
     assert_eq!(world.things(), Vec::<String>::new());
     world.cluster.end().await;
+}
+
+impl World {
+    /// Makes a snapshot and waits for its end: its ID, status and reason.
+    async fn snapshot(&self, stack: &str) -> (String, String, String) {
+        let made = self.client.create_snapshot(stack, None).await.expect("a snapshot");
+        let id = made.str_at("id").expect("an id").to_owned();
+        let start = Instant::now();
+        loop {
+            let snapshot = self.client.snapshot(stack, &id).await.expect("a snapshot");
+            let text = |key: &str| snapshot.str_at(key).unwrap_or_default().to_owned();
+            if !text("status").is_empty() && text("status") != "IN_PROGRESS" {
+                self.settled(stack).await;
+                return (id, text("status"), text("status_reason"));
+            }
+            assert!(start.elapsed() < Duration::from_mins(1), "{snapshot:?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// The reasons of the events of the resource, once there is this one.
+    async fn told(&self, stack: &str, reason: &str) {
+        let start = Instant::now();
+        loop {
+            let events = self.client.events(stack, &kiln_client::EventFilter::default()).await.expect("events");
+            if events.iter().any(|event| event.reason() == reason) {
+                return;
+            }
+            let reasons: Vec<_> = events.iter().map(|event| event.reason().to_owned()).collect();
+            assert!(start.elapsed() < Duration::from_secs(30), "no {reason}: {reasons:?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// The copies that snapshots have made.
+    fn copies(&self) -> usize {
+        let entries = std::fs::read_dir(self.things.path()).expect("a folder");
+        let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with("copy-")).count()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_type_of_a_plugin_gets_signals_and_is_saved_and_restored() {
+    let world = World::new().await;
+    world.create("it", value!({"zone": "mars"})).await;
+    world.complete("it", "CREATE").await;
+    for number in 1..=2 {
+        let body = value!({"number": number});
+        world.client.signal("it", "it", Some(&body)).await.expect("a signal");
+        world.told("it", &format!("Signal: number {number}")).await;
+        let metadata = world.client.resource_metadata("it", "it").await.expect("metadata");
+        assert_eq!(metadata.get("signal"), Some(&body));
+    }
+
+    let (snapshot, status, reason) = world.snapshot("it").await;
+    assert_eq!((status.as_str(), world.copies()), ("COMPLETE", 1), "{reason}");
+    world.client.restore_snapshot("it", &snapshot).await.expect("a restore");
+    world.complete("it", "RESTORE").await;
+    assert_eq!(world.calls("update"), 1, "the properties of the snapshot are set");
+    world.client.delete_snapshot("it", &snapshot).await.expect("a delete");
+    let start = Instant::now();
+    while world.copies() > 0 {
+        assert!(start.elapsed() < Duration::from_secs(30), "the copy is not deleted");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    world.delete("it").await;
+    world.cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn faults_of_a_plugin_in_signals_and_snapshots_harm_nothing_else() {
+    let world = World::new().await;
+    let died = "the process ended (exit status: 3): I have had enough";
+    let nonsense = "it wrote a line that is no response in JSON: Hello world";
+    for (number, (word, why)) in
+        [("die", died), ("hang", "no response within 6 seconds"), ("garbage", nonsense)].iter().enumerate()
+    {
+        let stack = format!("saved{number}");
+        world.create(&stack, value!({"does": (format!("snapshot:{word} signal:{word}"))})).await;
+        world.complete(&stack, "CREATE").await;
+        world.client.signal(&stack, "it", None).await.expect("a signal");
+        let start = Instant::now();
+        while !read(&world, &log_of(0)).contains(&format!("method signal: {why}")) {
+            assert!(start.elapsed() < Duration::from_secs(30), "{word}: the log does not tell");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let (_, status, _) = world.snapshot(&stack).await;
+        assert_eq!(status, "FAILED", "{word}");
+        let resource = world.client.resource(&stack, "it", &[]).await.expect("a resource");
+        let text = format!("Plug-in odd, method snapshot: {why}");
+        assert!(resource.reason().contains(&text), "{word}: {}", resource.reason());
+        world.create("sound", value!({})).await;
+        world.complete("sound", "CREATE").await;
+        world.delete("sound").await;
+        world.delete(&stack).await;
+    }
+    assert_eq!((world.things(), world.copies()), (Vec::new(), 0));
+    world.cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plugin_that_dies_fails_its_resource_and_leaves_nothing() {
+    faults(&[("die", "create", DIED), ("made die", "create", DIED), ("poll:die", "poll", DIED)]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plugin_that_hangs_fails_its_resource_and_leaves_nothing() {
+    faults(&[("hang", "create", LATE), ("made hang", "create", LATE), ("poll:hang", "poll", LATE)]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nonsense_of_a_plugin_fails_its_resource_and_leaves_nothing() {
+    faults(&[
+        ("garbage", "create", GARBAGE),
+        ("flood", "create", "it sent a line of more than 4194304 bytes"),
+        ("made wrong_shape", "create", "the result has an unknown key size"),
+        ("attributes:garbage", "attributes", GARBAGE),
+    ])
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -10,8 +10,11 @@ if ! command -v mysql > /dev/null; then
         yum install -y mysql
     fi
 fi
+file=$(mktemp)
 if [ -n "$content_url" ]; then
-    curl -fsSL "$content_url"
+    curl -fsSL "$content_url" -o "$file"
 else
-    printf %s "$content_base64" | base64 -d
-fi | MYSQL_PWD="$db_password" mysql -h "$db_host" -u "$db_user" "$db_name"
+    printf %s "$content_base64" | base64 -d > "$file"
+fi
+MYSQL_PWD="$db_password" mysql -h "$db_host" -u "$db_user" "$db_name" < "$file"
+rm -f "$file"

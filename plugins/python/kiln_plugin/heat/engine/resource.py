@@ -124,6 +124,10 @@ class Definition:
     def properties(self, schema, context=None):
         return properties.Properties(schema, self.values, context)
 
+    def freeze(self, properties=None):
+        """The same definition with other properties."""
+        return Definition(self.call, self.values if properties is None else dict(properties))
+
     def __getattr__(self, name):
         raise NotCovered(f'the {name} of a definition')
 
