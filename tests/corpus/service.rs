@@ -76,6 +76,7 @@ impl Service {
             token: None,
         };
         let service = kiln_service::Service {
+            shared: kiln_service::SharedCredentials::default(),
             templates: None,
             options: kiln_service::Options::default(),
             backends: Backends {

@@ -141,6 +141,7 @@ impl App {
         });
         let service = Service {
             templates: None,
+            shared: kiln_service::SharedCredentials::default(),
             options: kiln_service::Options::default(),
             backends,
             identity: Arc::new(Local::of(user(), Secret::new("{}".to_owned()))),

@@ -24,6 +24,12 @@ pub trait Clouds: Send + Sync {
         let _ = unused;
         Ok(())
     }
+
+    /// Deletes the project of the users of a deleted stack. Succeeds if it no longer exists.
+    async fn delete_user_project(&self, project: &str) -> Result<(), Failure> {
+        let _ = project;
+        Ok(())
+    }
 }
 
 /// No cloud: for types that need none.

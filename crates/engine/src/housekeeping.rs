@@ -1,11 +1,12 @@
-//! Housekeeping: purges old data, and revokes credentials that no live stack uses.
+//! Housekeeping: purges old data, deletes the projects of the users of deleted stacks, and revokes credentials that no live
+//! stack uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kiln_resource::{CredentialsId, Failure};
-use kiln_store::{Doorbell, Error, Retention, UnusedCredentials};
+use kiln_resource::{CredentialsId, StackId};
+use kiln_store::{Doorbell, Error, Retention};
 use tokio::sync::watch;
 
 use crate::backends::Backends;
@@ -74,31 +75,25 @@ async fn news(bell: &dyn Doorbell) {
     while bell.wait().await.is_empty() {}
 }
 
-/// Revokes credentials that no live stack uses, then deletes their rows. A row is deleted only when the trust is
-/// certainly deleted, so that an interruption loses nothing. Failures are retried by this engine or another one.
+/// Deletes the projects of the users of deleted stacks, and revokes credentials that no live stack uses, then deletes their
+/// rows. A row is deleted only when the project or trust is certainly deleted, so that an interruption loses nothing. Failures
+/// are retried by this engine or another one.
 pub struct CredentialsSweep {
     backends: Backends,
-    /// Credentials that could not be revoked.
-    failed: BTreeMap<CredentialsId, Retry>,
+    credentials: Retries<CredentialsId>,
+    /// By the stack of the users.
+    projects: Retries<StackId>,
     /// Consecutive failures of the store.
     outage: u32,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Retry {
-    /// Number of failures.
-    times: u32,
-    /// Time of the next attempt, by the monotonic clock.
-    at: Duration,
 }
 
 impl CredentialsSweep {
     /// A new sweep.
     pub fn new(backends: Backends) -> Self {
-        Self { backends, failed: BTreeMap::new(), outage: 0 }
+        Self { backends, credentials: Retries::default(), projects: Retries::default(), outage: 0 }
     }
 
-    /// Revokes unused credentials; returns the delay until the next round.
+    /// Deletes and revokes what is unused; returns the delay until the next round.
     pub async fn round(&mut self) -> Duration {
         match self.take_back().await {
             Ok(wait) => {
@@ -108,56 +103,141 @@ impl CredentialsSweep {
             Err(error) => {
                 tracing::warn!(%error, "failed to list unused credentials");
                 self.outage = self.outage.saturating_add(1);
-                self.pause(self.outage)
+                pause(&self.backends, self.outage)
             }
         }
     }
 
     async fn take_back(&mut self) -> Result<Duration, Error> {
-        // Credentials that fail repeatedly must not hide the others.
-        let limit = PER_ROUND.saturating_add(self.failed.len());
-        let unused = self.backends.store.unused_credentials(UNUSED_AFTER, limit).await?;
-        let listed: BTreeSet<CredentialsId> = unused.iter().map(|credentials| credentials.id).collect();
-        self.failed.retain(|id, _| listed.contains(id));
+        let projects = self.delete_user_projects().await?;
+        // If the cloud does not respond now, do not call it for the others.
+        let credentials = if projects == Round::Refused { Round::Refused } else { self.revoke_credentials().await? };
+        if projects == Round::Full || credentials == Round::Full {
+            return Ok(Duration::ZERO);
+        }
         let now = self.backends.clock.monotonic();
-        let due =
-            |credentials: &&UnusedCredentials| self.failed.get(&credentials.id).is_none_or(|retry| retry.at <= now);
-        let due: Vec<&UnusedCredentials> = unused.iter().filter(due).take(PER_ROUND).collect();
-        for credentials in &due {
-            let id = credentials.id;
-            match self.backends.clouds.revoke(credentials).await {
+        let next = self.credentials.next(now).into_iter().chain(self.projects.next(now)).min();
+        Ok(next.map_or(RARELY, |next| next.clamp(BETWEEN_RETRIES, RARELY)))
+    }
+
+    async fn delete_user_projects(&mut self) -> Result<Round, Error> {
+        let unused = self.backends.store.unused_user_projects(self.projects.limit()).await?;
+        let due = self.projects.due(unused, |unused| unused.stack, self.backends.clock.monotonic());
+        for unused in &due {
+            match self.backends.clouds.delete_user_project(&unused.project).await {
                 Ok(()) => {
-                    self.backends.store.delete_credentials(id).await?;
-                    self.failed.remove(&id);
-                    tracing::debug!(credentials = %id, "revoked unused credentials");
+                    self.backends.store.forget_user_project(unused.stack).await?;
+                    self.projects.done(unused.stack);
+                    tracing::debug!(stack = %unused.stack, project = unused.project, "deleted the project of the users");
                 }
                 Err(failure) => {
-                    self.note(id, &failure);
-                    // If the cloud does not respond now, do not call it for the others.
+                    let (times, pause) = self.projects.note(unused.stack, &self.backends);
+                    let (stack, project) = (unused.stack, &unused.project);
+                    tracing::warn!(%stack, project, %failure, times, ?pause, "failed to delete the project of the users");
                     if failure.is_passing() {
-                        return Ok(self.until_retry());
+                        return Ok(Round::Refused);
                     }
                 }
             }
         }
-        Ok(if due.len() < PER_ROUND { self.until_retry() } else { Duration::ZERO })
+        Ok(Round::of(due.len()))
     }
 
-    fn note(&mut self, id: CredentialsId, failure: &Failure) {
-        let times = self.failed.get(&id).map_or(0, |retry| retry.times).saturating_add(1);
-        let pause = self.pause(times);
-        tracing::warn!(credentials = %id, %failure, times, ?pause, "failed to revoke unused credentials");
-        self.failed.insert(id, Retry { times, at: self.backends.clock.monotonic() + pause });
+    async fn revoke_credentials(&mut self) -> Result<Round, Error> {
+        let unused = self.backends.store.unused_credentials(UNUSED_AFTER, self.credentials.limit()).await?;
+        let due = self.credentials.due(unused, |unused| unused.id, self.backends.clock.monotonic());
+        for unused in &due {
+            let id = unused.id;
+            // A new stack may share them meanwhile.
+            if !self.backends.store.retire_credentials(unused).await? {
+                continue;
+            }
+            match self.backends.clouds.revoke(unused).await {
+                Ok(()) => {
+                    self.backends.store.delete_credentials(id).await?;
+                    self.credentials.done(id);
+                    tracing::debug!(credentials = %id, "revoked unused credentials");
+                }
+                Err(failure) => {
+                    let (times, pause) = self.credentials.note(id, &self.backends);
+                    tracing::warn!(credentials = %id, %failure, times, ?pause, "failed to revoke unused credentials");
+                    if failure.is_passing() {
+                        return Ok(Round::Refused);
+                    }
+                }
+            }
+        }
+        Ok(Round::of(due.len()))
+    }
+}
+
+/// How a round ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Round {
+    /// All that was due was tried.
+    Done,
+    /// There may be more.
+    Full,
+    /// The cloud does not respond now.
+    Refused,
+}
+
+impl Round {
+    fn of(tried: usize) -> Self {
+        if tried < PER_ROUND { Self::Done } else { Self::Full }
+    }
+}
+
+/// What could not be deleted, and when it is retried.
+struct Retries<K>(BTreeMap<K, Retry>);
+
+#[derive(Clone, Copy, Default)]
+struct Retry {
+    /// Number of failures.
+    times: u32,
+    /// Time of the next attempt, by the monotonic clock.
+    at: Duration,
+}
+
+impl<K> Default for Retries<K> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<K: Ord + Copy> Retries<K> {
+    /// How many to list: what fails repeatedly must not hide the others.
+    fn limit(&self) -> usize {
+        PER_ROUND.saturating_add(self.0.len())
     }
 
-    fn until_retry(&self) -> Duration {
-        let now = self.backends.clock.monotonic();
-        let next = self.failed.values().map(|retry| retry.at.saturating_sub(now)).min();
-        next.map_or(RARELY, |next| next.clamp(BETWEEN_RETRIES, RARELY))
+    /// Those of the listed ones that are tried now.
+    fn due<T>(&mut self, listed: Vec<T>, key: impl Fn(&T) -> K, now: Duration) -> Vec<T> {
+        let keys: BTreeSet<K> = listed.iter().map(&key).collect();
+        self.0.retain(|id, _| keys.contains(id));
+        let is_due = |one: &T| self.0.get(&key(one)).is_none_or(|retry| retry.at <= now);
+        listed.into_iter().filter(is_due).take(PER_ROUND).collect()
     }
 
-    fn pause(&self, times: u32) -> Duration {
-        let doubled = FIRST_RETRY.saturating_mul(2_u32.saturating_pow(times.saturating_sub(1)));
-        self.backends.chance.jitter(doubled.min(LAST_RETRY))
+    fn done(&mut self, key: K) {
+        self.0.remove(&key);
     }
+
+    /// Records a failure: their number, and the delay until the next attempt.
+    fn note(&mut self, key: K, backends: &Backends) -> (u32, Duration) {
+        let times = self.0.get(&key).map_or(0, |retry| retry.times).saturating_add(1);
+        let pause = pause(backends, times);
+        self.0.insert(key, Retry { times, at: backends.clock.monotonic() + pause });
+        (times, pause)
+    }
+
+    /// The time until the next attempt.
+    fn next(&self, now: Duration) -> Option<Duration> {
+        self.0.values().map(|retry| retry.at.saturating_sub(now)).min()
+    }
+}
+
+fn pause(backends: &Backends, times: u32) -> Duration {
+    let doubled = FIRST_RETRY.saturating_mul(2_u32.saturating_pow(times.saturating_sub(1)));
+    backends.chance.jitter(doubled.min(LAST_RETRY))
 }

@@ -75,9 +75,6 @@ impl Clouds for StoredClouds {
     }
 
     async fn revoke(&self, unused: &UnusedCredentials) -> Result<(), Failure> {
-        for project in &unused.user_projects {
-            self.stored.delete_user_project(project).await?;
-        }
         let plan = DelegationPlan::from_stored(unused.plan.expose());
         let plan = plan.map_err(|error| Failure::other(UNAUTHORIZED, error.to_string()))?;
         let revoked = self.identity.revoke(plan.as_ref(), unused.credentials.as_ref()).await;
@@ -88,6 +85,10 @@ impl Clouds for StoredClouds {
             };
             Failure::new(kind, UNAUTHORIZED, error.to_string())
         })
+    }
+
+    async fn delete_user_project(&self, project: &str) -> Result<(), Failure> {
+        self.stored.delete_user_project(project).await
     }
 }
 

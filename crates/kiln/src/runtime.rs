@@ -14,7 +14,7 @@ use kiln_engine::{Backends, Chance, Clock as _, Clouds, Engine, LifecyclePlugin,
 use kiln_identity::{Deferred, Identity, Keystone, KeystoneOptions, Local, Policy};
 use kiln_plan::ResourceTypes;
 use kiln_plugin::Plugins;
-use kiln_service::{Limits, Service};
+use kiln_service::{Limits, Service, SharedCredentials};
 use kiln_store::{SqlStore, Store};
 use kiln_value::{Secret, Value, text};
 use kiln_web::{ConnectionLimits, Cors};
@@ -126,6 +126,7 @@ impl Runtime {
                 identity,
                 policy,
                 templates: web_templates::reader(config)?,
+                shared: SharedCredentials::default(),
             },
             api: api_options(config)?,
             cfn: cfn_options(config)?,
@@ -165,7 +166,14 @@ impl Runtime {
         Ok(Self {
             own: None,
             policy_files: None,
-            service: Service { options, backends, identity, policy, templates: None },
+            service: Service {
+                options,
+                backends,
+                identity,
+                policy,
+                templates: None,
+                shared: SharedCredentials::default(),
+            },
             api: kiln_api::Options::default(),
             cfn: kiln_cfn::Options::default(),
             // The process stops after its work. The next one must not wait long for the leases of a killed process.

@@ -42,8 +42,12 @@ impl Service {
         let project = caller.project_id.clone();
         let identity = StackIdentity::new(project.clone(), name.clone(), id.to_string())?;
         let blueprint = self.new_blueprint(caller, identity, &template, content).await?;
-        let credentials = self.delegate(caller).await?;
-        let stack = NewStack {
+        let shared = self.shared.get(caller, self.backends.clock.monotonic());
+        let credentials = match shared {
+            Some(shared) => shared,
+            None => self.new_credentials(caller).await?,
+        };
+        let mut new = NewStack {
             id,
             name,
             project,
@@ -62,7 +66,14 @@ impl Service {
             adopt: adopt.map(|mut data| self.data_to_adopt(id, data.swap_remove("resources").unwrap_or_default())),
             now: self.backends.clock.now(),
         };
-        let stack = self.backends.store.create_stack(stack).await?;
+        let stack = match self.backends.store.create_stack(new.clone()).await {
+            // The shared credentials were revoked with their last stack.
+            Err(kiln_store::Error::NotFound(_)) if shared.is_some() => {
+                new.credentials = Some(self.new_credentials(caller).await?);
+                self.backends.store.create_stack(new).await?
+            }
+            created => created?,
+        };
         begun(&stack);
         Ok(stack)
     }

@@ -42,6 +42,13 @@ impl Service {
         Err(DelegateError::Taken.into())
     }
 
+    /// The same, and the next stacks of the caller share them.
+    pub(crate) async fn new_credentials(&self, caller: &Caller) -> Result<CredentialsId, Error> {
+        let id = self.delegate(caller).await?;
+        self.shared.offer(caller, id, self.backends.clock.monotonic());
+        Ok(id)
+    }
+
     /// As [`Service::renewed_credentials`], for actions that do not require the caller's own permissions: without them, the
     /// action is done with the current credentials.
     pub(crate) async fn offered_credentials(&self, caller: &Caller, stack: &Stack) -> Option<CredentialsId> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kiln_engine::Backends;
 use kiln_identity::{Identity, Policy};
 
-use crate::{Options, TemplateReader};
+use crate::{Options, SharedCredentials, TemplateReader};
 
 /// The use cases. Cheap to clone; each file of this crate contains the methods of one use case.
 #[derive(Clone)]
@@ -20,4 +20,6 @@ pub struct Service {
     pub policy: Arc<Policy>,
     /// Reads templates from URLs; `None`: this is not allowed.
     pub templates: Option<Arc<dyn TemplateReader>>,
+    /// The credentials that new stacks share.
+    pub shared: SharedCredentials,
 }

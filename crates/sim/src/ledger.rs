@@ -60,6 +60,8 @@ struct Inner {
     received: BTreeMap<(StackId, String), ResourceId>,
     /// The marks of planned trusts.
     marks: BTreeMap<CredentialsId, String>,
+    /// The credentials that were stored last.
+    shared: Option<CredentialsId>,
     /// The time when the create of each row began.
     born: BTreeMap<ResourceId, Timestamp>,
     /// The request during or after which a user marked each row unhealthy.
@@ -189,6 +191,16 @@ impl Ledger {
     /// A trust will be created.
     pub(crate) fn planned(&self, id: CredentialsId, mark: &str) {
         self.inner().marks.insert(id, mark.to_owned());
+    }
+
+    /// The next stacks may share the credentials.
+    pub(crate) fn share(&self, id: CredentialsId) {
+        self.inner().shared = Some(id);
+    }
+
+    /// The credentials that a new stack may share.
+    pub(crate) fn shared(&self) -> Option<CredentialsId> {
+        self.inner().shared
     }
 
     /// The mark of a trust.

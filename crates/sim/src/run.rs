@@ -343,7 +343,9 @@ async fn judge_rest(sim: &Arc<Simulation>) {
             "claim" => 65 * engines,
             "next_lane" => 32 * engines,
             "renew" | "report" => 15 * engines,
-            "forget" | "unused_credentials" | "delete_credentials" => 5 * engines,
+            "forget" | "unused_credentials" | "retire_credentials" | "delete_credentials" | "unused_user_projects" => {
+                5 * engines
+            }
             _ => 0,
         };
         if count > most {

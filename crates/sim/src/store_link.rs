@@ -15,6 +15,7 @@ use kiln_store::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
     Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, MemoryStore, Message, NewStack, Resource,
     Retention, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
+    UnusedUserProject,
 };
 use kiln_value::Secret;
 use tokio::sync::oneshot;
@@ -399,6 +400,20 @@ impl Store for StoreLink {
 
     async fn unused_credentials(&self, older_than: Duration, limit: usize) -> Result<Vec<UnusedCredentials>, Error> {
         self.read("unused_credentials", self.inner().unused_credentials(older_than, limit)).await
+    }
+
+    async fn retire_credentials(&self, unused: &UnusedCredentials) -> Result<bool, Error> {
+        let (sim, unused) = (Arc::clone(&self.sim), unused.clone());
+        self.write("retire_credentials", async move { sim.store.retire_credentials(&unused).await }).await
+    }
+
+    async fn unused_user_projects(&self, limit: usize) -> Result<Vec<UnusedUserProject>, Error> {
+        self.read("unused_user_projects", self.inner().unused_user_projects(limit)).await
+    }
+
+    async fn forget_user_project(&self, stack: StackId) -> Result<(), Error> {
+        let sim = Arc::clone(&self.sim);
+        self.write("forget_user_project", async move { sim.store.forget_user_project(stack).await }).await
     }
 
     async fn delete_credentials(&self, id: CredentialsId) -> Result<(), Error> {

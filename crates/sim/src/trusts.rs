@@ -35,7 +35,14 @@ pub(crate) async fn make(sim: &Simulation, store: &dyn Store, mark: &str) -> Res
         return Err(Error::Database("no reply from identity".to_owned()));
     }
     store.keep_credentials(id, &plan_of(mark)).await?;
+    sim.ledger.share(id);
     Ok(id)
+}
+
+/// The credentials of another stack, possibly a deleted one, that a new stack may share. A user whose first attempt fails
+/// gets a trust.
+pub(crate) fn shared(sim: &Simulation, attempt: u32) -> Option<CredentialsId> {
+    sim.ledger.shared().filter(|_| attempt == 0 && sim.dice.chance("trust shared", 400))
 }
 
 /// Whether the trust of a root stack exists. It must exist as long as the stack.
@@ -70,9 +77,11 @@ pub(crate) async fn revoke(sim: &Simulation, label: Label, unused: &UnusedCreden
 
 /// Every trust is recorded, and those of deleted stacks are deleted within a time limit.
 pub(crate) async fn check(sim: &Simulation, roots: &[Stack]) {
-    let of_deleted = |stack: &&Stack| stack.deleted.is_some();
-    let marks: Vec<String> =
-        roots.iter().filter(of_deleted).filter_map(|stack| sim.ledger.mark_of(stack.credentials?)).collect();
+    let used: Vec<_> =
+        roots.iter().filter(|stack| stack.deleted.is_none()).filter_map(|stack| stack.credentials).collect();
+    let of_deleted = roots.iter().filter(|stack| stack.deleted.is_some()).filter_map(|stack| stack.credentials);
+    let unused = of_deleted.filter(|id| !used.contains(id));
+    let marks: Vec<String> = unused.filter_map(|id| sim.ledger.mark_of(id)).collect();
     let start = sim.time.elapsed();
     while let Some(mark) = marks.iter().find(|mark| sim.cloud().trusts.contains(*mark)) {
         if sim.time.elapsed() > start + BOUND {

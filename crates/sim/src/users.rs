@@ -48,7 +48,9 @@ impl Users {
                 Ok(()) => return,
                 Err(error) => {
                     self.sim.trace.note("user", || format!("{:?} of {}: {error}", action.ask, action.stack));
-                    if !matches!(error, Error::Database(_) | Error::Changed(_)) {
+                    // Shared credentials may be revoked in the meantime.
+                    let is_shared = matches!((&error, &action.ask), (Error::NotFound(_), Ask::Create(_)));
+                    if !is_shared && !matches!(error, Error::Database(_) | Error::Changed(_)) {
                         return;
                     }
                     tokio::time::sleep(Duration::from_millis(200 * u64::from(attempt + 1))).await;
@@ -91,7 +93,10 @@ impl Users {
             return Ok(());
         }
         let mark = self.uuid(("trust", number, attempt)).to_string();
-        let credentials = trusts::make(&self.sim, &self.store, &mark).await?;
+        let credentials = match trusts::shared(&self.sim, attempt) {
+            Some(shared) => shared,
+            None => trusts::make(&self.sim, &self.store, &mark).await?,
+        };
         let sources = sources(wish, self.sim.scenario.sink);
         let stack = NewStack {
             id,

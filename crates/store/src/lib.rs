@@ -39,5 +39,5 @@ pub use sql::{Durability, Options, SchemaState, SchemaVersions, SqlStore};
 pub use stack::{Details, NewStack, Parent, Stack, StackRequest, StackSummary};
 pub use store::{
     Batch, BriefResources, Census, Doorbell, EngineInfo, Error, Retention, Settle, Store, Summary, Turn,
-    UnusedCredentials,
+    UnusedCredentials, UnusedUserProject,
 };

@@ -31,6 +31,7 @@ use crate::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
     Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention,
     Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
+    UnusedUserProject,
 };
 
 /// The clock that stands for the database's clock.
@@ -312,8 +313,21 @@ impl Store for MemoryStore {
         self.open().0.known_credentials(id)
     }
 
+    async fn retire_credentials(&self, unused: &UnusedCredentials) -> Result<bool, Error> {
+        Ok(self.open().0.retire_credentials(unused))
+    }
+
     async fn delete_credentials(&self, id: CredentialsId) -> Result<(), Error> {
         self.open().0.credentials.remove(&id);
+        Ok(())
+    }
+
+    async fn unused_user_projects(&self, limit: usize) -> Result<Vec<UnusedUserProject>, Error> {
+        Ok(self.open().0.unused_user_projects(limit))
+    }
+
+    async fn forget_user_project(&self, stack: StackId) -> Result<(), Error> {
+        self.open().0.forget_user_project(stack);
         Ok(())
     }
 

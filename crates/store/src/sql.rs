@@ -52,6 +52,7 @@ use crate::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
     Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention,
     Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, StackSummary, Store, Summary, UnusedCredentials,
+    UnusedUserProject,
 };
 
 pub use self::migrations::{SchemaState, SchemaVersions};
@@ -297,8 +298,20 @@ impl Store for SqlStore {
         self.get_credentials(id).await
     }
 
+    async fn retire_credentials(&self, unused: &UnusedCredentials) -> Result<bool, Error> {
+        self.reserve_credentials(unused).await
+    }
+
     async fn delete_credentials(&self, id: CredentialsId) -> Result<(), Error> {
         self.drop_credentials(id).await
+    }
+
+    async fn unused_user_projects(&self, limit: usize) -> Result<Vec<UnusedUserProject>, Error> {
+        self.list_unused_user_projects(limit).await
+    }
+
+    async fn forget_user_project(&self, stack: StackId) -> Result<(), Error> {
+        self.drop_user_project(stack).await
     }
 
     async fn report(&self, engine: &EngineInfo) -> Result<(), Error> {

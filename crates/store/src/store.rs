@@ -189,8 +189,17 @@ pub struct UnusedCredentials {
     pub plan: Secret<String>,
     /// The credentials, if they are known.
     pub credentials: Option<Secret<String>>,
-    /// The projects of the users of the deleted stacks that had these credentials.
-    pub user_projects: Vec<String>,
+    /// When they were last stored, attached or detached, by the database's clock.
+    pub touched: i64,
+}
+
+/// The project of the users of a deleted stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnusedUserProject {
+    /// The stack.
+    pub stack: StackId,
+    /// ID of the project.
+    pub project: String,
 }
 
 /// A running engine, for the list of services.
@@ -364,8 +373,15 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
     /// immediately. Those that no stack ever referred to, or that a request replaced, are listed after `older_than`, by
     /// the database's clock.
     async fn unused_credentials(&self, older_than: Duration, limit: usize) -> Result<Vec<UnusedCredentials>, Error>;
+    /// Reserves unused credentials for their revocation: from now on no stack can get them. False if a stack has got them
+    /// since they were listed, because stacks may share credentials.
+    async fn retire_credentials(&self, unused: &UnusedCredentials) -> Result<bool, Error>;
     /// Deletes credentials.
     async fn delete_credentials(&self, id: CredentialsId) -> Result<(), Error>;
+    /// Up to `limit` projects of the users of deleted stacks, and of their nested stacks.
+    async fn unused_user_projects(&self, limit: usize) -> Result<Vec<UnusedUserProject>, Error>;
+    /// Removes the project of the users from a deleted stack, after the project was deleted.
+    async fn forget_user_project(&self, stack: StackId) -> Result<(), Error>;
 
     // --- housekeeping
 

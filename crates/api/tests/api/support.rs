@@ -119,6 +119,7 @@ impl App {
         };
         let service = Service {
             templates: None,
+            shared: kiln_service::SharedCredentials::default(),
             options: kiln_service::Options { limits, ..kiln_service::Options::default() },
             backends,
             identity: Arc::new(identity),

@@ -12,7 +12,7 @@ use kiln_engine::{Backends, Chance, Clock, NoCloud};
 use kiln_identity::{Caller, Local, Policy};
 use kiln_plan::ResourceTypes;
 use kiln_resource::Registry;
-use kiln_service::{Service, TemplateReader};
+use kiln_service::{Service, SharedCredentials, TemplateReader};
 use kiln_store::{SqlStore, Store};
 use kiln_value::Secret;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -145,6 +145,7 @@ impl App {
         };
         let service = Service {
             templates,
+            shared: SharedCredentials::default(),
             options: of_service,
             backends,
             identity: Arc::new(Local::of(caller, Secret::new("{}".to_owned()))),

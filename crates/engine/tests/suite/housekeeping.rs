@@ -38,6 +38,10 @@ struct Keystone {
     clock: Paused,
     refusal: Mutex<Option<FailureKind>>,
     asked: Mutex<Vec<(CredentialsId, Duration)>>,
+    /// Deleted projects.
+    projects: Mutex<Vec<String>>,
+    /// Deletes of projects that fail.
+    stubborn: Mutex<u32>,
 }
 
 #[async_trait]
@@ -53,6 +57,16 @@ impl Clouds for Keystone {
             None => Ok(()),
         }
     }
+
+    async fn delete_user_project(&self, project: &str) -> Result<(), Failure> {
+        let mut stubborn = self.stubborn.lock().expect("whole");
+        if *stubborn > 0 {
+            *stubborn -= 1;
+            return Err(Failure::new(FailureKind::Refused, "Forbidden", "no"));
+        }
+        self.projects.lock().expect("whole").push(project.to_owned());
+        Ok(())
+    }
 }
 
 struct Fixture {
@@ -66,7 +80,13 @@ impl Fixture {
     fn new() -> Self {
         let start = Instant::now();
         let store = MemoryStore::new(Arc::new(move || Paused(start).now()));
-        let keystone = Arc::new(Keystone { clock: Paused(start), refusal: Mutex::default(), asked: Mutex::default() });
+        let keystone = Arc::new(Keystone {
+            clock: Paused(start),
+            refusal: Mutex::default(),
+            asked: Mutex::default(),
+            projects: Mutex::default(),
+            stubborn: Mutex::default(),
+        });
         let backends = Backends {
             store: Arc::new(store.clone()),
             resource_types: Arc::new(ResourceTypes::new(Registry::build([], |_| None))),
@@ -93,9 +113,15 @@ impl Fixture {
         self.store.save_credentials(&Secret::new("{}".to_owned())).await.expect("the store")
     }
 
-    /// A stack with credentials.
+    /// A stack with credentials of its own.
     async fn stack(&self, name: u128) -> (StackId, CredentialsId) {
-        let (id, credentials) = (StackId(Uuid::from_u128(name)), self.credentials().await);
+        let credentials = self.credentials().await;
+        (self.stack_with(name, credentials, None).await, credentials)
+    }
+
+    /// A stack with these credentials and the project of its users.
+    async fn stack_with(&self, name: u128, credentials: CredentialsId, users: Option<&str>) -> StackId {
+        let id = StackId(Uuid::from_u128(name));
         let text = || "{}".to_owned();
         let new = NewStack {
             id,
@@ -112,12 +138,12 @@ impl Fixture {
             username: "u".to_owned(),
             user_id: "u".to_owned(),
             credentials: Some(credentials),
-            user_project: None,
+            user_project: users.map(str::to_owned),
             adopt: None,
             now: self.clock.now(),
         };
         self.store.create_stack(new).await.expect("the store");
-        (id, credentials)
+        id
     }
 
     async fn delete(&self, id: StackId) {
@@ -210,4 +236,25 @@ async fn refusals_do_not_hide_others() {
     assert_eq!(fixture.asked(id).len(), 1);
     tokio::time::sleep(Duration::from_hours(2)).await;
     assert!(fixture.store.unused_credentials(Duration::ZERO, 9).await.unwrap().is_empty());
+}
+
+/// The trust stays until the last of its stacks is deleted; the project of the users of each is deleted with it.
+#[tokio::test(start_paused = true)]
+async fn shared_credentials_go_with_the_last_stack() {
+    let fixture = Fixture::new();
+    let shared = fixture.credentials().await;
+    let one = fixture.stack_with(1, shared, Some("users of one")).await;
+    let two = fixture.stack_with(2, shared, Some("users of two")).await;
+    let projects = || fixture.keystone.projects.lock().expect("whole").clone();
+    *fixture.keystone.stubborn.lock().expect("whole") = 3;
+    fixture.delete(one).await;
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    assert_eq!((projects(), fixture.asked(shared)), (Vec::new(), Vec::new()), "the first deletes were refused");
+    tokio::time::sleep(Duration::from_mins(3)).await;
+    assert_eq!((projects(), fixture.asked(shared)), (vec!["users of one".to_owned()], Vec::new()));
+    fixture.delete(two).await;
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    assert_eq!((projects().len(), fixture.asked(shared).len()), (2, 1));
+    tokio::time::sleep(Duration::from_hours(1)).await;
+    assert_eq!((projects().len(), fixture.asked(shared).len()), (2, 1), "once");
 }

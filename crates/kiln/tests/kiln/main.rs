@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod all_types;
 mod blocks;
 mod book;
 mod config;

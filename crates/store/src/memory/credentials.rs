@@ -7,7 +7,10 @@ use kiln_value::Secret;
 use uuid::Uuid;
 
 use super::state::{Credentials, State, micros_of};
-use crate::{CredentialsId, Error, UnusedCredentials};
+use crate::{CredentialsId, Error, StackId, UnusedCredentials, UnusedUserProject};
+
+/// The field `touched` of credentials that are being revoked: no stack can get them.
+const RETIRED: i64 = -1;
 
 impl State {
     pub(super) fn plan_credentials(&mut self, plan: &Secret<String>, now: i64) -> CredentialsId {
@@ -23,6 +26,7 @@ impl State {
         known: &Secret<String>,
         now: i64,
     ) -> Result<(), Error> {
+        self.check_credentials(Some(id))?;
         let credentials = self.credentials.get_mut(&id).ok_or_else(|| not_found(id))?;
         credentials.known = Some(known.clone());
         credentials.touched = now;
@@ -33,26 +37,42 @@ impl State {
         self.credentials.get(&id).and_then(|credentials| credentials.known.clone()).ok_or_else(|| not_found(id))
     }
 
-    /// Refuses credentials that are deleted.
+    /// Refuses credentials that are deleted or about to be.
     pub(super) fn check_credentials(&self, id: Option<CredentialsId>) -> Result<(), Error> {
+        let usable = |id| self.credentials.get(&id).is_some_and(|row| row.touched != RETIRED);
         match id {
-            Some(id) if !self.credentials.contains_key(&id) => Err(not_found(id)),
+            Some(id) if !usable(id) => Err(not_found(id)),
             _ => Ok(()),
         }
     }
 
     pub(super) fn touch_credentials(&mut self, id: CredentialsId, now: i64) {
-        if let Some(credentials) = self.credentials.get_mut(&id) {
+        if let Some(credentials) = self.credentials.get_mut(&id).filter(|row| row.touched != RETIRED) {
             credentials.touched = now;
         }
     }
 
+    pub(super) fn retire_credentials(&mut self, unused: &UnusedCredentials) -> bool {
+        let is_used = self.live_credentials().contains(&unused.id);
+        match self.credentials.get_mut(&unused.id) {
+            Some(row) if !is_used && [unused.touched, RETIRED].contains(&row.touched) => {
+                row.touched = RETIRED;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The credentials of live stacks.
+    fn live_credentials(&self) -> BTreeSet<CredentialsId> {
+        let live = self.stacks.values().filter(|row| row.stack.deleted.is_none());
+        live.filter_map(|row| row.stack.credentials).collect()
+    }
+
     pub(super) fn unused_credentials(&self, older_than: Duration, limit: usize, now: i64) -> Vec<UnusedCredentials> {
-        let referring = |deleted: bool| -> BTreeSet<CredentialsId> {
-            let rows = self.stacks.values().filter(|row| row.stack.deleted.is_some() == deleted);
-            rows.filter_map(|row| row.stack.credentials).collect()
-        };
-        let (mut live, gone) = (referring(false), referring(true));
+        let deleted = self.stacks.values().filter(|row| row.stack.deleted.is_some());
+        let gone: BTreeSet<CredentialsId> = deleted.filter_map(|row| row.stack.credentials).collect();
+        let mut live = self.live_credentials();
         // The last events of a deleted stack are still to be sent.
         let sending = self.outbox.values().filter_map(|row| self.stacks.get(&row.entry.root)?.stack.credentials);
         live.extend(sending);
@@ -68,23 +88,25 @@ impl State {
             .take(limit)
             .map(|((_, id), row)| {
                 let (plan, credentials) = (row.plan.clone(), row.known.clone());
-                UnusedCredentials { id, plan, credentials, user_projects: self.user_projects(id) }
+                UnusedCredentials { id, plan, credentials, touched: row.touched }
             })
             .collect()
     }
 
-    /// The projects of the users of deleted stacks with these credentials, and of their nested stacks.
-    fn user_projects(&self, id: CredentialsId) -> Vec<String> {
-        let stacks = || self.stacks.values().map(|row| &row.stack);
-        let roots: BTreeSet<_> = stacks()
-            .filter(|stack| stack.credentials == Some(id) && stack.deleted.is_some())
-            .map(|stack| stack.id)
-            .collect();
-        let projects: BTreeSet<String> = stacks()
-            .filter(|stack| roots.contains(&stack.root))
-            .filter_map(|stack| stack.user_project.clone())
-            .collect();
-        projects.into_iter().collect()
+    pub(super) fn unused_user_projects(&self, limit: usize) -> Vec<UnusedUserProject> {
+        let is_deleted = |id: &StackId| self.stacks.get(id).is_some_and(|row| row.stack.deleted.is_some());
+        let stacks = self.stacks.values().map(|row| &row.stack).filter(|stack| is_deleted(&stack.root));
+        let with_project = stacks.filter_map(|stack| {
+            let project = stack.user_project.clone()?;
+            Some(UnusedUserProject { stack: stack.id, project })
+        });
+        with_project.take(limit).collect()
+    }
+
+    pub(super) fn forget_user_project(&mut self, id: StackId) {
+        if let Some(row) = self.stacks.get_mut(&id) {
+            row.stack.user_project = None;
+        }
     }
 }
 

@@ -11,10 +11,12 @@ use super::reading::find_stack;
 use super::retry::Fault;
 use super::rows::{Columns, micros_of};
 use super::{SqlStore, schema};
-use crate::{CredentialsId, Error, StackId, UnusedCredentials};
+use crate::{CredentialsId, Error, StackId, UnusedCredentials, UnusedUserProject};
 
 /// Stands for credentials that are not known yet.
 const UNKNOWN: &str = "";
+/// The column `touched` of credentials that are being revoked: no stack can get them.
+const RETIRED: i64 = -1;
 
 impl SqlStore {
     pub(super) async fn put_plan(&self, plan: &Secret<String>) -> Result<CredentialsId, Error> {
@@ -42,6 +44,7 @@ impl SqlStore {
             .value("envelope", envelope)
             .value("touched", self.dialect.now())
             .and_where(Expr::col("id").eq(id.to_string()))
+            .and_where(Expr::col("touched").ne(RETIRED))
             .to_owned();
         self.retry(|| async { found(id, self.writer.execute(&update).await?.rows_affected()) }).await
     }
@@ -80,7 +83,7 @@ impl SqlStore {
     ) -> Result<Vec<UnusedCredentials>, Error> {
         let old = |column: &'static str| Expr::col(column).lte(self.dialect.now().sub(micros_of(older_than)));
         let select = Query::select()
-            .columns(["id", "plan", "envelope"])
+            .columns(["id", "plan", "envelope", "touched"])
             .from(schema::CREDENTIALS)
             .and_where(Expr::exists(referring(false)).not())
             .and_where(Expr::exists(sending()).not())
@@ -91,42 +94,57 @@ impl SqlStore {
             .to_owned();
         self.retry(|| async {
             let rows = self.reader.query_all(&select).await?;
-            let mut unused: Vec<UnusedCredentials> =
-                rows.iter().map(|row| self.unused(&mut Columns::of(row))).collect::<Result<_, _>>()?;
-            self.add_user_projects(&mut unused).await?;
-            Ok(unused)
+            rows.iter().map(|row| self.unused(&mut Columns::of(row))).collect()
         })
         .await
     }
 
-    /// Adds the projects of the users of deleted stacks with these credentials, and of their nested stacks.
-    async fn add_user_projects(&self, unused: &mut [UnusedCredentials]) -> Result<(), Fault> {
-        if unused.is_empty() {
-            return Ok(());
-        }
+    /// The row is compared with what was listed, because a stack may be getting the credentials in a transaction that
+    /// this statement cannot see: that writes the row too.
+    pub(super) async fn reserve_credentials(&self, unused: &UnusedCredentials) -> Result<bool, Error> {
+        let update = Query::update()
+            .table(schema::CREDENTIALS)
+            .value("touched", RETIRED)
+            .and_where(Expr::col("id").eq(unused.id.to_string()))
+            .and_where(Expr::col("touched").is_in([unused.touched, RETIRED]))
+            .and_where(Expr::exists(referring(false)).not())
+            .to_owned();
+        self.retry(|| async { Ok(self.writer.execute(&update).await?.rows_affected() > 0) }).await
+    }
+
+    pub(super) async fn list_unused_user_projects(&self, limit: usize) -> Result<Vec<UnusedUserProject>, Error> {
         let (root, member) = ("root_stack", "member");
         let select = Query::select()
-            .distinct()
-            .column((root, "credentials"))
-            .column((member, "user_project"))
-            .from_as(schema::STACK, root)
-            .join_as(
-                JoinType::InnerJoin,
-                schema::STACK,
-                member,
-                Expr::col((member, "root")).equals((root, "id")).and(Expr::col((member, "user_project")).is_not_null()),
-            )
-            .and_where(Expr::col((root, "credentials")).is_in(unused.iter().map(|row| row.id.to_string())))
+            .columns([(member, "id"), (member, "user_project")])
+            .from_as(schema::STACK, member)
+            .join_as(JoinType::InnerJoin, schema::STACK, root, Expr::col((member, "root")).equals((root, "id")))
+            .and_where(Expr::col((member, "user_project")).is_not_null())
             .and_where(Expr::col((root, "deleted")).is_not_null())
+            .order_by((member, "id"), Order::Asc)
+            .limit(limit as u64)
             .to_owned();
-        for row in self.reader.query_all(&select).await? {
-            let mut columns = Columns::of(&row);
-            let (id, project): (CredentialsId, String) = (columns.parsed()?, columns.text()?);
-            if let Some(credentials) = unused.iter_mut().find(|credentials| credentials.id == id) {
-                credentials.user_projects.push(project);
-            }
-        }
-        Ok(())
+        self.retry(|| async {
+            let rows = self.reader.query_all(&select).await?;
+            let read = |row| {
+                let mut columns = Columns::of(row);
+                Ok(UnusedUserProject { stack: columns.parsed()?, project: columns.text()? })
+            };
+            rows.iter().map(read).collect()
+        })
+        .await
+    }
+
+    pub(super) async fn drop_user_project(&self, stack: StackId) -> Result<(), Error> {
+        let update = Query::update()
+            .table(schema::STACK)
+            .value("user_project", None::<String>)
+            .and_where(Expr::col("id").eq(stack.to_string()))
+            .to_owned();
+        self.retry(|| async {
+            self.writer.execute(&update).await?;
+            Ok(())
+        })
+        .await
     }
 
     fn unused(&self, columns: &mut Columns<'_>) -> Result<UnusedCredentials, Fault> {
@@ -140,15 +158,16 @@ impl SqlStore {
             UNKNOWN => None,
             envelope => Some(self.vault.open(&id.to_string(), envelope)?),
         };
-        Ok(UnusedCredentials { id, plan, credentials, user_projects: Vec::new() })
+        Ok(UnusedCredentials { id, plan, credentials, touched: columns.int()? })
     }
 
-    /// Attaches the credentials to a stack; refused if they are deleted.
+    /// Attaches the credentials to a stack; refused if they are deleted or about to be.
     pub(super) async fn attach_credentials(&self, tx: &DatabaseTransaction, id: CredentialsId) -> Result<(), Fault> {
         let touch = Query::update()
             .table(schema::CREDENTIALS)
             .value("touched", self.dialect.now())
             .and_where(Expr::col("id").eq(id.to_string()))
+            .and_where(Expr::col("touched").ne(RETIRED))
             .to_owned();
         found(id, tx.execute(&touch).await?.rows_affected())
     }

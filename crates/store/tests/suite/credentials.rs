@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use kiln_resource::Action;
-use kiln_store::{Batch, CredentialsId, Error, NewStack, Options, SqlStore, StackQuery, StackRequest, Store};
+use kiln_store::{
+    Batch, CredentialsId, Error, NewStack, Options, SqlStore, StackQuery, StackRequest, Store, UnusedUserProject,
+};
 use kiln_value::Secret;
 use uuid::Uuid;
 
@@ -133,9 +135,44 @@ async fn credentials_that_are_gone_cannot_be_attached() {
     }
 }
 
-/// The project of a stack's users is found with the credentials of its tree, once the tree is deleted.
+/// A new stack can get the credentials of a deleted one until they are reserved for the revocation.
 #[tokio::test]
-async fn user_projects_go_with_the_credentials_of_their_stacks() {
+async fn shared_credentials_are_unused_after_the_last_stack() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let id = bed.store.save_credentials(&secret("{}")).await.unwrap();
+        let new = |name| NewStack { credentials: Some(id), ..stack(name) };
+        let mut made = Vec::new();
+        for name in ["one", "two"] {
+            let stack = bed.store.create_stack(new(name)).await.unwrap();
+            made.push((claim(&*bed.store, engine(), stack.id).await, stack));
+        }
+        bed.store.commit(made[0].0, deleting(1)).await.unwrap();
+        assert!(unused(&bed, Duration::ZERO).await.is_empty(), "the other one needs them");
+        bed.store.commit(made[1].0, deleting(1)).await.unwrap();
+        let listed = bed.store.unused_credentials(HOUR, 100).await.unwrap();
+        assert_eq!(listed.len(), 1);
+        let third = bed.store.create_stack(new("three")).await.unwrap();
+        assert!(!bed.store.retire_credentials(&listed[0]).await.unwrap(), "a stack has got them");
+        let lease = claim(&*bed.store, engine(), third.id).await;
+        bed.store.commit(lease, deleting(1)).await.unwrap();
+        assert!(!bed.store.retire_credentials(&listed[0]).await.unwrap(), "and was deleted, after the list");
+
+        let listed = bed.store.unused_credentials(HOUR, 100).await.unwrap();
+        for _ in 0..2 {
+            assert!(bed.store.retire_credentials(&listed[0]).await.unwrap());
+        }
+        let late = bed.store.create_stack(new("four")).await;
+        assert!(matches!(late, Err(Error::NotFound(_))), "{late:?}");
+        assert!(matches!(bed.store.keep_credentials(id, &secret("{}")).await, Err(Error::NotFound(_))));
+        assert_eq!(unused(&bed, HOUR).await, [id], "until the trust is deleted");
+        bed.end().await;
+    }
+}
+
+/// The project of a stack's users is found once the tree of the stack is deleted, until it is forgotten.
+#[tokio::test]
+async fn user_projects_are_found_after_their_stacks() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
         let id = bed.store.save_credentials(&secret("{}")).await.unwrap();
@@ -159,13 +196,16 @@ async fn user_projects_go_with_the_credentials_of_their_stacks() {
         };
         assert_eq!(bed.store.stacks(&of_users("p\u{fc}1")).await.unwrap(), [changed]);
         assert_eq!(bed.store.stacks(&of_users("p2")).await.unwrap(), []);
-        assert!(unused(&bed, Duration::ZERO).await.is_empty(), "in use");
+        let projects = async || bed.store.unused_user_projects(100).await.unwrap();
+        assert_eq!(projects().await, [], "in use");
         bed.store.commit(inner_lease, deleting(1)).await.unwrap();
-        assert!(unused(&bed, Duration::ZERO).await.is_empty(), "the root is in use");
+        assert_eq!(projects().await, [], "the root is in use");
         bed.store.commit(lease, deleting(1)).await.unwrap();
-        let found = bed.store.unused_credentials(HOUR, 100).await.unwrap();
-        let found: Vec<_> = found.into_iter().map(|unused| (unused.id, unused.user_projects)).collect();
-        assert_eq!(found, [(id, vec!["p\u{fc}1".to_owned()])]);
+        let project = "p\u{fc}1".to_owned();
+        assert_eq!(projects().await, [UnusedUserProject { stack: inner.id, project }]);
+        assert!(bed.store.unused_user_projects(0).await.unwrap().is_empty());
+        bed.store.forget_user_project(inner.id).await.unwrap();
+        assert_eq!(projects().await, []);
         bed.end().await;
     }
 }

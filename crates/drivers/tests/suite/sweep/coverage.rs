@@ -8,7 +8,7 @@ use crate::sweep::player::types;
 const NOT_SWEPT: [(&str, &str); 6] = [
     ("OS::Heat::Stack", "the simulated cloud has no orchestration service"),
     ("OS::Heat::SoftwareDeployment", "it waits for a signal: see crates/kiln/src/clouds/tests/deployments.rs"),
-    ("AWS::IAM::AccessKey", "it reads its user: see crates/kiln/tests/kiln/processes/types.rs"),
+    ("AWS::IAM::AccessKey", "it reads its user: see crates/kiln/tests/kiln/all_types.rs"),
     ("OS::Heat::SwiftSignal", "it waits for signals and has no object: see tests/suite/openstack/swift.rs"),
     ("OS::Heat::WaitCondition", "it waits for signals and has no object: see crates/kiln/src/clouds/tests/waits.rs"),
     ("OS::Heat::StructuredDeployment", "it waits for a signal: see crates/kiln/src/clouds/tests/deployments.rs"),

@@ -16,7 +16,7 @@ use kiln_store::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, ConfigQuery, Delivery, DeploymentQuery, Desired,
     DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventQuery, Lane, Lease, MemoryStore, Message, NewStack,
     Orphan, OrphanQuery, OrphanStore, OutboxStore, Retention, Snapshot, SnapshotId, SoftwareStore, Stack, StackQuery,
-    StackRequest, Store, Summary, UnusedCredentials,
+    StackRequest, Store, Summary, UnusedCredentials, UnusedUserProject,
 };
 use kiln_value::Secret;
 use tokio::sync::{Notify, watch};
@@ -199,7 +199,10 @@ cut! {
     fn keep_credentials(id: CredentialsId, credentials: &Secret<String>) -> ();
     fn credentials(id: CredentialsId) -> Secret<String>;
     fn unused_credentials(older_than: Duration, limit: usize) -> Vec<UnusedCredentials>;
+    fn retire_credentials(unused: &UnusedCredentials) -> bool;
     fn delete_credentials(id: CredentialsId) -> ();
+    fn unused_user_projects(limit: usize) -> Vec<UnusedUserProject>;
+    fn forget_user_project(stack: StackId) -> ();
     fn report(engine: &EngineInfo) -> ();
     fn engines() -> Vec<EngineInfo>;
     fn save_change_set(set: &ChangeSet) -> ();

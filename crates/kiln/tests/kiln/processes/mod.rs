@@ -1,15 +1,16 @@
 //! Kiln as in production: `kiln api` and `kiln engine` as separate processes with one database and a simulated cloud.
 //! Engines are killed, frozen and restarted.
 //!
-//! `types` creates stacks of every type, `plugins` of types that child processes implement. `crash` kills the only engine during each action. `storm` has three engines,
-//! several users and hundreds of stacks; it runs on request, on the servers of `crates/store/tests/databases.sh`:
+//! `plugins` creates stacks of types that child processes implement. `crash` kills the only engine during each action.
+//! `storm` has three engines, several users and hundreds of stacks; it runs on request, on the servers of
+//! `crates/store/tests/databases.sh`:
 //!
 //! ```sh
 //! crates/store/tests/databases.sh cargo test -p kiln --test kiln -- --ignored --nocapture short   # 90 s each
 //! crates/store/tests/databases.sh cargo test -p kiln --test kiln -- --ignored --nocapture long    # 200 stacks
 //! ```
 
-mod cluster;
+pub(crate) mod cluster;
 mod converge;
 mod crash;
 mod lifecycle;
@@ -27,5 +28,4 @@ mod sinks;
 mod storm;
 mod tokens;
 mod traces;
-mod types;
 mod wanted;

@@ -1,5 +1,7 @@
 //! Creates, updates, checks and deletes every type with a driver in a stack, through API, engine and simulated cloud.
 //! The cases are those of the sweep of the drivers, and some for types that need no cloud.
+//!
+//! It is the longest test, so its name is the first: tests start in the order of their names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -13,7 +15,7 @@ use kiln_value::{Map, Value, value};
 use self::cases::Case;
 use crate::processes::cluster::{Cluster, Limits};
 
-#[path = "../../../../drivers/tests/suite/sweep/cases/mod.rs"]
+#[path = "../../../drivers/tests/suite/sweep/cases/mod.rs"]
 mod cases;
 
 macro_rules! listed {
