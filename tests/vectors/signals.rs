@@ -41,6 +41,7 @@ pub(crate) fn run(case: &Case) -> Outcome {
 /// Sends a signal to a resource and waits until the engine has handled it.
 pub(crate) async fn send(backends: &Backends, stack: StackId, step: &Value) -> Result<(), Diagnostic> {
     let service = Service {
+        shared: kiln_service::SharedCredentials::default(),
         templates: None,
         options: kiln_service::Options::default(),
         backends: backends.clone(),

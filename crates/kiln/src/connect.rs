@@ -92,7 +92,7 @@ struct Engine {
 impl Connection {
     /// Connects as the options specify. `need` applies to the database of `--local`.
     pub(crate) async fn open(global: &Global, need: Need) -> Outcome<Self> {
-        if global.local.local { Self::local(global, need).await } else { Self::remote(global) }
+        if global.local.local { Box::pin(Self::local(global, need)).await } else { Self::remote(global) }
     }
 
     /// Only the source of templates, for commands that need no service.

@@ -188,11 +188,11 @@ async fn faults_of(method: &str) {
     }
     // The next calls work.
     let facts = Facts { physical_id: Some("thing".to_owned()), ..World::facts("it", "") };
-    let received = driver.receive(&context(&facts), &"go".into()).await.unwrap();
+    let received = driver.receive(&context(&facts), &"go".into()).await.expect("received");
     assert_eq!(received.reason(&"go".into()).as_deref(), Some("Signal: number 1"));
-    let saved = driver.start(&context(&facts), &Operation::Snapshot).await.unwrap();
-    assert_eq!(driver.restored(&saved.data).unwrap()["does"], "restored".into());
+    let saved = driver.start(&context(&facts), &Operation::Snapshot).await.expect("started");
+    assert_eq!(driver.restored(&saved.data).expect("properties")["does"], "restored".into());
     let facts = Facts { data: saved.data, ..facts };
-    assert!(driver.delete_snapshot(&context(&facts)).await.unwrap().is_some());
+    assert!(driver.delete_snapshot(&context(&facts)).await.expect("deleted").is_some());
     assert_eq!(driver.delete_snapshot(&context(&facts)).await, Ok(None));
 }
