@@ -16,6 +16,7 @@ mod schema;
 mod substitution;
 mod template;
 mod types;
+mod version_2;
 
 pub use import::Files;
 

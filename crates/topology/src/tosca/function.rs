@@ -9,7 +9,8 @@ use super::reader::Reader;
 use super::types::Section;
 use crate::graph::{Graph, Node, Operation, Target};
 
-const FUNCTIONS: [&str; 8] =
+/// The names of the functions.
+pub(super) const FUNCTIONS: [&str; 8] =
     ["get_input", "get_property", "get_attribute", "get_operation_output", "get_artifact", "concat", "join", "token"];
 
 /// The function and its argument, if the value is a call.
@@ -29,23 +30,6 @@ pub(crate) fn arguments(argument: &Value) -> &[Value] {
     match argument {
         Value::List(items) => items,
         one => std::slice::from_ref(one),
-    }
-}
-
-/// Calls of TOSCA 2.0, `$get_input`, in the form of the older versions.
-pub(super) fn without_dollars(value: &mut Value) {
-    match value {
-        Value::List(items) => items.iter_mut().for_each(without_dollars),
-        Value::Map(map) => {
-            if let Some((key, _)) = map.first().filter(|_| map.len() == 1)
-                && let Some(name) = key.strip_prefix('$').filter(|name| FUNCTIONS.contains(name))
-            {
-                let (name, value) = (name.to_owned(), map.shift_remove_index(0).map(|(_, value)| value));
-                map.insert(name, value.unwrap_or_default());
-            }
-            map.values_mut().for_each(without_dollars);
-        }
-        _ => {}
     }
 }
 

@@ -7,6 +7,7 @@ use kiln_value::{Map, Path, Value};
 use kiln_yaml::Document;
 
 use super::types::Section;
+use super::version_2;
 use crate::Refusal;
 
 /// Where imported files are from.
@@ -125,13 +126,16 @@ impl<'f> Loader<'f> {
             self.refuse(kind, from, &import.at, message);
             return None;
         };
-        let document = match kiln_yaml::parse(&text) {
+        let mut document = match kiln_yaml::parse(&text) {
             Ok(document) => document,
             Err(error) => {
                 self.refuse("not-yaml", &import.name, &Path::root(), error.message);
                 return None;
             }
         };
+        for unsupported in version_2::rewrite(&mut document.value) {
+            self.refuse(unsupported.kind, &import.name, &unsupported.at, unsupported.message);
+        }
         let Some(sections) = document.value.as_map().cloned() else {
             self.refuse("wrong-shape", &import.name, &Path::root(), "An imported document must be a map.");
             return None;

@@ -12,6 +12,7 @@ use super::node::NodeParts;
 use super::reader::Reader;
 use super::schema::{is_required, map_at};
 use super::types::{Definitions, Kind, Section, Types};
+use super::version_2;
 use crate::graph::{Graph, Input, Nested, Output, Relationship};
 use crate::refusal::sort;
 use crate::type_file::TypeFiles;
@@ -111,10 +112,13 @@ pub fn read_with(
     };
     let mut document = kiln_yaml::parse(&text)
         .map_err(|error| (None, vec![Refusal::new("not-yaml", &Path::root(), error.message)]))?;
-    if document.value.str_at("tosca_definitions_version") == Some("tosca_2_0") {
-        super::function::without_dollars(&mut document.value);
-    }
-    match read_document(files, file, &document, given, types) {
+    let unsupported = version_2::rewrite(&mut document.value);
+    let read = match read_document(files, file, &document, given, types) {
+        Ok(graph) if unsupported.is_empty() => Ok(graph),
+        Ok(_) => Err(unsupported),
+        Err(refusals) => Err(unsupported.into_iter().chain(refusals).collect::<Vec<_>>()),
+    };
+    match read {
         Ok(graph) => Ok(Template { graph, document }),
         Err(mut refusals) => {
             for refusal in &mut refusals {

@@ -30,6 +30,50 @@ fn tosca_2_0_has_service_templates_and_functions_with_a_dollar() {
 }
 
 #[test]
+fn validation_clauses_of_tosca_2_0_are_constraints() {
+    let document = |clause: &str| {
+        format!(
+            "tosca_definitions_version: tosca_2_0\nservice_template:\n  inputs:\n    size:\n      type: integer\n      \
+             validation: {clause}\n      default: 5\n  outputs: {{o: {{value: {{$get_input: size}}}}}}\n"
+        )
+    };
+    let constraints = |clause: &str| {
+        let lowered = lower(&read(&document(clause)).unwrap().graph, "t.yaml").unwrap().template;
+        lowered.get("parameters").and_then(|all| all.get("size")?.get("constraints").cloned())
+    };
+    assert_eq!(constraints("{$in_range: [$value, [1, 9]]}"), Some(value!([{"range": {"min": 1, "max": 9}}])));
+    let both = constraints("{$and: [{$greater_or_equal: [$value, 1]}, {$valid_values: [{$value: []}, [4, 5]]}]}");
+    assert_eq!(both, Some(value!([{"range": {"min": 1}}, {"allowed_values": [4, 5]}])));
+    let wrong = |clause: &str| read(&document(clause)).unwrap_err().into_iter().map(|one| one.message).next();
+    let too_small = wrong("{$less_than: [$value, 5]}").unwrap();
+    assert!(too_small.contains("does not satisfy less_than"), "{too_small}");
+    for clause in ["{$or: [{$equal: [$value, 5]}]}", "{$not: [{$equal: [$value, 5]}]}", "{$equal: [5, $value]}"] {
+        let word = clause.trim_start_matches('{').split(':').next().unwrap();
+        assert_eq!(wrong(clause), Some(format!("The validation \"{word}\" is not supported here.")));
+    }
+}
+
+#[test]
+fn functions_of_tosca_2_0_are_known_in_imports_and_unknown_ones_are_refused() {
+    let with = |value: &str| {
+        let template = "tosca_definitions_version: tosca_2_0\nimports: [types.yaml]\nservice_template:\n  \
+                        node_templates:\n    v: {type: Volume}\n";
+        let types = format!(
+            "tosca_definitions_version: tosca_2_0\nnode_types:\n  Volume:\n    derived_from: tosca.nodes.BlockStorage\n    \
+             properties:\n      size: {{type: scalar-unit.size, default: {value}}}\n"
+        );
+        let files = [("t.yaml", template), ("types.yaml", &types)];
+        let files: HashMap<String, String> = files.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
+        tosca::read(&files, "t.yaml", &Map::new()).map_err(|(_, refusals)| refusals)
+    };
+    let graph = with("{$token: ['3 GiB/x', '/', 0]}").unwrap().graph;
+    let lowered = kiln_value::text::json(&lower(&graph, "t.yaml").unwrap().template);
+    assert!(lowered.contains("str_split"), "{lowered}");
+    let refused = with("{$product: [3, 1 GiB]}").unwrap_err();
+    assert_eq!(refused[0].message, "The function \"$product\" is not supported.");
+}
+
+#[test]
 fn unknown_profiles_workflows_and_copies_are_refused_by_name() {
     let wrong = |text: &str| read(text).unwrap_err().into_iter().map(|refusal| refusal.message).collect::<Vec<_>>();
     let profile = wrong("tosca_definitions_version: tosca_2_0\nimports: [{profile: com.example:1.0}]\n");
