@@ -11,6 +11,7 @@ mod policy;
 mod rule;
 mod rules;
 mod scaling;
+mod security;
 mod software;
 mod state;
 

@@ -3,9 +3,13 @@
 use kiln_value::{Map, Value, value};
 
 use super::scaling::Scaling;
+use super::security::SECURITY_GROUP_RULE;
 use super::software::is_server;
 use super::state::State;
 use crate::graph::{Node, Policy};
+
+/// Policies that make groups of servers.
+const SCALING: [&str; 2] = ["tosca.policies.nfv.ScalingAspects", "tosca.policies.Scaling"];
 
 /// Policies of the NFV profile that say how those of other types scale.
 const PARTS_OF_SCALING: [&str; 5] = [
@@ -17,11 +21,7 @@ const PARTS_OF_SCALING: [&str; 5] = [
 ];
 
 /// Policies that describe what a VNF allows; nothing follows for its resources.
-const DESCRIPTIONS: [&str; 3] = [
-    "tosca.policies.nfv.SupportedVnfInterface",
-    "tosca.policies.nfv.SecurityGroupRule",
-    "tosca.policies.nfv.VnfIndicator",
-];
+const DESCRIPTIONS: [&str; 2] = ["tosca.policies.nfv.SupportedVnfInterface", "tosca.policies.nfv.VnfIndicator"];
 
 impl<'g> State<'g> {
     pub(super) fn lower_policies(&mut self) {
@@ -35,10 +35,8 @@ impl<'g> State<'g> {
                 self.place(policy, &kind, &policy.name);
             } else if policy.is_a("tosca.policies.Reservation") {
                 self.reserve(policy);
-            } else if policy.is_a("tosca.policies.nfv.ScalingAspects") {
-                self.scale_aspects(policy);
-            } else if policy.is_a("tosca.policies.Scaling") {
-                self.scale(policy);
+            } else if SCALING.iter().chain(&[SECURITY_GROUP_RULE]).any(|name| policy.is_a(name)) {
+                // Lowered below.
             } else if PARTS_OF_SCALING.iter().any(|name| policy.is_a(name)) {
                 // Read by the policy ScalingAspects.
             } else if DESCRIPTIONS.iter().any(|name| policy.is_a(name)) {
@@ -46,6 +44,15 @@ impl<'g> State<'g> {
             } else if !Self::raises_alarms(policy) {
                 let message = format!("Policies of type {} are not supported ({}).", policy.type_name, policy.name);
                 self.refuse(&policy.at.key("type"), message);
+            }
+        }
+        self.secure_ports();
+        // Servers that scale move into nested templates, where other policies do not reach them.
+        for policy in &self.graph.policies {
+            if policy.is_a("tosca.policies.nfv.ScalingAspects") {
+                self.scale_aspects(policy);
+            } else if policy.is_a("tosca.policies.Scaling") {
+                self.scale(policy);
             }
         }
         for policy in &self.graph.policies {
@@ -65,14 +72,18 @@ impl<'g> State<'g> {
                 .all(|trigger| trigger.get("condition").is_some_and(|condition| condition.get("threshold").is_some()))
     }
 
-    /// The servers that a policy is about.
-    pub(super) fn targets(&self, policy: &Policy) -> Vec<&'g Node> {
+    /// The nodes that a policy is about: its targets, and the members of those that are groups.
+    pub(super) fn named_by(&self, policy: &Policy) -> Vec<String> {
         let groups = policy.targets.iter().flat_map(|target| {
             let group = self.groups.get(target.as_str()).filter(|_| policy.of_groups);
             group.map_or_else(|| vec![target.clone()], |group| group.members.clone())
         });
-        let names: Vec<String> = groups.collect();
-        let mut servers: Vec<&Node> = names.iter().flat_map(|name| self.servers(name)).collect();
+        groups.collect()
+    }
+
+    /// The servers that a policy is about.
+    pub(super) fn targets(&self, policy: &Policy) -> Vec<&'g Node> {
+        let mut servers: Vec<&Node> = self.named_by(policy).iter().flat_map(|name| self.servers(name)).collect();
         servers.dedup_by(|a, b| a.name == b.name);
         servers
     }
