@@ -6,6 +6,7 @@
 mod balancer;
 mod cloud_init;
 mod function;
+mod level;
 mod parameter;
 mod policy;
 mod rule;

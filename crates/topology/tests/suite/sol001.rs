@@ -206,3 +206,130 @@ fn ports_of_servers_that_scale_are_in_the_same_security_group() {
     assert!(part(&lowered.template, &["resources", "ssh"]).is_some());
     assert_eq!(notes(&lowered), Vec::<&str>::new());
 }
+
+/// Levels `small` and `large` with these numbers of the server `a`, and a part of the properties.
+fn levels(small: i64, large: i64, default: &str) -> String {
+    format!(
+        "
+  - levels:
+      type: tosca.policies.nfv.InstantiationLevels
+      properties: {{levels: {{small: {{description: s}}, large: {{description: l}}}}{default}}}
+  - numbers:
+      type: tosca.policies.nfv.VduInstantiationLevels
+      properties: {{levels: {{small: {{number_of_instances: {small}}}, large: {{number_of_instances: {large}}}}}}}
+      targets: [a]
+"
+    )
+}
+
+fn delta(number: i64) -> String {
+    format!(
+        "
+  - delta:
+      type: tosca.policies.nfv.VduInitialDelta
+      properties: {{initial_delta: {{number_of_instances: {number}}}}}
+      targets: [a]
+"
+    )
+}
+
+/// The least, first and most members of a group.
+fn sizes(lowered: &Lowered, group: &str) -> [Value; 3] {
+    let template = &lowered.template;
+    let first = property(template, group, "desired_capacity").unwrap().clone();
+    let parameter = first.str_at("get_param").map(|name| part(template, &["parameters", name, "default"]).unwrap());
+    let limit = |name: &str| property(template, group, name).unwrap().clone();
+    [limit("min_size"), parameter.unwrap_or(&first).clone(), limit("max_size")]
+}
+
+#[test]
+fn a_scaling_aspect_begins_with_the_number_of_the_default_level() {
+    let large = lowered(&format!("{ASPECT}{}{}", delta(1), levels(1, 3, ", default_level: large")));
+    // The steps count from the initial delta: one, and two steps of one.
+    assert_eq!(sizes(&large, "workers"), [1.into(), 3.into(), 3.into()]);
+    assert_eq!(notes(&large), Vec::<&str>::new());
+    let without = lowered(&format!("{ASPECT}{}", delta(2)));
+    assert_eq!(sizes(&without, "workers"), [2.into(), 2.into(), 4.into()]);
+}
+
+#[test]
+fn a_default_level_is_given_or_the_only_one() {
+    let only = lowered(
+        "
+  - levels: {type: tosca.policies.nfv.InstantiationLevels, properties: {levels: {one: {description: o}}}}
+  - numbers:
+      type: tosca.policies.nfv.VduInstantiationLevels
+      properties: {levels: {one: {number_of_instances: 2}}}
+      targets: [a]
+",
+    );
+    assert_eq!(sizes(&only, "a_group"), [2.into(), 2.into(), 2.into()]);
+    let unclear = lowered(&format!("{ASPECT}{}{}", delta(1), levels(2, 3, "")));
+    assert_eq!(sizes(&unclear, "workers")[1], 1.into());
+    assert_eq!(notes(&unclear), ["The policy levels has no effect: it has no default_level."]);
+    let unknown = lowered(&format!("{ASPECT}{}{}", delta(1), levels(2, 3, ", default_level: huge")));
+    assert_eq!(sizes(&unknown, "workers")[1], 1.into());
+    assert_eq!(notes(&unknown), ["The policy numbers has no number for the default level huge."]);
+}
+
+#[test]
+fn several_servers_that_do_not_scale_are_a_group_of_a_fixed_number() {
+    let text = format!(
+        "{}  - ssh: {{type: tosca.policies.nfv.SecurityGroupRule, targets: [a_port]}}\n",
+        levels(1, 3, ", default_level: large")
+    );
+    for (text, number) in [(text, 3), (delta(2), 2), (delta(0), 0)] {
+        let lowered = lowered(&text);
+        assert_eq!(sizes(&lowered, "a_group"), [number.into(), number.into(), number.into()]);
+        // An update sets the number of the document, and nothing signals the group.
+        assert_eq!(property(&lowered.template, "a_group", "desired_capacity"), Some(&number.into()));
+        assert!(part(&lowered.template, &["resources", "numbers_scale_out"]).is_none());
+        let kinds = part(&lowered.template, &["resources"]).and_then(Value::as_map).unwrap().values();
+        assert!(!kinds.into_iter().any(|of| of.str_at("type") == Some("OS::Heat::ScalingPolicy")));
+        let nested = &lowered.nested["a_group.yaml"];
+        assert!(property(nested, "a", "networks").is_some());
+        if number == 3 {
+            assert_eq!(property(nested, "a_port", "security_groups"), Some(&value!([{"get_param": "ssh_id"}])));
+        }
+        assert!(part(&lowered.template, &["resources", "b"]).is_some());
+        assert_eq!(notes(&lowered), Vec::<&str>::new());
+    }
+    // One server stays as it is.
+    assert!(part(&lowered(&delta(1)).template, &["resources", "a"]).is_some());
+}
+
+#[test]
+fn levels_without_an_effect_are_told() {
+    let links = lowered(
+        "
+  - links: {type: tosca.policies.nfv.VirtualLinkInstantiationLevels, properties: {levels: {one: {}}}}
+  - numbers:
+      type: tosca.policies.nfv.VduInstantiationLevels
+      properties: {levels: {one: {number_of_instances: 2}}}
+      targets: [a]
+",
+    );
+    let expected = [
+        "The policy links has no effect: bitrates are those of the networks themselves.",
+        "The policy numbers has no effect: no policy InstantiationLevels has a level.",
+    ];
+    assert_eq!(notes(&links), expected);
+    let alone = lowered(
+        "  - levels: {type: tosca.policies.nfv.InstantiationLevels, properties: {levels: {one: {description: o}}}}\n",
+    );
+    let expected = ["The policy levels has no effect: no policy VduInstantiationLevels has a number of servers."];
+    assert_eq!(notes(&alone), expected);
+    let different = lowered(&format!(
+        "{ASPECT}
+  - more: {{type: tosca.policies.nfv.VduScalingAspectDeltas, targets: [b],
+      properties: {{aspect: workers, deltas: {{one: {{number_of_instances: 1}}}}}}}}
+  - delta_b:
+      type: tosca.policies.nfv.VduInitialDelta
+      properties: {{initial_delta: {{number_of_instances: 2}}}}
+      targets: [b]
+{}",
+        delta(1)
+    ));
+    let note = "The servers of the aspect workers begin with different numbers: all of them begin with 1.";
+    assert_eq!(notes(&different), [note]);
+}
