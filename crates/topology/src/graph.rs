@@ -246,6 +246,8 @@ pub struct Policy {
     pub of_groups: bool,
     /// The properties, as written.
     pub properties: Option<Map>,
+    /// The properties with the defaults of the type, checked.
+    pub values: Map,
     /// The triggers, as written.
     pub triggers: Map,
     /// The policy, as written.

@@ -6,11 +6,13 @@
 mod balancer;
 mod cloud_init;
 mod function;
+mod level;
 mod parameter;
 mod policy;
 mod rule;
 mod rules;
 mod scaling;
+mod security;
 mod software;
 mod state;
 

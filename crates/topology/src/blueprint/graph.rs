@@ -300,6 +300,7 @@ impl<'b> Builder<'b> {
             targets: vec![name.to_owned()],
             of_groups: false,
             properties: properties.as_map().cloned(),
+            values: Map::new(),
             triggers: Map::new(),
             template: Map::new(),
         });

@@ -2,26 +2,25 @@
 
 use kiln_value::{Map, Value, value};
 
-use super::scaling::Scaling;
+use super::level::{INSTANTIATION_LEVELS, Numbers, VDU_INITIAL_DELTA, VDU_INSTANTIATION_LEVELS};
+use super::scaling::{Scaling, Signals};
+use super::security::SECURITY_GROUP_RULE;
 use super::software::is_server;
 use super::state::State;
 use crate::graph::{Node, Policy};
 
+/// Policies that make groups of servers.
+const SCALING: [&str; 2] = ["tosca.policies.nfv.ScalingAspects", "tosca.policies.Scaling"];
+
 /// Policies of the NFV profile that say how those of other types scale.
-const PARTS_OF_SCALING: [&str; 5] = [
-    "tosca.policies.nfv.VduInitialDelta",
-    "tosca.policies.nfv.VduScalingAspectDeltas",
-    "tosca.policies.nfv.InstantiationLevels",
-    "tosca.policies.nfv.VduInstantiationLevels",
-    "tosca.policies.nfv.VirtualLinkInstantiationLevels",
-];
+const PARTS_OF_SCALING: [&str; 4] =
+    [VDU_INITIAL_DELTA, "tosca.policies.nfv.VduScalingAspectDeltas", INSTANTIATION_LEVELS, VDU_INSTANTIATION_LEVELS];
 
 /// Policies that describe what a VNF allows; nothing follows for its resources.
-const DESCRIPTIONS: [&str; 3] = [
-    "tosca.policies.nfv.SupportedVnfInterface",
-    "tosca.policies.nfv.SecurityGroupRule",
-    "tosca.policies.nfv.VnfIndicator",
-];
+const DESCRIPTIONS: [&str; 2] = ["tosca.policies.nfv.SupportedVnfInterface", "tosca.policies.nfv.VnfIndicator"];
+
+/// Bitrates by the level of the VNF.
+const LINK_LEVELS: &str = "tosca.policies.nfv.VirtualLinkInstantiationLevels";
 
 impl<'g> State<'g> {
     pub(super) fn lower_policies(&mut self) {
@@ -35,12 +34,14 @@ impl<'g> State<'g> {
                 self.place(policy, &kind, &policy.name);
             } else if policy.is_a("tosca.policies.Reservation") {
                 self.reserve(policy);
-            } else if policy.is_a("tosca.policies.nfv.ScalingAspects") {
-                self.scale_aspects(policy);
-            } else if policy.is_a("tosca.policies.Scaling") {
-                self.scale(policy);
+            } else if SCALING.iter().chain(&[SECURITY_GROUP_RULE]).any(|name| policy.is_a(name)) {
+                // Lowered below.
             } else if PARTS_OF_SCALING.iter().any(|name| policy.is_a(name)) {
-                // Read by the policy ScalingAspects.
+                // Read below, by the groups of servers.
+            } else if policy.is_a(LINK_LEVELS) {
+                let message =
+                    format!("The policy {} has no effect: bitrates are those of the networks themselves.", policy.name);
+                self.note(&policy.at, message);
             } else if DESCRIPTIONS.iter().any(|name| policy.is_a(name)) {
                 self.note(&policy.at, format!("The policy {} ({}) has no effect.", policy.name, policy.type_name));
             } else if !Self::raises_alarms(policy) {
@@ -48,6 +49,17 @@ impl<'g> State<'g> {
                 self.refuse(&policy.at.key("type"), message);
             }
         }
+        self.secure_ports();
+        let numbers = self.initial_numbers();
+        // Servers that scale move into nested templates, where other policies do not reach them.
+        for policy in &self.graph.policies {
+            if policy.is_a("tosca.policies.nfv.ScalingAspects") {
+                self.scale_aspects(policy, &numbers);
+            } else if policy.is_a("tosca.policies.Scaling") {
+                self.scale(policy);
+            }
+        }
+        self.multiply(&numbers);
         for policy in &self.graph.policies {
             if Self::raises_alarms(policy) {
                 self.raise_alarms(policy);
@@ -65,14 +77,18 @@ impl<'g> State<'g> {
                 .all(|trigger| trigger.get("condition").is_some_and(|condition| condition.get("threshold").is_some()))
     }
 
-    /// The servers that a policy is about.
-    pub(super) fn targets(&self, policy: &Policy) -> Vec<&'g Node> {
+    /// The nodes that a policy is about: its targets, and the members of those that are groups.
+    pub(super) fn named_by(&self, policy: &Policy) -> Vec<String> {
         let groups = policy.targets.iter().flat_map(|target| {
             let group = self.groups.get(target.as_str()).filter(|_| policy.of_groups);
             group.map_or_else(|| vec![target.clone()], |group| group.members.clone())
         });
-        let names: Vec<String> = groups.collect();
-        let mut servers: Vec<&Node> = names.iter().flat_map(|name| self.servers(name)).collect();
+        groups.collect()
+    }
+
+    /// The servers that a policy is about.
+    pub(super) fn targets(&self, policy: &Policy) -> Vec<&'g Node> {
+        let mut servers: Vec<&Node> = self.named_by(policy).iter().flat_map(|name| self.servers(name)).collect();
         servers.dedup_by(|a, b| a.name == b.name);
         servers
     }
@@ -151,18 +167,16 @@ impl<'g> State<'g> {
         self.extract(&Scaling {
             at: policy.at.clone(),
             group: format!("{}_group", policy.name),
-            policies: policy.name.clone(),
+            signals: Some(Signals { prefix: policy.name.clone(), step, cooldown }),
             targets,
             least,
             most,
             initial,
-            step,
-            cooldown,
         });
     }
 
     /// The aspects of a VNF: one group for each, with the servers that its deltas name.
-    fn scale_aspects(&mut self, policy: &'g Policy) {
+    fn scale_aspects(&mut self, policy: &'g Policy, numbers: &Numbers) {
         let aspects =
             policy.properties.as_ref().and_then(|properties| properties.get("aspects")).and_then(Value::as_map);
         for (aspect, definition) in aspects.into_iter().flatten() {
@@ -178,7 +192,9 @@ impl<'g> State<'g> {
                 let deltas = delta.properties.as_ref()?.get("deltas")?.as_map()?;
                 deltas.values().find_map(|delta| delta.get("number_of_instances")?.as_i64())
             });
-            let initial = targets.iter().find_map(|target| self.initial(target));
+            let known: Vec<_> = targets.iter().filter_map(|target| numbers.get(target)).collect();
+            let initial = known.first().map(|number| number.initial);
+            let differs = known.iter().any(|number| Some(number.initial) != initial);
             if targets.is_empty() {
                 let message = format!("No server scales with the aspect {aspect}.");
                 self.note(&policy.at, message);
@@ -186,36 +202,31 @@ impl<'g> State<'g> {
             }
             let step = step.unwrap_or(1);
             let initial = initial.unwrap_or(1);
+            let base = known.first().and_then(|number| number.delta).unwrap_or(initial);
+            if differs {
+                let message = format!(
+                    "The servers of the aspect {aspect} begin with different numbers: all of them begin with {initial}."
+                );
+                self.note(&policy.at, message);
+            }
             let levels = definition.get("max_scale_level").and_then(Value::as_i64).unwrap_or(1);
             let profile = |key: &str| {
                 let node = self.nodes.get(targets.first()?.as_str())?;
                 node.properties.get("vdu_profile")?.get(key)?.as_i64()
             };
-            let least = profile("min_number_of_instances").unwrap_or(initial).min(initial);
-            let most = profile("max_number_of_instances").unwrap_or(initial + step * levels).max(initial);
+            let grown = base.saturating_add(step.saturating_mul(levels));
+            let least = profile("min_number_of_instances").unwrap_or(base).min(initial);
+            let most = profile("max_number_of_instances").unwrap_or(grown).max(initial);
             self.extract(&Scaling {
                 at: policy.at.clone(),
                 group: aspect.clone(),
-                policies: aspect.clone(),
+                signals: Some(Signals { prefix: aspect.clone(), step, cooldown: None }),
                 targets,
                 least: least.into(),
                 most: most.into(),
                 initial: initial.into(),
-                step,
-                cooldown: None,
             });
         }
-    }
-
-    /// The number of servers that a VNF begins with.
-    fn initial(&self, target: &str) -> Option<i64> {
-        let deltas = self.graph.policies.iter().filter(|policy| {
-            policy.is_a("tosca.policies.nfv.VduInitialDelta") && policy.targets.iter().any(|name| name == target)
-        });
-        let mut numbers = deltas.filter_map(|policy| {
-            policy.properties.as_ref()?.get("initial_delta")?.get("number_of_instances")?.as_i64()
-        });
-        numbers.next()
     }
 
     /// Alarms that signal scaling policies.

@@ -313,7 +313,7 @@ impl<'g> State<'g> {
     }
 
     /// The value of an input, if it is known; other values as they are.
-    fn known(&self, value: &Value) -> Value {
+    pub(super) fn known(&self, value: &Value) -> Value {
         let Some(("get_input", argument)) = call(value) else { return value.clone() };
         let name = arguments(argument).first().and_then(Value::as_str).unwrap_or_default();
         self.inputs.get(name).and_then(|input| input.value()).unwrap_or(value).clone()

@@ -16,14 +16,20 @@ pub(super) struct Scaling {
     pub(super) at: Path,
     /// The name of the group.
     pub(super) group: String,
-    /// What the names of its scaling policies begin with.
-    pub(super) policies: String,
+    /// What makes it grow and shrink; `None` if the number of members is fixed.
+    pub(super) signals: Option<Signals>,
     /// The servers.
     pub(super) targets: Vec<String>,
     /// Number of members.
     pub(super) least: Value,
     pub(super) most: Value,
     pub(super) initial: Value,
+}
+
+/// The scaling policies of a group.
+pub(super) struct Signals {
+    /// What their names begin with.
+    pub(super) prefix: String,
     /// Members more or less at each signal.
     pub(super) step: i64,
     /// Seconds.
@@ -58,7 +64,7 @@ impl State<'_> {
     /// Moves the servers with their ports, volumes and software into a group.
     pub(super) fn extract(&mut self, scaling: &Scaling) {
         if self.scaled.len() >= MOST_GROUPS {
-            return self.refuse(&scaling.at, format!("More than {MOST_GROUPS} groups of servers scale."));
+            return self.refuse(&scaling.at, format!("More than {MOST_GROUPS} groups of servers."));
         }
         let wrong: Vec<String> = scaling.targets.iter().filter(|name| !self.is_server_name(name)).cloned().collect();
         if !wrong.is_empty() || scaling.targets.is_empty() {
@@ -109,22 +115,23 @@ impl State<'_> {
         properties.insert("min_size".to_owned(), scaling.least.clone());
         properties.insert("max_size".to_owned(), scaling.most.clone());
         properties.insert("desired_capacity".to_owned(), self.desired(scaling));
-        if let Some(cooldown) = &scaling.cooldown {
+        if let Some(cooldown) = scaling.signals.as_ref().and_then(|signals| signals.cooldown.as_ref()) {
             properties.insert("cooldown".to_owned(), cooldown.clone());
         }
         properties.insert("resource".to_owned(), member.into());
         self.add(&scaling.group, "OS::Heat::AutoScalingGroup", properties, &scaling.at);
         let depends_on: Vec<String> = outside.depends_on.into_iter().collect();
         self.depend(&scaling.group, &depends_on);
-        for (name, step) in [("scale_out", scaling.step), ("scale_in", -scaling.step)] {
+        let Some(signals) = &scaling.signals else { return };
+        for (name, step) in [("scale_out", signals.step), ("scale_in", -signals.step)] {
             let mut properties = Map::new();
             properties.insert("auto_scaling_group_id".to_owned(), value!({"get_resource": (&scaling.group)}));
             properties.insert("adjustment_type".to_owned(), "change_in_capacity".into());
             properties.insert("scaling_adjustment".to_owned(), step.into());
-            if let Some(cooldown) = &scaling.cooldown {
+            if let Some(cooldown) = &signals.cooldown {
                 properties.insert("cooldown".to_owned(), cooldown.clone());
             }
-            self.add(&format!("{}_{name}", scaling.policies), "OS::Heat::ScalingPolicy", properties, &scaling.at);
+            self.add(&format!("{}_{name}", signals.prefix), "OS::Heat::ScalingPolicy", properties, &scaling.at);
         }
     }
 
@@ -132,7 +139,8 @@ impl State<'_> {
     /// is the default of a parameter, which Kiln's service answers with the number that there is.
     fn desired(&mut self, scaling: &Scaling) -> Value {
         let name = format!("{}_size", scaling.group);
-        if scaling.initial.as_i64().is_none() || self.parameters.contains_key(&name) {
+        let is_fixed = scaling.signals.is_none();
+        if is_fixed || scaling.initial.as_i64().is_none() || self.parameters.contains_key(&name) {
             return scaling.initial.clone();
         }
         let (group, least, most) = (vec![scaling.group.clone()], scaling.least.as_i64(), scaling.most.as_i64());

@@ -98,7 +98,7 @@ impl Reader<'_> {
                 }
             }
         }
-        self.read_properties(name, &kind, fields, at);
+        let values = self.read_properties(name, &kind, fields, at);
         let triggers = map_at(self, fields, "triggers", at).cloned().unwrap_or_default();
         for (trigger, template) in &triggers {
             self.check_trigger(trigger, template, &at.key("triggers").key(trigger));
@@ -111,6 +111,7 @@ impl Reader<'_> {
             targets,
             of_groups,
             properties: map_at(self, fields, "properties", at).cloned(),
+            values,
             triggers,
             template: fields.clone(),
         })

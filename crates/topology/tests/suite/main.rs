@@ -9,5 +9,6 @@ mod guest;
 mod package;
 mod run;
 mod scaling;
+mod sol001;
 mod type_file;
 mod versions;
