@@ -5,6 +5,7 @@
 
 mod balancer;
 mod cloud_init;
+mod connection;
 mod function;
 mod level;
 mod parameter;

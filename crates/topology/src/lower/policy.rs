@@ -17,7 +17,14 @@ const PARTS_OF_SCALING: [&str; 4] =
     [VDU_INITIAL_DELTA, "tosca.policies.nfv.VduScalingAspectDeltas", INSTANTIATION_LEVELS, VDU_INSTANTIATION_LEVELS];
 
 /// Policies that describe what a VNF allows; nothing follows for its resources.
-const DESCRIPTIONS: [&str; 2] = ["tosca.policies.nfv.SupportedVnfInterface", "tosca.policies.nfv.VnfIndicator"];
+const DESCRIPTIONS: [&str; 6] = [
+    "tosca.policies.nfv.SupportedVnfInterface",
+    "tosca.policies.nfv.VnfIndicator",
+    "tosca.policies.nfv.VnfPackageChange",
+    "tosca.policies.nfv.LcmCoordinationsForLcmOperation",
+    "tosca.policies.nfv.VirtualLinkBitrateInitialDelta",
+    "tosca.policies.nfv.VirtualLinkBitrateScalingAspectDeltas",
+];
 
 /// Bitrates by the level of the VNF.
 const LINK_LEVELS: &str = "tosca.policies.nfv.VirtualLinkInstantiationLevels";

@@ -184,6 +184,13 @@ impl<'g> State<'g> {
                 let rate = kiln_value::number::to_f64(read(node, path)?)?;
                 Some(whole(rate / 1024.0))
             }
+            "$mapped" => {
+                let value = self.known(read(node, arguments(argument.get("of")?))?);
+                let word = value.as_str().and_then(|word| argument.get("as")?.get(word)).cloned();
+                Some(word.unwrap_or_else(|| self.value(node, None, &value, &node.at.key("properties"))))
+            }
+            "$user_data" => self.user_data(node, argument.as_str()?),
+            "$addresses" => self.addresses(node, argument.as_str()?),
             "$target" => {
                 let requirement = argument.as_str()?;
                 let target = node.targets.iter().find(|target| target.requirement == requirement)?;
@@ -331,6 +338,27 @@ impl<'g> State<'g> {
         let ports: Vec<Value> =
             ports.into_iter().map(|(_, port)| value!({"port": {"get_resource": (&port.name)}})).collect();
         (!ports.is_empty()).then(|| ports.into())
+    }
+
+    /// The text that a server begins with: `boot_data` of SOL001.
+    fn user_data(&mut self, node: &'g Node, property: &str) -> Option<Value> {
+        let data = node.properties.get(property)?;
+        let at = node.at.key("properties").key(property);
+        let Some(map) = data.as_map().filter(|_| call(data).is_none()) else {
+            return Some(self.value(node, None, data, &at));
+        };
+        for key in map.keys().filter(|key| *key != "content_or_file_data") {
+            self.note(&at.key(key), format!("{key} in {property} of {} has no effect.", node.name));
+        }
+        let file = map.get("content_or_file_data")?.as_map()?;
+        for key in file.keys().filter(|key| !matches!(key.as_str(), "content" | "source_path")) {
+            self.note(&at.key(key), format!("{key} in {property} of {} has no effect.", node.name));
+        }
+        match (file.get("content"), file.get("source_path").and_then(Value::as_str)) {
+            (Some(content), _) => Some(self.value(node, None, content, &at)),
+            (None, Some(path)) => Some(self.file(path, &at)),
+            (None, None) => None,
+        }
     }
 
     fn flavor(&mut self, node: &'g Node) -> Value {

@@ -53,6 +53,16 @@ impl Rule {
         self.section("attributes")?.get(name)
     }
 
+    /// Why nodes of the type are refused.
+    pub(super) fn refused(&self) -> Option<&str> {
+        self.parts.str_at("refused")
+    }
+
+    /// Why nodes of the type have no resource.
+    pub(super) fn boundary(&self) -> Option<&str> {
+        self.parts.str_at("boundary")
+    }
+
     /// The property whose value is the ID of an object that exists already.
     pub(super) fn existing(&self) -> Option<&str> {
         self.parts.str_at("existing")

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use kiln_value::{Map, Value, value};
 
+use super::connection::VIRTUAL_ADDRESS;
 use super::state::State;
 use crate::graph::Policy;
 
@@ -59,18 +60,25 @@ impl State<'_> {
             properties.insert("rules".to_owned(), rules.into());
             self.add(&policy.name, "OS::Neutron::SecurityGroup", properties, &policy.at);
             for port in ports {
-                self.add_security_group(port, &policy.name);
+                self.append(port, "security_groups", value!({"get_resource": (&policy.name)}));
             }
         }
     }
 
-    /// The ports that a policy names. Other targets have a note.
+    /// The ports that a policy names; for an address that ports share, these. Other targets have a note.
     fn secured_ports(&mut self, policy: &Policy) -> Vec<String> {
-        let mut names = self.named_by(policy);
+        let named = self.named_by(policy).into_iter();
+        let holders = |name: &String| -> Vec<String> {
+            let node = self.nodes.get(name.as_str()).filter(|node| node.is_a(VIRTUAL_ADDRESS));
+            node.map_or_else(
+                || vec![name.clone()],
+                |node| self.holders(node).iter().map(|port| port.name.clone()).collect(),
+            )
+        };
+        let mut ports: Vec<String> = named.flat_map(|name| holders(&name)).collect();
         let mut seen = BTreeSet::new();
-        names.retain(|name| seen.insert(name.clone()));
-        let is_port = |name: &String| self.resources.get(name).and_then(|of| of.str_at("type")) == Some(PORT);
-        let (ports, others): (Vec<String>, Vec<String>) = names.into_iter().partition(is_port);
+        ports.retain(|name| seen.insert(name.clone()));
+        let (ports, others): (Vec<String>, Vec<String>) = ports.into_iter().partition(|name| self.is_port(name));
         for other in &others {
             let message =
                 format!("The policy {} has no effect on {other}, which is no port of the template.", policy.name);
@@ -133,14 +141,9 @@ impl State<'_> {
         direction.is_some_and(|direction| direction.as_str() == Some("egress"))
     }
 
-    fn add_security_group(&mut self, port: &str, group: &str) {
-        let Some(port) = self.resources.get_mut(port).and_then(Value::as_map_mut) else { return };
-        let properties = port.entry("properties".to_owned()).or_insert_with(|| Value::Map(Map::new()));
-        let Some(properties) = properties.as_map_mut() else { return };
-        let groups = properties.entry("security_groups".to_owned()).or_insert_with(|| Value::List(Vec::new()));
-        if let Value::List(groups) = groups {
-            groups.push(value!({"get_resource": group}));
-        }
+    /// Whether a resource is a port.
+    pub(super) fn is_port(&self, name: &str) -> bool {
+        self.resources.get(name).and_then(|of| of.str_at("type")) == Some(PORT)
     }
 }
 

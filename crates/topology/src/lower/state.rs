@@ -37,6 +37,7 @@ fn lower_at(graph: &Graph, root: &str, rules: &Rules, depth: usize) -> Result<Lo
     state.lower_jurisdiction();
     state.lower_nodes();
     state.lower_attachments();
+    state.lower_virtual_addresses();
     state.lower_software();
     state.lower_outputs();
     state.declare_outputs();
@@ -238,7 +239,16 @@ impl<'g> State<'g> {
                     properties.insert(input.name.clone(), value);
                 }
             }
+            let mapped = nested.graph.substitution.as_ref().and_then(|mappings| mappings.get("requirements"));
+            let mut before = Vec::new();
             for question in inner.questions {
+                if matches!(question.wanted, Wanted::Network)
+                    && let Some((network, resources)) = self.network_outside(node, mapped, &question.parameter)
+                {
+                    before.extend(resources);
+                    properties.insert(question.parameter, network);
+                    continue;
+                }
                 let name = format!("{}_{}", node.name, question.parameter);
                 let asked = inner.template.get("parameters").and_then(|all| all.get(&question.parameter)).cloned();
                 self.parameters.insert(name.clone(), asked.unwrap_or_default());
@@ -250,6 +260,7 @@ impl<'g> State<'g> {
                 self.lowered.questions.push(Question { parameter: name, source: question.source, wanted });
             }
             self.add(&node.name, &file, properties, &node.at);
+            self.depend(&node.name, &before);
             self.substituted.insert(node.name.clone());
             let part = |key: &String| format!("{file}:{key}");
             self.lowered.sources.extend(inner.sources.into_iter().map(|(key, source)| (part(&key), source)));
@@ -291,7 +302,15 @@ impl<'g> State<'g> {
                 }
                 continue;
             };
+            if let Some(why) = rule.refused() {
+                let message = format!("{} ({}) is not supported: {why}.", node.name, node.type_name);
+                self.refuse(&node.at.key("type"), message);
+            } else if let Some(why) = rule.boundary() {
+                let message = format!("{} ({}) has no resource: {why}.", node.name, node.type_name);
+                self.note(&node.at, message);
+            }
             self.apply(node, &rule);
+            self.note_connection(node);
         }
     }
 

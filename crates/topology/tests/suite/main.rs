@@ -6,6 +6,7 @@ mod any_input;
 mod blueprint;
 mod existing;
 mod guest;
+mod nfv;
 mod package;
 mod run;
 mod scaling;
