@@ -33,6 +33,7 @@ pub(crate) enum ManageCommand {
     /// Purge stacks that were deleted long ago; engines also do this automatically
     PurgeDeleted(PurgeArgs),
     /// Encrypt or decrypt the stored data, for example with a new key
+    #[command(visible_alias = "rotate-keys")]
     UpdateParams(UpdateParamsArgs),
     /// Create the domain of stack users and its administrator in Keystone
     SetupDomain(setup_domain::SetupDomainArgs),

@@ -359,7 +359,7 @@ async fn the_key_can_be_changed() {
     let rotate = |key: &str, older: &str| {
         let rotated = config(&folder, &cloud).replace(OLD, key) + &format!("older_encryption_keys = {older}\n");
         let file = folder.write("rotation.conf", &rotated);
-        folder.run(&["manage", "update-params", "encrypt", "--config-file", file.to_str().unwrap()]).ok()
+        folder.run(&["manage", "rotate-keys", "encrypt", "--config-file", file.to_str().unwrap()]).ok()
     };
     assert!(rotate(NEW, OLD).ends_with("rows updated.\n"));
     let file = folder.write("kiln.conf", &config(&folder, &cloud));
