@@ -47,7 +47,7 @@ impl Service {
             Some(shared) => shared,
             None => self.new_credentials(caller).await?,
         };
-        let mut new = NewStack {
+        let new = NewStack {
             id,
             name,
             project,
@@ -66,13 +66,14 @@ impl Service {
             adopt: adopt.map(|mut data| self.data_to_adopt(id, data.swap_remove("resources").unwrap_or_default())),
             now: self.backends.clock.now(),
         };
-        let stack = match self.backends.store.create_stack(new.clone()).await {
+        let again = shared.is_some().then(|| new.clone());
+        let stack = match (self.backends.store.create_stack(new).await, again) {
             // The shared credentials were revoked with their last stack.
-            Err(kiln_store::Error::NotFound(_)) if shared.is_some() => {
-                new.credentials = Some(self.new_credentials(caller).await?);
-                self.backends.store.create_stack(new).await?
+            (Err(kiln_store::Error::NotFound(_)), Some(again)) => {
+                let credentials = Some(self.new_credentials(caller).await?);
+                self.backends.store.create_stack(NewStack { credentials, ..again }).await?
             }
-            created => created?,
+            (created, _) => created?,
         };
         begun(&stack);
         Ok(stack)

@@ -120,14 +120,4 @@ impl<'g> State<'g> {
         let targets = targets.filter_map(|target| self.nodes.get(target.node.as_str()).copied());
         targets.filter(|port| self.is_port(&port.name) && seen.insert(&port.name)).collect()
     }
-
-    /// Adds an item to a list in the properties of a resource.
-    pub(super) fn append(&mut self, resource: &str, key: &str, item: Value) {
-        let Some(resource) = self.resources.get_mut(resource).and_then(Value::as_map_mut) else { return };
-        let properties = resource.entry("properties".to_owned()).or_insert_with(|| Value::Map(Map::new()));
-        let Some(properties) = properties.as_map_mut() else { return };
-        if let Value::List(items) = properties.entry(key.to_owned()).or_insert_with(|| Value::List(Vec::new())) {
-            items.push(item);
-        }
-    }
 }

@@ -134,13 +134,10 @@ impl<'g> State<'g> {
     }
 
     fn hint(&mut self, server: &str, key: &str, hint: Value) {
-        let Some(resource) = self.resources.get_mut(server).and_then(Value::as_map_mut) else { return };
-        let properties = resource.entry("properties".to_owned()).or_insert_with(|| Value::Map(Map::new()));
-        if let Some(properties) = properties.as_map_mut() {
-            let hints = properties.entry("scheduler_hints".to_owned()).or_insert_with(|| Value::Map(Map::new()));
-            if let Some(hints) = hints.as_map_mut() {
-                hints.insert(key.to_owned(), hint);
-            }
+        let Some(properties) = self.properties_of(server) else { return };
+        let hints = properties.entry("scheduler_hints".to_owned()).or_insert_with(|| Value::Map(Map::new()));
+        if let Some(hints) = hints.as_map_mut() {
+            hints.insert(key.to_owned(), hint);
         }
     }
 

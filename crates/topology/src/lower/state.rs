@@ -131,6 +131,20 @@ impl<'g> State<'g> {
         self.lowered.sources.insert(format!("resources.{name}"), source);
     }
 
+    /// The properties of a resource, if it was lowered.
+    pub(super) fn properties_of(&mut self, resource: &str) -> Option<&mut Map> {
+        let resource = self.resources.get_mut(resource).and_then(Value::as_map_mut)?;
+        resource.entry("properties".to_owned()).or_insert_with(|| Value::Map(Map::new())).as_map_mut()
+    }
+
+    /// Adds an item to a list in the properties of a resource.
+    pub(super) fn append(&mut self, resource: &str, key: &str, item: Value) {
+        let Some(properties) = self.properties_of(resource) else { return };
+        if let Value::List(items) = properties.entry(key.to_owned()).or_insert_with(|| Value::List(Vec::new())) {
+            items.push(item);
+        }
+    }
+
     /// Adds resources that must be complete before.
     pub(super) fn depend(&mut self, name: &str, on: &[String]) {
         let on: Vec<Value> = on.iter().filter(|other| *other != name).map(Value::from).collect();
