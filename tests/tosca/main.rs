@@ -11,6 +11,7 @@ mod validation;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kiln_tests::Report;
 use kiln_value::Value;
@@ -18,6 +19,7 @@ use kiln_value::Value;
 fn main() -> ExitCode {
     let mut report = Report::new("KILN_TOSCA", "tosca");
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut records = Vec::new();
     for line in report.answers().lines().filter(|line| !line.trim().is_empty()) {
         let record = kiln_yaml::json::parse(line).expect("a line of JSON");
         let path = record.str_at("path").expect("a path").to_owned();
@@ -25,11 +27,27 @@ fn main() -> ExitCode {
         let count = seen.entry(path.clone()).or_insert(0);
         *count += 1;
         let id = if *count == 1 { path } else { format!("{path}#{count}") };
-        if !report.wants(&id) {
-            continue;
+        if report.wants(&id) {
+            records.push((id, record));
         }
-        for (field, difference) in judge::judge(&report.folder, &record) {
-            report.add(field, &id, difference);
+    }
+    let (next, folder) = (AtomicUsize::new(0), report.folder.clone());
+    let judge = || {
+        let mut judged = Vec::new();
+        while let Some((id, record)) = records.get(next.fetch_add(1, Ordering::Relaxed)) {
+            judged.push((id, judge::judge(&folder, record)));
+        }
+        judged
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut judged = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(judge)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect::<Vec<_>>()
+    });
+    judged.sort_by_key(|(id, _)| *id);
+    for (id, fields) in judged {
+        for (field, difference) in fields {
+            report.add(field, id, difference);
         }
     }
     report.end(include_str!("exceptions.txt"))

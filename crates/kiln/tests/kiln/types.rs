@@ -100,12 +100,7 @@ fn a_plugin_that_tells_nothing_is_a_warning_and_keeps_no_tool_waiting() {
         "warning: --plugin /no/such/plugin: No such file or directory (os error 2)".to_owned(),
         format!("{}: another plug-in is named odd too", folder.path().display()),
     ];
-    for args in [
-        &["template", "validate", "--offline", "-t", "t.yaml"][..],
-        &["template", "lint", "t.yaml"],
-        &["template", "graph", "t.yaml"],
-        &["--local", "resource-type", "list"],
-    ] {
+    let check = |args: &[&str]| {
         let start = std::time::Instant::now();
         let ran = with_plugins(&folder, &plugins, args);
         assert!(start.elapsed() < std::time::Duration::from_secs(20), "{args:?} took {:?}", start.elapsed());
@@ -114,7 +109,17 @@ fn a_plugin_that_tells_nothing_is_a_warning_and_keeps_no_tool_waiting() {
             assert!(ran.err.contains(&format!("{warning}; {unknown}")), "{args:?}: {}", ran.err);
         }
         assert_eq!(ran.err.matches("warning: ").count(), warnings.len(), "{args:?}: {}", ran.err);
-    }
+    };
+    std::thread::scope(|scope| {
+        for args in [
+            &["template", "validate", "--offline", "-t", "t.yaml"][..],
+            &["template", "lint", "t.yaml"],
+            &["template", "graph", "t.yaml"],
+            &["--local", "resource-type", "list"],
+        ] {
+            scope.spawn(|| check(args));
+        }
+    });
 }
 
 #[test]
