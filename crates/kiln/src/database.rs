@@ -72,6 +72,7 @@ pub(crate) fn options(config: &Config) -> Result<Options> {
     options.older_keys = config.list(&kiln::OLDER_ENCRYPTION_KEYS).into_iter().map(Secret::new).collect();
     options.encrypt_values = config.flag(&stacks::ENCRYPT_PARAMETERS_AND_PROPERTIES)?;
     options.max_connections = config.number(&server::MAX_POOL_SIZE)?;
+    options.wsrep_sync_wait = config.given_number(&server::MYSQL_WSREP_SYNC_WAIT)?;
     if config.flag(&server::SQLITE_SYNCHRONOUS)? {
         options.durability = Durability::Power;
     }

@@ -2,7 +2,9 @@
 # Runs a command with temporary PostgreSQL and MariaDB servers:
 #
 #   crates/store/tests/databases.sh cargo test -p kiln-store
+#   crates/store/tests/databases.sh --galera cargo test -p kiln --test kiln -- --ignored short::mariadb
 #
+# With --galera, the server is a Galera cluster of two MariaDB nodes; their URLs have a comma in between.
 # The servers come from Debian's packages (`apt-get install --no-install-recommends postgresql mariadb-server`; none of
 # their services need run), keep their data in a temporary directory, listen on free loopback ports and end with the
 # command. Their URLs are in KILN_TEST_DATABASES. A server that is not installed is skipped with a message;
@@ -10,20 +12,28 @@
 set -eu
 
 if [ $# -eq 0 ]; then
-    sed -n '2,9s/^# \{0,1\}//p' "$0"
+    sed -n '2,12s/^# \{0,1\}//p' "$0"
     exit 2
+fi
+
+galera=
+if [ "$1" = --galera ]; then
+    galera=yes
+    shift
 fi
 
 place=$(mktemp -d "${TMPDIR:-/tmp}/kiln-databases.XXXXXX")
 chmod 755 "$place"
 urls=
 postgres_pid=
-mariadb_pid=
+mariadb_pids=
 
 stop() {
     trap - EXIT INT TERM
     [ -z "$postgres_pid" ] || kill -INT "$postgres_pid" 2>/dev/null || true
-    [ -z "$mariadb_pid" ] || kill -TERM "$mariadb_pid" 2>/dev/null || true
+    for pid in $mariadb_pids; do
+        kill -TERM "$pid" 2>/dev/null || true
+    done
     wait
     rm -rf "$place"
 }
@@ -91,28 +101,75 @@ start_postgres() {
     urls="$urls postgres://kiln@127.0.0.1:$port/postgres"
 }
 
-start_mariadb() {
+# A MariaDB server with more options; its files are in a folder of the name.
+run_mariadb() {
+    name=$1 port=$2
+    shift 2
     server=$(command -v mariadbd || ls /usr/sbin/mariadbd 2>/dev/null || true)
-    if [ -z "$server" ]; then
+    socket="$place/$name/socket"
+    owned_by mysql "$name"
+    (become mysql mariadb-install-db --no-defaults --datadir="$place/$name/data" --skip-test-db \
+        --auth-root-authentication-method=normal) >"$place/$name.log" 2>&1 || { tail -n 20 "$place/$name.log" >&2; exit 1; }
+    become mysql "$server" --no-defaults --datadir="$place/$name/data" --bind-address=127.0.0.1 --port="$port" \
+        --socket="$socket" --pid-file="$place/$name/pid" --max-connections=400 "$@" >>"$place/$name.log" 2>&1 &
+    mariadb_pids="$mariadb_pids $!"
+}
+
+ask_mariadb() {
+    name=$1
+    shift
+    mariadb --no-defaults -u root -S "$place/$name/socket" -N -e "$@"
+}
+
+grant_mariadb() {
+    ask_mariadb "$1" "CREATE USER kiln@'127.0.0.1' IDENTIFIED BY 'kiln'; GRANT ALL ON *.* TO kiln@'127.0.0.1';"
+}
+
+start_mariadb() {
+    if [ -z "$(command -v mariadbd || ls /usr/sbin/mariadbd 2>/dev/null)" ]; then
         missing mariadb-server
         return
     fi
     port=$(free_port)
-    socket="$place/mariadb/socket"
-    owned_by mysql mariadb
-    (become mysql mariadb-install-db --no-defaults --datadir="$place/mariadb/data" --skip-test-db \
-        --auth-root-authentication-method=normal) >"$place/mariadb.log" 2>&1 || { tail -n 20 "$place/mariadb.log" >&2; exit 1; }
-    become mysql "$server" --no-defaults --datadir="$place/mariadb/data" --bind-address=127.0.0.1 --port="$port" \
-        --socket="$socket" --pid-file="$place/mariadb/pid" --max-connections=400 >>"$place/mariadb.log" 2>&1 &
-    mariadb_pid=$!
-    await mariadb mariadb --no-defaults -u root -S "$socket" -e 'SELECT 1'
-    mariadb --no-defaults -u root -S "$socket" \
-        -e "CREATE USER kiln@'127.0.0.1' IDENTIFIED BY 'kiln'; GRANT ALL ON *.* TO kiln@'127.0.0.1';"
+    run_mariadb mariadb "$port"
+    await mariadb ask_mariadb mariadb 'SELECT 1'
+    grant_mariadb mariadb
     urls="$urls mysql://kiln:kiln@127.0.0.1:$port/mysql"
 }
 
-start_postgres
-start_mariadb
+# A node joins the cluster of the first one, if there is one, and copies its data by rsync.
+start_node() {
+    name=$1 port=$2 group=$3 cluster=$4
+    run_mariadb "$name" "$port" --wsrep-on=ON --wsrep-provider="$provider" --wsrep-cluster-name=kiln \
+        --wsrep-cluster-address="gcomm://$cluster" --wsrep-node-address="127.0.0.1:$group" --wsrep-sst-method=rsync \
+        --wsrep-sst-receive-address="127.0.0.1:$(free_port)" --binlog-format=ROW --innodb-autoinc-lock-mode=2 \
+        --wsrep-provider-options="gmcast.listen_addr=tcp://127.0.0.1:$group;ist.recv_addr=127.0.0.1:$(free_port)"
+    await "$name" is_ready "$name"
+}
+
+is_ready() {
+    ask_mariadb "$1" "SHOW STATUS LIKE 'wsrep_ready'" | grep -q ON
+}
+
+start_galera() {
+    provider=$(ls /usr/lib/galera/libgalera_smm.so 2>/dev/null || true)
+    if [ -z "$provider" ] || [ -z "$(command -v rsync)" ]; then
+        missing "a part of Galera (mariadb-server, galera-4, rsync)"
+        return
+    fi
+    first=$(free_port) second=$(free_port) group=$(free_port)
+    start_node node-1 "$first" "$group" ""
+    start_node node-2 "$second" "$(free_port)" "127.0.0.1:$group"
+    grant_mariadb node-1
+    urls="mysql://kiln:kiln@127.0.0.1:$first/mysql,mysql://kiln:kiln@127.0.0.1:$second/mysql"
+}
+
+if [ -n "$galera" ]; then
+    start_galera
+else
+    start_postgres
+    start_mariadb
+fi
 KILN_TEST_DATABASES=${urls# }
 export KILN_TEST_DATABASES
 status=0

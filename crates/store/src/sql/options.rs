@@ -31,6 +31,9 @@ pub struct Options {
     pub max_connections: u32,
     /// Durability of SQLite commits. Servers have their own settings.
     pub durability: Durability,
+    /// Which statements wait until a node of a Galera cluster has applied what the others committed before; a bit mask,
+    /// `wsrep_sync_wait`. `None`: as the server is configured.
+    pub wsrep_sync_wait: Option<u8>,
     /// Whether events of stacks are announced on a message bus.
     pub notifications: bool,
 }
@@ -57,6 +60,7 @@ impl Options {
             encrypt_values: false,
             max_connections: 10,
             durability: Durability::default(),
+            wsrep_sync_wait: None,
             notifications: false,
         }
     }
@@ -118,6 +122,7 @@ impl Options {
             Durability::Power => SqliteSynchronous::Full,
         };
         let private = is_in_memory(url);
+        let wait = self.wsrep_sync_wait;
         let mut options = ConnectOptions::new(url);
         options
             .max_connections(connections)
@@ -157,11 +162,15 @@ impl Options {
                     pool.after_release(|connection, _| Box::pin(is_free(connection)))
                 }
             })
-            .map_sqlx_mysql_pool_opts(|pool| {
-                pool.after_connect(|connection, _| {
+            .map_sqlx_mysql_pool_opts(move |pool| {
+                pool.after_connect(move |connection, _| {
                     Box::pin(async move {
                         // No gap locks: they cause most deadlocks.
                         connection.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;
+                        if let Some(wait) = wait {
+                            let statement = format!("SET SESSION wsrep_sync_wait = {wait}");
+                            connection.execute(sqlx::AssertSqlSafe(statement)).await?;
+                        }
                         Ok(())
                     })
                 })

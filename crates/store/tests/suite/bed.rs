@@ -18,6 +18,8 @@ pub(crate) struct Bed {
     /// The store, migrated.
     pub(crate) store: Arc<dyn Store>,
     url: String,
+    /// The same database on another node of a Galera cluster, or the same URL.
+    other_node: String,
     end: End,
 }
 
@@ -32,7 +34,7 @@ impl Bed {
     pub(crate) async fn another(&self) -> Arc<dyn Store> {
         match self.end {
             End::Memory => Arc::clone(&self.store),
-            _ => Arc::new(open(&self.url).await),
+            _ => Arc::new(open(&self.other_node, self.other_node != self.url).await),
         }
     }
 
@@ -110,16 +112,21 @@ pub(crate) fn options(url: &str) -> Options {
     Options::new(url, Secret::new("0123456789abcdef0123456789abcdef".to_owned()))
 }
 
-async fn open(url: &str) -> SqlStore {
-    SqlStore::open(options(url)).await.unwrap()
+/// On a cluster, a read waits for what was written on another node.
+async fn open(url: &str, is_cluster: bool) -> SqlStore {
+    let options = options(url);
+    SqlStore::open(Options { wsrep_sync_wait: is_cluster.then_some(1), ..options }).await.unwrap()
 }
 
-async fn bed(url: String, end: End) -> Bed {
+async fn bed(url: String, other_node: String, end: End) -> Bed {
     println!("on {url}");
-    let store: Arc<dyn Store> =
-        if url == MODEL { Arc::new(MemoryStore::new(Arc::new(Timestamp::now))) } else { Arc::new(open(&url).await) };
+    let store: Arc<dyn Store> = if url == MODEL {
+        Arc::new(MemoryStore::new(Arc::new(Timestamp::now)))
+    } else {
+        Arc::new(open(&url, other_node != url).await)
+    };
     store.migrate().await.unwrap();
-    Bed { store, url, end }
+    Bed { store, url, other_node, end }
 }
 
 /// All beds, one after the other: the next one is created after the previous one is dropped.
@@ -137,17 +144,21 @@ impl Beds {
     pub(crate) async fn next(&mut self) -> Option<Bed> {
         let url = self.0.pop()?;
         Some(match url.as_str() {
-            MODEL | "sqlite::memory:" => bed(url, End::Memory).await,
+            MODEL | "sqlite::memory:" => bed(url.clone(), url, End::Memory).await,
             "sqlite://" => {
                 let path = std::env::temp_dir().join(format!("kiln-{}.db", Uuid::new_v4()));
-                bed(format!("sqlite://{}", path.display()), End::File(path)).await
+                let url = format!("sqlite://{}", path.display());
+                bed(url.clone(), url, End::File(path)).await
             }
             _ => {
                 let database = format!("kiln_{}", Uuid::new_v4().simple());
-                let db = Database::connect(&url).await.unwrap();
+                let nodes: Vec<&str> = url.split(',').collect();
+                let admin = nodes[0].to_owned();
+                let db = Database::connect(&admin).await.unwrap();
                 db.execute_unprepared(&format!("CREATE DATABASE {database}")).await.unwrap();
-                let (server, _) = url.rsplit_once('/').unwrap();
-                bed(format!("{server}/{database}"), End::Server { admin: url.clone(), database }).await
+                let on = |node: &str| format!("{}/{database}", node.rsplit_once('/').unwrap().0);
+                let (first, last) = (on(nodes[0]), on(nodes[nodes.len() - 1]));
+                bed(first, last, End::Server { admin, database }).await
             }
         })
     }

@@ -43,6 +43,11 @@ options! {
     MAX_POOL_SIZE = ConfigOption::new(
         DATABASE, "max_pool_size", Whole(1, 10_000), "Most connections of a process to the database.",
     ).default("10");
+    MYSQL_WSREP_SYNC_WAIT = ConfigOption::new(
+        DATABASE, "mysql_wsrep_sync_wait", Whole(0, 15),
+        "Galera only: statements that wait until the node has applied what other nodes committed before, as a bit mask \
+         (1: reads). Set it to 1 if the connections of Kiln go to several nodes.",
+    ).computed("that of the server");
     SQLITE_SYNCHRONOUS = ConfigOption::new(
         DATABASE, "sqlite_synchronous", Flag,
         "SQLite only: wait for the disk at each commit, so that a power failure loses nothing.",

@@ -51,7 +51,8 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Starts an API and engines. `database`: `sqlite`, or the URL of a server.
+    /// Starts an API and engines. `database`: `sqlite`, or the URL of a server, or those of the nodes of a Galera cluster
+    /// with commas in between: the API uses the first node, engine 0 the second one, and so on in turns.
     pub(crate) async fn start(cloud: Testcloud, database: &str, engines: usize, limits: Limits) -> Self {
         Self::start_with(cloud, database, engines, limits, "").await
     }
@@ -77,43 +78,54 @@ impl Cluster {
         variables: &[(&str, &str)],
     ) -> Self {
         let folder = tempfile::tempdir().expect("a folder").keep();
-        let (url, database) = match database {
-            "sqlite" => (format!("sqlite://{}", folder.join("kiln.db").display()), None),
-            server => {
-                let name = create_database(server).await;
-                let (place, _) = server.rsplit_once('/').expect("a URL with a database");
-                (format!("{place}/{name}"), Some((server.to_owned(), name)))
+        let (urls, database) = match database {
+            "sqlite" => (vec![format!("sqlite://{}", folder.join("kiln.db").display())], None),
+            nodes => {
+                let nodes: Vec<&str> = nodes.split(',').collect();
+                let name = create_database(nodes[0]).await;
+                let place = |node: &&str| node.rsplit_once('/').expect("a URL with a database").0.to_owned();
+                let urls = nodes.iter().map(|node| format!("{}/{name}", place(node))).collect();
+                (urls, Some((nodes[0].to_owned(), name)))
             }
         };
         let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a free port").port();
         let heat = cloud.users().heat;
-        let config = folder.join("kiln.conf");
         let seconds = |time: Duration| time.as_secs_f64();
-        let text = format!(
-            "[DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\nmax_stacks_per_tenant = -1\n\
+        let text = |url: &str| {
+            format!(
+                "[DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\nmax_stacks_per_tenant = -1\n\
              stack_user_domain_name = heat\nstack_domain_admin = heat_domain_admin\nstack_domain_admin_password = password\n\
-             [database]\nconnection = {url}\n\
+             [database]\nconnection = {url}\nmysql_wsrep_sync_wait = 1\n\
              [heat_api]\nbind_host = 127.0.0.1\nbind_port = {port}\n[heat_api_cfn]\nbind_port = 0\n\
              [kiln]\nlease = {}\ncall_timeout = {}\ncall_limit = {}\nlist_delay = {}\ndrain = {}\n\
              [keystone_authtoken]\nauth_url = {}\nusername = {}\npassword = {}\nproject_name = {}\n\
              user_domain_name = Default\nproject_domain_name = Default\n{options}",
-            seconds(limits.lease),
-            seconds(limits.call_timeout),
-            seconds(limits.call_limit),
-            seconds(limits.list_delay),
-            seconds(limits.drain),
-            cloud.auth_url(),
-            heat.user,
-            heat.password,
-            heat.project,
-        );
-        std::fs::write(&config, text).expect("written");
-        let start = |role, log: &str| {
-            let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            Process::start(role, &config, log, variables.collect())
+                seconds(limits.lease),
+                seconds(limits.call_timeout),
+                seconds(limits.call_limit),
+                seconds(limits.list_delay),
+                seconds(limits.drain),
+                cloud.auth_url(),
+                heat.user,
+                heat.password,
+                heat.project,
+            )
         };
-        let api = start("api", "api.log");
-        let engines = (0..engines).map(|n| start("engine", &log_of(n))).collect();
+        let configs: Vec<PathBuf> = urls
+            .iter()
+            .enumerate()
+            .map(|(node, url)| {
+                let config = folder.join(format!("kiln-{node}.conf"));
+                std::fs::write(&config, text(url)).expect("written");
+                config
+            })
+            .collect();
+        let start = |role, node: usize, log: &str| {
+            let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            Process::start(role, &configs[node % configs.len()], log, variables.collect())
+        };
+        let api = start("api", 0, "api.log");
+        let engines = (0..engines).map(|n| start("engine", n + 1, &log_of(n))).collect();
         let mut cluster = Self { cloud, engines, limits, api, port, folder, database };
         cluster.await_api().await;
         cluster
