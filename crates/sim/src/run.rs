@@ -27,6 +27,8 @@ const SLACK_MS: u64 = 120_000;
 const NOTICE_MS: u64 = 90_000;
 /// Idle time before the cluster must be quiet.
 const REST: Duration = Duration::from_secs(90);
+/// How long couriers may take to find that everything is sent.
+const LAST_LOOK: Duration = Duration::from_secs(5);
 /// How long the quiet cluster is observed.
 const QUIET: Duration = Duration::from_mins(1);
 
@@ -334,6 +336,8 @@ async fn judge_rest(sim: &Arc<Simulation>) {
     sinks::check(sim).await;
     plugins::check(sim).await;
     sinks::all_sent(sim).await;
+    // After the last events, a courier looks once more for others.
+    tokio::time::sleep(LAST_LOOK).await;
     sim.ledger.take_queries();
     tokio::time::sleep(QUIET).await;
     let engines = sim.scenario.engines.len() as u64;
