@@ -29,8 +29,12 @@ def devcloud(*words):
     return subprocess.run([str(ROOT / 'devcloud/devcloud'), *words], capture_output=True, text=True).stdout
 
 
+def account(user='demo'):
+    return dict(re.findall(r'export (\w+)=(.*)', devcloud('rc', user)))
+
+
 def token(user='demo'):
-    env = dict(re.findall(r'export (\w+)=(.*)', devcloud('rc', user)))
+    env = account(user)
     body = {'auth': {'identity': {'methods': ['password'], 'password': {'user': {
         'name': env['OS_USERNAME'], 'domain': {'id': 'default'}, 'password': env['OS_PASSWORD']}}},
         'scope': {'project': {'name': env['OS_PROJECT_NAME'], 'domain': {'id': 'default'}}}}}
