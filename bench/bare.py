@@ -11,10 +11,8 @@ asserted: the machine is shared.
 """
 import argparse
 import concurrent.futures
-import json
 import sys
 import time
-import urllib.request
 
 import run
 
@@ -25,21 +23,14 @@ class Cloud:
     """The user demo of devcloud, with the endpoints of the services."""
 
     def __init__(self):
-        self.token, self.project = run.token()
-        request = urllib.request.Request(run.account()['OS_AUTH_URL'] + '/auth/catalog', headers={'X-Auth-Token': self.token})
-        with urllib.request.urlopen(request) as reply:
-            catalog = json.load(reply)['catalog']
+        self.token, _ = run.token()
+        catalog = run.call('GET', run.account()['OS_AUTH_URL'] + '/auth/catalog', self.token)['catalog']
         self.urls = {service['type']: next(one['url'] for one in service['endpoints'] if one['interface'] == 'public')
                      for service in catalog if service['endpoints']}
 
     def call(self, service, method, path, body=None):
-        request = urllib.request.Request(
-            self.urls[service].rstrip('/') + path, json.dumps(body).encode() if body is not None else None,
-            {'Content-Type': 'application/json', 'X-Auth-Token': self.token,
-             'X-OpenStack-Nova-API-Version': '2.67'}, method=method)
-        with urllib.request.urlopen(request) as reply:
-            text = reply.read()
-            return json.loads(text) if text else None
+        url = self.urls[service].rstrip('/') + path
+        return run.call(method, url, self.token, body, **{'X-OpenStack-Nova-API-Version': '2.67'})
 
     def wait(self, service, path, key, ids, status):
         """Until all are in a state; with None, until none is left."""
@@ -52,9 +43,9 @@ class Cloud:
             time.sleep(0.5)
 
 
-def all_of(count, make):
+def all_of(items, work):
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
-        return list(pool.map(make, range(count)))
+        return list(pool.map(work, items))
 
 
 class Load:
@@ -73,13 +64,12 @@ class Load:
             body = {one: {**self.body, 'name': f'bare-{number}'}}
             return cloud.call(self.service, 'POST', self.path, body)[one]['id']
 
-        ids = set(all_of(self.count, make))
+        ids = set(all_of(range(self.count), make))
         lists = self.path + ('' if self.service == 'network' else '/detail')
         if self.status:
             cloud.wait(self.service, lists, self.key, ids, self.status)
         seconds = time.time() - start
-        left = list(ids)
-        all_of(len(left), lambda number: cloud.call(self.service, 'DELETE', f'{self.path}/{left[number]}'))
+        all_of(ids, lambda one: cloud.call(self.service, 'DELETE', f'{self.path}/{one}'))
         cloud.wait(self.service, lists, self.key, ids, None)
         return seconds
 

@@ -44,6 +44,16 @@ def token(user='demo'):
         return reply.headers['X-Subject-Token'], json.load(reply)['token']['project']['id']
 
 
+def call(method, url, token, body=None, **headers):
+    """The JSON of an answer, or None."""
+    request = urllib.request.Request(
+        url, json.dumps(body).encode() if body is not None else None,
+        {'Content-Type': 'application/json', 'Accept': 'application/json', 'X-Auth-Token': token, **headers}, method=method)
+    with urllib.request.urlopen(request) as reply:
+        text = reply.read()
+        return json.loads(text) if text.startswith(b'{') else None
+
+
 class Service:
     """An orchestration service."""
 
@@ -53,12 +63,7 @@ class Service:
         self.url = f'http://127.0.0.1:{port}/v1/{project}'
 
     def call(self, method, path, body=None):
-        request = urllib.request.Request(
-            self.url + path, json.dumps(body).encode() if body is not None else None,
-            {'Content-Type': 'application/json', 'Accept': 'application/json', 'X-Auth-Token': self.token}, method=method)
-        with urllib.request.urlopen(request) as reply:
-            text = reply.read()
-            return json.loads(text) if text.startswith(b'{') else None
+        return call(method, self.url + path, self.token, body)
 
     def status(self, stack):
         return self.call('GET', f'/stacks/{stack}?resolve_outputs=false')['stack']

@@ -11,7 +11,6 @@ mod validation;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kiln_tests::Report;
 use kiln_value::Value;
@@ -31,23 +30,17 @@ fn main() -> ExitCode {
             records.push((id, record));
         }
     }
-    let (next, folder) = (AtomicUsize::new(0), report.folder.clone());
-    let judge = || {
-        let mut judged = Vec::new();
-        while let Some((id, record)) = records.get(next.fetch_add(1, Ordering::Relaxed)) {
-            judged.push((id, judge::judge(&folder, record)));
-        }
-        judged
-    };
+    let folder = report.folder.clone();
+    let judge = |(id, record): &(String, Value)| (id.clone(), judge::judge(&folder, record));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut judged = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(judge)).collect();
-        threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect::<Vec<_>>()
+    let judged: Vec<_> = std::thread::scope(|scope| {
+        let parts = records.chunks(records.len().div_ceil(threads).max(1));
+        let threads: Vec<_> = parts.map(|part| scope.spawn(|| part.iter().map(judge).collect::<Vec<_>>())).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
     });
-    judged.sort_by_key(|(id, _)| *id);
     for (id, fields) in judged {
         for (field, difference) in fields {
-            report.add(field, id, difference);
+            report.add(field, &id, difference);
         }
     }
     report.end(include_str!("exceptions.txt"))

@@ -266,6 +266,7 @@ fn requests_allocate_in_proportion_to_their_stacks() {
     for half in halves {
         let ran = half.wait_with_output().expect("a half");
         let [out, err] = [&ran.stdout, &ran.stderr].map(|text| String::from_utf8_lossy(text));
+        println!("{out}");
         assert!(ran.status.success(), "{out}{err}");
     }
 }

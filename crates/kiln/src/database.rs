@@ -138,4 +138,18 @@ mod tests {
         assert!(all.encrypt_values);
         assert_eq!(all.older_keys, [key("fedcba9876543210"), key("0123456789abcdef")]);
     }
+
+    #[test]
+    fn reads_wait_for_other_nodes_only_on_request() {
+        let options = |given: &[(&str, &str, String)]| {
+            let key = (DEFAULT, "auth_encryption_key", "0123456789abcdef0123456789abcdef".to_owned());
+            let mut all = vec![("database", "connection", "mysql://db/heat".to_owned()), key];
+            all.extend_from_slice(given);
+            options(&Config::of_options(&all)).map(|options| options.wsrep_sync_wait).map_err(|error| error.to_string())
+        };
+        let wait = |text: &str| [("database", "mysql_wsrep_sync_wait", text.to_owned())];
+        assert_eq!(options(&[]), Ok(None));
+        assert_eq!(options(&wait("1")), Ok(Some(1)));
+        assert!(options(&wait("16")).unwrap_err().contains("not a whole number from 0 to 15"));
+    }
 }

@@ -11,15 +11,14 @@
 # if CI is set, that is an error.
 set -eu
 
-if [ $# -eq 0 ]; then
-    sed -n '2,12s/^# \{0,1\}//p' "$0"
-    exit 2
-fi
-
 galera=
-if [ "$1" = --galera ]; then
+if [ "${1:-}" = --galera ]; then
     galera=yes
     shift
+fi
+if [ $# -eq 0 ]; then
+    sed -n '2,11s/^# \{0,1\}//p' "$0"
+    exit 2
 fi
 
 place=$(mktemp -d "${TMPDIR:-/tmp}/kiln-databases.XXXXXX")
@@ -101,16 +100,17 @@ start_postgres() {
     urls="$urls postgres://kiln@127.0.0.1:$port/postgres"
 }
 
+mariadbd=$(command -v mariadbd || ls /usr/sbin/mariadbd 2>/dev/null || true)
+
 # A MariaDB server with more options; its files are in a folder of the name.
 run_mariadb() {
     name=$1 port=$2
     shift 2
-    server=$(command -v mariadbd || ls /usr/sbin/mariadbd 2>/dev/null || true)
     socket="$place/$name/socket"
     owned_by mysql "$name"
     (become mysql mariadb-install-db --no-defaults --datadir="$place/$name/data" --skip-test-db \
         --auth-root-authentication-method=normal) >"$place/$name.log" 2>&1 || { tail -n 20 "$place/$name.log" >&2; exit 1; }
-    become mysql "$server" --no-defaults --datadir="$place/$name/data" --bind-address=127.0.0.1 --port="$port" \
+    become mysql "$mariadbd" --no-defaults --datadir="$place/$name/data" --bind-address=127.0.0.1 --port="$port" \
         --socket="$socket" --pid-file="$place/$name/pid" --max-connections=400 "$@" >>"$place/$name.log" 2>&1 &
     mariadb_pids="$mariadb_pids $!"
 }
@@ -126,7 +126,7 @@ grant_mariadb() {
 }
 
 start_mariadb() {
-    if [ -z "$(command -v mariadbd || ls /usr/sbin/mariadbd 2>/dev/null)" ]; then
+    if [ -z "$mariadbd" ]; then
         missing mariadb-server
         return
     fi
@@ -153,13 +153,13 @@ is_ready() {
 
 start_galera() {
     provider=$(ls /usr/lib/galera/libgalera_smm.so 2>/dev/null || true)
-    if [ -z "$provider" ] || [ -z "$(command -v rsync)" ]; then
+    if [ -z "$mariadbd" ] || [ -z "$provider" ] || [ -z "$(command -v rsync)" ]; then
         missing "a part of Galera (mariadb-server, galera-4, rsync)"
         return
     fi
-    first=$(free_port) second=$(free_port) group=$(free_port)
-    start_node node-1 "$first" "$group" ""
-    start_node node-2 "$second" "$(free_port)" "127.0.0.1:$group"
+    first=$(free_port) second=$(free_port) founder=$(free_port)
+    start_node node-1 "$first" "$founder" ""
+    start_node node-2 "$second" "$(free_port)" "127.0.0.1:$founder"
     grant_mariadb node-1
     urls="mysql://kiln:kiln@127.0.0.1:$first/mysql,mysql://kiln:kiln@127.0.0.1:$second/mysql"
 }

@@ -17,9 +17,8 @@ const MODEL: &str = "model";
 pub(crate) struct Bed {
     /// The store, migrated.
     pub(crate) store: Arc<dyn Store>,
-    url: String,
-    /// The same database on another node of a Galera cluster, or the same URL.
-    other_node: String,
+    /// The URL of the database; on a Galera cluster, its URLs on the nodes.
+    nodes: Vec<String>,
     end: End,
 }
 
@@ -34,7 +33,7 @@ impl Bed {
     pub(crate) async fn another(&self) -> Arc<dyn Store> {
         match self.end {
             End::Memory => Arc::clone(&self.store),
-            _ => Arc::new(open(&self.other_node, self.other_node != self.url).await),
+            _ => Arc::new(open(&self.nodes, &self.nodes[self.nodes.len() - 1]).await),
         }
     }
 
@@ -49,7 +48,7 @@ impl Bed {
     }
 
     pub(crate) fn url(&self) -> &str {
-        &self.url
+        &self.nodes[0]
     }
 
     /// The file, if the database is one.
@@ -62,7 +61,7 @@ impl Bed {
 
     /// Executes a statement without the store.
     pub(crate) async fn execute(&self, statement: &str) {
-        let url = if self.is_shared() { self.url.clone() } else { panic!("no way behind a store in memory") };
+        let url = if self.is_shared() { self.url().to_owned() } else { panic!("no way behind a store in memory") };
         let db = Database::connect(url).await.unwrap();
         db.execute_unprepared(statement).await.unwrap();
         db.close().await.unwrap();
@@ -70,7 +69,7 @@ impl Bed {
 
     /// The one column of text that a query selects, behind the store's back.
     pub(crate) async fn texts(&self, query: &str) -> Vec<String> {
-        let db = Database::connect(&self.url).await.unwrap();
+        let db = Database::connect(self.url()).await.unwrap();
         let rows = db.query_all_raw(Statement::from_string(db.get_database_backend(), query)).await.unwrap();
         db.close().await.unwrap();
         rows.iter().map(|row| row.try_get_by_index(0).unwrap()).collect()
@@ -78,7 +77,7 @@ impl Bed {
 
     /// The names of the store's tables.
     pub(crate) async fn tables(&self) -> Vec<String> {
-        let db = Database::connect(&self.url).await.unwrap();
+        let db = Database::connect(self.url()).await.unwrap();
         let query = match db.get_database_backend() {
             DbBackend::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'kiln%'",
             DbBackend::Postgres => "SELECT tablename FROM pg_tables WHERE tablename LIKE 'kiln%'",
@@ -112,21 +111,22 @@ pub(crate) fn options(url: &str) -> Options {
     Options::new(url, Secret::new("0123456789abcdef0123456789abcdef".to_owned()))
 }
 
-/// On a cluster, a read waits for what was written on another node.
-async fn open(url: &str, is_cluster: bool) -> SqlStore {
-    let options = options(url);
-    SqlStore::open(Options { wsrep_sync_wait: is_cluster.then_some(1), ..options }).await.unwrap()
+/// Opens the database on a node. On a cluster, a read waits for what was written on another node.
+async fn open(nodes: &[String], node: &str) -> SqlStore {
+    let wsrep_sync_wait = (nodes.len() > 1).then_some(1);
+    SqlStore::open(Options { wsrep_sync_wait, ..options(node) }).await.unwrap()
 }
 
-async fn bed(url: String, other_node: String, end: End) -> Bed {
+async fn bed(nodes: Vec<String>, end: End) -> Bed {
+    let url = nodes[0].as_str();
     println!("on {url}");
     let store: Arc<dyn Store> = if url == MODEL {
         Arc::new(MemoryStore::new(Arc::new(Timestamp::now)))
     } else {
-        Arc::new(open(&url, other_node != url).await)
+        Arc::new(open(&nodes, url).await)
     };
     store.migrate().await.unwrap();
-    Bed { store, url, other_node, end }
+    Bed { store, nodes, end }
 }
 
 /// All beds, one after the other: the next one is created after the previous one is dropped.
@@ -144,21 +144,20 @@ impl Beds {
     pub(crate) async fn next(&mut self) -> Option<Bed> {
         let url = self.0.pop()?;
         Some(match url.as_str() {
-            MODEL | "sqlite::memory:" => bed(url.clone(), url, End::Memory).await,
+            MODEL | "sqlite::memory:" => bed(vec![url], End::Memory).await,
             "sqlite://" => {
                 let path = std::env::temp_dir().join(format!("kiln-{}.db", Uuid::new_v4()));
-                let url = format!("sqlite://{}", path.display());
-                bed(url.clone(), url, End::File(path)).await
+                bed(vec![format!("sqlite://{}", path.display())], End::File(path)).await
             }
             _ => {
                 let database = format!("kiln_{}", Uuid::new_v4().simple());
-                let nodes: Vec<&str> = url.split(',').collect();
-                let admin = nodes[0].to_owned();
+                let servers: Vec<&str> = url.split(',').collect();
+                let admin = servers[0].to_owned();
                 let db = Database::connect(&admin).await.unwrap();
                 db.execute_unprepared(&format!("CREATE DATABASE {database}")).await.unwrap();
-                let on = |node: &str| format!("{}/{database}", node.rsplit_once('/').unwrap().0);
-                let (first, last) = (on(nodes[0]), on(nodes[nodes.len() - 1]));
-                bed(first, last, End::Server { admin, database }).await
+                let on = |server: &&str| format!("{}/{database}", server.rsplit_once('/').unwrap().0);
+                let nodes = servers.iter().map(on).collect();
+                bed(nodes, End::Server { admin, database }).await
             }
         })
     }

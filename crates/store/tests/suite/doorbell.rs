@@ -137,9 +137,9 @@ async fn events_ring_for_watchers() {
         bed.store.request(nested.id, StackRequest::new(Action::Check, at(1))).await.unwrap();
         until(&news, made.id).await;
         // A write without events does not ring.
-        while tokio::time::timeout(Duration::from_millis(700), news.wait()).await.is_ok() {}
+        while tokio::time::timeout(Duration::from_millis(1500), news.wait()).await.is_ok() {}
         bed.store.renew(inner.owner, Duration::from_secs(9), &[inner]).await.unwrap();
-        let quiet = tokio::time::timeout(Duration::from_millis(700), news.wait()).await;
+        let quiet = tokio::time::timeout(Duration::from_millis(1500), news.wait()).await;
         assert!(quiet.is_err(), "{quiet:?}");
         if bed.is_shared() {
             let other = bed.another().await;

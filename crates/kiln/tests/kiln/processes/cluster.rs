@@ -91,15 +91,17 @@ impl Cluster {
         let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a free port").port();
         let heat = cloud.users().heat;
         let seconds = |time: Duration| time.as_secs_f64();
+        // Only a cluster gets what one server does not need.
+        let wait = if urls.len() > 1 { "mysql_wsrep_sync_wait = 1\n" } else { "" };
         let text = |url: &str| {
             format!(
                 "[DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\nmax_stacks_per_tenant = -1\n\
-             stack_user_domain_name = heat\nstack_domain_admin = heat_domain_admin\nstack_domain_admin_password = password\n\
-             [database]\nconnection = {url}\nmysql_wsrep_sync_wait = 1\n\
-             [heat_api]\nbind_host = 127.0.0.1\nbind_port = {port}\n[heat_api_cfn]\nbind_port = 0\n\
-             [kiln]\nlease = {}\ncall_timeout = {}\ncall_limit = {}\nlist_delay = {}\ndrain = {}\n\
-             [keystone_authtoken]\nauth_url = {}\nusername = {}\npassword = {}\nproject_name = {}\n\
-             user_domain_name = Default\nproject_domain_name = Default\n{options}",
+                 stack_user_domain_name = heat\nstack_domain_admin = heat_domain_admin\nstack_domain_admin_password = password\n\
+                 [database]\nconnection = {url}\n{wait}\
+                 [heat_api]\nbind_host = 127.0.0.1\nbind_port = {port}\n[heat_api_cfn]\nbind_port = 0\n\
+                 [kiln]\nlease = {}\ncall_timeout = {}\ncall_limit = {}\nlist_delay = {}\ndrain = {}\n\
+                 [keystone_authtoken]\nauth_url = {}\nusername = {}\npassword = {}\nproject_name = {}\n\
+                 user_domain_name = Default\nproject_domain_name = Default\n{options}",
                 seconds(limits.lease),
                 seconds(limits.call_timeout),
                 seconds(limits.call_limit),
