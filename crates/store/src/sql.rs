@@ -17,6 +17,7 @@ mod migrations;
 mod options;
 mod orphans;
 mod outbox;
+mod reader;
 mod reading;
 mod reencryption;
 mod requests;
@@ -43,6 +44,7 @@ use sea_orm::{
 
 use self::dialect::Dialect;
 use self::leases::Among;
+use self::reader::Reader;
 use self::retry::{Fault, Losses};
 use self::rows::Columns;
 use self::secrets::Vault;
@@ -63,7 +65,7 @@ pub use self::options::{Durability, Options};
 pub struct SqlStore {
     writer: DatabaseConnection,
     /// For queries outside write transactions.
-    reader: DatabaseConnection,
+    reader: Reader,
     dialect: Dialect,
     vault: Arc<Vault>,
     hub: Arc<Hub>,
@@ -143,7 +145,11 @@ impl Store for SqlStore {
                 (db.get_mysql_connection_pool().size(), db.get_mysql_connection_pool().num_idle())
             }
         };
-        let (writer, reader) = (of(&self.writer), of(&self.reader));
+        let reader = match &self.reader {
+            Reader::Pool(pool) => of(pool),
+            Reader::File(connections) => connections.count(),
+        };
+        let writer = of(&self.writer);
         vec![("writes", writer.0, writer.1), ("reads", reader.0, reader.1)]
     }
 

@@ -7,6 +7,7 @@ use sea_orm::sqlx::sqlite::{SqliteConnection, SqliteJournalMode, SqliteSynchrono
 use sea_orm::sqlx::{self, Connection as _, Executor as _};
 use sea_orm::{ConnectOptions, Database, DatabaseConnection};
 
+use super::reader::Reader;
 use super::retry::{Losses, retry};
 use crate::Error;
 
@@ -66,7 +67,7 @@ impl Options {
     }
 
     /// The connections: one pool to write and one to read, which differ only for SQLite files.
-    pub(super) async fn connect(&self, losses: &Losses) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
+    pub(super) async fn connect(&self, losses: &Losses) -> Result<(DatabaseConnection, Reader), Error> {
         let url = self.native_url();
         let connect = |connections: u32, read_only: bool| {
             let options = self.pool(&url, connections, read_only, losses);
@@ -79,14 +80,16 @@ impl Options {
         };
         if !url.starts_with("sqlite:") {
             let pool = connect(self.max_connections.max(2), false).await?;
-            Ok((pool.clone(), pool))
+            Ok((pool.clone(), Reader::Pool(pool)))
         } else if is_in_memory(&url) {
             let pool = connect(1, false).await?;
-            Ok((pool.clone(), pool))
+            Ok((pool.clone(), Reader::Pool(pool)))
         } else {
             // SQLite has one writer at a time: writers queue fairly here instead of polling the file.
             let writer = connect(1, false).await?;
-            Ok((writer, connect(self.max_connections.clamp(1, 4), true).await?))
+            // A pool only to have its options and to see whether the file can be read.
+            let pool = connect(1, true).await?;
+            Ok((writer, Reader::of_file(&pool, self.max_connections.clamp(1, 4))))
         }
     }
 
@@ -210,6 +213,8 @@ fn is_in_memory(url: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use sea_orm::{ConnectionTrait as _, DbBackend, Statement};
+
     use super::*;
 
     #[test]
@@ -252,7 +257,8 @@ mod tests {
         next.commit().await.unwrap();
         pool.execute("ROLLBACK").await.expect_err("no transaction is open");
         let other = options.connect(&Losses::default()).await.unwrap().1;
-        let count = sqlx::query_scalar::<_, i64>("SELECT COUNT(*) FROM t");
-        assert_eq!(count.fetch_one(other.get_sqlite_connection_pool()).await.unwrap(), 1, "committed");
+        let count = Statement::from_string(DbBackend::Sqlite, "SELECT COUNT(*) FROM t");
+        let row = other.query_one_raw(count).await.unwrap().unwrap();
+        assert_eq!(row.try_get_by_index::<i64>(0).unwrap(), 1, "committed");
     }
 }

@@ -18,6 +18,7 @@ use tokio::task::AbortHandle;
 use uuid::Uuid;
 
 use super::dialect::Dialect;
+use super::reader::Reader;
 use crate::StackId;
 use crate::doorbell::{Hub, Reach};
 
@@ -41,11 +42,7 @@ impl Drop for Wires {
 }
 
 /// A hub with notifications of PostgreSQL, and its tasks.
-pub(super) fn by_notifications(
-    writer: &DatabaseConnection,
-    reader: &DatabaseConnection,
-    url: String,
-) -> (Arc<Hub>, Wires) {
+pub(super) fn by_notifications(writer: &DatabaseConnection, reader: &Reader, url: String) -> (Arc<Hub>, Wires) {
     let (hub, inbound, origin) = carried();
     let pool = writer.get_postgres_connection_pool();
     let tail = tokio::spawn(tail::tail(reader.clone(), Arc::clone(&hub))).abort_handle();
@@ -55,11 +52,7 @@ pub(super) fn by_notifications(
 }
 
 /// A hub with a table, and its tasks.
-pub(super) fn by_table(
-    writer: &DatabaseConnection,
-    reader: &DatabaseConnection,
-    dialect: Dialect,
-) -> (Arc<Hub>, Wires) {
+pub(super) fn by_table(writer: &DatabaseConnection, reader: &Reader, dialect: Dialect) -> (Arc<Hub>, Wires) {
     let (hub, inbound, origin) = carried();
     let carry = tokio::spawn(table::carry(writer.clone(), dialect, inbound, origin.clone())).abort_handle();
     let rings = table::Rings { reader: reader.clone(), writer: writer.clone(), dialect, origin };

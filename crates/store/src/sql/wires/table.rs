@@ -14,6 +14,7 @@ use super::{LISTEN_AGAIN, LOOK, RINGS_AT_ONCE};
 use crate::StackId;
 use crate::doorbell::Hub;
 use crate::sql::dialect::Dialect;
+use crate::sql::reader::Reader;
 use crate::sql::retry::Fault;
 use crate::sql::rows::{Columns, micros_of};
 use crate::sql::schema;
@@ -54,7 +55,7 @@ async fn write_down(
 
 /// The table as one process reads it.
 pub(super) struct Rings {
-    pub(super) reader: DatabaseConnection,
+    pub(super) reader: Reader,
     pub(super) writer: DatabaseConnection,
     pub(super) dialect: Dialect,
     /// The name of this process.
