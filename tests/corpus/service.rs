@@ -85,7 +85,7 @@ impl Service {
                 clouds: Arc::new(NoCloud),
                 clock: Arc::new(SystemClock),
                 chance: Arc::new(Chance::seeded(1)),
-                sources: Arc::default(),
+                caches: Arc::default(),
             },
             identity: Arc::new(Local::of(caller, Secret::new("{}".to_owned()))),
             policy: Arc::new(Policy::default()),

@@ -88,7 +88,7 @@ impl Bench {
             clouds: Arc::new(Users::default()),
             clock: Arc::new(SystemClock),
             chance: Arc::new(Chance::from_os()),
-            sources: Arc::default(),
+            caches: Arc::default(),
         };
         let engine = Engine::new(Options { poll: Duration::from_millis(100), ..Options::default() }, backends.clone());
         let (keep, stop) = tokio::sync::watch::channel(false);

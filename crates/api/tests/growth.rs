@@ -133,7 +133,7 @@ impl App {
             clouds: Arc::new(NoCloud),
             clock: Arc::new(SystemClock),
             chance: Arc::new(Chance::seeded(1)),
-            sources: Arc::default(),
+            caches: Arc::default(),
         };
         let engine = Engine::new(Options::default(), backends.clone());
         tokio::spawn(async move {

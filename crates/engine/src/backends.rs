@@ -1,6 +1,7 @@
 //! Dependencies of an engine, all behind traits.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kiln_plan::ResourceTypes;
 use kiln_resource::{Cloud, Failure};
@@ -11,6 +12,7 @@ use crate::clouds::{Clouds, NoCloud};
 use crate::fence::{Fence, FencedCloud};
 use crate::software::StoredSoftware;
 use crate::source_cache::SourceCache;
+use crate::view_cache::ViewCache;
 
 /// Store, resource types, clouds, time and randomness.
 #[derive(Clone)]
@@ -25,8 +27,25 @@ pub struct Backends {
     pub clock: Arc<dyn Clock>,
     /// The source of randomness.
     pub chance: Arc<Chance>,
+    /// What was read last.
+    pub caches: Arc<Caches>,
+}
+
+/// What was read last of the store, which is the truth.
+#[derive(Default)]
+pub struct Caches {
     /// Parsed templates, environments and files.
-    pub sources: Arc<SourceCache>,
+    pub sources: SourceCache,
+    /// The contents of stacks.
+    pub views: ViewCache,
+}
+
+impl Caches {
+    /// Drops what has not been used for a while. `now` is monotonic.
+    pub(crate) fn expire(&self, now: Duration) {
+        self.sources.expire(now);
+        self.views.expire(now);
+    }
 }
 
 impl Backends {

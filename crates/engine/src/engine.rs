@@ -121,7 +121,7 @@ impl Engine {
             if now >= next_poll {
                 claim_all = true;
                 next_poll = now + self.options.poll;
-                self.backends.sources.expire(now);
+                self.backends.caches.expire(now);
                 continue;
             }
             tokio::select! {

@@ -45,19 +45,25 @@ pub async fn blueprint(
     stack: &Stack,
     desired: &Desired,
 ) -> Result<Result<Blueprint, Diagnostic>, Error> {
-    let parsed = backends.sources.sources(&*backends.store, desired, backends.clock.monotonic()).await?;
+    let parsed = backends.caches.sources.sources(&*backends.store, desired, backends.clock.monotonic()).await?;
     let facade = if parsed.reads_facade { facade(backends, stack).await? } else { None };
     let place = Nesting { facade, depth: stack.depth };
     Ok(Blueprint::build(parsed.sources, &backends.resource_types, identity(stack), place))
+}
+
+/// Whether the template may read the resource that it belongs to.
+pub(crate) async fn reads_facade(backends: &Backends, desired: &Desired) -> Result<bool, Error> {
+    let parsed = backends.caches.sources.sources(&*backends.store, desired, backends.clock.monotonic()).await?;
+    Ok(parsed.reads_facade)
 }
 
 /// The data of a stack that comes from its template alone, without its resources.
 #[derive(Debug)]
 pub struct Outline {
     /// The template.
-    pub template: Template,
+    pub template: Arc<Template>,
     /// The parameters.
-    pub parameters: Parameters,
+    pub parameters: Arc<Parameters>,
 }
 
 impl Outline {
@@ -71,13 +77,17 @@ impl Outline {
 ///
 /// # Errors Those of the store; [`Error::Damaged`] if the stored texts are invalid.
 pub async fn outline(backends: &Backends, stack: &Stack) -> Result<Outline, Error> {
+    if let Some(content) = backends.caches.views.get(stack, backends.clock.monotonic()) {
+        let bound = content.blueprint.bound();
+        return Ok(Outline { template: Arc::clone(bound.template()), parameters: Arc::clone(bound.parameters()) });
+    }
     let damaged = |error: Diagnostic| Error::Damaged(error.message.clone());
     let sources = stored(backends, &stack.desired).await?;
     let template = Template::from_value(sources.template).map_err(damaged)?;
     let defaults = backends.resource_types.defaults(&sources.environment);
     let parameters =
         template.parameters(identity(stack).as_ref(), &sources.environment.parameters, &defaults).map_err(damaged)?;
-    Ok(Outline { template, parameters })
+    Ok(Outline { template: Arc::new(template), parameters: Arc::new(parameters) })
 }
 
 /// Converts a stored text to an environment.
@@ -95,7 +105,7 @@ fn damaged(error: serde_json::Error) -> Error {
 ///
 /// # Errors Those of the store; [`Error::Damaged`] if the stored texts are invalid.
 pub async fn stored(backends: &Backends, desired: &Desired) -> Result<Sources, Error> {
-    Ok(backends.sources.sources(&*backends.store, desired, backends.clock.monotonic()).await?.sources)
+    Ok(backends.caches.sources.sources(&*backends.store, desired, backends.clock.monotonic()).await?.sources)
 }
 
 /// Converts stored texts to sources.

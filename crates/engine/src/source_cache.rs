@@ -1,7 +1,6 @@
 //! Parsed templates, environments and files. Stored texts never change (their key is a digest), and clients that follow a
 //! stack ask for the same ones many times a second.
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use kiln_template::environment::Environment;
 use kiln_value::Value;
 
 use crate::load;
+use crate::lru::Lru;
 
 /// Bytes of text whose parsed form is kept: about five to ten times as much memory.
 const CAPACITY: usize = 16 << 20;
@@ -43,24 +43,13 @@ enum Kind {
 
 type Key = (Kind, Digest);
 
-struct Entry {
-    part: Part,
-    bytes: usize,
-    /// The number of its last use, which orders the entries.
-    turn: u64,
-    used: Duration,
-}
-
 /// Keeps what was parsed last, up to a size.
-#[derive(Default)]
-pub struct SourceCache(Mutex<Entries>);
+pub struct SourceCache(Mutex<Lru<Key, Part>>);
 
-#[derive(Default)]
-struct Entries {
-    by_key: HashMap<Key, Entry>,
-    by_turn: BTreeMap<u64, Key>,
-    bytes: usize,
-    turns: u64,
+impl Default for SourceCache {
+    fn default() -> Self {
+        Self(Mutex::new(Lru::new(CAPACITY, IDLE)))
+    }
 }
 
 impl SourceCache {
@@ -111,105 +100,11 @@ impl SourceCache {
 
     /// The number of texts whose parsed form is kept, and their bytes.
     pub fn size(&self) -> (usize, usize) {
-        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (entries.by_key.len(), entries.bytes)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).size()
     }
 
     /// Drops what has not been used for a while.
     pub(crate) fn expire(&self, now: Duration) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).expire(now);
-    }
-}
-
-impl Entries {
-    fn get(&mut self, key: &Key, now: Duration) -> Option<Part> {
-        let entry = self.by_key.get_mut(key)?;
-        self.by_turn.remove(&entry.turn);
-        self.turns += 1;
-        entry.turn = self.turns;
-        entry.used = now;
-        self.by_turn.insert(entry.turn, key.clone());
-        Some(entry.part.clone())
-    }
-
-    fn put(&mut self, key: Key, part: Part, bytes: usize, now: Duration) {
-        self.remove(&key);
-        if bytes > CAPACITY {
-            return;
-        }
-        while self.bytes + bytes > CAPACITY
-            && let Some((_, oldest)) = self.by_turn.pop_first()
-        {
-            self.remove(&oldest);
-        }
-        self.turns += 1;
-        self.by_turn.insert(self.turns, key.clone());
-        self.by_key.insert(key, Entry { part, bytes, turn: self.turns, used: now });
-        self.bytes += bytes;
-    }
-
-    fn remove(&mut self, key: &Key) {
-        if let Some(entry) = self.by_key.remove(key) {
-            self.by_turn.remove(&entry.turn);
-            self.bytes -= entry.bytes;
-        }
-    }
-
-    fn expire(&mut self, now: Duration) {
-        while let Some((_, oldest)) = self.by_turn.first_key_value()
-            && self.by_key.get(oldest).is_some_and(|entry| now.saturating_sub(entry.used) > IDLE)
-        {
-            let oldest = oldest.clone();
-            self.remove(&oldest);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn key(text: &str) -> Key {
-        (Kind::Files, Digest::of(text))
-    }
-
-    fn files() -> Part {
-        Part::Files(Arc::default())
-    }
-
-    #[test]
-    fn what_was_used_last_is_kept() {
-        let mut entries = Entries::default();
-        let third = CAPACITY / 3;
-        for name in ["a", "b", "c"] {
-            entries.put(key(name), files(), third, Duration::ZERO);
-        }
-        assert!(entries.get(&key("a"), Duration::ZERO).is_some());
-        entries.put(key("d"), files(), third, Duration::ZERO);
-        assert!(entries.get(&key("b"), Duration::ZERO).is_none());
-        assert!(entries.get(&key("a"), Duration::ZERO).is_some());
-        assert_eq!(entries.bytes, 3 * third);
-        assert_eq!(entries.by_key.len(), entries.by_turn.len());
-    }
-
-    #[test]
-    fn a_text_above_the_capacity_is_not_kept() {
-        let mut entries = Entries::default();
-        entries.put(key("small"), files(), 1, Duration::ZERO);
-        entries.put(key("big"), files(), CAPACITY + 1, Duration::ZERO);
-        assert!(entries.get(&key("big"), Duration::ZERO).is_none());
-        assert!(entries.get(&key("small"), Duration::ZERO).is_some());
-    }
-
-    #[test]
-    fn an_unused_text_expires() {
-        let mut entries = Entries::default();
-        entries.put(key("old"), files(), 1, Duration::ZERO);
-        entries.put(key("used"), files(), 1, Duration::ZERO);
-        assert!(entries.get(&key("used"), IDLE).is_some());
-        entries.expire(IDLE + Duration::from_secs(1));
-        assert!(entries.get(&key("old"), IDLE).is_none());
-        assert!(entries.get(&key("used"), IDLE).is_some());
-        assert_eq!(entries.bytes, 1);
     }
 }

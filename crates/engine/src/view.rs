@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use kiln_plan::blueprint::attribute_names;
 use kiln_plan::hook::{Hook, waits_at};
 use kiln_plan::{Blueprint, Inside, Kind, Model, StackScope, facts, observe};
-use kiln_resource::{Action, Context, Failure, Member, Resource, ResourceId};
+use kiln_resource::{Context, Failure, Member, Resource, ResourceId};
 use kiln_store::{Error, Stack, StackId};
 use kiln_template::{Files, ResourceView, Scope, Wanted};
 use kiln_value::{Map, Value};
@@ -17,6 +17,7 @@ use crate::actor::stack_facts;
 use crate::backends::Backends;
 use crate::listing::add_waiting;
 use crate::sizes::OutputSizes;
+use crate::view_cache::{Content, is_back};
 use crate::{load, mark};
 
 /// A stack with its desired and actual state.
@@ -26,9 +27,9 @@ pub struct View {
     pub stack: Stack,
     /// The desired state.
     pub blueprint: Arc<Blueprint>,
-    model: Model,
+    model: Arc<Model>,
     /// The row of each name that is shown to users.
-    shown: BTreeMap<String, ResourceId>,
+    shown: Arc<BTreeMap<String, ResourceId>>,
     root: Stack,
 }
 
@@ -51,7 +52,10 @@ impl View {
     /// # Errors Those of the store; [`Error::Damaged`] if the stored template is invalid.
     pub async fn load(backends: &Backends, id: StackId) -> Result<Option<Self>, Error> {
         match backends.store.stack(id).await? {
-            Some(stack) => Self::of(backends, stack).await.map(Some),
+            Some(stack) => {
+                let (content, _) = Self::read(backends, &stack).await?;
+                Self::with(backends, stack, content).await.map(Some)
+            }
             None => Ok(None),
         }
     }
@@ -69,7 +73,7 @@ impl View {
             if before.iter().all(|mark| marks.contains(mark)) {
                 for marked in marks.iter().filter_map(|mark| mark::event(mark, &view.model)).collect::<Vec<_>>() {
                     // The engine of that stack executes the commands.
-                    view.model.decide(marked);
+                    Arc::make_mut(&mut view.model).decide(marked);
                 }
                 return Ok(Some(view));
             }
@@ -77,19 +81,38 @@ impl View {
         }
     }
 
-    /// Loads the data of a stack.
+    /// The data of a stack that a client asks for, from the cache or the store.
     ///
     /// # Errors As [`View::load`].
     pub async fn of(backends: &Backends, stack: Stack) -> Result<Self, Error> {
-        let blueprint = load::blueprint(backends, &stack, &stack.desired)
+        let now = backends.clock.monotonic();
+        if let Some(content) = backends.caches.views.get(&stack, now) {
+            return Self::with(backends, stack, content).await;
+        }
+        let (content, writes) = Self::read(backends, &stack).await?;
+        // The parent's row may change while this stack does not.
+        if !load::reads_facade(backends, &stack.desired).await? {
+            backends.caches.views.put(&stack, writes, &content, now);
+        }
+        Self::with(backends, stack, content).await
+    }
+
+    /// The content of a stack, and the number of its batches that was read with its rows.
+    async fn read(backends: &Backends, stack: &Stack) -> Result<(Content, Option<i64>), Error> {
+        let blueprint = load::blueprint(backends, stack, &stack.desired)
             .await?
             .map_err(|error| Error::Damaged(error.message.clone()))?;
-        let model = Model::new(backends.store.resources(stack.id).await?);
+        let (writes, rows) = backends.store.resources_and_writes(stack.id).await?;
+        let model = Model::new(rows);
+        let shown = model.shown(is_back(stack)).into_iter().map(|(name, row)| (name.to_owned(), row.id)).collect();
+        Ok((Content { blueprint: Arc::new(blueprint), model: Arc::new(model), shown: Arc::new(shown) }, writes))
+    }
+
+    async fn with(backends: &Backends, stack: Stack, content: Content) -> Result<Self, Error> {
         let root =
             if stack.root == stack.id { stack.clone() } else { load::stack(&*backends.store, stack.root).await? };
-        let back = stack.state.action == Action::Rollback;
-        let shown = model.shown(back).into_iter().map(|(name, row)| (name.to_owned(), row.id)).collect();
-        Ok(Self { backends: backends.clone(), stack, blueprint: Arc::new(blueprint), model, shown, root })
+        let Content { blueprint, model, shown } = content;
+        Ok(Self { backends: backends.clone(), stack, blueprint, model, shown, root })
     }
 
     /// The current rows of the names in the template.

@@ -162,8 +162,10 @@ fn pools(backends: &Backends, text: &mut String) {
     for (purpose, all, idle) in backends.store.connections() {
         _ = writeln!(text, "connections to the database for {purpose} = {all}, {idle} idle");
     }
-    let (texts, bytes) = backends.sources.size();
+    let (texts, bytes) = backends.caches.sources.size();
     _ = writeln!(text, "parsed templates, environments and files = {texts}, {bytes} bytes of text");
+    let (stacks, bytes) = backends.caches.views.size();
+    _ = writeln!(text, "stacks in memory = {stacks}, about {bytes} bytes");
 }
 
 /// What the database says: engines, leases and running operations.

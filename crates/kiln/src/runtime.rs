@@ -286,7 +286,7 @@ pub(crate) const LOCAL_PROJECT: &str = "local";
 
 fn backends(store: Arc<dyn Store>, catalog: ResourceTypes, clouds: Arc<dyn Clouds>) -> Backends {
     let (clock, chance) = (Arc::new(SystemClock), Arc::new(Chance::from_os()));
-    Backends { store, resource_types: Arc::new(catalog), clouds, clock, chance, sources: Arc::default() }
+    Backends { store, resource_types: Arc::new(catalog), clouds, clock, chance, caches: Arc::default() }
 }
 
 /// The system time.

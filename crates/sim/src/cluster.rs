@@ -178,6 +178,6 @@ pub(crate) fn backends(sim: &Arc<Simulation>, label: Label, gate: &Arc<Gate>, wa
         clouds: Arc::new(SimClouds::new(Arc::clone(sim), label, Arc::clone(gate))),
         clock: Arc::new(EngineClock::new(Arc::clone(wall), Arc::clone(gate), sim.sabotage)),
         chance: Arc::new(Chance::seeded(dice::hash((sim.scenario.seed, label)))),
-        sources: Arc::default(),
+        caches: Arc::default(),
     }
 }

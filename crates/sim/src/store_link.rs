@@ -216,6 +216,10 @@ impl Store for StoreLink {
         self.read("resources", self.inner().resources(stack)).await
     }
 
+    async fn resources_and_writes(&self, stack: StackId) -> Result<(Option<i64>, Vec<Resource>), Error> {
+        self.read("resources_and_writes", self.inner().resources_and_writes(stack)).await
+    }
+
     async fn resources_in_brief(
         &self,
         stack: StackId,

@@ -198,6 +198,13 @@ impl Store for MemoryStore {
         Ok(self.open().0.resources_of(&[stack]))
     }
 
+    async fn resources_and_writes(&self, stack: StackId) -> Result<(Option<i64>, Vec<Resource>), Error> {
+        let state = self.open().0;
+        let rows = state.resources_of(&[stack]);
+        let row = state.stacks.get(&stack).filter(|_| !rows.is_empty());
+        Ok((row.map(|row| row.stack.writes), rows))
+    }
+
     async fn resources_in_brief(
         &self,
         stack: StackId,

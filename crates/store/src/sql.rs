@@ -217,6 +217,10 @@ impl Store for SqlStore {
         self.read_resources(&[stack]).await
     }
 
+    async fn resources_and_writes(&self, stack: StackId) -> Result<(Option<i64>, Vec<Resource>), Error> {
+        self.read_resources_and_writes(stack).await
+    }
+
     async fn resources_in_brief(
         &self,
         stack: StackId,

@@ -103,6 +103,8 @@ pub struct Stack {
     pub updated: Option<Timestamp>,
     /// Time of deletion.
     pub deleted: Option<Timestamp>,
+    /// The number of batches that engines have written for the stack. The rows of its resources change only with them.
+    pub writes: i64,
 }
 
 /// What a list shows of a stack. Reading it costs half as much as reading the whole row.
@@ -196,6 +198,7 @@ impl Stack {
             created: new.now,
             updated: None,
             deleted: None,
+            writes: 0,
         }
     }
 

@@ -296,6 +296,8 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
     async fn content(&self, digest: &Digest) -> Result<String, Error>;
     /// The resources of a stack, in order of creation.
     async fn resources(&self, stack: StackId) -> Result<Vec<Resource>, Error>;
+    /// The resources of a stack, in order of creation, with [`Stack::writes`] at that moment; `None` if there are none.
+    async fn resources_and_writes(&self, stack: StackId) -> Result<(Option<i64>, Vec<Resource>), Error>;
     /// The resources of a stack after one, in order of creation, without operation, definition, metadata, data,
     /// attributes and requirements.
     async fn resources_in_brief(&self, stack: StackId, after: Option<u64>, limit: u64)

@@ -115,7 +115,7 @@ impl App {
             clouds: Arc::new(NoCloud),
             clock: Arc::new(Stopped),
             chance: Arc::new(Chance::seeded(1)),
-            sources: Arc::default(),
+            caches: Arc::default(),
         };
         let service = Service {
             templates: None,

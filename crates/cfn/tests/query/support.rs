@@ -125,7 +125,7 @@ impl App {
             clouds: Arc::new(NoCloud),
             clock: Arc::new(Stopped),
             chance: Arc::new(Chance::from_os()),
-            sources: Arc::default(),
+            caches: Arc::default(),
         };
         let caller = Caller {
             user_id: "alice-id".into(),

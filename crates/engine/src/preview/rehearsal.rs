@@ -346,6 +346,7 @@ impl<'a> Rehearsal<'a> {
             parent: Some(parent),
             depth: self.stack.depth + 1,
             generation: 0,
+            writes: 0,
             ..self.stack.clone()
         }
     }

@@ -169,7 +169,7 @@ impl Fixture {
             clouds: Arc::new(TheCloud(Arc::clone(&zaqar))),
             clock: Arc::new(Paused(start)),
             chance: Arc::new(Chance::seeded(1)),
-            sources: Arc::default(),
+            caches: Arc::default(),
         };
         Self { zaqar, store, backends, start }
     }

@@ -93,7 +93,7 @@ impl Fixture {
             clouds: Arc::clone(&keystone) as Arc<dyn Clouds>,
             clock: Arc::new(Paused(start)),
             chance: Arc::new(Chance::seeded(1)),
-            sources: Arc::default(),
+            caches: Arc::default(),
         };
         tokio::spawn(housekeeping::run(backends, Arc::new(Options::default()), watch::channel(()).1));
         Self { store, keystone, clock: Paused(start) }

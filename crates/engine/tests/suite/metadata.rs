@@ -47,7 +47,7 @@ fn backends(store: SqlStore, witness: &Witness) -> Backends {
         clouds: Arc::new(NoCloud),
         clock: Arc::new(SystemClock),
         chance: Arc::new(Chance::seeded(1)),
-        sources: Arc::default(),
+        caches: Arc::default(),
     }
 }
 

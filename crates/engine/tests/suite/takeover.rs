@@ -58,7 +58,7 @@ impl Bench {
             clouds: Arc::new(OneCloud(connector.cloud(&credentials).await)),
             clock: Arc::new(SystemClock),
             chance: Arc::new(Chance::seeded(seed)),
-            sources: Arc::default(),
+            caches: Arc::default(),
         };
         Self { cloud, backends, engines: Vec::new() }
     }

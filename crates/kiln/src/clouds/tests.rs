@@ -106,7 +106,7 @@ impl World {
             clouds: Arc::new(clouds),
             clock: Arc::clone(&time) as Arc<dyn Clock>,
             chance: Arc::new(Chance::seeded(1)),
-            sources: Arc::default(),
+            caches: Arc::default(),
         };
         let (identity_too, policy) = (Arc::clone(&identity), Arc::new(Policy::default()));
         let options = kiln_service::Options::default();

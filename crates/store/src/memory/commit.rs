@@ -87,7 +87,9 @@ impl State {
         if let Some(settle) = &batch.settle {
             self.apply_settle(lease.stack, settle);
         }
-        let stack = self.stacks.get(&lease.stack).map(|row| row.stack.clone()).ok_or(Error::Stale(lease.stack))?;
+        let row = self.stacks.get_mut(&lease.stack).ok_or(Error::Stale(lease.stack))?;
+        row.stack.writes += 1;
+        let stack = row.stack.clone();
         self.post(stack.id, &batch.events, now);
         self.announce(&stack, &batch.announcements, &batch.plugin_runs, now);
         if stack.deleted.is_none() {

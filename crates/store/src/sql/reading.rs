@@ -13,7 +13,28 @@ const CHUNK: usize = 1_000;
 
 /// Selects stacks, without conditions.
 pub(super) fn select_stacks() -> SelectStatement {
-    Query::select().columns(schema::STACK_COLUMNS).from(schema::STACK).to_owned()
+    let writes = writes_of(Expr::col((schema::STACK, "id")));
+    Query::select().columns(schema::STACK_COLUMNS).expr(writes).from(schema::STACK).to_owned()
+}
+
+/// The number of batches of a stack.
+fn writes_of(stack: Expr) -> Expr {
+    let select = Query::select()
+        .column("writes")
+        .from(schema::LEASE)
+        .and_where(Expr::col((schema::LEASE, "stack")).eq(stack))
+        .to_owned();
+    Expr::SubQuery(None, Box::new(select.into()))
+}
+
+/// Selects the resources of stacks in order of creation.
+fn select_resources(stacks: &[StackId]) -> SelectStatement {
+    Query::select()
+        .columns(schema::RESOURCE_COLUMNS)
+        .from(schema::RESOURCE)
+        .and_where(Expr::col("stack").is_in(stacks.iter().map(ToString::to_string)))
+        .order_by("seq", Order::Asc)
+        .to_owned()
 }
 
 /// A stack by ID, as the connection or transaction sees it.
@@ -88,12 +109,7 @@ impl SqlStore {
     pub(super) async fn read_resources(&self, stacks: &[StackId]) -> Result<Vec<Resource>, Error> {
         let mut resources = Vec::new();
         for stacks in stacks.chunks(CHUNK) {
-            let select = Query::select()
-                .columns(schema::RESOURCE_COLUMNS)
-                .from(schema::RESOURCE)
-                .and_where(Expr::col("stack").is_in(stacks.iter().map(ToString::to_string)))
-                .order_by("seq", Order::Asc)
-                .to_owned();
+            let select = select_resources(stacks);
             let rows = self
                 .retry(|| async {
                     let rows = self.reader.query_all(&select).await?;
@@ -103,6 +119,27 @@ impl SqlStore {
             resources.extend(rows);
         }
         Ok(resources)
+    }
+
+    /// In one statement: a cache that keeps older rows under a newer number would serve them until the next batch.
+    pub(super) async fn read_resources_and_writes(
+        &self,
+        stack: StackId,
+    ) -> Result<(Option<i64>, Vec<Resource>), Error> {
+        let select = select_resources(&[stack]).expr(writes_of(Expr::val(stack.to_string()))).to_owned();
+        self.retry(|| async {
+            let mut writes = None;
+            let mut resources = Vec::new();
+            for row in self.reader.query_all(&select).await? {
+                let mut columns = Columns::of(&row);
+                resources.push(columns.resource(&self.vault)?);
+                if writes.is_none() {
+                    writes = columns.optional_int()?;
+                }
+            }
+            Ok((writes, resources))
+        })
+        .await
     }
 
     pub(super) async fn read_resources_in_brief(

@@ -101,7 +101,7 @@ impl<'r> Columns<'r> {
         Ok(State::new(self.parsed()?, self.parsed()?))
     }
 
-    /// [`super::schema::STACK_COLUMNS`].
+    /// [`super::schema::STACK_COLUMNS`], and the number of batches.
     pub(super) fn stack(&mut self) -> Result<Stack, Fault> {
         Ok(Stack {
             id: self.parsed()?,
@@ -131,6 +131,7 @@ impl<'r> Columns<'r> {
             created: self.time()?,
             updated: self.optional_time()?,
             deleted: self.optional_time()?,
+            writes: self.optional_int()?.unwrap_or_default(),
         })
     }
 

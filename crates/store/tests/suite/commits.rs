@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_resource::{Action, Operation, Phase, Running, State, Status, StoredDefinition};
-use kiln_store::{Batch, Error, EventQuery, NewStack, Resource, Settle, StackQuery, StackRequest, Turn};
+use kiln_store::{Batch, Error, EventQuery, NewStack, Resource, Settle, Stack, StackQuery, StackRequest, Turn};
 use kiln_value::{Map, Value, value};
 
 use crate::bed::beds;
@@ -58,9 +58,11 @@ async fn rows_come_back_as_they_were_saved() {
         let (made, lease) = claimed(&*bed.store, "web").await;
         let rows = vec![full(&made), resource(made.id, "bare")];
         let after = bed.store.commit(lease, Batch { save: rows.clone(), ..Batch::default() }).await.unwrap();
-        assert_eq!(after, made);
+        assert_eq!(after, Stack { writes: 1, ..made.clone() });
         let found = bed.store.resources(made.id).await.unwrap();
         assert_eq!(found, rows);
+        assert_eq!(bed.store.stack(made.id).await.unwrap(), Some(after));
+        assert_eq!(bed.store.resources_and_writes(made.id).await.unwrap(), (Some(1), rows.clone()));
         let written = |rows: &[Resource]| serde_json::to_string(&rows[0].definition).unwrap();
         assert_eq!(written(&found), written(&rows), "1.0 is not 1");
         let order: Vec<&String> = found[0].metadata.as_map().unwrap().keys().collect();
@@ -79,6 +81,7 @@ async fn rows_come_back_as_they_were_saved() {
         let remove = vec![changed[0].id, changed[2].id];
         bed.store.commit(lease, Batch { remove, ..Batch::default() }).await.unwrap();
         assert_eq!(bed.store.resources(made.id).await.unwrap(), changed[1..2]);
+        assert_eq!(bed.store.resources_and_writes(made.id).await.unwrap(), (Some(3), changed[1..2].to_vec()));
         bed.end().await;
     }
 }
@@ -123,6 +126,7 @@ async fn a_settle_applies_to_its_generation_only() {
             ..Batch::default()
         };
         let after = bed.store.commit(lease, batch).await.unwrap();
+        let asked = Stack { writes: 1, ..asked };
         assert_eq!(after, asked, "the engine sees the newer request, nothing was settled");
         assert_eq!(bed.store.resources(made.id).await.unwrap().len(), 1, "the rest was written");
 

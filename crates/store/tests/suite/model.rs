@@ -264,6 +264,7 @@ impl World {
             let id = stack.id;
             seen.push(format!("{:?}", plain(stack)));
             seen.push(format!("{:?}", store.resources(id).await.unwrap()));
+            seen.push(format!("{:?}", store.resources_and_writes(id).await.unwrap()));
             seen.push(format!("{:?}", store.children(id).await.unwrap()));
             seen.push(format!("{:?}", store.count_resources(id).await.unwrap()));
             seen.push(format!("{:?}", store.inbox(id, at(0)).await.unwrap()));

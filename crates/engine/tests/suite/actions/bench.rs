@@ -143,7 +143,7 @@ impl Bench {
             clouds: Arc::new(NoCloud),
             clock: Arc::new(SystemClock),
             chance: Arc::new(Chance::seeded(1)),
-            sources: Arc::default(),
+            caches: Arc::default(),
         };
         let mut bench = Self { backends, thing, engine: None };
         bench.start();

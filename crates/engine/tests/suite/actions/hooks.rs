@@ -38,7 +38,7 @@ impl Bench {
         self.send(stack, name, MessageKind::ClearHook, value!({"unset_hook": hook})).await;
     }
 
-    async fn send(&self, stack: StackId, name: &str, kind: MessageKind, body: Value) {
+    pub(crate) async fn send(&self, stack: StackId, name: &str, kind: MessageKind, body: Value) {
         let (id, resource, now) = (MessageId(self.backends.chance.uuid()), Some(name.to_owned()), SystemClock.now());
         let message = Message { id, stack, resource, kind, body, due: now, sent: now };
         self.backends.store.send(&message).await.expect("the store");

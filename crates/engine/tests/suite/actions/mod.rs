@@ -6,3 +6,4 @@ mod bench;
 mod hooks;
 mod orphans;
 mod snapshots;
+mod views;

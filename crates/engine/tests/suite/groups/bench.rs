@@ -67,7 +67,7 @@ impl Bench {
             clouds,
             clock: Arc::new(clock),
             chance: Arc::new(Chance::seeded(7)),
-            sources: Arc::default(),
+            caches: Arc::default(),
         };
         Self { backends, start }
     }

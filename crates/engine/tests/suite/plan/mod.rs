@@ -75,7 +75,7 @@ impl Bench {
             clouds: Arc::new(OneCloud(connector.cloud(&credentials).await)),
             clock: Arc::new(clock),
             chance: Arc::new(Chance::seeded(seed)),
-            sources: Arc::default(),
+            caches: Arc::default(),
         };
         let engine = Engine::new(Options::default(), backends.clone());
         let engine = tokio::spawn(async move {

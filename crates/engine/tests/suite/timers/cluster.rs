@@ -249,7 +249,7 @@ impl Cluster {
             clouds: Arc::new(Sky),
             clock: Arc::new(clock),
             chance: Arc::new(Chance::seeded(7)),
-            sources: Arc::default(),
+            caches: Arc::default(),
         };
         Self { backends, driver, start }
     }

@@ -182,6 +182,7 @@ cut! {
     fn desired(desired: &Desired) -> DesiredText;
     fn content(digest: &Digest) -> String;
     fn resources(stack: StackId) -> Vec<Resource>;
+    fn resources_and_writes(stack: StackId) -> (Option<i64>, Vec<Resource>);
     fn resources_in_brief(stack: StackId, after: Option<u64>, limit: u64) -> BriefResources;
     fn resources_of(stacks: &[StackId]) -> Vec<Resource>;
     fn count_resources(root: StackId) -> u64;

@@ -93,7 +93,7 @@ impl World {
             clouds: Arc::new(clouds.with_signalling(signalling)),
             clock: Arc::new(kiln_engine::SystemClock),
             chance: Arc::new(Chance::seeded(1)),
-            sources: Arc::default(),
+            caches: Arc::default(),
         }
     }
 }
