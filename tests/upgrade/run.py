@@ -27,8 +27,10 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.append(str(ROOT / 'tests'))
+from harness import second_build  # noqa: E402
 from harness.checks import check, finish, until  # noqa: E402
 from harness.deployment import free_port, listens  # noqa: E402
+from harness.pypi import TARGET  # noqa: E402
 from harness.request import Keystone, send  # noqa: E402
 
 # The commit before the first one that this test belongs to; a tag takes precedence.
@@ -42,16 +44,18 @@ def former():
         return subprocess.run(['git', '-C', ROOT, *args], capture_output=True, text=True).stdout.strip()
     commit = os.environ.get('KILN_FORMER') or git('describe', '--tags', '--abbrev=0', 'HEAD^') or FIRST_FORMER
     commit = git('rev-parse', f'{commit}^{{commit}}')
-    place = pathlib.Path(os.environ.get('CARGO_TARGET_DIR', ROOT / 'target')) / 'former'
-    binary, stamp = place / 'target/debug/kiln', place / 'commit'
+    place = TARGET / 'former'
+    binary, stamp = place / 'target/release/kiln', place / 'commit'
     if not (binary.exists() and stamp.exists() and stamp.read_text() == commit):
         print(f'building {commit[:8]}', flush=True)
         shutil.rmtree(place / 'source', ignore_errors=True)
         (place / 'source').mkdir(parents=True)
         archive = subprocess.Popen(['git', '-C', ROOT, 'archive', commit], stdout=subprocess.PIPE)
         subprocess.run(['tar', 'x', '-C', place / 'source'], stdin=archive.stdout, check=True)
-        subprocess.run(['cargo', 'build', '--quiet', '--locked', '-p', 'kiln'], cwd=place / 'source', check=True,
-                       env={**os.environ, 'CARGO_TARGET_DIR': str(place / 'target')})
+        second_build.take_dependencies(place / 'target')
+        (place / 'cargo.toml').write_text(second_build.settings(ROOT))
+        subprocess.run(['cargo', 'build', '--quiet', '--release', '--locked', '-p', 'kiln', '--config', place / 'cargo.toml'],
+                       cwd=place / 'source', check=True, env={**os.environ, 'CARGO_TARGET_DIR': str(place / 'target')})
         stamp.write_text(commit)
     return binary
 
