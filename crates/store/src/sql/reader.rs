@@ -72,6 +72,20 @@ impl FileConnections {
         };
         Ok(Busy { of: Arc::clone(self), taken: Some((connection, turn)) })
     }
+
+    /// Executes a query on a connection and keeps the connection.
+    async fn run<T>(
+        self: &Arc<Self>,
+        query: impl AsyncFnOnce(&mut SqliteConnection) -> Result<T, sqlx::Error>,
+    ) -> Result<T, DbErr> {
+        let mut busy = self.acquire().await?;
+        let (connection, _) = busy.taken.as_mut().ok_or_else(|| query_error(sqlx::Error::PoolClosed))?;
+        let result = query(connection).await.map_err(query_error)?;
+        if let Some((connection, _turn)) = busy.taken.take() {
+            self.idle().push(connection);
+        }
+        Ok(result)
+    }
 }
 
 /// A connection that executes a query. Unless it is released, it is tested before it is used again: the caller may have
@@ -79,20 +93,6 @@ impl FileConnections {
 struct Busy {
     of: Arc<FileConnections>,
     taken: Option<(SqliteConnection, OwnedSemaphorePermit)>,
-}
-
-impl Busy {
-    async fn run<T>(
-        mut self,
-        query: impl AsyncFnOnce(&mut SqliteConnection) -> Result<T, sqlx::Error>,
-    ) -> Result<T, sqlx::Error> {
-        let (connection, _) = self.taken.as_mut().ok_or(sqlx::Error::PoolClosed)?;
-        let result = query(connection).await?;
-        if let Some((connection, _turn)) = self.taken.take() {
-            self.of.idle().push(connection);
-        }
-        Ok(result)
-    }
 }
 
 impl Drop for Busy {
@@ -165,8 +165,8 @@ impl ConnectionTrait for Reader {
             Self::Pool(pool) => pool.query_one_raw(statement).await,
             Self::File(connections) => {
                 let query = prepared(statement);
-                let row = connections.acquire().await?.run(async |file| query.fetch_optional(file).await).await;
-                Ok(row.map_err(query_error)?.map(QueryResult::from))
+                let row = connections.run(async |file| query.fetch_optional(file).await).await?;
+                Ok(row.map(QueryResult::from))
             }
         }
     }
@@ -176,8 +176,8 @@ impl ConnectionTrait for Reader {
             Self::Pool(pool) => pool.query_all_raw(statement).await,
             Self::File(connections) => {
                 let query = prepared(statement);
-                let rows = connections.acquire().await?.run(async |file| query.fetch_all(file).await).await;
-                Ok(rows.map_err(query_error)?.into_iter().map(QueryResult::from).collect())
+                let rows = connections.run(async |file| query.fetch_all(file).await).await?;
+                Ok(rows.into_iter().map(QueryResult::from).collect())
             }
         }
     }
