@@ -18,6 +18,7 @@
 //! | `actor/span.rs` | the span of an operation, for logs and traces |
 //! | `actor/orphans.rs` | resources that are forgotten |
 //! | `actor/write_queue.rs` | pending writes |
+//! | `actor/storing.rs` | stores them |
 
 mod balancing;
 mod calls;
@@ -32,11 +33,12 @@ mod scaling;
 pub(crate) mod slots;
 mod snapshots;
 mod span;
+mod storing;
 mod take_over;
 mod watches;
 mod write_queue;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,6 +70,9 @@ use crate::load;
 use crate::options::Options;
 use crate::room::Room;
 use crate::sizes::Sizes;
+
+/// Pending writes while results are known that are not decided yet, in batches.
+const RESULTS_AHEAD: usize = 16;
 
 /// How an actor ended.
 pub(crate) enum Exit {
@@ -153,11 +158,13 @@ impl Actor {
             root,
             path,
             scope: None,
+            unseen: BTreeSet::new(),
             hidden: None,
             own_hidden: None,
             sizes: Sizes::default(),
             model: Model::new(rows),
             writes: WriteQueue::default(),
+            storing: JoinSet::new(),
             removing: Removing::default(),
             adopted: Map::new(),
             slots: Slots::default(),
@@ -165,6 +172,7 @@ impl Actor {
             tasks: JoinSet::new(),
             inbox: Inbox::default(),
             events: VecDeque::new(),
+            results: 0,
             deadline: None,
             next_look: self.backends.clock.monotonic() + self.options.look,
             taken_over,
@@ -191,6 +199,8 @@ struct Work {
     path: Vec<String>,
     /// The scope of template functions; `None` if the template is not needed.
     scope: Option<StackScope>,
+    /// Rows that have changed since the scope has seen them.
+    unseen: BTreeSet<ResourceId>,
     /// Values to mask in reasons; read when the first failure is stored.
     hidden: Option<HiddenValues>,
     /// The values that events must not show.
@@ -200,6 +210,8 @@ struct Work {
     model: Model,
     /// Pending writes.
     writes: WriteQueue,
+    /// The commit in the background, at most one.
+    storing: JoinSet<Result<Stack, Error>>,
     /// The snapshots that are being deleted.
     removing: Removing,
     /// The resources to adopt, by name; empty unless the request adopts objects.
@@ -212,6 +224,8 @@ struct Work {
     inbox: Inbox,
     /// Pending events for the planner.
     events: VecDeque<Event>,
+    /// About how many of them, the first ones, are results of operations that were called while deciding.
+    results: usize,
     /// Timeout of the action, by the monotonic clock.
     deadline: Option<Duration>,
     /// Time of the next read of the stack without a ring, because rings may be lost.
@@ -411,10 +425,23 @@ impl Work {
     }
 
     fn fill_scope(&mut self) {
+        self.unseen.clear();
         let Some(scope) = &mut self.scope else { return };
         let blueprint = Arc::clone(scope.blueprint());
         for row in blueprint.definitions().keys().filter_map(|name| self.model.current(name)) {
             scope.see(row);
+        }
+    }
+
+    /// Shows the rows that have changed to the functions of the template. Most of them are read by no function, or only
+    /// after they have changed again.
+    fn refresh_scope(&mut self) {
+        let changed = std::mem::take(&mut self.unseen);
+        let Some(scope) = &mut self.scope else { return };
+        for row in changed.into_iter().filter_map(|id| self.model.row(id)) {
+            if self.model.current(&row.name).is_some_and(|current| current.id == row.id) {
+                scope.see(row);
+            }
         }
     }
 
@@ -449,8 +476,11 @@ impl Work {
                 self.watches.remove(*row);
             }
             self.decide(event);
-            if self.writes.len() >= self.actor.options.batch {
-                self.flush().await?;
+            self.results = self.results.saturating_sub(1);
+            // A row whose result is known is written once.
+            let limit = if self.results > 0 { RESULTS_AHEAD } else { 1 };
+            if self.writes.len() >= limit.saturating_mul(self.actor.options.batch) {
+                self.store_some().await?;
                 if self.again {
                     break;
                 }
@@ -478,13 +508,9 @@ impl Work {
         match command {
             Command::Save(id) => {
                 self.model.stamp(id, self.stack.id, self.actor.backends.clock.now());
-                if let Some(row) = self.model.row(id) {
+                if self.model.row(id).is_some() {
                     self.writes.save(id);
-                    if let Some(scope) = &mut self.scope
-                        && self.model.current(&row.name).is_some_and(|current| current.id == id)
-                    {
-                        scope.see(row);
-                    }
+                    self.unseen.insert(id);
                 }
             }
             Command::Remove(id) => self.writes.remove(id),
@@ -554,6 +580,7 @@ impl Work {
 
     /// Prepares the decision about a resource; most decisions need no calls and are made immediately.
     fn gather(&mut self, serial: u64, name: String, row: Option<ResourceId>) {
+        self.refresh_scope();
         let Some(scope) = &self.scope else { return };
         let Some(kind) = scope.blueprint().kind(&name) else { return };
         let Some(definition) = scope.blueprint().definitions().get(&name) else { return };
@@ -593,27 +620,6 @@ impl Work {
                 self.spawn(answer.map(Reply::Event));
             }
         }
-    }
-
-    /// Stores pending writes, then checks for a newer request.
-    async fn flush(&mut self) -> Result<(), Error> {
-        for (child, requests) in self.writes.take_cancels() {
-            self.cancel_child(child, requests).await?;
-        }
-        self.fill_snapshot().await?;
-        let mut stored = false;
-        while let Some(batch) = self.writes.take(&self.model, self.actor.options.batch) {
-            self.stack = self.actor.backends.store.commit(self.actor.lease, batch).await?;
-            stored = true;
-        }
-        if !stored {
-            return Ok(());
-        }
-        if self.stack.id == self.root.id {
-            self.root = Arc::new(self.stack.clone());
-        }
-        self.again |= self.stack.generation > self.generation || std::mem::take(&mut self.turning);
-        self.look_for_new_messages().await
     }
 
     /// Checks for a newer request, for messages, and for finished nested stacks.

@@ -206,9 +206,18 @@ impl Work {
             Reply::Advanced(id, advance.unwrap_or_else(|_| broken()))
         }));
         match (&mut work).now_or_never() {
-            Some(reply) => self.take(Ok(reply)),
+            Some(reply) => self.take_first(reply),
             None => self.spawn(work),
         }
+    }
+
+    /// Processes a result before all other events, so that the row is written once with it.
+    fn take_first(&mut self, reply: Reply) {
+        let others = self.events.len();
+        self.take(Ok(reply));
+        let results = self.events.len().saturating_sub(others);
+        self.events.rotate_right(results);
+        self.results += results;
     }
 
     fn job(&self, id: ResourceId, memory: Memory) -> Result<Job, Box<Event>> {

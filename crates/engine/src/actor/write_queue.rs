@@ -131,8 +131,13 @@ impl WriteQueue {
 
     /// Whether the queue is empty.
     pub(crate) fn is_empty(&self) -> bool {
-        self.writes.is_empty()
-            && self.handled.is_empty()
+        self.writes.is_empty() && !self.is_urgent()
+    }
+
+    /// Whether there is more than rows and events of resources: something that belongs into one commit, or that others
+    /// wait for.
+    pub(crate) fn is_urgent(&self) -> bool {
+        !(self.handled.is_empty()
             && self.software.is_empty()
             && self.messages.is_empty()
             && self.announcements.is_empty()
@@ -142,7 +147,7 @@ impl WriteQueue {
             && self.snapshots.is_empty()
             && self.removed_snapshots.is_empty()
             && self.turn.is_none()
-            && self.settle.is_none()
+            && self.settle.is_none())
     }
 
     /// Number of pending writes.

@@ -10,7 +10,7 @@ use crate::Event;
 
 /// Rows per statement: only a few sizes, so that connections can reuse prepared statements. The largest stays below
 /// SQLite's 32,766 variables with 27 columns.
-const SIZES: [usize; 4] = [256, 32, 4, 1];
+const SIZES: [usize; 5] = [256, 64, 16, 4, 1];
 
 /// Bytes of text per statement, far below MariaDB's default limit of 16 MB. A single row may be larger.
 const MAX_BYTES: usize = 4 << 20;
