@@ -146,6 +146,7 @@ impl Api {
             body,
             headers: head.headers.clone(),
             url: format!("{address}{}", head.uri.path()),
+            path_and_query: head.uri.path_and_query().map_or_else(String::new, ToString::to_string),
             links: Links::new(root),
             stopping: self.stopping.subscribe(),
         };

@@ -27,6 +27,8 @@ pub(crate) struct Call {
     pub(crate) headers: HeaderMap,
     /// The URL without the query.
     pub(crate) url: String,
+    /// The path with the query, as they were sent.
+    pub(crate) path_and_query: String,
     pub(crate) links: Links,
     /// Whether the service is stopping: nothing waits any more.
     pub(crate) stopping: tokio::sync::watch::Receiver<bool>,

@@ -25,6 +25,11 @@ impl Links {
         Self { base }
     }
 
+    /// What all URLs begin with.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
     /// The URL of a stack.
     pub(crate) fn stack(&self, stack: &Stack) -> String {
         self.within(stack, "")

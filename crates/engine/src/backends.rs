@@ -12,6 +12,7 @@ use crate::clouds::{Clouds, NoCloud};
 use crate::fence::{Fence, FencedCloud};
 use crate::software::StoredSoftware;
 use crate::source_cache::SourceCache;
+use crate::stack_cache::StackCache;
 use crate::view_cache::ViewCache;
 
 /// Store, resource types, clouds, time and randomness.
@@ -38,6 +39,8 @@ pub struct Caches {
     pub sources: SourceCache,
     /// The contents of stacks.
     pub views: ViewCache,
+    /// Lists of resources and events of a stack as they were sent, by their URL.
+    pub lists: StackCache<Arc<[u8]>>,
 }
 
 impl Caches {
@@ -45,6 +48,7 @@ impl Caches {
     pub(crate) fn expire(&self, now: Duration) {
         self.sources.expire(now);
         self.views.expire(now);
+        self.lists.expire(now);
     }
 }
 

@@ -17,7 +17,8 @@ use crate::actor::stack_facts;
 use crate::backends::Backends;
 use crate::listing::add_waiting;
 use crate::sizes::OutputSizes;
-use crate::view_cache::{Content, is_back};
+use crate::stack_cache::is_back;
+use crate::view_cache::Content;
 use crate::{load, mark};
 
 /// A stack with its desired and actual state.

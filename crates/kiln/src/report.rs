@@ -166,6 +166,8 @@ fn pools(backends: &Backends, text: &mut String) {
     _ = writeln!(text, "parsed templates, environments and files = {texts}, {bytes} bytes of text");
     let (stacks, bytes) = backends.caches.views.size();
     _ = writeln!(text, "stacks in memory = {stacks}, about {bytes} bytes");
+    let (lists, bytes) = backends.caches.lists.size();
+    _ = writeln!(text, "lists of resources and events = {lists}, about {bytes} bytes");
 }
 
 /// What the database says: engines, leases and running operations.

@@ -1,6 +1,6 @@
 //! `GET …/resources`: filters, and nested stacks down to a depth.
 
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use futures::future::join_all;
 use kiln_engine::{Backends, View};
 use kiln_resource::Resource;
@@ -9,6 +9,7 @@ use kiln_value::{Value, text};
 
 use crate::call::Call;
 use crate::error::ApiError;
+use crate::http::kept_list::KeptList;
 use crate::http::query;
 use crate::http::stream::{self, Part, Parts};
 use crate::link::Links;
@@ -36,9 +37,17 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     let detail = given(call, "with_detail", query::boolean)?.unwrap_or(false);
     let wanted = Wanted::new(call);
     let stack = call.stack_or_deleted().await?;
+    // Neither attributes nor the resources of nested stacks belong to the stack.
+    let kept = (!detail && depth == 0).then(|| KeptList::new(call, &stack));
+    if let Some(response) = kept.as_ref().and_then(KeptList::get) {
+        return Ok(response);
+    }
     let (backends, links) = (call.backends().clone(), call.links.clone());
     let lists = Lists { backends, links, wanted, detail, todo: vec![(stack, depth)], current: None };
-    stream::list("resources", lists).await
+    match kept {
+        Some(kept) => kept.read("resources", lists).await,
+        None => Ok(stream::list("resources", lists).await?.into_response()),
+    }
 }
 
 fn given<T>(call: &Call, name: &str, read: fn(&str, &Value) -> Result<T, ApiError>) -> Result<Option<T>, ApiError> {

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::io;
 
 use axum::body::Body;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::stream;
 use http::StatusCode;
@@ -43,9 +43,26 @@ pub(crate) trait Parts: Send + 'static {
     fn next(&mut self) -> impl Future<Output = Result<Option<Part>, ApiError>> + Send;
 }
 
-/// `{"<key>": [<entries>]}`. The first part is read before the response begins, so that its errors have a status; if it is
+/// A list as JSON: `{"<key>": [<entries>]}`.
+pub(crate) enum List {
+    /// Its text.
+    Whole(Bytes),
+    /// Part by part.
+    InParts(Body),
+}
+
+impl IntoResponse for List {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Whole(text) => reply::json_bytes(StatusCode::OK, text.into()),
+            Self::InParts(body) => reply::json_bytes(StatusCode::OK, body),
+        }
+    }
+}
+
+/// Begins to read a list. The first part is read before the response begins, so that its errors have a status; if it is
 /// the last one, the response has a length. A later error breaks the connection.
-pub(crate) async fn list(key: &'static str, mut parts: impl Parts) -> Result<Response, ApiError> {
+pub(crate) async fn list(key: &'static str, mut parts: impl Parts) -> Result<List, ApiError> {
     let first = parts.next().await?.unwrap_or_default();
     let mut text = BytesMut::from(format!("{{\"{key}\":[").as_bytes());
     let mut any = !first.is_empty();
@@ -54,7 +71,7 @@ pub(crate) async fn list(key: &'static str, mut parts: impl Parts) -> Result<Res
     let second = parts.next().await?;
     let Some(second) = second else {
         text.extend_from_slice(b"]}");
-        return Ok(reply::json_bytes(StatusCode::OK, text.freeze().into()));
+        return Ok(List::Whole(text.freeze()));
     };
     push(&mut text, &second, &mut any);
     let state = (Some(text.freeze()), Some(parts), any);
@@ -76,7 +93,7 @@ pub(crate) async fn list(key: &'static str, mut parts: impl Parts) -> Result<Res
             }
         }
     });
-    Ok(reply::json_bytes(StatusCode::OK, Body::from_stream(body)))
+    Ok(List::InParts(Body::from_stream(body)))
 }
 
 fn push(text: &mut BytesMut, part: &Part, any: &mut bool) {

@@ -6,6 +6,7 @@ mod browsers;
 mod connections;
 mod groups;
 mod hidden;
+mod kept_lists;
 mod long_lists;
 mod nested;
 mod orphans;

@@ -142,6 +142,14 @@ impl App {
         Self { router: api.router(), api, service, ..self }
     }
 
+    /// The same process with another caller.
+    pub(crate) fn as_caller(self, caller: Caller) -> Self {
+        let identity = Arc::new(Local::of(caller, Secret::new("{}".to_owned())));
+        let service = Service { identity, ..self.service.clone() };
+        let api = Api::new(Parts { options: Options::default(), service: service.clone() });
+        Self { router: api.router(), api, service, ..self }
+    }
+
     /// Allows to adopt and to abandon stacks.
     pub(crate) fn with_adoption(self) -> Self {
         let options = kiln_service::Options { adopt: true, abandon: true, ..self.service.options.clone() };
@@ -261,12 +269,20 @@ impl App {
     }
 
     async fn bare(&self, method: Method, path: &str, headers: &[(&str, &str)]) -> axum::response::Response {
-        let mut request = Request::builder().method(method).uri(path).header("host", "localhost");
+        let mut request = Request::builder().method(method).uri(path);
+        if !headers.iter().any(|(name, _)| *name == "host") {
+            request = request.header("host", "localhost");
+        }
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
         let request = request.body(Body::empty()).expect("a request");
         self.router.clone().oneshot(request).await.expect("an answer")
+    }
+
+    /// The number of lists that are kept in memory.
+    pub(crate) fn kept_lists(&self) -> usize {
+        self.service.backends.caches.lists.size().0
     }
 
     /// GET.
