@@ -12,6 +12,7 @@ use kiln_resource::{Context, Failure, Member, Resource, ResourceId};
 use kiln_store::{Error, Stack, StackId};
 use kiln_template::{Files, ResourceView, Scope, Wanted};
 use kiln_value::{Map, Value};
+use tracing::Instrument as _;
 
 use crate::actor::stack_facts;
 use crate::backends::Backends;
@@ -96,6 +97,15 @@ impl View {
             backends.caches.views.put(&stack, writes, &content, now);
         }
         Self::with(backends, stack, content).await
+    }
+
+    /// Begins [`View::of`] in a task of its own, so that the caller can do something else meanwhile.
+    pub async fn begin(backends: &Backends, stack: Stack) -> impl Future<Output = Result<Self, Error>> + Send + use<> {
+        let backends = backends.clone();
+        let task = tokio::spawn(async move { Self::of(&backends, stack).await }.in_current_span());
+        // Otherwise the runtime would begin it only when this task waits for it.
+        tokio::task::yield_now().await;
+        async move { task.await.map_err(|error| Error::Database(error.to_string()))? }
     }
 
     /// The content of a stack, and the number of its batches that was read with its rows.

@@ -33,8 +33,10 @@ impl Service {
         update: UpdateStack,
     ) -> Result<PreviewedUpdate, Error> {
         let converge = self.converges(&update.settings);
+        // Of a large stack, to read the old one takes as long as to check the new one.
+        let view = View::begin(&self.backends, stack.clone()).await;
         let blueprint = self.updated_blueprint(caller, &stack, update).await?;
-        let view = View::of(&self.backends, stack).await?;
+        let view = view.await?;
         let mut hidden = self.hidden_values(&view.stack).await?;
         hidden.extend(HiddenValues::of(&[blueprint.sources()]));
         let (new, old) = (blueprint.sources(), view.blueprint.sources());
