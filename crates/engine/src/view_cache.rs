@@ -29,6 +29,11 @@ pub(crate) struct Content {
 pub struct ViewCache(StackCache<Content>);
 
 impl ViewCache {
+    /// At most this many bytes, by estimate.
+    pub fn of_size(bytes: usize) -> Self {
+        Self(StackCache::of_size(bytes))
+    }
+
     /// The current content of a stack. `now` is monotonic.
     pub(crate) fn get(&self, stack: &Stack, now: Duration) -> Option<Content> {
         self.0.get(stack, "", now)
