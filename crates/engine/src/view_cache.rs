@@ -43,7 +43,12 @@ impl ViewCache {
     pub(crate) fn put(&self, stack: &Stack, writes: Option<i64>, content: &Content, now: Duration) {
         if writes == Some(stack.writes) {
             let rows: usize = content.model.rows().map(size).sum();
-            let bytes = rows + BLUEPRINT * content.blueprint.sources().template.size();
+            let sources = content.blueprint.sources();
+            let environment = sources.environment.parameters.size() + sources.environment.parameter_defaults.size();
+            // Nested stacks have the files of their root.
+            let own_files = stack.parent.is_none().then_some(&sources.files.0);
+            let files: usize = own_files.into_iter().flatten().map(|(name, text)| name.len() + text.len()).sum();
+            let bytes = rows + BLUEPRINT * (sources.template.size() + environment) + files;
             self.0.put(stack, "", content.clone(), bytes, now);
         }
     }

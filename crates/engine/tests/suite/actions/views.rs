@@ -234,6 +234,15 @@ async fn a_stack_above_the_bound_is_read_each_time() {
         let (stacks, bytes) = size(&bench);
         assert!(stacks == kept && bytes <= BOUND, "{count}: {stacks} stacks of {bytes} bytes");
     }
+    // Files and parameters take memory too.
+    let long = value!("x".repeat(BOUND));
+    let with_file = sources(many(1), &value!({}), &[("file:///long.txt", long.clone())]);
+    let with_parameter = sources(many(1), &value!({"parameter_defaults": {"long": long}}), &[]);
+    for long in [with_file, with_parameter] {
+        let id = bench.create(&long).await.id;
+        read(&bench, id).await;
+        assert_eq!(size(&bench), (1, of_small));
+    }
     // Many that fit: the last ones are kept.
     for _ in 0..30 {
         let id = bench.create(&sources(many(10), &value!({}), &[])).await.id;
