@@ -10,6 +10,7 @@ mod custom_constraint;
 mod environment_merge;
 mod environment_parse;
 mod expectation;
+mod gate;
 mod group_template;
 mod identifier;
 mod lifecycle;

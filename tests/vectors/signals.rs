@@ -38,16 +38,21 @@ pub(crate) fn run(case: &Case) -> Outcome {
     case.judge(&value!({ "steps": steps }))
 }
 
-/// Sends a signal to a resource and waits until the engine has handled it.
-pub(crate) async fn send(backends: &Backends, stack: StackId, step: &Value) -> Result<(), Diagnostic> {
-    let service = Service {
+/// The use cases, for the owner of all stacks.
+pub(crate) fn service(backends: &Backends) -> Service {
+    Service {
         shared: kiln_service::SharedCredentials::default(),
         templates: None,
         options: kiln_service::Options::default(),
         backends: backends.clone(),
         identity: Arc::new(Local::new("user", "project", "project", Secret::new("{}".to_owned()))),
         policy: Arc::new(Policy::default()),
-    };
+    }
+}
+
+/// Sends a signal to a resource and waits until the engine has handled it.
+pub(crate) async fn send(backends: &Backends, stack: StackId, step: &Value) -> Result<(), Diagnostic> {
+    let service = service(backends);
     let (resource, details) =
         (step.str_at("resource").unwrap_or_default(), step.get("details").cloned().unwrap_or_default());
     let refused = refusal(backends, stack, resource, &details).await;

@@ -57,11 +57,16 @@ pub struct StackCache<T>(Mutex<Lru<(StackId, String), Kept<T>>>);
 
 impl<T: Clone> Default for StackCache<T> {
     fn default() -> Self {
-        Self(Mutex::new(Lru::new(CAPACITY, IDLE)))
+        Self::of_size(CAPACITY)
     }
 }
 
 impl<T: Clone> StackCache<T> {
+    /// At most this many bytes, by estimate.
+    pub(crate) fn of_size(bytes: usize) -> Self {
+        Self(Mutex::new(Lru::new(bytes, IDLE)))
+    }
+
     /// What was read of a stack, if it is current. `what` names it among what is kept of this stack.
     pub fn get(&self, stack: &Stack, what: &str, now: Duration) -> Option<T> {
         let version = Version::of(stack)?;

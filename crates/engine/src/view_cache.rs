@@ -29,6 +29,11 @@ pub(crate) struct Content {
 pub struct ViewCache(StackCache<Content>);
 
 impl ViewCache {
+    /// At most this many bytes, by estimate.
+    pub fn of_size(bytes: usize) -> Self {
+        Self(StackCache::of_size(bytes))
+    }
+
     /// The current content of a stack. `now` is monotonic.
     pub(crate) fn get(&self, stack: &Stack, now: Duration) -> Option<Content> {
         self.0.get(stack, "", now)
@@ -38,7 +43,12 @@ impl ViewCache {
     pub(crate) fn put(&self, stack: &Stack, writes: Option<i64>, content: &Content, now: Duration) {
         if writes == Some(stack.writes) {
             let rows: usize = content.model.rows().map(size).sum();
-            let bytes = rows + BLUEPRINT * content.blueprint.sources().template.size();
+            let sources = content.blueprint.sources();
+            let environment = sources.environment.parameters.size() + sources.environment.parameter_defaults.size();
+            // Nested stacks have the files of their root.
+            let own_files = stack.parent.is_none().then_some(&sources.files.0);
+            let files: usize = own_files.into_iter().flatten().map(|(name, text)| name.len() + text.len()).sum();
+            let bytes = rows + BLUEPRINT * (sources.template.size() + environment) + files;
             self.0.put(stack, "", content.clone(), bytes, now);
         }
     }

@@ -5,8 +5,10 @@ mod cut;
 mod deployments;
 mod keystone_calls;
 mod load_balancer;
+mod many;
 mod owners;
 mod passwords;
+mod shared_trusts;
 mod transports;
 mod users;
 mod waits;
@@ -161,24 +163,29 @@ impl World {
         self.service.update_stack(caller, &stack, update).await
     }
 
-    /// Deletes all stacks, with the commits of an engine.
+    /// Deletes all stacks.
     async fn delete_all(&self) {
         for stack in self.live().await {
-            let now = self.time.now();
-            let stack = self.memory.request(stack.id, StackRequest::new(Action::Delete, now)).await.expect("live");
-            let engine = EngineId(self.service.backends.chance.uuid());
-            let leases = self.memory.claim(engine, Duration::from_mins(1), &[stack.id], 1).await.expect("the store");
-            let settle = Settle {
-                generation: stack.generation,
-                state: State::new(Action::Delete, Status::Complete),
-                reason: String::new(),
-                deleted: true,
-                reached: false,
-                now,
-            };
-            let batch = Batch { settle: Some(settle), ..Batch::default() };
-            self.memory.commit(leases[0], batch).await.expect("the store");
+            self.commit_delete(&stack).await;
         }
+    }
+
+    /// Deletes a stack, with the commit of an engine.
+    async fn commit_delete(&self, stack: &Stack) {
+        let now = self.time.now();
+        let stack = self.memory.request(stack.id, StackRequest::new(Action::Delete, now)).await.expect("live");
+        let engine = EngineId(self.service.backends.chance.uuid());
+        let leases = self.memory.claim(engine, Duration::from_mins(1), &[stack.id], 1).await.expect("the store");
+        let settle = Settle {
+            generation: stack.generation,
+            state: State::new(Action::Delete, Status::Complete),
+            reason: String::new(),
+            deleted: true,
+            reached: false,
+            now,
+        };
+        let batch = Batch { settle: Some(settle), ..Batch::default() };
+        self.memory.commit(leases[0], batch).await.expect("the store");
     }
 
     async fn live(&self) -> Vec<Stack> {

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use kiln_engine::{Backends, Chance, Clock as _, Engine, NoCloud, Options, SystemClock, load};
 use kiln_plan::{ResourceTypes, Sources};
 use kiln_resource::{
-    Action, AttributeSchema, Context, Driver, Failure, Found, Operation, PropertySchema, Registry, ResourceType,
-    SnapshotId, StackId, State, Status, Step,
+    Action, AttributeSchema, Context, Driver, Failure, Found, Operation, PropertySchema, Received, Registry,
+    ResourceType, SnapshotId, StackId, State, Status, Step,
 };
 use kiln_store::{
     EventQuery, NewStack, Options as StoreOptions, Resource, Snapshot, SqlStore, Stack, StackRequest, Store,
@@ -100,6 +100,11 @@ impl Driver for Thing {
         Ok(Found::NotMade)
     }
 
+    /// A signal is the new secret.
+    async fn receive(&self, _: &Context<'_>, message: &Value) -> Result<Received, Failure> {
+        Ok(Received::default().data("secret", message.clone()).result("a secret"))
+    }
+
     fn needs_cloud(&self) -> bool {
         false
     }
@@ -112,6 +117,11 @@ impl Driver for Thing {
     }
 }
 
+async fn open(url: &str) -> SqlStore {
+    let key = Secret::new("0123456789abcdef0123456789abcdef".to_owned());
+    SqlStore::open(StoreOptions::new(url, key)).await.expect("a database")
+}
+
 /// An engine with its store.
 pub(crate) struct Bench {
     pub(crate) backends: Backends,
@@ -121,8 +131,12 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) async fn new() -> Self {
-        let key = Secret::new("0123456789abcdef0123456789abcdef".to_owned());
-        let store = SqlStore::open(StoreOptions::new("sqlite::memory:", key)).await.expect("a database");
+        Box::pin(Self::on("sqlite::memory:")).await
+    }
+
+    /// An engine on a database.
+    pub(crate) async fn on(url: &str) -> Self {
+        let store = open(url).await;
         store.migrate().await.expect("a schema");
         let thing = Thing::default();
         let mut thing_type = ResourceType::new("Test::Thing");
@@ -148,6 +162,11 @@ impl Bench {
         let mut bench = Self { backends, thing, engine: None };
         bench.start();
         bench
+    }
+
+    /// What another process without an engine has: its own connections to the database and its own caches.
+    pub(crate) async fn other_process(&self, url: &str) -> Backends {
+        Backends { store: Arc::new(open(url).await), caches: Arc::default(), ..self.backends.clone() }
     }
 
     /// Starts an engine whose leases expire soon after it fails.

@@ -1,9 +1,9 @@
 //! Stacks as clients read them again and again, from memory or from the store.
 
-use kiln_engine::{View, load};
+use kiln_engine::{Backends, Chance, View, ViewCache, load};
 use kiln_resource::{Action, Status};
 use kiln_store::{MessageKind, Stack, StackId, StackRequest};
-use kiln_value::value;
+use kiln_value::{Value, value};
 
 use crate::actions::bench::{Bench, asked, sources};
 
@@ -37,6 +37,48 @@ fn with_word(word: &str) -> kiln_plan::Sources {
     sources
 }
 
+/// A database file that is removed at the end.
+struct DatabaseFile(std::path::PathBuf);
+
+impl DatabaseFile {
+    fn new() -> Self {
+        Self(std::env::temp_dir().join(format!("kiln-{}.db", Chance::from_os().uuid())))
+    }
+
+    fn url(&self) -> String {
+        format!("sqlite://{}?mode=rwc", self.0.display())
+    }
+}
+
+impl Drop for DatabaseFile {
+    fn drop(&mut self) {
+        for end in ["", "-wal", "-shm"] {
+            let mut path = self.0.clone().into_os_string();
+            path.push(end);
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Reads a stack in a process until nothing is left to do: as long as its row is the same, what is shown is in the store.
+async fn follow(process: &Backends, id: StackId) -> String {
+    for _ in 0..2_000 {
+        let stack = process.store.stack(id).await.expect("read").expect("there");
+        let view = shown(&View::of(process, stack.clone()).await.expect("read")).await;
+        let stored = shown(&View::load(process, id).await.expect("read").expect("there")).await;
+        let work = process.store.inbox(id, jiff::Timestamp::MAX).await.expect("read");
+        let after = process.store.stack(id).await.expect("read").expect("there");
+        if after == stack {
+            assert_eq!(view, stored, "{} after {} batches", stack.state, stack.writes);
+            if !stack.is_pending() && work.is_empty() {
+                return view;
+            }
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+    panic!("stuck");
+}
+
 fn update(word: &str) -> StackRequest {
     StackRequest { desired: Some(load::texts(&with_word(word))), ..asked(Action::Update) }
 }
@@ -59,11 +101,10 @@ async fn what_is_in_memory_is_what_is_stored() {
         update("four"),
     ];
     for request in steps {
-        let (action, desired) = (request.action, request.desired.is_some());
+        let action = request.action;
         let stack = bench.request(id, request).await;
         let now = read(&bench, id).await;
         assert_ne!(now, before, "{action}, {}", stack.reason);
-        assert_eq!(desired, action == Action::Update);
         before = now;
     }
     // A mark changes a row without a request.
@@ -104,4 +145,109 @@ async fn a_template_that_reads_its_resource_is_not_kept() {
     let request = StackRequest { desired: Some(load::texts(&outer("two"))), ..asked(Action::Update) };
     bench.request(id, request).await;
     assert!(read(&bench, child.id).await.contains("two"));
+}
+
+/// One process has the contents of a stack in memory, another one changes the stack.
+#[tokio::test]
+async fn a_process_never_shows_what_another_one_has_changed() {
+    let file = DatabaseFile::new();
+    let bench = Bench::on(&file.url()).await;
+    let reader = bench.other_process(&file.url()).await;
+    let inner = value!({
+        "heat_template_version": "2018-08-31",
+        "resources": {"thing": {"type": "Test::Thing"}},
+        "outputs": {"secret": {"value": {"get_attr": ["thing", "secret"]}}},
+    });
+    let with_word = |word: &str| {
+        let resources = value!({
+            "thing": {"type": "Test::Thing", "properties": {"word": word}},
+            "nested": {"type": "file:///inner.yaml"},
+        });
+        let mut sources = sources(resources, &value!({}), &[("file:///inner.yaml", inner.clone())]);
+        let template = std::sync::Arc::make_mut(&mut sources.template).as_map_mut().expect("a map");
+        let secret = |resource: &str| value!({"value": {"get_attr": [resource, "secret"]}});
+        template.insert("outputs".to_owned(), value!({"own": (secret("thing")), "inner": (secret("nested"))}));
+        sources
+    };
+    let id = bench.create(&with_word("one")).await.id;
+    let child = bench.child(id, "nested").await.id;
+    let update = |word: &str| StackRequest { desired: Some(load::texts(&with_word(word))), ..asked(Action::Update) };
+    let ill = || value!({"mark_unhealthy": true, "reason": "ill"});
+    // Requests to the stack, and messages to a resource of the nested stack or else of the stack.
+    let request = |request: StackRequest| (Some(request), None);
+    let message = |inner: bool, kind: MessageKind, body: Value| (None, Some((inner, kind, body)));
+    let changes = [
+        request(update("two")),
+        message(false, MessageKind::Signal, "s1".into()),
+        message(true, MessageKind::Signal, "s2".into()),
+        message(false, MessageKind::MarkUnhealthy, ill()),
+        request(update("three")),
+        request(asked(Action::Suspend)),
+        request(asked(Action::Resume)),
+        request(StackRequest { disable_rollback: Some(false), ..update("fail") }),
+        request(asked(Action::Delete)),
+    ];
+    let mut before = (follow(&reader, id).await, follow(&reader, child).await);
+    assert!(before.0.contains("own") && before.1.contains("secret"), "{before:?}");
+    for (number, (request, message)) in changes.into_iter().enumerate() {
+        assert_eq!(reader.caches.views.size().0, 2, "both are in memory: change {number}");
+        if let Some(request) = request {
+            bench.backends.store.request(id, request).await.expect("stored");
+        }
+        if let Some((inner, kind, body)) = message {
+            bench.send(if inner { child } else { id }, "thing", kind, body).await;
+        }
+        // The stack also shows an output of the nested one.
+        follow(&reader, child).await;
+        let now = (follow(&reader, id).await, follow(&reader, child).await);
+        assert_ne!(now.0, before.0, "change {number} is seen");
+        before = now;
+    }
+}
+
+/// What does not fit is read each time; the others stay in memory.
+#[tokio::test]
+async fn a_stack_above_the_bound_is_read_each_time() {
+    const BOUND: usize = 64 << 10;
+    let mut bench = Bench::new().await;
+    let caches = kiln_engine::Caches { views: ViewCache::of_size(BOUND), ..Default::default() };
+    bench.backends.caches = std::sync::Arc::new(caches);
+    let size = |bench: &Bench| bench.backends.caches.views.size();
+    let many = |count: usize| -> Value {
+        let thing =
+            |i: usize| (format!("thing{i}"), value!({"type": "Test::Thing", "properties": {"word": (i.to_string())}}));
+        (0..count).map(thing).collect()
+    };
+    let small = bench.create(&with_word("one")).await.id;
+    read(&bench, small).await;
+    let (stacks, of_small) = size(&bench);
+    assert!(stacks == 1 && of_small > 0 && of_small < BOUND, "{of_small}");
+    let big = bench.create(&sources(many(200), &value!({}), &[])).await.id;
+    assert_eq!(read(&bench, big).await.matches("implementation").count(), 200);
+    assert_eq!(size(&bench), (1, of_small), "the small one is still there, the big one is not");
+    // An update makes it small enough, another one makes it too big again.
+    for (count, kept) in [(3, 2), (200, 1)] {
+        let texts = load::texts(&sources(many(count), &value!({}), &[]));
+        bench.request(big, StackRequest { desired: Some(texts), ..asked(Action::Update) }).await;
+        assert_eq!(read(&bench, big).await.matches("implementation").count(), count);
+        read(&bench, small).await;
+        let (stacks, bytes) = size(&bench);
+        assert!(stacks == kept && bytes <= BOUND, "{count}: {stacks} stacks of {bytes} bytes");
+    }
+    // Files and parameters take memory too.
+    let long = value!("x".repeat(BOUND));
+    let with_file = sources(many(1), &value!({}), &[("file:///long.txt", long.clone())]);
+    let with_parameter = sources(many(1), &value!({"parameter_defaults": {"long": long}}), &[]);
+    for long in [with_file, with_parameter] {
+        let id = bench.create(&long).await.id;
+        read(&bench, id).await;
+        assert_eq!(size(&bench), (1, of_small));
+    }
+    // Many that fit: the last ones are kept.
+    for _ in 0..30 {
+        let id = bench.create(&sources(many(10), &value!({}), &[])).await.id;
+        read(&bench, id).await;
+        let (stacks, bytes) = size(&bench);
+        assert!(stacks > 0 && bytes <= BOUND, "{stacks} stacks of {bytes} bytes");
+    }
 }

@@ -29,6 +29,8 @@ pub(super) enum Cut {
     Kill,
     /// The step fails: before its execution, or after it without a response.
     Fail,
+    /// The step waits for [`Steps::go_on`].
+    Hold,
 }
 
 /// Counts steps: two for each call of the store and of the cloud, before and after its execution.
@@ -36,6 +38,8 @@ pub(super) enum Cut {
 pub(super) struct Steps {
     state: Mutex<State>,
     killed: Notify,
+    held: Notify,
+    goes_on: Notify,
 }
 
 #[derive(Default)]
@@ -64,6 +68,20 @@ impl Steps {
         }
     }
 
+    /// Runs until it is held; false if it ends before.
+    pub(super) async fn run_until_held(&self, work: &mut (impl Future + Unpin)) -> bool {
+        tokio::select! {
+            biased;
+            () = self.held.notified() => true,
+            _ = work => false,
+        }
+    }
+
+    /// The step that is held goes on.
+    pub(super) fn go_on(&self) {
+        self.goes_on.notify_one();
+    }
+
     /// Executes a step; false if it fails.
     async fn step(&self) -> bool {
         let cut = {
@@ -75,6 +93,11 @@ impl Steps {
         match cut {
             None => true,
             Some(Cut::Fail) => false,
+            Some(Cut::Hold) => {
+                self.held.notify_one();
+                self.goes_on.notified().await;
+                true
+            }
             Some(Cut::Kill) => {
                 self.killed.notify_one();
                 std::future::pending().await
