@@ -66,7 +66,7 @@ impl Options {
         }
     }
 
-    /// The connections: one pool to write and one to read, which differ only for SQLite files.
+    /// The connections: one pool to write and one to read; a database in memory has only one connection.
     pub(super) async fn connect(&self, losses: &Losses) -> Result<(DatabaseConnection, Reader), Error> {
         let url = self.native_url();
         let connect = |connections: u32, read_only: bool| {
@@ -79,8 +79,10 @@ impl Options {
             })
         };
         if !url.starts_with("sqlite:") {
-            let pool = connect(self.max_connections.max(2), false).await?;
-            Ok((pool.clone(), Reader::Pool(pool)))
+            // Reads do not wait behind transactions, which keep a connection for several answers of the server.
+            let reads = (self.max_connections / 3).max(1);
+            let writer = connect(self.max_connections.saturating_sub(reads).max(1), false).await?;
+            Ok((writer, Reader::Pool(connect(reads, false).await?)))
         } else if is_in_memory(&url) {
             let pool = connect(1, false).await?;
             Ok((pool.clone(), Reader::Pool(pool)))
