@@ -50,7 +50,7 @@ use kiln_plan::{Command, Event, Goal, Model, StackScope};
 use kiln_resource::{Action, ResourceId, StackFacts, State, Status};
 use kiln_store::{Error, Lease, Settle, Stack, Turn};
 use kiln_value::{Map, Value};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, watch};
 use tokio::task::JoinSet;
 use tracing::Instrument as _;
 
@@ -70,9 +70,6 @@ use crate::load;
 use crate::options::Options;
 use crate::room::Room;
 use crate::sizes::Sizes;
-
-/// Pending writes while results are known that are not decided yet, in batches.
-const RESULTS_AHEAD: usize = 16;
 
 /// How an actor ended.
 pub(crate) enum Exit {
@@ -141,6 +138,7 @@ impl Actor {
 
     async fn work(self) -> Result<Exit, Error> {
         let store = &self.backends.store;
+        let starting = self.room.start().await;
         let stack = load::stack(&**store, self.lease.stack).await?;
         let _entered = self.room.enter(&stack.project);
         let rows = store.resources(stack.id).await?;
@@ -180,6 +178,7 @@ impl Actor {
             turning: false,
             active: pending,
             plugins_passed: 0,
+            starting,
             span: OperationSpan::default(),
             actor: self,
         };
@@ -240,6 +239,8 @@ struct Work {
     active: bool,
     /// The number of lifecycle plug-ins that are told about the end of the request.
     plugins_passed: usize,
+    /// Held during the first steps.
+    starting: Option<OwnedSemaphorePermit>,
     /// The span of the request.
     span: OperationSpan,
 }
@@ -310,6 +311,7 @@ impl Work {
         let next = [self.slots.next_timer(), self.deadline].into_iter().flatten().fold(self.next_look, Duration::min);
         let mut drain = self.actor.drain.clone();
         let draining = *drain.borrow_and_update();
+        self.starting = None;
         let _waiting = self.tasks.is_empty().then(|| self.actor.room.leave());
         tokio::select! {
             biased;
@@ -478,8 +480,7 @@ impl Work {
             self.decide(event);
             self.results = self.results.saturating_sub(1);
             // A row whose result is known is written once.
-            let limit = if self.results > 0 { RESULTS_AHEAD } else { 1 };
-            if self.writes.len() >= limit.saturating_mul(self.actor.options.batch) {
+            if self.writes.len() >= self.actor.options.batch && self.results == 0 {
                 self.store_some().await?;
                 if self.again {
                     break;

@@ -10,7 +10,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+
+/// Stacks that are in their first steps at the same time: more would fill the memory and be no faster.
+const STARTING: usize = 64;
 
 /// The room of an engine for stacks.
 #[derive(Debug)]
@@ -20,6 +23,7 @@ pub(crate) struct Room {
     /// The engine has claimed less than there may be.
     full: AtomicBool,
     freed: Notify,
+    starts: Arc<Semaphore>,
 }
 
 #[derive(Debug, Default)]
@@ -31,7 +35,8 @@ struct Present {
 
 impl Room {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, present: Mutex::default(), full: AtomicBool::new(false), freed: Notify::new() }
+        let (full, freed) = (AtomicBool::new(false), Notify::new());
+        Self { limit, present: Mutex::default(), full, freed, starts: Arc::new(Semaphore::new(STARTING)) }
     }
 
     /// How many stacks can be claimed beside these.
@@ -50,6 +55,13 @@ impl Room {
     pub(crate) fn enter(self: &Arc<Self>, project: &str) -> Entered {
         *self.present().projects.entry(project.to_owned()).or_default() += 1;
         Entered(Arc::clone(self), project.to_owned())
+    }
+
+    /// Waits until a stack may be read. It is in its first steps until the result is dropped: until it waits for anything
+    /// but the database, or has nothing left to do.
+    pub(crate) async fn start(&self) -> Option<OwnedSemaphorePermit> {
+        // The semaphore is never closed.
+        Arc::clone(&self.starts).acquire_owned().await.ok()
     }
 
     fn present(&self) -> MutexGuard<'_, Present> {
@@ -97,5 +109,24 @@ impl Drop for Entered {
                 present.projects.remove(&self.1);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn few_stacks_start_at_the_same_time() {
+        let room = Room::new(1_000);
+        let mut started = Vec::new();
+        for _ in 0..STARTING {
+            started.push(room.start().await.expect("room"));
+        }
+        assert!(room.start().now_or_never().is_none(), "one more waits");
+        started.pop();
+        assert!(room.start().now_or_never().flatten().is_some());
     }
 }

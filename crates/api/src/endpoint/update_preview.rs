@@ -45,7 +45,11 @@ async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
             }
         }
     }
-    Ok(reply::json(&value!({ "resource_changes": changes })))
+    let changes = value!({ "resource_changes": changes });
+    let response = reply::json(&changes);
+    // The client need not wait until a large plan is freed.
+    tokio::task::spawn_blocking(move || drop((previewed, changes)));
+    Ok(response)
 }
 
 /// Adds every resource to its list; with `nested` also those of nested stacks.

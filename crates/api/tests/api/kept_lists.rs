@@ -97,7 +97,7 @@ async fn a_kept_list_is_not_for_everybody() {
     read(&app, &path).await;
     assert_eq!(app.kept_lists(), LISTS.len());
     let stranger = kiln_identity::Caller { project_id: "other".into(), ..user(&["member"]) };
-    let app = app.as_caller(stranger);
+    let app = app.used_by(stranger);
     assert_eq!(app.kept_lists(), LISTS.len(), "the same memory");
     for list in LISTS {
         assert_eq!(app.get(&format!("{path}/{list}")).await.status, StatusCode::FORBIDDEN, "{list}");

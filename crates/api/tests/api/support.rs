@@ -143,7 +143,7 @@ impl App {
     }
 
     /// The same process with another caller.
-    pub(crate) fn as_caller(self, caller: Caller) -> Self {
+    pub(crate) fn used_by(self, caller: Caller) -> Self {
         let identity = Arc::new(Local::of(caller, Secret::new("{}".to_owned())));
         let service = Service { identity, ..self.service.clone() };
         let api = Api::new(Parts { options: Options::default(), service: service.clone() });

@@ -1,5 +1,6 @@
 //! The events of a stack.
 
+use jiff::Timestamp;
 use kiln_plan::Note;
 use kiln_resource::State;
 use kiln_resource::physical_name::physical_name;
@@ -21,8 +22,9 @@ impl Work {
         if let Some(hidden) = &self.own_hidden {
             hidden.mask(&mut properties);
         }
+        let (id, time) = self.id_of_event();
         Event {
-            id: EventId(self.actor.backends.chance.uuid()),
+            id,
             stack: self.stack.id,
             root: self.stack.root,
             resource_name: note.name,
@@ -32,16 +34,23 @@ impl Work {
             status: note.status,
             reason: note.reason,
             properties,
-            time: self.actor.backends.clock.now(),
+            time,
         }
+    }
+
+    fn id_of_event(&self) -> (EventId, Timestamp) {
+        let backends = &self.actor.backends;
+        let time = backends.clock.now();
+        (EventId(backends.chance.uuid_of(time)), time)
     }
 
     /// An event of the stack itself.
     pub(super) fn stack_event(&self, state: State, reason: String) -> Event {
         let (stack, name, project) = (self.stack.id, &self.stack.name, &self.stack.project);
         tracing::info!(%stack, name, project, %state, reason, "stack");
+        let (id, time) = self.id_of_event();
         Event {
-            id: EventId(self.actor.backends.chance.uuid()),
+            id,
             stack: self.stack.id,
             root: self.stack.root,
             resource_name: self.stack.name.clone(),
@@ -51,7 +60,7 @@ impl Work {
             status: state.status,
             reason,
             properties: Value::Null,
-            time: self.actor.backends.clock.now(),
+            time,
         }
     }
 }

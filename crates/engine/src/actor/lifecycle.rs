@@ -17,6 +17,8 @@ impl Work {
         if plugins.count() == 0 || self.stack.details.admitted {
             return Ok(None);
         }
+        // They may take long.
+        self.starting = None;
         // Another engine may have the lease by now: plug-ins are not fenced, the commit is.
         if let Err(Barred { passed, reason }) = plugins.before(&self.stack).await {
             self.plugins_passed = passed;
