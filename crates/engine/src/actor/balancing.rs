@@ -56,7 +56,7 @@ impl Work {
     pub(super) fn balance(&mut self, message: Message, balancer: ResourceId) {
         let row = self.model.row(balancer);
         if row.is_none_or(|row| row.child.is_none() || row.state.action == Action::Delete)
-            || !self.inbox.block([balancer])
+            || !self.inbox.block(&self.model, [balancer])
         {
             return self.writes.handled(message.id);
         }

@@ -1,13 +1,13 @@
 //! Messages: signals, health marks, cancels, timers. Each message is handled once, those to one resource in order.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::SignedDuration;
-use kiln_plan::{Event, Kind, facts};
+use kiln_plan::{Event, Kind, Model, facts};
 use kiln_resource::{Action, Context, Driver, Facts, Failure, MessageId, Received, ResourceId};
 use kiln_store::{Error, Message, MessageKind, Stack, StackId};
 use kiln_value::Value;
@@ -29,8 +29,8 @@ pub(super) struct Inbox {
     /// Cancels of the running request. They are handled when it has ended, because another engine must execute them
     /// too.
     cancels: Vec<MessageId>,
-    /// Resources that are processing a message.
-    receiving: BTreeSet<ResourceId>,
+    /// Resources that are processing a message, with their names: one may be deleted meanwhile.
+    receiving: BTreeMap<ResourceId, String>,
     /// Messages that wait for nested stacks ([`MessageKind::Scaling`]).
     nested: Vec<(StackId, Message)>,
 }
@@ -42,10 +42,11 @@ impl Inbox {
     }
 
     /// Lets further messages to these resources wait; false if one of them is processing a message.
-    pub(super) fn block(&mut self, rows: impl IntoIterator<Item = ResourceId> + Clone) -> bool {
-        let free = rows.clone().into_iter().all(|row| !self.receiving.contains(&row));
+    pub(super) fn block(&mut self, model: &Model, rows: impl IntoIterator<Item = ResourceId> + Clone) -> bool {
+        let free = rows.clone().into_iter().all(|row| !self.receiving.contains_key(&row));
         if free {
-            self.receiving.extend(rows);
+            let named = |row| (row, model.row(row).map(|row| row.name.clone()).unwrap_or_default());
+            self.receiving.extend(rows.into_iter().map(named));
         }
         free
     }
@@ -114,7 +115,8 @@ impl Work {
         let mut waiting = BTreeSet::new();
         for message in std::mem::take(&mut self.inbox.waiting) {
             let row = message.resource.as_deref().and_then(|name| Some(self.model.current(name)?.id));
-            let is_free = |id| !self.slots.is_busy(id) && !self.inbox.receiving.contains(&id) && !waiting.contains(&id);
+            let is_free =
+                |id| !self.slots.is_busy(id) && !self.inbox.receiving.contains_key(&id) && !waiting.contains(&id);
             if message.kind == MessageKind::MarkUnhealthy && row.is_some_and(is_free) {
                 self.mark(&message);
             } else {
@@ -131,8 +133,7 @@ impl Work {
             return;
         }
         // By name: a replacement waits for the messages to the replaced resource.
-        let receiving = self.inbox.receiving.iter().filter_map(|id| self.model.row(*id));
-        let mut blocked: BTreeSet<String> = receiving.map(|row| row.name.clone()).collect();
+        let mut blocked: BTreeSet<String> = self.inbox.receiving.values().cloned().collect();
         for message in std::mem::take(&mut self.inbox.waiting) {
             let name = message.resource.clone().unwrap_or_default();
             let row = self.model.current(&name).map(|row| row.id);
@@ -140,7 +141,7 @@ impl Work {
                 // A resource that will be created processes its messages then.
                 let awaited = self.active && self.model.row(row).is_some_and(|row| row.state.action == Action::Init);
                 let busy = self.slots.is_busy(row) && !self.receives_during_operations(row);
-                awaited || busy || self.inbox.receiving.contains(&row)
+                awaited || busy || self.inbox.receiving.contains_key(&row)
             });
             if message.kind == MessageKind::Forget {
                 if !self.forget_resource(&message) {
@@ -239,7 +240,7 @@ impl Work {
             pushes: software::is_push(&message),
             call_retries: self.actor.options.call_retries,
         };
-        self.inbox.receiving.insert(id);
+        self.inbox.receiving.insert(id, row.name.clone());
         let work = AssertUnwindSafe(delivery.run()).catch_unwind();
         let mut work: BoxFuture<'static, Reply> = Box::pin(work.map(move |result| {
             let broken = |_| Err(Failure::other("InternalError", "bug in the driver of the resource type"));

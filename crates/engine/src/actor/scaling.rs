@@ -53,7 +53,7 @@ impl Work {
             tracing::warn!(%stack, policy = message.resource, group, "the scaling group does not exist");
             return self.writes.handled(message.id);
         };
-        if self.is_changing(group, child) || !self.inbox.block([policy, group]) {
+        if self.is_changing(group, child) || !self.inbox.block(&self.model, [policy, group]) {
             return self.writes.handled(message.id);
         }
         let (backends, stack) = (self.actor.backends.clone(), self.stack.clone());
@@ -167,7 +167,7 @@ impl Work {
         let group = self.model.row(child.resource).map(|row| row.id);
         let Some(group) = group.filter(|_| !child.deleted) else { return self.writes.handled(message.id) };
         // A running operation on the group comes first: it may have changed the nested stack again.
-        if self.slots.is_busy(group) || !self.inbox.block([group]) {
+        if self.slots.is_busy(group) || !self.inbox.block(&self.model, [group]) {
             return self.inbox.put_back(message);
         }
         let by_age = self.model.row(group).and_then(|row| self.kind_of(&row.name, &row.implementation));
