@@ -1,14 +1,15 @@
-//! Many reads of objects of one kind at the same time are answered by one list.
+//! Many reads of objects of one kind at about the same time are answered by one list.
 //!
-//! The first reads are sent as they are. While [`ALONE`] of them are in progress, others wait for the next list, which is
-//! requested after them: so no read gets an older state than its own request would. A stack of a few servers notices
-//! nothing, and a thousand servers that are polled cost a list at a time instead of a thousand requests.
+//! The first reads are sent as they are. After [`ALONE`] of them within [`SPAN`], or while as many are in progress, others
+//! wait for the next list, which is requested after them: so no read gets an older state than its own request would. A stack
+//! of a few servers notices nothing, and a thousand servers that are polled cost a list at a time instead of a thousand
+//! requests.
 //!
 //! What a list does not contain is read alone: objects that are gone, and those behind the first page. Services list the
 //! newest objects first, and these are the ones that stacks wait for; a page is twice as long as the last one had to be.
-//! If most objects are in no page, no list is requested for a while.
+//! If most objects are in no page although they exist, no list is requested for a while.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,13 +21,20 @@ use tokio::time::Instant;
 use crate::error::CloudError;
 use crate::session::Session;
 
-/// Reads of one kind of objects that are sent alone at the same time.
+/// Reads of one kind of objects that are sent alone at the same time, or within [`SPAN`].
 const ALONE: usize = 4;
+/// The time in which few reads are sent alone.
+const SPAN: Duration = Duration::from_secs(1);
+/// How long a list waits for further reads.
+const GATHER: Duration = Duration::from_millis(200);
 /// Fewest reads for which a list is requested.
-const FEWEST: usize = 4;
+const FEWEST: usize = 2;
 /// Most objects of a list: Nova's own limit.
 const MOST: usize = 1_000;
-/// No list is requested for this time after one that contained less than half of the objects.
+/// Objects that exist and were in no list, before no list is requested for a while. For a moment, Nova lists a new server
+/// neither as requested nor as built.
+const LACKED: usize = 20;
+/// The length of that while.
 const REST: Duration = Duration::from_mins(1);
 
 /// The reads of one cloud.
@@ -40,15 +48,27 @@ type Kind = (String, Option<String>, &'static str, Option<String>);
 #[derive(Default)]
 struct Reads {
     alone: usize,
+    /// The times of the last reads, the oldest first.
+    last: VecDeque<Instant>,
     waiting: Vec<Waiting>,
     is_listing: bool,
     /// Length of the next page, if it is longer than twice the reads that wait.
     page: usize,
+    /// Objects that exist and were in no list, since the last list that was of use.
+    lacked: usize,
     rests_until: Option<Instant>,
 }
 
 /// A read that waits: the ID of the object, and who gets it.
-type Waiting = (String, oneshot::Sender<Value>);
+type Waiting = (String, oneshot::Sender<Listing>);
+
+/// What a list says about an object.
+enum Listing {
+    /// The object.
+    Here(Value),
+    /// Neither this object nor most of the others are there.
+    Useless,
+}
 
 /// Counts a read that is sent alone.
 struct Alone<'a>(&'a SharedReads, Kind);
@@ -75,9 +95,22 @@ impl SharedReads {
             return session.call(request).await;
         };
         match answer.await {
-            Ok(object) => {
+            Ok(Listing::Here(object)) => {
                 let body = Value::Map(Map::from([(listed.member.to_owned(), object)]));
                 Ok(CloudResponse { status: 200, headers: Map::new(), body })
+            }
+            Ok(Listing::Useless) => {
+                let read = session.call(request).await;
+                // Objects that are deleted are in no list.
+                if read.is_ok()
+                    && let Some(reads) = self.open().get_mut(&kind)
+                {
+                    reads.lacked += 1;
+                    if reads.lacked >= LACKED {
+                        (reads.lacked, reads.rests_until) = (0, Some(Instant::now() + REST));
+                    }
+                }
+                read
             }
             Err(_) => session.call(request).await,
         }
@@ -94,11 +127,17 @@ impl SharedReads {
         kind: &Kind,
         request: &CloudRequest,
         listed: &Listed,
-    ) -> Option<oneshot::Receiver<Value>> {
+    ) -> Option<oneshot::Receiver<Listing>> {
         let mut all = self.open();
         let reads = all.entry(kind.clone()).or_default();
-        let rests = reads.rests_until.is_some_and(|until| Instant::now() < until);
-        if rests || reads.alone < ALONE {
+        let now = Instant::now();
+        let rests = reads.rests_until.is_some_and(|until| now < until);
+        let many = reads.last.len() == ALONE && reads.last.front().is_some_and(|oldest| now - *oldest < SPAN);
+        if reads.last.len() == ALONE {
+            reads.last.pop_front();
+        }
+        reads.last.push_back(now);
+        if rests || (reads.alone < ALONE && !many) {
             reads.alone += 1;
             return None;
         }
@@ -117,8 +156,7 @@ impl SharedReads {
     /// Requests lists as long as reads wait.
     async fn list(&self, session: &Session, kind: &Kind, request: &CloudRequest, key: &str) {
         loop {
-            // Those that became ready at the same time arrive in the meantime.
-            tokio::task::yield_now().await;
+            tokio::time::sleep(GATHER).await;
             let (waiting, limit) = {
                 let mut all = self.open();
                 let Some(reads) = all.get_mut(kind) else { return };
@@ -137,18 +175,14 @@ impl SharedReads {
             let request = request.clone().query("limit", limit.to_string());
             let answered = session.call(&request).await;
             let page = answered.ok().and_then(|response| give(waiting, response.body, key, limit));
-            if let Some(reads) = self.open().get_mut(kind) {
-                match page {
-                    Some(page) => reads.page = page,
-                    None => reads.rests_until = Some(Instant::now() + REST),
-                }
+            if let (Some(reads), Some(page)) = (self.open().get_mut(kind), page) {
+                (reads.page, reads.lacked) = (page, 0);
             }
         }
     }
 }
 
-/// Gives objects of a page to those who wait for them. Returns the length of the next page; `None` if less than half of
-/// them were there and a longer page would not help.
+/// Gives objects of a page to those who wait for them. Returns the length of the next page; `None`: as it is.
 fn give(waiting: Vec<Waiting>, mut body: Value, key: &str, limit: usize) -> Option<usize> {
     let listed = body.as_map_mut().and_then(|body| body.swap_remove(key));
     let Some(Value::List(listed)) = listed else { return None };
@@ -156,19 +190,25 @@ fn give(waiting: Vec<Waiting>, mut body: Value, key: &str, limit: usize) -> Opti
     let by_id = |(place, object): (usize, Value)| Some((object.str_at("id")?.to_owned(), (place, object)));
     let objects: HashMap<String, (usize, Value)> = listed.into_iter().enumerate().filter_map(by_id).collect();
     let (all, mut found, mut last) = (waiting.len(), 0, 0);
+    let mut lacking = Vec::new();
     for (id, give) in waiting {
-        if let Some((place, object)) = objects.get(&id) {
-            found += 1;
-            last = last.max(*place);
-            // Who waited may have given up.
-            let _ = give.send(object.clone());
-        }
+        let Some((place, object)) = objects.get(&id) else {
+            lacking.push(give);
+            continue;
+        };
+        found += 1;
+        last = last.max(*place);
+        // Who waited may have given up.
+        let _ = give.send(Listing::Here(object.clone()));
     }
     if 2 * found >= all {
         Some(2 * (last + 1))
     } else if is_full && limit < MOST {
         Some(2 * limit)
     } else {
+        for give in lacking {
+            let _ = give.send(Listing::Useless);
+        }
         None
     }
 }

@@ -31,8 +31,8 @@ pub(crate) trait Tasks: Send + Sync {
 
 /// The delay before the next poll after `polls` consecutive polls without a change: short at first, then longer.
 pub(crate) fn pace(polls: u32) -> Duration {
-    let polls = i32::try_from(polls.min(20)).unwrap_or(20);
-    Duration::from_millis(500).mul_f64(1.2_f64.powi(polls)).min(Duration::from_secs(5))
+    let polls = i32::try_from(polls.min(40)).unwrap_or(40);
+    Duration::from_millis(500).mul_f64(1.1_f64.powi(polls)).min(Duration::from_secs(5))
 }
 
 /// Starts to wait at a stage.

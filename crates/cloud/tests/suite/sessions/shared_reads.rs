@@ -50,10 +50,10 @@ fn calls(wire: &Wire) -> (usize, usize) {
 #[tokio::test]
 async fn few_reads_are_sent_as_they_are() {
     let (wire, connector) = service(100);
-    for thing in all(&connector, 0..7).await {
+    for thing in all(&connector, 0..5).await {
         assert_eq!(thing.expect("a thing").str_at("from"), Some("read"));
     }
-    assert_eq!(calls(&wire), (7, 0));
+    assert_eq!(calls(&wire), (5, 0));
 }
 
 #[tokio::test]
@@ -92,6 +92,36 @@ async fn lists_that_do_not_help_are_not_requested_again_for_a_while() {
     tokio::time::sleep(Duration::from_mins(2)).await;
     assert!(all(&connector, 0..50).await.iter().all(Result::is_ok));
     assert_eq!(calls(&wire), (50, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn reads_within_a_second_are_lists() {
+    let (wire, connector) = service(100);
+    let reads = (0..20).map(|id| {
+        let connector = connector.clone();
+        async move {
+            // Never more than one in progress.
+            tokio::time::sleep(Duration::from_millis(25 * id)).await;
+            read(&connector, usize::try_from(id).expect("small")).await.expect("a thing")
+        }
+    });
+    join_all(reads).await;
+    let (alone, lists) = calls(&wire);
+    assert!(alone <= 5 && (1..=3).contains(&lists), "{alone} reads, {lists} lists");
+    // Later, one is sent alone again.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(read(&connector, 1).await.expect("a thing").str_at("from"), Some("read"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn deleted_objects_do_not_stop_lists() {
+    let (wire, connector) = service(60);
+    let gone = all(&connector, 100..120).await;
+    assert!(gone.iter().all(|thing| thing.as_ref().is_err_and(Failure::is_not_found)));
+    assert_eq!(calls(&wire), (20, 1));
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(all(&connector, 0..50).await.iter().all(Result::is_ok));
+    assert_eq!(calls(&wire), (4, 1));
 }
 
 #[tokio::test]
