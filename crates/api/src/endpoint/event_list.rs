@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use kiln_engine::Backends;
 use kiln_service::Watched;
 use kiln_store::{Event, EventId, EventQuery, Stack, StackId, StackQuery};
@@ -13,7 +13,7 @@ use crate::endpoint::event_watch;
 use crate::error::ApiError;
 use crate::http::kept_list::KeptList;
 use crate::http::query::Formats;
-use crate::http::stream::{self, Part, Parts};
+use crate::http::stream::{Part, Parts};
 use crate::link::Links;
 use crate::view::event::EventView;
 
@@ -54,8 +54,8 @@ async fn list(call: &Call, resource: Option<&str>) -> Result<Response, ApiError>
     if event_watch::wants_stream(call) {
         return event_watch::stream(call, Watched::Tree(Box::new(stack), depth), query, names).await;
     }
-    let kept = (depth == 0 && patience.is_none()).then(|| KeptList::new(call, &stack));
-    if let Some(response) = kept.as_ref().and_then(KeptList::get) {
+    let kept = KeptList::new(call, &stack, depth == 0 && patience.is_none());
+    if let Some(response) = kept.get() {
         return Ok(response);
     }
     let mut news = event_watch::News::of(call, patience, Some(stack.root));
@@ -75,10 +75,7 @@ async fn list(call: &Call, resource: Option<&str>) -> Result<Response, ApiError>
         return Err(ApiError::not_found(format!("No events found for resource {resource}")));
     }
     pages.stacks.insert(stack.id, Arc::new(stack));
-    match kept {
-        Some(kept) => kept.read("events", pages).await,
-        None => Ok(event_watch::waited(stream::list("events", pages).await?.into_response(), patience)),
-    }
+    Ok(event_watch::waited(kept.read("events", pages).await?, patience))
 }
 
 /// Whether the events of all nested stacks are asked for: then the store finds them by their root.

@@ -1,6 +1,6 @@
 //! `GET …/resources`: filters, and nested stacks down to a depth.
 
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use futures::future::join_all;
 use kiln_engine::{Backends, View};
 use kiln_resource::Resource;
@@ -11,7 +11,7 @@ use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::kept_list::KeptList;
 use crate::http::query;
-use crate::http::stream::{self, Part, Parts};
+use crate::http::stream::{Part, Parts};
 use crate::link::Links;
 use crate::view::resource::StackResources;
 use crate::view::resource_list::ResourceList;
@@ -38,16 +38,13 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     let wanted = Wanted::new(call);
     let stack = call.stack_or_deleted().await?;
     // Neither attributes nor the resources of nested stacks belong to the stack.
-    let kept = (!detail && depth == 0).then(|| KeptList::new(call, &stack));
-    if let Some(response) = kept.as_ref().and_then(KeptList::get) {
+    let kept = KeptList::new(call, &stack, !detail && depth == 0);
+    if let Some(response) = kept.get() {
         return Ok(response);
     }
     let (backends, links) = (call.backends().clone(), call.links.clone());
     let lists = Lists { backends, links, wanted, detail, todo: vec![(stack, depth)], current: None };
-    match kept {
-        Some(kept) => kept.read("resources", lists).await,
-        None => Ok(stream::list("resources", lists).await?.into_response()),
-    }
+    kept.read("resources", lists).await
 }
 
 fn given<T>(call: &Call, name: &str, read: fn(&str, &Value) -> Result<T, ApiError>) -> Result<Option<T>, ApiError> {

@@ -18,33 +18,34 @@ const LONGEST: usize = 256 << 10;
 pub(crate) struct KeptList<'c> {
     call: &'c Call,
     stack: Stack,
-    /// Its name among the lists of the stack.
-    what: String,
+    /// Its name among the lists of the stack; `None`: it depends on more than the stack.
+    what: Option<String>,
 }
 
 impl<'c> KeptList<'c> {
-    pub(crate) fn new(call: &'c Call, stack: &Stack) -> Self {
-        let what = format!("{} {}", call.links.base(), call.path_and_query);
+    /// `of_stack`: it depends on nothing but the stack, and may be kept.
+    pub(crate) fn new(call: &'c Call, stack: &Stack, of_stack: bool) -> Self {
+        let what = of_stack.then(|| format!("{} {}", call.links.base(), call.path_and_query));
         Self { call, stack: stack.clone(), what }
     }
 
     /// The list as it was sent last, if it is current.
     pub(crate) fn get(&self) -> Option<Response> {
         let backends = self.call.backends();
-        let text = backends.caches.lists.get(&self.stack, &self.what, backends.clock.monotonic())?;
+        let text = backends.caches.lists.get(&self.stack, self.what.as_deref()?, backends.clock.monotonic())?;
         Some(List::Whole(Bytes::from_owner(text)).into_response())
     }
 
     /// Reads and sends the list, and keeps it if it is short.
     pub(crate) async fn read(self, key: &'static str, parts: impl Parts) -> Result<Response, ApiError> {
         let list = stream::list(key, parts).await?;
-        if let List::Whole(text) = &list
+        if let (List::Whole(text), Some(what)) = (&list, &self.what)
             && text.len() <= LONGEST
         {
             let backends = self.call.backends();
             let (text, now): (Arc<[u8]>, _) = (Arc::from(&**text), backends.clock.monotonic());
             let bytes = text.len();
-            backends.caches.lists.put(&self.stack, &self.what, text, bytes, now);
+            backends.caches.lists.put(&self.stack, what, text, bytes, now);
         }
         Ok(list.into_response())
     }
