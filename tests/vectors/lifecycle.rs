@@ -280,23 +280,10 @@ impl Bench {
         let disable_rollback =
             step.get("args").and_then(|args| args.get("disable_rollback")).is_none_or(Value::is_truthy);
         let new = NewStack {
-            id,
-            name: NAME.to_owned(),
-            project: TENANT.to_owned(),
-            parent: None,
-            root: id,
-            depth: 0,
-            action: Action::Create,
-            desired: load::texts(&sources),
             disable_rollback,
-            timeout_mins: None,
-            tags: Vec::new(),
             username: "user".to_owned(),
             user_id: "user".to_owned(),
-            credentials: None,
-            user_project: None,
-            adopt: None,
-            now: Self::now(),
+            ..NewStack::new(id, NAME.to_owned(), TENANT.to_owned(), load::texts(&sources), Self::now())
         };
         self.backends.store.create_stack(new).await.expect("stored");
         self.stack = Some(id);

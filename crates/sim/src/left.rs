@@ -80,23 +80,13 @@ impl Users {
             created: self.sim.time.now(),
         };
         let stack = NewStack {
-            id,
-            name: name.to_owned(),
-            project: "sim".to_owned(),
-            parent: None,
-            root: id,
-            depth: 0,
             action: Action::Adopt,
-            desired: left.texts.clone(),
             disable_rollback: number.0.is_multiple_of(2),
-            timeout_mins: None,
-            tags: Vec::new(),
             username: "user".to_owned(),
             user_id: "user".to_owned(),
             credentials: Some(credentials),
-            user_project: None,
             adopt: Some(adopt),
-            now: self.sim.time.now(),
+            ..NewStack::new(id, name.to_owned(), "sim".to_owned(), left.texts.clone(), self.sim.time.now())
         };
         if let Some(template) = self.sim.ledger.meaning(&left.desired) {
             self.sim.ledger.learn(&stack.desired.digests(), template);

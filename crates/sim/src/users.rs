@@ -99,23 +99,12 @@ impl Users {
         };
         let sources = sources(wish, self.sim.scenario.sink);
         let stack = NewStack {
-            id,
-            name: name.to_owned(),
-            project: "sim".to_owned(),
-            parent: None,
-            root: id,
-            depth: 0,
-            action: Action::Create,
-            desired: load::texts(&sources),
             disable_rollback: !wish.rollback,
             timeout_mins: wish.timeout_mins,
-            tags: Vec::new(),
             username: "user".to_owned(),
             user_id: "user".to_owned(),
             credentials: Some(credentials),
-            user_project: None,
-            adopt: None,
-            now: self.sim.time.now(),
+            ..NewStack::new(id, name.to_owned(), "sim".to_owned(), load::texts(&sources), self.sim.time.now())
         };
         self.sim.ledger.learn(&stack.desired.digests(), Arc::new(wish.template.clone()));
         let made = self.store.create_stack(stack).await?;

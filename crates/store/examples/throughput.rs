@@ -163,23 +163,15 @@ fn stack(project: &str, name: String) -> NewStack {
     let id = StackId(Uuid::new_v4());
     let text = || "{}".to_owned();
     NewStack {
-        id,
-        name,
-        project: project.to_owned(),
-        parent: None,
-        root: id,
-        depth: 0,
-        action: Action::Create,
-        desired: DesiredText { template: text(), environment: text(), files: text() },
-        disable_rollback: true,
-        timeout_mins: None,
-        tags: Vec::new(),
         username: "demo".to_owned(),
         user_id: "0123456789abcdef".to_owned(),
-        credentials: None,
-        user_project: None,
-        adopt: None,
-        now: Timestamp::now(),
+        ..NewStack::new(
+            id,
+            name,
+            project.to_owned(),
+            DesiredText { template: text(), environment: text(), files: text() },
+            Timestamp::now(),
+        )
     }
 }
 

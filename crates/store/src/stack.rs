@@ -252,6 +252,31 @@ pub struct NewStack {
     pub now: Timestamp,
 }
 
+impl NewStack {
+    /// A root stack to create. Failures are not rolled back, and it has neither a user nor credentials.
+    pub fn new(id: StackId, name: String, project: String, desired: DesiredText, now: Timestamp) -> Self {
+        Self {
+            id,
+            name,
+            project,
+            parent: None,
+            root: id,
+            depth: 0,
+            action: Action::Create,
+            desired,
+            disable_rollback: true,
+            timeout_mins: None,
+            tags: Vec::new(),
+            username: String::new(),
+            user_id: String::new(),
+            credentials: None,
+            user_project: None,
+            adopt: None,
+            now,
+        }
+    }
+}
+
 /// A request to an existing stack. It sets the state `<action>_IN_PROGRESS` with the reason and event `Stack <ACTION>
 /// started` and increments the generation.
 #[derive(Clone, Debug, PartialEq)]

@@ -202,23 +202,16 @@ impl Fixture {
         let id = StackId(self.backends.chance.uuid());
         let credentials = self.store.save_credentials(&Secret::new("{}".to_owned())).await.expect("stored");
         let stack = NewStack {
-            id,
-            name: name.to_owned(),
-            project: "demo".to_owned(),
-            parent: None,
-            root: id,
-            depth: 0,
-            action: Action::Create,
-            desired: DesiredText { template: json(template), environment: json(environment), files: json(files) },
-            disable_rollback: true,
-            timeout_mins: None,
-            tags: Vec::new(),
             username: "demo".to_owned(),
             user_id: "demo".to_owned(),
             credentials: Some(credentials),
-            user_project: None,
-            adopt: None,
-            now: self.backends.clock.now(),
+            ..NewStack::new(
+                id,
+                name.to_owned(),
+                "demo".to_owned(),
+                DesiredText { template: json(template), environment: json(environment), files: json(files) },
+                self.backends.clock.now(),
+            )
         };
         self.store.create_stack(stack).await.expect("stored");
         id

@@ -124,23 +124,17 @@ impl Fixture {
         let id = StackId(Uuid::from_u128(name));
         let text = || "{}".to_owned();
         let new = NewStack {
-            id,
-            name: format!("s{name}"),
-            project: "p".to_owned(),
-            parent: None,
-            root: id,
-            depth: 0,
-            action: Action::Create,
-            desired: DesiredText { template: text(), environment: text(), files: text() },
-            disable_rollback: true,
-            timeout_mins: None,
-            tags: Vec::new(),
             username: "u".to_owned(),
             user_id: "u".to_owned(),
             credentials: Some(credentials),
             user_project: users.map(str::to_owned),
-            adopt: None,
-            now: self.clock.now(),
+            ..NewStack::new(
+                id,
+                format!("s{name}"),
+                "p".to_owned(),
+                DesiredText { template: text(), environment: text(), files: text() },
+                self.clock.now(),
+            )
         };
         self.store.create_stack(new).await.expect("the store");
         id

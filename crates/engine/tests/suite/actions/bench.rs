@@ -221,23 +221,12 @@ impl Bench {
             created: SystemClock.now(),
         });
         let new = NewStack {
-            id,
-            name: format!("s-{id}"),
-            project: "demo".to_owned(),
-            parent: None,
-            root: id,
-            depth: 0,
             action,
-            desired: load::texts(sources),
             disable_rollback: !rollback,
-            timeout_mins: None,
-            tags: Vec::new(),
             username: "demo".to_owned(),
             user_id: "demo".to_owned(),
-            credentials: None,
-            user_project: None,
             adopt,
-            now: SystemClock.now(),
+            ..NewStack::new(id, format!("s-{id}"), "demo".to_owned(), load::texts(sources), SystemClock.now())
         };
         self.backends.store.create_stack(new).await.expect("stored");
         id

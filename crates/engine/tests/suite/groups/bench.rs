@@ -106,23 +106,16 @@ impl Bench {
     async fn request(&self, project: &str, name: &str, template: &str, timeout_mins: Option<i64>) -> StackId {
         let id = StackId(self.backends.chance.uuid());
         let stack = NewStack {
-            id,
-            name: name.to_owned(),
-            project: project.to_owned(),
-            parent: None,
-            root: id,
-            depth: 0,
-            action: Action::Create,
-            desired: load::texts(&sources(template)),
-            disable_rollback: true,
             timeout_mins,
-            tags: Vec::new(),
             username: "demo".to_owned(),
             user_id: "demo".to_owned(),
-            credentials: None,
-            user_project: None,
-            adopt: None,
-            now: self.backends.clock.now(),
+            ..NewStack::new(
+                id,
+                name.to_owned(),
+                project.to_owned(),
+                load::texts(&sources(template)),
+                self.backends.clock.now(),
+            )
         };
         self.backends.store.create_stack(stack).await.expect("stored");
         id

@@ -98,23 +98,15 @@ impl Bench {
     async fn create(&self, template: &Template) -> StackId {
         let id = StackId(self.backends.chance.uuid());
         let stack = NewStack {
-            id,
-            name: "stack".to_owned(),
-            project: "demo".to_owned(),
-            parent: None,
-            root: id,
-            depth: 0,
-            action: Action::Create,
-            desired: load::texts(&sources(template)),
-            disable_rollback: true,
-            timeout_mins: None,
-            tags: Vec::new(),
             username: "demo".to_owned(),
             user_id: "demo".to_owned(),
-            credentials: None,
-            user_project: None,
-            adopt: None,
-            now: self.backends.clock.now(),
+            ..NewStack::new(
+                id,
+                "stack".to_owned(),
+                "demo".to_owned(),
+                load::texts(&sources(template)),
+                self.backends.clock.now(),
+            )
         };
         self.backends.store.create_stack(stack).await.expect("stored");
         id

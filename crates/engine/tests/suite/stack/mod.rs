@@ -4,30 +4,16 @@ use std::time::{Duration, Instant};
 
 use kiln_engine::{Backends, Clock as _, SystemClock, load};
 use kiln_plan::Sources;
-use kiln_resource::{Action, StackId};
+use kiln_resource::StackId;
 use kiln_store::{NewStack, Stack, Store};
 
 /// Requests a new stack, as the API does.
 pub(crate) async fn create(backends: &Backends, name: &str, sources: &Sources) -> StackId {
     let id = StackId(backends.chance.uuid());
     let stack = NewStack {
-        id,
-        name: name.to_owned(),
-        project: "demo".to_owned(),
-        parent: None,
-        root: id,
-        depth: 0,
-        action: Action::Create,
-        desired: load::texts(sources),
-        disable_rollback: true,
-        timeout_mins: None,
-        tags: Vec::new(),
         username: "demo".to_owned(),
         user_id: "demo".to_owned(),
-        credentials: None,
-        user_project: None,
-        adopt: None,
-        now: SystemClock.now(),
+        ..NewStack::new(id, name.to_owned(), "demo".to_owned(), load::texts(sources), SystemClock.now())
     };
     backends.store.create_stack(stack).await.expect("stored");
     id

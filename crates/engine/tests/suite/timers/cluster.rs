@@ -287,23 +287,10 @@ impl Cluster {
     async fn create_stack(&self, sources: &Sources, timeout_mins: Option<i64>) -> StackId {
         let id = StackId(self.backends.chance.uuid());
         let stack = NewStack {
-            id,
-            name: "s".to_owned(),
-            project: "demo".to_owned(),
-            parent: None,
-            root: id,
-            depth: 0,
-            action: Action::Create,
-            desired: load::texts(sources),
-            disable_rollback: true,
             timeout_mins,
-            tags: Vec::new(),
             username: "demo".to_owned(),
             user_id: "demo".to_owned(),
-            credentials: None,
-            user_project: None,
-            adopt: None,
-            now: self.backends.clock.now(),
+            ..NewStack::new(id, "s".to_owned(), "demo".to_owned(), load::texts(sources), self.backends.clock.now())
         };
         self.backends.store.create_stack(stack).await.expect("stored");
         id

@@ -18,23 +18,16 @@ impl World {
         let id = StackId(self.service.backends.chance.uuid());
         let text = || "{}".to_owned();
         let new = NewStack {
-            id,
-            name: format!("s-{id}"),
-            project: "demo".to_owned(),
-            parent: None,
-            root: id,
-            depth: 0,
-            action: Action::Create,
-            desired: DesiredText { template: text(), environment: text(), files: text() },
-            disable_rollback: true,
-            timeout_mins: None,
-            tags: Vec::new(),
             username: "demo".to_owned(),
             user_id: "demo".to_owned(),
-            credentials: None,
             user_project: Some(project),
-            adopt: None,
-            now: self.time.now(),
+            ..NewStack::new(
+                id,
+                format!("s-{id}"),
+                "demo".to_owned(),
+                DesiredText { template: text(), environment: text(), files: text() },
+                self.time.now(),
+            )
         };
         let stack = self.memory.create_stack(new).await.expect("the store");
         self.commit_delete(&stack).await;
