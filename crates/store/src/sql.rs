@@ -21,11 +21,11 @@ mod reader;
 mod reading;
 mod reencryption;
 mod requests;
-
 mod retry;
 mod rows;
 mod schema;
 mod secrets;
+mod shared_reads;
 mod snapshots;
 mod software;
 mod wires;
@@ -48,6 +48,7 @@ use self::reader::Reader;
 use self::retry::{Fault, Losses};
 use self::rows::Columns;
 use self::secrets::Vault;
+use self::shared_reads::SharedReads;
 use self::wires::Wires;
 use crate::doorbell::{Hub, Reach};
 use crate::{
@@ -66,6 +67,7 @@ pub struct SqlStore {
     writer: DatabaseConnection,
     /// For queries outside write transactions.
     reader: Reader,
+    stack_reads: Arc<SharedReads>,
     dialect: Dialect,
     vault: Arc<Vault>,
     hub: Arc<Hub>,
@@ -88,7 +90,8 @@ impl SqlStore {
             _ if options.is_private() => (Hub::new(Reach::Alone), Wires::default()),
             _ => wires::by_table(&writer, &reader, dialect),
         };
-        Ok(Self { writer, reader, dialect, vault, hub, losses, notifications, _wires: Arc::new(wires) })
+        let stack_reads = Arc::default();
+        Ok(Self { writer, reader, stack_reads, dialect, vault, hub, losses, notifications, _wires: Arc::new(wires) })
     }
 
     /// Begins a write transaction. SQLite must know this at the start, because a read transaction may be unable to

@@ -44,10 +44,6 @@ pub(super) async fn find_stack(db: &impl ConnectionTrait, id: StackId) -> Result
 }
 
 impl SqlStore {
-    pub(super) async fn read_stack(&self, id: StackId) -> Result<Option<Stack>, Error> {
-        self.retry(|| async { find_stack(&self.reader, id).await }).await
-    }
-
     pub(super) async fn read_stack_by_name(&self, project: &str, name: &str) -> Result<Option<Stack>, Error> {
         let select = select_stacks()
             .and_where(Expr::col("project").eq(project))

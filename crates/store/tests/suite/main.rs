@@ -21,5 +21,6 @@ mod orphans;
 mod outbox;
 mod requests;
 mod schema;
+mod shared_reads;
 mod snapshots;
 mod software;
