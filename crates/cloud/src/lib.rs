@@ -13,6 +13,7 @@ mod error;
 mod exchange;
 mod failure;
 mod find;
+mod first_uses;
 mod keystone;
 mod remote;
 mod retry;

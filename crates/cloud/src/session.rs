@@ -176,7 +176,7 @@ impl Session {
         match (&self.inner.credentials, self.inner.credentials.auth_request()) {
             (_, Some(body)) => self.issue(&body).await,
             (Credentials::Token { token, scope: Scope::Unscoped }, None) => {
-                Ok(Token { secret: token.clone(), info: self.validate(token, token, false).await? })
+                Ok(Token::new(token.clone(), self.validate(token, token, false).await?))
             }
             _ => Err(CloudError::NoEndpoint {
                 service: "identity".into(),
@@ -328,7 +328,14 @@ impl Session {
             let safe = matches!(request.method, Method::Get | Method::Head);
             let (region, gate) = (request.region.as_deref(), request.gate.as_deref());
             let target = Target { service, region, gate };
+            let admitted = match &token {
+                Some(token) => Some(token.uses.admit(service, region).await),
+                None => None,
+            };
             let response = self.inner.exchange.send(target, http, safe, &self.retry).await?;
+            if let Some(admitted) = admitted {
+                admitted.answered();
+            }
             if let (401, true, Some(token)) = (response.status.as_u16(), first, &token) {
                 first = false;
                 if self.forget(token) {
@@ -424,7 +431,7 @@ fn body_bytes(request: &CloudRequest, body: &Value) -> Result<Bytes, CloudError>
 fn issued(response: &HttpResponse) -> Result<Token, CloudError> {
     let secret = response.header("x-subject-token").map(|t| Secret::new(t.to_owned()));
     let secret = secret.ok_or_else(|| malformed("identity", "no X-Subject-Token"))?;
-    Ok(Token { secret, info: token_info(response)? })
+    Ok(Token::new(secret, token_info(response)?))
 }
 
 fn token_info(response: &HttpResponse) -> Result<TokenInfo, CloudError> {

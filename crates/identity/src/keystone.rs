@@ -208,7 +208,7 @@ impl Keystone {
             Some(info) => info,
             None => Arc::new(kiln_cloud::validate_token(&self.service, &secret).await.map_err(trust::failed)?),
         };
-        Ok(Token { secret, info: TokenInfo::clone(&info) })
+        Ok(Token::new(secret, TokenInfo::clone(&info)))
     }
 
     fn caller(&self, info: TokenInfo, trust_end: Option<Timestamp>, token: &Secret<String>) -> Caller {

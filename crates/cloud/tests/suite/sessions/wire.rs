@@ -79,7 +79,16 @@ impl Transport for Wire {
     }
 }
 
+/// At most two requests are sent at the same time.
 pub(crate) fn wire(
+    handler: impl Fn(&HttpRequest, usize) -> Result<HttpResponse, TransportError> + Send + Sync + 'static,
+) -> (Arc<Wire>, Connector) {
+    wide_wire(2, handler)
+}
+
+/// At most `concurrency` requests are sent at the same time.
+pub(crate) fn wide_wire(
+    concurrency: usize,
     handler: impl Fn(&HttpRequest, usize) -> Result<HttpResponse, TransportError> + Send + Sync + 'static,
 ) -> (Arc<Wire>, Connector) {
     let wire = Arc::new(Wire {
@@ -94,7 +103,7 @@ pub(crate) fn wire(
         busiest: AtomicUsize::new(0),
     });
     let mut options = Options::new("http://k:5000/v3".parse().expect("a URL"));
-    options.concurrency = 2;
+    options.concurrency = concurrency;
     (wire.clone(), Connector::new(wire, options))
 }
 
