@@ -8,7 +8,6 @@ use kiln_resource::Gate;
 use kiln_value::{Origin, origin};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tracing::Instrument as _;
 use tracing::field::Empty;
@@ -19,6 +18,7 @@ use crate::error::CloudError;
 use crate::retry::{self, Budget, RetryPolicy};
 use crate::session::Options;
 use crate::transport::{HttpRequest, HttpResponse, Transport, TransportError};
+use crate::width::Width;
 
 /// The shared state of all sessions of one cloud.
 pub(crate) struct Exchange {
@@ -31,9 +31,9 @@ pub(crate) struct Exchange {
     catalogs: Mutex<VecDeque<Catalog>>,
 }
 
-/// The limits of one service: concurrency, breaker and retry budget.
+/// The limits of one service: width, breaker and retry budget.
 struct Lane {
-    room: Semaphore,
+    width: Width,
     breaker: Arc<Breaker>,
     budget: Budget,
 }
@@ -68,10 +68,10 @@ impl Exchange {
     /// The lane of a service in a region.
     fn lane(&self, service: &str, region: Option<&str>) -> Arc<Lane> {
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        let width = self.options.concurrency.max(1);
+        let widest = self.options.concurrency.max(1);
         let region = region.or(self.options.region.as_deref()).unwrap_or_default();
         let key = format!("{} {region}", official_type(service));
-        let lane = || Lane { room: Semaphore::new(width), breaker: Arc::default(), budget: Budget::default() };
+        let lane = || Lane { width: Width::new(widest), breaker: Arc::default(), budget: Budget::default() };
         lanes.entry(key).or_insert_with(|| Arc::new(lane())).clone()
     }
 
@@ -137,9 +137,8 @@ impl Exchange {
             reason: reason.to_owned(),
             retry_after,
         };
-        // The semaphore is never closed, so this error cannot occur; it would only mean no limit.
-        let room = timeout(request.timeout, lane.room.acquire()).await;
-        let _room = room.map_err(|_| not_sent("too many requests to it are in progress", None))?.ok();
+        let room = timeout(request.timeout, lane.width.enter()).await;
+        let room = room.map_err(|_| not_sent("too many requests to it are in progress", None))?;
         let pass = lane.breaker.admit();
         let pass = pass.map_err(|wait| not_sent("it has not responded several times in a row", Some(wait)))?;
         if target.gate.is_some_and(|gate| !gate.is_open()) {
@@ -178,6 +177,9 @@ impl Exchange {
             }
         };
         span.record("http.response.status_code", status);
+        if outcome.is_ok() {
+            room.responded();
+        }
         let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         // The service comes from definitions of types, so there are few.
         tracing::trace!(target: "kiln::metric", metric = "cloud_calls", ms, service = target.service, status);

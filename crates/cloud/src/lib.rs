@@ -24,6 +24,7 @@ mod token;
 mod token_keeper;
 mod transport;
 mod web;
+mod width;
 
 pub use address::NoNetwork;
 pub use catalog::{Catalog, Interface, official_type};
