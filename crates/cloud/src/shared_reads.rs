@@ -29,6 +29,8 @@ const SPAN: Duration = Duration::from_secs(1);
 const GATHER: Duration = Duration::from_millis(200);
 /// Fewest reads for which a list is requested.
 const FEWEST: usize = 2;
+/// Shortest page: newer objects, which nobody waits for yet, come first.
+const SHORTEST: usize = 20;
 /// Most objects of a list: Nova's own limit.
 const MOST: usize = 1_000;
 /// Objects that exist and were in no list, before no list is requested for a while. For a moment, Nova lists a new server
@@ -165,7 +167,7 @@ impl SharedReads {
                     return;
                 }
                 let waiting = std::mem::take(&mut reads.waiting);
-                let limit = reads.page.max(2 * waiting.len()).min(MOST);
+                let limit = reads.page.max(2 * waiting.len()).clamp(SHORTEST, MOST);
                 (waiting, limit)
             };
             if waiting.len() < FEWEST {
