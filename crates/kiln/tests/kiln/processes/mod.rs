@@ -13,6 +13,7 @@
 pub(crate) mod cluster;
 mod converge;
 mod crash;
+mod kept;
 mod lifecycle;
 mod many_servers;
 mod nested;
