@@ -209,7 +209,7 @@ impl Subject {
             let mut changed = changed_entries(stored, &after);
             let tried = match &row.operation {
                 OperationState::HalfUpdated(tried) => Some(tried),
-                OperationState::Running(running) => running.definition.as_ref(),
+                OperationState::Running(running) => running.definition.as_ref().or(running.tried.as_ref()),
                 _ => None,
             };
             changed.extend(tried.map(|tried| changed_entries(&tried.properties, &after)).unwrap_or_default());

@@ -41,6 +41,9 @@ pub struct Running {
     pub attempt: u32,
     /// The rows that the resource requires after an update. Until then it may also require the previous ones.
     pub requires: Vec<ResourceId>,
+    /// The definition of the update that failed before a check, suspend, resume or snapshot: afterwards the resource is
+    /// [`OperationState::HalfUpdated`] as before.
+    pub tried: Option<Arc<StoredDefinition>>,
 }
 
 /// The phase of an operation.
@@ -120,6 +123,8 @@ struct Record {
     before: Option<Map>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     changed: Option<Map>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tried: Option<Arc<StoredDefinition>>,
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -185,6 +190,7 @@ impl Record {
             requires: running.requires.clone(),
             before,
             changed,
+            tried: running.tried.clone(),
         }
     }
 
@@ -201,6 +207,7 @@ impl Record {
             requires: Vec::new(),
             before: None,
             changed: None,
+            tried: None,
         }
     }
 
@@ -224,8 +231,8 @@ impl Record {
             PhaseName::Snapshot => Phase::Snapshot(self.state),
             PhaseName::Read => Phase::Read,
         };
-        let Self { definition, token, attempt, requires, .. } = self;
-        Some(Running { operation, definition, phase, token, attempt, requires }.into())
+        let Self { definition, token, attempt, requires, tried, .. } = self;
+        Some(Running { operation, definition, phase, token, attempt, requires, tried }.into())
     }
 }
 
@@ -290,8 +297,12 @@ mod tests {
                     Operation::Update { .. } => Some(Arc::new(StoredDefinition::of_type("T"))),
                     _ => None,
                 };
+                let tried = match operation {
+                    Operation::Check => Some(Arc::new(StoredDefinition::of_type("U"))),
+                    _ => None,
+                };
                 let (token, attempt, requires) = ("t".to_owned(), 2, vec![ResourceId(uuid::Uuid::nil())]);
-                survives(&Running { operation: operation.clone(), definition, phase, token, attempt, requires }.into());
+                survives(&Running { operation: operation.clone(), definition, phase, token, attempt, requires, tried }.into());
             }
         }
         survives(&OperationState::Idle);

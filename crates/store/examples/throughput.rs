@@ -192,6 +192,7 @@ fn resource(stack: &Stack, number: usize) -> Resource {
             token: id.to_string(),
             attempt: 0,
             requires: Vec::new(),
+            tried: None,
         }
         .into(),
         definition: Some(Arc::new(definition)),

@@ -209,7 +209,11 @@ impl Model {
             && row.definition.as_ref().is_some_and(|definition| definition.deletion_policy == "Snapshot");
         let phase = if saves { Phase::Snapshot(Value::Null) } else { Phase::Intent };
         let (attempt, requires) = (0, next_requires);
-        row.operation = Running { operation, definition, phase, token, attempt, requires }.into();
+        let tried = match &row.operation {
+            OperationState::HalfUpdated(tried) if leaves_properties(&operation) => Some(Arc::clone(tried)),
+            _ => None,
+        };
+        row.operation = Running { operation, definition, phase, token, attempt, requires, tried }.into();
         self.busy.insert(id, Some(node));
         self.set_state(id, State::new(action, Status::InProgress), STATE_CHANGED.to_owned(), out);
         out.push(Command::Start(id));
@@ -220,7 +224,10 @@ impl Model {
         let again = if node.is_none() { self.ask_again(id) } else { None };
         let Some(row) = self.rows.get_mut(&id) else { return };
         let OperationState::Running(running) = std::mem::take(&mut row.operation) else { return };
-        let Running { operation, definition, requires, .. } = *running;
+        let Running { operation, definition, requires, tried, .. } = *running;
+        if let Some(tried) = tried {
+            row.operation = OperationState::HalfUpdated(tried);
+        }
         let action = operation.action();
         let mut next = self.parked.remove(&id).unwrap_or_default();
         next.extend(again);
@@ -295,6 +302,11 @@ impl Model {
         self.asked.remove(&serial);
         Some(node)
     }
+}
+
+/// Whether an object has the same properties after the operation.
+fn leaves_properties(operation: &Operation) -> bool {
+    matches!(operation, Operation::Check | Operation::Suspend | Operation::Resume | Operation::Snapshot)
 }
 
 /// The metadata of a new definition replace those of the row only if the template has changed them: those of the row

@@ -35,6 +35,7 @@ fn full(of: &kiln_store::Stack) -> Resource {
             token: "t".to_owned(),
             attempt: 1,
             requires: Vec::new(),
+            tried: None,
         }
         .into(),
         definition: Some(Arc::new(definition())),

@@ -47,6 +47,7 @@ fn row(of: &kiln_store::Stack) -> Resource {
             token: "t".to_owned(),
             attempt: 1,
             requires: Vec::new(),
+            tried: None,
         }
         .into(),
         definition: Some(Arc::new(definition)),

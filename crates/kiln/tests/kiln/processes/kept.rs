@@ -42,7 +42,10 @@ async fn clients_see_the_changes_of_another_process() {
             let states: Vec<_> = resources.iter().filter_map(|one| one.0.str_at("resource_status")).collect();
             assert_eq!(states, [complete.as_str()], "after {action} {number}");
             let listed = client.events("s", &EventFilter::default()).await.expect("events").len();
-            assert!(listed >= events_before + events, "{listed} events after {action} {number}, {events_before} before");
+            assert!(
+                listed >= events_before + events,
+                "{listed} events after {action} {number}, {events_before} before"
+            );
         }
         events_before = client.events("s", &EventFilter::default()).await.expect("events").len();
     }
