@@ -302,7 +302,10 @@ mod tests {
                     _ => None,
                 };
                 let (token, attempt, requires) = ("t".to_owned(), 2, vec![ResourceId(uuid::Uuid::nil())]);
-                survives(&Running { operation: operation.clone(), definition, phase, token, attempt, requires, tried }.into());
+                survives(
+                    &Running { operation: operation.clone(), definition, phase, token, attempt, requires, tried }
+                        .into(),
+                );
             }
         }
         survives(&OperationState::Idle);

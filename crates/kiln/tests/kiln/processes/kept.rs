@@ -39,8 +39,8 @@ async fn clients_see_the_changes_of_another_process() {
             let output = client.output("s", "out").await.expect("an output");
             assert_eq!(output.get("output_value"), Some(&number.into()), "the output after {action} {number}");
             let resources = client.resources("s", 0, false, &Vec::new()).await.expect("resources");
-            let states: Vec<_> = resources.iter().filter_map(|one| one.0.str_at("resource_status")).collect();
-            assert_eq!(states, [complete.as_str()], "after {action} {number}");
+            let shown: Vec<_> = resources.iter().filter_map(|one| one.0.str_at("resource_status")).collect();
+            assert_eq!(shown, [complete.as_str()], "after {action} {number}");
             let listed = client.events("s", &EventFilter::default()).await.expect("events").len();
             assert!(
                 listed >= events_before + events,
