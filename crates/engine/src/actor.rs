@@ -447,15 +447,17 @@ impl Work {
         }
     }
 
-    /// The timeout of the action. A rollback has its own timeout, because the action before it may have used all of its
-    /// time.
+    /// The timeout of the action, from its beginning, also after a take-over. A rollback has its own timeout, because the
+    /// action before it may have used all of its time.
     fn end_of_time(&self, action: Action) -> Duration {
         let timeout = self.action_timeout();
-        let since = self.stack.updated.unwrap_or(self.stack.created);
-        let spent = match action {
-            Action::Rollback => Duration::ZERO,
-            _ => Duration::try_from(self.actor.backends.clock.now().duration_since(since)).unwrap_or_default(),
+        let now = self.actor.backends.clock.now();
+        let since = match action {
+            // Versions before did not store it.
+            Action::Rollback => self.stack.details.rolls_back_since.unwrap_or(now),
+            _ => self.stack.updated.unwrap_or(self.stack.created),
         };
+        let spent = Duration::try_from(now.duration_since(since)).unwrap_or_default();
         self.now().saturating_add(timeout.saturating_sub(spent))
     }
 
@@ -540,7 +542,13 @@ impl Work {
                 self.writes.event(self.stack_event(state, started.clone()));
                 // A failed adopt must not delete what it has not created.
                 let keep_objects = self.stack.adopts();
-                self.writes.turn = Some(Turn { generation: self.generation, state, reason: started, keep_objects });
+                self.writes.turn = Some(Turn {
+                    generation: self.generation,
+                    state,
+                    reason: started,
+                    keep_objects,
+                    now: self.actor.backends.clock.now(),
+                });
                 self.forget_adopted();
                 self.turning = true;
             }

@@ -65,6 +65,8 @@ fn what_was_mended_stays_mended() {
         // A snapshot after a failed update: it was forgotten that the object may have the new properties, and a restore
         // did not set the old ones.
         include_str!("data/snapshot_after_a_failed_update.json"),
+        // Engines that took over a rollback one after the other each gave it the whole timeout again.
+        include_str!("data/timeout_of_a_rollback_after_take_overs.json"),
     ] {
         let scenario: kiln_sim::scenario::Scenario = serde_json::from_str(text).expect("a scenario");
         assert_eq!(run(&scenario, false, None).violation, None);

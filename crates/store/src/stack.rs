@@ -38,6 +38,9 @@ pub struct Details {
     /// The lifecycle plug-ins have let the request begin.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub admitted: bool,
+    /// When the rollback began: its timeout counts from then, in every engine. The store adds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rolls_back_since: Option<Timestamp>,
     /// Where the request is from. The store adds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
@@ -304,6 +307,12 @@ pub struct StackRequest {
 }
 
 impl StackRequest {
+    /// The parameters as they are stored.
+    pub(crate) fn stored_details(&self) -> Details {
+        let rolls_back_since = (self.action == Action::Rollback).then_some(self.now);
+        Details { rolls_back_since, ..self.details.clone() }.with_origin()
+    }
+
     /// A request that does not change the desired state.
     pub fn new(action: Action, now: Timestamp) -> Self {
         Self {

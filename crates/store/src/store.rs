@@ -115,13 +115,16 @@ pub struct Turn {
     pub reason: String,
     /// Whether objects that were adopted are kept: the rollback of an adopt.
     pub keep_objects: bool,
+    /// Present time.
+    pub now: Timestamp,
 }
 
 impl Turn {
     /// The parameters of the request after it.
     pub(crate) fn details(&self) -> Details {
         let keep_objects = self.keep_objects;
-        Details { keep_objects, only_adopted: keep_objects, ..Details::default() }.with_origin()
+        let rolls_back_since = Some(self.now);
+        Details { keep_objects, only_adopted: keep_objects, rolls_back_since, ..Details::default() }.with_origin()
     }
 }
 

@@ -76,7 +76,7 @@ impl State {
         stack.state = Progress::new(request.action, Status::InProgress);
         stack.reason = stack::started_text(request.action);
         stack.updated = Some(micro(request.now));
-        stack.details = request.details.clone().with_origin();
+        stack.details = request.stored_details();
         if let Some(desired) = &request.desired {
             stack.desired = desired.digests();
         }

@@ -224,7 +224,9 @@ mod tests {
             many.spawn(async move { reader.query_all_raw(statement("SELECT x FROM t")).await.map(|rows| rows.len()) });
         }
         assert!(many.join_all().await.into_iter().all(|rows| rows.is_ok_and(|count| count == 3)));
-        assert_eq!(file.count(), (2, 2));
+        // One connection may have been fast enough for all.
+        let (open, idle) = file.count();
+        assert!(matches!(open, 1 | 2) && idle == usize::try_from(open).unwrap(), "{open} open, {idle} idle");
         reader.execute_unprepared("DELETE FROM t").await.unwrap_err();
     }
 

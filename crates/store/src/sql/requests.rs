@@ -116,7 +116,7 @@ impl SqlStore {
             .value("reason", stack::started_text(request.action))
             .value("due", Func::coalesce([Expr::col("due"), micros(request.now).into()]))
             .value("updated", micros(request.now))
-            .value("details", details(&request.details.clone().with_origin())?)
+            .value("details", details(&request.stored_details())?)
             .and_where(Expr::col("id").eq(id.to_string()))
             .and_where(Expr::col("deleted").is_null());
         if matches!(request.action, Action::Update | Action::Restore) {

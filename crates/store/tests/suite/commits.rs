@@ -123,6 +123,7 @@ async fn a_settle_applies_to_its_generation_only() {
                 state: State::new(Action::Rollback, Status::InProgress),
                 reason: "too late".into(),
                 keep_objects: true,
+                now: at(9),
             }),
             ..Batch::default()
         };
@@ -156,6 +157,7 @@ async fn a_rollback_returns_to_what_was_reached() {
             state: State::new(Action::Rollback, Status::InProgress),
             reason: "Stack ROLLBACK started".into(),
             keep_objects: true,
+            now: at(9),
         };
         let turned = bed.store.commit(lease, Batch { turn: Some(turn), ..Batch::default() }).await.unwrap();
         assert_eq!(turned.state, State::new(Action::Rollback, Status::InProgress));
@@ -198,6 +200,7 @@ async fn with_nothing_reached_a_turn_changes_the_state_only() {
             state: State::new(Action::Create, Status::Failed),
             reason: "Resource CREATE failed".into(),
             keep_objects: true,
+            now: at(9),
         };
         let turned = bed.store.commit(lease, Batch { turn: Some(turn), ..Batch::default() }).await.unwrap();
         assert!(turned.is_pending());

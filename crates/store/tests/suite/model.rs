@@ -168,7 +168,7 @@ impl World {
             batch.send.push(self.message(to));
         }
         if self.chance(15) {
-            batch.turn = Some(Turn { generation, state, reason: "turned".into(), keep_objects: false });
+            batch.turn = Some(Turn { generation, state, reason: "turned".into(), keep_objects: false, now: at(7) });
         }
         if self.chance(35) {
             let deleted = self.chance(25);

@@ -159,6 +159,7 @@ async fn sinks_follow_the_environment() {
             state: State::new(Action::Rollback, Status::InProgress),
             reason: "Stack ROLLBACK started".to_owned(),
             keep_objects: false,
+            now: at(5),
         };
         let batch = Batch { turn: Some(turn), events: vec![event(&root, "a", 1)], ..Batch::default() };
         assert!(store.commit(lease, batch).await.unwrap().desired.sinks);

@@ -81,9 +81,11 @@ async fn a_rollback_may_keep_the_objects() {
             state: State::new(Action::Rollback, Status::InProgress),
             reason: "Stack ROLLBACK started".to_owned(),
             keep_objects: true,
+            now: at(9),
         };
         let batch = Batch { turn: Some(turn), ..Batch::default() };
         let details = bed.store.commit(lease, batch).await.unwrap().details;
-        assert_eq!(details, Details { keep_objects: true, only_adopted: true, ..Details::default() });
+        let rolls_back_since = Some(at(9));
+        assert_eq!(details, Details { keep_objects: true, only_adopted: true, rolls_back_since, ..Details::default() });
     }
 }
