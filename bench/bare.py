@@ -8,7 +8,8 @@ For each load, a program creates the objects by the APIs of Neutron, Nova and Ci
 lists, twice a second; for the stack of three tiers, it creates each object as soon as those that it needs exist. Then Kiln
 creates a stack of the same objects. Both are repeated in turns, each when the machine is idle. Printed are the shortest time
 of each, Kiln's as a multiple, and the multiples of the rounds. The program has its token before; so has Kiln, because another
-stack of the user exists. Everything is deleted again. Only the standard library is needed. Nothing is asserted: the machine is shared.
+stack of the user exists. Everything is deleted again. Only the standard library is needed. Nothing is asserted: the machine is
+shared.
 """
 import argparse
 import base64

@@ -65,14 +65,18 @@ impl Exchange {
         Self::new(Arc::clone(&self.transport), of_services, self.options.clone())
     }
 
+    /// A service in a region, by one name for all its types.
+    pub(crate) fn key(&self, service: &str, region: Option<&str>) -> String {
+        let region = region.or(self.options.region.as_deref()).unwrap_or_default();
+        format!("{} {region}", official_type(service))
+    }
+
     /// The lane of a service in a region.
     fn lane(&self, service: &str, region: Option<&str>) -> Arc<Lane> {
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         let widest = self.options.concurrency.max(1);
-        let region = region.or(self.options.region.as_deref()).unwrap_or_default();
-        let key = format!("{} {region}", official_type(service));
         let lane = || Lane { width: Width::new(widest), breaker: Arc::default(), budget: Budget::default() };
-        lanes.entry(key).or_insert_with(|| Arc::new(lane())).clone()
+        lanes.entry(self.key(service, region)).or_insert_with(|| Arc::new(lane())).clone()
     }
 
     fn transport_to(&self, service: &str) -> &dyn Transport {

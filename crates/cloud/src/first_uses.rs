@@ -11,8 +11,6 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use crate::catalog::official_type;
-
 /// Requests with a token to a service that does not know it yet.
 const FEW: usize = 4;
 /// How long others wait for a response to them: by then, the service has asked Keystone, unless both are slow.
@@ -30,12 +28,11 @@ pub(crate) struct Use {
 }
 
 impl FirstUses {
-    /// Waits until a request may be sent to a service in a region.
-    pub(crate) async fn admit(&self, service: &str, region: Option<&str>) -> Use {
+    /// Waits until a request may be sent to a service: its key is [`crate::exchange::Exchange::key`].
+    pub(crate) async fn admit(&self, service: String) -> Use {
         let turns = {
-            let key = format!("{} {}", official_type(service), region.unwrap_or_default());
             let mut services = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(services.entry(key).or_insert_with(|| Arc::new(Semaphore::new(FEW))))
+            Arc::clone(services.entry(service).or_insert_with(|| Arc::new(Semaphore::new(FEW))))
         };
         let turn = timeout(PATIENCE, Arc::clone(&turns).acquire_owned()).await;
         Use { turns, _turn: turn.ok().and_then(Result::ok) }
@@ -44,7 +41,7 @@ impl FirstUses {
 
 impl Use {
     /// The service has responded, so it knows the token.
-    pub(crate) fn answered(self) {
+    pub(crate) fn responded(self) {
         self.turns.close();
     }
 }

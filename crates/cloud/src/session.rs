@@ -329,12 +329,12 @@ impl Session {
             let (region, gate) = (request.region.as_deref(), request.gate.as_deref());
             let target = Target { service, region, gate };
             let admitted = match &token {
-                Some(token) => Some(token.uses.admit(service, region).await),
+                Some(token) => Some(token.uses.admit(self.inner.exchange.key(service, region)).await),
                 None => None,
             };
             let response = self.inner.exchange.send(target, http, safe, &self.retry).await?;
             if let Some(admitted) = admitted {
-                admitted.answered();
+                admitted.responded();
             }
             if let (401, true, Some(token)) = (response.status.as_u16(), first, &token) {
                 first = false;

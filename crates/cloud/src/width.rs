@@ -260,7 +260,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_width_is_kept() {
         let width = Arc::new(Width::new(20));
-        let rooms = futures_of(&width, 8).await;
+        let rooms = rooms_of(&width, 8).await;
         let mut state = width.state();
         width.widen(&mut state);
         width.narrow(&mut state, 4);
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(width.room.available_permits(), 20);
     }
 
-    async fn futures_of(width: &Width, count: usize) -> Vec<Room<'_>> {
+    async fn rooms_of(width: &Width, count: usize) -> Vec<Room<'_>> {
         let mut rooms = Vec::new();
         for _ in 0..count {
             rooms.push(width.enter().await);

@@ -51,8 +51,8 @@ impl SharedReads {
         let mut reads = self.lock();
         reads.waiting.retain(|read| !read.answer.is_closed());
         reads.is_served = !reads.waiting.is_empty();
-        let rest = reads.waiting.len().min(MOST);
-        reads.waiting.drain(..rest).collect()
+        let count = reads.waiting.len().min(MOST);
+        reads.waiting.drain(..count).collect()
     }
 }
 
