@@ -150,7 +150,7 @@ impl Subject {
     /// Whether the failed object must be checked before the decision.
     pub fn needs_look(&self) -> bool {
         !self.is_external()
-            && self.made().is_some_and(|row| row.state.failed() && self.reason_to_replace(row).is_none())
+            && self.made().is_some_and(|row| is_in_doubt(row) && self.reason_to_replace(row).is_none())
             && !self.kind.is_nested()
             && self.kind.entry().is_some()
     }
@@ -208,8 +208,11 @@ impl Subject {
             // this one supersedes, may have changed a part of it.
             let mut changed = changed_entries(stored, &after);
             let tried = match &row.operation {
-                OperationState::HalfUpdated(tried) => Some(tried),
-                OperationState::Running(running) => running.definition.as_ref().or(running.tried.as_ref()),
+                OperationState::HalfMade(tried) => Some(tried),
+                OperationState::Running(running) => match (&running.definition, &running.afterwards) {
+                    (Some(tried), _) | (None, OperationState::HalfMade(tried)) => Some(tried),
+                    _ => None,
+                },
                 _ => None,
             };
             changed.extend(tried.map(|tried| changed_entries(&tried.properties, &after)).unwrap_or_default());
@@ -220,7 +223,7 @@ impl Subject {
             let why = vec!["every update replaces it".to_owned()];
             return Ok(Decision::Replace { definition, why, announce: self.announce(&row.name) });
         }
-        if let OperationState::HalfUpdated(tried) = &row.operation
+        if let OperationState::HalfMade(tried) = &row.operation
             && let Some(decision) = self.finish_half_update(row, &tried.properties, &definition, &after)
         {
             return Ok(decision);
@@ -377,6 +380,11 @@ pub fn decide(subject: &Subject, gathered: &Gathered) -> Decision {
     }
 }
 
+/// Whether an operation failed that no other has finished: the object may not be what the row says.
+fn is_in_doubt(row: &Resource) -> bool {
+    row.state.failed() || matches!(row.operation, OperationState::HalfMade(_))
+}
+
 fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> {
     let made = subject.made();
     if subject.is_external() {
@@ -411,7 +419,10 @@ fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> 
     let definition = Arc::new(subject.definition.clone().with_properties(given, stored));
     let Some(row) = made else { return Ok(Decision::Create { definition }) };
     let reason = subject.reason_to_replace(row).or_else(|| {
-        (row.state.failed() && gathered.must_replace_failed).then(|| format!("its state is {}", row.state))
+        (is_in_doubt(row) && gathered.must_replace_failed).then(|| match row.state.failed() {
+            true => format!("its state is {}", row.state),
+            false => "an earlier operation on it failed".to_owned(),
+        })
     });
     let reason = reason
         .or_else(|| (gathered.live == Some(Live::Missing)).then(|| "its object does not exist any more".to_owned()));

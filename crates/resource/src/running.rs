@@ -20,8 +20,9 @@ pub enum OperationState {
     Running(Box<Running>),
     /// The update was not possible in place: the next decision replaces the resource.
     MustReplace,
-    /// An update to this definition failed: it is unknown which of its properties the object has.
-    HalfUpdated(Arc<StoredDefinition>),
+    /// A create or an update with this definition failed: it is unknown which of its properties the object has. Stored
+    /// only while the status of the resource does not say it: after a create that failed, from the next operation on.
+    HalfMade(Arc<StoredDefinition>),
     /// Another version of Kiln wrote it. This version must not change the row.
     Unknown(Value),
 }
@@ -41,9 +42,9 @@ pub struct Running {
     pub attempt: u32,
     /// The rows that the resource requires after an update. Until then it may also require the previous ones.
     pub requires: Vec<ResourceId>,
-    /// The definition of the update that failed before a check, suspend, resume or snapshot: afterwards the resource is
-    /// [`OperationState::HalfUpdated`] as before.
-    pub tried: Option<Arc<StoredDefinition>>,
+    /// What the row records when the operation is done, as it did before: a check, suspend, resume or snapshot replaces
+    /// the status, but does not finish what failed. Never [`OperationState::Running`].
+    pub afterwards: OperationState,
 }
 
 /// The phase of an operation.
@@ -96,6 +97,16 @@ impl OperationState {
     }
 }
 
+impl Running {
+    /// What the row records when the operation ends without success.
+    pub fn given_up(self) -> OperationState {
+        match (self.operation, self.definition) {
+            (Operation::Update { .. }, Some(tried)) => OperationState::HalfMade(tried),
+            _ => self.afterwards,
+        }
+    }
+}
+
 impl From<Running> for OperationState {
     fn from(running: Running) -> Self {
         Self::Running(Box::new(running))
@@ -125,6 +136,8 @@ struct Record {
     changed: Option<Map>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tried: Option<Arc<StoredDefinition>>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    must_replace: bool,
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -140,7 +153,7 @@ enum Name {
     Snapshot,
     /// Not an operation: [`OperationState::MustReplace`].
     Replace,
-    /// Not an operation: [`OperationState::HalfUpdated`].
+    /// Not an operation: [`OperationState::HalfMade`].
     HalfUpdated,
 }
 
@@ -190,7 +203,11 @@ impl Record {
             requires: running.requires.clone(),
             before,
             changed,
-            tried: running.tried.clone(),
+            tried: match &running.afterwards {
+                OperationState::HalfMade(tried) => Some(Arc::clone(tried)),
+                _ => None,
+            },
+            must_replace: running.afterwards == OperationState::MustReplace,
         }
     }
 
@@ -208,13 +225,14 @@ impl Record {
             before: None,
             changed: None,
             tried: None,
+            must_replace: false,
         }
     }
 
     fn read(self) -> Option<OperationState> {
         let operation = match self.operation {
             Name::Replace => return Some(OperationState::MustReplace),
-            Name::HalfUpdated => return self.definition.map(OperationState::HalfUpdated),
+            Name::HalfUpdated => return self.definition.map(OperationState::HalfMade),
             Name::Create => Operation::Create,
             Name::Update => Operation::Update { before: self.before?, changed: self.changed? },
             Name::Delete => Operation::Delete,
@@ -231,8 +249,13 @@ impl Record {
             PhaseName::Snapshot => Phase::Snapshot(self.state),
             PhaseName::Read => Phase::Read,
         };
-        let Self { definition, token, attempt, requires, tried, .. } = self;
-        Some(Running { operation, definition, phase, token, attempt, requires, tried }.into())
+        let Self { definition, token, attempt, requires, .. } = self;
+        let afterwards = match self.tried {
+            Some(tried) => OperationState::HalfMade(tried),
+            None if self.must_replace => OperationState::MustReplace,
+            None => OperationState::Idle,
+        };
+        Some(Running { operation, definition, phase, token, attempt, requires, afterwards }.into())
     }
 }
 
@@ -242,7 +265,7 @@ impl Serialize for OperationState {
             Self::Idle => serializer.serialize_none(),
             Self::Running(running) => Record::of(running).serialize(serializer),
             Self::MustReplace => Record::note(Name::Replace, None).serialize(serializer),
-            Self::HalfUpdated(definition) => {
+            Self::HalfMade(definition) => {
                 Record::note(Name::HalfUpdated, Some(Arc::clone(definition))).serialize(serializer)
             }
             Self::Unknown(value) => value.serialize(serializer),
@@ -297,20 +320,21 @@ mod tests {
                     Operation::Update { .. } => Some(Arc::new(StoredDefinition::of_type("T"))),
                     _ => None,
                 };
-                let tried = match operation {
-                    Operation::Check => Some(Arc::new(StoredDefinition::of_type("U"))),
-                    _ => None,
+                let afterwards = match operation {
+                    Operation::Check => OperationState::HalfMade(Arc::new(StoredDefinition::of_type("U"))),
+                    Operation::Suspend => OperationState::MustReplace,
+                    _ => OperationState::Idle,
                 };
                 let (token, attempt, requires) = ("t".to_owned(), 2, vec![ResourceId(uuid::Uuid::nil())]);
                 survives(
-                    &Running { operation: operation.clone(), definition, phase, token, attempt, requires, tried }
+                    &Running { operation: operation.clone(), definition, phase, token, attempt, requires, afterwards }
                         .into(),
                 );
             }
         }
         survives(&OperationState::Idle);
         survives(&OperationState::MustReplace);
-        survives(&OperationState::HalfUpdated(Arc::new(StoredDefinition::of_type("T"))));
+        survives(&OperationState::HalfMade(Arc::new(StoredDefinition::of_type("T"))));
     }
 
     #[test]

@@ -12,7 +12,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use kiln_resource::{Action, Operation, Phase, Resource, ResourceId, Running, State, Status, StoredDefinition};
+use kiln_resource::{
+    Action, Operation, OperationState, Phase, Resource, ResourceId, Running, State, Status, StoredDefinition,
+};
 use kiln_store::{
     Batch, DesiredText, Durability, EngineId, Event, EventId, Lease, NewStack, Options, SqlStore, Stack, StackId,
     StackQuery, Store,
@@ -192,7 +194,7 @@ fn resource(stack: &Stack, number: usize) -> Resource {
             token: id.to_string(),
             attempt: 0,
             requires: Vec::new(),
-            tried: None,
+            afterwards: OperationState::Idle,
         }
         .into(),
         definition: Some(Arc::new(definition)),

@@ -88,7 +88,11 @@ impl Model {
     fn keep(&mut self, id: ResourceId, definition: Option<Arc<StoredDefinition>>, out: &mut Vec<Command>) {
         let requires = self.required_rows(id);
         let Some(row) = self.rows.get_mut(&id) else { return };
-        let mut changed = false;
+        // The decision has judged what failed before.
+        let mut changed = matches!(row.operation, OperationState::HalfMade(_));
+        if changed {
+            row.operation = OperationState::Idle;
+        }
         if let Some(definition) = definition {
             renew_metadata(row, &definition);
             row.definition = Some(definition);
@@ -209,11 +213,8 @@ impl Model {
             && row.definition.as_ref().is_some_and(|definition| definition.deletion_policy == "Snapshot");
         let phase = if saves { Phase::Snapshot(Value::Null) } else { Phase::Intent };
         let (attempt, requires) = (0, next_requires);
-        let tried = match &row.operation {
-            OperationState::HalfUpdated(tried) if leaves_properties(&operation) => Some(Arc::clone(tried)),
-            _ => None,
-        };
-        row.operation = Running { operation, definition, phase, token, attempt, requires, tried }.into();
+        let afterwards = afterwards(row, &operation);
+        row.operation = Running { operation, definition, phase, token, attempt, requires, afterwards }.into();
         self.busy.insert(id, Some(node));
         self.set_state(id, State::new(action, Status::InProgress), STATE_CHANGED.to_owned(), out);
         out.push(Command::Start(id));
@@ -224,21 +225,18 @@ impl Model {
         let again = if node.is_none() { self.ask_again(id) } else { None };
         let Some(row) = self.rows.get_mut(&id) else { return };
         let OperationState::Running(running) = std::mem::take(&mut row.operation) else { return };
-        let Running { operation, definition, requires, tried, .. } = *running;
-        if let Some(tried) = tried {
-            row.operation = OperationState::HalfUpdated(tried);
-        }
-        let action = operation.action();
+        let action = running.operation.action();
         let mut next = self.parked.remove(&id).unwrap_or_default();
         next.extend(again);
         let continued = self.continued.remove(&id);
         let parting = self.parting.remove(&id);
         match outcome {
             Outcome::Done(text) => {
-                if let (Operation::Update { .. }, Some(definition)) = (&operation, definition) {
+                row.operation = running.afterwards;
+                if let (Operation::Update { .. }, Some(definition)) = (running.operation, running.definition) {
                     renew_metadata(row, &definition);
                     row.definition = Some(definition);
-                    row.requires = requires;
+                    row.requires = running.requires;
                 }
                 let reason = text.unwrap_or_else(|| STATE_CHANGED.to_owned());
                 self.set_state(id, State::new(action, Status::Complete), reason, out);
@@ -250,7 +248,7 @@ impl Model {
                     next.retain(|parked| *parked != at);
                     return self.visit_all(next, out);
                 }
-                if operation == Operation::Delete {
+                if action == Action::Delete {
                     self.forget(id, out);
                 }
                 if let Some(node) = node {
@@ -272,9 +270,7 @@ impl Model {
                 }
             }
             Outcome::Failed(blame) => {
-                if let (Operation::Update { .. }, Some(definition)) = (&operation, definition) {
-                    row.operation = OperationState::HalfUpdated(definition);
-                }
+                row.operation = running.given_up();
                 self.set_state(id, State::new(action, Status::Failed), blame.to_string(), out);
                 // A failure of an operation of an earlier request does not fail this request: the node decides about
                 // the row.
@@ -304,9 +300,22 @@ impl Model {
     }
 }
 
-/// Whether an object has the same properties after the operation.
-fn leaves_properties(operation: &Operation) -> bool {
-    matches!(operation, Operation::Check | Operation::Suspend | Operation::Resume | Operation::Snapshot)
+/// What the row records after the operation. A create that failed is forgotten after a check, which finds the object in
+/// order (as in Heat).
+fn afterwards(row: &Resource, operation: &Operation) -> OperationState {
+    let is_check = *operation == Operation::Check;
+    if !is_check && !matches!(operation, Operation::Suspend | Operation::Resume | Operation::Snapshot) {
+        return OperationState::Idle;
+    }
+    match &row.operation {
+        noted @ (OperationState::MustReplace | OperationState::HalfMade(_)) => noted.clone(),
+        _ if !row.state.failed() || is_check => OperationState::Idle,
+        _ => match (row.state.action, &row.definition) {
+            (Action::Create | Action::Adopt, Some(definition)) => OperationState::HalfMade(Arc::clone(definition)),
+            (Action::Delete, _) => OperationState::MustReplace,
+            _ => OperationState::Idle,
+        },
+    }
 }
 
 /// The metadata of a new definition replace those of the row only if the template has changed them: those of the row

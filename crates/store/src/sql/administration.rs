@@ -128,7 +128,11 @@ impl SqlStore {
         for row in &mut rows {
             row.state.status = Status::Failed;
             RESET_REASON.clone_into(&mut row.reason);
-            row.operation = OperationState::Idle;
+            row.operation = match std::mem::take(&mut row.operation) {
+                OperationState::Running(running) => running.given_up(),
+                OperationState::Unknown(_) => OperationState::Idle,
+                noted => noted,
+            };
         }
         let state = State::new(stack.state.action, Status::Failed);
         let settle = Settle {

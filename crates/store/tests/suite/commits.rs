@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kiln_resource::{Action, Operation, Phase, Running, State, Status, StoredDefinition};
+use kiln_resource::{Action, Operation, OperationState, Phase, Running, State, Status, StoredDefinition};
 use kiln_store::{Batch, Error, EventQuery, NewStack, Resource, Settle, Stack, StackQuery, StackRequest, Turn};
 use kiln_value::{Map, Value, value};
 
@@ -35,7 +35,7 @@ fn full(of: &kiln_store::Stack) -> Resource {
             token: "t".to_owned(),
             attempt: 1,
             requires: Vec::new(),
-            tried: None,
+            afterwards: OperationState::Idle,
         }
         .into(),
         definition: Some(Arc::new(definition())),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kiln_resource::{Operation, Phase, Running, StoredDefinition};
+use kiln_resource::{Operation, OperationState, Phase, Running, StoredDefinition};
 use kiln_store::{
     Batch, DesiredText, EventQuery, Message, MessageId, MessageKind, NewStack, Options, Resource, SqlStore, Store,
 };
@@ -47,7 +47,7 @@ fn row(of: &kiln_store::Stack) -> Resource {
             token: "t".to_owned(),
             attempt: 1,
             requires: Vec::new(),
-            tried: None,
+            afterwards: OperationState::Idle,
         }
         .into(),
         definition: Some(Arc::new(definition)),
