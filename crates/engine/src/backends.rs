@@ -10,6 +10,7 @@ use kiln_store::{Stack, Store};
 use crate::clock::{Chance, Clock};
 use crate::clouds::{Clouds, NoCloud};
 use crate::fence::{Fence, FencedCloud};
+use crate::handover::Handover;
 use crate::software::StoredSoftware;
 use crate::source_cache::SourceCache;
 use crate::stack_cache::StackCache;
@@ -41,6 +42,8 @@ pub struct Caches {
     pub views: ViewCache,
     /// Lists of resources and events of a stack as they were sent, by their URL.
     pub lists: StackCache<Arc<[u8]>>,
+    /// The blueprints of requests that no engine has begun.
+    pub handover: Handover,
 }
 
 impl Caches {
@@ -49,6 +52,7 @@ impl Caches {
         self.sources.expire(now);
         self.views.expire(now);
         self.lists.expire(now);
+        self.handover.expire(now);
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use kiln_plan::{Blueprint, Decision, Gathered, Live, Model, StackScope, Subject, decide, facts, failure_of, observe};
 use kiln_resource::translation::Answers;
-use kiln_resource::{Cloud, Context, Failure, Observed, OperationState, Resource};
+use kiln_resource::{Cloud, Context, Failure, Observed, Resource};
 use kiln_store::Stack;
 use kiln_value::Map;
 
@@ -237,8 +237,7 @@ impl Question {
     /// Attributes that were not read before. Missing ones are null, so that they are read only once.
     async fn read(&self) -> Result<Map, Failure> {
         let (Some(row), Some(entry)) = (&self.subject.row, self.subject.kind.entry()) else { return Ok(Map::new()) };
-        let settled =
-            row.operation == OperationState::Idle && (row.physical_id.is_some() || !entry.driver.has_object());
+        let settled = row.running().is_none() && (row.physical_id.is_some() || !entry.driver.has_object());
         if self.unread.is_empty() || !settled {
             return Ok(Map::new());
         }

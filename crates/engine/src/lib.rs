@@ -13,6 +13,7 @@ pub mod engine;
 pub mod export;
 mod fence;
 mod gather;
+mod handover;
 mod heartbeat;
 pub mod housekeeping;
 mod lifecycle;

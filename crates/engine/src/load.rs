@@ -51,6 +51,21 @@ pub async fn blueprint(
     Ok(Blueprint::build(parsed.sources, &backends.resource_types, identity(stack), place))
 }
 
+/// The blueprint of a request: the one that it was accepted with, if that was in this process.
+pub(crate) async fn accepted(
+    backends: &Backends,
+    stack: &Stack,
+    desired: &Desired,
+) -> Result<Result<Arc<Blueprint>, Diagnostic>, Error> {
+    // A request builds the blueprint of a nested stack without its place in the tree.
+    if stack.parent.is_none()
+        && let Some(blueprint) = backends.caches.handover.take(stack.id, desired)
+    {
+        return Ok(Ok(blueprint));
+    }
+    Ok(blueprint(backends, stack, desired).await?.map(Arc::new))
+}
+
 /// Whether the template may read the resource that it belongs to.
 pub(crate) async fn reads_facade(backends: &Backends, desired: &Desired) -> Result<bool, Error> {
     let parsed = backends.caches.sources.sources(&*backends.store, desired, backends.clock.monotonic()).await?;

@@ -45,14 +45,14 @@ impl<K: Clone + Eq + Hash, V: Clone> Lru<K, V> {
 
     /// Replaces an entry. One above the capacity is not kept.
     pub(crate) fn put(&mut self, key: K, value: V, bytes: usize, now: Duration) {
-        self.remove(&key);
+        self.take(&key);
         if bytes > self.capacity {
             return;
         }
         while self.bytes + bytes > self.capacity
             && let Some((_, oldest)) = self.by_turn.pop_first()
         {
-            self.remove(&oldest);
+            self.take(&oldest);
         }
         self.turns += 1;
         self.by_turn.insert(self.turns, key.clone());
@@ -60,11 +60,12 @@ impl<K: Clone + Eq + Hash, V: Clone> Lru<K, V> {
         self.bytes += bytes;
     }
 
-    fn remove(&mut self, key: &K) {
-        if let Some(entry) = self.by_key.remove(key) {
-            self.by_turn.remove(&entry.turn);
-            self.bytes -= entry.bytes;
-        }
+    /// Removes an entry and returns it.
+    pub(crate) fn take(&mut self, key: &K) -> Option<V> {
+        let entry = self.by_key.remove(key)?;
+        self.by_turn.remove(&entry.turn);
+        self.bytes -= entry.bytes;
+        Some(entry.value)
     }
 
     /// Drops what has not been used for a while.
@@ -73,7 +74,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Lru<K, V> {
             && self.by_key.get(oldest).is_some_and(|entry| now.saturating_sub(entry.used) > self.idle)
         {
             let oldest = oldest.clone();
-            self.remove(&oldest);
+            self.take(&oldest);
         }
     }
 }

@@ -43,12 +43,7 @@ impl ViewCache {
     pub(crate) fn put(&self, stack: &Stack, writes: Option<i64>, content: &Content, now: Duration) {
         if writes == Some(stack.writes) {
             let rows: usize = content.model.rows().map(size).sum();
-            let sources = content.blueprint.sources();
-            let environment = sources.environment.parameters.size() + sources.environment.parameter_defaults.size();
-            // Nested stacks have the files of their root.
-            let own_files = stack.parent.is_none().then_some(&sources.files.0);
-            let files: usize = own_files.into_iter().flatten().map(|(name, text)| name.len() + text.len()).sum();
-            let bytes = rows + BLUEPRINT * (sources.template.size() + environment) + files;
+            let bytes = rows + size_of_blueprint(&content.blueprint, stack.parent.is_none());
             self.0.put(stack, "", content.clone(), bytes, now);
         }
     }
@@ -62,6 +57,15 @@ impl ViewCache {
     pub(crate) fn expire(&self, now: Duration) {
         self.0.expire(now);
     }
+}
+
+/// About how many bytes a blueprint takes. Nested stacks have the files of their root.
+pub(crate) fn size_of_blueprint(blueprint: &Blueprint, is_root: bool) -> usize {
+    let sources = blueprint.sources();
+    let environment = sources.environment.parameters.size() + sources.environment.parameter_defaults.size();
+    let own_files = is_root.then_some(&sources.files.0);
+    let files: usize = own_files.into_iter().flatten().map(|(name, text)| name.len() + text.len()).sum();
+    BLUEPRINT * (sources.template.size() + environment) + files
 }
 
 /// About how many bytes a row takes.

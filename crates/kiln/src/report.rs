@@ -168,6 +168,8 @@ fn pools(backends: &Backends, text: &mut String) {
     _ = writeln!(text, "stacks in memory = {stacks}, about {bytes} bytes");
     let (lists, bytes) = backends.caches.lists.size();
     _ = writeln!(text, "lists of resources and events = {lists}, about {bytes} bytes");
+    let (blueprints, bytes) = backends.caches.handover.size();
+    _ = writeln!(text, "blueprints that no engine has begun = {blueprints}, about {bytes} bytes");
 }
 
 /// What the database says: engines, leases and running operations.

@@ -4,6 +4,7 @@ use kiln_engine::load;
 use kiln_identity::Caller;
 use kiln_plan::hidden::mask_errors;
 use kiln_plan::{Blueprint, Nesting, Sources};
+use kiln_resource::StackId;
 use kiln_store::DesiredText;
 use kiln_value::StackIdentity;
 
@@ -62,9 +63,13 @@ impl Service {
     }
 }
 
-/// The texts of a blueprint that are stored.
-pub(crate) fn texts(blueprint: &Blueprint) -> DesiredText {
-    load::texts(blueprint.sources())
+impl Service {
+    /// The texts of an accepted blueprint, to store them. The blueprint itself is for the engine.
+    pub(crate) fn hand_over(&self, stack: StackId, blueprint: Blueprint) -> DesiredText {
+        let texts = load::texts(blueprint.sources());
+        self.backends.caches.handover.put(stack, texts.digests(), blueprint, self.backends.clock.monotonic());
+        texts
+    }
 }
 
 /// The error for a non-empty list of errors.

@@ -6,7 +6,6 @@ use kiln_store::{NewStack, Snapshot, Stack, StackQuery};
 use kiln_value::{Map, StackIdentity, Value, value};
 
 use crate::action::begun;
-use crate::blueprint::texts;
 use crate::{Error, Service, Settings, StackContent, TemplateText};
 
 /// A stack to create.
@@ -55,7 +54,7 @@ impl Service {
             root: id,
             depth: 0,
             action: if adopt.is_some() { Action::Adopt } else { Action::Create },
-            desired: texts(&blueprint),
+            desired: self.hand_over(id, blueprint),
             disable_rollback: settings.disable_rollback.unwrap_or(true),
             timeout_mins: settings.timeout_mins,
             tags: settings.tags.unwrap_or_default(),

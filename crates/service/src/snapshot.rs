@@ -12,7 +12,6 @@ use kiln_template::environment::Environment;
 use kiln_value::{Map, Value, value};
 
 use crate::action::begun;
-use crate::blueprint::texts;
 use crate::{Error, Service, TemplateText};
 
 impl Service {
@@ -99,7 +98,7 @@ impl Service {
         }
         let blueprint = self.restored_blueprint(caller, stack, &snapshot).await?;
         let request = StackRequest {
-            desired: Some(texts(&blueprint)),
+            desired: Some(self.hand_over(stack.id, blueprint)),
             details: Details { snapshot: Some(snapshot.id), ..Details::default() },
             credentials: self.renewed_credentials(caller, stack).await?,
             if_generation: Some(stack.generation),

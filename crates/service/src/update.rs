@@ -11,7 +11,6 @@ use kiln_value::Map;
 
 use crate::action::begun;
 use crate::answer::Before;
-use crate::blueprint::texts;
 use crate::{Error, Service, Settings, StackContent, TemplateText};
 
 /// An update.
@@ -46,7 +45,7 @@ impl Service {
         let converge = self.converges(&settings);
         let details = Details { converge, snapshot: snapshot.as_ref().map(|data| data.id), ..Details::default() };
         let request = StackRequest {
-            desired: Some(texts(&blueprint)),
+            desired: Some(self.hand_over(stack.id, blueprint)),
             disable_rollback: settings.disable_rollback,
             timeout_mins: settings.timeout_mins,
             tags: settings.tags.or_else(|| (!existing).then(Vec::new)),

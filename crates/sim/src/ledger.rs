@@ -234,7 +234,8 @@ impl Ledger {
     pub(crate) fn sent(&self, sim: &Simulation, message: &Message) {
         sim.trace.note("api", || format!("{} sent to {:?}: {:?}", message.kind, message.resource, message.body));
         let mut inner = self.inner();
-        if !inner.messages.iter().any(|other| other.id == message.id) {
+        // A user who gets no response sends a message again, to the stack that has the name then.
+        if !inner.messages.iter().any(|other| (other.id, other.stack) == (message.id, message.stack)) {
             inner.messages.push(message.clone());
         }
     }

@@ -67,6 +67,14 @@ fn what_was_mended_stays_mended() {
         include_str!("data/snapshot_after_a_failed_update.json"),
         // Engines that took over a rollback one after the other each gave it the whole timeout again.
         include_str!("data/timeout_of_a_rollback_after_take_overs.json"),
+        // A snapshot after a create that failed half-way: a restore kept the half object.
+        include_str!("data/snapshot_after_a_failed_create.json"),
+        // A failed create whose object is found in order after a snapshot: its attributes were not read, and another
+        // resource was created without them.
+        include_str!("data/attributes_after_a_failed_create.json"),
+        // A signal that is sent again after a lost reply, to the stack that was adopted meanwhile: the ledger counted it
+        // for the abandoned one.
+        include_str!("data/signal_sent_again_after_an_adoption.json"),
     ] {
         let scenario: kiln_sim::scenario::Scenario = serde_json::from_str(text).expect("a scenario");
         assert_eq!(run(&scenario, false, None).violation, None);

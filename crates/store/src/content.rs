@@ -31,7 +31,7 @@ impl fmt::Display for Digest {
 const SINKS: &str = "\"event_sinks\":[{";
 
 /// The desired state of a stack, as digests.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Desired {
     /// The template.
     pub template: Digest,
