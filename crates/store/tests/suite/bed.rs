@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kiln_store::{MemoryStore, Options, SqlStore, Store};
 use kiln_value::Secret;
-use sea_orm::{ConnectionTrait, Database, DbBackend, Statement};
+use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbBackend, Statement};
 use uuid::Uuid;
 
 /// The URL of the model in memory.
@@ -65,6 +65,21 @@ impl Bed {
         let db = Database::connect(url).await.unwrap();
         db.execute_unprepared(statement).await.unwrap();
         db.close().await.unwrap();
+    }
+
+    /// Lets all statements on stacks of a server wait until the connection is closed.
+    pub(crate) async fn lock_stacks(&self) -> DatabaseConnection {
+        let mut options = ConnectOptions::new(self.url());
+        options.max_connections(1);
+        let db = Database::connect(options).await.unwrap();
+        let statements: &[&str] = match db.get_database_backend() {
+            DbBackend::Postgres => &["BEGIN", "LOCK TABLE kiln_stack IN ACCESS EXCLUSIVE MODE"],
+            _ => &["LOCK TABLES kiln_stack WRITE"],
+        };
+        for statement in statements {
+            db.execute_unprepared(statement).await.unwrap();
+        }
+        db
     }
 
     /// The one column of text that a query selects, behind the store's back.

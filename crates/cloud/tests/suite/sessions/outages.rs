@@ -8,7 +8,7 @@ use kiln_cloud::TransportError;
 use kiln_resource::{Cloud, FailureKind};
 use tokio::time::Instant;
 
-use crate::sessions::wire::{answer, answer_with, credentials, get, post, wire};
+use crate::sessions::wire::{answer, answer_with, credentials, get, post, wide_wire, wire};
 
 /// Engines retry steps themselves.
 #[tokio::test(start_paused = true)]
@@ -104,4 +104,24 @@ async fn hanging_calls_time_out() {
     let sent = kinds.iter().filter(|kind| **kind == FailureKind::Unavailable).count();
     assert_eq!(sent, wire.called());
     assert!(kinds.contains(&FailureKind::NotSent), "only two calls are allowed at a time: {kinds:?}");
+}
+
+/// A kind of request that hangs takes most of the room of a service; the others still get through.
+#[tokio::test(start_paused = true)]
+async fn requests_of_a_kind_that_hangs_leave_room_for_others() {
+    let (wire, connector) = wide_wire(64, |_, _| Ok(answer(200, "{}")));
+    let cloud = connector.cloud(&credentials()).await;
+    cloud.call(get()).await.expect("an answer");
+    wire.hangs_at_writes.store(true, Ordering::SeqCst);
+    for _ in 0..40 {
+        let cloud = Arc::clone(&cloud);
+        tokio::spawn(async move { cloud.call(post()).await });
+    }
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    let began = Instant::now();
+    for _ in 0..100 {
+        cloud.call(get()).await.expect("an answer");
+    }
+    // The service is quiet for a second, two times, before it gets more than 8, and more than 16, requests at once.
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }

@@ -24,6 +24,8 @@ pub(crate) struct Wire {
     pub(crate) hangs: AtomicBool,
     /// Whether the service never responds.
     pub(crate) hangs_at_service: AtomicBool,
+    /// Whether the service never responds to writes.
+    pub(crate) hangs_at_writes: AtomicBool,
     /// The error status of Keystone; 0 for none.
     pub(crate) refuses: AtomicUsize,
     handler: Box<Handler>,
@@ -68,7 +70,8 @@ impl Transport for Wire {
             calls.push(format!("{} {}", request.method, request.url));
             calls.len()
         };
-        if self.hangs_at_service.load(Ordering::SeqCst) {
+        let is_write = request.method != http::Method::GET;
+        if self.hangs_at_service.load(Ordering::SeqCst) || is_write && self.hangs_at_writes.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
         }
         let busy = self.busy.fetch_add(1, Ordering::SeqCst) + 1;
@@ -96,6 +99,7 @@ pub(crate) fn wide_wire(
         lost_tokens: AtomicUsize::new(0),
         hangs: AtomicBool::new(false),
         hangs_at_service: AtomicBool::new(false),
+        hangs_at_writes: AtomicBool::new(false),
         refuses: AtomicUsize::new(0),
         calls: Mutex::default(),
         handler: Box::new(handler),

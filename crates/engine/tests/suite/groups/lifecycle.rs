@@ -167,3 +167,43 @@ async fn a_killed_engine_leaves_no_operation_without_its_runs() {
         }
     }
 }
+
+/// A plug-in that never comes back from stacks with a name that begins with `h`.
+struct Hanging;
+
+#[async_trait]
+impl LifecyclePlugin for Hanging {
+    fn name(&self) -> &'static str {
+        "hanging"
+    }
+
+    fn limit(&self) -> Duration {
+        Duration::from_mins(1)
+    }
+
+    async fn run(&self, document: &Value) -> Result<(), String> {
+        if document.get("stack").and_then(|stack| stack.str_at("name")).expect("a name").starts_with('h') {
+            std::future::pending::<()>().await;
+        }
+        Ok(())
+    }
+}
+
+/// More stacks than may be in their first steps at the same time hang in a plug-in: the others are created meanwhile.
+#[tokio::test(start_paused = true)]
+async fn stacks_that_hang_in_a_plugin_do_not_block_others() {
+    let bench = Bench::new();
+    let _engine = bench.engine_of(|engine| engine.with_plugins(vec![Arc::new(Hanging)]));
+    let mut hanging = Vec::new();
+    for number in 0..100 {
+        hanging.push(bench.create_in("demo", &format!("h{number}"), TEMPLATE).await);
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let begun = tokio::time::Instant::now();
+    let free = bench.create_in("demo", "free", TEMPLATE).await;
+    bench.completed(free).await;
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    for stack in hanging {
+        assert!(bench.backends.store.stack(stack).await.expect("read").expect("there").is_pending());
+    }
+}
