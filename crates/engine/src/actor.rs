@@ -169,6 +169,7 @@ impl Actor {
             watches: Watches::default(),
             tasks: JoinSet::new(),
             inbox: Inbox::default(),
+            questions: VecDeque::new(),
             events: VecDeque::new(),
             results: 0,
             deadline: None,
@@ -221,6 +222,9 @@ struct Work {
     watches: Watches,
     tasks: JoinSet<Reply>,
     inbox: Inbox,
+    /// The resources that the planner asks about. They are prepared one after the other, each when nothing else is left
+    /// to decide, so that the first results are stored while the others are prepared.
+    questions: VecDeque<(u64, String, Option<ResourceId>)>,
     /// Pending events for the planner.
     events: VecDeque<Event>,
     /// About how many of them, the first ones, are results of operations that were called while deciding.
@@ -289,7 +293,7 @@ impl Work {
             self.call_queued();
         }
         // A request to a nested stack is stored before its end is checked.
-        if self.events.is_empty() && self.writes.is_empty() {
+        if self.events.is_empty() && self.questions.is_empty() && self.writes.is_empty() {
             self.wait().await?;
         }
         Ok(None)
@@ -344,6 +348,7 @@ impl Work {
         let backends = self.actor.backends.clone();
         self.generation = self.stack.generation;
         self.active = true;
+        self.questions.clear();
         let action = self.stack.state.action;
         let barred = self.bar().await?;
         self.deadline = Some(self.end_of_time(action));
@@ -386,7 +391,7 @@ impl Work {
         let begin = Event::Begin { action, goal, generation, targets, rollback, hooks, adopted, barred };
         let commands = self.model.decide(begin);
         // Only now the current row of each name is known: in a rollback it is a different one.
-        self.fill_scope();
+        self.unseen = self.model.rows().map(|row| row.id).collect();
         self.removing.end = None;
         if self.stack.parent.is_none() && !is_barred {
             self.keep_unfinished_snapshot().await?;
@@ -426,18 +431,12 @@ impl Work {
         Ok(data.as_ref().and_then(|data| data.get("resources")).and_then(Value::as_map).cloned().unwrap_or_default())
     }
 
-    fn fill_scope(&mut self) {
-        self.unseen.clear();
-        let Some(scope) = &mut self.scope else { return };
-        let blueprint = Arc::clone(scope.blueprint());
-        for row in blueprint.definitions().keys().filter_map(|name| self.model.current(name)) {
-            scope.see(row);
+    /// Shows the rows that have changed to the functions of the definition of a resource. Most rows are read by no
+    /// function, or only after they have changed again.
+    fn refresh_scope(&mut self, name: &str) {
+        if self.scope.as_ref().is_none_or(|scope| scope.blueprint().requires(name).is_empty()) {
+            return;
         }
-    }
-
-    /// Shows the rows that have changed to the functions of the template. Most of them are read by no function, or only
-    /// after they have changed again.
-    fn refresh_scope(&mut self) {
         let changed = std::mem::take(&mut self.unseen);
         let Some(scope) = &mut self.scope else { return };
         for row in changed.into_iter().filter_map(|id| self.model.row(id)) {
@@ -473,7 +472,7 @@ impl Work {
     /// Passes all pending events to the planner and executes its commands.
     async fn decide_all(&mut self) -> Result<(), Error> {
         self.read_own_hidden().await?;
-        while let Some(mut event) = self.events.pop_front() {
+        while let Some(mut event) = self.next_event() {
             self.mask(&mut event).await?;
             if let Event::Finished { row, .. } = &event {
                 self.slots.remove(*row);
@@ -493,6 +492,18 @@ impl Work {
             }
         }
         Ok(())
+    }
+
+    /// The next event for the planner, if need be from the next question that can be answered at once.
+    fn next_event(&mut self) -> Option<Event> {
+        while self.events.is_empty() {
+            let (serial, name, row) = self.questions.pop_front()?;
+            // After a failure, for example, the planner does not ask any more.
+            if self.model.asks(serial) {
+                self.gather(serial, name, row);
+            }
+        }
+        self.events.pop_front()
     }
 
     /// Passes one event to the planner and executes its commands, without storing anything in between.
@@ -522,7 +533,7 @@ impl Work {
                 self.writes.event(event);
             }
             Command::Orphan(note, parting) => self.writes.orphan(self.orphan(*note, *parting)),
-            Command::Decide { serial, name, row } => self.gather(serial, name, row),
+            Command::Decide { serial, name, row } => self.questions.push_back((serial, name, row)),
             Command::Start(id) => {
                 if self.slots.is_busy(id) {
                     // The result of the operation that this one supersedes.
@@ -589,7 +600,7 @@ impl Work {
 
     /// Prepares the decision about a resource; most decisions need no calls and are made immediately.
     fn gather(&mut self, serial: u64, name: String, row: Option<ResourceId>) {
-        self.refresh_scope();
+        self.refresh_scope(&name);
         let Some(scope) = &self.scope else { return };
         let Some(kind) = scope.blueprint().kind(&name) else { return };
         let Some(definition) = scope.blueprint().definitions().get(&name) else { return };

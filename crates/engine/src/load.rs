@@ -51,6 +51,15 @@ pub async fn blueprint(
     Ok(Blueprint::build(parsed.sources, &backends.resource_types, identity(stack), place))
 }
 
+/// The texts of an accepted blueprint, to store them. What they contain is kept for the engine, and for clients.
+pub fn hand_over(backends: &Backends, stack: StackId, blueprint: Blueprint) -> DesiredText {
+    let texts = texts(blueprint.sources());
+    let (desired, now) = (texts.digests(), backends.clock.monotonic());
+    backends.caches.sources.keep(&desired, &texts, blueprint.sources(), now);
+    backends.caches.handover.put(stack, desired, blueprint, now);
+    texts
+}
+
 /// The blueprint of a request: the one that it was accepted with, if that was in this process.
 pub(crate) async fn accepted(
     backends: &Backends,

@@ -61,11 +61,15 @@ impl SourceCache {
             return Ok(parsed);
         }
         let texts = store.desired(desired).await?;
-        let sources = load::sources(&texts)?;
+        Ok(self.keep(desired, &texts, &load::sources(&texts)?, now))
+    }
+
+    /// Keeps what the texts of a desired state contain.
+    pub(crate) fn keep(&self, desired: &Desired, texts: &DesiredText, sources: &Sources, now: Duration) -> Parsed {
         let reads_facade = texts.template.contains("resource_facade") || texts.template.contains("Fn::ResourceFacade");
-        let parsed = Parsed { sources, reads_facade };
-        self.put(desired, &texts, &parsed, now);
-        Ok(parsed)
+        let parsed = Parsed { sources: sources.clone(), reads_facade };
+        self.put(desired, texts, &parsed, now);
+        parsed
     }
 
     fn get(&self, desired: &Desired, now: Duration) -> Option<Parsed> {

@@ -324,6 +324,11 @@ impl Model {
         }
     }
 
+    /// Whether the decision with this number is still awaited.
+    pub fn asks(&self, serial: u64) -> bool {
+        self.asked.contains_key(&serial)
+    }
+
     /// Whether the update of a nested stack by an earlier request can be superseded: the nested stack gets the new
     /// request immediately, instead of first completing the old one.
     fn may_supersede(&self, node: &Node, id: ResourceId) -> bool {

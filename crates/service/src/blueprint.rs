@@ -1,11 +1,8 @@
 //! Builds and checks the blueprint of a request.
 
-use kiln_engine::load;
 use kiln_identity::Caller;
 use kiln_plan::hidden::mask_errors;
 use kiln_plan::{Blueprint, Nesting, Sources};
-use kiln_resource::StackId;
-use kiln_store::DesiredText;
 use kiln_value::StackIdentity;
 
 use crate::{Error, Invalid, Service, StackContent, TemplateText};
@@ -60,15 +57,6 @@ impl Service {
         self.allow_types(caller, blueprint)?;
         let availability = self.availability_of(caller, blueprint).await;
         self.validate(caller, blueprint, template, true, Some(&availability)).await
-    }
-}
-
-impl Service {
-    /// The texts of an accepted blueprint, to store them. The blueprint itself is for the engine.
-    pub(crate) fn hand_over(&self, stack: StackId, blueprint: Blueprint) -> DesiredText {
-        let texts = load::texts(blueprint.sources());
-        self.backends.caches.handover.put(stack, texts.digests(), blueprint, self.backends.clock.monotonic());
-        texts
     }
 }
 

@@ -1,5 +1,6 @@
 //! Creates a stack.
 
+use kiln_engine::load;
 use kiln_identity::Caller;
 use kiln_resource::{Action, SnapshotId, StackId, State, Status};
 use kiln_store::{NewStack, Snapshot, Stack, StackQuery};
@@ -54,7 +55,7 @@ impl Service {
             root: id,
             depth: 0,
             action: if adopt.is_some() { Action::Adopt } else { Action::Create },
-            desired: self.hand_over(id, blueprint),
+            desired: load::hand_over(&self.backends, id, blueprint),
             disable_rollback: settings.disable_rollback.unwrap_or(true),
             timeout_mins: settings.timeout_mins,
             tags: settings.tags.unwrap_or_default(),

@@ -45,7 +45,7 @@ impl Service {
         let converge = self.converges(&settings);
         let details = Details { converge, snapshot: snapshot.as_ref().map(|data| data.id), ..Details::default() };
         let request = StackRequest {
-            desired: Some(self.hand_over(stack.id, blueprint)),
+            desired: Some(load::hand_over(&self.backends, stack.id, blueprint)),
             disable_rollback: settings.disable_rollback,
             timeout_mins: settings.timeout_mins,
             tags: settings.tags.or_else(|| (!existing).then(Vec::new)),
