@@ -60,7 +60,8 @@ impl Default for Options {
             call_limit: Duration::from_secs(75),
             list_delay: Duration::from_secs(10),
             drain: Duration::from_secs(75),
-            batch: 2_000,
+            // 768 resources with two events each fill statements of 256 rows.
+            batch: 3 * 768,
             max_operations: 64,
             keep_deleted: Duration::from_hours(720),
             nested_depth: 5,

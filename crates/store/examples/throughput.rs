@@ -29,7 +29,7 @@ const ACTORS: usize = 8;
 /// Longer than the whole measurement.
 const HOUR: Duration = Duration::from_hours(1);
 /// Most rows and events that an engine writes in a batch.
-const BATCH: usize = 2_000;
+const BATCH: usize = 3 * 768;
 /// Duration of each measurement.
 const SPAN: Duration = Duration::from_secs(2);
 
@@ -100,7 +100,7 @@ async fn transitions(store: &SqlStore, actors: usize, batch: usize) -> Outcome<f
 }
 
 /// The time to write what the engine writes when it creates 10,000 values: the row of each once, with the events of its
-/// start and end, 2,000 rows and events per batch.
+/// start and end, in batches of the engine's size.
 async fn large_stack(store: &SqlStore) -> Outcome<Duration> {
     let (stack, lease) = claimed(store, &Uuid::new_v4().to_string(), "large".to_owned()).await?;
     let rows: Vec<Resource> = (0..10_000).map(|number| resource(&stack, number)).collect();

@@ -14,7 +14,7 @@ use super::requests::{details, previous_desired};
 use super::retry::Fault;
 use super::rows::{self, micros, plain};
 use super::snapshots::{remove_snapshots, save_snapshots};
-use super::writing::{insert, insert_events};
+use super::writing::{insert_each, insert_events};
 use super::{SqlStore, schema};
 use crate::{Batch, Details, Error, Lease, ResourceId, Settle, Stack, StackId, Turn};
 
@@ -99,9 +99,9 @@ impl SqlStore {
     }
 
     async fn save(&self, tx: &DatabaseTransaction, batch: &Batch) -> Result<(), Fault> {
-        let rows = batch.save.iter().map(|row| rows::of_resource(row, &self.vault)).collect::<Result<_, _>>()?;
+        let rows = batch.save.iter().map(|row| rows::of_resource(row, &self.vault));
         let replace = OnConflict::column("id").update_columns(schema::RESOURCE_COLUMNS.into_iter().skip(1)).to_owned();
-        insert(tx, schema::RESOURCE, &schema::RESOURCE_COLUMNS, rows, Some(replace)).await
+        insert_each(tx, schema::RESOURCE, &schema::RESOURCE_COLUMNS, rows, Some(replace)).await
     }
 }
 

@@ -1,7 +1,9 @@
 //! Writes many rows with few statements.
 
-use sea_orm::sea_query::{Expr, OnConflict, Query, Value};
-use sea_orm::{ConnectionTrait, DatabaseTransaction};
+use std::collections::VecDeque;
+
+use sea_orm::sea_query::{Expr, InsertStatement, OnConflict, Query, Value};
+use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, Statement};
 
 use super::retry::Fault;
 use super::secrets::Vault;
@@ -23,32 +25,66 @@ pub(super) async fn insert(
     rows: Vec<Vec<Expr>>,
     conflict: Option<OnConflict>,
 ) -> Result<(), Fault> {
-    let sizes: Vec<usize> = rows.iter().map(|row| bytes_of(row)).collect();
-    let mut rows = rows.into_iter();
-    let mut left = sizes.as_slice();
-    while !left.is_empty() {
-        let count = SIZES
-            .into_iter()
-            .find(|&size| left.get(..size).is_some_and(|some| some.iter().sum::<usize>() <= MAX_BYTES))
-            .unwrap_or(1);
-        let mut insert = Query::insert();
-        insert.into_table(table).columns(columns.iter().copied());
-        for row in rows.by_ref().take(count) {
-            insert.values(row)?;
-        }
-        if let Some(conflict) = &conflict {
-            insert.on_conflict(conflict.clone());
-        }
-        tx.execute(&insert).await?;
-        left = left.get(count..).unwrap_or_default();
+    insert_each(tx, table, columns, rows.into_iter().map(Ok), conflict).await
+}
+
+/// Inserts rows that are converted on the way: while the database executes a statement, the next one is built.
+pub(super) async fn insert_each(
+    tx: &DatabaseTransaction,
+    table: &'static str,
+    columns: &[&'static str],
+    rows: impl Iterator<Item = Result<Vec<Expr>, Fault>>,
+    conflict: Option<OnConflict>,
+) -> Result<(), Fault> {
+    let mut start = Query::insert();
+    start.into_table(table).columns(columns.iter().copied());
+    if let Some(conflict) = conflict {
+        start.on_conflict(conflict);
+    }
+    let mut statements = Statements { backend: tx.get_database_backend(), start, rows, converted: VecDeque::new() };
+    let mut next = statements.next()?;
+    while let Some(statement) = next {
+        let (executed, following) = tokio::join!(tx.execute_raw(statement), async { statements.next() });
+        executed?;
+        next = following?;
     }
     Ok(())
 }
 
+/// The statements that insert rows.
+struct Statements<R> {
+    backend: DbBackend,
+    /// A statement without rows.
+    start: InsertStatement,
+    rows: R,
+    /// The next rows.
+    converted: VecDeque<Vec<Expr>>,
+}
+
+impl<R: Iterator<Item = Result<Vec<Expr>, Fault>>> Statements<R> {
+    fn next(&mut self) -> Result<Option<Statement>, Fault> {
+        let room = SIZES[0] - self.converted.len();
+        for row in self.rows.by_ref().take(room) {
+            self.converted.push_back(row?);
+        }
+        if self.converted.is_empty() {
+            return Ok(None);
+        }
+        let sizes: Vec<usize> = self.converted.iter().map(|row| bytes_of(row)).collect();
+        let fits = |size: &usize| sizes.get(..*size).is_some_and(|some| some.iter().sum::<usize>() <= MAX_BYTES);
+        let count = SIZES.into_iter().find(fits).unwrap_or(1);
+        let mut insert = self.start.clone();
+        for row in self.converted.drain(..count) {
+            insert.values(row)?;
+        }
+        Ok(Some(self.backend.build(&insert)))
+    }
+}
+
 /// Appends events.
 pub(super) async fn insert_events(tx: &DatabaseTransaction, vault: &Vault, events: &[Event]) -> Result<(), Fault> {
-    let rows = events.iter().map(|event| rows::of_event(event, vault)).collect::<Result<_, _>>()?;
-    insert(tx, schema::EVENT, &schema::EVENT_COLUMNS, rows, None).await
+    let rows = events.iter().map(|event| rows::of_event(event, vault));
+    insert_each(tx, schema::EVENT, &schema::EVENT_COLUMNS, rows, None).await
 }
 
 fn bytes_of(row: &[Expr]) -> usize {

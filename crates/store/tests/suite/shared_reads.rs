@@ -64,7 +64,6 @@ async fn clients_that_leave_harm_no_other() {
 /// A server that does not respond for longer than a read waits for the query of others: each read gets its answer when the
 /// server goes on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-#[expect(clippy::disallowed_methods, reason = "a server hangs for real time")]
 async fn reads_are_answered_when_a_server_that_hung_goes_on() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
