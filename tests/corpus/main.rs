@@ -12,6 +12,7 @@ mod record;
 mod request;
 mod resolved;
 mod service;
+mod stored;
 
 use std::process::ExitCode;
 
@@ -60,6 +61,7 @@ async fn judge(corpus: &Corpus, service: &Service, record: &Record) -> Vec<(&'st
         Ok(blueprint) => {
             verdicts.extend(dependencies::judge(record, &blueprint));
             verdicts.extend(resolved::judge(record, &blueprint));
+            verdicts.extend(stored::judge(&blueprint));
         }
         Err(error) => {
             let fields = ["requires", "dependencies", "needs", "looks_up", "resolved"].into_iter();

@@ -43,8 +43,9 @@ impl Users {
 
     /// Sends a request until there is a response.
     pub(crate) async fn act(&self, number: usize, action: &UserAction) {
+        let mut meant = None;
         for attempt in 0..TRIES {
-            match self.attempt((number, attempt), action).await {
+            match self.attempt((number, attempt), action, &mut meant).await {
                 Ok(()) => return,
                 Err(error) => {
                     self.sim.trace.note("user", || format!("{:?} of {}: {error}", action.ask, action.stack));
@@ -59,7 +60,13 @@ impl Users {
         }
     }
 
-    async fn attempt(&self, (number, attempt): (usize, u32), action: &UserAction) -> Result<(), Error> {
+    /// `meant`: the stack of the first attempt.
+    async fn attempt(
+        &self,
+        (number, attempt): (usize, u32),
+        action: &UserAction,
+        meant: &mut Option<StackId>,
+    ) -> Result<(), Error> {
         let name = stack_name(action.stack);
         let stack = self.store.stack_by_name("sim", &name).await?;
         match (&action.ask, stack) {
@@ -75,6 +82,8 @@ impl Users {
                 Ok(())
             }
             (_, None) => Ok(()),
+            // The URL of a signal contains the ID of the stack, not only its name.
+            (Ask::Signal { .. }, Some(stack)) if *meant.get_or_insert(stack.id) != stack.id => Ok(()),
             (Ask::Signal { resource, count }, Some(stack)) => self.signal(number, &stack, resource, *count).await,
             (Ask::Mark(resource), Some(stack)) => self.mark(number, &stack, resource).await,
             (Ask::Stay, Some(stack)) => self.stay(number, &stack).await,

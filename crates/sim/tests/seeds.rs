@@ -72,8 +72,7 @@ fn what_was_mended_stays_mended() {
         // A failed create whose object is found in order after a snapshot: its attributes were not read, and another
         // resource was created without them.
         include_str!("data/attributes_after_a_failed_create.json"),
-        // A signal that is sent again after a lost reply, to the stack that was adopted meanwhile: the ledger counted it
-        // for the abandoned one.
+        // A signal that is sent again after a lost reply, while the stack is abandoned and adopted.
         include_str!("data/signal_sent_again_after_an_adoption.json"),
     ] {
         let scenario: kiln_sim::scenario::Scenario = serde_json::from_str(text).expect("a scenario");

@@ -248,7 +248,7 @@ outputs:
   PublicIp: {value: {get_attr: [one, output]}}
 ";
 
-fn sources(template: &str) -> Sources {
+pub(crate) fn sources(template: &str) -> Sources {
     let template = kiln_template::source::parse(template, "t.yaml", usize::MAX).expect("YAML").value;
     let environment = value!({"resource_registry": {"AWS::EC2::Instance": "instance.yaml"}});
     Sources {

@@ -2,6 +2,7 @@
 
 mod batches;
 mod bench;
+mod handover;
 mod instances;
 mod lifecycle;
 mod room;
