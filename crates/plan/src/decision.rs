@@ -419,9 +419,12 @@ fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> 
     let definition = Arc::new(subject.definition.clone().with_properties(given, stored));
     let Some(row) = made else { return Ok(Decision::Create { definition }) };
     let reason = subject.reason_to_replace(row).or_else(|| {
-        (is_in_doubt(row) && gathered.must_replace_failed).then(|| match row.state.failed() {
-            true => format!("its state is {}", row.state),
-            false => "an earlier operation on it failed".to_owned(),
+        (is_in_doubt(row) && gathered.must_replace_failed).then(|| {
+            if row.state.failed() {
+                format!("its state is {}", row.state)
+            } else {
+                "an earlier operation on it failed".to_owned()
+            }
         })
     });
     let reason = reason

@@ -39,7 +39,12 @@ impl TrueTime {
 
     /// The time of a wall clock without errors.
     pub fn now(self) -> Timestamp {
-        Timestamp::from_second(BEGINNING).unwrap_or_default() + self.elapsed()
+        Self::at(Duration::ZERO) + self.elapsed()
+    }
+
+    /// The time of such a clock after this time.
+    pub fn at(elapsed: Duration) -> Timestamp {
+        Timestamp::from_second(BEGINNING).unwrap_or_default() + elapsed
     }
 }
 

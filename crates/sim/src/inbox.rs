@@ -1,9 +1,13 @@
 //! Checks that messages are handled once and in order.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
 use kiln_resource::{Action, Resource};
-use kiln_store::{Event, EventQuery, MessageKind, Stack, Store as _};
+use kiln_store::{Event, EventQuery, Message, MessageKind, Stack, Store as _};
 use kiln_value::Value;
 
+use crate::clock::TrueTime;
 use crate::rule::Rule;
 use crate::scenario::Ask;
 use crate::simulation::Simulation;
@@ -45,6 +49,19 @@ pub(crate) async fn check_scaling(sim: &Simulation, stack: &Stack) {
     }
 }
 
+/// From when on a resource may not receive messages any more: the stack is suspended or deleted, or gets a template without
+/// it, also if that fails.
+fn receives_until(sim: &Simulation, stack: &Stack, name: &str, since: Timestamp) -> Option<Timestamp> {
+    let place = stack.name.trim_start_matches('s');
+    let ends = |ask: &Ask| match ask {
+        Ask::Suspend | Ask::Delete => true,
+        Ask::Create(wish) | Ask::Update(wish) => wish.template.get(name).is_none(),
+        _ => false,
+    };
+    let ends = sim.scenario.actions.iter().filter(|action| action.stack.to_string() == place && ends(&action.ask));
+    ends.map(|action| TrueTime::at(Duration::from_millis(action.at_ms))).filter(|at| *at >= since).min()
+}
+
 fn check_row(sim: &Simulation, stack: &Stack, row: &Resource) {
     let received = row.data.get("received").and_then(Value::as_list).unwrap_or_default();
     let mut sent = sim.ledger.messages();
@@ -52,18 +69,17 @@ fn check_row(sim: &Simulation, stack: &Stack, row: &Resource) {
         message.kind == MessageKind::Signal && message.stack == stack.id && message.resource.as_ref() == Some(&row.name)
     });
     sent.sort_by_key(|message| (message.due, message.sent, message.id));
-    // Messages that were sent while the resource existed must have arrived; a resource that is suspended, that the template
-    // does not contain any more, or whose stack is deleted, receives none.
+    // Messages that were sent while the resource existed must have arrived.
     let template = sim.ledger.meaning(&stack.desired);
     let is_wanted = template.is_none_or(|template| template.get(&row.name).is_some());
-    let (place, since) = (stack.name.trim_start_matches('s'), sim.ledger.born(row.id));
-    let sleeps =
-        sim.scenario.actions.iter().any(|action| action.ask == Ask::Suspend && action.stack.to_string() == place);
-    if !sleeps && is_wanted && stack.state.action != Action::Delete && row.resource_type == Plain::Inbox.resource_type()
+    if let Some(since) = sim.ledger.born(row.id)
+        && is_wanted
+        && stack.state.action != Action::Delete
+        && row.resource_type == Plain::Inbox.resource_type()
     {
-        let missed = sent
-            .iter()
-            .find(|message| since.is_some_and(|since| message.sent > since) && !sim.ledger.was_received(message));
+        let until = receives_until(sim, stack, &row.name, since);
+        let is_meant = |message: &&Message| message.sent > since && until.is_none_or(|until| message.sent < until);
+        let missed = sent.iter().filter(is_meant).find(|message| !sim.ledger.was_received(message));
         if let Some(message) = missed {
             sim.accuse(Rule::Inbox, format!("{} never received {:?}: {received:?}", row.name, message.body));
             return;
@@ -73,9 +89,13 @@ fn check_row(sim: &Simulation, stack: &Stack, row: &Resource) {
     let unsorted = sim.scenario.sets_store_clock_back();
     let mut left: Vec<_> = sent.iter().collect();
     for body in received {
-        let place = left.iter().position(|message| message.body == *body);
-        if let Some(place) = place {
-            left.drain(if unsorted { place..=place } else { 0..=place });
+        if let Some(place) = left.iter().position(|message| message.body == *body) {
+            let received = left.remove(place);
+            // Messages that were sent at the same time have no order.
+            let is_before = |other: &Message| sim.ledger.stored(other).is_none_or(|stored| stored < received.sent);
+            let mut earlier: Vec<_> = left.drain(..place).collect();
+            earlier.retain(|other| unsorted || !is_before(other));
+            left.splice(..0, earlier);
         } else {
             let text = format!("{} received {body:?} twice, or before an earlier one: {received:?}", row.name);
             sim.accuse(Rule::Inbox, text);

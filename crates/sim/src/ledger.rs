@@ -55,6 +55,8 @@ struct Inner {
     wishes: BTreeMap<(String, String), Arc<TemplateModel>>,
     queries: BTreeMap<&'static str, u64>,
     messages: Vec<Message>,
+    /// When each message was stored.
+    stored: BTreeMap<MessageId, Timestamp>,
     lost: Vec<MessageId>,
     /// The row that received each message, by stack and body.
     received: BTreeMap<(StackId, String), ResourceId>,
@@ -183,6 +185,11 @@ impl Ledger {
         std::mem::take(&mut self.inner().lost)
     }
 
+    /// When a message was stored.
+    pub(crate) fn stored(&self, message: &Message) -> Option<Timestamp> {
+        self.inner().stored.get(&message.id).copied()
+    }
+
     /// The sent messages.
     pub(crate) fn messages(&self) -> Vec<Message> {
         self.inner().messages.clone()
@@ -236,6 +243,7 @@ impl Ledger {
         let mut inner = self.inner();
         if !inner.messages.iter().any(|other| other.id == message.id) {
             inner.messages.push(message.clone());
+            inner.stored.insert(message.id, sim.time.now());
         }
     }
 
