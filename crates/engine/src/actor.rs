@@ -390,7 +390,6 @@ impl Work {
         self.sizes = Sizes::of(&self.model, targets.len());
         let begin = Event::Begin { action, goal, generation, targets, rollback, hooks, adopted, barred };
         let commands = self.model.decide(begin);
-        // Only now the current row of each name is known: in a rollback it is a different one.
         self.unseen = self.model.rows().map(|row| row.id).collect();
         self.removing.end = None;
         if self.stack.parent.is_none() && !is_barred {
