@@ -49,17 +49,17 @@ pub(crate) async fn check_scaling(sim: &Simulation, stack: &Stack) {
     }
 }
 
-/// From when on a resource may not receive messages any more: the stack is suspended or deleted, or gets a template without
-/// it, also if that fails.
-fn receives_until(sim: &Simulation, stack: &Stack, name: &str, since: Timestamp) -> Option<Timestamp> {
+/// Whether messages to a resource may be refused, also those that were sent before: the stack is suspended or deleted, or
+/// gets a template without the resource, also if that fails.
+fn may_refuse(sim: &Simulation, stack: &Stack, name: &str, since: Timestamp) -> bool {
     let place = stack.name.trim_start_matches('s');
-    let ends = |ask: &Ask| match ask {
+    let refuses = |ask: &Ask| match ask {
         Ask::Suspend | Ask::Delete => true,
         Ask::Create(wish) | Ask::Update(wish) => wish.template.get(name).is_none(),
         _ => false,
     };
-    let ends = sim.scenario.actions.iter().filter(|action| action.stack.to_string() == place && ends(&action.ask));
-    ends.map(|action| TrueTime::at(Duration::from_millis(action.at_ms))).filter(|at| *at >= since).min()
+    let mut asked = sim.scenario.actions.iter().filter(|action| action.stack.to_string() == place);
+    asked.any(|action| refuses(&action.ask) && TrueTime::at(Duration::from_millis(action.at_ms)) >= since)
 }
 
 fn check_row(sim: &Simulation, stack: &Stack, row: &Resource) {
@@ -76,10 +76,9 @@ fn check_row(sim: &Simulation, stack: &Stack, row: &Resource) {
         && is_wanted
         && stack.state.action != Action::Delete
         && row.resource_type == Plain::Inbox.resource_type()
+        && !may_refuse(sim, stack, &row.name, since)
     {
-        let until = receives_until(sim, stack, &row.name, since);
-        let is_meant = |message: &&Message| message.sent > since && until.is_none_or(|until| message.sent < until);
-        let missed = sent.iter().filter(is_meant).find(|message| !sim.ledger.was_received(message));
+        let missed = sent.iter().find(|message| message.sent > since && !sim.ledger.was_received(message));
         if let Some(message) = missed {
             sim.accuse(Rule::Inbox, format!("{} never received {:?}: {received:?}", row.name, message.body));
             return;
