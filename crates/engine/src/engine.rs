@@ -102,6 +102,7 @@ impl Engine {
     /// continue immediately.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
         let clock = Arc::clone(&self.backends.clock);
+        self.backends.caches.handover.open();
         let _heartbeat = self.start_heartbeat();
         let courier = Courier::new(self.backends.clone(), self.bus.clone(), self.plugins.clone(), self.options.lease);
         let housekeeping =

@@ -1,7 +1,8 @@
 //! Blueprints that a request has built, for an engine of the same process that carries it out: to build one of ten
 //! thousand resources again takes a tenth of a second. Another engine builds its own from the stored texts.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kiln_plan::Blueprint;
@@ -12,39 +13,55 @@ use crate::view_cache::size_of_blueprint;
 
 /// Bytes of memory that are kept, by estimate.
 const CAPACITY: usize = 32 << 20;
-/// How long a blueprint waits for an engine. Dropped at the next poll of an engine, or with the next request.
+/// How long a blueprint waits for an engine; then it is dropped at the engine's next poll.
 const IDLE: Duration = Duration::from_secs(5);
 
 /// Blueprints by what they were built from: a stack and its desired state. Times are monotonic.
-pub struct Handover(Mutex<Lru<(StackId, Desired), Arc<Blueprint>>>);
+pub struct Handover {
+    waiting: Mutex<Lru<(StackId, Desired), Arc<Blueprint>>>,
+    /// Whether the process has an engine.
+    is_open: AtomicBool,
+}
 
 impl Default for Handover {
     fn default() -> Self {
-        Self(Mutex::new(Lru::new(CAPACITY, IDLE)))
+        Self { waiting: Mutex::new(Lru::new(CAPACITY, IDLE)), is_open: AtomicBool::new(false) }
     }
 }
 
 impl Handover {
-    /// Keeps the blueprint of a stack for its engine.
+    fn waiting(&self) -> MutexGuard<'_, Lru<(StackId, Desired), Arc<Blueprint>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The process has an engine.
+    pub(crate) fn open(&self) {
+        self.is_open.store(true, Ordering::Relaxed);
+    }
+
+    /// Keeps the blueprint of a stack for its engine. Without an engine in the process, nothing is kept.
     pub fn put(&self, stack: StackId, desired: Desired, blueprint: Blueprint, now: Duration) {
+        if !self.is_open.load(Ordering::Relaxed) {
+            return;
+        }
         let bytes = size_of_blueprint(&blueprint, true);
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting();
         waiting.expire(now);
         waiting.put((stack, desired), Arc::new(blueprint), bytes, now);
     }
 
     /// The blueprint of a stack, if it was built in this process.
     pub(crate) fn take(&self, stack: StackId, desired: &Desired) -> Option<Arc<Blueprint>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take(&(stack, desired.clone()))
+        self.waiting().take(&(stack, desired.clone()))
     }
 
     /// The number of blueprints that wait, and their bytes by estimate.
     pub fn size(&self) -> (usize, usize) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).size()
+        self.waiting().size()
     }
 
     /// Drops what no engine has taken.
     pub(crate) fn expire(&self, now: Duration) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).expire(now);
+        self.waiting().expire(now);
     }
 }

@@ -37,9 +37,13 @@ async fn created(bench: &Bench, id: StackId) -> Value {
 #[tokio::test(start_paused = true)]
 async fn an_engine_begins_with_the_accepted_blueprint() {
     let bench = Bench::new();
-    let _engine = bench.engine();
     let id = StackId(bench.backends.chance.uuid());
     hand_over(&bench, id);
+    assert_eq!(bench.backends.caches.handover.size(), (0, 0), "there is no engine that could take it");
+    let _engine = bench.engine();
+    tokio::task::yield_now().await;
+    hand_over(&bench, id);
+    assert_eq!(bench.backends.caches.handover.size().0, 1);
     assert_eq!(created(&bench, id).await, "handed".into());
     assert_eq!(bench.backends.caches.handover.size(), (0, 0), "it is not kept");
 }
@@ -56,6 +60,7 @@ async fn an_engine_of_another_process_builds_its_own() {
 async fn a_blueprint_that_no_engine_takes_is_dropped() {
     let bench = Bench::new();
     let _engine = bench.engine();
+    tokio::task::yield_now().await;
     hand_over(&bench, StackId(bench.backends.chance.uuid()));
     assert_eq!(bench.backends.caches.handover.size().0, 1);
     tokio::time::sleep(Duration::from_secs(20)).await;
