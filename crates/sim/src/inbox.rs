@@ -53,13 +53,14 @@ pub(crate) async fn check_scaling(sim: &Simulation, stack: &Stack) {
 /// gets a template without the resource, also if that fails.
 fn may_refuse(sim: &Simulation, stack: &Stack, name: &str, since: Timestamp) -> bool {
     let place = stack.name.trim_start_matches('s');
-    let refuses = |ask: &Ask| match ask {
-        Ask::Suspend | Ask::Delete => true,
-        Ask::Create(wish) | Ask::Update(wish) => wish.template.get(name).is_none(),
-        _ => false,
-    };
     let mut asked = sim.scenario.actions.iter().filter(|action| action.stack.to_string() == place);
-    asked.any(|action| refuses(&action.ask) && TrueTime::at(Duration::from_millis(action.at_ms)) >= since)
+    asked.any(|action| match &action.ask {
+        Ask::Suspend | Ask::Delete => true,
+        Ask::Create(wish) | Ask::Update(wish) => {
+            wish.template.get(name).is_none() && TrueTime::at(Duration::from_millis(action.at_ms)) >= since
+        }
+        _ => false,
+    })
 }
 
 fn check_row(sim: &Simulation, stack: &Stack, row: &Resource) {

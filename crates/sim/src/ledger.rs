@@ -253,6 +253,11 @@ impl Ledger {
         let mut inner = self.inner();
         inner.claims.insert(lease.stack, (label, lease));
         inner.ever_claimed.entry(label).or_default().push(lease);
+        // Whoever works on a nested stack reads the row of the root first.
+        let root = std::iter::successors(Some(lease.stack), |stack| inner.parents.get(stack).copied()).last();
+        if let Some(record) = root.and_then(|root| inner.stacks.get_mut(&root)) {
+            record.changes += 1;
+        }
     }
 
     /// All leases that an engine ever claimed.

@@ -72,8 +72,11 @@ pub(crate) async fn check_wanted(sim: &Simulation, stack: &Stack) {
         sim.accuse(Rule::NotAsWanted, format!("{} is {}, but {text}", stack.name, stack.state));
         return;
     }
+    // An abandon that failed has released some objects.
+    let released = sim.ledger.abandoned(stack.id).unwrap_or_default();
     for object in objects_of(sim, stack.id) {
-        if !found.objects.contains(&object.id) && !object.keep && !sim.ledger.is_recorded_orphan(sim, &object).await {
+        let is_known = found.objects.contains(&object.id) || released.contains(&object.id);
+        if !is_known && !object.keep && !sim.ledger.is_recorded_orphan(sim, &object).await {
             let text = format!("{} is {}, but {} of {} is left", stack.name, stack.state, object.id, object.resource);
             sim.accuse(Rule::LeftBehind, text);
         }
