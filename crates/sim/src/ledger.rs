@@ -125,6 +125,11 @@ impl Ledger {
         self.inner().abandoned.insert(stack, objects);
     }
 
+    /// A stack is not abandoned after all.
+    pub(crate) fn keep(&self, stack: StackId) {
+        self.inner().abandoned.remove(&stack);
+    }
+
     /// The objects of an abandoned stack.
     pub(crate) fn abandoned(&self, stack: StackId) -> Option<Vec<String>> {
         self.inner().abandoned.get(&stack).cloned()
@@ -253,10 +258,10 @@ impl Ledger {
         let mut inner = self.inner();
         inner.claims.insert(lease.stack, (label, lease));
         inner.ever_claimed.entry(label).or_default().push(lease);
-        // Whoever works on a nested stack reads the row of the root first.
+        // The row of the root is read for the work on a nested stack, and once more for its result.
         let root = std::iter::successors(Some(lease.stack), |stack| inner.parents.get(stack).copied()).last();
         if let Some(record) = root.and_then(|root| inner.stacks.get_mut(&root)) {
-            record.changes += 1;
+            record.idle_reads.drain(..record.idle_reads.len().min(2));
         }
     }
 

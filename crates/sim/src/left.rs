@@ -60,7 +60,13 @@ impl Users {
         self.sim.ledger.abandon(stack.id, objects);
         let left = Left { stack: stack.id, texts, desired: stack.desired.clone(), data, exact };
         self.left.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), left);
-        self.store.request(stack.id, request).await.map(drop)
+        let asked = self.store.request(stack.id, request).await;
+        if let Err(Error::Changed(_)) = &asked {
+            // Another user was faster.
+            self.sim.ledger.keep(stack.id);
+            self.forget(name);
+        }
+        asked.map(drop)
     }
 
     pub(crate) async fn adopt(&self, number: (usize, u32), name: &str, left: &Left) -> Result<(), Error> {
