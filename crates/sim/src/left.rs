@@ -61,8 +61,10 @@ impl Users {
         let left = Left { stack: stack.id, texts, desired: stack.desired.clone(), data, exact };
         self.left.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), left);
         let asked = self.store.request(stack.id, request).await;
-        if let Err(Error::Changed(_)) = &asked {
-            // Another user was faster.
+        // Another user was faster, and did not abandon it too.
+        if let Err(Error::Changed(_)) = &asked
+            && self.sim.store.stack(stack.id).await?.is_none_or(|stack| !stack.details.keep_objects)
+        {
             self.sim.ledger.keep(stack.id);
             self.forget(name);
         }
