@@ -380,9 +380,12 @@ pub fn decide(subject: &Subject, gathered: &Gathered) -> Decision {
     }
 }
 
-/// Whether an operation failed that no other has finished: the object may not be what the row says.
+/// Whether the object must be judged like that of a failed operation. An update that failed before a later operation is
+/// finished instead.
 fn is_in_doubt(row: &Resource) -> bool {
-    row.state.failed() || matches!(row.operation, OperationState::HalfMade(_))
+    let is_of_create =
+        matches!(&row.operation, OperationState::HalfMade(tried) if row.definition.as_ref() == Some(tried));
+    row.state.failed() || is_of_create
 }
 
 fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> {
@@ -420,11 +423,7 @@ fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> 
     let Some(row) = made else { return Ok(Decision::Create { definition }) };
     let reason = subject.reason_to_replace(row).or_else(|| {
         (is_in_doubt(row) && gathered.must_replace_failed).then(|| {
-            if row.state.failed() {
-                format!("its state is {}", row.state)
-            } else {
-                "an earlier operation on it failed".to_owned()
-            }
+            if row.state.failed() { format!("its state is {}", row.state) } else { "its create failed".to_owned() }
         })
     });
     let reason = reason

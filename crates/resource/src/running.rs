@@ -20,8 +20,8 @@ pub enum OperationState {
     Running(Box<Running>),
     /// The update was not possible in place: the next decision replaces the resource.
     MustReplace,
-    /// A create or an update with this definition failed: it is unknown which of its properties the object has. Stored
-    /// only while the status of the resource does not say it: after a create that failed, from the next operation on.
+    /// A create or an update with this definition failed: it is unknown which of its properties the object has. A create
+    /// is recorded by the operation after it; until then, the status says it.
     HalfMade(Arc<StoredDefinition>),
     /// Another version of Kiln wrote it. This version must not change the row.
     Unknown(Value),

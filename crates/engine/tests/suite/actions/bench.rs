@@ -47,6 +47,9 @@ impl Driver for Thing {
             calls.made += 1;
             let id = format!("thing-{}", calls.made);
             calls.log.push(format!("CREATE {id}"));
+            if cx.facts.property("word").as_str() == Some("half") && calls.made == 1 {
+                return Ok(Step::wait("half", Duration::from_millis(5)).id(id));
+            }
             return Ok(Step::done().id(id).data("secret", "s"));
         }
         let id = cx.facts.physical_id.clone().unwrap_or_default();
@@ -72,6 +75,9 @@ impl Driver for Thing {
     }
 
     async fn poll(&self, cx: &Context<'_>, _: &Operation, state: &Value) -> Result<Step, Failure> {
+        if state.as_str() == Some("half") {
+            return Err(Failure::other("Error", "the object exists, but is not complete"));
+        }
         if matches!(cx.facts.property("word").as_str(), Some("slow" | "hang")) {
             return Ok(Step::wait(state.clone(), Duration::from_millis(5)));
         }

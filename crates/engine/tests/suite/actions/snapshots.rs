@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kiln_engine::load;
 use kiln_plan::Sources;
 use kiln_resource::{Action, MessageId, SnapshotId, StackId, State, Status};
 use kiln_store::{Details, Message, MessageKind, Snapshot, Stack, StackRequest};
@@ -179,4 +180,33 @@ async fn the_deletion_policy_snapshot_saves_before_the_delete() {
     assert_eq!(bench.calls(), wanted);
     let stack = bench.settled(stack.id).await;
     assert!(stack.deleted.is_some(), "{}", stack.reason);
+}
+
+/// A snapshot sets the status of a resource, but does not make up for a delete or a create that failed: an update replaces
+/// what they have left.
+#[tokio::test]
+async fn a_snapshot_does_not_hide_what_failed() {
+    let thing =
+        |word: &str| sources(value!({"one": {"type": "Test::Thing", "properties": {"word": word}}}), &value!({}), &[]);
+    let snapshot_and_update = async |bench: &Bench, failed: &Stack, sources: &Sources| {
+        bench.ask_snapshot(failed).await;
+        let saved = bench.completed(failed.id).await;
+        assert_eq!(saved.state, State::new(Action::Snapshot, Status::Complete));
+        bench.forget_calls();
+        let desired = Some(load::texts(sources));
+        bench.request(failed.id, StackRequest { desired, ..asked(Action::Update) }).await;
+        bench.calls()
+    };
+
+    let bench = Bench::new().await;
+    let stack = bench.create(&thing("stuck")).await;
+    let failed = bench.request(stack.id, asked(Action::Delete)).await;
+    assert_eq!(failed.state, State::new(Action::Delete, Status::Failed));
+    assert_eq!(snapshot_and_update(&bench, &failed, &thing("stuck")).await, ["CREATE thing-2"]);
+
+    let bench = Bench::new().await;
+    let id = bench.begin(Action::Create, &thing("half"), None, false).await;
+    let failed = bench.settled(id).await;
+    assert_eq!(failed.state, State::new(Action::Create, Status::Failed));
+    assert_eq!(snapshot_and_update(&bench, &failed, &thing("half")).await, ["CREATE thing-2", "DELETE thing-1"]);
 }
