@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{
-    Access, AccountNames, Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Finders, Method, RemoteCloud,
-    shipped,
+    Access, AccountNames, Cloud, CloudRequest, CloudResponse, Failure, FailureKind, FinderClient, Finders, Method,
+    RemoteCloud, shipped,
 };
-use kiln_value::Secret;
+use kiln_value::{Secret, Value};
 use moka::future::Cache;
 
 use crate::catalog::Interface;
@@ -90,6 +90,16 @@ impl StackCloud {
         self.with_session(self.session.with_retries(self.session.options().retry))
     }
 
+    /// Remembers the ID of an object that was created: the resources that refer to it need not look for it.
+    async fn remember(&self, request: &CloudRequest, body: &Value) {
+        let Some(id) = body.as_map().and_then(|map| map.values().next()?.str_at("id")) else { return };
+        for finder in self.memory.finders().of_collection(&request.service, &request.path) {
+            if finder.client == FinderClient::Neutron {
+                self.memory.found.insert((self.number, finder.name.clone(), id.to_owned()), id.to_owned()).await;
+            }
+        }
+    }
+
     /// The session.
     pub fn session(&self) -> &Session {
         &self.session
@@ -99,10 +109,14 @@ impl StackCloud {
 #[async_trait]
 impl Cloud for StackCloud {
     async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
-        match &request.listed {
-            Some(listed) => Ok(self.reads.read(&self.session, &request, listed).await?),
-            None => Ok(self.session.call(&request).await?),
+        if let Some(listed) = &request.listed {
+            return Ok(self.reads.read(&self.session, &request, listed).await?);
         }
+        let response = self.session.call(&request).await?;
+        if request.method == Method::Post {
+            self.remember(&request, &response.body).await;
+        }
+        Ok(response)
     }
 
     async fn find(&self, finder: &str, name_or_id: &str) -> Result<String, Failure> {

@@ -126,6 +126,11 @@ impl Finders {
         self.0.get(name)
     }
 
+    /// The finders of the objects at a path of a service.
+    pub fn of_collection(&self, service: &str, path: &str) -> impl Iterator<Item = &Finder> {
+        self.0.values().filter(move |finder| finder.service == service && finder.collection == path)
+    }
+
     /// The names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)

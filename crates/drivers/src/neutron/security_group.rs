@@ -1,6 +1,7 @@
 //! OS::Neutron::SecurityGroup
 
 use async_trait::async_trait;
+use futures::future::join_all;
 use kiln_resource::{Context, Facts, Failure, FailureKind};
 use kiln_value::{Diagnostic, Map, Value, value};
 
@@ -101,13 +102,17 @@ pub(crate) async fn set_rules(cx: &Context<'_>, id: &str, given: &Value) -> Resu
         let rule = rule.str_at("id").unwrap_or_default();
         NEUTRON.delete(cx, format!("/v2.0/security-group-rules/{}", path::segment(rule))).await?;
     }
-    for rule in wanted.iter().filter(|rule| !present.iter().any(|p| is_same(p, rule))) {
-        let body = value!({"security_group_rule": rule});
-        match NEUTRON.post(cx, "/v2.0/security-group-rules", body).await {
-            // The same rule in another notation.
-            Err(failure) if failure.kind == FailureKind::Conflict => {}
-            outcome => drop(outcome?),
-        }
+    let missing = wanted.iter().filter(|rule| !present.iter().any(|p| is_same(p, rule)));
+    // Together: Neutron needs longer for a rule than for the way to it and back.
+    let created = join_all(missing.map(|rule| create_rule(cx, rule))).await;
+    created.into_iter().collect()
+}
+
+async fn create_rule(cx: &Context<'_>, rule: &Value) -> Result<(), Failure> {
+    let body = value!({"security_group_rule": (rule.clone())});
+    match NEUTRON.post(cx, "/v2.0/security-group-rules", body).await {
+        // The same rule in another notation.
+        Err(failure) if failure.kind == FailureKind::Conflict => Ok(()),
+        outcome => outcome.map(drop),
     }
-    Ok(())
 }
