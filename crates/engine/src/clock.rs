@@ -1,10 +1,12 @@
 //! Injected time and randomness: tests can replay a whole cluster from one seed.
 
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use kiln_store::{Error, Store};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use uuid::Uuid;
@@ -39,6 +41,67 @@ impl Clock for SystemClock {
     async fn sleep(&self, time: Duration) {
         tokio::time::sleep(time).await;
     }
+}
+
+/// How often [`StoreClock`] reads the clock of the database.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// The clock of the database, as it was last read: all processes write times of the same clock, even if those of their
+/// machines are wrong. Between two reads it runs with the monotonic clock, so a wall clock that is set back has no effect.
+pub struct StoreClock {
+    own: Arc<dyn Clock>,
+    /// The time when the monotonic clock was 0, in microseconds since 1970.
+    origin: AtomicI64,
+}
+
+impl StoreClock {
+    /// Has the time of the machine's own clock until the first [`Self::read`].
+    pub fn new(own: Arc<dyn Clock>) -> Self {
+        let origin = own.now().as_microsecond().saturating_sub(micros(own.monotonic()));
+        Self { own, origin: AtomicI64::new(origin) }
+    }
+
+    /// Reads the clock of the database.
+    pub async fn read(&self, store: &dyn Store) -> Result<(), Error> {
+        let asked = self.own.monotonic();
+        let theirs = store.now().await?.as_microsecond();
+        let answered = self.own.monotonic();
+        // The database has read its clock some time between the two.
+        let (earliest, latest) = (theirs.saturating_sub(micros(answered)), theirs.saturating_sub(micros(asked)));
+        let known = self.origin.load(Ordering::Relaxed);
+        self.origin.store(known.clamp(earliest, latest), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Reads it repeatedly, until it is dropped.
+    pub async fn follow(&self, store: &dyn Store) {
+        loop {
+            self.own.sleep(LOOK).await;
+            if let Err(error) = self.read(store).await {
+                tracing::debug!(%error, "failed to read the clock of the database");
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Clock for StoreClock {
+    fn now(&self) -> Timestamp {
+        let time = self.origin.load(Ordering::Relaxed).saturating_add(micros(self.own.monotonic()));
+        Timestamp::from_microsecond(time).unwrap_or_default()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.own.monotonic()
+    }
+
+    async fn sleep(&self, time: Duration) {
+        self.own.sleep(time).await;
+    }
+}
+
+fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// Randomness: IDs and jitter.
@@ -85,7 +148,76 @@ impl Chance {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use kiln_store::MemoryStore;
+
     use super::*;
+
+    /// Moments in seconds.
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + seconds).unwrap()
+    }
+
+    /// A machine: its wall clock differs from the time since its start by some seconds.
+    #[derive(Default)]
+    struct Machine {
+        wrong_by: AtomicI64,
+        up: AtomicU64,
+    }
+
+    #[async_trait]
+    impl Clock for Machine {
+        fn now(&self) -> Timestamp {
+            at(self.wrong_by.load(Ordering::SeqCst)) + self.monotonic()
+        }
+
+        fn monotonic(&self) -> Duration {
+            Duration::from_secs(self.up.load(Ordering::SeqCst))
+        }
+
+        async fn sleep(&self, _time: Duration) {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// The database: when it is asked, the clock of the machine runs for `takes` seconds, and it has another time.
+    fn database(machine: &Arc<Machine>, ahead: i64, takes: u64) -> MemoryStore {
+        let machine = Arc::clone(machine);
+        MemoryStore::new(Arc::new(move || {
+            let answer = at(ahead) + machine.monotonic();
+            machine.up.fetch_add(takes, Ordering::SeqCst);
+            answer
+        }))
+    }
+
+    #[tokio::test]
+    async fn the_time_is_that_of_the_database_and_not_of_the_machine() {
+        let machine = Arc::new(Machine::default());
+        machine.wrong_by.store(-1800, Ordering::SeqCst);
+        let clock = StoreClock::new(Arc::clone(&machine) as Arc<dyn Clock>);
+        assert_eq!(clock.now(), at(-1800));
+        clock.read(&database(&machine, 5, 0)).await.unwrap();
+        assert_eq!(clock.now(), at(5));
+        machine.wrong_by.store(7200, Ordering::SeqCst);
+        machine.up.fetch_add(60, Ordering::SeqCst);
+        assert_eq!(clock.now(), at(65));
+        clock.read(&database(&machine, -30, 0)).await.unwrap();
+        assert_eq!(clock.now(), at(30));
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_was_slow_does_not_move_a_time_that_may_be_right() {
+        let machine = Arc::new(Machine::default());
+        let clock = StoreClock::new(Arc::clone(&machine) as Arc<dyn Clock>);
+        for takes in [0, 10, 0, 3] {
+            clock.read(&database(&machine, 5, takes)).await.unwrap();
+            assert_eq!(clock.now(), at(5) + machine.monotonic(), "after {takes} seconds");
+        }
+        // It can be wrong by no more than the answer took.
+        clock.read(&database(&machine, 60, 10)).await.unwrap();
+        assert_eq!(clock.now(), at(50) + machine.monotonic());
+    }
 
     #[test]
     fn ids_of_a_time_are_in_its_order() {

@@ -34,7 +34,7 @@ pub mod view;
 mod view_cache;
 
 pub use backends::{Backends, Caches};
-pub use clock::{Chance, Clock, SystemClock};
+pub use clock::{Chance, Clock, StoreClock, SystemClock};
 pub use clouds::{Clouds, NoCloud};
 pub use courier::{Message, MessageBus};
 pub use engine::Engine;

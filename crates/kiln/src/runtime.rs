@@ -6,11 +6,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use kiln_api::{Api, Reporter};
 use kiln_cfn::Cfn;
 use kiln_cloud::{Connector, Credentials, Named, Scope};
-use kiln_engine::{Backends, Chance, Clock as _, Clouds, Engine, LifecyclePlugin, MessageBus, NoCloud, SystemClock};
+use kiln_engine::SystemClock;
+use kiln_engine::{Backends, Chance, Clock as _, Clouds, Engine, LifecyclePlugin, MessageBus, NoCloud, StoreClock};
 use kiln_identity::{Deferred, Identity, Keystone, KeystoneOptions, Local, Policy};
 use kiln_plan::ResourceTypes;
 use kiln_plugin::Plugins;
@@ -50,6 +51,7 @@ pub(crate) struct Runtime {
     own: Option<OwnUser>,
     policy_files: Option<PolicyFiles>,
     service: Service,
+    clock: Arc<StoreClock>,
     api: kiln_api::Options,
     cfn: kiln_cfn::Options,
     engine: kiln_engine::Options,
@@ -115,7 +117,8 @@ impl Runtime {
         let identity: Arc<dyn Identity> = Arc::new(keystone.with_signatures(signatures));
         let clouds = StoredClouds::new(Arc::clone(&store), connector, Arc::clone(&identity));
         let clouds = Arc::new(clouds.with_signalling(signalling(config, &service)?));
-        let backends = backends(store, catalog, clouds);
+        let clock = clock(&*store).await?;
+        let backends = backends(store, Arc::clone(&clock), catalog, clouds);
         let engine = engine_options(config)?;
         Ok(Self {
             own: Some(own),
@@ -128,6 +131,7 @@ impl Runtime {
                 templates: web_templates::reader(config)?,
                 shared: SharedCredentials::default(),
             },
+            clock,
             api: api_options(config)?,
             cfn: cfn_options(config)?,
             bus: message_bus::of_config(config, &engine.hostname)?,
@@ -162,7 +166,8 @@ impl Runtime {
         let limits = Limits { stacks_per_project: None, resources_per_stack: None, ..Limits::default() };
         let options =
             kiln_service::Options { limits, no_cloud, adopt: true, abandon: true, ..kiln_service::Options::default() };
-        let (backends, policy) = (backends(store, catalog, clouds), Arc::new(Policy::default()));
+        let clock = clock(&*store).await?;
+        let (backends, policy) = (backends(store, Arc::clone(&clock), catalog, clouds), Arc::new(Policy::default()));
         Ok(Self {
             own: None,
             policy_files: None,
@@ -174,6 +179,7 @@ impl Runtime {
                 templates: None,
                 shared: SharedCredentials::default(),
             },
+            clock,
             api: kiln_api::Options::default(),
             cfn: kiln_cfn::Options::default(),
             // The process stops after its work. The next one must not wait long for the leases of a killed process.
@@ -219,6 +225,14 @@ impl Runtime {
         let Some(files) = &self.policy_files else { return };
         tokio::select! {
             () = files.follow(&self.service.policy) => {}
+            () = shutdown::stopped(stop) => {}
+        }
+    }
+
+    /// Follows the clock of the database, until a stop is requested.
+    pub(crate) async fn follow_clock(&self, stop: Stop) {
+        tokio::select! {
+            () = self.clock.follow(&*self.service.backends.store) => {}
             () = shutdown::stopped(stop) => {}
         }
     }
@@ -284,8 +298,20 @@ pub(crate) fn check_options(config: &Config) -> Vec<anyhow::Error> {
 /// The project of stacks without a cloud.
 pub(crate) const LOCAL_PROJECT: &str = "local";
 
-fn backends(store: Arc<dyn Store>, catalog: ResourceTypes, clouds: Arc<dyn Clouds>) -> Backends {
-    let (clock, chance) = (Arc::new(SystemClock), Arc::new(Chance::from_os()));
+/// The time of the database.
+async fn clock(store: &dyn Store) -> Result<Arc<StoreClock>> {
+    let clock = StoreClock::new(Arc::new(SystemClock));
+    clock.read(store).await.context("[database] connection")?;
+    Ok(Arc::new(clock))
+}
+
+fn backends(
+    store: Arc<dyn Store>,
+    clock: Arc<StoreClock>,
+    catalog: ResourceTypes,
+    clouds: Arc<dyn Clouds>,
+) -> Backends {
+    let chance = Arc::new(Chance::from_os());
     Backends { store, resource_types: Arc::new(catalog), clouds, clock, chance, caches: Arc::default() }
 }
 

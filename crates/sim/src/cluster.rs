@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kiln_engine::{Backends, Chance, Engine, Options};
-use kiln_store::Store as _;
+use kiln_engine::{Backends, Chance, Clock, Engine, Options, StoreClock};
+use kiln_store::Store;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -92,7 +92,17 @@ impl Cluster {
         let label = Label { slot: Some(engine), life: slot.life };
         slot.life += 1;
         let gate = Arc::new(Gate::default());
-        let backends = backends(sim, label, &gate, &slot.wall);
+        let own: Arc<dyn Clock> = Arc::new(EngineClock::new(Arc::clone(&slot.wall), Arc::clone(&gate), sim.sabotage));
+        let clock = Arc::new(StoreClock::new(Arc::clone(&own)));
+        let store = Arc::new(StoreLink::new(Arc::clone(sim), label, Arc::clone(&gate)));
+        let backends = Backends {
+            store: Arc::clone(&store) as Arc<dyn Store>,
+            resource_types: drivers::resource_types(),
+            clouds: Arc::new(SimClouds::new(Arc::clone(sim), label, Arc::clone(&gate))),
+            clock: if sim.has(Sabotage::OwnTime) { own } else { Arc::clone(&clock) as Arc<dyn Clock> },
+            chance: Arc::new(Chance::seeded(dice::hash((sim.scenario.seed, label)))),
+            caches: Arc::default(),
+        };
         let (stop, stopped) = watch::channel(false);
         sim.trace.note(&label.to_string(), || "starts".to_owned());
         let mut running = Engine::new(Self::options(sim), backends);
@@ -102,8 +112,17 @@ impl Cluster {
         }
         let watcher = Arc::clone(sim);
         let task = tokio::spawn(async move {
-            if let Err(error) = running.run(stopped).await {
-                watcher.trace.note(&label.to_string(), || format!("ended with {error}"));
+            while let Err(error) = clock.read(&*store).await {
+                watcher.trace.note(&label.to_string(), || format!("does not know the time: {error}"));
+            }
+            let running = async {
+                if let Err(error) = running.run(stopped).await {
+                    watcher.trace.note(&label.to_string(), || format!("ended with {error}"));
+                }
+            };
+            tokio::select! {
+                () = running => {}
+                () = clock.follow(&*store) => {}
             }
         });
         slot.process = Some(Process { label, gate, stop, task });
@@ -167,17 +186,5 @@ impl Cluster {
         if let Some(slot) = self.slot(engine) {
             slot.wall.set_back(ms);
         }
-    }
-}
-
-/// The dependencies of a process.
-pub(crate) fn backends(sim: &Arc<Simulation>, label: Label, gate: &Arc<Gate>, wall: &Arc<WallClock>) -> Backends {
-    Backends {
-        store: Arc::new(StoreLink::new(Arc::clone(sim), label, Arc::clone(gate))),
-        resource_types: drivers::resource_types(),
-        clouds: Arc::new(SimClouds::new(Arc::clone(sim), label, Arc::clone(gate))),
-        clock: Arc::new(EngineClock::new(Arc::clone(wall), Arc::clone(gate), sim.sabotage)),
-        chance: Arc::new(Chance::seeded(dice::hash((sim.scenario.seed, label)))),
-        caches: Arc::default(),
     }
 }

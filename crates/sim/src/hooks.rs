@@ -32,7 +32,7 @@ pub(crate) async fn clear_all(sim: Arc<Simulation>) {
                 if !sim.dice.chance("clear a hook", 500) {
                     continue;
                 }
-                let now = sim.time.now();
+                let now = sim.store_clock.now();
                 let high = dice::hash((sim.scenario.seed, round, &row.name, "hook"));
                 let low = dice::hash((stack.id.to_string(), row.id.to_string(), round));
                 let id = uuid::Builder::from_random_bytes((u128::from(high) << 64 | u128::from(low)).to_be_bytes());

@@ -51,7 +51,7 @@ impl Users {
         let request = StackRequest {
             details: Details { keep_objects: true, ..Details::default() },
             if_generation: Some(stack.generation),
-            ..StackRequest::new(Action::Delete, self.sim.time.now())
+            ..StackRequest::new(Action::Delete, self.sim.store_clock.now())
         };
         let reached = [Action::Create, Action::Update, Action::Rollback, Action::Adopt, Action::Restore];
         let exact = reached.iter().any(|action| stack.state == State::new(*action, Status::Complete));
@@ -85,7 +85,7 @@ impl Users {
             state: State::new(Action::Adopt, Status::InProgress),
             reason: String::new(),
             data: left.data.clone(),
-            created: self.sim.time.now(),
+            created: self.sim.store_clock.now(),
         };
         let stack = NewStack {
             action: Action::Adopt,
@@ -94,7 +94,7 @@ impl Users {
             user_id: "user".to_owned(),
             credentials: Some(credentials),
             adopt: Some(adopt),
-            ..NewStack::new(id, name.to_owned(), "sim".to_owned(), left.texts.clone(), self.sim.time.now())
+            ..NewStack::new(id, name.to_owned(), "sim".to_owned(), left.texts.clone(), self.sim.store_clock.now())
         };
         if let Some(template) = self.sim.ledger.meaning(&left.desired) {
             self.sim.ledger.learn(&stack.desired.digests(), template);
@@ -125,7 +125,7 @@ impl Users {
             state: State::new(Action::Snapshot, Status::InProgress),
             reason: String::new(),
             data: Value::Null,
-            created: self.sim.time.now(),
+            created: self.sim.store_clock.now(),
         };
         if self.store.snapshot(stack.id, snapshot.id).await?.is_some() {
             return Ok(());
@@ -134,7 +134,7 @@ impl Users {
             details: Details { snapshot: Some(snapshot.id), ..Details::default() },
             snapshot: Some(snapshot),
             if_generation: Some(stack.generation),
-            ..StackRequest::new(Action::Snapshot, self.sim.time.now())
+            ..StackRequest::new(Action::Snapshot, self.sim.store_clock.now())
         };
         self.store.request(stack.id, request).await.map(drop)
     }
@@ -158,7 +158,7 @@ impl Users {
         let request = StackRequest {
             desired: Some(load::texts(&sources)),
             if_generation: Some(stack.generation),
-            ..StackRequest::new(Action::Restore, self.sim.time.now())
+            ..StackRequest::new(Action::Restore, self.sim.store_clock.now())
         };
         self.store.request(stack.id, request).await.map(drop)
     }

@@ -347,6 +347,7 @@ async fn judge_rest(sim: &Arc<Simulation>) {
             "claim" => 65 * engines,
             "next_lane" => 32 * engines,
             "renew" | "report" => 15 * engines,
+            "now" => 7 * engines,
             "forget" | "unused_credentials" | "retire_credentials" | "delete_credentials" | "unused_user_projects" => {
                 5 * engines
             }

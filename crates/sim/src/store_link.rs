@@ -430,6 +430,10 @@ impl Store for StoreLink {
         self.write("report", async move { sim.store.report(&engine).await }).await
     }
 
+    async fn now(&self) -> Result<Timestamp, Error> {
+        self.read("now", self.inner().now()).await
+    }
+
     async fn engines(&self) -> Result<Vec<EngineInfo>, Error> {
         self.read("engines", self.inner().engines()).await
     }

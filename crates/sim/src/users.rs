@@ -113,7 +113,7 @@ impl Users {
             username: "user".to_owned(),
             user_id: "user".to_owned(),
             credentials: Some(credentials),
-            ..NewStack::new(id, name.to_owned(), "sim".to_owned(), load::texts(&sources), self.sim.time.now())
+            ..NewStack::new(id, name.to_owned(), "sim".to_owned(), load::texts(&sources), self.sim.store_clock.now())
         };
         self.sim.ledger.learn(&stack.desired.digests(), Arc::new(wish.template.clone()));
         let made = self.store.create_stack(stack).await?;
@@ -141,7 +141,7 @@ impl Users {
         if !states::user_may_ask(stack.state, stack.is_pending(), action) {
             return Ok(());
         }
-        let now = self.sim.time.now();
+        let now = self.sim.store_clock.now();
         let mut request = match action {
             Action::Delete => StackRequest::delete(stack, now),
             _ => StackRequest { if_generation: Some(stack.generation), ..StackRequest::new(action, now) },
@@ -191,7 +191,7 @@ impl Users {
         kind: MessageKind,
         body: Value,
     ) -> Result<(), Error> {
-        let now = self.sim.time.now();
+        let now = self.sim.store_clock.now();
         let id = MessageId(self.uuid(("message", number)));
         let resource = resource.map(str::to_owned);
         self.store.send(&Message { id, stack: stack.id, resource, kind, body, due: now, sent: now }).await

@@ -349,6 +349,10 @@ impl Store for MemoryStore {
         Ok(())
     }
 
+    async fn now(&self) -> Result<Timestamp, Error> {
+        Ok((self.clock)())
+    }
+
     async fn engines(&self) -> Result<Vec<EngineInfo>, Error> {
         Ok(self.open().0.engines())
     }

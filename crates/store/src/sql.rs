@@ -331,6 +331,10 @@ impl Store for SqlStore {
         self.put_engine(engine).await
     }
 
+    async fn now(&self) -> Result<Timestamp, Error> {
+        self.read_clock().await
+    }
+
     async fn engines(&self) -> Result<Vec<EngineInfo>, Error> {
         self.list_engines().await
     }

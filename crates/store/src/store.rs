@@ -390,6 +390,8 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
 
     // --- housekeeping
 
+    /// The clock of the database.
+    async fn now(&self) -> Result<Timestamp, Error>;
     /// Reports that an engine is alive; deletes engines without recent reports.
     async fn report(&self, engine: &EngineInfo) -> Result<(), Error>;
     /// The engines that have reported.

@@ -165,7 +165,11 @@ pub(crate) async fn serve(runtime: &Runtime, mut listeners: Listeners, role: Rol
         runtime.follow_policy(stop.clone()).await;
         Ok(())
     };
-    tokio::try_join!(api, cfn, metrics, policy, engine)?;
+    let clock = async {
+        runtime.follow_clock(stop.clone()).await;
+        Ok(())
+    };
+    tokio::try_join!(api, cfn, metrics, policy, clock, engine)?;
     tracing::info!("stopped");
     Ok(())
 }
@@ -230,7 +234,12 @@ impl EngineArgs {
         tokio::spawn(report::follow(report::Settings::of(&config)?, self.config.clone(), runtime.backends()));
         tokio::spawn(reload::follow(self.config, config, stop.clone()));
         tokio::spawn(systemd::follow(stop.clone()));
-        let ended = tokio::try_join!(runtime.engine(stop.clone()), serve_metrics(&runtime, metrics, stop));
+        let clock = async {
+            runtime.follow_clock(stop.clone()).await;
+            Ok(())
+        };
+        let metrics = serve_metrics(&runtime, metrics, stop.clone());
+        let ended = tokio::try_join!(runtime.engine(stop.clone()), metrics, clock);
         if let Some(traces) = traces {
             traces.finish().await;
         }

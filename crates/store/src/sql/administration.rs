@@ -28,16 +28,6 @@ impl SqlStore {
         Ok(SchemaVersions { done, latest: migrations::latest(), floor })
     }
 
-    /// The clock of the database.
-    pub async fn clock(&self) -> Result<Timestamp, Error> {
-        let now = Query::select().expr(self.dialect.now()).to_owned();
-        self.retry(|| async {
-            let row = self.reader.query_one(&now).await?;
-            Ok(row.map(|row| Columns::of(&row).time()).transpose()?.unwrap_or_default())
-        })
-        .await
-    }
-
     /// The current leases: stack, engine, and the seconds until they expire unless they are renewed; at most `limit`.
     pub async fn leases(&self, limit: u64) -> Result<Vec<(StackId, EngineId, i64)>, Error> {
         let select = Query::select()

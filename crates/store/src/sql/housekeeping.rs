@@ -1,5 +1,6 @@
 //! Engine reports and purging, in small steps so that nobody waits long for a lock.
 
+use jiff::Timestamp;
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement, UnionType};
 
@@ -10,6 +11,15 @@ use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, SILENT_INTERVA
 use crate::{Census, EngineInfo, Error, Retention};
 
 impl SqlStore {
+    pub(super) async fn read_clock(&self) -> Result<Timestamp, Error> {
+        let now = Query::select().expr(self.dialect.now()).to_owned();
+        self.retry(|| async {
+            let row = self.reader.query_one(&now).await?;
+            Ok(row.map(|row| Columns::of(&row).time()).transpose()?.unwrap_or_default())
+        })
+        .await
+    }
+
     pub(super) async fn count_everything(&self) -> Result<Census, Error> {
         let states = Query::select()
             .columns(["action", "status"])

@@ -228,6 +228,7 @@ cut! {
     fn unused_user_projects(limit: usize) -> Vec<UnusedUserProject>;
     fn forget_user_project(stack: StackId) -> ();
     fn report(engine: &EngineInfo) -> ();
+    fn now() -> Timestamp;
     fn engines() -> Vec<EngineInfo>;
     fn save_change_set(set: &ChangeSet) -> ();
     fn change_sets(project: &str, stack_name: &str) -> Vec<ChangeSet>;

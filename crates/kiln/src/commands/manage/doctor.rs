@@ -235,7 +235,7 @@ async fn latency(store: &SqlStore) -> Result<(Duration, f64), kiln_store::Error>
     let mut skew = 0.0;
     for _ in 0..5 {
         let start = Instant::now();
-        let theirs = store.clock().await?;
+        let theirs = store.now().await?;
         times.push(start.elapsed());
         skew = theirs.duration_since(runtime::now()).as_secs_f64();
     }
