@@ -25,7 +25,7 @@ use crate::call::{Service, security_group_id};
 use crate::quota::Quota;
 use crate::rest::{RestDriver, Shape};
 
-pub(crate) use security_group::set_rules as set_security_group_rules;
+pub(crate) use security_group::{rules_of as security_group_rules, set_rules as set_security_group_rules};
 
 /// Neutron.
 const NEUTRON: Service = Service("network");

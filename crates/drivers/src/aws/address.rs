@@ -30,7 +30,7 @@ impl Shape for Address {
         facts.property("InstanceId").is_truthy()
     }
 
-    async fn after_create(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+    async fn after_create(&self, cx: &Context<'_>, id: &str, _: &Value) -> Result<(), Failure> {
         match cx.facts.property("InstanceId").as_str() {
             Some(server) => associate(cx, id, server).await,
             None => Ok(()),

@@ -22,7 +22,7 @@ impl Shape for RouteTable {
         true
     }
 
-    async fn after_create(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+    async fn after_create(&self, cx: &Context<'_>, id: &str, _: &Value) -> Result<(), Failure> {
         let own = router_of(cx, &text::str(cx.facts.property("VpcId"))).await?;
         let network = own.as_ref().and_then(|router| router.get("external_gateway_info")?.get("network_id"));
         match network {

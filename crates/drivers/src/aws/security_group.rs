@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure};
 use kiln_value::{Map, Value, value};
 
-use crate::neutron::set_security_group_rules;
+use crate::neutron::{security_group_rules, set_security_group_rules};
 use crate::rest::{Edit, Shape};
 
 /// A security group of Neutron, with rules for IPv4.
@@ -51,14 +51,18 @@ impl Shape for SecurityGroup {
         rules(facts).is_truthy()
     }
 
-    async fn after_create(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+    fn note(&self, object: &Value) -> Value {
+        security_group_rules(object)
+    }
+
+    async fn after_create(&self, cx: &Context<'_>, id: &str, noted: &Value) -> Result<(), Failure> {
         let rules = rules(cx.facts);
-        if rules.is_truthy() { set_security_group_rules(cx, id, &rules).await } else { Ok(()) }
+        if rules.is_truthy() { set_security_group_rules(cx, id, &rules, noted).await } else { Ok(()) }
     }
 
     async fn before_update(&self, cx: &Context<'_>, id: &str, edit: &Edit<'_>) -> Result<(), Failure> {
         let is_changed =
             ["SecurityGroupIngress", "SecurityGroupEgress"].iter().any(|key| edit.changed.contains_key(*key));
-        if is_changed { set_security_group_rules(cx, id, &rules(cx.facts)).await } else { Ok(()) }
+        if is_changed { set_security_group_rules(cx, id, &rules(cx.facts), &Value::Null).await } else { Ok(()) }
     }
 }

@@ -28,7 +28,7 @@ impl Shape for Subnet {
         true
     }
 
-    async fn after_create(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+    async fn after_create(&self, cx: &Context<'_>, id: &str, _: &Value) -> Result<(), Failure> {
         match router(cx).await? {
             Some(router) => connect(cx, &router, id).await,
             None => Ok(()),

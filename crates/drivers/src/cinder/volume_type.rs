@@ -55,7 +55,7 @@ impl Shape for VolumeType {
         facts.property("metadata").is_truthy() || facts.property("projects").is_truthy()
     }
 
-    async fn after_create(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+    async fn after_create(&self, cx: &Context<'_>, id: &str, _: &Value) -> Result<(), Failure> {
         set_specs(cx, id, cx.facts.property("metadata")).await?;
         for project in projects(cx, cx.facts.property("projects")).await? {
             access(cx, id, "addProjectAccess", &project).await?;

@@ -37,7 +37,7 @@ impl Shape for Principal {
         facts.property("roles").is_truthy() || facts.property("groups").is_truthy()
     }
 
-    async fn after_create(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+    async fn after_create(&self, cx: &Context<'_>, id: &str, _: &Value) -> Result<(), Failure> {
         join(cx, id, cx.facts.property("groups")).await?;
         roles::grant(cx, self.0, id, cx.facts.property("roles")).await
     }

@@ -78,7 +78,7 @@ impl Shape for Share {
         facts.property("access_rules").is_truthy()
     }
 
-    async fn after_create(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+    async fn after_create(&self, cx: &Context<'_>, id: &str, _: &Value) -> Result<(), Failure> {
         if !self.has_more(cx.facts) {
             return Ok(());
         }

@@ -72,7 +72,7 @@ impl Shape for ShareNetwork {
         facts.property("security_services").is_truthy()
     }
 
-    async fn after_create(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+    async fn after_create(&self, cx: &Context<'_>, id: &str, _: &Value) -> Result<(), Failure> {
         if self.has_more(cx.facts) { settle(cx, id).await } else { Ok(()) }
     }
 

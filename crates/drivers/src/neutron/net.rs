@@ -27,7 +27,7 @@ impl Shape for Net {
         facts.property("dhcp_agent_ids").is_truthy()
     }
 
-    async fn after_create(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+    async fn after_create(&self, cx: &Context<'_>, id: &str, _: &Value) -> Result<(), Failure> {
         match cx.facts.property("dhcp_agent_ids") {
             agents if agents.is_truthy() => set_dhcp_agents(cx, id, agents).await,
             _ => Ok(()),

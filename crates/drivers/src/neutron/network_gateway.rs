@@ -39,7 +39,7 @@ impl Shape for NetworkGateway {
         facts.property("connections").is_truthy()
     }
 
-    async fn after_create(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+    async fn after_create(&self, cx: &Context<'_>, id: &str, _: &Value) -> Result<(), Failure> {
         change(cx, id, "connect_network", cx.facts.property("connections")).await
     }
 

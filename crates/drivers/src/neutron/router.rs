@@ -31,7 +31,7 @@ impl Shape for Router {
         facts.property(AGENTS).is_truthy()
     }
 
-    async fn after_create(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+    async fn after_create(&self, cx: &Context<'_>, id: &str, _: &Value) -> Result<(), Failure> {
         match cx.facts.property(AGENTS) {
             agents if agents.is_truthy() => set_agents(cx, id, agents).await,
             _ => Ok(()),

@@ -32,16 +32,20 @@ impl Shape for SecurityGroup {
         facts.property("rules").is_truthy()
     }
 
-    async fn after_create(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+    fn note(&self, object: &Value) -> Value {
+        rules_of(object)
+    }
+
+    async fn after_create(&self, cx: &Context<'_>, id: &str, noted: &Value) -> Result<(), Failure> {
         match cx.facts.property("rules") {
-            rules if rules.is_truthy() => set_rules(cx, id, rules).await,
+            rules if rules.is_truthy() => set_rules(cx, id, rules, noted).await,
             _ => Ok(()),
         }
     }
 
     async fn before_update(&self, cx: &Context<'_>, id: &str, edit: &Edit<'_>) -> Result<(), Failure> {
         match edit.changed.get("rules") {
-            Some(rules) => set_rules(cx, id, rules).await,
+            Some(rules) => set_rules(cx, id, rules, &Value::Null).await,
             None => Ok(()),
         }
     }
@@ -85,8 +89,19 @@ async fn rule(cx: &Context<'_>, group: &str, given: &Value) -> Result<Value, Fai
     Ok(Value::Map(rule))
 }
 
-/// Sets exactly these rules, and the default egress rules if none of them is for egress.
-pub(crate) async fn set_rules(cx: &Context<'_>, id: &str, given: &Value) -> Result<(), Failure> {
+/// The rules of a group in Neutron, or null: what identifies them, and their IDs.
+pub(crate) fn rules_of(group: &Value) -> Value {
+    let Some(rules) = group.get("security_group_rules").and_then(Value::as_list) else { return Value::Null };
+    let fields = |rule: &Value| -> Map {
+        let keys = KEY.iter().chain(&["id"]);
+        keys.filter_map(|key| Some(((*key).to_owned(), rule.get(key)?.clone()))).collect()
+    };
+    rules.iter().map(|rule| Value::Map(fields(rule))).collect()
+}
+
+/// Sets exactly these rules, and the default egress rules if none of them is for egress. `known` are the rules of a group
+/// that was just created; otherwise they are read.
+pub(crate) async fn set_rules(cx: &Context<'_>, id: &str, given: &Value, known: &Value) -> Result<(), Failure> {
     let mut wanted: Vec<Value> = Vec::new();
     for given in given.as_list().unwrap_or_default() {
         let rule = rule(cx, id, given).await?;
@@ -99,8 +114,13 @@ pub(crate) async fn set_rules(cx: &Context<'_>, id: &str, given: &Value) -> Resu
             wanted.push(value!({"direction": "egress", "ethertype": ethertype, "security_group_id": id}));
         }
     }
-    let group = NEUTRON.show(cx, format!("/v2.0/security-groups/{}", path::segment(id)), "security_group").await?;
-    let present = group.get("security_group_rules").and_then(Value::as_list).unwrap_or_default();
+    let present = if known.is_null() {
+        let path = format!("/v2.0/security-groups/{}", path::segment(id));
+        &rules_of(&NEUTRON.show(cx, path, "security_group").await?)
+    } else {
+        known
+    };
+    let present = present.as_list().unwrap_or_default();
     for rule in present.iter().filter(|rule| !wanted.iter().any(|w| is_same(w, rule))) {
         let rule = rule.str_at("id").unwrap_or_default();
         NEUTRON.delete(cx, format!("/v2.0/security-group-rules/{}", path::segment(rule))).await?;

@@ -31,7 +31,7 @@ impl Shape for Flavor {
         facts.property("extra_specs").is_truthy() || !facts.property("is_public").is_truthy()
     }
 
-    async fn after_create(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+    async fn after_create(&self, cx: &Context<'_>, id: &str, _: &Value) -> Result<(), Failure> {
         let specs = cx.facts.property("extra_specs");
         if specs.is_truthy() {
             add_specs(cx, id, specs).await?;

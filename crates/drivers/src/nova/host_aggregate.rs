@@ -49,7 +49,7 @@ impl Shape for HostAggregate {
         facts.property("hosts").is_truthy() || facts.property("metadata").is_truthy()
     }
 
-    async fn after_create(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+    async fn after_create(&self, cx: &Context<'_>, id: &str, _: &Value) -> Result<(), Failure> {
         let metadata = cx.facts.property("metadata");
         if metadata.is_truthy() {
             act(cx, id, "set_metadata", value!({"metadata": (metadata.clone())})).await?;

@@ -198,7 +198,7 @@ impl RestDriver {
         let id = call::made_id(id.as_deref(), &cx.facts.name)?;
         let has_parts = self.rest.parts.keys().any(|name| has_value(cx.facts.property(name)));
         let step = if has_parts || self.shape.has_more(cx.facts) || self.displaced(cx.facts).is_some() {
-            Step::wait(value!({"stage": MORE}), Duration::ZERO)
+            self.more(object)
         } else if self.rest.ready.as_ref().is_none_or(|ready| self.is_done(ready, object, &Operation::Create)) {
             Step::done()
         } else {
@@ -207,6 +207,14 @@ impl RestDriver {
         let mut step = step.id(id);
         step.data = self.shape.keep(cx.facts, object);
         Ok(step)
+    }
+
+    fn more(&self, object: &Value) -> Step {
+        let state = match self.shape.note(object) {
+            Value::Null => value!({ "stage": MORE }),
+            noted => value!({"stage": MORE, "noted": noted}),
+        };
+        Step::wait(state, Duration::ZERO)
     }
 
     fn wait_ready(&self) -> Step {
@@ -411,7 +419,7 @@ impl Driver for RestDriver {
                         self.send_part(cx, id, name, value).await?;
                     }
                 }
-                self.shape.after_create(cx, id).await?;
+                self.shape.after_create(cx, id, state.get("noted").unwrap_or(&Value::Null)).await?;
                 self.look(cx, id, operation).await
             }
             Some(GONE) => match self.seek(cx, id).await? {

@@ -42,9 +42,15 @@ pub(crate) trait Shape: Send + Sync {
         false
     }
 
-    /// Further requests after the create. Idempotent.
-    async fn after_create(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
-        let _ = (cx, id);
+    /// What [`Shape::after_create`] needs to know about the object that was created, which is stored in between.
+    fn note(&self, object: &Value) -> Value {
+        let _ = object;
+        Value::Null
+    }
+
+    /// Further requests after the create. Idempotent. `noted` is null for an object that another version has created.
+    async fn after_create(&self, cx: &Context<'_>, id: &str, noted: &Value) -> Result<(), Failure> {
+        let _ = (cx, id, noted);
         Ok(())
     }
 

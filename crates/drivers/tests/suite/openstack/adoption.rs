@@ -66,6 +66,28 @@ async fn networks_and_their_parts() {
     ground.assert_clean();
 }
 
+/// Neutron's answer to the create says which rules a new group has, also when the rules have to be sent again.
+#[tokio::test]
+async fn a_new_security_group_is_not_read_for_its_rules() {
+    let ground = Ground::simulated().await;
+    let testcloud = ground.testcloud.as_ref().unwrap();
+    for (given, wanted) in [
+        (value!([{"protocol": "tcp", "port_range_min": 22, "port_range_max": 22}, {"protocol": "icmp"}]), 4),
+        (value!([{"direction": "egress", "protocol": "tcp"}, {"protocol": "icmp"}]), 2),
+    ] {
+        testcloud
+            .faults()
+            .add(Fault::new(Service::Network, "POST", "/security-group-rules", Action::LostReply).when(When::Nth(1)));
+        let mut group = ground.made("OS::Neutron::SecurityGroup", "group", value!({ "rules": given })).await;
+        testcloud.faults().clear();
+        let path = format!("/security-groups/{}", group.id());
+        assert_eq!(testcloud.journal().count(|call| call.method == "GET" && call.path == path), 0);
+        let rules = group.attribute("show").await;
+        assert_eq!(rules.get("security_group_rules").and_then(Value::as_list).unwrap().len(), wanted);
+        group.delete().await;
+    }
+}
+
 #[tokio::test]
 async fn an_interface() {
     let ground = Ground::simulated().await;
