@@ -14,6 +14,7 @@ import argparse
 import concurrent.futures
 import http.client
 import json
+import multiprocessing
 import os
 import pathlib
 import re
@@ -23,7 +24,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -236,28 +236,31 @@ def fan_in(cluster):
     return seconds - without, f'{without:.2f} s without, {seconds:.2f} s with'
 
 
+def read_until(port, project, token, stop, results):
+    """Lists stacks again and again; sends the seconds of each read at the end."""
+    connection, times = http.client.HTTPConnection('127.0.0.1', port), []
+    while not stop.is_set():
+        start = time.time()
+        connection.request('GET', f'/v1/{project}/stacks?limit=20', headers={'X-Auth-Token': token, 'Accept': 'application/json'})
+        connection.getresponse().read()
+        times.append(time.time() - start)
+        time.sleep(0.005)
+    results.send(times)
+
+
 def many_stacks(cluster):
-    """2,000 stacks, 20 at a time; reads of another client meanwhile."""
-    template = values(2)
-    times, stop = [], threading.Event()
-
-    def read():
-        connection = http.client.HTTPConnection('127.0.0.1', cluster.port)
-        while not stop.is_set():
-            start = time.time()
-            connection.request('GET', f'/v1/{cluster.project}/stacks?limit=20',
-                               headers={'X-Auth-Token': cluster.token, 'Accept': 'application/json'})
-            connection.getresponse().read()
-            times.append(time.time() - start)
-            time.sleep(0.005)
-
-    reader = threading.Thread(target=read)
+    """2,000 stacks, 20 at a time; reads of another client meanwhile, which is a process of its own: a thread would wait
+    for the other threads of this one."""
+    template, stop = values(2), multiprocessing.Event()
+    results, sent = multiprocessing.Pipe(duplex=False)
+    reader = multiprocessing.Process(target=read_until, args=(cluster.port, cluster.project, cluster.token, stop, sent))
     reader.start()
     start = time.time()
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
         list(pool.map(lambda number: cluster.create(f'many{number}', template), range(2000)))
     seconds = time.time() - start
     stop.set()
+    times = results.recv()
     reader.join()
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
         list(pool.map(lambda number: cluster.delete(f'many{number}'), range(2000)))
