@@ -78,9 +78,6 @@ impl SqlStore {
     /// Creates stacks, with their leases, tags, texts and first events.
     pub(super) async fn create_in(&self, tx: &DatabaseTransaction, new: &[NewStack]) -> Result<Vec<Stack>, Fault> {
         self.store_contents(tx, new.iter().map(|stack| &stack.desired)).await?;
-        for credentials in new.iter().filter_map(|stack| stack.credentials) {
-            self.attach_credentials(tx, credentials).await?;
-        }
         let stacks: Vec<Stack> = new.iter().map(Stack::started).collect();
         let rows = stacks.iter().map(row_of).collect::<Result<_, _>>()?;
         insert(tx, schema::STACK, &ROW_COLUMNS, rows, None).await.map_err(|fault| match new {
@@ -96,6 +93,10 @@ impl SqlStore {
             self.post(tx, stack, std::slice::from_ref(event)).await?;
         }
         save_snapshots(tx, &self.vault, new.iter().filter_map(|stack| stack.adopt.as_ref())).await?;
+        // Last, because it locks the row until the end, and all stacks of a user have the same credentials.
+        for credentials in new.iter().filter_map(|stack| stack.credentials) {
+            self.attach_credentials(tx, credentials).await?;
+        }
         Ok(stacks)
     }
 
