@@ -1,6 +1,6 @@
 //! The desired state of a stack: a template with its parameters and environment, and the types of its resources.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -63,8 +63,8 @@ pub struct Blueprint {
     bound: Bound,
     definitions: IndexMap<String, Definition>,
     outputs: IndexMap<String, Output>,
-    planned: BTreeMap<String, Planned>,
-    requires: BTreeMap<String, Vec<String>>,
+    planned: IndexMap<String, Planned>,
+    requires: IndexMap<String, Vec<String>>,
     /// The values of each resource that other resources read.
     wanted: HashMap<String, Vec<Wanted>>,
     /// The values of each resource that other resources or outputs read.
@@ -91,7 +91,7 @@ impl Blueprint {
         let definitions = bound.definitions()?;
         let outputs = bound.outputs()?;
         let words = bound.template().words();
-        let mut planned = BTreeMap::new();
+        let mut planned = IndexMap::with_capacity(definitions.len());
         // Lookups of types are recorded in the environment (docs/heat-behaviour.md §12).
         let mut environment = Environment::clone(environment);
         for definition in definitions.values() {
@@ -110,7 +110,7 @@ impl Blueprint {
             definitions,
             outputs,
             planned,
-            requires: BTreeMap::new(),
+            requires: IndexMap::new(),
             wanted: HashMap::new(),
             wanted_at_all: HashMap::new(),
         };
@@ -121,7 +121,7 @@ impl Blueprint {
     /// Finds the dependencies and the values that resources read of each other.
     fn link(&mut self) -> Result<(), Diagnostic> {
         let draft = Draft::new(&self.bound, &self.planned, self.place.facade.clone());
-        let mut requires: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut requires = IndexMap::with_capacity(self.definitions.len());
         let mut wanted: HashMap<String, Vec<Wanted>> = HashMap::new();
         for definition in self.definitions.values() {
             let names = definition.dependencies(&draft)?;
@@ -147,7 +147,8 @@ impl Blueprint {
             let more = self.kind(this.name)?.entry()?.driver.dependencies(this, &siblings);
             let known: BTreeSet<&str> = this.requires.iter().map(String::as_str).collect();
             let more = more.into_iter().filter(|other| other != this.name && !known.contains(other.as_str()));
-            Some((this.name.to_owned(), more.collect()))
+            let more: Vec<String> = more.collect();
+            (!more.is_empty()).then(|| (this.name.to_owned(), more))
         };
         siblings.iter().filter_map(of).collect()
     }
@@ -220,7 +221,7 @@ impl Blueprint {
     }
 
     /// All resources before they exist.
-    pub(crate) fn planned(&self) -> &BTreeMap<String, Planned> {
+    pub(crate) fn planned(&self) -> &IndexMap<String, Planned> {
         &self.planned
     }
 

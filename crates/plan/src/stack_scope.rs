@@ -1,6 +1,6 @@
 //! The stack as template functions see it: the actual one, or a draft before anything exists.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -14,7 +14,7 @@ use crate::kind::Kind;
 /// A stack without existing resources: references are logical names, attributes are null.
 pub struct Draft<'a> {
     bound: &'a Bound,
-    planned: &'a BTreeMap<String, Planned>,
+    planned: &'a IndexMap<String, Planned>,
     facade: Option<Facade>,
 }
 
@@ -34,7 +34,7 @@ impl Planned {
 
 impl<'a> Draft<'a> {
     /// A draft of a stack with these resources.
-    pub(crate) fn new(bound: &'a Bound, planned: &'a BTreeMap<String, Planned>, facade: Option<Facade>) -> Self {
+    pub(crate) fn new(bound: &'a Bound, planned: &'a IndexMap<String, Planned>, facade: Option<Facade>) -> Self {
         Self { bound, planned, facade }
     }
 
@@ -91,7 +91,7 @@ pub(crate) struct References<'a> {
 }
 
 impl<'a> References<'a> {
-    pub(crate) fn new(bound: &'a Bound, planned: &'a BTreeMap<String, Planned>) -> Self {
+    pub(crate) fn new(bound: &'a Bound, planned: &'a IndexMap<String, Planned>) -> Self {
         let of = |(name, planned): (&'a String, &Planned)| {
             let reference = kiln_value::value!({"get_resource": name.as_str()});
             (name.as_str(), Planned { reference, kind: planned.kind.clone() })

@@ -80,8 +80,8 @@ impl Blueprint {
     /// The error of the first resource whose type has no service in the cloud. In Heat it precedes all other errors.
     pub fn unavailable(&self, refusal: &dyn Fn(&ResourceType, &str) -> Option<Diagnostic>) -> Option<Diagnostic> {
         self.definitions().values().find_map(|definition| {
-            let at = self.place_of(&definition.name).key(self.bound().template().words().resource_type);
-            refusal(self.kind(&definition.name)?.resource_type(), &definition.resource_type).map(|error| error.at(at))
+            let error = refusal(self.kind(&definition.name)?.resource_type(), &definition.resource_type)?;
+            Some(error.at(self.place_of(&definition.name).key(self.bound().template().words().resource_type)))
         })
     }
 
@@ -296,7 +296,8 @@ impl Blueprint {
 
     /// The path of a resource in the template.
     pub fn place_of(&self, name: &str) -> Path {
-        Path::root().key(self.bound().template().words().resources).key(name)
+        let section = self.bound().template().words().resources;
+        Path([section, name].map(|key| Segment::Key(key.to_owned())).into())
     }
 
     /// The known parts of properties, and the paths of the unknown parts.

@@ -131,7 +131,7 @@ fn asking(blueprint: &Blueprint) -> Vec<(&RegisteredType, Facts)> {
     let draft = Draft::of(blueprint);
     let asking = blueprint.definitions().values().filter_map(|definition| {
         let entry = blueprint.kind(&definition.name)?.entry()?;
-        if definition.external_id.is_some() {
+        if definition.external_id.is_some() || !entry.driver.needs_cloud() {
             return None;
         }
         let (data, _) = blueprint.draft_properties(definition, &draft).ok()?;

@@ -4,20 +4,21 @@
 #   crates/store/tests/databases.sh cargo test -p kiln-store
 #   crates/store/tests/databases.sh --galera cargo test -p kiln --test kiln -- --ignored short::mariadb
 #
-# With --galera, the server is a Galera cluster of two MariaDB nodes; their URLs have a comma in between.
+# With --galera, the server is a Galera cluster of two MariaDB nodes, with --galera=3 of three; their URLs have commas in
+# between.
 # The servers come from Debian's packages (`apt-get install --no-install-recommends postgresql mariadb-server`; none of
 # their services need run), keep their data in a temporary directory, listen on free loopback ports and end with the
 # command. Their URLs are in KILN_TEST_DATABASES. A server that is not installed is skipped with a message;
 # if CI is set, that is an error.
 set -eu
 
-galera=
-if [ "${1:-}" = --galera ]; then
-    galera=yes
-    shift
-fi
+nodes=
+case ${1:-} in
+    --galera) nodes=2; shift ;;
+    --galera=[2-9]) nodes=${1#*=}; shift ;;
+esac
 if [ $# -eq 0 ]; then
-    sed -n '2,11s/^# \{0,1\}//p' "$0"
+    sed -n '2,12s/^# \{0,1\}//p' "$0"
     exit 2
 fi
 
@@ -157,14 +158,21 @@ start_galera() {
         missing "a part of Galera (mariadb-server, galera-4, rsync)"
         return
     fi
-    first=$(free_port) second=$(free_port) founder=$(free_port)
-    start_node node-1 "$first" "$founder" ""
-    start_node node-2 "$second" "$(free_port)" "127.0.0.1:$founder"
+    founder=$(free_port)
+    for number in $(seq "$nodes"); do
+        own=$(free_port) group=$(free_port)
+        if [ "$number" = 1 ]; then
+            start_node node-1 "$own" "$founder" ""
+        else
+            start_node "node-$number" "$own" "$group" "127.0.0.1:$founder"
+        fi
+        urls="$urls,mysql://kiln:kiln@127.0.0.1:$own/mysql"
+    done
     grant_mariadb node-1
-    urls="mysql://kiln:kiln@127.0.0.1:$first/mysql,mysql://kiln:kiln@127.0.0.1:$second/mysql"
+    urls=${urls#,}
 }
 
-if [ -n "$galera" ]; then
+if [ -n "$nodes" ]; then
     start_galera
 else
     start_postgres

@@ -24,17 +24,21 @@ impl Path {
     /// Appends a key.
     #[must_use]
     pub fn key(&self, key: impl Into<String>) -> Self {
-        let mut path = self.clone();
-        path.0.push(Segment::Key(key.into()));
-        path
+        self.with(Segment::Key(key.into()))
     }
 
     /// Appends an index.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
-        let mut path = self.clone();
-        path.0.push(Segment::Index(index));
-        path
+        self.with(Segment::Index(index))
+    }
+
+    /// In one allocation: validation makes several paths for each resource.
+    fn with(&self, last: Segment) -> Self {
+        let mut segments = Vec::with_capacity(self.0.len() + 1);
+        segments.extend_from_slice(&self.0);
+        segments.push(last);
+        Self(segments)
     }
 
     /// Whether this is the root.

@@ -1,7 +1,8 @@
 //! Kiln as in production: `kiln api` and `kiln engine` as separate processes with one database and a simulated cloud.
 //! Engines are killed, frozen and restarted.
 //!
-//! `plugins` creates stacks of types that child processes implement. `crash` kills the only engine during each action.
+//! `plugins` creates stacks of types that child processes implement. `crash` kills the only engine during each action,
+//! `lost_node` a node of a Galera cluster of three.
 //! `storm` has three engines, several users and hundreds of stacks; it runs on request, on the servers of
 //! `crates/store/tests/databases.sh`:
 //!
@@ -15,6 +16,7 @@ mod converge;
 mod crash;
 mod kept;
 mod lifecycle;
+mod lost_node;
 mod many_servers;
 mod nested;
 mod notifications;
