@@ -226,13 +226,16 @@ def nested_stacks(cluster):
 
 
 def fan_in(cluster):
-    """10,000 values that one resource reads; seconds more than without it."""
+    """10,000 values that one resource reads; seconds more than without it, by the shortest of three each, in turns."""
     resources = {f'v{number}': value(f'x{number}') for number in range(10_000)}
-    _, without = cluster.create('apart', hot(resources))
-    cluster.delete('apart')
+    templates = {'apart': hot(resources)}
     resources['all'] = value({'list_join': [',', [{'get_attr': [f'v{number}', 'value']} for number in range(10_000)]]})
-    _, seconds = cluster.create('together', hot(resources))
-    cluster.delete('together')
+    templates['together'], times = hot(resources), {'apart': [], 'together': []}
+    for _ in range(3):
+        for name, template in templates.items():
+            times[name].append(cluster.create(name, template)[1])
+            cluster.delete(name)
+    without, seconds = min(times['apart']), min(times['together'])
     return seconds - without, f'{without:.2f} s without, {seconds:.2f} s with'
 
 

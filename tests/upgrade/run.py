@@ -8,8 +8,8 @@ in KILN_FORMER) is built once in $CARGO_TARGET_DIR/former. Databases: SQLite, an
 
 If the former version does not take the schema of the present one, there is no way back.
 
-Two services with API and engine share the database. Users create, update and delete stacks all the time, and read lists. As
-behind an HTTP server, a request that a service does not accept (connection refused) is sent to the other one; every other
+Two services with API and engine share the database. Users create, update and delete stacks all the time, and read lists;
+some updates fail and are rolled back, which takes seconds, so that another version takes rollbacks over. As behind an HTTP server, a request that a service does not accept (connection refused) is sent to the other one; every other
 error counts. Prints one line a step, and `N passed, N failed`.
 """
 import http.client
@@ -149,6 +149,15 @@ def template(size, slow):
             'files': {'below.yaml': json.dumps(below)}}
 
 
+def failing(slow):
+    """An update that fails; its rollback deletes a network and waits two seconds for another resource."""
+    request = template(4, slow)
+    request['template']['resources'] |= {
+        'late': {'type': 'OS::Heat::TestResource', 'properties': {'action_wait_secs': {'delete': 2}}},
+        'broken': {'type': 'OS::Heat::TestResource', 'depends_on': 'late', 'properties': {'fail': True}}}
+    return {**request, 'disable_rollback': False}
+
+
 class User(threading.Thread):
     """Creates, updates and deletes stacks until it is told to stop; keeps the last one."""
 
@@ -171,6 +180,18 @@ class User(threading.Thread):
             time.sleep(0.1)
         self.harmed.append(f'{place} is not {state}: {found}')
 
+    def rolled_back(self, place, slow):
+        """An update that fails; the stack has the same resources as before."""
+        def resources():
+            _, body = self.balancer.call('GET', f'{place}/resources', expected=(200,))
+            return sorted((one['resource_name'], one['physical_resource_id']) for one in body.get('resources', []))
+
+        before = resources()
+        self.balancer.call('PUT', place, failing(slow), expected=(202,))
+        self.settled(place, 'ROLLBACK_COMPLETE')
+        if resources() != before:
+            self.harmed.append(f'{place} after a rollback: {resources()}, not {before}')
+
     def run(self):
         try:
             self.work()
@@ -189,6 +210,7 @@ class User(threading.Thread):
             self.settled(place, 'CREATE_COMPLETE')
             self.balancer.call('PUT', place, template(3, slow), expected=(202,))
             self.settled(place, 'UPDATE_COMPLETE')
+            self.rolled_back(place, slow)
             self.balancer.call('GET', '/stacks', expected=(200,))
             self.balancer.call('GET', f'{place}/resources?nested_depth=2', expected=(200,))
             self.balancer.call('GET', f'{place}/events', expected=(200,))

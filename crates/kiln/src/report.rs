@@ -191,7 +191,7 @@ pub(crate) async fn of_database(config: &Config) -> String {
 }
 
 async fn engines(store: &SqlStore, text: &mut String) -> Result<()> {
-    let (now, engines) = (runtime::now(), store.engines().await?);
+    let (now, engines) = (store.now().await?, store.engines().await?);
     let mut held: HashMap<EngineId, Vec<(StackId, i64)>> = HashMap::new();
     for (stack, engine, seconds) in Box::pin(store.leases(LEASES)).await? {
         held.entry(engine).or_default().push((stack, seconds));

@@ -12,9 +12,9 @@ use kiln_value::text;
 use crate::cli::LogArgs;
 use crate::commands::oslo_options::{OsloArgs, no_command};
 use crate::config::Config;
+use crate::database;
 use crate::failure::{Failure, Outcome};
 use crate::output::print;
-use crate::{database, runtime};
 
 /// `heat-manage`.
 #[derive(Args, Debug)]
@@ -148,8 +148,9 @@ impl HeatManageArgs {
             }
             HeatManageCommand::DbSync { version } => Box::pin(db_sync(&config, version.as_deref())).await,
             HeatManageCommand::Service(ServiceCommand::List) => {
-                let engines = failing(store(&config).await?.engines().await)?;
-                Ok(print(&listed(&engines, runtime::now()))?)
+                let store = store(&config).await?;
+                let engines = failing(store.engines().await)?;
+                Ok(print(&listed(&engines, failing(store.now().await)?))?)
             }
             HeatManageCommand::Service(ServiceCommand::Clean) => {
                 failing(Box::pin(store(&config).await?.remove_silent_engines()).await)?;
@@ -172,10 +173,10 @@ impl HeatManageArgs {
             HeatManageCommand::PurgeDeleted { age, granularity, project_id, batch_size } => {
                 let age = number(&age, "age")?.saturating_mul(granularity.seconds());
                 let batch = number(&batch_size, "batch_size")?;
-                let before = runtime::now()
+                let store = store(&config).await?;
+                let before = failing(store.now().await)?
                     .checked_sub(Duration::from_secs(age))
                     .map_err(|error| Failure::new(error.to_string()))?;
-                let store = store(&config).await?;
                 failing(Box::pin(store.purge_deleted(before, project_id.as_deref(), batch)).await)?;
                 Ok(())
             }
@@ -269,7 +270,7 @@ async fn reset_stack_status(config: &Config, stack: &str) -> Outcome {
     let id: StackId = stack.parse().map_err(|_| missing())?;
     let store = store(config).await?;
     failing(store.stack(id).await)?.ok_or_else(missing)?;
-    failing(Box::pin(store.reset(id, EngineId(Chance::from_os().uuid()), runtime::now())).await)
+    failing(Box::pin(store.reset(id, EngineId(Chance::from_os().uuid()))).await)
 }
 
 #[cfg(test)]

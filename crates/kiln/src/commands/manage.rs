@@ -12,7 +12,7 @@ use crate::cli::{ConfigArgs, Global};
 use crate::config::Config;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Cell, Format, List, OutputArgs, print};
-use crate::{database, policy_files, runtime};
+use crate::{database, policy_files};
 
 /// Commands for operators of a service.
 #[derive(Debug, Subcommand)]
@@ -178,7 +178,7 @@ impl ListArgs {
     async fn run(self) -> Outcome {
         let store = database::open(&Config::load(&self.config)?).await?;
         let engines = store.engines().await.map_err(|error| Failure::new(error.to_string()))?;
-        let now = runtime::now();
+        let now = store.now().await.map_err(|error| Failure::new(error.to_string()))?;
         let row = |engine: &kiln_store::EngineInfo| -> Vec<Cell> {
             let status = if kiln_web::is_up(engine, now) { "up" } else { "down" };
             vec![
@@ -201,7 +201,8 @@ impl PurgeArgs {
     async fn run(self) -> Outcome {
         let store = database::open(&Config::load(&self.config)?).await?;
         let age = std::time::Duration::from_secs(u64::from(self.days) * 86_400);
-        let retention = Retention { deleted_before: runtime::now() - age, events_per_stack: 0 };
+        let now = store.now().await.map_err(|error| Failure::new(error.to_string()))?;
+        let retention = Retention { deleted_before: now - age, events_per_stack: 0 };
         let mut total = 0;
         loop {
             let rows = store.forget(&retention).await.map_err(|error| Failure::new(error.to_string()))?;

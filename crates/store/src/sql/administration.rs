@@ -84,7 +84,8 @@ impl SqlStore {
 
     /// Ends the operations of a stack and its nested stacks: what is in progress becomes FAILED, and leases are taken
     /// from their engines. A call to the cloud that is in progress is not ended.
-    pub async fn reset(&self, stack: StackId, by: EngineId, now: Timestamp) -> Result<(), Error> {
+    pub async fn reset(&self, stack: StackId, by: EngineId) -> Result<(), Error> {
+        let now = self.now().await?;
         self.stack(stack).await?.ok_or_else(|| Error::NotFound(format!("stack {stack}")))?;
         // Parents first, so that no engine begins with their nested stacks again.
         let mut open = vec![stack];

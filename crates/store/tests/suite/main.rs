@@ -20,6 +20,7 @@ mod model;
 mod orphans;
 mod outbox;
 mod requests;
+mod reset;
 mod schema;
 mod shared_reads;
 mod snapshots;

@@ -11,6 +11,7 @@ scenarios!(
     a_port,
     a_router_and_its_interface,
     a_security_group_and_its_rules,
+    a_security_group_with_many_rules,
     a_rule_of_its_own,
     a_floating_address,
     refusals,
@@ -176,6 +177,24 @@ async fn a_security_group_and_its_rules(ground: &Ground) {
 
     assert_eq!(group.update(value!({"description": "d", "rules": []})).await.unwrap(), Outcome::Updated);
     assert_eq!(rules(&group.attribute("show").await), vec![egress(), egress()]);
+    group.delete().await;
+}
+
+/// Several rules are created at the same time, and all of them change the row of their group. With the rules that every
+/// group has, that is just below Neutron's default quota of a project.
+async fn a_security_group_with_many_rules(ground: &Ground) {
+    let rule = |port: u16| value!({"protocol": "tcp", "port_range_min": port, "port_range_max": port});
+    let ports = |wanted: std::ops::Range<u16>| wanted.map(rule).collect::<Value>();
+    let mut group = ground.made("OS::Neutron::SecurityGroup", "group", value!({"rules": (ports(1000..1080))})).await;
+    let listed = async |group: &Resource| -> Vec<Value> {
+        rules(&group.attribute("show").await).into_iter().map(|(_, _, port)| port).collect()
+    };
+    let expected = |wanted: std::ops::Range<u16>| -> Vec<Value> {
+        [Value::Null, Value::Null].into_iter().chain(wanted.map(Value::from)).collect()
+    };
+    assert_eq!(listed(&group).await, expected(1000..1080));
+    assert_eq!(group.update(value!({"rules": (ports(1040..1100))})).await.unwrap(), Outcome::Updated);
+    assert_eq!(listed(&group).await, expected(1040..1100));
     group.delete().await;
 }
 

@@ -218,9 +218,8 @@ async fn of_database(config: &Config, report: &mut Report) {
         Err(error) => (Grade::Failed, format!("{error:#}")),
     };
     report.add("stored credentials", grade, details, "set the key of this database");
-    let (grade, details) = match store.engines().await {
-        Ok(engines) => {
-            let now = runtime::now();
+    let (grade, details) = match tokio::try_join!(store.engines(), store.now()) {
+        Ok((engines, now)) => {
             let up = engines.iter().filter(|engine| kiln_web::is_up(engine, now)).count();
             (if up == 0 { Grade::Warning } else { Grade::Ok }, format!("{up} up, {} down", engines.len() - up))
         }
