@@ -171,10 +171,10 @@ def simulation():
         file = pathlib.Path(work) / 'scenario.json'
         for line in lines(page, 'cargo sim'):
             command = line.split('  #')[0].strip().replace('FILE', str(file))
-            # Every seed takes some milliseconds; with sabotage, there are as many runs as defects.
+            # With sabotage, there are as many runs as defects.
             command = re.sub(r'\b0\.\.(\d+)', '0..20' if 'sabotage' in command else '0..200', command)
-            if not IS_RELEASE:
-                command = command.replace('cargo sim', 'cargo run -q -p kiln-sim --')
+            # The profile of the tests, which is compiled already.
+            command = command.replace('cargo sim', 'cargo run -q --locked -p kiln-sim --')
             # In few seeds not every defect is found: exit 1.
             said = shell(command, ROOT, ok=(0, 1) if command.endswith('--sabotage all') else (0,))
             if command.endswith('--sabotage all'):

@@ -44,6 +44,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::hook::{Hooks, hooks_of};
 use kiln_plan::{Command, Event, Goal, Model, StackScope};
@@ -70,6 +71,9 @@ use crate::load;
 use crate::options::Options;
 use crate::room::Room;
 use crate::sizes::Sizes;
+
+/// The age from which a request is looked at twice, by the clock of the database.
+const OLD: Duration = Duration::from_secs(15);
 
 /// How an actor ended.
 pub(crate) enum Exit {
@@ -351,7 +355,7 @@ impl Work {
         self.questions.clear();
         let action = self.stack.state.action;
         let barred = self.bar().await?;
-        self.deadline = Some(self.end_of_time(action));
+        self.deadline = Some(self.end_of_time(action).await);
         let desired = match action {
             Action::Delete => None,
             Action::Rollback => self.stack.previous.clone(),
@@ -447,16 +451,22 @@ impl Work {
 
     /// The timeout of the action, from its beginning, also after a take-over. A rollback has its own timeout, because the
     /// action before it may have used all of its time.
-    fn end_of_time(&self, action: Action) -> Duration {
-        let timeout = self.action_timeout();
-        let now = self.actor.backends.clock.now();
+    async fn end_of_time(&self, action: Action) -> Duration {
         let since = match action {
             // Versions before did not store it.
-            Action::Rollback => self.stack.details.rolls_back_since.unwrap_or(now),
-            _ => self.stack.updated.unwrap_or(self.stack.created),
+            Action::Rollback => self.stack.details.rolls_back_since,
+            _ => Some(self.stack.updated.unwrap_or(self.stack.created)),
         };
-        let spent = Duration::try_from(now.duration_since(since)).unwrap_or_default();
-        self.now().saturating_add(timeout.saturating_sub(spent))
+        let spent = |now: Timestamp| {
+            since.map_or(Duration::ZERO, |since| Duration::try_from(now.duration_since(since)).unwrap_or_default())
+        };
+        let backends = &self.actor.backends;
+        let mut passed = spent(backends.clock.now());
+        if passed > OLD {
+            // The clock of the database may have been set back since this engine has read it.
+            passed = backends.store.now().await.map_or(passed, spent);
+        }
+        self.now().saturating_add(self.action_timeout().saturating_sub(passed))
     }
 
     fn action_timeout(&self) -> Duration {

@@ -264,6 +264,8 @@ async fn all_end(sim: &Simulation) {
         for stack in pending {
             // A rollback has its own timeout.
             let more = if may_be_endless(sim) { limit_ms(sim, stack).saturating_mul(2) } else { 0 };
+            // Timers of resources are times of the database.
+            let more = more.saturating_add(u64::try_from(sim.store_clock.back().as_millis()).unwrap_or(u64::MAX));
             if now > (start + BOUND_MS).saturating_add(more) {
                 sim.accuse(Rule::Stuck, format!("{} is {} since {start} ms", stack.name, stack.state));
             }

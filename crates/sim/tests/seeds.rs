@@ -74,6 +74,8 @@ fn what_was_mended_stays_mended() {
         include_str!("data/attributes_after_a_failed_create.json"),
         // A signal that is sent again after a lost reply, while the stack is abandoned and adopted.
         include_str!("data/signal_sent_again_after_an_adoption.json"),
+        // Seed 704274: the update timed out at once, because the engine had read the clock before.
+        include_str!("data/request_after_the_database_clock_went_back.json"),
     ] {
         let scenario: kiln_sim::scenario::Scenario = serde_json::from_str(text).expect("a scenario");
         assert_eq!(run(&scenario, false, None).violation, None);
