@@ -12,6 +12,7 @@ docs/compatibility.md must name every reason; a difference that is gone is a fai
 it is installed, that of Debian (19). `-v` shows all differences. Prints `N passed, N failed`.
 """
 import contextlib
+import concurrent.futures
 import difflib
 import json
 import pathlib
@@ -266,27 +267,33 @@ def versions():
     return found
 
 
+def of_version(version, commands):
+    """All commands of a version of Heat, and the same of Kiln."""
+    heat, kiln = Heat('heat', work / f'heat-{version}', commands), Kiln('kiln', work / f'kiln-{version}', links)
+    try:
+        for program in [heat, kiln]:
+            program.start_cloud()
+            program.configure()
+            program.run('heat-manage db_sync')
+            program.fill()
+        compare(heat, kiln, version)
+    finally:
+        for program in [heat, kiln]:
+            if program.cloud:
+                program.cloud.kill()
+                program.cloud.wait()
+    print(f'Heat {version}: {sum(1 for _ in steps(version))} commands', flush=True)
+
+
 work = pathlib.Path(tempfile.mkdtemp(prefix='kiln-console.', dir='/tmp'))
 links = work / 'bin'
 links.mkdir()
 for name in COMMANDS:
     (links / name).symlink_to(KILN)
 try:
-    for version, commands in versions().items():
-        heat, kiln = Heat('heat', work / f'heat-{version}', commands), Kiln('kiln', work / f'kiln-{version}', links)
-        try:
-            for program in [heat, kiln]:
-                program.start_cloud()
-                program.configure()
-                program.run('heat-manage db_sync')
-                program.fill()
-            compare(heat, kiln, version)
-        finally:
-            for program in [heat, kiln]:
-                if program.cloud:
-                    program.cloud.kill()
-                    program.cloud.wait()
-        print(f'Heat {version}: {sum(1 for _ in steps(version))} commands', flush=True)
+    # At the same time: each command of Heat takes a second of one processor.
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        list(pool.map(lambda one: of_version(*one), versions().items()))
 finally:
     shutil.rmtree(work, ignore_errors=True)
 finish()
