@@ -92,14 +92,14 @@ impl Cluster {
         let label = Label { slot: Some(engine), life: slot.life };
         slot.life += 1;
         let gate = Arc::new(Gate::default());
-        let own: Arc<dyn Clock> = Arc::new(EngineClock::new(Arc::clone(&slot.wall), Arc::clone(&gate), sim.sabotage));
-        let clock = Arc::new(StoreClock::new(Arc::clone(&own)));
+        let own = Arc::new(EngineClock::new(Arc::clone(&slot.wall), Arc::clone(&gate), sim.sabotage));
+        let clock = Arc::new(StoreClock::new(own));
         let store = Arc::new(StoreLink::new(Arc::clone(sim), label, Arc::clone(&gate)));
         let backends = Backends {
             store: Arc::clone(&store) as Arc<dyn Store>,
             resource_types: drivers::resource_types(),
             clouds: Arc::new(SimClouds::new(Arc::clone(sim), label, Arc::clone(&gate))),
-            clock: if sim.has(Sabotage::OwnTime) { own } else { Arc::clone(&clock) as Arc<dyn Clock> },
+            clock: Arc::clone(&clock) as Arc<dyn Clock>,
             chance: Arc::new(Chance::seeded(dice::hash((sim.scenario.seed, label)))),
             caches: Arc::default(),
         };

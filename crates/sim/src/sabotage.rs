@@ -57,8 +57,6 @@ sabotages! {
     NoPace = "no-pace",
     /// The monotonic clock of the engine stands still: calls are not fenced.
     StoppedClock = "stopped-clock",
-    /// The engine writes the times of its own clock instead of the database's.
-    OwnTime = "own-time",
     /// The engine uses the wall clock for durations.
     WallForMonotonic = "wall-for-monotonic",
     /// A clean stop drops running calls and releases the leases immediately.
