@@ -16,7 +16,8 @@ targets=("$@")
 : "${CARGO_TARGET_DIR:=$PWD/target}"
 : "${KILN_FUZZ_CORPUS:=$CARGO_TARGET_DIR/corpus}"
 export CARGO_TARGET_DIR KILN_FUZZ_CORPUS seconds
-# One target: prints nothing unless it fails.
+
+# Runs one target; prints its output if it fails.
 fuzz() {
     mkdir -p "$KILN_FUZZ_CORPUS/$1"
     output=$(cargo fuzz run --fuzz-dir . --sanitizer none "$1" "$KILN_FUZZ_CORPUS/$1" "corpus/$1" -- \

@@ -3,8 +3,8 @@
 
 Blocks are read from the pages: `crates/kiln/tests/kiln/blocks.rs` has the list of blocks that are run here. Replaced are only
 addresses, names of files, and numbers that would take hours. Needs a Rust toolchain, npm, curl and promtool (Debian's package
-prometheus). With a KILN of another profile than release, cargo uses that profile. Prints one line a page, and
-`N passed, N failed`.
+prometheus). With a KILN of another profile than release, cargo uses that profile; the simulation
+always runs in that of the tests. Prints one line a page, and `N passed, N failed`.
 """
 import os
 import pathlib

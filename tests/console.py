@@ -11,8 +11,8 @@ A text in brackets before a line is the reason of an expected difference, of all
 docs/compatibility.md must name every reason; a difference that is gone is a failure. Compared are the Heat of PyPI (27) and, where
 it is installed, that of Debian (19). `-v` shows all differences. Prints `N passed, N failed`.
 """
-import contextlib
 import concurrent.futures
+import contextlib
 import difflib
 import json
 import pathlib

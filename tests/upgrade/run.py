@@ -9,8 +9,8 @@ in KILN_FORMER) is built once in $CARGO_TARGET_DIR/former. Databases: SQLite, an
 If the former version does not take the schema of the present one, there is no way back.
 
 Two services with API and engine share the database. Users create, update and delete stacks all the time, and read lists;
-some updates fail and are rolled back, which takes seconds, so that another version takes rollbacks over. As behind an HTTP server, a request that a service does not accept (connection refused) is sent to the other one; every other
-error counts. Prints one line a step, and `N passed, N failed`.
+some updates fail and are rolled back, which takes seconds, so that another version takes rollbacks over. As behind an HTTP
+server, a request that a service does not accept (connection refused) is sent to the other one; every other error counts. Prints one line a step, and `N passed, N failed`.
 """
 import http.client
 import json

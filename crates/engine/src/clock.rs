@@ -100,7 +100,8 @@ impl Clock for StoreClock {
     }
 }
 
-fn micros(time: Duration) -> i64 {
+/// Microseconds, as times of the database are stored.
+pub(crate) fn micros(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
 

@@ -10,8 +10,9 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use kiln_api::{Api, Reporter};
 use kiln_cfn::Cfn;
 use kiln_cloud::{Connector, Credentials, Named, Scope};
-use kiln_engine::SystemClock;
-use kiln_engine::{Backends, Chance, Clock as _, Clouds, Engine, LifecyclePlugin, MessageBus, NoCloud, StoreClock};
+use kiln_engine::{
+    Backends, Chance, Clock as _, Clouds, Engine, LifecyclePlugin, MessageBus, NoCloud, StoreClock, SystemClock,
+};
 use kiln_identity::{Deferred, Identity, Keystone, KeystoneOptions, Local, Policy};
 use kiln_plan::ResourceTypes;
 use kiln_plugin::Plugins;

@@ -9,6 +9,8 @@ use std::time::Duration;
 use kiln_resource::{LostCall, Phase};
 use kiln_store::Lease;
 
+use crate::clock::micros;
+
 /// What the engine knows about the calls of the previous owner of a lease.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TakeOver {
@@ -44,10 +46,6 @@ impl TakeOver {
         let left = Duration::from_micros(u64::try_from(lost.until.saturating_sub(at)).unwrap_or(0));
         now + left.min(self.call_limit)
     }
-}
-
-fn micros(time: Duration) -> i64 {
-    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

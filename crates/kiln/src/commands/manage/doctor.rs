@@ -30,7 +30,7 @@ const SLOW_QUERY: Duration = Duration::from_millis(20);
 const SLOW_CALL: Duration = Duration::from_secs(1);
 /// Clocks that differ more are wrong; headers have whole seconds.
 const SKEW: Duration = Duration::from_secs(5);
-/// Tokens and leases do not work with clocks that differ more.
+/// Tokens do not work with clocks that differ more.
 const WORST_SKEW: Duration = Duration::from_mins(1);
 /// Certificates that end within this time are reported.
 const SOON: Duration = Duration::from_hours(30 * 24);

@@ -38,6 +38,19 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// For tests in which engines fail or lose their database.
+    pub(crate) fn short() -> Self {
+        Self {
+            lease: Duration::from_secs(3),
+            call_timeout: Duration::from_secs(4),
+            call_limit: Duration::from_secs(6),
+            list_delay: Duration::from_millis(500),
+            drain: Duration::from_secs(6),
+        }
+    }
+}
+
 /// A running service.
 pub(crate) struct Cluster {
     pub(crate) cloud: Testcloud,

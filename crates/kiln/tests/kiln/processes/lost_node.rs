@@ -9,7 +9,6 @@ use futures::future::join_all;
 use kiln_client::Client;
 use kiln_testcloud::{Service, Testcloud};
 use sea_orm::{ConnectionTrait as _, Database, Statement};
-
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::processes::cluster::{Cluster, Limits, end_of};
@@ -69,13 +68,7 @@ async fn one_of_three() {
     let nodes: Vec<&str> = servers.split(',').collect();
     assert_eq!(nodes.len(), 3, "no three nodes: run it by crates/store/tests/databases.sh --galera=3");
     let builder = Testcloud::builder().latency(Duration::from_millis(20)).build_time(Duration::from_secs(2));
-    let limits = Limits {
-        lease: Duration::from_secs(3),
-        call_timeout: Duration::from_secs(4),
-        call_limit: Duration::from_secs(6),
-        list_delay: Duration::from_millis(500),
-        drain: Duration::from_secs(6),
-    };
+    let limits = Limits::short();
     let databases = [&proxy(&[nodes[1], nodes[0]]).await, nodes[1], nodes[2]].join(",");
     let mut cluster = Cluster::start(builder.start().await.expect("a simulated cloud"), &databases, 2, limits).await;
     let client = cluster.client(cluster.cloud.users().demo);

@@ -50,13 +50,7 @@ async fn storm(scheme: &str, size: Size) {
     let server = server.unwrap_or_else(|| panic!("no {scheme} server: run it by crates/store/tests/databases.sh"));
     let seed: u64 = std::env::var("KILN_STORM_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let cloud = Testcloud::builder().seed(seed).latency(size.latency).build_time(size.build).start().await;
-    let limits = Limits {
-        lease: Duration::from_secs(3),
-        call_timeout: Duration::from_secs(4),
-        call_limit: Duration::from_secs(6),
-        list_delay: Duration::from_millis(500),
-        drain: Duration::from_secs(6),
-    };
+    let limits = Limits::short();
     let mut cluster = Cluster::start(cloud.expect("a simulated cloud"), server, 3, limits).await;
     let accounts = [cluster.cloud.users().demo, cluster.cloud.users().alt_demo];
     let mut users: Vec<User> = (0..size.users)
