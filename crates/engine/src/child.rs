@@ -2,7 +2,7 @@
 //! parent resource, with the values that are known at that time.
 
 use futures::future::join_all;
-use kiln_plan::hidden::HiddenValues;
+use kiln_plan::hidden::{Door, HiddenValues};
 use kiln_plan::{Blueprint, Kind, Nesting, Rules, define, facts, failure_of};
 use kiln_resource::constraint::{Judge, LookupCollector, ask};
 use kiln_resource::translation::Answers;
@@ -105,7 +105,7 @@ impl Question {
         let mut text = error.message.clone();
         let around = self.parent.as_ref().map(|parent| parent.sources());
         let sources: Vec<_> = around.into_iter().chain([child.sources()]).collect();
-        HiddenValues::of(&sources).mask_text(&mut text);
+        HiddenValues::of(&sources).mask(Door::Reason, &mut text);
         refusal(&text)
     }
 }

@@ -1,8 +1,11 @@
 //! Compares the resources of a stack with their objects, without changing anything.
 
+use std::sync::Arc;
+
 use futures::StreamExt as _;
 use futures::future::{BoxFuture, FutureExt as _};
 use kiln_plan::facts;
+use kiln_plan::hidden::{HiddenValues, Masked};
 use kiln_resource::drift::drift;
 use kiln_resource::{Context, OperationState, Resource};
 use kiln_store::Error;
@@ -62,6 +65,25 @@ impl StackDrift {
     /// Whether others have changed or deleted an object of the stack or its nested stacks.
     pub fn has_drifted(&self) -> bool {
         self.resources.iter().any(|one| matches!(one.drift, Drift::Modified(_) | Drift::Deleted))
+    }
+}
+
+impl Masked for StackDrift {
+    fn mask(&mut self, hidden: &HiddenValues) {
+        for one in &mut self.resources {
+            match &mut one.drift {
+                Drift::Modified(properties) => properties.iter_mut().for_each(|property| {
+                    property.expected.mask(hidden);
+                    property.actual.mask(hidden);
+                }),
+                Drift::NotChecked(reason) => reason.mask(hidden),
+                Drift::InSync | Drift::Deleted => {}
+            }
+            if let Some(definition) = &mut one.row.definition {
+                Arc::make_mut(definition).properties.mask(hidden);
+            }
+            one.nested.mask(hidden);
+        }
     }
 }
 

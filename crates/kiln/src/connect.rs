@@ -18,6 +18,7 @@ use url::Url;
 use crate::cli::{CloudArgs, Global, LocalArgs};
 use crate::failure::{Failure, Outcome, nearest};
 use crate::in_process::{HOST, InProcess};
+use crate::owner_only;
 use crate::runtime::{LOCAL_PROJECT, OwnCloud, Runtime};
 use crate::shutdown;
 use crate::whole_file;
@@ -255,6 +256,9 @@ fn database(given: Option<&str>, need: Need) -> Outcome<(String, Secret<String>)
     }
     if let Some(url) = given.filter(|given| given.contains("://") || given.starts_with("sqlite::")) {
         let folder = data_folder()?;
+        if let Some(file) = file_of(url) {
+            owner_only::file(&file).map_err(|error| unwritable(&file, &error))?;
+        }
         return Ok((url.to_owned(), key(&folder.join("key"))?));
     }
     let file = match given {
@@ -269,11 +273,23 @@ fn database(given: Option<&str>, need: Need) -> Outcome<(String, Secret<String>)
         return Err(failure.hint("check --database or KILN_DATABASE; 'kiln stack create' creates a database"));
     }
     if let Some(folder) = absolute.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+        owner_only::folder(folder).map_err(|error| unwritable(folder, &error))?;
     }
     let key = key_of(&absolute, is_new)?;
+    owner_only::file(&absolute).map_err(|error| unwritable(&absolute, &error))?;
     let url = format!("sqlite://{}?mode=rwc", kiln_value::identity::quote(&absolute.to_string_lossy(), "/"));
     Ok((url, key))
+}
+
+/// The file of a SQLite URL.
+fn file_of(url: &str) -> Option<PathBuf> {
+    let place = url.strip_prefix("sqlite:")?;
+    let (path, query) = place.split_once('?').unwrap_or((place, ""));
+    let path = path.strip_prefix("//").unwrap_or(path);
+    if path == ":memory:" || query.contains("mode=memory") || query.contains("mode=ro") {
+        return None;
+    }
+    Some(PathBuf::from(kiln_value::identity::unquote(path)))
 }
 
 /// The key of a database file, stored in a file next to it. A key is created only for a new database.
@@ -307,7 +323,8 @@ fn data_folder() -> Outcome<PathBuf> {
     let base = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| home.join(".local/share")));
     let folder =
         base.ok_or_else(|| Failure::new("no home directory").hint("use --database to select a file"))?.join("kiln");
-    std::fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
+    let made = owner_only::folder(&folder).and_then(|()| owner_only::restrict(&folder, 0o700));
+    made.map_err(|error| unwritable(&folder, &error))?;
     Ok(folder)
 }
 

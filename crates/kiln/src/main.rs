@@ -22,6 +22,7 @@ mod message_bus;
 mod metrics;
 mod output;
 mod own_certificate;
+mod owner_only;
 mod plugins;
 mod policy_files;
 mod progress;

@@ -150,8 +150,11 @@ impl Runtime {
         catalog: ResourceTypes,
     ) -> Result<Self> {
         let no_cloud = own.is_none();
-        let store: Arc<dyn Store> = Arc::new(SqlStore::open(kiln_store::Options::new(database, key)).await?);
+        let options = kiln_store::Options { encrypt_values: true, ..kiln_store::Options::new(database, key) };
+        let store = SqlStore::open(options).await?;
         store.migrate().await?;
+        store.encrypt_clear_values().await?;
+        let store: Arc<dyn Store> = Arc::new(store);
         let (identity, clouds): (Arc<dyn Identity>, Arc<dyn Clouds>) = if let Some(mut own) = own {
             own.connector = own.connector.with_finders(catalog.types.finders());
             let exposed = Secret::new(text::json(&own.credentials.expose()));

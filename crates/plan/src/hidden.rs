@@ -1,8 +1,9 @@
 //! Masks the values of hidden parameters.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use kiln_template::parameter::HIDDEN;
+use kiln_template::parameter::{HIDDEN, Parameter, ParameterSchema};
 use kiln_template::{Files, Template, environment, source};
 use kiln_value::{Diagnostic, Map, Value, text};
 
@@ -11,43 +12,131 @@ use crate::blueprint::Sources;
 /// The sections of an environment that contain parameter values.
 const SECTIONS: [&str; 2] = ["parameters", "parameter_defaults"];
 
+/// The length from which a value is masked within words too: a secret `1` is not in `512`.
+const DISTINCTIVE: usize = 8;
+
+macro_rules! doors {
+    ($($(#[$about:meta])* $door:ident,)*) => {
+        /// A way on which values of a stack leave it. To mask a value, its door must be named, and
+        /// `crates/kiln/tests/kiln/hidden.rs` looks for planted values at each of them.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Door { $($(#[$about])* $door,)* }
+
+        impl Door {
+            /// All doors.
+            pub const ALL: &[Self] = &[$(Self::$door,)*];
+        }
+    };
+}
+
+doors! {
+    /// The preview of a create, and the plan of a command made of it.
+    CreatePreview,
+    /// The preview of an update, and the plan of a command made of it.
+    UpdatePreview,
+    /// A change set of CloudFormation.
+    ChangeSet,
+    /// The comparison with the objects in the cloud.
+    Drift,
+    /// The parameters of a stack.
+    Parameters,
+    /// The environment of a stack.
+    Environment,
+    /// The files of a stack.
+    Files,
+    /// The response to a request that is refused.
+    Error,
+    /// The reason of a status: in the stack, its resources, its events, streams of events and the log.
+    Reason,
+    /// An event that is stored, streamed or sent to a sink.
+    Event,
+    /// The properties in an event that is read.
+    EventProperties,
+}
+
+/// What may contain values of hidden parameters.
+pub trait Masked {
+    /// Masks them.
+    fn mask(&mut self, hidden: &HiddenValues);
+}
+
+/// Something with the values of hidden parameters in it. It cannot be printed or serialized: what leaves the service is
+/// made of it by [`Guarded::shown`], and masked.
+pub struct Guarded<T> {
+    content: T,
+    hidden: HiddenValues,
+}
+
+impl<T> Guarded<T> {
+    /// Guards a content with these values in it.
+    pub fn new(content: T, hidden: HiddenValues) -> Self {
+        Self { content, hidden }
+    }
+
+    /// What a door shows of the content.
+    pub fn shown<S: Masked>(&self, door: Door, show: impl FnOnce(&T) -> S) -> S {
+        let mut shown = show(&self.content);
+        self.hidden.mask(door, &mut shown);
+        shown
+    }
+
+    /// The content, masked for a door.
+    pub fn into_shown(mut self, door: Door) -> T
+    where
+        T: Masked,
+    {
+        self.hidden.mask(door, &mut self.content);
+        self.content
+    }
+
+    /// The content itself. Every use should be reviewed.
+    pub fn expose(&self) -> &T {
+        &self.content
+    }
+}
+
 /// The hidden parameters of a stack's templates.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct Hidden {
-    names: BTreeSet<String>,
+    /// By name; templates may declare one name differently.
+    schemata: BTreeMap<String, Vec<ParameterSchema>>,
 }
 
 impl Hidden {
     /// The hidden parameters of a template and of all templates among the files. A name that is hidden in one template
     /// is hidden in all, because defaults in an environment apply to all templates.
     pub fn of(template: &Template, files: &Files) -> Self {
-        let mut names = hidden(template);
+        let mut hidden = Self::of_own(template);
         for (name, text) in &files.0 {
             // Other files are not templates.
             let nested = source::parse(text, name, usize::MAX).ok();
-            let nested = nested.and_then(|document| Template::from_value(document.value).ok());
-            names.extend(nested.iter().flat_map(hidden));
+            if let Some(nested) = nested.and_then(|document| Template::from_value(document.value).ok()) {
+                hidden.extend(Self::of_own(&nested));
+            }
         }
-        Self { names }
+        hidden
     }
 
     /// The hidden parameters of a template alone.
     fn of_own(template: &Template) -> Self {
-        Self { names: hidden(template) }
+        let schemata = template.parameter_schemata().unwrap_or_default();
+        Self { schemata: schemata.into_iter().filter(|(_, schema)| schema.hidden).map(|(n, s)| (n, vec![s])).collect() }
     }
 
     /// Adds the hidden parameters of other templates.
     pub fn extend(&mut self, other: Self) {
-        self.names.extend(other.names);
+        for (name, schemata) in other.schemata {
+            self.schemata.entry(name).or_default().extend(schemata);
+        }
     }
 
     /// Whether a parameter is hidden.
     pub fn has(&self, name: &str) -> bool {
-        self.names.contains(name)
+        self.schemata.contains_key(name)
     }
 
     /// Masks the values of hidden parameters in an environment; returns whether there were any.
-    pub fn mask_environment(&self, environment: &mut Value) -> bool {
+    pub fn mask_environment(&self, _: Door, environment: &mut Value) -> bool {
         let Some(sections) = environment.as_map_mut() else { return false };
         let mut masked = false;
         for section in SECTIONS {
@@ -71,40 +160,38 @@ impl Hidden {
 
     /// Masks the values of hidden parameters in files: a file with such a value is converted to JSON, which is also
     /// YAML.
-    pub fn mask_files(&self, files: &mut Files) {
-        if self.names.is_empty() {
+    pub fn mask_files(&self, door: Door, files: &mut Files) {
+        if self.schemata.is_empty() {
             return;
         }
         for text in files.0.values_mut() {
             // Other files are not environments.
             let Ok(sections) = environment::parse(text) else { continue };
             let mut value = Value::Map(sections);
-            if self.mask_environment(&mut value) {
+            if self.mask_environment(door, &mut value) {
                 *text = text::json(&value);
             }
         }
     }
 
-    /// The values of the hidden parameters, in the forms in which messages may contain them.
+    /// The values of the hidden parameters, in the forms in which messages may contain them, and their defaults.
     fn values(&self, sources: &Sources) -> Vec<String> {
         let environment = &sources.environment;
-        let given = [&environment.parameters, &environment.parameter_defaults];
-        let given = given.into_iter().flatten().filter(|(name, _)| self.has(name)).map(|(_, value)| value);
         let mut values = Vec::new();
-        for value in given {
-            collect(value, &mut values);
+        for (name, schemata) in &self.schemata {
+            let given = [environment.parameters.get(name), environment.parameter_defaults.get(name)];
+            let defaults = schemata.iter().map(|schema| schema.default.as_ref());
+            for value in given.into_iter().chain(defaults).flatten() {
+                collect(value, &mut values);
+                // As functions see it: a text may be a list or a map.
+                for schema in schemata {
+                    let parameter = Parameter::new(name, schema.clone(), Some(value.clone()), None);
+                    parameter.value().into_iter().for_each(|value| collect(value, &mut values));
+                }
+            }
         }
-        // Longer values first: one value may be a part of another.
-        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        values.dedup();
         values
     }
-}
-
-/// The hidden parameters that a template declares.
-fn hidden(template: &Template) -> BTreeSet<String> {
-    let schemata = template.parameter_schemata().unwrap_or_default();
-    schemata.into_iter().filter(|(_, schema)| schema.hidden).map(|(name, _)| name).collect()
 }
 
 /// Values of hidden parameters that are masked in responses.
@@ -115,7 +202,7 @@ impl HiddenValues {
     /// The values in these sources.
     pub fn of(sources: &[&Sources]) -> Self {
         let of_one = |sources: &&Sources| {
-            let template = Template::from_value(std::sync::Arc::clone(&sources.template)).ok()?;
+            let template = Template::from_value(Arc::clone(&sources.template)).ok()?;
             Some(Hidden::of(&template, &sources.files).values(sources))
         };
         Self::longest_first(sources.iter().filter_map(of_one).flatten().collect())
@@ -132,7 +219,7 @@ impl HiddenValues {
     /// reads no files.
     pub fn of_own(sources: &[Sources]) -> Self {
         let of_one = |sources: &Sources| {
-            let template = Template::from_value(std::sync::Arc::clone(&sources.template)).ok()?;
+            let template = Template::from_value(Arc::clone(&sources.template)).ok()?;
             Some(Hidden::of_own(&template).values(sources))
         };
         Self::longest_first(sources.iter().filter_map(of_one).flatten().collect())
@@ -144,29 +231,62 @@ impl HiddenValues {
         *self = Self::longest_first(all);
     }
 
-    /// Masks them in a text.
-    pub fn mask_text(&self, text: &mut String) {
+    /// Masks them in what a door shows.
+    pub fn mask(&self, _: Door, shown: &mut (impl Masked + ?Sized)) {
         if !self.0.is_empty() {
-            *text = masked(text, &self.0);
+            shown.mask(self);
         }
     }
+}
 
-    /// Masks them in a value.
-    pub fn mask(&self, value: &mut Value) {
-        if self.0.is_empty() {
-            return;
+impl Masked for String {
+    fn mask(&mut self, hidden: &HiddenValues) {
+        for value in &hidden.0 {
+            if self.contains(value.as_str()) {
+                *self = without(self, value);
+            }
         }
-        match value {
-            Value::Str(text) => self.mask_text(text),
-            Value::List(items) => items.iter_mut().for_each(|item| self.mask(item)),
-            Value::Map(map) => map.values_mut().for_each(|item| self.mask(item)),
-            Value::Null | Value::Bool(_) => {}
+    }
+}
+
+impl Masked for Value {
+    fn mask(&mut self, hidden: &HiddenValues) {
+        match self {
+            Self::Str(text) => text.mask(hidden),
+            Self::List(items) => items.iter_mut().for_each(|item| item.mask(hidden)),
+            Self::Map(map) => map.mask(hidden),
+            Self::Null | Self::Bool(_) | Self::Unknown(_) => {}
             other => {
-                if self.0.contains(&text::str(other)) {
+                if hidden.0.contains(&text::str(other)) {
                     *other = HIDDEN.into();
                 }
             }
         }
+    }
+}
+
+impl Masked for Map {
+    fn mask(&mut self, hidden: &HiddenValues) {
+        self.values_mut().for_each(|value| value.mask(hidden));
+    }
+}
+
+impl Masked for Diagnostic {
+    fn mask(&mut self, hidden: &HiddenValues) {
+        self.message.mask(hidden);
+        self.hints.iter_mut().for_each(|hint| hint.mask(hidden));
+    }
+}
+
+impl<T: Masked> Masked for Option<T> {
+    fn mask(&mut self, hidden: &HiddenValues) {
+        self.iter_mut().for_each(|one| one.mask(hidden));
+    }
+}
+
+impl<T: Masked> Masked for Vec<T> {
+    fn mask(&mut self, hidden: &HiddenValues) {
+        self.iter_mut().for_each(|one| one.mask(hidden));
     }
 }
 
@@ -195,31 +315,17 @@ fn escaped(text: &str) -> String {
 
 /// Masks the values of hidden parameters in errors.
 pub fn mask_errors(sources: &Sources, mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    if errors.is_empty() {
-        return errors;
-    }
-    let Ok(template) = Template::from_value(std::sync::Arc::clone(&sources.template)) else { return errors };
-    let values = Hidden::of(&template, &sources.files).values(sources);
-    for error in &mut errors {
-        error.message = masked(&error.message, &values);
-        for hint in &mut error.hints {
-            *hint = masked(hint, &values);
-        }
+    if !errors.is_empty() {
+        HiddenValues::of(&[sources]).mask(Door::Error, &mut errors);
     }
     errors
 }
 
-/// Masks the values wherever they occur as whole words.
-fn masked(text: &str, values: &[String]) -> String {
-    let mut text = text.to_owned();
-    for value in values {
-        text = without(&text, value);
-    }
-    text
-}
-
-/// Masks a value. A value that starts or ends within a word is not masked: a secret `1` is not in `512`.
+/// Masks a value. A short value that starts or ends within a word is not masked.
 fn without(text: &str, value: &str) -> String {
+    if value.len() >= DISTINCTIVE {
+        return text.replace(value, HIDDEN);
+    }
     let in_word = |side: Option<char>, edge: Option<char>| {
         side.is_some_and(char::is_alphanumeric) && edge.is_some_and(char::is_alphanumeric)
     };
@@ -241,11 +347,15 @@ mod tests {
 
     #[test]
     fn values_are_masked_where_they_stand_by_themselves() {
-        let values = ["swordfish".to_owned(), "1".to_owned()];
-        assert_eq!(
-            masked("\"swordfish\" length (1) > 512, swordfishes", &values),
-            "\"******\" length (******) > 512, swordfishes"
-        );
-        assert_eq!(masked("swordfishswordfish", &values), "swordfishswordfish");
+        let values = HiddenValues(["swordfish", "marlin", "1"].map(str::to_owned).to_vec());
+        let masked = |text: &str| {
+            let mut text = text.to_owned();
+            values.mask(Door::Reason, &mut text);
+            text
+        };
+        assert_eq!(masked("\"marlin\" length (1) > 512, marlins"), "\"******\" length (******) > 512, marlins");
+        assert_eq!(masked("marlinmarlin"), "marlinmarlin");
+        // A long value is distinctive: it is masked within words too.
+        assert_eq!(masked("aswordfishes"), "a******es");
     }
 }

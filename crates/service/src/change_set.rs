@@ -11,7 +11,7 @@ use kiln_value::{Map, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::import::{self, ObjectsToImport};
-use crate::{CreateStack, Error, Service, Settings, StackContent, TemplateText, UpdateStack};
+use crate::{CreateStack, Door, Error, Service, Settings, StackContent, TemplateText, UpdateStack};
 
 /// The format of stored change sets: 2 since imports, which an older version would create.
 const FORMAT: u32 = 2;
@@ -298,8 +298,8 @@ impl Service {
                 let adopt = (!objects.is_empty()).then(|| Map::from([("resources".to_owned(), content.import.into())]));
                 let new = CreateStack { name: set.stack_name.clone(), template, content: change, settings, adopt };
                 if !objects.is_empty() {
-                    let blueprint = self.preview_create(caller, new.clone()).await?.blueprint;
-                    self.check_import(caller, &blueprint, &objects).await?;
+                    let previewed = self.preview_create(caller, new.clone()).await?;
+                    self.check_import(caller, &previewed.expose().blueprint, &objects).await?;
                 }
                 self.create_stack_as(caller, new, set.stack).await?
             }
@@ -359,7 +359,7 @@ impl Service {
         };
         match &new.change {
             StackChange::Create(create) => {
-                let previewed = self.preview_create(caller, create.clone()).await?;
+                let previewed = self.preview_create(caller, create.clone()).await?.into_shown(Door::ChangeSet);
                 let definitions = previewed.blueprint.definitions().values();
                 stored.changes = definitions.map(|one| added(&one.name, &one.resource_type)).collect();
                 stored.parameters = previewed.blueprint.parameters().texts();
@@ -370,9 +370,10 @@ impl Service {
             StackChange::Update(stack, update) => {
                 let current = Stack::clone(stack);
                 let previewed = self.preview_update(caller, current, update.clone()).await?;
-                let refused = previewed.preview.entries.iter().find_map(refusal);
+                let refused = previewed.shown(Door::ChangeSet, |one| one.preview.entries.iter().find_map(refusal));
+                let previewed = previewed.expose();
                 stored.changes = changes(&previewed.preview);
-                stored.parameters = previewed.parameters;
+                stored.parameters = previewed.parameters.clone();
                 stored.existing = update.existing;
                 stored.clear_parameters = update.clear_parameters.iter().cloned().collect();
                 let same_tags = settings.tags.as_ref().is_none_or(|tags| *tags == stack.tags);

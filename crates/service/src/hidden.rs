@@ -8,7 +8,7 @@ use kiln_store::{Desired, Stack};
 use kiln_template::Template;
 use kiln_value::Map;
 
-use crate::{Error, Hidden, HiddenValues, Service};
+use crate::{Door, Error, Hidden, HiddenValues, Service};
 
 impl Service {
     /// The hidden parameters of a stack with these sources. Nested stacks inherit environment and files.
@@ -35,7 +35,7 @@ impl Service {
 
     /// Masks the parameters of a nested stack that have values which the stacks above it hide: the template of the nested
     /// stack does not know that they are hidden.
-    pub async fn mask_inherited(&self, stack: &Stack, parameters: &mut Map) -> Result<(), Error> {
+    pub async fn mask_inherited(&self, door: Door, stack: &Stack, parameters: &mut Map) -> Result<(), Error> {
         if stack.parent.is_some() {
             let mut sources = Vec::new();
             for above in self.above(stack).await? {
@@ -45,7 +45,10 @@ impl Service {
             }
             let hidden = HiddenValues::of_own(&sources);
             // The pseudo parameters are about the stack itself.
-            parameters.iter_mut().filter(|(name, _)| !name.contains("::")).for_each(|(_, value)| hidden.mask(value));
+            parameters
+                .iter_mut()
+                .filter(|(name, _)| !name.contains("::"))
+                .for_each(|(_, value)| hidden.mask(door, value));
         }
         Ok(())
     }

@@ -52,7 +52,7 @@ pub use error::{Error, Invalid};
 pub use forget::Forget;
 pub use import::{ObjectToImport, ObjectsToImport, importable};
 pub use input::{Settings, StackContent, TemplateText};
-pub use kiln_plan::hidden::{Hidden, HiddenValues};
+pub use kiln_plan::hidden::{Door, Guarded, Hidden, HiddenValues, Masked};
 pub use mark_unhealthy::MarkUnhealthy;
 pub use options::{Limits, Options};
 pub use preview_create::{PreviewedEntry, PreviewedResource, PreviewedStack};

@@ -6,7 +6,7 @@ use kiln_resource::{Facts, properties};
 use kiln_template::Definition;
 use kiln_value::{Map, StackIdentity, Value};
 
-use crate::{CreateStack, Error, Service, Settings};
+use crate::{CreateStack, Error, Guarded, HiddenValues, Masked, Service, Settings};
 
 /// Python's representation of a missing ID.
 const NO_ID: &str = "None";
@@ -55,6 +55,26 @@ pub struct PreviewedResource {
     pub properties: Map,
 }
 
+impl Masked for PreviewedStack {
+    fn mask(&mut self, hidden: &HiddenValues) {
+        self.resources.mask(hidden);
+        self.outputs.mask(hidden);
+    }
+}
+
+impl Masked for PreviewedEntry {
+    fn mask(&mut self, hidden: &HiddenValues) {
+        match self {
+            Self::Nested(entries) => entries.mask(hidden),
+            Self::Resource(resource) => {
+                resource.metadata.mask(hidden);
+                resource.attributes.mask(hidden);
+                resource.properties.mask(hidden);
+            }
+        }
+    }
+}
+
 /// The attributes of a resource that does not exist yet.
 fn foreseen(kind: &Kind, definition: &Definition, properties: &Map) -> Map {
     let facts = Facts { name: definition.name.clone(), properties: properties.clone(), ..Facts::default() };
@@ -64,7 +84,7 @@ fn foreseen(kind: &Kind, definition: &Definition, properties: &Map) -> Map {
 
 impl Service {
     /// Previews a create.
-    pub async fn preview_create(&self, caller: &Caller, new: CreateStack) -> Result<PreviewedStack, Error> {
+    pub async fn preview_create(&self, caller: &Caller, new: CreateStack) -> Result<Guarded<PreviewedStack>, Error> {
         let identity = StackIdentity::new(caller.project_id.clone(), new.name.clone(), NO_ID);
         self.check_new(caller, &new).await?;
         let (identity, settings) = (identity?, new.settings);
@@ -76,7 +96,8 @@ impl Service {
             .values()
             .map(|output| (output.name.clone(), output.value.value(&draft).unwrap_or_default()))
             .collect();
-        Ok(PreviewedStack { identity, blueprint, settings, resources, outputs })
+        let hidden = HiddenValues::of(&[blueprint.sources()]);
+        Ok(Guarded::new(PreviewedStack { identity, blueprint, settings, resources, outputs }, hidden))
     }
 
     fn previewed(

@@ -8,7 +8,7 @@ use kiln_identity::Caller;
 use kiln_store::Stack;
 use kiln_value::Map;
 
-use crate::{Error, HiddenValues, Service, UpdateStack};
+use crate::{Error, Guarded, HiddenValues, Service, UpdateStack};
 
 /// The effect of an update.
 pub struct PreviewedUpdate {
@@ -20,8 +20,6 @@ pub struct PreviewedUpdate {
     pub parameters: Map,
     /// Whether template, environment and files stay the same.
     pub same_sources: bool,
-    /// The values to mask.
-    pub hidden: HiddenValues,
 }
 
 impl Service {
@@ -31,7 +29,7 @@ impl Service {
         caller: &Caller,
         stack: Stack,
         update: UpdateStack,
-    ) -> Result<PreviewedUpdate, Error> {
+    ) -> Result<Guarded<PreviewedUpdate>, Error> {
         let converge = self.converges(&update.settings);
         // Of a large stack, to read the old one takes as long as to check the new one.
         let view = View::begin(&self.backends, stack.clone()).await;
@@ -43,6 +41,7 @@ impl Service {
         let same_sources = new.template == old.template && new.environment == old.environment && new.files == old.files;
         let parameters = blueprint.parameters().texts();
         let preview = preview(&self.backends, &view, Arc::new(blueprint), converge).await?;
-        Ok(PreviewedUpdate { stack: view.stack, preview, parameters, same_sources, hidden })
+        let previewed = PreviewedUpdate { stack: view.stack, preview, parameters, same_sources };
+        Ok(Guarded::new(previewed, hidden))
     }
 }

@@ -2,6 +2,7 @@
 
 use axum::response::Response;
 use kiln_engine::load;
+use kiln_service::Door;
 
 use crate::call::Call;
 use crate::error::ApiError;
@@ -13,10 +14,10 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     let sources = load::stored(call.backends(), &stack.desired).await?;
     let hidden = call.service().hidden(&stack, &sources).await?;
     let mut environment = sources.environment.to_stored();
-    hidden.mask_environment(&mut environment);
+    hidden.mask_environment(Door::Environment, &mut environment);
     for section in ["parameters", "parameter_defaults"] {
         if let Some(values) = environment.as_map_mut().and_then(|sections| sections.get_mut(section)?.as_map_mut()) {
-            call.service().mask_inherited(&stack, values).await?;
+            call.service().mask_inherited(Door::Environment, &stack, values).await?;
         }
     }
     Ok(reply::json(&environment))

@@ -1,6 +1,7 @@
 //! `GET …/resources/{name}/events/{id}`.
 
 use axum::response::Response;
+use kiln_service::Door;
 use kiln_store::EventId;
 use serde::Serialize;
 
@@ -24,6 +25,6 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     };
     let event = event.filter(|event| event.resource_name == resource);
     let mut event = event.ok_or_else(|| ApiError::not_found(format!("No event {id} found")))?;
-    call.service().hidden_values(&stack).await?.mask(&mut event.properties);
+    call.service().hidden_values(&stack).await?.mask(Door::EventProperties, &mut event.properties);
     Ok(reply::json(&One { event: EventView::whole(&event, &stack, &call.links) }))
 }

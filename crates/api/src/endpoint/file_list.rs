@@ -3,6 +3,7 @@
 use axum::response::Response;
 use http::StatusCode;
 use kiln_engine::load;
+use kiln_service::Door;
 use kiln_template::Files;
 
 use crate::call::Call;
@@ -17,7 +18,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     let sources = load::sources(&texts)?;
     let hidden = call.service().hidden(&stack, &sources).await?;
     let mut files = Files::clone(&sources.files);
-    hidden.mask_files(&mut files);
+    hidden.mask_files(Door::Files, &mut files);
     if files == *sources.files {
         return Ok(reply::json_bytes(StatusCode::OK, texts.files.into()));
     }

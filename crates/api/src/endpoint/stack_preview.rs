@@ -1,7 +1,7 @@
 //! `POST /stacks/preview`: the stack that a create would produce.
 
 use axum::response::Response;
-use kiln_service::{PreviewedEntry, PreviewedResource, PreviewedStack};
+use kiln_service::{Door, PreviewedEntry, PreviewedResource, PreviewedStack};
 use kiln_value::{Map, StackIdentity, Value, value};
 
 use crate::call::Call;
@@ -12,7 +12,7 @@ use crate::view::instant::instant;
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:preview")?;
     let new = call.instantiation().await?.create()?;
-    let preview = call.service().preview_create(&call.caller, new).await?;
+    let preview = call.service().preview_create(&call.caller, new).await?.into_shown(Door::CreatePreview);
     let mut stack = summary(call, &preview);
     stack.insert("resources".to_owned(), preview.resources.iter().map(entry).collect::<Value>());
     Ok(reply::json(&value!({ "stack": stack })))

@@ -4,6 +4,7 @@ use axum::response::Response;
 use kiln_engine::View;
 use kiln_engine::load::{self, Outline};
 use kiln_resource::Action;
+use kiln_service::Door;
 use kiln_store::Stack;
 use kiln_value::{Map, Value, value};
 
@@ -37,7 +38,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
 /// Everything except the outputs. Hidden parameters are masked.
 async fn summary(call: &Call, stack: &Stack, outline: &Outline) -> Result<Map, ApiError> {
     let mut parameters = outline.parameters.texts();
-    call.service().mask_inherited(stack, &mut parameters).await?;
+    call.service().mask_inherited(Door::Parameters, stack, &mut parameters).await?;
     let description = outline.template.description();
     let link = call.links.stack(stack);
     let shown = value!({

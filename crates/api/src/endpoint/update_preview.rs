@@ -4,6 +4,7 @@ use axum::response::Response;
 use kiln_engine::load;
 use kiln_engine::preview::{PlannedChange, PlannedResource, Preview};
 use kiln_resource::State;
+use kiln_service::{Door, HiddenValues, Masked};
 use kiln_store::Stack;
 use kiln_value::{Map, StackIdentity, Value, value};
 
@@ -32,24 +33,46 @@ async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
     let update = body.update(patch)?;
     let stack = call.stack().await?;
     let previewed = call.service().preview_update(&call.caller, stack, update).await?;
-    let mut changes: Map = LISTS.iter().map(|list| ((*list).to_owned(), Value::List(Vec::new()))).collect();
-    sort(&previewed.preview, nested, &mut changes);
-    let lists = changes.values_mut().filter_map(|list| match list {
-        Value::List(entries) => Some(entries),
-        _ => None,
-    });
-    for entry in lists.flatten().filter_map(Value::as_map_mut) {
-        for key in ["change", "attributes"] {
-            if let Some(value) = entry.get_mut(key) {
-                previewed.hidden.mask(value);
-            }
-        }
-    }
-    let changes = value!({ "resource_changes": changes });
+    let changes = previewed.shown(Door::UpdatePreview, |update| Changes::of(&update.preview, nested));
+    let changes = value!({ "resource_changes": (changes.0) });
     let response = reply::json(&changes);
     // The client need not wait until a large plan is freed.
     tokio::task::spawn_blocking(move || drop((previewed, changes)));
     Ok(response)
+}
+
+/// The resources by list.
+struct Changes(Map);
+
+impl Changes {
+    fn of(preview: &Preview, nested: bool) -> Self {
+        let mut changes = LISTS.iter().map(|list| ((*list).to_owned(), Value::List(Vec::new()))).collect();
+        sort(preview, nested, &mut changes);
+        Self(changes)
+    }
+}
+
+impl Masked for Changes {
+    /// Masks what consists of values; names and types stay.
+    fn mask(&mut self, hidden: &HiddenValues) {
+        let lists = self.0.values_mut().filter_map(|list| if let Value::List(list) = list { Some(list) } else { None });
+        for entry in lists.flatten().filter_map(Value::as_map_mut) {
+            for key in ["attributes", "metadata", "resource_status_reason"] {
+                entry.get_mut(key).into_iter().for_each(|value| value.mask(hidden));
+            }
+            entry.get_mut("change").into_iter().for_each(|change| mask_change(change, hidden));
+        }
+    }
+}
+
+fn mask_change(change: &mut Value, hidden: &HiddenValues) {
+    let Some(change) = change.as_map_mut() else { return };
+    for key in ["before", "after", "reasons"] {
+        change.get_mut(key).into_iter().for_each(|value| value.mask(hidden));
+    }
+    for key in ["at_least", "at_most"] {
+        change.get_mut(key).into_iter().for_each(|inner| mask_change(inner, hidden));
+    }
 }
 
 /// Adds every resource to its list; with `nested` also those of nested stacks.

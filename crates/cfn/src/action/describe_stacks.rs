@@ -3,6 +3,7 @@
 use kiln_engine::View;
 use kiln_engine::load;
 use kiln_resource::Action;
+use kiln_service::Door;
 use kiln_store::Stack;
 use kiln_value::{Value, text, value};
 
@@ -27,7 +28,7 @@ pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
 async fn describe(call: &Call, stack: Stack) -> Result<Value, Fault> {
     let outline = load::outline(call.backends(), &stack).await?;
     let mut parameters = outline.parameters.texts();
-    call.service().mask_inherited(&stack, &mut parameters).await?;
+    call.service().mask_inherited(Door::Parameters, &stack, &mut parameters).await?;
     let parameters: Value = parameters.iter().map(|(name, value)| parameter(name, value)).collect();
     let mut shown = value!({
         "StackId": (arn(&stack, "")),

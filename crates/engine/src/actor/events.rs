@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use kiln_plan::Note;
+use kiln_plan::hidden::Door;
 use kiln_resource::State;
 use kiln_resource::physical_name::physical_name;
 use kiln_store::{Event, EventId};
@@ -20,7 +21,7 @@ impl Work {
         });
         let mut properties = note.properties;
         if let Some(hidden) = &self.own_hidden {
-            hidden.mask(&mut properties);
+            hidden.mask(Door::Event, &mut properties);
         }
         let (id, time) = self.id_of_event();
         Event {

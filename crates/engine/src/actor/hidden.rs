@@ -1,7 +1,7 @@
 //! Masks the values of hidden parameters in the reasons of failures and in events, before they are stored.
 
 use kiln_plan::Sources;
-use kiln_plan::hidden::HiddenValues;
+use kiln_plan::hidden::{Door, HiddenValues};
 use kiln_plan::{Decision, Event, Outcome};
 use kiln_store::{Error, Stack};
 
@@ -22,7 +22,7 @@ impl Work {
             self.hidden = Some(self.hidden_values().await?);
         }
         if let Some(hidden) = &self.hidden {
-            hidden.mask_text(text);
+            hidden.mask(Door::Reason, text);
         }
         Ok(())
     }

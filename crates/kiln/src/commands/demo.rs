@@ -20,6 +20,7 @@ use crate::config::Config;
 use crate::connect::{self, CloudAccess};
 use crate::failure::{Failure, Outcome};
 use crate::output::print;
+use crate::owner_only;
 use crate::progress::{self, Mode, Screen, Target};
 use crate::runtime::Runtime;
 use crate::shutdown;
@@ -103,6 +104,7 @@ impl DemoArgs {
         let database = self.database()?;
         let is_new = std::fs::metadata(&database.path).map_or(true, |file| file.len() == 0);
         let key = connect::key_of(&database.path, is_new)?;
+        owner_only::file(&database.path).with_context(|| database.path.display().to_string())?;
         let config = Config::of_options(&options(&cloud, &database, key.expose()));
         // Boxed: otherwise the nested future exceeds the recursion limit of the compiler.
         let runtime = Box::pin(Runtime::of_service(&config)).await?;
@@ -143,7 +145,7 @@ impl DemoArgs {
             return Ok(Database { path: std::path::absolute(file)?, temporary: false });
         }
         let folder = std::env::temp_dir().join(format!("kiln-demo-{}", Chance::from_os().uuid().simple()));
-        std::fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
+        owner_only::folder(&folder).with_context(|| folder.display().to_string())?;
         Ok(Database { path: folder.join("kiln.db"), temporary: true })
     }
 
@@ -207,6 +209,7 @@ fn options(cloud: &Testcloud, database: &Database, key: &str) -> Vec<(&'static s
     vec![
         ("database", "connection", format!("sqlite://{path}?mode=rwc")),
         ("DEFAULT", "auth_encryption_key", key.to_owned()),
+        ("DEFAULT", "encrypt_parameters_and_properties", "true".to_owned()),
         ("keystone_authtoken", "auth_url", cloud.auth_url()),
         ("keystone_authtoken", "username", user.to_owned()),
         ("keystone_authtoken", "password", password.to_owned()),

@@ -11,6 +11,7 @@ mod doctor;
 mod documented;
 mod heat_manage;
 mod help;
+mod hidden;
 mod listeners;
 mod local;
 mod logs;

@@ -60,6 +60,22 @@ impl SqlStore {
         Ok(written)
     }
 
+    /// Encrypts the values of a database that an earlier version has written in clear, if there are any. Templates are
+    /// encrypted last, so a clear one says that there may be more.
+    pub async fn encrypt_clear_values(&self) -> Result<(), Error> {
+        let clear = Query::select()
+            .column("digest")
+            .from(schema::CONTENT)
+            .and_where(Expr::col("body").not_like("k1:%"))
+            .limit(1)
+            .to_owned();
+        let clear = self.retry(|| async { Ok(self.reader.query_all(&clear).await?) }).await?;
+        if !clear.is_empty() {
+            self.reencrypt().await?;
+        }
+        Ok(())
+    }
+
     async fn rewrite_file(&self) -> Result<(), Fault> {
         self.writer.execute_unprepared("VACUUM").await?;
         self.writer.execute_unprepared("PRAGMA wal_checkpoint(TRUNCATE)").await?;

@@ -1,0 +1,284 @@
+//! Values of hidden parameters are planted in stacks and looked for at every door of a service, and in the files of
+//! `--local`.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::Arc;
+
+use kiln_cloud::{Connector, Credentials, Options, SharedClient, StackCloud, TlsOptions};
+use kiln_plan::hidden::Door;
+use kiln_resource::{Cloud as _, CloudRequest, Method};
+use kiln_store::{EventQuery, SqlStore, Store as _};
+use kiln_testcloud::Testcloud;
+use kiln_value::{Secret, value};
+
+use crate::run::{Folder, Ran};
+use crate::running::Running;
+
+/// The values, by how they come into a stack.
+const PLANTED: [&str; 6] =
+    ["planted-given", "planted-standard", "planted-tree", "planted-file", "planted-inner", "planted-update"];
+const MASK: &str = "******";
+
+const TEMPLATE: &str = "\
+heat_template_version: 2018-08-31
+parameters:
+  given: {type: string, hidden: true}
+  standard: {type: string, hidden: true, default: planted-standard}
+  tree: {type: json, hidden: true}
+  of_file: {type: string, hidden: true}
+resources:
+  value:
+    type: OS::Heat::Value
+    properties:
+      value:
+        - {list_join: ['', [a, {get_param: given}, b]]}
+        - {str_replace: {template: password=PW;, params: {PW: {get_param: standard}}}}
+        - {get_param: [tree, key]}
+        - {get_param: of_file}
+    metadata: {word: {get_param: given}}
+  net: {type: OS::Neutron::Net, properties: {name: {get_param: given}}}
+  child: {type: child.yaml, properties: {passed: {get_param: given}}}
+";
+const CHILD: &str = "\
+heat_template_version: 2018-08-31
+parameters:
+  passed: {type: string}
+  inner: {type: string, hidden: true, default: planted-inner}
+resources:
+  value: {type: OS::Heat::Value, properties: {value: [{get_param: passed}, {get_param: inner}]}}
+";
+const CHILD_DEFAULT: &str = r#"\"default\": \"planted-inner\""#;
+/// Its value is known only when it is created.
+const FAILING: &str = "\
+heat_template_version: 2018-08-31
+parameters: {given: {type: string, hidden: true}}
+resources:
+  held: {type: OS::Heat::Value, properties: {value: {get_param: given}}}
+  random: {type: OS::Heat::RandomString, properties: {length: {get_attr: [held, value]}}}
+";
+
+/// A service with stacks that have planted values.
+struct World {
+    folder: Folder,
+    cloud: Testcloud,
+    service: Running,
+    /// The addresses of the REST API and the CloudFormation API.
+    rest: String,
+    cfn: String,
+    /// The user in the cloud.
+    user: Arc<StackCloud>,
+    token: String,
+    project: String,
+}
+
+impl World {
+    async fn new() -> Self {
+        let folder = Folder::new("hidden");
+        let cloud = Testcloud::builder().start().await.unwrap();
+        let more = "enable_stack_abandon = true\n[heat_api_cfn]\nbind_host = 127.0.0.1\nbind_port = 0\n";
+        let config = folder.configured(&cloud, more);
+        let mut command = folder.kiln(&["serve", "--config-file", &config]);
+        command.env("RUST_LOG", "debug");
+        let service = Running::start(command);
+        let addresses = service.wait_for("serving address=");
+        let (rest, other) = addresses.split_once(" cfn=").unwrap();
+        let (rest, cfn) = (rest.to_owned(), other.split(' ').next().unwrap().to_owned());
+        let demo = cloud.users().demo;
+        let connector = Connector::new(
+            Arc::new(SharedClient::new(&TlsOptions::default()).unwrap()),
+            Options::new(cloud.auth_url().parse().unwrap()),
+        );
+        let credentials = Credentials::password(demo.user, demo.password, demo.project, "Default");
+        let token = connector.session(credentials.clone()).token().await.unwrap();
+        let project = token.info.project.as_ref().unwrap().id.clone();
+        let (user, token) = (connector.cloud(&credentials).await, token.secret.expose().clone());
+        folder.write("t.yaml", TEMPLATE);
+        folder.write("child.yaml", CHILD);
+        folder.write("failing.yaml", FAILING);
+        folder.write("env.yaml", "parameters: {of_file: planted-file}\n");
+        let world = Self { folder, cloud, service, rest, cfn, user, token, project };
+        world.kiln(&world.content("create", &["--wait", "--poll", "0.05", "main"], "planted-given")).ok();
+        let failing = ["stack", "create", "-t", "failing.yaml", "--parameter", "given=planted-given", "--wait"];
+        let failed = world.kiln(&[&failing[..], &["--poll", "0.05", "failing"]].concat());
+        assert_eq!(failed.code, 3, "{}", failed.err);
+        world
+    }
+
+    /// A create or an update with the planted values.
+    fn content<'a>(&self, command: &'a str, more: &[&'a str], given: &'a str) -> Vec<&'a str> {
+        let given = if given == "planted-given" { "given=planted-given" } else { "given=planted-update" };
+        let tree = r#"tree={"key": "planted-tree"}"#;
+        let args = ["stack", command, "-t", "t.yaml", "-e", "env.yaml", "--parameter", given, "--parameter", tree];
+        [&args[..], more].concat()
+    }
+
+    fn kiln(&self, args: &[&str]) -> Ran {
+        self.folder.client(&self.cloud, &format!("http://{}", self.rest), args).output().unwrap().into()
+    }
+
+    /// The output of a command in all forms.
+    fn said(&self, args: &[&str]) -> String {
+        [&[][..], &["-f", "json"]].map(|form| self.kiln(&[args, form].concat())).map(|ran| ran.out + &ran.err).concat()
+    }
+
+    fn http(&self, address: &str, path: &str) -> String {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let token = &self.token;
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nx-auth-token: {token}\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn rest(&self, path: &str) -> String {
+        self.http(&self.rest, &format!("/v1/{}{path}", self.project))
+    }
+
+    fn id(&self, stack: &str) -> String {
+        self.kiln(&["stack", "show", stack, "-f", "value", "-c", "id"]).ok().trim().to_owned()
+    }
+
+    /// The store of the service.
+    async fn store(&self) -> SqlStore {
+        let url = format!("sqlite://{}/kiln.db", self.folder.path().display());
+        let key = Secret::new("0123456789abcdef0123456789abcdef".to_owned());
+        SqlStore::open(kiln_store::Options::new(url, key)).await.unwrap()
+    }
+
+    /// What a door shows. A door without a case does not compile.
+    async fn shown(&self, door: Door) -> String {
+        let main = format!("/stacks/main/{}", self.id("main"));
+        match door {
+            Door::CreatePreview => self.said(&self.content("create", &["--dry-run", "other"], "planted-given")),
+            Door::UpdatePreview => self.said(&self.content("update", &["--dry-run", "main"], "planted-update")),
+            Door::ChangeSet => {
+                let query = "/v1/?Action=CreateChangeSet&StackName=main&ChangeSetName=one&UsePreviousTemplate=true\
+                             &Parameters.member.1.ParameterKey=given&Parameters.member.1.ParameterValue=planted-update";
+                let query = ["tree", "of_file"].iter().zip(2..).fold(query.to_owned(), |query, (name, number)| {
+                    let member = format!("&Parameters.member.{number}");
+                    format!("{query}{member}.ParameterKey={name}{member}.UsePreviousValue=true")
+                });
+                let made = self.http(&self.cfn, &query);
+                assert!(made.starts_with("HTTP/1.1 200"), "{made}");
+                self.http(&self.cfn, "/v1/?Action=DescribeChangeSet&StackName=main&ChangeSetName=one")
+            }
+            Door::Drift => {
+                let network = self.kiln(&["stack", "resource", "show", "main", "net", "-f", "json"]).json();
+                let path = format!("/v2.0/networks/{}", network["physical_resource_id"].as_str().unwrap());
+                let change = value!({"network": {"name": "theirs"}});
+                self.user.call(CloudRequest::new("network", Method::Put, path).body(change)).await.unwrap();
+                let drift = self.said(&["stack", "drift", "main"]);
+                assert!(drift.contains("theirs"), "{drift}");
+                drift
+            }
+            Door::Parameters => {
+                let described = self.http(&self.cfn, "/v1/?Action=DescribeStacks&StackName=main");
+                self.said(&["stack", "show", "main"]) + &described
+            }
+            Door::Environment => self.rest(&format!("{main}/environment")),
+            // A template is shown as it was given, with its defaults.
+            Door::Files => self.rest(&format!("{main}/files")).replace(CHILD_DEFAULT, ""),
+            Door::Error => {
+                self.folder.write("wrong.yaml", &FAILING.replace("{get_attr: [held, value]}", "{get_param: given}"));
+                self.said(&["stack", "create", "-t", "wrong.yaml", "--parameter", "given=planted-given", "other"])
+            }
+            Door::Reason => {
+                let listed = self.said(&["stack", "event", "list", "failing"]);
+                let shown = self.said(&["stack", "resource", "show", "failing", "random"]);
+                let streamed = self.rest(&format!("/stacks/failing/{}/events?wait=1", self.id("failing")));
+                [listed, shown, streamed, self.said(&["stack", "failures", "list", "failing"])].concat()
+            }
+            Door::Event => {
+                let stack = self.id("main").parse().unwrap();
+                let query = EventQuery { stacks: vec![stack], ..EventQuery::default() };
+                let events = self.store().await.events(&query).await.unwrap();
+                events.iter().map(|event| format!("{:?}", event.properties)).collect()
+            }
+            Door::EventProperties => {
+                let events = self.kiln(&["stack", "event", "list", "main", "-f", "json"]).json();
+                let events = events.as_array().unwrap();
+                let of = |event: &serde_json::Value| {
+                    let (name, id) = (event["resource_name"].as_str().unwrap(), event["id"].as_str().unwrap());
+                    self.rest(&format!("{main}/resources/{name}/events/{id}"))
+                };
+                events.iter().map(of).collect()
+            }
+        }
+    }
+}
+
+fn planted_in(text: &str) -> Vec<&'static str> {
+    PLANTED.into_iter().filter(|value| text.contains(value)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_door_of_a_service_shows_a_hidden_value() {
+    let world = World::new().await;
+    for door in Door::ALL {
+        let shown = world.shown(*door).await;
+        assert!(shown.contains(MASK), "{door:?} shows nothing that it masks: {shown}");
+        assert_eq!(planted_in(&shown), [""; 0], "{door:?}: {shown}");
+    }
+    // An export is complete: a stack is adopted from it.
+    let exported = world.kiln(&["stack", "export", "main"]).ok();
+    assert!(exported.contains("planted-given") && exported.contains("planted-tree"), "{exported}");
+    let report = world.folder.run(&["manage", "report", "--config-file", "kiln.conf"]).ok();
+    assert_eq!(planted_in(&report), [""; 0], "{report}");
+    let (code, log) = world.service.stop();
+    assert!(code == 0 && log.contains("DEBUG"), "{log}");
+    assert_eq!(planted_in(&log), [""; 0], "{log}");
+}
+
+/// The permissions of a file.
+#[cfg(unix)]
+fn mode(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// Looks for planted values in all files of a folder, whose names and contents it returns as text.
+fn content(folder: &Path) -> String {
+    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    files.map(|file| format!("{}: {}\n", file.display(), std::fs::read(&file).unwrap().escape_ascii())).collect()
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_database_of_local_belongs_to_its_owner_and_is_encrypted() {
+    let folder = Folder::new("hidden-local");
+    folder.write("t.yaml", FAILING.split("  random:").next().unwrap());
+    let data = folder.path().join(".local/share/kiln");
+    let database = data.join("stacks.db");
+    let kiln = |args: &[&str]| Ran::from(folder.kiln(args).env_remove("KILN_DATABASE").output().unwrap()).ok();
+    let create = ["--local", "stack", "create", "-t", "t.yaml", "--parameter", "given=planted-given"];
+    kiln(&[&create[..], &["one"]].concat());
+    let is_safe = || {
+        assert_eq!(mode(&data), 0o700);
+        for file in std::fs::read_dir(&data).unwrap().map(|file| file.unwrap().path()) {
+            assert_eq!(mode(&file), 0o600, "{}", file.display());
+        }
+        assert_eq!(planted_in(&content(&data)), [""; 0]);
+    };
+    is_safe();
+
+    // A database of an earlier version: values in clear, and readable by others.
+    let key = std::fs::read_to_string(data.join("stacks.db.key")).unwrap();
+    let open = || {
+        let url = format!("sqlite://{}", database.display());
+        SqlStore::open(kiln_store::Options::new(url, Secret::new(key.trim().to_owned())))
+    };
+    open().await.unwrap().reencrypt().await.unwrap();
+    for (path, mode) in [(&data, 0o755), (&database, 0o644)] {
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    }
+    assert_eq!(planted_in(&content(&data)), ["planted-given"]);
+    assert!(kiln(&["--local", "stack", "list"]).contains("CREATE_COMPLETE"));
+    is_safe();
+    let other = folder.path().join("other/by url.db");
+    std::fs::create_dir(other.parent().unwrap()).unwrap();
+    let url = format!("sqlite://{}?mode=rwc", other.display().to_string().replace(' ', "%20"));
+    kiln(&[&create[..], &["--database", &url, "two"]].concat());
+    assert_eq!((mode(&other), planted_in(&content(other.parent().unwrap()))), (0o600, vec![]));
+}
