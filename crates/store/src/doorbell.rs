@@ -130,11 +130,6 @@ impl Hub {
         }
     }
 
-    /// Whether nobody else writes to the database.
-    pub(crate) fn is_alone(&self) -> bool {
-        matches!(self.reach, Reach::Alone)
-    }
-
     /// Rings in this process and in others.
     pub(crate) fn ring(&self, stack: StackId) {
         self.ring_here(Some(stack));

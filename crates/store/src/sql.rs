@@ -7,6 +7,7 @@
 mod administration;
 mod change_sets;
 mod commit;
+mod connection;
 mod credentials;
 mod dialect;
 mod housekeeping;
@@ -17,7 +18,7 @@ mod migrations;
 mod options;
 mod orphans;
 mod outbox;
-mod reader;
+mod pool;
 mod reading;
 mod reencryption;
 mod requests;
@@ -37,14 +38,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_value::Secret;
-use sea_orm::{
-    ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, SqliteTransactionMode, TransactionOptions,
-    TransactionTrait,
-};
+use sea_orm::{ConnectionTrait, DbBackend};
 
+use self::connection::Place;
 use self::dialect::Dialect;
 use self::leases::Among;
-use self::reader::Reader;
+use self::pool::{Pool, Transaction};
 use self::retry::{Fault, Losses};
 use self::rows::Columns;
 use self::secrets::Vault;
@@ -64,9 +63,9 @@ pub use self::options::{Durability, Options};
 /// The store in a SQL database. Clones share the same connections.
 #[derive(Clone, Debug)]
 pub struct SqlStore {
-    writer: DatabaseConnection,
+    writer: Pool,
     /// For queries outside write transactions.
-    reader: Reader,
+    reader: Pool,
     stack_reads: Arc<SharedReads>,
     dialect: Dialect,
     vault: Arc<Vault>,
@@ -85,43 +84,22 @@ impl SqlStore {
         let (losses, notifications) = (Losses::default(), options.notifications);
         let (writer, reader) = options.connect(&losses).await?;
         let dialect = dialect_of(&writer).await?;
-        let (hub, wires) = match dialect {
-            Dialect::Postgres => wires::by_notifications(&writer, &reader, options.native_url()),
-            _ if options.is_private() => (Hub::new(Reach::Alone), Wires::default()),
+        let (hub, wires) = match writer.place() {
+            Place::Postgres(server) => wires::by_notifications(&writer, &reader, (**server).clone()),
+            place if place.is_private() => (Hub::new(Reach::Alone), Wires::default()),
             _ => wires::by_table(&writer, &reader, dialect),
         };
         let stack_reads = Arc::default();
         Ok(Self { writer, reader, stack_reads, dialect, vault, hub, losses, notifications, _wires: Arc::new(wires) })
     }
 
-    /// Begins a write transaction. SQLite must know this at the start, because a read transaction may be unable to
-    /// write later.
-    async fn begin(&self) -> Result<DatabaseTransaction, Fault> {
-        let options = TransactionOptions {
-            sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
-            ..TransactionOptions::default()
-        };
-        Ok(self.writer.begin_with_options(options).await?)
-    }
-
-    /// Commits. With SQLite, a connection is closed if its commit fails, because the state of its transaction is
-    /// unknown. (The same applies to a failed rollback: see [`Options::connect`].) A server ends the transaction in
-    /// every case, and a connection without an answer is closed.
-    async fn finish(&self, tx: DatabaseTransaction) -> Result<(), Fault> {
-        let done = tx.commit().await;
-        if done.is_err()
-            && self.dialect == Dialect::Sqlite
-            && !self.hub.is_alone()
-            && let Ok(mut connection) = self.writer.get_sqlite_connection_pool().acquire().await
-        {
-            // There is only one connection.
-            connection.close_on_drop();
-        }
-        Ok(done?)
+    /// Begins a write transaction.
+    async fn begin(&self) -> Result<Transaction, Fault> {
+        Transaction::begin(&self.writer).await
     }
 }
 
-async fn dialect_of(db: &DatabaseConnection) -> Result<Dialect, Error> {
+async fn dialect_of(db: &Pool) -> Result<Dialect, Error> {
     let backend = db.get_database_backend();
     let version = match backend {
         DbBackend::MySql => {
@@ -139,20 +117,7 @@ async fn dialect_of(db: &DatabaseConnection) -> Result<Dialect, Error> {
 #[async_trait]
 impl Store for SqlStore {
     fn connections(&self) -> Vec<(&'static str, u32, usize)> {
-        let of = |db: &DatabaseConnection| match self.dialect {
-            Dialect::Sqlite => (db.get_sqlite_connection_pool().size(), db.get_sqlite_connection_pool().num_idle()),
-            Dialect::Postgres => {
-                (db.get_postgres_connection_pool().size(), db.get_postgres_connection_pool().num_idle())
-            }
-            Dialect::MariaDb | Dialect::MySql => {
-                (db.get_mysql_connection_pool().size(), db.get_mysql_connection_pool().num_idle())
-            }
-        };
-        let reader = match &self.reader {
-            Reader::Pool(pool) => of(pool),
-            Reader::File(connections) => connections.count(),
-        };
-        let writer = of(&self.writer);
+        let (writer, reader) = (self.writer.count(), self.reader.count());
         vec![("writes", writer.0, writer.1), ("reads", reader.0, reader.1)]
     }
 

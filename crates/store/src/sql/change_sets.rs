@@ -1,8 +1,9 @@
 //! Change sets of stacks.
 
+use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Order, Query};
-use sea_orm::{ConnectionTrait, DatabaseTransaction};
 
+use super::pool::Transaction;
 use super::retry::Fault;
 use super::rows::{self, Columns};
 use super::{SqlStore, schema};
@@ -32,7 +33,7 @@ impl SqlStore {
                 return Err(Error::NameTaken(set.name.clone()).into());
             }
             tx.execute(&insert).await?;
-            self.finish(tx).await
+            tx.commit().await
         })
         .await
     }
@@ -85,7 +86,7 @@ impl SqlStore {
 }
 
 /// Deletes the change sets of a deleted stack.
-pub(super) async fn remove_change_sets(tx: &DatabaseTransaction, stack: StackId) -> Result<(), Fault> {
+pub(super) async fn remove_change_sets(tx: &Transaction, stack: StackId) -> Result<(), Fault> {
     let delete =
         Query::delete().from_table(schema::CHANGE_SET).and_where(Expr::col("stack").eq(stack.to_string())).to_owned();
     tx.execute(&delete).await?;

@@ -1,14 +1,15 @@
 //! Batches of the engine that holds a lease.
 
 use kiln_resource::{Action, State, Status};
+use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, OnConflict, Query};
-use sea_orm::{ConnectionTrait, DatabaseTransaction};
 use uuid::Uuid;
 
 use super::change_sets::remove_change_sets;
 use super::inbox::{insert_messages, remove_messages};
 use super::leases::{is_current, is_marked};
 use super::orphans::insert_orphans;
+use super::pool::Transaction;
 use super::reading::find_stack;
 use super::requests::{details, previous_desired};
 use super::retry::Fault;
@@ -94,11 +95,11 @@ impl SqlStore {
         for message in &batch.send {
             self.send_in(&tx, message).await?;
         }
-        self.finish(tx).await?;
+        tx.commit().await?;
         Ok(stack)
     }
 
-    async fn save(&self, tx: &DatabaseTransaction, batch: &Batch) -> Result<(), Fault> {
+    async fn save(&self, tx: &Transaction, batch: &Batch) -> Result<(), Fault> {
         let rows = batch.save.iter().map(|row| rows::of_resource(row, &self.vault));
         let replace = OnConflict::column("id").update_columns(schema::RESOURCE_COLUMNS.into_iter().skip(1)).to_owned();
         insert_each(tx, schema::RESOURCE, &schema::RESOURCE_COLUMNS, rows, Some(replace)).await
@@ -116,7 +117,7 @@ enum Fence {
 
 /// Checks that the lease is current. This is a write, not a read: it locks the row until the transaction ends. On a
 /// multi-master cluster, where locks are local, it conflicts with a claim on another node.
-async fn fence(tx: &DatabaseTransaction, lease: Lease, mark: &str) -> Result<Fence, Fault> {
+async fn fence(tx: &Transaction, lease: Lease, mark: &str) -> Result<Fence, Fault> {
     let update = Query::update()
         .table(schema::LEASE)
         .value("writes", Expr::col("writes").add(1))
@@ -130,7 +131,7 @@ async fn fence(tx: &DatabaseTransaction, lease: Lease, mark: &str) -> Result<Fen
     if is_marked(tx, lease.stack, mark).await? { Ok(Fence::Done) } else { Err(Error::Stale(lease.stack).into()) }
 }
 
-async fn remove(tx: &DatabaseTransaction, stack: StackId, ids: &[ResourceId]) -> Result<(), Fault> {
+async fn remove(tx: &Transaction, stack: StackId, ids: &[ResourceId]) -> Result<(), Fault> {
     for ids in ids.chunks(CHUNK) {
         let delete = Query::delete()
             .from_table(schema::RESOURCE)
@@ -142,7 +143,7 @@ async fn remove(tx: &DatabaseTransaction, stack: StackId, ids: &[ResourceId]) ->
     Ok(())
 }
 
-async fn set_user_project(tx: &DatabaseTransaction, stack: StackId, project: &str) -> Result<(), Fault> {
+async fn set_user_project(tx: &Transaction, stack: StackId, project: &str) -> Result<(), Fault> {
     let update = Query::update()
         .table(schema::STACK)
         .value("user_project", plain(project))
@@ -152,7 +153,7 @@ async fn set_user_project(tx: &DatabaseTransaction, stack: StackId, project: &st
     Ok(())
 }
 
-async fn admit(tx: &DatabaseTransaction, stack: StackId, generation: i64) -> Result<(), Fault> {
+async fn admit(tx: &Transaction, stack: StackId, generation: i64) -> Result<(), Fault> {
     let Some(found) = find_stack(tx, stack).await? else { return Ok(()) };
     let update = Query::update()
         .table(schema::STACK)
@@ -164,7 +165,7 @@ async fn admit(tx: &DatabaseTransaction, stack: StackId, generation: i64) -> Res
     Ok(())
 }
 
-async fn apply_turn(tx: &DatabaseTransaction, stack: StackId, turn: &Turn) -> Result<(), Fault> {
+async fn apply_turn(tx: &Transaction, stack: StackId, turn: &Turn) -> Result<(), Fault> {
     let update = Query::update()
         .table(schema::STACK)
         .value("action", turn.state.action.as_str())
@@ -179,7 +180,7 @@ async fn apply_turn(tx: &DatabaseTransaction, stack: StackId, turn: &Turn) -> Re
     Ok(())
 }
 
-async fn apply_settle(tx: &DatabaseTransaction, stack: StackId, settle: &Settle) -> Result<(), Fault> {
+async fn apply_settle(tx: &Transaction, stack: StackId, settle: &Settle) -> Result<(), Fault> {
     let mut update = Query::update();
     update
         .table(schema::STACK)

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use kiln_value::Secret;
+use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, JoinType, OnConflict, Order, Query, SelectStatement};
-use sea_orm::{ConnectionTrait, DatabaseTransaction};
 use uuid::Uuid;
 
+use super::pool::Transaction;
 use super::reading::find_stack;
 use super::retry::Fault;
 use super::rows::{Columns, micros_of};
@@ -162,7 +163,7 @@ impl SqlStore {
     }
 
     /// Attaches the credentials to a stack; refused if they are deleted or about to be.
-    pub(super) async fn attach_credentials(&self, tx: &DatabaseTransaction, id: CredentialsId) -> Result<(), Fault> {
+    pub(super) async fn attach_credentials(&self, tx: &Transaction, id: CredentialsId) -> Result<(), Fault> {
         let touch = Query::update()
             .table(schema::CREDENTIALS)
             .value("touched", self.dialect.now())
@@ -175,7 +176,7 @@ impl SqlStore {
     /// Replaces the credentials of a stack. The old ones are unused from now on.
     pub(super) async fn replace_credentials(
         &self,
-        tx: &DatabaseTransaction,
+        tx: &Transaction,
         stack: StackId,
         new: CredentialsId,
     ) -> Result<(), Fault> {

@@ -137,7 +137,7 @@ impl SqlStore {
                     .to_owned();
                 gone += tx.execute(&delete).await?.rows_affected();
             }
-            self.finish(tx).await?;
+            tx.commit().await?;
             Ok(gone)
         })
         .await

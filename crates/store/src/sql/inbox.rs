@@ -4,9 +4,10 @@
 //! messages. The row of a handled message is kept for some time without its content, to detect a repeated send.
 
 use jiff::Timestamp;
+use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{CaseStatement, Cond, Expr, ExprTrait, OnConflict, Order, Query, SelectStatement};
-use sea_orm::{ConnectionTrait, DatabaseTransaction};
 
+use super::pool::Transaction;
 use super::retry::Fault;
 use super::rows::{self, Columns, micros};
 use super::secrets::Vault;
@@ -26,7 +27,7 @@ impl SqlStore {
             if !self.send_in(&tx, message).await? {
                 return Err(Error::NotFound(format!("stack {}", message.stack)).into());
             }
-            self.finish(tx).await
+            tx.commit().await
         })
         .await?;
         if message.is_due_at_once() {
@@ -37,7 +38,7 @@ impl SqlStore {
 
     /// Stores a message; false if the stack is deleted. The update of the stack's row prevents its concurrent deletion,
     /// also on a multi-master cluster, where a lock does not.
-    pub(super) async fn send_in(&self, tx: &DatabaseTransaction, message: &Message) -> Result<bool, Fault> {
+    pub(super) async fn send_in(&self, tx: &Transaction, message: &Message) -> Result<bool, Fault> {
         let count = Query::update()
             .table(schema::STACK)
             .value("messages", Expr::col("messages").add(1))
@@ -98,12 +99,7 @@ impl SqlStore {
         .await
     }
 
-    pub(super) async fn mark_handled(
-        &self,
-        tx: &DatabaseTransaction,
-        stack: StackId,
-        ids: &[MessageId],
-    ) -> Result<(), Fault> {
+    pub(super) async fn mark_handled(&self, tx: &Transaction, stack: StackId, ids: &[MessageId]) -> Result<(), Fault> {
         for ids in ids.chunks(CHUNK) {
             let update = Query::update()
                 .table(schema::MESSAGE)
@@ -130,21 +126,17 @@ impl SqlStore {
 }
 
 /// Inserts messages that are not stored yet.
-pub(super) async fn insert_messages(
-    tx: &DatabaseTransaction,
-    vault: &Vault,
-    messages: &[Message],
-) -> Result<(), Fault> {
+pub(super) async fn insert_messages(tx: &Transaction, vault: &Vault, messages: &[Message]) -> Result<(), Fault> {
     insert_rows(tx, messages.iter().map(|message| rows::of_message(message, vault)).collect::<Result<_, _>>()?).await
 }
 
-async fn insert_rows(tx: &DatabaseTransaction, rows: Vec<Vec<Expr>>) -> Result<(), Fault> {
+async fn insert_rows(tx: &Transaction, rows: Vec<Vec<Expr>>) -> Result<(), Fault> {
     let absent = OnConflict::column("id").do_nothing_on(["id"]).to_owned();
     insert(tx, schema::MESSAGE, &schema::MESSAGE_COLUMNS, rows, Some(absent)).await
 }
 
 /// Deletes all messages of a deleted stack.
-pub(super) async fn remove_messages(tx: &DatabaseTransaction, stack: StackId) -> Result<(), Fault> {
+pub(super) async fn remove_messages(tx: &Transaction, stack: StackId) -> Result<(), Fault> {
     let delete =
         Query::delete().from_table(schema::MESSAGE).and_where(Expr::col("stack").eq(stack.to_string())).to_owned();
     tx.execute(&delete).await?;

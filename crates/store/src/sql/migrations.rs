@@ -79,7 +79,7 @@ impl SqlStore {
                     tx.execute_unprepared(POSTGRES_LOCK).await?;
                 }
                 migrate(&tx, self.dialect).await?;
-                self.finish(tx).await
+                tx.commit().await
             })
             .await
         } else {

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use kiln_value::Secret;
-use sea_orm::sqlx::sqlite::{SqliteConnection, SqliteJournalMode, SqliteSynchronous};
-use sea_orm::sqlx::{self, Connection as _, Executor as _};
-use sea_orm::{ConnectOptions, Database, DatabaseConnection};
+use sea_orm::sqlx::mysql::MySqlConnectOptions;
+use sea_orm::sqlx::postgres::PgConnectOptions;
+use sea_orm::sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sea_orm::sqlx::{self, ConnectOptions as _};
 
-use super::reader::Reader;
+use super::connection::Place;
+use super::pool::Pool;
 use super::retry::{Losses, retry};
 use crate::Error;
 
@@ -67,32 +69,32 @@ impl Options {
     }
 
     /// The connections: one pool to write and one to read; a database in memory has only one connection.
-    pub(super) async fn connect(&self, losses: &Losses) -> Result<(DatabaseConnection, Reader), Error> {
-        let url = self.native_url();
-        let connect = |connections: u32, read_only: bool| {
-            let options = self.pool(&url, connections, read_only, losses);
-            // Two processes that open a new file at the same time both switch it to WAL mode. SQLite does not let the
-            // second one wait for that, unlike for other locks.
-            retry(losses, move |_| {
-                let options = options.clone();
-                async { Ok(Database::connect(options).await?) }
-            })
+    pub(super) async fn connect(&self, losses: &Losses) -> Result<(Pool, Pool), Error> {
+        let pool = |connections: u32, read_only: bool| {
+            let place = self.place(read_only).map_err(|error| Error::Database(error.to_string()))?;
+            Ok::<_, Error>(Pool::new(place, connections, losses.clone()))
         };
-        if !url.starts_with("sqlite:") {
+        let (writer, reader) = if !self.native_url().starts_with("sqlite:") {
             // Reads do not wait behind transactions, which keep a connection for several answers of the server.
             let reads = (self.max_connections / 3).max(1);
-            let writer = connect(self.max_connections.saturating_sub(reads).max(1), false).await?;
-            Ok((writer, Reader::Pool(connect(reads, false).await?)))
-        } else if is_in_memory(&url) {
-            let pool = connect(1, false).await?;
-            Ok((pool.clone(), Reader::Pool(pool)))
+            (pool(self.max_connections.saturating_sub(reads).max(1), false)?, pool(reads, false)?)
+        } else if self.is_private() {
+            let pool = pool(1, false)?;
+            (pool.clone(), pool)
         } else {
             // SQLite has one writer at a time: writers queue fairly here instead of polling the file.
-            let writer = connect(1, false).await?;
-            // A pool only to have its options and to see whether the file can be read.
-            let pool = connect(1, true).await?;
-            Ok((writer, Reader::of_file(&pool, self.max_connections.clamp(1, 4))))
+            (pool(1, false)?, pool(self.max_connections.clamp(1, 4), true)?)
+        };
+        for pool in [&writer, &reader] {
+            // Two processes that open a new file at the same time both switch it to WAL mode. SQLite does not let the
+            // second one wait for that, unlike for other locks.
+            retry(losses, |_| async {
+                pool.take().await?;
+                Ok(())
+            })
+            .await?;
         }
+        Ok((writer, reader))
     }
 
     /// Whether the database belongs to this process and ends with it.
@@ -121,92 +123,47 @@ impl Options {
         }
     }
 
-    fn pool(&self, url: &str, connections: u32, read_only: bool, losses: &Losses) -> ConnectOptions {
+    /// Where the database is, with the options of its connections.
+    pub(super) fn place(&self, read_only: bool) -> Result<Place, sqlx::Error> {
+        let url = self.native_url();
+        match url.split_once(':').map_or("", |(scheme, _)| scheme) {
+            "sqlite" => {
+                let (options, is_private) = (Box::new(self.sqlite(&url, read_only)?), is_in_memory(&url));
+                Ok(Place::Sqlite { options, is_private })
+            }
+            "mysql" => {
+                let options = Box::new(url.parse::<MySqlConnectOptions>()?.disable_statement_logging());
+                Ok(Place::MySql { options, wsrep_sync_wait: self.wsrep_sync_wait })
+            }
+            _ => Ok(Place::Postgres(Box::new(url.parse::<PgConnectOptions>()?.disable_statement_logging()))),
+        }
+    }
+
+    fn sqlite(&self, url: &str, read_only: bool) -> Result<SqliteConnectOptions, sqlx::Error> {
         let synchronous = match self.durability {
             Durability::Process => SqliteSynchronous::Normal,
             Durability::Power => SqliteSynchronous::Full,
         };
-        let private = is_in_memory(url);
-        let wait = self.wsrep_sync_wait;
-        let mut options = ConnectOptions::new(url);
-        options
-            .max_connections(connections)
-            .min_connections(u32::from(private))
-            .acquire_timeout(Duration::from_secs(30))
-            .test_before_acquire_if_idle_for(Duration::from_secs(30))
-            .sqlx_logging(false)
-            .record_stmt_in_spans(false)
-            .map_sqlx_sqlite_opts(move |sqlite| {
-                let sqlite = sqlite
-                    .create_if_missing(true)
-                    .busy_timeout(Duration::from_secs(10))
-                    .row_buffer_size(READ_AHEAD)
-                    .synchronous(synchronous)
-                    .foreign_keys(false)
-                    .statement_cache_capacity(200);
-                if private {
-                    sqlite
-                } else {
-                    let sqlite = sqlite.journal_mode(SqliteJournalMode::Wal);
-                    if read_only {
-                        sqlite.pragma("query_only", "ON").pragma("cache_size", "-4096")
-                    } else {
-                        // Commits with many rows stay in memory: by default, SQLite spills them to the disk from 2 MB.
-                        sqlite
-                            .pragma("cache_size", "-16384")
-                            .pragma("temp_store", "MEMORY")
-                            .pragma("wal_autocheckpoint", "4000")
-                    }
-                }
-            })
-            .map_sqlx_sqlite_pool_opts(move |pool| {
-                if private {
-                    // The connection is the database, and nobody else waits for its transactions or misses them.
-                    pool
-                } else {
-                    pool.after_release(|connection, _| Box::pin(is_free(connection)))
-                }
-            })
-            .map_sqlx_mysql_pool_opts(move |pool| {
-                pool.after_connect(move |connection, _| {
-                    Box::pin(async move {
-                        // No gap locks: they cause most deadlocks.
-                        connection.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;
-                        if let Some(wait) = wait {
-                            let statement = format!("SET SESSION wsrep_sync_wait = {wait}");
-                            connection.execute(sqlx::AssertSqlSafe(statement)).await?;
-                        }
-                        Ok(())
-                    })
-                })
-            });
-        let (postgres, mysql) = (losses.clone(), losses.clone());
-        options
-            .map_sqlx_postgres_before_acquire(move |connection, about| {
-                let doubt = postgres.doubt(about.idle_for);
-                Box::pin(async move { Ok(!doubt || connection.ping().await.is_ok()) })
-            })
-            .map_sqlx_mysql_before_acquire(move |connection, about| {
-                let doubt = mysql.doubt(about.idle_for);
-                Box::pin(async move { Ok(!doubt || connection.ping().await.is_ok()) })
-            });
-        if private {
-            // The database exists as long as its only connection.
-            options.idle_timeout(None::<Duration>).max_lifetime(None::<Duration>);
+        let options = url
+            .parse::<SqliteConnectOptions>()?
+            .disable_statement_logging()
+            .create_if_missing(true)
+            .busy_timeout(Duration::from_secs(10))
+            .row_buffer_size(READ_AHEAD)
+            .synchronous(synchronous)
+            .foreign_keys(false)
+            .statement_cache_capacity(200);
+        if is_in_memory(url) {
+            return Ok(options);
         }
-        options
+        let options = options.journal_mode(SqliteJournalMode::Wal);
+        Ok(if read_only {
+            options.pragma("query_only", "ON").pragma("cache_size", "-4096")
+        } else {
+            // Commits with many rows stay in memory: by default, SQLite spills them to the disk from 2 MB.
+            options.pragma("cache_size", "-16384").pragma("temp_store", "MEMORY").pragma("wal_autocheckpoint", "4000")
+        })
     }
-}
-
-/// Whether a SQLite connection that is returned to the pool is outside of a transaction and can be reused.
-///
-/// SQLite rolls a transaction back automatically when the disk is full. The explicit rollback that follows fails, and
-/// sqlx assumes that the connection is still in the transaction: later commits would only be parts of a transaction
-/// that never ends.
-async fn is_free(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
-    // Wait for a rollback that may be queued.
-    connection.ping().await?;
-    Ok(!connection.is_in_transaction())
 }
 
 fn is_in_memory(url: &str) -> bool {
@@ -215,8 +172,6 @@ fn is_in_memory(url: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use sea_orm::{ConnectionTrait as _, DbBackend, Statement};
-
     use super::*;
 
     #[test]
@@ -233,34 +188,5 @@ mod tests {
             let options = Options::new(given, Secret::new(String::new()));
             assert_eq!(options.native_url(), native);
         }
-    }
-
-    /// A file with a size limit simulates a full disk. The limit belongs to the connection: a new one has space.
-    #[tokio::test]
-    async fn a_connection_in_which_a_rollback_failed_is_not_used_again() {
-        let folder = tempfile::tempdir().unwrap();
-        let url = format!("sqlite://{}", folder.path().join("kiln.db").display());
-        let options = Options::new(url, Secret::new("0123456789abcdef".into()));
-        let pool = options.connect(&Losses::default()).await.unwrap().0;
-        let pool = pool.get_sqlite_connection_pool();
-        pool.execute("CREATE TABLE t (x TEXT); PRAGMA max_page_count = 10").await.unwrap();
-        let mut filling = pool.begin().await.unwrap();
-        let large = "INSERT INTO t VALUES (HEX(RANDOMBLOB(20000)))";
-        let full = loop {
-            if let Err(full) = filling.execute(large).await {
-                break full;
-            }
-        };
-        assert!(full.to_string().contains("full"), "{full}");
-        drop(filling);
-
-        let mut next = pool.begin().await.unwrap();
-        next.execute(large).await.unwrap();
-        next.commit().await.unwrap();
-        pool.execute("ROLLBACK").await.expect_err("no transaction is open");
-        let other = options.connect(&Losses::default()).await.unwrap().1;
-        let count = Statement::from_string(DbBackend::Sqlite, "SELECT COUNT(*) FROM t");
-        let row = other.query_one_raw(count).await.unwrap().unwrap();
-        assert_eq!(row.try_get_by_index::<i64>(0).unwrap(), 1, "committed");
     }
 }

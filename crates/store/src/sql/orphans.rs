@@ -1,9 +1,10 @@
 //! Orphans.
 
 use async_trait::async_trait;
+use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, OnConflict, Order, Query};
-use sea_orm::{ConnectionTrait, DatabaseTransaction};
 
+use super::pool::Transaction;
 use super::retry::Fault;
 use super::rows::{Columns, micros, plain};
 use super::writing::insert;
@@ -56,7 +57,7 @@ impl OrphanStore for SqlStore {
 }
 
 /// Writes orphans in the transaction that removes their rows. The same batch may be written twice.
-pub(super) async fn insert_orphans(tx: &DatabaseTransaction, orphans: &[Orphan]) -> Result<(), Fault> {
+pub(super) async fn insert_orphans(tx: &Transaction, orphans: &[Orphan]) -> Result<(), Fault> {
     let rows = orphans.iter().map(row_of).collect();
     let keep = OnConflict::column("id").do_nothing_on(["id"]).to_owned();
     insert(tx, schema::ORPHAN, &schema::ORPHAN_COLUMNS, rows, Some(keep)).await

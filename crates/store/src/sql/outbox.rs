@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Order, Query};
-use sea_orm::{ConnectionTrait, DatabaseTransaction};
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use super::pool::Transaction;
 use super::retry::Fault;
 use super::rows::{self, Columns, micros_of};
 use super::writing::insert;
@@ -17,7 +18,7 @@ use crate::{Batch, Delivery, Destination, Error, Event, Lane, OutboxStore, Stack
 
 impl SqlStore {
     /// Writes entries for new events of a stack, if anybody is to get them.
-    pub(super) async fn post(&self, tx: &DatabaseTransaction, stack: &Stack, events: &[Event]) -> Result<(), Fault> {
+    pub(super) async fn post(&self, tx: &Transaction, stack: &Stack, events: &[Event]) -> Result<(), Fault> {
         if events.is_empty() || !self.is_posted(stack) {
             return Ok(());
         }
@@ -26,7 +27,7 @@ impl SqlStore {
     }
 
     /// Writes entries for announcements, if there is a message bus, and for runs of plug-ins.
-    pub(super) async fn announce(&self, tx: &DatabaseTransaction, stack: &Stack, batch: &Batch) -> Result<(), Fault> {
+    pub(super) async fn announce(&self, tx: &Transaction, stack: &Stack, batch: &Batch) -> Result<(), Fault> {
         let mut entries = runs(stack, &batch.plugin_runs);
         if self.notifications {
             entries.extend(announced(stack, &batch.announcements));
@@ -45,7 +46,7 @@ impl SqlStore {
         self.notifications || stack.desired.sinks
     }
 
-    async fn sinks(&self, tx: &DatabaseTransaction, stack: &Stack) -> Result<Vec<Destination>, Fault> {
+    async fn sinks(&self, tx: &Transaction, stack: &Stack) -> Result<Vec<Destination>, Fault> {
         let digest = &stack.desired.environment.0;
         let select = Query::select()
             .column("body")
@@ -56,7 +57,7 @@ impl SqlStore {
         Ok(sinks_of(&self.vault.open_value(digest, Columns::of(&row).text()?)?))
     }
 
-    async fn write_entries(&self, tx: &DatabaseTransaction, entries: &[NewEntry]) -> Result<(), Fault> {
+    async fn write_entries(&self, tx: &Transaction, entries: &[NewEntry]) -> Result<(), Fault> {
         let row = |entry: &NewEntry| {
             let mut row = rows::of_entry(entry, &self.vault)?;
             row.extend([self.dialect.now(), 0.into(), 0.into()]);
@@ -99,7 +100,7 @@ impl SqlStore {
             tx.rollback().await?;
             return Ok(None);
         }
-        self.finish(tx).await?;
+        tx.commit().await?;
         Ok(Some(delivery))
     }
 }

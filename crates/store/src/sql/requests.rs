@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 
 use kiln_resource::{Action, State, Status};
+use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Query};
-use sea_orm::{ConnectionTrait, DatabaseTransaction};
 use uuid::Uuid;
 
+use super::pool::Transaction;
 use super::reading::find_stack;
 use super::retry::{Fault, retry};
 use super::rows::{Columns, json, micros, micros_of, optional_id, pack, plain};
@@ -40,7 +41,7 @@ impl SqlStore {
     async fn make_once(&self, stack: &NewStack) -> Result<Stack, Fault> {
         let tx = self.begin().await?;
         let mut made = self.create_in(&tx, std::slice::from_ref(stack)).await?;
-        self.finish(tx).await?;
+        tx.commit().await?;
         made.pop().ok_or_else(|| Error::NotFound(format!("stack {}", stack.id)).into())
     }
 
@@ -71,12 +72,12 @@ impl SqlStore {
         let event = Event { id, ..event };
         insert_events(&tx, &self.vault, std::slice::from_ref(&event)).await?;
         self.post(&tx, &asked, &[event]).await?;
-        self.finish(tx).await?;
+        tx.commit().await?;
         Ok(asked)
     }
 
     /// Creates stacks, with their leases, tags, texts and first events.
-    pub(super) async fn create_in(&self, tx: &DatabaseTransaction, new: &[NewStack]) -> Result<Vec<Stack>, Fault> {
+    pub(super) async fn create_in(&self, tx: &Transaction, new: &[NewStack]) -> Result<Vec<Stack>, Fault> {
         self.store_contents(tx, new.iter().map(|stack| &stack.desired)).await?;
         let stacks: Vec<Stack> = new.iter().map(Stack::started).collect();
         let rows = stacks.iter().map(row_of).collect::<Result<_, _>>()?;
@@ -103,7 +104,7 @@ impl SqlStore {
     /// Writes a request; returns the stack after that and the event to write. `None`: the stack is deleted.
     pub(super) async fn request_in(
         &self,
-        tx: &DatabaseTransaction,
+        tx: &Transaction,
         id: StackId,
         request: &StackRequest,
     ) -> Result<Option<(Stack, Event)>, Fault> {
@@ -167,7 +168,7 @@ impl SqlStore {
     /// [`CONTENT_FRESH`].
     async fn store_contents<'t>(
         &self,
-        tx: &DatabaseTransaction,
+        tx: &Transaction,
         desired: impl IntoIterator<Item = &'t DesiredText>,
     ) -> Result<(), Fault> {
         // Sorted by digest, so that two transactions with the same texts do not deadlock.
@@ -267,7 +268,7 @@ async fn has_event(db: &impl ConnectionTrait, id: EventId) -> Result<bool, Fault
 }
 
 async fn insert_tags<'t>(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     tags: impl IntoIterator<Item = (StackId, &'t [String])>,
 ) -> Result<(), Fault> {
     let rows = tags

@@ -99,22 +99,7 @@ impl Fault {
 
     /// Whether the connection was lost. The transaction may have been committed, or may still be.
     pub(super) fn is_lost(&self) -> bool {
-        let error = match self.sqlx() {
-            Some(sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed) => return true,
-            Some(sqlx::Error::Database(error)) => error,
-            _ => return false,
-        };
-        if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
-            // Shutdown in progress; node not ready (Galera); network errors; interrupted, when killed during a
-            // statement; killed; disconnected because idle.
-            return matches!(error.number(), 1053 | 1047 | 1158..=1161 | 1317 | 1927 | 4031);
-        }
-        if let Some(error) = error.try_downcast_ref::<PgDatabaseError>() {
-            // Terminated by an administrator; crash; starting or stopping; idle timeout; connection exceptions.
-            return matches!(error.code(), "57P01" | "57P02" | "57P03" | "57P05" | "25P03")
-                || error.code().starts_with("08");
-        }
-        false
+        self.sqlx().is_some_and(is_loss)
     }
 
     /// Whether a unique index rejected a row.
@@ -165,12 +150,37 @@ impl Fault {
     }
 }
 
-/// The time of the last lost connection: connections that have been idle since then are tested before use.
+/// Whether the error is an answer of the database, which goes on to use the connection.
+pub(super) fn is_answer(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Database(_)) && !is_loss(error)
+}
+
+/// Whether the error means that the connection was lost.
+fn is_loss(error: &sqlx::Error) -> bool {
+    let error = match error {
+        sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => return true,
+        sqlx::Error::Database(error) => error,
+        _ => return false,
+    };
+    if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
+        // Shutdown in progress; node not ready (Galera); network errors; interrupted, when killed during a
+        // statement; killed; disconnected because idle.
+        return matches!(error.number(), 1053 | 1047 | 1158..=1161 | 1317 | 1927 | 4031);
+    }
+    if let Some(error) = error.try_downcast_ref::<PgDatabaseError>() {
+        // Terminated by an administrator; crash; starting or stopping; idle timeout; connection exceptions.
+        return matches!(error.code(), "57P01" | "57P02" | "57P03" | "57P05" | "25P03")
+            || error.code().starts_with("08");
+    }
+    false
+}
+
+/// The time of the last lost connection: connections that have been idle since then are not used again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Losses(Arc<Mutex<Option<Instant>>>);
 
 impl Losses {
-    fn note(&self) {
+    pub(super) fn note(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 

@@ -1,9 +1,10 @@
 //! Snapshots of stacks.
 
 use kiln_resource::{Action, Status};
+use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Order, Query};
-use sea_orm::{ConnectionTrait, DatabaseTransaction};
 
+use super::pool::Transaction;
 use super::retry::Fault;
 use super::rows::{self, Columns};
 use super::secrets::Vault;
@@ -46,7 +47,7 @@ impl SqlStore {
 
 /// Inserts or replaces snapshots.
 pub(super) async fn save_snapshots<'s>(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     vault: &Vault,
     snapshots: impl IntoIterator<Item = &'s Snapshot>,
 ) -> Result<(), Fault> {
@@ -57,7 +58,7 @@ pub(super) async fn save_snapshots<'s>(
 
 /// Deletes snapshots of a stack: these, or all.
 pub(super) async fn remove_snapshots(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     stack: StackId,
     only: Option<&[SnapshotId]>,
 ) -> Result<(), Fault> {
@@ -74,7 +75,7 @@ pub(super) async fn remove_snapshots(
 }
 
 /// A later request ends an unfinished snapshot.
-pub(super) async fn fail_unfinished_snapshots(tx: &DatabaseTransaction, stack: StackId) -> Result<(), Fault> {
+pub(super) async fn fail_unfinished_snapshots(tx: &Transaction, stack: StackId) -> Result<(), Fault> {
     let update = Query::update()
         .table(schema::SNAPSHOT)
         .value("status", Status::Failed.as_str())

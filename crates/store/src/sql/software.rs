@@ -2,9 +2,10 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Resource, SoftwareChange, SoftwareConfig, SoftwareDeployment};
+use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement};
-use sea_orm::{ConnectionTrait, DatabaseTransaction};
 
+use super::pool::Transaction;
 use super::retry::Fault;
 use super::rows::{self, Columns, plain};
 use super::writing::insert;
@@ -19,7 +20,7 @@ impl SoftwareStore for SqlStore {
             let tx = self.begin().await?;
             check(&tx, change).await?;
             self.change_software_in(&tx, change).await?;
-            self.finish(tx).await
+            tx.commit().await
         })
         .await
     }
@@ -142,11 +143,7 @@ impl SoftwareStore for SqlStore {
 
 impl SqlStore {
     /// Makes a change. A config with deployments is kept.
-    pub(super) async fn change_software_in(
-        &self,
-        tx: &DatabaseTransaction,
-        change: &SoftwareChange,
-    ) -> Result<(), Fault> {
+    pub(super) async fn change_software_in(&self, tx: &Transaction, change: &SoftwareChange) -> Result<(), Fault> {
         match change {
             SoftwareChange::PutConfig(config) => {
                 let row = rows::of_software_config(config, &self.vault)?;
@@ -176,7 +173,7 @@ impl SqlStore {
         }
     }
 
-    async fn replace_deployment(&self, tx: &DatabaseTransaction, new: &SoftwareDeployment) -> Result<(), Fault> {
+    async fn replace_deployment(&self, tx: &Transaction, new: &SoftwareDeployment) -> Result<(), Fault> {
         let row = rows::of_software_deployment(new, &self.vault)?;
         let mut update = Query::update();
         update.table(schema::SOFTWARE_DEPLOYMENT).and_where(Expr::col("id").eq(plain(&new.id)));
@@ -212,7 +209,7 @@ impl SqlStore {
 }
 
 /// Refuses a change that would leave a deployment without its config.
-async fn check(tx: &DatabaseTransaction, change: &SoftwareChange) -> Result<(), Fault> {
+async fn check(tx: &Transaction, change: &SoftwareChange) -> Result<(), Fault> {
     match change {
         SoftwareChange::DropConfig(id) if tx.query_one(&references(id)).await?.is_some() => {
             Err(Error::Referenced(id.clone()).into())
@@ -232,7 +229,7 @@ async fn check(tx: &DatabaseTransaction, change: &SoftwareChange) -> Result<(), 
     }
 }
 
-async fn drop_row(tx: &DatabaseTransaction, table: &'static str, id: &str) -> Result<(), Fault> {
+async fn drop_row(tx: &Transaction, table: &'static str, id: &str) -> Result<(), Fault> {
     let delete = Query::delete().from_table(table).and_where(Expr::col("id").eq(plain(id))).to_owned();
     tx.execute(&delete).await?;
     Ok(())

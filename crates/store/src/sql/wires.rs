@@ -12,13 +12,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use sea_orm::DatabaseConnection;
+use sea_orm::sqlx::postgres::PgConnectOptions;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::AbortHandle;
 use uuid::Uuid;
 
 use super::dialect::Dialect;
-use super::reader::Reader;
+use super::pool::Pool;
 use crate::StackId;
 use crate::doorbell::{Hub, Reach};
 
@@ -42,17 +42,16 @@ impl Drop for Wires {
 }
 
 /// A hub with notifications of PostgreSQL, and its tasks.
-pub(super) fn by_notifications(writer: &DatabaseConnection, reader: &Reader, url: String) -> (Arc<Hub>, Wires) {
+pub(super) fn by_notifications(writer: &Pool, reader: &Pool, server: PgConnectOptions) -> (Arc<Hub>, Wires) {
     let (hub, inbound, origin) = carried();
-    let pool = writer.get_postgres_connection_pool();
     let tail = tokio::spawn(tail::tail(reader.clone(), Arc::clone(&hub))).abort_handle();
-    let carry = tokio::spawn(notifications::carry(pool.clone(), inbound, origin.clone())).abort_handle();
-    let listen = tokio::spawn(notifications::listen(url, Arc::clone(&hub), origin)).abort_handle();
+    let carry = tokio::spawn(notifications::carry(writer.clone(), inbound, origin.clone())).abort_handle();
+    let listen = tokio::spawn(notifications::listen(server, Arc::clone(&hub), origin)).abort_handle();
     (hub, Wires(vec![carry, listen, tail]))
 }
 
 /// A hub with a table, and its tasks.
-pub(super) fn by_table(writer: &DatabaseConnection, reader: &Reader, dialect: Dialect) -> (Arc<Hub>, Wires) {
+pub(super) fn by_table(writer: &Pool, reader: &Pool, dialect: Dialect) -> (Arc<Hub>, Wires) {
     let (hub, inbound, origin) = carried();
     let carry = tokio::spawn(table::carry(writer.clone(), dialect, inbound, origin.clone())).abort_handle();
     let rings = table::Rings { reader: reader.clone(), writer: writer.clone(), dialect, origin };

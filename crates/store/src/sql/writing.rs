@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use sea_orm::sea_query::{Expr, InsertStatement, OnConflict, Query, Value};
-use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, Statement};
+use sea_orm::{ConnectionTrait, DbBackend, Statement};
 
+use super::pool::Transaction;
 use super::retry::Fault;
 use super::secrets::Vault;
 use super::{rows, schema};
@@ -19,7 +20,7 @@ const MAX_BYTES: usize = 4 << 20;
 
 /// Inserts rows with the given columns; no rows are a no-op.
 pub(super) async fn insert(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     table: &'static str,
     columns: &[&'static str],
     rows: Vec<Vec<Expr>>,
@@ -30,7 +31,7 @@ pub(super) async fn insert(
 
 /// Inserts rows that are converted on the way: while the database executes a statement, the next one is built.
 pub(super) async fn insert_each(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     table: &'static str,
     columns: &[&'static str],
     rows: impl Iterator<Item = Result<Vec<Expr>, Fault>>,
@@ -82,7 +83,7 @@ impl<R: Iterator<Item = Result<Vec<Expr>, Fault>>> Statements<R> {
 }
 
 /// Appends events.
-pub(super) async fn insert_events(tx: &DatabaseTransaction, vault: &Vault, events: &[Event]) -> Result<(), Fault> {
+pub(super) async fn insert_events(tx: &Transaction, vault: &Vault, events: &[Event]) -> Result<(), Fault> {
     let rows = events.iter().map(|event| rows::of_event(event, vault));
     insert_each(tx, schema::EVENT, &schema::EVENT_COLUMNS, rows, None).await
 }

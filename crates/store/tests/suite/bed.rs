@@ -42,6 +42,11 @@ impl Bed {
         !matches!(self.end, End::Memory)
     }
 
+    /// Whether it is a SQL database, not the model.
+    pub(crate) fn is_sql(&self) -> bool {
+        self.url() != MODEL
+    }
+
     /// Whether it is a server, which limits the length of indexed names and whose connections can be lost.
     pub(crate) fn is_server(&self) -> bool {
         matches!(self.end, End::Server { .. })

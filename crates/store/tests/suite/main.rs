@@ -8,6 +8,7 @@ mod change_sets;
 mod commits;
 mod credentials;
 mod doorbell;
+mod dropped;
 mod encryption;
 mod full_disk;
 mod housekeeping;

@@ -4,25 +4,28 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sea_orm::sqlx;
-use sea_orm::sqlx::postgres::{PgListener, PgPool};
+use sea_orm::sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
+use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::{LISTEN_AGAIN, RINGS_AT_ONCE};
 use crate::StackId;
 use crate::doorbell::Hub;
+use crate::sql::pool::Pool;
 
 /// The channel. A notification has at most 8,000 bytes: [`RINGS_AT_ONCE`] IDs and the origin.
 const CHANNEL: &str = "kiln";
 
 /// Sends all pending rings at once. Commits of notifications are serialized for the whole server, so the transactions
 /// that ring do not send them.
-pub(super) async fn carry(pool: PgPool, mut rings: UnboundedReceiver<StackId>, origin: String) {
+pub(super) async fn carry(writer: Pool, mut rings: UnboundedReceiver<StackId>, origin: String) {
     let mut stacks = Vec::new();
     while rings.recv_many(&mut stacks, RINGS_AT_ONCE).await > 0 {
         let ids: BTreeSet<String> = stacks.drain(..).map(|stack| stack.to_string()).collect();
         let payload = ids.into_iter().fold(origin.clone(), |payload, id| payload + " " + &id);
-        let sent = sqlx::query("SELECT pg_notify($1, $2)").bind(CHANNEL).bind(payload).execute(&pool).await;
-        if let Err(error) = sent {
+        let values = [CHANNEL.into(), payload.into()];
+        let notify = Statement::from_sql_and_values(DbBackend::Postgres, "SELECT pg_notify($1, $2)", values);
+        if let Err(error) = writer.execute_raw(notify).await {
             tracing::debug!(%error, "failed to send notifications");
         }
     }
@@ -30,10 +33,10 @@ pub(super) async fn carry(pool: PgPool, mut rings: UnboundedReceiver<StackId>, o
 
 /// Receives the rings of other processes while anybody in this process listens. After a lost connection, listeners look
 /// at everything.
-pub(super) async fn listen(url: String, hub: Arc<Hub>, origin: String) {
+pub(super) async fn listen(server: PgConnectOptions, hub: Arc<Hub>, origin: String) {
     loop {
         hub.listened().await;
-        if let Err(error) = hear(&url, &hub, &origin).await {
+        if let Err(error) = hear(&server, &hub, &origin).await {
             tracing::debug!(%error, "failed to receive notifications");
         }
         hub.set_listening(false);
@@ -42,8 +45,10 @@ pub(super) async fn listen(url: String, hub: Arc<Hub>, origin: String) {
     }
 }
 
-async fn hear(url: &str, hub: &Hub, origin: &str) -> Result<(), sqlx::Error> {
-    let mut listener = PgListener::connect(url).await?;
+async fn hear(server: &PgConnectOptions, hub: &Hub, origin: &str) -> Result<(), sqlx::Error> {
+    // For the one connection of the listener.
+    let pool = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
+    let mut listener = PgListener::connect_with(&pool.connect_lazy_with(server.clone())).await?;
     listener.listen(CHANNEL).await?;
     hub.set_listening(true);
     hub.ring_here(None);

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
-use sea_orm::{ConnectionTrait, DatabaseConnection};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
@@ -14,7 +14,7 @@ use super::{LISTEN_AGAIN, LOOK, RINGS_AT_ONCE};
 use crate::StackId;
 use crate::doorbell::Hub;
 use crate::sql::dialect::Dialect;
-use crate::sql::reader::Reader;
+use crate::sql::pool::Pool;
 use crate::sql::retry::Fault;
 use crate::sql::rows::{Columns, micros_of};
 use crate::sql::schema;
@@ -23,12 +23,7 @@ use crate::sql::schema;
 const KEPT: Duration = Duration::from_mins(1);
 
 /// Writes all pending rings at once, outside of the transactions that ring, to keep those short.
-pub(super) async fn carry(
-    writer: DatabaseConnection,
-    dialect: Dialect,
-    mut rings: UnboundedReceiver<StackId>,
-    origin: String,
-) {
+pub(super) async fn carry(writer: Pool, dialect: Dialect, mut rings: UnboundedReceiver<StackId>, origin: String) {
     let mut stacks = Vec::new();
     while rings.recv_many(&mut stacks, RINGS_AT_ONCE).await > 0 {
         let rung: BTreeSet<StackId> = stacks.drain(..).collect();
@@ -38,12 +33,7 @@ pub(super) async fn carry(
     }
 }
 
-async fn write_down(
-    writer: &DatabaseConnection,
-    dialect: Dialect,
-    rung: &BTreeSet<StackId>,
-    origin: &str,
-) -> Result<(), Fault> {
+async fn write_down(writer: &Pool, dialect: Dialect, rung: &BTreeSet<StackId>, origin: &str) -> Result<(), Fault> {
     let mut insert = Query::insert();
     insert.into_table(schema::RING).columns(["stack", "origin", "rung"]);
     for stack in rung {
@@ -55,8 +45,8 @@ async fn write_down(
 
 /// The table as one process reads it.
 pub(super) struct Rings {
-    pub(super) reader: Reader,
-    pub(super) writer: DatabaseConnection,
+    pub(super) reader: Pool,
+    pub(super) writer: Pool,
     pub(super) dialect: Dialect,
     /// The name of this process.
     pub(super) origin: String,

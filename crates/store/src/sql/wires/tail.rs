@@ -11,13 +11,13 @@ use super::heard::Heard;
 use super::{LISTEN_AGAIN, LOOK};
 use crate::StackId;
 use crate::doorbell::Hub;
-use crate::sql::reader::Reader;
+use crate::sql::pool::Pool;
 use crate::sql::retry::Fault;
 use crate::sql::rows::Columns;
 use crate::sql::schema;
 
 /// Tells the watchers about new events while there are watchers.
-pub(super) async fn tail(reader: Reader, hub: Arc<Hub>) {
+pub(super) async fn tail(reader: Pool, hub: Arc<Hub>) {
     loop {
         hub.watched().await;
         if let Err(fault) = follow(&reader, &hub).await {
@@ -29,7 +29,7 @@ pub(super) async fn tail(reader: Reader, hub: Arc<Hub>) {
     }
 }
 
-async fn follow(reader: &Reader, hub: &Hub) -> Result<(), Fault> {
+async fn follow(reader: &Pool, hub: &Hub) -> Result<(), Fault> {
     let query = Query::select().expr(Expr::col("seq").max()).from(schema::EVENT).to_owned();
     let newest = reader.query_one(&query).await?.map(|row| Columns::of(&row).optional_int()).transpose()?;
     let mut heard = Heard::from(newest.flatten().unwrap_or(0));

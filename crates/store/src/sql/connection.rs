@@ -1,0 +1,173 @@
+//! One connection to a database, of whichever kind.
+
+use sea_orm::sea_query::{Value, Values};
+use sea_orm::sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlDatabaseError};
+use sea_orm::sqlx::postgres::{PgConnectOptions, PgConnection};
+use sea_orm::sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sea_orm::sqlx::{self, AssertSqlSafe, Connection as _, Executor as _};
+use sea_orm::{DbBackend, ExecResult, QueryResult, Statement};
+use sea_query_sqlx::SqlxValues;
+
+/// How long a server lets a transaction wait for its next statement before it closes the connection: a process that is
+/// stopped in a transaction does not hold its locks longer.
+const IDLE_IN_TRANSACTION: &str = "15";
+
+/// Where a database is, and how to connect to it.
+#[derive(Clone)]
+pub(super) enum Place {
+    Sqlite {
+        options: Box<SqliteConnectOptions>,
+        /// Whether the database is in memory: it ends with its connection.
+        is_private: bool,
+    },
+    Postgres(Box<PgConnectOptions>),
+    MySql {
+        options: Box<MySqlConnectOptions>,
+        /// See [`super::Options::wsrep_sync_wait`].
+        wsrep_sync_wait: Option<u8>,
+    },
+}
+
+impl Place {
+    pub(super) fn backend(&self) -> DbBackend {
+        match self {
+            Self::Sqlite { .. } => DbBackend::Sqlite,
+            Self::Postgres(_) => DbBackend::Postgres,
+            Self::MySql { .. } => DbBackend::MySql,
+        }
+    }
+
+    pub(super) fn is_server(&self) -> bool {
+        !matches!(self, Self::Sqlite { .. })
+    }
+
+    pub(super) fn is_private(&self) -> bool {
+        matches!(self, Self::Sqlite { is_private: true, .. })
+    }
+}
+
+pub(super) enum Connection {
+    Sqlite(SqliteConnection),
+    Postgres(PgConnection),
+    MySql(MySqlConnection),
+}
+
+impl Connection {
+    pub(super) async fn open(place: &Place) -> Result<Self, sqlx::Error> {
+        match place {
+            Place::Sqlite { options, .. } => Ok(Self::Sqlite(SqliteConnection::connect_with(options).await?)),
+            Place::Postgres(options) => {
+                let mut connection = PgConnection::connect_with(options).await?;
+                let limit = format!("SET idle_in_transaction_session_timeout = '{IDLE_IN_TRANSACTION}s'");
+                connection.execute(AssertSqlSafe(limit)).await?;
+                Ok(Self::Postgres(connection))
+            }
+            Place::MySql { options, wsrep_sync_wait } => {
+                let mut connection = MySqlConnection::connect_with(options).await?;
+                // No gap locks: they cause most deadlocks.
+                connection.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;
+                let limit = format!("SET SESSION idle_transaction_timeout = {IDLE_IN_TRANSACTION}");
+                if let Err(error) = connection.execute(AssertSqlSafe(limit)).await
+                    && !is_unknown_variable(&error)
+                {
+                    return Err(error);
+                }
+                if let Some(wait) = wsrep_sync_wait {
+                    connection.execute(AssertSqlSafe(format!("SET SESSION wsrep_sync_wait = {wait}"))).await?;
+                }
+                Ok(Self::MySql(connection))
+            }
+        }
+    }
+
+    /// Executes a text without parameters, of one or more statements.
+    pub(super) async fn execute_text(&mut self, text: String) -> Result<ExecResult, sqlx::Error> {
+        let text = AssertSqlSafe(text);
+        Ok(match self {
+            Self::Sqlite(connection) => connection.execute(text).await?.into(),
+            Self::Postgres(connection) => connection.execute(text).await?.into(),
+            Self::MySql(connection) => connection.execute(text).await?.into(),
+        })
+    }
+
+    pub(super) async fn execute(&mut self, statement: Statement) -> Result<ExecResult, sqlx::Error> {
+        Ok(match self {
+            Self::Sqlite(connection) => for_sqlite(statement).execute(connection).await?.into(),
+            Self::Postgres(connection) => query(statement).execute(connection).await?.into(),
+            Self::MySql(connection) => query(statement).execute(connection).await?.into(),
+        })
+    }
+
+    pub(super) async fn query_one(&mut self, statement: Statement) -> Result<Option<QueryResult>, sqlx::Error> {
+        Ok(match self {
+            Self::Sqlite(connection) => for_sqlite(statement).fetch_optional(connection).await?.map(Into::into),
+            Self::Postgres(connection) => query(statement).fetch_optional(connection).await?.map(Into::into),
+            Self::MySql(connection) => query(statement).fetch_optional(connection).await?.map(Into::into),
+        })
+    }
+
+    pub(super) async fn query_all(&mut self, statement: Statement) -> Result<Vec<QueryResult>, sqlx::Error> {
+        fn all<R: Into<QueryResult>>(rows: Vec<R>) -> Vec<QueryResult> {
+            rows.into_iter().map(Into::into).collect()
+        }
+        Ok(match self {
+            Self::Sqlite(connection) => all(for_sqlite(statement).fetch_all(connection).await?),
+            Self::Postgres(connection) => all(query(statement).fetch_all(connection).await?),
+            Self::MySql(connection) => all(query(statement).fetch_all(connection).await?),
+        })
+    }
+
+    /// Waits until everything that was sent is answered.
+    pub(super) async fn ping(&mut self) -> Result<(), sqlx::Error> {
+        match self {
+            Self::Sqlite(connection) => connection.ping().await,
+            Self::Postgres(connection) => connection.ping().await,
+            Self::MySql(connection) => connection.ping().await,
+        }
+    }
+}
+
+/// MySQL does not have all variables of MariaDB.
+fn is_unknown_variable(error: &sqlx::Error) -> bool {
+    let error = error.as_database_error().and_then(|error| error.try_downcast_ref::<MySqlDatabaseError>());
+    error.is_some_and(|error| error.number() == 1193)
+}
+
+fn query<DB>(statement: Statement) -> sqlx::query::Query<'static, DB, SqlxValues>
+where
+    DB: sqlx::Database,
+    SqlxValues: sqlx::IntoArguments<DB>,
+{
+    let values = statement.values.unwrap_or_else(|| Values(Vec::new()));
+    sqlx::query_with(AssertSqlSafe(statement.sql), SqlxValues(values))
+}
+
+/// A statement for SQLite, with its limit as a number: SQLite compiles a statement again in each execution if the limit is
+/// a parameter.
+fn for_sqlite(mut statement: Statement) -> sqlx::query::Query<'static, sqlx::Sqlite, SqlxValues> {
+    if let Some(rest) = statement.sql.strip_suffix(" LIMIT ?")
+        && let Some(Values(values)) = &mut statement.values
+        && let Some(Value::BigUnsigned(Some(limit))) = values.last()
+    {
+        statement.sql = format!("{rest} LIMIT {limit}");
+        values.pop();
+    }
+    query(statement)
+}
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::sea_query::{Expr, ExprTrait as _, Query};
+
+    use super::*;
+
+    #[test]
+    fn the_limit_is_no_parameter() {
+        let mut select = Query::select();
+        select.column("x").from("t").and_where(Expr::col("x").gt(1)).limit(2);
+        let query = for_sqlite(DbBackend::Sqlite.build(&select));
+        assert_eq!(sqlx::Execute::sql(query).as_str(), r#"SELECT "x" FROM "t" WHERE "x" > ? LIMIT 2"#);
+        let query = for_sqlite(DbBackend::Sqlite.build(select.reset_limit()));
+        assert_eq!(sqlx::Execute::sql(query).as_str(), r#"SELECT "x" FROM "t" WHERE "x" > ?"#);
+    }
+}

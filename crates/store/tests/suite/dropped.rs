@@ -1,0 +1,222 @@
+//! Futures that are dropped before their end: a client goes away, an operation is aborted. Each future of the store is
+//! dropped at each of its polls. Afterwards no transaction is open, no lock is held, and what was acknowledged is stored.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
+
+use kiln_resource::{Action, SoftwareChange, SoftwareConfig, Status};
+use kiln_store::{
+    Batch, ChangeSet, ConfigQuery, CredentialsId, EngineInfo, Error, EventQuery, Lease, Message, MessageId,
+    MessageKind, NewStack, Options, OrphanQuery, Retention, SqlStore, Stack, StackQuery, StackRequest, Store,
+};
+use kiln_value::{Secret, Value};
+use uuid::Uuid;
+
+use crate::bed::{Bed, beds, options};
+use crate::make::{PROJECT, TTL, at, child, claimed, engine, event, resource, settle, stack};
+
+type Work<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
+type Start<'a> = Box<dyn Fn() -> Work<'a> + Send + Sync + 'a>;
+
+/// What the futures work on.
+struct Ground<'a> {
+    store: &'a dyn Store,
+    made: Stack,
+    lease: Lease,
+    credentials: CredentialsId,
+}
+
+impl<'a> Ground<'a> {
+    async fn of(store: &'a dyn Store) -> Self {
+        let (made, lease) = claimed(store, &format!("s-{}", Uuid::new_v4())).await;
+        let credentials = store.plan_credentials(&Secret::new("{}".to_owned())).await.unwrap();
+        Self { store, made, lease, credentials }
+    }
+
+    fn batch(&self) -> Batch {
+        let row = resource(self.made.id, &format!("r-{}", Uuid::new_v4()));
+        Batch {
+            children: vec![child(&self.made, &row)],
+            events: vec![event(&self.made, &row.name, 1)],
+            save: vec![row],
+            send: vec![self.message()],
+            settle: Some(settle(1, Action::Create, Status::Complete)),
+            ..Batch::default()
+        }
+    }
+
+    fn message(&self) -> Message {
+        let (id, kind, body) = (MessageId(Uuid::new_v4()), MessageKind::Signal, Value::Null);
+        Message { id, stack: self.made.id, resource: None, kind, body, due: at(-9), sent: at(-9) }
+    }
+
+    fn set(&self) -> ChangeSet {
+        ChangeSet {
+            id: kiln_resource::ChangeSetId(Uuid::new_v4()),
+            project: PROJECT.to_owned(),
+            stack: self.made.id,
+            stack_name: self.made.name.clone(),
+            name: Uuid::new_v4().to_string(),
+            generation: 1,
+            executed: false,
+            body: Value::Null,
+            created: at(0),
+        }
+    }
+
+    fn config(&self) -> SoftwareConfig {
+        SoftwareConfig {
+            id: Uuid::new_v4().to_string(),
+            project: self.made.project.clone(),
+            name: None,
+            group: None,
+            body: kiln_resource::ConfigBody::default(),
+            created: at(0),
+        }
+    }
+
+    fn engine(&self) -> EngineInfo {
+        let (id, hostname) = (self.lease.owner, self.made.name.clone());
+        EngineInfo { id, hostname, pid: 1, started: at(0), seen: at(0), interval: 5 }
+    }
+
+    /// Each use case that writes, and the kinds of reads.
+    fn works(&'a self) -> Vec<(&'static str, Start<'a>)> {
+        macro_rules! works {
+            ($($name:ident: $future:expr;)*) => {
+                vec![$((stringify!($name), Box::new(move || Box::pin(async move { $future.await.map(drop) }) as Work<'a>) as Start<'a>),)*]
+            };
+        }
+        let (store, id) = (self.store, self.made.id);
+        works! {
+            migrate: store.migrate();
+            create_stack: store.create_stack(NewStack {
+                credentials: Some(self.credentials), ..stack(&Uuid::new_v4().to_string())
+            });
+            request: store.request(id, StackRequest::new(Action::Update, at(1)));
+            send: store.send(&self.message());
+            commit: store.commit(self.lease, self.batch());
+            claim: store.claim(engine(), TTL, &[], 1);
+            renew: store.renew(self.lease.owner, TTL, &[self.lease]);
+            release: store.release(&[Lease { epoch: 0, ..self.lease }]);
+            save_change_set: store.save_change_set(&self.set());
+            change_software: store.change_software(&SoftwareChange::PutConfig(self.config()));
+            plan_credentials: store.plan_credentials(&Secret::new("{}".to_owned()));
+            keep_credentials: store.keep_credentials(self.credentials, &Secret::new("{}".to_owned()));
+            report: store.report(&self.engine());
+            forget: store.forget(&Retention { deleted_before: at(9), events_per_stack: 1 });
+            next_lane: store.next_lane("");
+            claim_lane: store.claim_lane("x", Uuid::new_v4(), TTL, 1);
+            remove_entries: store.remove_entries(Uuid::new_v4(), &[1]);
+            stack: store.stack(id);
+            stacks: store.stacks(&StackQuery::default());
+            desired: store.desired(&self.made.desired);
+            resources: store.resources(id);
+            inbox: store.inbox(id, at(0));
+            events: store.events(&EventQuery { stacks: vec![id], ..EventQuery::default() });
+            census: store.census();
+            orphans: store.orphans(&OrphanQuery::default());
+            configs: store.software_configs(&ConfigQuery::default());
+            now: store.now();
+        }
+    }
+}
+
+/// Polls a future up to a number of times; false if that was not its end.
+async fn ends_within(polls: usize, work: Work<'_>) -> bool {
+    let mut work = pin!(work);
+    let mut left = polls;
+    poll_fn(|context| {
+        left -= 1;
+        match work.as_mut().poll(context) {
+            // Some of them are refused, because an earlier attempt has done it or because nothing is left to do.
+            Poll::Ready(_) => Poll::Ready(true),
+            Poll::Pending if left == 0 => Poll::Ready(false),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// What another session sees of the store's transactions.
+async fn open_transactions(bed: &Bed) -> Vec<String> {
+    match bed.url().split_once(':').unwrap().0 {
+        "sqlite" => {
+            // It waits for a while, and fails if another connection is in a write transaction.
+            bed.execute("BEGIN IMMEDIATE").await;
+            Vec::new()
+        }
+        "postgres" => {
+            bed.texts(
+                "SELECT concat(pid, ' ', state, ' ', query) FROM pg_stat_activity \
+                 WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL",
+            )
+            .await
+        }
+        _ => {
+            bed.texts(
+                "SELECT CAST(CONCAT_WS(' ', trx_id, trx_query) AS CHAR) FROM information_schema.innodb_trx \
+                 JOIN information_schema.processlist ON id = trx_mysql_thread_id WHERE db = DATABASE()",
+            )
+            .await
+        }
+    }
+}
+
+async fn until_none_is_open(bed: &Bed, what: &str) {
+    let mut open = Vec::new();
+    for _ in 0..100 {
+        open = open_transactions(bed).await;
+        if open.is_empty() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("{what}: {open:?}");
+}
+
+/// What is acknowledged on the only connection that writes is stored: another process sees it.
+async fn acknowledged_is_stored(store: &dyn Store, other: &dyn Store, what: &str) {
+    let secret = Secret::new("{}".to_owned());
+    let write = async {
+        let id = store.plan_credentials(&secret).await?;
+        store.keep_credentials(id, &secret).await?;
+        other.credentials(id).await
+    };
+    let written = tokio::time::timeout(Duration::from_secs(20), write).await;
+    written
+        .unwrap_or_else(|_| panic!("{what}: writes wait for ever"))
+        .unwrap_or_else(|error| panic!("{what}: {error}"));
+}
+
+#[tokio::test]
+async fn what_is_dropped_leaves_no_transaction_and_loses_no_write() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        if !bed.is_sql() {
+            bed.end().await;
+            continue;
+        }
+        // Of a database that others can use: one connection that writes, so that each work gets the one before it.
+        let narrow = Options { max_connections: 2, ..options(bed.url()) };
+        let own = if bed.is_shared() { Some(SqlStore::open(narrow).await.unwrap()) } else { None };
+        let store = own.as_ref().map_or(&*bed.store, |own| own as &dyn Store);
+        let other = bed.another().await;
+        let ground = Ground::of(store).await;
+        for (name, work) in ground.works() {
+            let mut polls = 1;
+            while !ends_within(polls, work()).await {
+                let what = format!("{name} dropped after {polls} polls");
+                acknowledged_is_stored(store, &*other, &what).await;
+                polls += 1;
+            }
+            if bed.is_shared() {
+                until_none_is_open(&bed, name).await;
+            }
+        }
+        drop((own, other));
+        bed.end().await;
+    }
+}
