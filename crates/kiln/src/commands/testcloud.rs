@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use kiln_cloud::{Connector, Credentials, SharedClient, TlsOptions, Transport};
+use kiln_engine::Chance;
 use kiln_resource::{CloudRequest, Method};
 use kiln_testcloud::{Account, Fault, Testcloud};
 use kiln_value::value;
@@ -53,9 +54,9 @@ pub(crate) struct TestcloudArgs {
     /// Build time of servers, volumes and images in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     build_time: f64,
-    /// Seed for IDs, addresses and random faults
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
-    seed: u64,
+    /// Seed for IDs, addresses and random faults: the same calls get the same IDs. By default, each start has other IDs
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
     /// Fault to inject, as JSON; may be repeated
     #[arg(long, value_name = "JSON", value_parser = fault)]
     fault: Vec<Fault>,
@@ -82,7 +83,7 @@ impl TestcloudArgs {
             .address(address)
             .latency(Duration::try_from_secs_f64(self.latency).context("--latency")?)
             .build_time(Duration::try_from_secs_f64(self.build_time).context("--build-time")?)
-            .seed(self.seed);
+            .seed(self.seed.unwrap_or_else(|| Chance::from_os().uuid().as_u64_pair().0));
         if let Some(file) = &self.state
             && let Some(saved) = read(file)?
         {

@@ -300,7 +300,7 @@ fn missing(text: &str) -> String {
 }
 
 #[test]
-fn every_template_is_valid() {
+fn every_template_is_valid_formatted_and_without_findings() {
     let (mut templates, mut environments) = (0, BTreeSet::new());
     for page in pages() {
         let folder = Folder::new(&format!("blocks-{}", page.replace('/', "-")));
@@ -332,6 +332,12 @@ fn every_template_is_valid() {
             args.extend(types.iter().flat_map(|folder| ["--topology-types-dir", folder.as_str()]));
             let ran = folder.run(&args);
             assert!(ran.code == 0, "{}\n{}{}", block.place, ran.out, ran.err);
+            if block.text.contains("heat_template_version") {
+                for words in [&["template", "lint", name][..], &["template", "fmt", "--check", name]] {
+                    let ran = folder.run(words);
+                    assert!(ran.code == 0, "{}: {words:?}\n{}{}", block.place, ran.out, ran.err);
+                }
+            }
             templates += 1;
             environments.extend(environment);
         }

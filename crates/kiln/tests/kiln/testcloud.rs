@@ -79,6 +79,26 @@ fn a_cloud_is_kept_in_a_file() {
     assert!(refused.err.contains("cloud.json: not a state of a simulated cloud: missing field"), "{}", refused.err);
 }
 
+/// A stack of an earlier cloud must not seem to own objects of the next one.
+#[test]
+fn a_cloud_that_is_not_kept_starts_with_other_ids() {
+    let folder = Folder::new("other-ids");
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources: {net: {type: OS::Neutron::Net}}\n");
+    let network = |options: &[&str]| {
+        let (_cloud, variables) = start(&folder, options);
+        let run = |args: &[&str]| {
+            let mut command = folder.kiln(&[&["--local", "stack"], args].concat());
+            Ran::from(command.envs(variables.iter().cloned()).output().unwrap())
+        };
+        run(&["create", "-t", "t.yaml", "one"]).ok();
+        let shown = run(&["resource", "show", "one", "net", "-f", "json"]).json();
+        run(&["delete", "--yes", "one"]).ok();
+        shown["physical_resource_id"].as_str().unwrap().to_owned()
+    };
+    assert_ne!(network(&[]), network(&[]));
+    assert_eq!(network(&["--seed", "7"]), network(&["--seed", "7"]));
+}
+
 #[test]
 fn faults_are_given_by_option() {
     let folder = Folder::new("faults");
