@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
 use http::request::Parts as Head;
 use http::{Method, Request, StatusCode};
-use kiln_identity::{Caller, Denied, SignedRequest};
+use kiln_identity::{Caller, Denied, SignatureError, SignedRequest};
 use kiln_service::Service;
 use kiln_web::{BodyError, Listeners, Negotiated, Query, ServeError, Track};
 use percent_encoding::percent_decode_str;
@@ -21,6 +21,9 @@ use crate::options::Options;
 use crate::params::Params;
 use crate::reply::{self, Format};
 use crate::signal::Path;
+
+/// The type of a body with parameters.
+const FORM: &str = "application/x-www-form-urlencoded";
 
 /// The parts of the API.
 pub struct Parts {
@@ -110,8 +113,13 @@ impl Cfn {
             Err(fault) => return reply::fault(format, &fault, id),
         };
         let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        if kind.starts_with("application/x-www-form-urlencoded") {
+        if kind.starts_with(FORM) {
             params.append(Query::parse(Some(&String::from_utf8_lossy(&body))));
+        } else if head.method == Method::POST && SignedRequest::is_version_4(head, params.names()) {
+            // The signature may not cover the type of the body, so it must not change what the request means.
+            let fault =
+                SignatureError::Partial("The Content-Type of a signed POST must be application/x-www-form-urlencoded.");
+            return reply::fault(format, &fault.into(), id);
         }
         let params = Params::new(params);
         let format = params.format();

@@ -184,6 +184,7 @@ impl From<SignatureError> for Fault {
     fn from(error: SignatureError) -> Self {
         match error {
             SignatureError::Incomplete => Self::new(INCOMPLETE, None),
+            SignatureError::Partial(why) => Self::new(SIGNATURE, Some(why)),
             SignatureError::NoKey => Self::new(MISSING_KEY, None),
             SignatureError::UnknownKey => Self::new(UNKNOWN_KEY, None),
             SignatureError::Mismatch => Self::new(SIGNATURE, None),

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use http::Method;
 use http::header::{AUTHORIZATION, HOST};
 use http::request::Parts;
 use kiln_value::{Map, Value, value};
@@ -18,6 +19,9 @@ pub enum SignatureError {
     /// There is no signature.
     #[error("the request has no signature")]
     Incomplete,
+    /// The signature does not cover all of the request.
+    #[error("{0}")]
+    Partial(&'static str),
     /// There is no access key.
     #[error("the request has no access key")]
     NoKey,
@@ -52,7 +56,8 @@ impl SignedRequest {
     /// Reads the signature of a request. `params` are the parameters of the URL and of the form in the body.
     ///
     /// # Errors
-    /// [`SignatureError::Incomplete`] and [`SignatureError::NoKey`].
+    /// [`SignatureError::Incomplete`], [`SignatureError::NoKey`], and [`SignatureError::Partial`] if the request has
+    /// parameters that nobody has signed.
     pub fn read<'a>(
         head: &Parts,
         params: impl Iterator<Item = (&'a str, &'a str)>,
@@ -60,6 +65,16 @@ impl SignedRequest {
     ) -> Result<Self, SignatureError> {
         let mut params: BTreeMap<String, String> = params.map(|(name, value)| (name.into(), value.into())).collect();
         let authorization = authorization(head);
+        match params.get("SignatureVersion").map(String::as_str) {
+            // They cover only the action and the time, or texts that can be cut in several ways.
+            Some("0" | "1") => return Err(SignatureError::Partial("SignatureVersion must be 2 or 4.")),
+            _ if !Self::covers_query(head, params.keys().map(String::as_str)) => {
+                let text =
+                    "The parameters of a POST must be in its body: a signature of version 4 does not cover its URL.";
+                return Err(SignatureError::Partial(text));
+            }
+            _ => {}
+        }
         let access = access_key(head, |name| params.get(name).map(String::as_str));
         // The signature does not cover itself.
         let of_params = [params.remove("Signature"), params.remove("X-Amz-Signature")];
@@ -92,6 +107,19 @@ impl SignedRequest {
             headers: headers.collect(),
             body_hash,
         })
+    }
+
+    /// Whether the signature covers the query of the URL, if there is one. With version 4, Keystone takes the parameters
+    /// of a POST from the body alone.
+    fn covers_query<'a>(head: &Parts, names: impl Iterator<Item = &'a str>) -> bool {
+        head.method != Method::POST
+            || head.uri.query().unwrap_or_default().is_empty()
+            || !Self::is_version_4(head, names)
+    }
+
+    /// Whether a request has a signature of version 4.
+    pub fn is_version_4<'a>(head: &Parts, mut names: impl Iterator<Item = &'a str>) -> bool {
+        authorization(head).starts_with("AWS4-") || names.any(|name| name.starts_with("X-Amz-"))
     }
 
     /// Whether a request has parts of a signature.
@@ -182,6 +210,9 @@ mod tests {
             assert_eq!((read.access.as_str(), read.signature.as_str(), read.path.as_str()), ("key", "ab", "/v1/a%20b"));
             assert_eq!(read.headers["X-Amz-Date"], "d");
         }
+        let (head, ()) = Request::post("/v1/?a=b").header("authorization", scope).body(()).unwrap().into_parts();
+        let refused = SignedRequest::read(&head, [("a", "b")].into_iter(), b"");
+        assert!(matches!(refused, Err(SignatureError::Partial(_))), "{refused:?}");
         let params = [("X-Amz-Credential", "key/1/2"), ("X-Amz-Signature", "ab")];
         let read = read(Request::get("/v1/"), &params).unwrap();
         assert_eq!((read.access.as_str(), read.signature.as_str()), ("key", "ab"));

@@ -21,6 +21,7 @@ mod report;
 mod run;
 mod running;
 mod service;
+mod signed;
 mod software;
 mod template;
 mod testcloud;
