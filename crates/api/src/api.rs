@@ -20,6 +20,7 @@ use crate::call::Call;
 use crate::endpoint;
 use crate::error::ApiError;
 use crate::http::route::{self, Match};
+use crate::http::watchers::Watchers;
 use crate::http::{body, page, reply};
 use crate::link::Links;
 use crate::openapi;
@@ -37,6 +38,7 @@ pub struct Parts {
 #[derive(Clone)]
 pub struct Api {
     parts: Arc<Parts>,
+    watchers: Arc<Watchers>,
     stopping: Arc<watch::Sender<bool>>,
 }
 
@@ -50,7 +52,8 @@ struct Known {
 impl Api {
     /// Builds the API from its parts.
     pub fn new(parts: Parts) -> Self {
-        Self { parts: Arc::new(parts), stopping: Arc::new(watch::Sender::new(false)) }
+        let watchers = Arc::new(Watchers::new(&parts.options.connections));
+        Self { parts: Arc::new(parts), watchers, stopping: Arc::new(watch::Sender::new(false)) }
     }
 
     /// The router, to be served or called directly.
@@ -148,6 +151,7 @@ impl Api {
             url: format!("{address}{}", head.uri.path()),
             path_and_query: head.uri.path_and_query().map_or_else(String::new, ToString::to_string),
             links: Links::new(root),
+            watchers: Arc::clone(&self.watchers),
             stopping: self.stopping.subscribe(),
         };
         endpoint::run(endpoint, &call).await.unwrap_or_else(IntoResponse::into_response)

@@ -13,6 +13,7 @@ use kiln_web::Query;
 use crate::api::Parts;
 use crate::error::ApiError;
 use crate::http::route::PathParams;
+use crate::http::watchers::Watchers;
 use crate::instantiation::Instantiation;
 use crate::link::Links;
 
@@ -30,6 +31,8 @@ pub(crate) struct Call {
     /// The path with the query, as they were sent.
     pub(crate) path_and_query: String,
     pub(crate) links: Links,
+    /// The requests that wait for events.
+    pub(crate) watchers: Arc<Watchers>,
     /// Whether the service is stopping: nothing waits any more.
     pub(crate) stopping: tokio::sync::watch::Receiver<bool>,
 }

@@ -460,6 +460,8 @@ fn connection_limits(config: &Config, behind_proxy: bool) -> Result<ConnectionLi
         total: config.number(&kiln::MAX_CONNECTIONS)?,
         per_address: Some(config.given_number(&kiln::MAX_CONNECTIONS_PER_ADDRESS)?.unwrap_or(per_address))
             .filter(|limit| *limit > 0),
+        streams: config.given_number(&kiln::MAX_EVENT_STREAMS)?,
+        streams_per_project: config.given_number(&kiln::MAX_EVENT_STREAMS_PER_PROJECT)?,
         header: config.seconds(&kiln::HEADER_TIMEOUT)?,
         body: config.seconds(&kiln::BODY_TIMEOUT)?,
         send: config.seconds(&kiln::SEND_TIMEOUT)?,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::server::room;
+
 /// Limits of connections, so that no client blocks others. Options of Kiln in section `[kiln]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
@@ -10,6 +12,11 @@ pub struct ConnectionLimits {
     /// Maximum number of connections per client address (`max_connections_per_address`); `None`: no limit, for a
     /// service behind a proxy. More are closed immediately.
     pub per_address: Option<usize>,
+    /// Maximum number of requests that wait for events (`max_event_streams`), at most half of the connections; `None`:
+    /// half of them.
+    pub streams: Option<usize>,
+    /// Maximum number of those of a project (`max_event_streams_per_project`); `None`: a quarter of all.
+    pub streams_per_project: Option<usize>,
     /// Timeout of request headers, from the end of the previous request: it also closes idle connections
     /// (`header_timeout`).
     pub header: Duration,
@@ -19,11 +26,20 @@ pub struct ConnectionLimits {
     pub send: Duration,
 }
 
+impl ConnectionLimits {
+    /// The number of connections within the limit of file descriptors.
+    pub fn seats(&self) -> usize {
+        room::within(self.total, room::descriptors())
+    }
+}
+
 impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
             total: 2048,
             per_address: Some(256),
+            streams: None,
+            streams_per_project: None,
             header: Duration::from_mins(1),
             body: Duration::from_mins(1),
             send: Duration::from_mins(1),

@@ -58,7 +58,7 @@ async fn list(call: &Call, resource: Option<&str>) -> Result<Response, ApiError>
     if let Some(response) = kept.get() {
         return Ok(response);
     }
-    let mut news = event_watch::News::of(call, patience, Some(stack.root));
+    let mut news = event_watch::News::of(call, patience.as_ref(), Some(stack.root));
     let root = (depth > 0).then(|| stack.clone());
     let mut pages = loop {
         // A nested stack may be new.
@@ -75,7 +75,7 @@ async fn list(call: &Call, resource: Option<&str>) -> Result<Response, ApiError>
         return Err(ApiError::not_found(format!("No events found for resource {resource}")));
     }
     pages.stacks.insert(stack.id, Arc::new(stack));
-    Ok(event_watch::waited(kept.read("events", pages).await?, patience))
+    Ok(event_watch::waited(kept.read("events", pages).await?, patience.as_ref()))
 }
 
 /// Whether the events of all nested stacks are asked for: then the store finds them by their root.

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures::stream;
-use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use http::StatusCode;
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use kiln_service::{NewEvent, Watch, Watched};
 use kiln_store::{Doorbell, EventId, EventQuery, Stack, StackId};
 use serde::Serialize;
@@ -21,6 +22,7 @@ use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::query::Formats;
 use crate::http::reply;
+use crate::http::watchers::{Full, Watcher};
 use crate::link::Links;
 use crate::view::event::EventView;
 
@@ -63,7 +65,7 @@ pub(crate) async fn of_project(call: &Call) -> Result<Response, ApiError> {
         limit: Some(limit.and_then(|limit| u64::try_from(limit).ok()).map_or(LISTED, |limit| limit.min(LISTED))),
         ..filter
     };
-    let mut news = News::of(call, patience.filter(|_| marker.is_some()), None);
+    let mut news = News::of(call, patience.as_ref().filter(|_| marker.is_some()), None);
     let mut events = loop {
         let events = call.store().events(&query).await?;
         if !events.is_empty() || !news.come().await {
@@ -84,18 +86,26 @@ pub(crate) async fn of_project(call: &Call) -> Result<Response, ApiError> {
         let stack = stacks.iter().find(|stack| stack.id == event.stack);
         views.extend(stack.map(|stack| EventView::summary(event, stack, None, &call.links)));
     }
-    Ok(waited(reply::json(&Events { events: views }), patience))
+    Ok(waited(reply::json(&Events { events: views }), patience.as_ref()))
 }
 
-/// How long a request waits for its first event; `None`: not at all.
-pub(super) fn patience(call: &Call) -> Result<Option<Duration>, ApiError> {
+/// How long a request waits for its first event.
+pub(super) struct Patience {
+    limit: Duration,
+    _place: Watcher,
+}
+
+/// How long a request waits for its first event; `None`: not at all, also if too many do. Its client polls then.
+pub(super) fn patience(call: &Call) -> Result<Option<Patience>, ApiError> {
     let seconds = call.query.integer("wait")?.map(|seconds| u64::try_from(seconds).unwrap_or(0).min(LONGEST));
-    Ok(seconds.map(Duration::from_secs))
+    let Some(limit) = seconds.filter(|_| !wants_stream(call)).map(Duration::from_secs) else { return Ok(None) };
+    let place = call.watchers.admit(&call.caller.project_id).ok();
+    Ok(place.map(|place| Patience { limit, _place: place }))
 }
 
 /// Adds to a response that the wait was respected (RFC 7240).
-pub(super) fn waited(mut response: Response, patience: Option<Duration>) -> Response {
-    let value = patience.and_then(|patience| HeaderValue::from_str(&format!("wait={}", patience.as_secs())).ok());
+pub(super) fn waited(mut response: Response, patience: Option<&Patience>) -> Response {
+    let value = patience.and_then(|patience| HeaderValue::from_str(&format!("wait={}", patience.limit.as_secs())).ok());
     if let Some(value) = value {
         response.headers_mut().insert("preference-applied", value);
     }
@@ -111,8 +121,8 @@ pub(super) struct News {
 
 impl News {
     /// Created before the first read, so that no event is missed. `root`: only events of this tree.
-    pub(super) fn of(call: &Call, patience: Option<Duration>, root: Option<StackId>) -> Self {
-        let wait = patience.map(|patience| (call.store().news(), Instant::now() + patience));
+    pub(super) fn of(call: &Call, patience: Option<&Patience>, root: Option<StackId>) -> Self {
+        let wait = patience.map(|patience| (call.store().news(), Instant::now() + patience.limit));
         Self { wait, root, stopping: call.stopping.clone() }
     }
 
@@ -146,6 +156,22 @@ pub(super) fn wants_stream(call: &Call) -> bool {
     accept.split(',').any(|kind| kind.split(';').next().unwrap_or_default().trim() == "text/event-stream")
 }
 
+/// The response to a stream that must not be opened.
+fn too_many(full: Full) -> Response {
+    let (status, class, who, option) = match full {
+        Full::Service => (StatusCode::SERVICE_UNAVAILABLE, "HTTPServiceUnavailable", "", "max_event_streams"),
+        Full::Project => {
+            (StatusCode::TOO_MANY_REQUESTS, "HTTPTooManyRequests", " of this project", "max_event_streams_per_project")
+        }
+    };
+    tracing::warn!("refused a stream of events: [kiln] {option} is reached");
+    let text = format!("Too many requests{who} wait for events: list events without waiting, or try again later.");
+    let error = ApiError { status, ..ApiError::new(class, text) };
+    let mut response = error.into_response();
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("10"));
+    response
+}
+
 /// The ID of an event in a request.
 fn marker(id: Option<&str>) -> Result<Option<EventId>, ApiError> {
     let parsed = id.map(|id| id.parse().map_err(|_| ApiError::bad_request(format!("{id} is not the ID of an event"))));
@@ -159,6 +185,10 @@ pub(super) async fn stream(
     filter: EventQuery,
     names: Vec<String>,
 ) -> Result<Response, ApiError> {
+    let place = match call.watchers.admit(&call.caller.project_id) {
+        Ok(place) => place,
+        Err(full) => return Ok(too_many(full)),
+    };
     let last = call.headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let after = marker(last.or_else(|| call.query.get("marker")))?;
     let root = match &what {
@@ -173,6 +203,7 @@ pub(super) async fn stream(
         names,
         until: Instant::now() + LIFETIME,
         stopping: call.stopping.clone(),
+        _place: place,
     };
     let mut response = Response::new(Body::from_stream(stream::unfold(Some(sent), Sent::next)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -190,6 +221,7 @@ struct Sent {
     names: Vec<String>,
     until: Instant,
     stopping: Receiver<bool>,
+    _place: Watcher,
 }
 
 impl Sent {

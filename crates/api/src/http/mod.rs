@@ -8,3 +8,4 @@ pub(crate) mod reply;
 pub(crate) mod route;
 pub(crate) mod stream;
 mod upload;
+pub(crate) mod watchers;

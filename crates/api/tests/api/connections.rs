@@ -7,7 +7,7 @@ use kiln_web::ConnectionLimits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::App;
+use crate::support::{App, PROJECT};
 
 /// Longer than any test.
 const LONG: Duration = Duration::from_mins(10);
@@ -114,4 +114,50 @@ async fn half_sent_requests_of_one_address_do_not_keep_others_out() {
     other.write_all(request.as_bytes()).await.unwrap();
     assert!(rest(other).await.starts_with("HTTP/1.1 200 OK"));
     drop(crowd);
+}
+
+/// Streams of events stay open for minutes: half of the connections are left for other requests, and some streams for other
+/// projects.
+#[tokio::test]
+async fn streams_of_events_do_not_keep_other_requests_out() {
+    let request = |path: &str, accept: &str| {
+        format!("GET /v1/{PROJECT}/{path} HTTP/1.1\r\nhost: h\r\naccept: {accept}\r\nconnection: close\r\n\r\n")
+    };
+    let stream = request("events", "text/event-stream");
+    let open = async |address| {
+        let mut stream = send(address, &stream).await;
+        let mut status = [0; 15];
+        stream.read_exact(&mut status).await.expect("a response");
+        (stream, String::from_utf8_lossy(&status).into_owned())
+    };
+    let few = ConnectionLimits { total: 6, per_address: None, streams_per_project: Some(9), ..limits() };
+    let of_project = ConnectionLimits { per_address: None, streams: Some(9), ..limits() };
+    for (limits, status, who) in [(few, "503", "requests wait"), (of_project, "429", "requests of this project wait")] {
+        let address = serve(limits).await;
+        let mut streams = Vec::new();
+        for _ in 0..3 {
+            let (stream, status) = open(address).await;
+            assert_eq!(status, "HTTP/1.1 200 OK");
+            streams.push(stream);
+        }
+        for _ in 0..20 {
+            let refused = rest(send(address, &stream).await).await;
+            assert!(
+                refused.starts_with(&format!("HTTP/1.1 {status} ")) && refused.contains("retry-after: 10"),
+                "{refused}"
+            );
+            assert!(refused.contains(&format!("Too many {who} for events")), "{refused}");
+        }
+        // A list does not wait, and its response does not say that it did.
+        let listed = rest(send(address, &request("events?wait=50", "application/json")).await).await;
+        assert!(listed.starts_with("HTTP/1.1 200 OK") && !listed.contains("preference-applied"), "{listed}");
+        assert!(is_healthy(address).await);
+        // When a stream ends, its place is free.
+        streams.pop();
+        let until = std::time::Instant::now() + PATIENCE;
+        while open(address).await.1 != "HTTP/1.1 200 OK" {
+            assert!(std::time::Instant::now() < until, "the place stays taken");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
 }

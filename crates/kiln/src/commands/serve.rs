@@ -50,6 +50,9 @@ Options in section [kiln], in addition to those in 'kiln engine --help':
                                      file descriptors is low (256 are reserved for the engine)
   max_connections_per_address = 256  maximum per client address; 0: no limit, the default behind a
                                      proxy ([oslo_middleware] enable_proxy_headers_parsing)
+  max_event_streams                  maximum number of requests that wait for events; default: half
+                                     of max_connections, a quarter of them for one project
+                                     (max_event_streams_per_project)
   header_timeout = 60                seconds to receive request headers, also for idle connections
   body_timeout = 60                  seconds to receive a request body
   send_timeout = 60                  seconds that a client may take to read a response

@@ -2,7 +2,7 @@
 
 mod limited;
 mod listener;
-mod room;
+pub(crate) mod room;
 
 use std::future::Future;
 use std::sync::Arc;

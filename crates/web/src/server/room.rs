@@ -27,7 +27,7 @@ pub(super) struct Place {
 
 impl Room {
     pub(super) fn new(limits: &ConnectionLimits) -> Self {
-        let total = within(limits.total, descriptors());
+        let total = limits.seats();
         if total < limits.total {
             tracing::info!(
                 total,
@@ -82,13 +82,13 @@ impl Drop for Place {
 
 /// The requested number of connections within the limit of file descriptors; a quarter of the descriptors if there are
 /// few.
-fn within(wanted: usize, descriptors: Option<usize>) -> usize {
+pub(crate) fn within(wanted: usize, descriptors: Option<usize>) -> usize {
     let wanted = wanted.clamp(1, Semaphore::MAX_PERMITS);
     descriptors.map_or(wanted, |all| wanted.min(all.saturating_sub(KEPT).max(all / 4).max(1)))
 }
 
 /// The limit of file descriptors, if the operating system reports one.
-fn descriptors() -> Option<usize> {
+pub(crate) fn descriptors() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     line.split_whitespace().next()?.parse().ok()

@@ -22,6 +22,14 @@ options! {
     MAX_CONNECTIONS_PER_ADDRESS = own(
         "max_connections_per_address", Whole(0, 1_000_000), "Most connections of a client's address; 0: no limit.",
     ).computed("256; no limit behind a proxy");
+    MAX_EVENT_STREAMS = own(
+        "max_event_streams", Whole(0, 1_000_000),
+        "Most requests that wait for events (streams, and lists with wait); at most half of the connections. Above it, a \
+         stream is refused with 503 and Retry-After, and a list does not wait.",
+    ).computed("half of max_connections");
+    MAX_EVENT_STREAMS_PER_PROJECT = own(
+        "max_event_streams_per_project", Whole(0, 1_000_000), "The same for a project; a stream is refused with 429.",
+    ).computed("a quarter of max_event_streams");
     HEADER_TIMEOUT = own(
         "header_timeout", Span, "Longest time to receive the headers of a request, also on an idle connection.",
     ).default("60");
