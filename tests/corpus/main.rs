@@ -8,6 +8,7 @@
 mod dependencies;
 mod difference;
 mod language;
+mod offline;
 mod record;
 mod request;
 mod resolved;
@@ -57,6 +58,7 @@ async fn judge(corpus: &Corpus, service: &Service, record: &Record) -> Vec<(&'st
     verdicts.extend(request::judge(record, &request));
     let Ok(request) = request else { return verdicts };
     verdicts.extend(service::judge(service, record, &request).await);
+    verdicts.extend(offline::judge(record, &request, service.catalog()));
     match request.blueprint(record, service.catalog()) {
         Ok(blueprint) => {
             verdicts.extend(dependencies::judge(record, &blueprint));

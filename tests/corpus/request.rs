@@ -72,20 +72,26 @@ impl GatheredRequest {
 
     /// The blueprint of the request, with the parameter values of the record.
     pub(crate) fn blueprint(&self, record: &Record, catalog: &ResourceTypes) -> Result<Blueprint, Diagnostic> {
+        let given = record.field("parameters").as_map().cloned().unwrap_or_default();
+        let sources = self.sources(given)?;
+        let identity = StackIdentity::new("tenant-1", "teststack", "11111111-2222-4333-8444-555555555555")?;
+        Blueprint::build(sources, catalog, Some(identity), Nesting::default())
+    }
+
+    /// The template with its environment and files, and with these parameter values.
+    pub(crate) fn sources(&self, given: Map) -> Result<Sources, Diagnostic> {
         let map = |value: Option<&Value>| value.and_then(Value::as_map).cloned().unwrap_or_default();
         let mut sections = map(self.value.get("environment"));
         let mut parameters = map(sections.get("parameters"));
-        parameters.extend(map(Some(record.field("parameters"))));
+        parameters.extend(given);
         sections.insert("parameters".to_owned(), parameters.into());
         let files = map(self.value.get("files")).into_iter();
         let files = files.map(|(name, text)| (name, text.as_str().unwrap_or_default().to_owned())).collect();
-        let sources = Sources {
+        Ok(Sources {
             template: Arc::new(self.value.get("template").cloned().unwrap_or_default()),
             environment: Arc::new(Environment::from_sections(&sections)?),
             files: Arc::new(Files(files)),
-        };
-        let identity = StackIdentity::new("tenant-1", "teststack", "11111111-2222-4333-8444-555555555555")?;
-        Blueprint::build(sources, catalog, Some(identity), Nesting::default())
+        })
     }
 
     fn files(&self) -> Value {

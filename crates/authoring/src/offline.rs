@@ -9,7 +9,7 @@ use kiln_resource::ResourceType;
 use kiln_resource::translation::Answers;
 use kiln_template::constraint::AcceptAll;
 use kiln_template::{Bound, Template};
-use kiln_value::{Diagnostic, Map, Path, Segment, Value};
+use kiln_value::{Diagnostic, Map, Path, Segment, Unknown, Value};
 use without::without;
 
 /// Maximum number of parts of a template that are removed, one after the other, to find further errors.
@@ -22,7 +22,8 @@ pub fn examine(sources: &Sources, catalog: &ResourceTypes) -> (Option<Blueprint>
     let mut whole = sources.clone();
     let mut built = None;
     for round in 0..MOST_BROKEN {
-        let (is_built, errors) = match Blueprint::build(whole.clone(), catalog, None, Nesting::default()) {
+        let sources = with_unknown(&whole, catalog);
+        let (is_built, errors) = match Blueprint::build(sources, catalog, None, Nesting::default()) {
             Ok(blueprint) => {
                 let errors = mistakes(&blueprint, catalog);
                 built = built.or_else(|| (round == 0).then_some(blueprint));
@@ -33,7 +34,7 @@ pub fn examine(sources: &Sources, catalog: &ResourceTypes) -> (Option<Blueprint>
         // Resources are not checked while a parameter is invalid.
         let hiding = errors.iter().filter(|error| !is_built || is_of_parameter(&whole.template, error));
         let rest = hiding.fold(None, |rest, error| without(rest.as_ref().unwrap_or(&whole), error).or(rest));
-        add(&mut found, errors.into_iter().filter(|error| !error.not_known_yet).collect());
+        add(&mut found, errors);
         match rest {
             Some(rest) => whole = rest,
             None if is_built => return (built, found),
@@ -42,6 +43,22 @@ pub fn examine(sources: &Sources, catalog: &ResourceTypes) -> (Option<Blueprint>
     }
     add(&mut found, unbuilt(&whole));
     (built, found)
+}
+
+/// The sources with an unknown value for each parameter without a value.
+fn with_unknown(sources: &Sources, catalog: &ResourceTypes) -> Sources {
+    let mut sources = sources.clone();
+    let template = Template::from_value(Arc::clone(&sources.template));
+    let Ok(schemata) = template.and_then(|template| template.parameter_schemata()) else { return sources };
+    let defaults = catalog.defaults(&sources.environment);
+    let environment = Arc::make_mut(&mut sources.environment);
+    for name in schemata.iter().filter(|(_, schema)| schema.default.is_none()).map(|(name, _)| name) {
+        let is_given = |values: &Map| values.get(name).is_some_and(|value| !value.is_null());
+        if !is_given(&environment.parameters) && !is_given(&defaults) {
+            environment.parameters.insert(name.clone(), Value::Unknown(Unknown::of(name)));
+        }
+    }
+    sources
 }
 
 /// Adds errors that were not found before: a removed part may cause other errors.

@@ -108,14 +108,14 @@ impl Blueprint {
         }
     }
 
-    /// The properties of a template resource that have values. Like in Heat, unknown and invalid values are omitted, so
-    /// the parameter of the nested template has no value.
+    /// The properties of a template resource. Like in Heat, values that are missing or invalid are the empty value of the
+    /// type, so that the conditions of the nested template can be decided.
     fn known_properties(&self, definition: &Definition, provider: &Provider) -> Map {
         let draft = Draft::of(self);
         let given: Map = match definition.properties.entries() {
             Some(entries) => {
-                let known = entries.filter_map(|(name, expr)| Some((name.to_owned(), expr.resolve(&draft).ok()??)));
-                known.collect()
+                let resolved = |expr: kiln_template::Expr| expr.resolve(&draft).unwrap_or(Some(Value::Null));
+                entries.filter_map(|(name, expr)| Some((name.to_owned(), resolved(expr)?))).collect()
             }
             None => match definition.properties.resolve(&draft) {
                 Ok(Some(Value::Map(given))) => given,
@@ -123,9 +123,15 @@ impl Blueprint {
             },
         };
         let schema = &provider.resource_type.properties;
-        let fitting = schema
-            .iter()
-            .filter_map(|(name, property)| Some((name.clone(), properties::value(name, property, &given).ok()?)));
+        let fitting = schema.iter().map(|(name, property)| {
+            let empty = || properties::value(name, property, &Map::from([(name.clone(), Value::Null)]));
+            // A required property without a value has none, and is not empty.
+            let value = match properties::value(name, property, &given) {
+                Err(_) if given.contains_key(name) => empty(),
+                value => value,
+            };
+            (name.clone(), value.unwrap_or_default())
+        });
         fitting.collect()
     }
 

@@ -232,6 +232,10 @@ impl Blueprint {
                 match entry.driver.nested_draft(&facts, &self.wanted_paths(&definition.name)) {
                     None => Vec::new(),
                     Some(Err(error)) => vec![error.at(at.clone())],
+                    // Without a service, templates on the web are not read.
+                    Some(Ok(nested)) if self.identity.is_none() && self.is_absent(nested.template_url.as_deref()) => {
+                        Vec::new()
+                    }
                     Some(Ok(nested)) => {
                         let sources = self.group_sources(definition, nested);
                         self.validate_nested(definition, GROUP, sources, at, rules)
@@ -243,6 +247,10 @@ impl Blueprint {
                 self.validate_nested(definition, &provider.url, sources, at, rules)
             }
         }
+    }
+
+    fn is_absent(&self, url: Option<&str>) -> bool {
+        url.is_some_and(|url| self.sources().files.get(url).is_none())
     }
 
     /// Converts an error of a driver, which uses the words of HOT in its paths, to the language of the template.

@@ -83,8 +83,17 @@ impl Conditions {
 
     /// Evaluates the condition with this name within the evaluation of others. A missing name counts as true.
     pub(crate) fn decide(&self, name: &Value, context: &Context) -> Result<bool, Diagnostic> {
+        let truth = self.judge(name, context)?;
+        match truth.unknown() {
+            Some(unknown) => Err(unknown.undecided(&format!("The condition \"{}\"", text::str(name)))),
+            None => Ok(truth.is_truthy()),
+        }
+    }
+
+    /// As `decide`: a boolean, or the unknown value that the condition depends on.
+    pub(crate) fn judge(&self, name: &Value, context: &Context) -> Result<Value, Diagnostic> {
         if name.is_null() {
-            return Ok(true);
+            return Ok(true.into());
         }
         let words = context.bound().template().words();
         let known = name.as_str().and_then(|name| self.conditions.get_key_value(name));
@@ -93,7 +102,7 @@ impl Conditions {
             return Err(hinted(fault::value_error(format!("Invalid condition \"{name}\"")), &name, self.names()));
         };
         if let Some(decided) = condition.decided.get() {
-            return Ok(*decided);
+            return Ok((*decided).into());
         }
         let mut chain = context.deciding;
         while let Some(deciding) = chain {
@@ -108,15 +117,15 @@ impl Conditions {
         }
         let deciding = Deciding { name, outer: context.deciding, depth };
         let value = condition.expr.node().resolve(&context.deciding(&deciding))?;
+        if value.unknown().is_some() {
+            return Ok(value);
+        }
         let decided = truth(name, &value, words)?;
-        Ok(*condition.decided.get_or_init(|| decided))
+        Ok((*condition.decided.get_or_init(|| decided)).into())
     }
 }
 
 fn truth(name: &str, value: &Value, words: &Words) -> Result<bool, Diagnostic> {
-    if let Some(unknown) = value.unknown() {
-        return Err(unknown.undecided(&format!("The condition \"{name}\"")));
-    }
     value.as_bool().ok_or_else(|| {
         invalid(words, name, &format!("The definition of condition \"{name}\" is invalid: {}", text::str(value)))
     })

@@ -1,7 +1,7 @@
 //! Resource definitions in templates.
 
 use indexmap::{IndexMap, IndexSet};
-use kiln_value::{Diagnostic, Map, Path, Value, text};
+use kiln_value::{Diagnostic, Map, Path, Unknown, Value, text};
 
 use crate::expr::{AttributeUse, Context, Expr, Wanted};
 use crate::function::{condition, fault};
@@ -197,10 +197,13 @@ impl Bound {
         Ok(self.enabled(&condition, &path)?.then_some(definition))
     }
 
-    /// Whether the condition of a resource or an output is true.
+    /// Whether the condition of a resource or an output is true. Without a stack, it may also be unknown.
     pub(crate) fn enabled(&self, condition: &Value, path: &Path) -> Result<bool, Diagnostic> {
         let scope = Unbuilt::empty(self);
-        condition::holds(condition, &Context::new(&scope)).map_err(|error| in_condition(error, path))
+        match condition::holds(condition, &Context::new(&scope)) {
+            Err(error) if error.class == Unknown::CLASS && !self.parameters().is_of_stack() => Ok(true),
+            holds => holds.map_err(|error| in_condition(error, path)),
+        }
     }
 
     /// The allowed keys of a resource in this version.
@@ -327,7 +330,7 @@ impl Reader<'_> {
     fn deletion_policy(&self, policy: Option<Expr>) -> Result<Option<DeletionPolicy>, Diagnostic> {
         let Some(policy) = policy else { return Ok(None) };
         let word = match policy.value(&Unbuilt::empty(self.bound))? {
-            Value::Null => return Ok(None),
+            Value::Null | Value::Unknown(_) => return Ok(None),
             word => text::str(&word),
         };
         match DeletionPolicy::from_word(&word, self.bound.release().has_lower_case_policies()) {

@@ -4,19 +4,20 @@ use std::sync::Arc;
 
 use crate::{Diagnostic, Value};
 
-/// The source of an unknown value: an attribute or the reference of a resource that a plan has not processed.
+/// The source of an unknown value: an attribute or the reference of a resource that a plan has not processed, or a
+/// parameter without a value.
 ///
-/// Only previews create such values. They are never stored or sent.
+/// Only previews and validation without a service create such values. They are never stored or sent.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Unknown(Arc<str>);
 
 impl Unknown {
-    /// The source of the value: `resource` or `resource.attribute`.
+    /// The source of the value: `resource`, `resource.attribute` or a parameter.
     pub fn of(place: &str) -> Self {
         Self(place.into())
     }
 
-    /// `resource` or `resource.attribute`.
+    /// `resource`, `resource.attribute` or a parameter.
     pub fn place(&self) -> &str {
         &self.0
     }
@@ -24,6 +25,7 @@ impl Unknown {
     /// The error of a decision that depends on the value; its class is [`Unknown::CLASS`].
     pub fn undecided(&self, what: &str) -> Diagnostic {
         Diagnostic::new(Self::CLASS, format!("{what} depends on {}, which is not known yet.", self.0))
+            .of_unknown_value()
     }
 
     /// The class of errors that only mean that something is not known yet.

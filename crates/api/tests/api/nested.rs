@@ -131,6 +131,51 @@ async fn values_that_cannot_be_had_are_left_out_of_nested_parameters() {
     }
 }
 
+/// As in Heat, a nested template gets the empty value of the type for a value that is not known, and its conditions are
+/// decided with it.
+#[tokio::test]
+async fn conditions_of_nested_templates_are_decided_with_empty_values() {
+    let app = App::new().await;
+    let parent = "heat_template_version: 2018-08-31
+parameters: {word: {type: string}, size: {type: number}, names: {type: comma_delimited_list}, extra: {type: json}}
+resources:
+  random: {type: OS::Heat::RandomString}
+  unset:
+    type: child.yaml
+    properties: {word: {get_param: word}, size: {get_param: size}, names: {get_param: names}, extra: {get_param: extra}}
+  unmade:
+    type: child.yaml
+    properties:
+      word: {get_attr: [random, value]}
+      size: {get_attr: [random, value]}
+      names: {get_attr: [random, value]}
+      extra: {get_attr: [random, value]}
+  partly:
+    type: child.yaml
+    properties: {word: a, size: 1, names: [{get_attr: [random, value]}], extra: {names: {get_attr: [random, value]}}}
+";
+    let child = "heat_template_version: 2018-08-31
+parameters: {word: {type: string}, size: {type: number}, names: {type: comma_delimited_list}, extra: {type: json}}
+conditions:
+  is_a: {equals: [{get_param: word}, a]}
+  is_large: {equals: [{get_param: size}, 5]}
+  has_names: {yaql: {expression: $.data.names.len() > 0, data: {names: {get_param: names}}}}
+  has_extra: {yaql: {expression: $.data.extra.containsKey(b), data: {extra: {get_param: extra}}}}
+resources:
+  one: {type: OS::Heat::RandomString, condition: is_a}
+  two: {type: OS::Heat::RandomString, condition: {or: [is_large, has_names, has_extra]}}
+";
+    let body = json!({ "template": parent, "files": { "child.yaml": child } });
+    let answer = app.json(Method::POST, "/v1/tenant1/validate?show_nested=true", &body).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    for name in ["unset", "unmade"] {
+        let parameters = &answer.json()["NestedParameters"][name]["Parameters"];
+        for parameter in ["word", "size", "names", "extra"] {
+            assert_eq!(parameters[parameter]["Value"], Value::Null, "{name}: {parameters}");
+        }
+    }
+}
+
 /// One member of a scaling group is shown. Its definition must be known, its size need not.
 #[tokio::test]
 async fn a_member_of_a_scaling_group_is_shown() {

@@ -22,16 +22,11 @@ pub(super) fn without(sources: &Sources, error: &Diagnostic) -> Option<Sources> 
         template: Value::clone(&sources.template),
         environment: Environment::clone(&sources.environment),
     };
-    let is_less = if error.not_known_yet {
-        rest.without_conditions()
-    } else {
-        match error.path.0.as_slice() {
-            [Segment::Key(section)] => rest.without_section(section),
-            [Segment::Key(section), Segment::Key(name), inner @ ..] => rest.without_entry(section, name, inner),
-            _ => None,
-        }
-    };
-    is_less?;
+    match error.path.0.as_slice() {
+        [Segment::Key(section)] => rest.without_section(section),
+        [Segment::Key(section), Segment::Key(name), inner @ ..] => rest.without_entry(section, name, inner),
+        _ => None,
+    }?;
     let (template, environment) = (Arc::new(rest.template), Arc::new(rest.environment));
     Some(Sources { template, environment, files: Arc::clone(&sources.files) })
 }
@@ -45,20 +40,6 @@ struct Rest {
 }
 
 impl Rest {
-    /// A condition cannot be decided: all resources and outputs are considered enabled.
-    fn without_conditions(&mut self) -> Option<()> {
-        let words = self.read.words();
-        let sections = self.template.as_map_mut()?;
-        let mut is_less = false;
-        for section in [words.resources, words.outputs] {
-            let Some(entries) = sections.get_mut(section).and_then(Value::as_map_mut) else { continue };
-            for (_, entry) in entries.iter_mut() {
-                is_less |= entry.as_map_mut().is_some_and(|entry| entry.shift_remove(words.condition).is_some());
-            }
-        }
-        is_less.then_some(())
-    }
-
     fn without_section(&mut self, section: &str) -> Option<()> {
         let words = self.read.words();
         if section == words.parameters {

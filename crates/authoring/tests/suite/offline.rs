@@ -187,3 +187,78 @@ outputs: [1]
     has(&found, "resources.r.properties", "Unknown Property lenth");
     assert_eq!(found.len(), 5, "{found:#?}");
 }
+
+/// Values that only a stack has are unknown, wherever they are used: in conditions, lists, functions and nested
+/// templates. What does not depend on them is still checked.
+#[test]
+fn what_only_a_stack_knows_is_unknown_not_wrong() {
+    let child = "heat_template_version: 2018-08-31
+parameters:
+  kind: {type: string, constraints: [{allowed_values: [a, b]}]}
+  list: {type: comma_delimited_list}
+conditions:
+  is_a: {equals: [{get_param: kind}, a]}
+  has_x: {yaql: {expression: $.data.list.any($ = x), data: {list: {get_param: list}}}}
+resources:
+  one: {type: OS::Heat::RandomString, condition: is_a, properties: {lenth: 1}}
+  two: {type: OS::Heat::RandomString, condition: has_x}
+";
+    let text = "heat_template_version: 2018-08-31
+parameters:
+  p: {type: string}
+  big: {type: boolean}
+conditions:
+  is_big: {get_param: big}
+  in_production: {equals: [{get_param: 'OS::stack_name'}, production]}
+  both: {and: [is_big, in_production]}
+  neither: {not: {or: [is_big, in_production]}}
+resources:
+  group:
+    type: OS::Nova::ServerGroup
+    deletion_policy: {if: [both, retain, delete]}
+    properties: {policies: [{get_param: p}], name: {str_split: ['-', {get_param: 'OS::stack_name'}, 1]}}
+  child: {type: child.yaml, properties: {kind: {get_param: p}, list: [{get_param: p}]}}
+  server:
+    type: OS::Nova::Server
+    properties:
+      flavor: {if: [both, {get_param: p}, m1.small]}
+      image: {if: [neither, {get_resource: gone}, cirros]}
+      networks: [{network: {get_param: p}}]
+      nmae: {get_param: 'OS::project_id'}
+  random: {type: OS::Heat::RandomString, condition: neither, properties: {length: 1000}}
+outputs:
+  id: {value: {if: [both, {get_attr: [random, value]}, {get_param: 'OS::stack_id'}]}}
+";
+    let around = Surroundings {
+        files: kiln_template::Files([("child.yaml".to_owned(), child.to_owned())].into()),
+        ..Surroundings::default()
+    };
+    let troubles = diagnose(text, &crate::bench::catalog(), &around);
+    let errors: Vec<_> = troubles.iter().filter(|trouble| trouble.level == Level::Error).collect();
+    let found: Vec<&str> = errors.iter().map(|trouble| trouble.message.as_str()).collect();
+    let expected = [
+        "The specified reference \"gone\" (in server.Properties.image.if[1]) is incorrect.",
+        "Property error: resources.child<child.yaml>.resources.one.properties: Unknown Property lenth",
+        "Property error: resources.server.properties: Unknown Property nmae",
+        "Property error: resources.random.properties.length: 1000 is out of range (min: 1, max: 512)",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn the_pseudo_parameters_of_cfn_are_unknown() {
+    let text = "HeatTemplateFormatVersion: 2012-12-12
+Mappings: {Images: {us-east-1: {Id: a}}}
+Resources:
+  R:
+    Type: OS::Heat::RandomString
+    Properties:
+      length: 1000
+      salt: {'Fn::Join': ['', [{Ref: 'AWS::StackName'}, {Ref: 'AWS::StackId'}]]}
+  V:
+    Type: OS::Heat::Value
+    Properties: {value: {'Fn::FindInMap': [Images, {Ref: 'AWS::Region'}, Id]}}
+";
+    let expected = ["Property error: Resources.R.Properties.length: 1000 is out of range (min: 1, max: 512)"];
+    assert_eq!(messages(text), expected);
+}

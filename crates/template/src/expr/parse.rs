@@ -115,7 +115,7 @@ impl<'a> Parser<'a> {
     fn call(&self, name: &'static str, entry: Callable, args: &Value, place: &ParsePath) -> Result<Node, Diagnostic> {
         let (function, args): (&'static dyn Function, Node) = match entry {
             Callable::Function(function) => (function, self.node(args, place)?),
-            Callable::If { nullable } => (&condition::If, self.branch(name, nullable, args, place)?),
+            Callable::If { nullable } => self.branch(name, nullable, args, place)?,
             Callable::Ref => {
                 let args = self.node(args, place)?;
                 (self.referred(&args)?, args)
@@ -131,8 +131,14 @@ impl<'a> Parser<'a> {
         Ok(Node::Call(Box::new(Call { name, function, args, path: place.path() })))
     }
 
-    /// Decides an `if` and parses the branch taken.
-    fn branch(&self, name: &'static str, nullable: bool, args: &Value, place: &ParsePath) -> Result<Node, Diagnostic> {
+    /// Decides an `if` and parses the branch taken; if it depends on an unknown value, both branches.
+    fn branch(
+        &self,
+        name: &'static str,
+        nullable: bool,
+        args: &Value,
+        place: &ParsePath,
+    ) -> Result<(&'static dyn Function, Node), Diagnostic> {
         let (condition, then, otherwise) = match args.as_list() {
             Some([condition, then, otherwise]) => (condition, then, Some(otherwise)),
             Some([condition, then]) if nullable => (condition, then, None),
@@ -148,10 +154,14 @@ impl<'a> Parser<'a> {
             Parser::new(self.bound, Mode::Condition).parse(condition, &path).map_err(|error| error.at(place.path()))?;
         let scope = Unbuilt::empty(self.bound);
         let context = Context::new(&scope);
-        if condition::holds(&condition.resolve(&context)?, &context)? {
-            self.node(then, place)
-        } else {
-            otherwise.map_or(Ok(Node::Absent), |otherwise| self.node(otherwise, place))
+        let then = || self.node(then, place);
+        let otherwise = || otherwise.map_or(Ok(Node::Absent), |otherwise| self.node(otherwise, place));
+        match condition::judge(&condition.resolve(&context)?, &context)? {
+            unknown @ Value::Unknown(_) => {
+                Ok((&condition::UndecidedIf, Node::List(vec![Node::Scalar(unknown), then()?, otherwise()?])))
+            }
+            truth if truth.is_truthy() => Ok((&condition::If, then()?)),
+            _ => Ok((&condition::If, otherwise()?)),
         }
     }
 

@@ -23,11 +23,34 @@ impl Function for If {
     }
 }
 
+/// An `if` with a condition that depends on an unknown value, which is its first argument; the others are the branches.
+#[derive(Debug)]
+pub(crate) struct UndecidedIf;
+
+impl Function for UndecidedIf {
+    fn summary(&self) -> &'static str {
+        If.summary()
+    }
+
+    fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
+        call.args.as_list().and_then(<[Node]>::first).map(|unknown| unknown.resolve(context)).transpose()
+    }
+}
+
 /// Whether a condition is true: a boolean, or the name of a condition of the template.
 pub(crate) fn holds(condition: &Value, context: &Context) -> Result<bool, Diagnostic> {
     match condition {
         Value::Bool(truth) => Ok(*truth),
+        Value::Unknown(unknown) => Err(unknown.undecided("A condition")),
         name => context.bound().conditions()?.decide(name, context),
+    }
+}
+
+/// As [`holds`]: a boolean, or the unknown value that the condition depends on.
+pub(crate) fn judge(condition: &Value, context: &Context) -> Result<Value, Diagnostic> {
+    match condition {
+        Value::Bool(_) | Value::Unknown(_) => Ok(condition.clone()),
+        name => context.bound().conditions()?.judge(name, context),
     }
 }
 
@@ -82,7 +105,10 @@ impl Function for Not {
             Some([condition]) if self.listed => condition,
             _ => &call.args,
         };
-        Ok(Some(Value::Bool(!holds(&condition.resolve(context)?, context)?)))
+        Ok(Some(match judge(&condition.resolve(context)?, context)? {
+            unknown @ Value::Unknown(_) => unknown,
+            truth => Value::Bool(!truth.is_truthy()),
+        }))
     }
 }
 
@@ -100,7 +126,7 @@ impl Function for All {
     }
 
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
-        Ok(Some(Value::Bool(first(call, context, false)?.is_none())))
+        combine(call, context, false)
     }
 }
 
@@ -118,7 +144,7 @@ impl Function for Any {
     }
 
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
-        Ok(Some(Value::Bool(first(call, context, true)?.is_some())))
+        combine(call, context, true)
     }
 }
 
@@ -132,13 +158,18 @@ fn at_least_two(name: &str, args: &Node) -> Result<(), Diagnostic> {
     }
 }
 
-/// The first condition with this result. As in Heat, all are resolved before the first is evaluated.
-fn first(call: &Call, context: &Context, outcome: bool) -> Result<Option<()>, Diagnostic> {
-    let Value::List(conditions) = call.resolved_args(context)? else { return Ok(None) };
-    for condition in &conditions {
-        if holds(condition, context)? == outcome {
-            return Ok(Some(()));
+/// Whether a condition of the list is true (`or`), or all are (`and`): `decisive` is the value of one that decides. As in
+/// Heat, all are resolved before the first is evaluated.
+fn combine(call: &Call, context: &Context, decisive: bool) -> Result<Option<Value>, Diagnostic> {
+    let mut result = Value::Bool(!decisive);
+    if let Value::List(conditions) = call.resolved_args(context)? {
+        for condition in &conditions {
+            match judge(condition, context)? {
+                unknown @ Value::Unknown(_) => result = unknown,
+                truth if truth.is_truthy() == decisive => return Ok(Some(truth)),
+                _ => {}
+            }
         }
     }
-    Ok(None)
+    Ok(Some(result))
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use kiln_value::{Diagnostic, Map, Path, StackIdentity, Value};
+use kiln_value::{Diagnostic, Map, Path, StackIdentity, Unknown, Value};
 
 use super::{Parameter, ParameterSchema};
 use crate::constraint::{Constraint, CustomConstraints, Rule};
@@ -29,22 +29,21 @@ impl Dialect {
         }
     }
 
-    /// The pseudo parameters. Without a stack there are only IDs, empty in HOT and `None` in CFN.
-    fn pseudo(self, identity: Option<&StackIdentity>) -> Vec<(&'static str, ParameterSchema)> {
+    /// The pseudo parameters. A stack without a name has only IDs.
+    fn pseudo(self, identity: &StackIdentity) -> Vec<(&'static str, ParameterSchema)> {
         let schema = |description, default: &str| ParameterSchema::pseudo(Some(description), default.to_owned());
-        let name = identity.map(|i| i.stack_name.as_str()).filter(|name| !name.is_empty());
+        let name = Some(identity.stack_name.as_str()).filter(|name| !name.is_empty());
         match self {
             Self::Hot => {
                 let mut parameters = vec![
-                    ("OS::stack_id", schema("Stack ID", identity.map_or("", |i| &i.stack_id))),
-                    ("OS::project_id", schema("Project ID", identity.map_or("", |i| &i.tenant))),
+                    ("OS::stack_id", schema("Stack ID", &identity.stack_id)),
+                    ("OS::project_id", schema("Project ID", &identity.tenant)),
                 ];
                 parameters.extend(name.map(|name| ("OS::stack_name", schema("Stack Name", name))));
                 parameters
             }
             Self::Cfn => {
-                let arn = identity.map_or_else(|| "None".to_owned(), StackIdentity::arn);
-                let mut parameters = vec![("AWS::StackId", schema("Stack ID", &arn))];
+                let mut parameters = vec![("AWS::StackId", schema("Stack ID", &identity.arn()))];
                 if let Some(name) = name {
                     let mut region = ParameterSchema::pseudo(None, "ap-southeast-1".to_owned());
                     region.constraints = vec![Constraint::new(Rule::AllowedValues(REGIONS.map(Value::from).to_vec()))];
@@ -60,6 +59,7 @@ impl Dialect {
 #[derive(Clone)]
 pub struct Parameters {
     dialect: Dialect,
+    is_of_stack: bool,
     schemata: IndexMap<String, ParameterSchema>,
     user: Map,
     all: Map<Parameter>,
@@ -72,7 +72,7 @@ impl Parameters {
     }
 
     /// Creates parameters from the schemas of a template, the values of the user and the `parameter_defaults` of the
-    /// environment. `identity` is that of the stack, if it exists.
+    /// environment. `identity` is that of the stack; without it, the values of pseudo parameters are unknown.
     pub fn new(
         dialect: Dialect,
         identity: Option<&StackIdentity>,
@@ -80,7 +80,11 @@ impl Parameters {
         user: &Map,
         defaults: &Map,
     ) -> Self {
-        let of_service = dialect.pseudo(identity).into_iter().map(|(name, schema)| (name, schema, None));
+        let any_stack = StackIdentity { stack_name: "stack".to_owned(), ..StackIdentity::default() };
+        let of_service = dialect.pseudo(identity.unwrap_or(&any_stack)).into_iter().map(|(name, schema)| {
+            let value = identity.is_none().then(|| Value::Unknown(Unknown::of(name)));
+            (name, schema, value)
+        });
         let of_template =
             schemata.iter().map(|(name, schema)| (name.as_str(), schema.clone(), user.get(name).cloned()));
         // A parameter of the template replaces the pseudo parameter with the same name.
@@ -90,7 +94,12 @@ impl Parameters {
                 (name.to_owned(), Parameter::new(name, schema, value, defaults.get(name).cloned()))
             })
             .collect();
-        Self { dialect, schemata, user: user.clone(), all }
+        Self { dialect, is_of_stack: identity.is_some(), schemata, user: user.clone(), all }
+    }
+
+    /// Whether they are the parameters of a stack, not of a template alone.
+    pub fn is_of_stack(&self) -> bool {
+        self.is_of_stack
     }
 
     /// The language of the parameters.

@@ -69,6 +69,9 @@ impl Parameter {
     /// Errors: as [`Parameter::value`].
     pub fn text(&self) -> Result<String, Diagnostic> {
         let value = self.value()?;
+        if value.unknown().is_some() {
+            return Err(missing(&self.name));
+        }
         if self.hidden() {
             return Ok(HIDDEN.to_owned());
         }
@@ -132,7 +135,7 @@ impl Parameter {
         if let Some(default) = self.default() {
             set("Default", default.clone());
         }
-        if let Some(value) = self.user_value.as_ref().filter(|v| v.is_truthy()) {
+        if let Some(value) = self.user_value.as_ref().filter(|v| v.is_truthy() && v.unknown().is_none()) {
             set("Value", value.clone());
         }
         if !schema.tags.is_empty() {

@@ -32,7 +32,7 @@ fn texts_as_a_stack_shows_them() {
     });
     let texts = parameters(&declared, &value!({"l": ["a", 1, null], "j": {"k": [1]}})).texts();
     let wanted = value!({
-        "OS::stack_id": "", "OS::project_id": "",
+        "OS::stack_id": null, "OS::project_id": null, "OS::stack_name": null,
         "l": "a,1,None", "j": "{\"k\": [1]}", "b": "True", "secret": "******",
     });
     assert_eq!(Value::Map(texts), wanted);
