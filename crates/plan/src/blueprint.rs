@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use kiln_resource::{ResourceId, Sibling, Siblings, StoredDefinition, size_limit};
+use kiln_template::constraint::AcceptAll;
 use kiln_template::environment::Environment;
 use kiln_template::parameter::Parameters;
 use kiln_template::{AttributeUse, Bound, Definition, Facade, Files, Output, Scope, Template, Wanted};
@@ -82,18 +83,13 @@ impl Blueprint {
         identity: Option<StackIdentity>,
         place: Nesting,
     ) -> Result<Self, Diagnostic> {
-        let template = Arc::new(Template::from_value(Arc::clone(&sources.template))?);
-        template.validate_sections().map_err(as_validation_failure)?;
-        let environment = &sources.environment;
-        let defaults = catalog.defaults(environment);
-        let parameters = template.parameters(identity.as_ref(), &environment.parameters, &defaults)?;
-        let bound = Bound::within(template, Arc::new(parameters), Arc::clone(&sources.files), catalog.yaql);
+        let bound = bind(&sources, catalog, identity.as_ref())?;
         let definitions = bound.definitions()?;
         let outputs = bound.outputs()?;
         let words = bound.template().words();
         let mut planned = IndexMap::with_capacity(definitions.len());
         // Lookups of types are recorded in the environment (docs/heat-behaviour.md §12).
-        let mut environment = Environment::clone(environment);
+        let mut environment = Environment::clone(&sources.environment);
         for definition in definitions.values() {
             let at = Path::root().key(words.resources).key(definition.name.as_str()).key(words.resource_type);
             let kind = Kind::of(definition, &mut environment, &sources.files, catalog, &at)?;
@@ -116,6 +112,21 @@ impl Blueprint {
         };
         blueprint.link()?;
         Ok(blueprint)
+    }
+
+    /// The errors of parameters that precede a failure of [`Blueprint::build`], in Heat's order: it looks at types and
+    /// references later than at parameters, but at conditions and definitions earlier. `strict` as in
+    /// [`crate::Rules::strict`].
+    pub fn parameter_errors(
+        sources: &Sources,
+        catalog: &ResourceTypes,
+        identity: &StackIdentity,
+        strict: bool,
+    ) -> Vec<Diagnostic> {
+        match bind(sources, catalog, Some(identity)) {
+            Ok(bound) if bound.definitions().is_ok() => bound.parameters().validate(&AcceptAll, strict),
+            _ => Vec::new(),
+        }
     }
 
     /// Finds the dependencies and the values that resources read of each other.
@@ -303,6 +314,15 @@ impl Blueprint {
         size_limit::check_resource(&stored)?;
         Ok(stored)
     }
+}
+
+/// The template with its parameters.
+fn bind(sources: &Sources, catalog: &ResourceTypes, identity: Option<&StackIdentity>) -> Result<Bound, Diagnostic> {
+    let template = Arc::new(Template::from_value(Arc::clone(&sources.template))?);
+    template.validate_sections().map_err(as_validation_failure)?;
+    let environment = &sources.environment;
+    let parameters = template.parameters(identity, &environment.parameters, &catalog.defaults(environment))?;
+    Ok(Bound::within(template, Arc::new(parameters), Arc::clone(&sources.files), catalog.yaql))
 }
 
 /// The names of the attributes, without duplicates; for "all of them" those of the type.

@@ -30,6 +30,15 @@ impl Planned {
     pub(crate) fn new(name: &str, kind: Kind) -> Self {
         Self { reference: name.into(), kind }
     }
+
+    /// The resource with the reference that it has in Heat before it exists: for types that always refer by ID, it is
+    /// null.
+    pub(crate) fn without_id(&self) -> Self {
+        let name = &self.kind.resource_type().name;
+        let refers_by_id = name.starts_with("OS::Neutron::") || name == "OS::Nova::KeyPair";
+        let reference = if refers_by_id { Value::Null } else { self.reference.clone() };
+        Self { reference, kind: self.kind.clone() }
+    }
 }
 
 impl<'a> Draft<'a> {

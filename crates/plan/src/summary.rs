@@ -111,7 +111,8 @@ impl Blueprint {
     /// The properties of a template resource. Like in Heat, values that are missing or invalid are the empty value of the
     /// type, so that the conditions of the nested template can be decided.
     fn known_properties(&self, definition: &Definition, provider: &Provider) -> Map {
-        let draft = Draft::of(self);
+        let planned = self.planned().iter().map(|(name, planned)| (name.clone(), planned.without_id())).collect();
+        let draft = Draft::new(self.bound(), &planned, self.place.facade.clone());
         let given: Map = match definition.properties.entries() {
             Some(entries) => {
                 let resolved = |expr: kiln_template::Expr| expr.resolve(&draft).unwrap_or(Some(Value::Null));

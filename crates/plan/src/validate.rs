@@ -129,17 +129,19 @@ impl Blueprint {
         let at = self.place_of(&definition.name);
         let properties_at = at.key(self.bound().template().words().properties);
         // The properties of an external resource are unused, and only the cloud knows whether the object exists.
-        if definition.external_id.is_some() {
-            return found;
+        if let Some(id) = &definition.external_id {
+            match id.value(draft) {
+                // An `if` without an else: it is not external.
+                Ok(Value::Null) => {}
+                id => {
+                    let is_empty = rules.values && id.is_ok_and(|id| id.as_str() == Some(""));
+                    found.extend(is_empty.then(|| self.no_external_id(definition, kind)));
+                    return found;
+                }
+            }
         }
         if let Some(error) = unresolved_first(definition, kind, draft, &properties_at) {
             return vec![error];
-        }
-        if let Kind::Template(provider) = kind
-            && let Some(error) = facade::error(definition, provider, self.sources(), rules.catalog)
-        {
-            found.push(error.at(at));
-            return found;
         }
         found.extend(self.policy_errors(definition, kind, draft, rules));
         if !rules.values {
@@ -176,7 +178,22 @@ impl Blueprint {
         if found.is_empty() {
             found.extend(self.validate_kind(definition, kind, &data, siblings, rules));
         }
+        if found.is_empty()
+            && let Kind::Template(provider) = kind
+        {
+            let error = facade::error(definition, provider, self.sources(), rules.catalog);
+            found.extend(error.map(|error| error.at(at)));
+        }
         found
+    }
+
+    /// The error of an empty ID, which is no object's.
+    fn no_external_id(&self, definition: &Definition, kind: &Kind) -> Diagnostic {
+        let name = &kind.resource_type().name;
+        let text = format!("Invalid external resource: Resource  ({name}) can not be found.");
+        Diagnostic::new("StackValidationFailed", text)
+            .at(self.place_of(&definition.name).key("external_id"))
+            .hint("external_id is empty: give the ID of an object, or use an if without an else to create one")
     }
 
     /// The errors of a resource that are independent of values.

@@ -8,17 +8,24 @@ use kiln_value::StackIdentity;
 use crate::{Error, Invalid, Service, StackContent, TemplateText};
 
 impl Service {
-    /// Reads and binds the sources, within the limit of resources of the whole tree.
+    /// Reads and binds the sources, within the limit of resources of the whole tree. `strict` as in
+    /// [`kiln_plan::Rules::strict`].
     pub(crate) fn build(
         &self,
         sources: &Sources,
         identity: StackIdentity,
         template: &TemplateText,
+        strict: bool,
     ) -> Result<Blueprint, Error> {
         let types = &self.backends.resource_types;
-        let blueprint = match Blueprint::build(sources.clone(), types, Some(identity), Nesting::default()) {
+        let blueprint = match Blueprint::build(sources.clone(), types, Some(identity.clone()), Nesting::default()) {
             Ok(blueprint) => blueprint,
-            Err(error) => return Err(invalid(mask_errors(sources, vec![template.place(error)]))),
+            Err(error) => {
+                let mut found = Blueprint::parameter_errors(sources, types, &identity, strict);
+                found.push(error);
+                let placed = found.into_iter().map(|error| template.place(error)).collect();
+                return Err(invalid(mask_errors(sources, placed)));
+            }
         };
         if let Some(limit) = self.options.limits.resources_per_stack {
             let own = blueprint.bound().template().resource_names().count();
@@ -42,7 +49,7 @@ impl Service {
         let sources = content.sources(template.value())?;
         let sources = self.answered(caller, sources, &questions, None).await?;
         let sources = self.with_nested_templates(sources).await?;
-        let blueprint = self.build(&sources, identity, template)?;
+        let blueprint = self.build(&sources, identity, template, true)?;
         self.accept(caller, &blueprint, template).await?;
         Ok(blueprint)
     }

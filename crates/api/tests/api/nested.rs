@@ -16,11 +16,11 @@ parameters: {given: {type: string}}
 outputs: {shown: {value: 1}}
 ";
 
-/// Creates a stack in which `concrete` replaces `FACADE` for one resource.
-async fn with_facade(app: &App, name: &str, concrete: &str) -> Answer {
+/// Creates the stack `parent`, in which `concrete` replaces `FACADE` for one resource.
+async fn with_facade(app: &App, name: &str, parent: &str, concrete: &str) -> Answer {
     let registry = json!({ "My::Type": "facade.yaml", "resources": { "it": { "My::Type": "concrete.yaml" } } });
     let files = json!({ "facade.yaml": FACADE, "concrete.yaml": concrete });
-    create(app, name, PARENT, json!({ "resource_registry": registry }), files).await
+    create(app, name, parent, json!({ "resource_registry": registry }), files).await
 }
 
 async fn create(app: &App, name: &str, template: &str, environment: Value, files: Value) -> Answer {
@@ -31,23 +31,30 @@ async fn create(app: &App, name: &str, template: &str, environment: Value, files
 #[tokio::test]
 async fn a_template_that_takes_the_place_of_another_is_like_it() {
     let app = App::new().await;
+    let shown = "outputs: {shown: {value: 2}}";
+    let property = |text: &str| format!("Property error: : resources.it.properties: : {text}");
+    // Heat looks at the properties first.
     let cases = [
-        ("", "outputs: {shown: {value: 2}}", "Required property given for facade My::Type missing in provider"),
-        ("given: {type: string}", "", "Attribute shown for facade My::Type missing in provider"),
+        ("given: a", "", shown, property("Unknown Property given")),
+        ("", "", shown, "Required property given for facade My::Type missing in provider".to_owned()),
+        ("given: a", "given: {type: string}", "", "Attribute shown for facade My::Type missing in provider".to_owned()),
+        ("given: a", "given: {type: string}, more: {type: string}", shown, property("Property more not assigned")),
         (
+            "given: a, more: b",
             "given: {type: string}, more: {type: string}",
-            "outputs: {shown: {value: 2}}",
-            "Provider requires property more unknown in facade My::Type",
+            shown,
+            "Provider requires property more unknown in facade My::Type".to_owned(),
         ),
     ];
-    for (parameters, outputs, text) in cases {
+    for (properties, parameters, outputs, text) in cases {
         let concrete = format!("heat_template_version: 2018-08-31\nparameters: {{{parameters}}}\n{outputs}\n");
-        let answer = with_facade(&app, "refused", &concrete).await;
+        let parent = PARENT.replace("given: a", properties);
+        let answer = with_facade(&app, "refused", &parent, &concrete).await;
         assert_eq!(answer.json()["error"]["message"], text, "{}", answer.text);
     }
     let fine = "heat_template_version: 2018-08-31\nparameters: {given: {type: string}, more: {type: string, default: x}}\n\
                 outputs: {shown: {value: 2}}\n";
-    let answer = with_facade(&app, "fine", fine).await;
+    let answer = with_facade(&app, "fine", PARENT, fine).await;
     assert_eq!(answer.status, 201, "{}", answer.text);
 }
 
@@ -174,6 +181,81 @@ resources:
             assert_eq!(parameters[parameter]["Value"], Value::Null, "{name}: {parameters}");
         }
     }
+}
+
+/// As in Heat, a resource that does not exist yet has its name in place of its ID, except for types that refer by ID only.
+#[tokio::test]
+async fn references_to_resources_that_do_not_exist_are_shown_as_in_heat() {
+    let app = App::new().await;
+    let parent = "heat_template_version: 2018-08-31
+resources:
+  random: {type: OS::Heat::RandomString}
+  net: {type: OS::Neutron::Net}
+  key: {type: OS::Nova::KeyPair, properties: {name: k}}
+  child: {type: child.yaml, properties: {random: {get_resource: random}, net: {get_resource: net}, key: {get_resource: key}}}
+";
+    let child = "heat_template_version: 2018-08-31
+parameters: {random: {type: string}, net: {type: string}, key: {type: string}}
+";
+    let body = json!({ "template": parent, "files": { "child.yaml": child } });
+    let answer = app.json(Method::POST, "/v1/tenant1/validate?show_nested=true&ignore_errors=99001", &body).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    let parameters = &answer.json()["NestedParameters"]["child"]["Parameters"];
+    let values = ["random", "net", "key"].map(|name| parameters[name]["Value"].clone());
+    assert_eq!(values, [json!("random"), Value::Null, Value::Null], "{parameters}");
+}
+
+/// Heat looks at parameters before it looks up types and references, and at conditions before both.
+#[tokio::test]
+async fn missing_parameters_are_reported_before_types_and_references() {
+    let app = App::new().await;
+    let template = |resource: &str| {
+        format!(
+            "heat_template_version: 2018-08-31\nparameters: {{word: {{type: string}}}}\nresources: {{r: {{{resource}}}}}\n"
+        )
+    };
+    for resource in [
+        "type: 'OS::No::Type'",
+        "type: 'OS::Heat::Value', depends_on: gone",
+        "type: 'OS::Heat::Value', properties: {value: {get_resource: gone}}",
+        "type: 'OS::Heat::Value', properties: {value: {get_attr: [r, value]}}",
+    ] {
+        let answer = create(&app, "refused", &template(resource), json!({}), json!({})).await;
+        let error = answer.json()["error"].clone();
+        let told = (&error["type"], &error["message"]);
+        assert_eq!(
+            told,
+            (&json!("UserParameterMissing"), &json!("The Parameter (word) was not provided.")),
+            "{resource}"
+        );
+        assert_eq!(error["diagnostics"].as_array().map(Vec::len), Some(2), "{error}");
+    }
+    let answer = create(&app, "refused", &template("typ: OS::Heat::Value"), json!({}), json!({})).await;
+    assert_eq!(answer.json()["error"]["type"], "StackValidationFailed", "{}", answer.text);
+}
+
+/// An empty ID is no object's: Heat looks for it and refuses the stack, a new object would be a surprise.
+#[tokio::test]
+async fn an_empty_external_id_is_refused() {
+    let app = App::new().await;
+    let template = |kind: &str, id: &str| {
+        format!(
+            "heat_template_version: 2021-04-16\nparameters: {{id: {{type: string, default: ''}}}}\n\
+             conditions: {{given: {{not: {{equals: [{{get_param: id}}, '']}}}}}}\n\
+             resources: {{r: {{type: {kind}, external_id: {id}}}}}\n"
+        )
+    };
+    let refused = "Invalid external resource: Resource  (OS::Heat::RandomString) can not be found.";
+    for id in ["''", "{get_param: id}"] {
+        let answer = create(&app, "refused", &template("OS::Heat::RandomString", id), json!({}), json!({})).await;
+        assert_eq!(answer.json()["error"]["message"], refused, "{}", answer.text);
+    }
+    // Without an ID, the resource is a new one, and its properties are checked.
+    let without = template("OS::Heat::RandomString", "{if: [given, {get_param: id}]}");
+    assert_eq!(create(&app, "new", &without, json!({}), json!({})).await.status, 201);
+    let wrong = without.replace("type: OS", "properties: {length: 1000}, type: OS");
+    let answer = create(&app, "wrong", &wrong, json!({}), json!({})).await;
+    assert!(answer.text.contains("1000 is out of range"), "{}", answer.text);
 }
 
 /// One member of a scaling group is shown. Its definition must be known, its size need not.

@@ -63,15 +63,29 @@ impl WaitCondition {
         Ok(())
     }
 
+    /// The failure if what the handle names is none: the ID, or the resource of the stack that has it.
+    fn no_handle(self, facts: &Facts) -> Failure {
+        let given = text::str(self.property(facts, "handle", "Handle"));
+        let text = match self {
+            Self::Heat => {
+                let name = facts.observed.first().map_or(&given, |other| &other.name);
+                format!("{name} is not a valid wait condition handle.")
+            }
+            Self::Cfn => {
+                let identity = StackIdentity::from_arn_url(&given).ok();
+                let name = identity.as_ref().and_then(StackIdentity::resource_name).unwrap_or(&given);
+                format!("WaitCondition invalid Handle {name}")
+            }
+        };
+        Failure::other("ValueError", text)
+    }
+
     /// Whether the handle has received enough signals. `until`: seconds since 1970. New signals are recorded first.
     async fn look(self, cx: &Context<'_>, until: f64) -> Result<Step, Failure> {
         if let Some(step) = self.record(cx, until).await? {
             return Ok(step);
         }
-        let signals = Signals::of(cx.facts).ok_or_else(|| {
-            let handle = text::str(self.property(cx.facts, "handle", "Handle"));
-            Failure::other("ValueError", format!("{handle} is not a wait condition handle of this stack"))
-        })?;
+        let signals = Signals::of(cx.facts).ok_or_else(|| self.no_handle(cx.facts))?;
         if signals.statuses().any(|status| status != Some(SUCCESS)) {
             return Err(Failure::other("WaitConditionFailure", signals.reasons(FAILURE).join(";")));
         }

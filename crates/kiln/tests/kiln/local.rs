@@ -54,6 +54,38 @@ fn a_stack_lives_from_create_to_delete() {
     }
 }
 
+/// Where Heat has a text of its own, ours is the same.
+#[test]
+fn errors_at_runtime_have_the_texts_of_heat() {
+    let folder = Folder::new("texts");
+    folder.write(
+        "t.yaml",
+        "heat_template_version: 2018-08-31
+resources:
+  value: {type: OS::Heat::Value, properties: {value: x}}
+  child: {type: child.yaml}
+  of_value: {type: OS::Heat::WaitCondition, properties: {handle: {get_resource: value}, timeout: 9}}
+outputs:
+  path: {value: {get_attr: [child, nosuch, p, 0]}}
+  name: {value: {get_attr: [child, nosuch]}}
+  merged: {value: {map_merge: [{a: 1}, {get_attr: [value, value]}]}}
+",
+    );
+    folder.write("child.yaml", "heat_template_version: 2018-08-31\noutputs: {one: {value: 1}}\n");
+    assert_eq!(folder.local(&["stack", "create", "-t", "t.yaml", "one"]).code, 3);
+    let shown = folder.local(&["stack", "show", "one", "-f", "json"]).json();
+    let reason = "Resource CREATE failed: ValueError: resources.of_value: value is not a valid wait condition handle.";
+    assert_eq!(shown["stack_status_reason"], reason);
+    let error = |name: &str| {
+        let outputs = shown["outputs"].as_array().unwrap();
+        outputs.iter().find(|output| output["output_key"] == name).unwrap()["output_error"].clone()
+    };
+    assert_eq!(error("path"), "The Referenced Attribute (child ('nosuch', 'p', 0)) is incorrect.");
+    assert_eq!(error("name"), "The Referenced Attribute (child nosuch) is incorrect.");
+    let merged = "Incorrect arguments: Items to merge must be maps. 'x' is type <class 'str'> instead of a dict";
+    assert_eq!(error("merged"), merged);
+}
+
 #[test]
 fn a_stack_is_abandoned_and_adopted() {
     let folder = Folder::new("adopt");

@@ -276,7 +276,7 @@ impl Model {
                 // the row.
                 match node.or(continued) {
                     Some(node) if self.request.goal == Goal::Check => {
-                        self.found.push(format!("{}: {blame}", blame.path.concat()));
+                        self.found.push(format!("{}: {}", blame.path.concat(), blame.stack_reason(action)));
                         next.extend(self.traversal.graph.done(node));
                     }
                     Some(_) => self.fail(blame.stack_reason(action), out),

@@ -32,7 +32,14 @@ impl Function for Merge {
             match map {
                 Value::Null => {}
                 Value::Map(map) => merged.extend(map),
-                _ => return Err(fault::type_error("Incorrect arguments: Items to merge must be maps.")),
+                other => {
+                    let shown: String = text::repr(&other).chars().take(200).collect();
+                    let kind = other.kind().python_name();
+                    return Err(fault::type_error(format!(
+                        "Incorrect arguments: Items to merge must be maps. {shown} is type <class '{kind}'> instead of a \
+                         dict"
+                    )));
+                }
             }
         }
         Ok(Some(Value::Map(merged)))

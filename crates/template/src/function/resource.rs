@@ -153,7 +153,7 @@ impl Function for GetAttribute {
         fault::check_hashable(&attribute)?;
         match attribute.as_str() {
             Some(attribute) if resource.has_attribute(attribute) => Ok(()),
-            _ => Err(no_such_attribute(&name, &attribute)),
+            _ => Err(no_such_attribute(&name, &attribute, &[])),
         }
     }
 
@@ -182,7 +182,7 @@ impl Function for GetAttribute {
         let value = attribute
             .as_str()
             .and_then(|attribute| resource.attribute(attribute, &path))
-            .ok_or_else(|| no_such_attribute(&name, &attribute))?;
+            .ok_or_else(|| no_such_attribute(&name, &attribute, &path))?;
         Ok(Some(if self.asks_path() || value.is_null() { value } else { select(value, &parts.path(context)?) }))
     }
 
@@ -211,7 +211,14 @@ fn is_ready(resource: &dyn ResourceView) -> bool {
     !matches!(resource.action(), "INIT" | "DELETE")
 }
 
-fn no_such_attribute(resource: &Value, attribute: &Value) -> Diagnostic {
-    let message = format!("The Referenced Attribute ({} {}) is incorrect.", text::str(resource), text::str(attribute));
+/// As in Heat, an attribute with a path is shown as Python's tuple.
+fn no_such_attribute(resource: &Value, attribute: &Value, path: &[Value]) -> Diagnostic {
+    let wanted = if path.is_empty() {
+        text::str(attribute)
+    } else {
+        let parts: Vec<String> = std::iter::once(attribute).chain(path).map(text::repr).collect();
+        format!("({})", parts.join(", "))
+    };
+    let message = format!("The Referenced Attribute ({} {wanted}) is incorrect.", text::str(resource));
     Diagnostic::new("InvalidTemplateAttribute", message)
 }

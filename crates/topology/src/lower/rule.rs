@@ -159,6 +159,11 @@ impl<'g> State<'g> {
                 let entries =
                     map.iter().filter_map(|(key, value)| Some((key.clone(), self.evaluate(node, rule, value)?)));
                 let entries: Map = entries.collect();
+                // A text has no value if what is put into it has none.
+                let lacks_params = |call: &Value| call.get("params").is_none();
+                if map.contains_key("str_replace") && entries.get("str_replace").is_none_or(lacks_params) {
+                    return None;
+                }
                 (!entries.is_empty()).then(|| entries.into())
             }
             Value::List(items) => {

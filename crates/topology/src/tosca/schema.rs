@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use kiln_value::{Map, Path, Pattern, Value, number, text};
+use kiln_value::{Map, Path, Pattern, Value, number, text, value};
 
 use super::function::is_function;
 use super::reader::Reader;
@@ -117,9 +117,6 @@ impl Reader<'_> {
             self.refuse("unknown-type", at, format!("No type is named \"{type_name}\"."));
             return value.clone();
         };
-        if kind.name == "tosca.datatypes.network.PortSpec" {
-            return Value::Null;
-        }
         let simple = kind.line[0].get("type").and_then(Value::as_str);
         let derived = kind.ancestors.last().map(String::as_str).filter(|last| !last.contains('.'));
         if let Some(base) = simple.or(derived.filter(|_| kind.properties.is_empty())) {
@@ -161,7 +158,26 @@ impl Reader<'_> {
             self.of_type(type_name, schema, value, field, &at, depth + 1);
             self.constrain(field, type_name, schema.get("constraints"), value, &at);
         }
+        if kind.name == "tosca.datatypes.network.PortSpec" {
+            self.check_port_spec(&fields, at);
+        }
         fields.into()
+    }
+
+    /// What a port specification demands beyond its fields: a port or a range, and ports in their ranges.
+    fn check_port_spec(&self, fields: &Map, at: &Path) {
+        let given = |name: &str| fields.get(name).filter(|value| !value.is_null());
+        let ends = [("source", "source_range"), ("target", "target_range")];
+        if ends.iter().all(|(port, range)| given(port).is_none() && given(range).is_none()) {
+            let message = "A port specification must have a source, a target or a range of them.".to_owned();
+            self.refuse("missing-field", at, message);
+        }
+        for (name, range) in ends {
+            if let (Some(port), Some(range)) = (given(name), given(range)) {
+                let constraint = value!([{"in_range": (range.clone())}]);
+                self.constrain(name, "integer", Some(&constraint), port, &at.key(name));
+            }
+        }
     }
 
     /// Checks the constraints of a definition.

@@ -354,6 +354,53 @@ fn containers_run_on_the_server_of_their_runtime() {
     by_cloud_init(lowered).unwrap();
 }
 
+/// A runtime has ports, volumes, both or none.
+#[test]
+fn containers_without_ports_or_volumes_are_valid() {
+    let types = TypeFiles::shipped().unwrap();
+    let lowered = service(
+        "  node_templates:\n    s: {type: tosca.nodes.Compute}\n    docker: {type: tosca.nodes.Container.Runtime, \
+         requirements: [{host: s}]}\n    web:\n      type: tosca.nodes.Container.Application\n      requirements: [{host: \
+         docker}]\n      artifacts:\n        image: {file: nginx, type: \
+         tosca.artifacts.Deployment.Image.Container.Docker}\n",
+        &types,
+    )
+    .unwrap();
+    let inputs = property(&lowered, "web_start_deploy", "input_values");
+    assert_eq!(*inputs, value!({"container_name": "web", "image": "nginx"}));
+    by_cloud_init(lowered).unwrap();
+}
+
+/// A port specification is checked like any other value of a data type, and names a port or a range.
+#[test]
+fn port_specifications_are_checked() {
+    let types = TypeFiles::shipped().unwrap();
+    let refusals = |spec: &str| -> Vec<String> {
+        let text = format!(
+            "  node_templates:\n    s: {{type: tosca.nodes.Compute}}\n    docker:\n      type: \
+             tosca.nodes.Container.Runtime\n      requirements: [{{host: s}}]\n      capabilities: {{host: {{properties: \
+             {{publish_ports: [{spec}]}}}}}}\n"
+        );
+        match service(&text, &types) {
+            Ok(_) => Vec::new(),
+            Err(refusals) => refusals.iter().map(|refusal| refusal.kind.to_owned()).collect(),
+        }
+    };
+    for fine in ["{source: 80}", "{target_range: [1, 5], protocol: udp}", "{source: 3, source_range: [1, 5]}"] {
+        assert_eq!(refusals(fine), [""; 0], "{fine}");
+    }
+    for (wrong, codes) in [
+        ("{source: 99999}", &["invalid"][..]),
+        ("{source: 80, bogus: 1}", &["unknown-field"]),
+        ("{protocol: tcp}", &["missing-field"]),
+        ("{target: 80, protocol: foo}", &["invalid"]),
+        ("{source: 80, source_range: [1, 5]}", &["invalid"]),
+        ("80", &["wrong-shape"]),
+    ] {
+        assert_eq!(refusals(wrong), codes, "{wrong}");
+    }
+}
+
 #[test]
 fn an_image_that_implements_an_operation_runs_with_its_inputs() {
     let lowered = service(

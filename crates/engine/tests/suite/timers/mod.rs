@@ -586,6 +586,9 @@ async fn a_check_finds_what_was_never_created() {
     cluster.ask(id, Action::Check).await;
     let (stack, _) = cluster.settled(id).await;
     assert_eq!(stack.state, State::new(Action::Check, Status::Failed), "{}", stack.reason);
-    assert_eq!(cluster.rows(id).await[0].state, State::new(Action::Check, Status::Failed));
+    let row = &cluster.rows(id).await[0];
+    assert_eq!(row.state, State::new(Action::Check, Status::Failed));
+    // As in Heat, each resource of the reason has the whole reason of its own.
+    assert_eq!(stack.reason, format!("Resource CHECK failed: {}: Resource CHECK failed: {}", row.name, row.reason));
     engine.kill();
 }
