@@ -10,14 +10,14 @@ use crate::simulation::Simulation;
 pub(crate) fn spoil(sim: &Simulation, mut batch: Batch) -> Batch {
     match sim.sabotage {
         Some(Sabotage::ForgetIntent) => {
-            for row in &mut batch.save {
+            batch.save.change(|row| {
                 if row.physical_id.is_none() {
                     row.operation = OperationState::Idle;
                 }
-            }
+            });
         }
-        Some(Sabotage::DropRequires) => batch.save.iter_mut().for_each(|row| row.requires.clear()),
-        Some(Sabotage::ForgetId) => batch.save.iter_mut().for_each(|row| row.physical_id = None),
+        Some(Sabotage::DropRequires) => batch.save.change(|row| row.requires.clear()),
+        Some(Sabotage::ForgetId) => batch.save.change(|row| row.physical_id = None),
         Some(Sabotage::KeepRow) => batch.remove.clear(),
         Some(Sabotage::HandleTwice) => batch.handled.clear(),
         Some(Sabotage::LoseMessage) => batch.handled.extend(sim.ledger.take_lost()),

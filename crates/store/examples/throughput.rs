@@ -86,7 +86,7 @@ async fn transitions(store: &SqlStore, actors: usize, batch: usize) -> Outcome<f
             let mut done = 0;
             while start.elapsed() < SPAN {
                 let events = rows.iter().map(|row| event(&stack, row)).collect();
-                store.commit(lease, Batch { save: rows.clone(), events, ..Batch::default() }).await?;
+                store.commit(lease, Batch { save: rows.clone().into(), events, ..Batch::default() }).await?;
                 done += batch;
             }
             Ok::<usize, kiln_store::Error>(done)
@@ -107,7 +107,7 @@ async fn large_stack(store: &SqlStore) -> Outcome<Duration> {
     let start = Instant::now();
     for rows in rows.chunks(BATCH / 3) {
         let events = rows.iter().flat_map(|row| [event(&stack, row), event(&stack, row)]).collect();
-        store.commit(lease, Batch { save: rows.to_vec(), events, ..Batch::default() }).await?;
+        store.commit(lease, Batch { save: rows.to_vec().into(), events, ..Batch::default() }).await?;
     }
     Ok(start.elapsed())
 }

@@ -6,6 +6,7 @@
 
 pub mod change_set;
 pub mod content;
+pub mod distinct;
 mod doorbell;
 pub mod event;
 pub mod lease;
@@ -23,6 +24,7 @@ mod store;
 
 pub use change_set::ChangeSet;
 pub use content::{Desired, DesiredText, Digest};
+pub use distinct::Distinct;
 pub use event::Event;
 pub use kiln_resource::{
     ChangeSetId, CredentialsId, EngineId, EventId, MessageId, Resource, ResourceId, SnapshotId, StackId,

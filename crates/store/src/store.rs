@@ -8,9 +8,9 @@ use kiln_resource::{SoftwareChange, State};
 use kiln_value::Secret;
 
 use crate::{
-    Announcement, Backlog, ChangeSet, ChangeSetId, CredentialsId, DesiredText, Details, Digest, EngineId, Event,
-    EventId, EventQuery, Lease, Message, MessageId, NewStack, Orphan, OrphanStore, OutboxStore, PluginRun, Resource,
-    ResourceId, Snapshot, SnapshotId, SoftwareStore, Stack, StackId, StackQuery, StackRequest,
+    Announcement, Backlog, ChangeSet, ChangeSetId, CredentialsId, DesiredText, Details, Digest, Distinct, EngineId,
+    Event, EventId, EventQuery, Lease, Message, MessageId, NewStack, Orphan, OrphanStore, OutboxStore, PluginRun,
+    Resource, ResourceId, Snapshot, SnapshotId, SoftwareStore, Stack, StackId, StackQuery, StackRequest,
 };
 
 /// Errors of the store.
@@ -66,7 +66,7 @@ pub struct Settle {
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     /// Rows to insert or replace, by id.
-    pub save: Vec<Resource>,
+    pub save: Distinct<Resource>,
     /// Rows to delete.
     pub remove: Vec<ResourceId>,
     /// Objects whose rows are removed here without a delete.
@@ -90,7 +90,7 @@ pub struct Batch {
     /// Messages to other stacks; messages to deleted stacks are dropped.
     pub send: Vec<Message>,
     /// Snapshots of this stack to insert or replace, by ID.
-    pub snapshots: Vec<Snapshot>,
+    pub snapshots: Distinct<Snapshot>,
     /// Snapshots of this stack to delete.
     pub remove_snapshots: Vec<SnapshotId>,
     /// Changes of software configs and deployments, in order; a config with deployments is kept.

@@ -34,7 +34,7 @@ fn change(stack: StackId, number: u128, name: &str, status: Status) -> Batch {
         properties: kiln_value::Value::Null,
         time: now,
     };
-    Batch { save: vec![row], events: vec![event], ..Batch::default() }
+    Batch { save: vec![row].into(), events: vec![event], ..Batch::default() }
 }
 
 const LISTS: [&str; 6] =

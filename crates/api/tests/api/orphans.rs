@@ -33,7 +33,7 @@ async fn only_a_delete_can_be_given_up() {
         row(&path, "nested", failed, Some(stack_of(&path))),
         row(&path, "stuck", failed, None),
     ];
-    app.commit(stack_of(&path), Batch { save, ..Batch::default() }).await;
+    app.commit(stack_of(&path), Batch { save: save.into(), ..Batch::default() }).await;
     let forget = async |name: &str, body: Value| {
         let answer = app.json(Method::POST, &format!("{path}/resources/{name}/forget"), &body).await;
         let message =

@@ -100,7 +100,7 @@ impl Fixture {
             properties: kiln_value::Value::Null,
             time: now,
         };
-        let batch = Batch { save: vec![row], events: vec![event.clone()], ..Batch::default() };
+        let batch = Batch { save: vec![row].into(), events: vec![event.clone()], ..Batch::default() };
         app.commit(stack.id, batch).await;
         let made = app.send(Method::POST, &format!("{path}/snapshots"), None, None).await;
         let snapshot = text(&made.json()["id"]);
@@ -110,7 +110,7 @@ impl Fixture {
         let data = json!({"template": template("saved"), "environment": {}, "files": {}, "resources": {}});
         let data = serde_json::from_value(data).expect("a value");
         let stored = Snapshot { state: State::new(Action::Snapshot, Status::Complete), data, ..stored };
-        app.commit(stack.id, Batch { snapshots: vec![stored], ..Batch::default() }).await;
+        app.commit(stack.id, Batch { snapshots: vec![stored].into(), ..Batch::default() }).await;
         let mut configs = Vec::new();
         for _ in 0..2 {
             let made = app.json(Method::POST, "/v1/tenant1/software_configs", &json!({})).await;

@@ -38,7 +38,7 @@ async fn write_row(app: &App, path: &str, state: State) {
     let mut row = kiln_resource::Resource::new(stack_of(path), id, "one", "OS::Heat::RandomString", now);
     row.data.insert("user_id".to_owned(), "guest".into());
     (row.state, row.physical_id) = (state, Some("p".to_owned()));
-    app.store.commit(leases[0], Batch { save: vec![row], ..Batch::default() }).await.expect("the store");
+    app.store.commit(leases[0], Batch { save: vec![row].into(), ..Batch::default() }).await.expect("the store");
     app.store.release(&leases).await.expect("the store");
 }
 
@@ -84,7 +84,7 @@ async fn a_signal_that_makes_the_metadata_too_large_is_refused() {
         kiln_resource::Resource::new(stack_of(&path), kiln_resource::ResourceId(uuid::Uuid::nil()), "one", handle, now);
     row.state = State::new(Action::Create, Status::Complete);
     row.metadata = kiln_value::value!({"1": {"data": ("x".repeat(4_000_000))}});
-    app.commit(stack_of(&path), Batch { save: vec![row], ..Batch::default() }).await;
+    app.commit(stack_of(&path), Batch { save: vec![row].into(), ..Batch::default() }).await;
     let refused = signal(&app, &path, "one", Some(&json!({"data": "y".repeat(300_000)}))).await;
     assert_eq!(refused.status, StatusCode::BAD_REQUEST);
     assert_eq!(refused.json()["error"]["type"], "RequestLimitExceeded");
@@ -104,7 +104,7 @@ async fn signals_are_refused_while_many_are_not_handled() {
     let (id, kind) = (kiln_resource::ResourceId(uuid::Uuid::nil()), "OS::Heat::WaitConditionHandle");
     let mut row = kiln_resource::Resource::new(stack_of(&path), id, "one", kind, now);
     row.state = State::new(Action::Create, Status::Complete);
-    app.commit(stack_of(&path), Batch { save: vec![row], ..Batch::default() }).await;
+    app.commit(stack_of(&path), Batch { save: vec![row].into(), ..Batch::default() }).await;
     let large = json!({"data": "y".repeat(900_000)});
     let mut sent = 0;
     let refused = loop {
@@ -206,7 +206,7 @@ async fn a_hook_is_cleared_where_the_resource_waits() {
     let mut row = kiln_store::Resource::new(stack.id, id, "one", "OS::Heat::RandomString", stack.created);
     let at = kiln_value::value!({"hook": "pre-create", "generation": 1, "waits": true});
     row.data.insert("kiln_hook".to_owned(), at);
-    app.commit(stack.id, kiln_store::Batch { save: vec![row], ..kiln_store::Batch::default() }).await;
+    app.commit(stack.id, kiln_store::Batch { save: vec![row].into(), ..kiln_store::Batch::default() }).await;
     let other = signal(&app, &path, "one", Some(&json!({"unset_hook": "post-create"}))).await;
     assert_eq!(other.status, StatusCode::BAD_REQUEST, "{}", other.text);
     let cleared = signal(&app, &path, "one", Some(&json!({"unset_hook": "pre-create"}))).await;

@@ -25,7 +25,7 @@ async fn finish(app: &App, stack: &Stack, id: &str, status: Status, data: Option
     let snapshot = app.store.snapshot(stack.id, id).await.expect("a snapshot").expect("a snapshot");
     let data = data.map_or(kiln_value::Value::Null, |data| serde_json::from_value(data).expect("a snapshot"));
     let snapshot = Snapshot { state: State::new(Action::Snapshot, status), data, ..snapshot };
-    app.commit(stack.id, Batch { snapshots: vec![snapshot], ..Batch::default() }).await;
+    app.commit(stack.id, Batch { snapshots: vec![snapshot].into(), ..Batch::default() }).await;
 }
 
 #[tokio::test]

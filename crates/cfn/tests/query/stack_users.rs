@@ -66,7 +66,7 @@ async fn stack_of(app: &App, rows: Vec<Resource>) -> String {
         }
     };
     let own = || vec![row(11, "mine", USER), row(12, "other", "somebody")];
-    let batch = Batch { save: if rows.is_empty() { own() } else { rows }, ..Batch::default() };
+    let batch = Batch { save: if rows.is_empty() { own() } else { rows }.into(), ..Batch::default() };
     app.store.commit(lease, batch).await.expect("rows");
     format!("arn:openstack:heat::owners:stacks/app/{}", id.0)
 }

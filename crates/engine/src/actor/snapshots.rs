@@ -66,8 +66,7 @@ impl Work {
         let Some(snapshot) = self.actor.backends.store.snapshot(self.stack.id, id).await? else { return Ok(()) };
         let stack = Stack { state, ..self.stack.clone() };
         let data = export::of_model(&self.actor.backends, &stack, &self.model).await?;
-        self.writes.snapshots.retain(|other| other.id != id);
-        self.writes.snapshots.push(Snapshot { state, reason, data, ..snapshot });
+        self.writes.snapshots.put(Snapshot { state, reason, data, ..snapshot });
         Ok(())
     }
 
@@ -79,7 +78,7 @@ impl Work {
         for snapshot in self.actor.backends.store.snapshots(self.stack.id).await? {
             if snapshot.state == State::new(Action::Snapshot, Status::Failed) && snapshot.data.is_null() {
                 let data = export::of_model(&self.actor.backends, &self.stack, &self.model).await?;
-                self.writes.snapshots.push(Snapshot { data, ..snapshot });
+                self.writes.snapshots.put(Snapshot { data, ..snapshot });
             }
         }
         Ok(())

@@ -5,8 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use kiln_plan::Model;
 use kiln_resource::{ResourceId, SoftwareChange};
 use kiln_store::{
-    Announcement, Batch, Event, Message, MessageId, NewStack, Orphan, PluginRun, Settle, Snapshot, SnapshotId, StackId,
-    StackRequest, Turn,
+    Announcement, Batch, Distinct, Event, Message, MessageId, NewStack, Orphan, PluginRun, Settle, Snapshot,
+    SnapshotId, StackId, StackRequest, Turn,
 };
 
 /// Writes in their order. A row that changes more than once is written once, at its last position. So a commit may
@@ -24,7 +24,7 @@ pub(crate) struct WriteQueue {
     /// The end of the request; written after everything else.
     pub(crate) settle: Option<Settle>,
     /// Snapshots to insert or replace; written at the end of the queue.
-    pub(crate) snapshots: Vec<Snapshot>,
+    pub(crate) snapshots: Distinct<Snapshot>,
     /// Snapshots to delete; written at the end of the request.
     pub(crate) removed_snapshots: Vec<SnapshotId>,
     /// Processed messages: removed in one commit with their results.
@@ -270,5 +270,17 @@ mod tests {
         let first = queue.take(&model, 1).expect("something to write");
         assert_eq!((first.requests.len(), first.save.len()), (1, 1));
         assert_eq!(first.save[0].id, ids[0]);
+    }
+
+    #[test]
+    fn a_row_that_stays_with_a_request_and_changes_again_is_once_in_a_batch() {
+        let (model, ids) = rows(2);
+        let (child, mut queue) = (StackId(uuid::Uuid::from_u128(9)), WriteQueue::default());
+        queue.request(child, StackRequest::new(kiln_resource::Action::Update, jiff::Timestamp::UNIX_EPOCH));
+        for id in [ids[0], ids[1], ids[0]] {
+            queue.save(id);
+        }
+        let batch = queue.take(&model, 100).expect("something to write");
+        assert_eq!(batch.save.iter().map(|row| row.id).collect::<Vec<_>>(), ids);
     }
 }

@@ -134,7 +134,7 @@ impl SqlStore {
             reached: false,
             now,
         };
-        self.commit(lease, Batch { save: rows, settle: Some(settle), ..Batch::default() }).await?;
+        self.commit(lease, Batch { save: rows.into(), settle: Some(settle), ..Batch::default() }).await?;
         self.release(&[lease]).await
     }
 

@@ -24,7 +24,7 @@ async fn resources_are_read_in_pages_without_their_data() {
                 ..resource(stack.id, name)
             })
             .collect();
-        store.commit(lease, Batch { save: rows.clone(), ..Batch::default() }).await.unwrap();
+        store.commit(lease, Batch { save: rows.clone().into(), ..Batch::default() }).await.unwrap();
         let brief = |row: &Resource| Resource { data: Map::new(), metadata: Value::Null, ..row.clone() };
         let first = store.resources_in_brief(stack.id, None, 2).await.unwrap();
         assert_eq!(first.rows, rows[..2].iter().map(brief).collect::<Vec<_>>());

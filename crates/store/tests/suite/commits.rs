@@ -58,7 +58,7 @@ async fn rows_come_back_as_they_were_saved() {
     while let Some(bed) = beds.next().await {
         let (made, lease) = claimed(&*bed.store, "web").await;
         let rows = vec![full(&made), resource(made.id, "bare")];
-        let after = bed.store.commit(lease, Batch { save: rows.clone(), ..Batch::default() }).await.unwrap();
+        let after = bed.store.commit(lease, Batch { save: rows.clone().into(), ..Batch::default() }).await.unwrap();
         assert_eq!(after, Stack { writes: 1, ..made.clone() });
         let found = bed.store.resources(made.id).await.unwrap();
         assert_eq!(found, rows);
@@ -74,7 +74,7 @@ async fn rows_come_back_as_they_were_saved() {
         changed[0].data = Map::new();
         changed[0].state = State::new(Action::Update, Status::Failed);
         changed.push(resource(made.id, "third"));
-        let save = vec![changed[2].clone(), changed[0].clone()];
+        let save = vec![changed[2].clone(), changed[0].clone()].into();
         bed.store.commit(lease, Batch { save, ..Batch::default() }).await.unwrap();
         assert_eq!(bed.store.resources(made.id).await.unwrap(), changed, "in the order in which they were made");
         assert_eq!(bed.store.count_resources(made.root).await.unwrap(), 3);
@@ -92,7 +92,7 @@ async fn data_of_resources_is_unreadable_in_the_database() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
         let (made, lease) = claimed(&*bed.store, "web").await;
-        bed.store.commit(lease, Batch { save: vec![full(&made)], ..Batch::default() }).await.unwrap();
+        bed.store.commit(lease, Batch { save: vec![full(&made)].into(), ..Batch::default() }).await.unwrap();
         if let Some(path) = bed.file() {
             drop(bed.another().await);
             let bytes = [std::fs::read(&path).unwrap(), std::fs::read(format!("{path}-wal")).unwrap()].concat();
@@ -116,7 +116,7 @@ async fn a_settle_applies_to_its_generation_only() {
             .await
             .unwrap();
         let batch = Batch {
-            save: vec![resource(made.id, "a")],
+            save: vec![resource(made.id, "a")].into(),
             settle: Some(settle(1, Action::Create, Status::Complete)),
             turn: Some(Turn {
                 generation: 1,
@@ -216,7 +216,7 @@ async fn a_deleted_stack_keeps_its_row_and_events_only() {
     while let Some(bed) = beds.next().await {
         let (made, lease) = claimed(&*bed.store, "web").await;
         let batch =
-            Batch { save: vec![resource(made.id, "a")], events: vec![event(&made, "a", 1)], ..Batch::default() };
+            Batch { save: vec![resource(made.id, "a")].into(), events: vec![event(&made, "a", 1)], ..Batch::default() };
         bed.store.commit(lease, batch).await.unwrap();
         let gone = bed.store.commit(lease, deleting(1)).await.unwrap();
         assert_eq!(gone.deleted, Some(at(100)));
@@ -237,7 +237,7 @@ async fn nested_stacks_are_made_and_asked_within_the_fence() {
         let rows: Vec<Resource> = ["a", "b"].map(|name| resource(made.id, name)).to_vec();
         let children: Vec<NewStack> = rows.iter().map(|row| child(&made, row)).collect();
         let ids = [children[0].id, children[1].id];
-        let batch = Batch { save: rows.clone(), children, ..Batch::default() };
+        let batch = Batch { save: rows.clone().into(), children, ..Batch::default() };
         bed.store.commit(lease, batch).await.unwrap();
 
         let first = bed.store.stack(ids[0]).await.unwrap().unwrap();
@@ -276,7 +276,7 @@ async fn a_deleted_nested_stack_is_seen_until_its_resource_is_gone() {
         let (made, lease) = claimed(&*bed.store, "web").await;
         let row = resource(made.id, "a");
         let nested = child(&made, &row);
-        let batch = Batch { save: vec![row.clone()], children: vec![nested.clone()], ..Batch::default() };
+        let batch = Batch { save: vec![row.clone()].into(), children: vec![nested.clone()], ..Batch::default() };
         bed.store.commit(lease, batch).await.unwrap();
         let inner = claim(&*bed.store, engine(), nested.id).await;
         bed.store.commit(inner, deleting(1)).await.unwrap();
@@ -298,12 +298,12 @@ async fn trees_are_counted_and_read_at_once() {
         let row = resource(made.id, "a");
         let nested = child(&made, &row);
         bed.store
-            .commit(lease, Batch { save: vec![row.clone()], children: vec![nested.clone()], ..Batch::default() })
+            .commit(lease, Batch { save: vec![row.clone()].into(), children: vec![nested.clone()], ..Batch::default() })
             .await
             .unwrap();
         let inner = claim(&*bed.store, engine(), nested.id).await;
         let inside = resource(nested.id, "x");
-        bed.store.commit(inner, Batch { save: vec![inside.clone()], ..Batch::default() }).await.unwrap();
+        bed.store.commit(inner, Batch { save: vec![inside.clone()].into(), ..Batch::default() }).await.unwrap();
         assert_eq!(bed.store.count_resources(made.id).await.unwrap(), 2);
         assert_eq!(bed.store.resources_of(&[made.id, nested.id]).await.unwrap(), [row, inside]);
         assert!(bed.store.resources_of(&[]).await.unwrap().is_empty());
@@ -320,7 +320,7 @@ async fn large_batches_are_written_whole() {
         let (made, lease) = claimed(&*bed.store, "web").await;
         let rows: Vec<Resource> = (0..2_013).map(|number| resource(made.id, &format!("r{number}"))).collect();
         let events = (0..3_001).map(|number| event(&made, &format!("r{number}"), number)).collect();
-        bed.store.commit(lease, Batch { save: rows.clone(), events, ..Batch::default() }).await.unwrap();
+        bed.store.commit(lease, Batch { save: rows.clone().into(), events, ..Batch::default() }).await.unwrap();
         let found = bed.store.resources(made.id).await.unwrap();
         assert!(found == rows, "{} rows, in order", found.len());
         let query = EventQuery { stacks: vec![made.id], ..EventQuery::default() };
@@ -330,7 +330,7 @@ async fn large_batches_are_written_whole() {
         let rows: Vec<Resource> = (0..8)
             .map(|number| Resource { reason: heavy.clone(), ..resource(made.id, &format!("heavy{number}")) })
             .collect();
-        bed.store.commit(lease, Batch { save: rows, ..Batch::default() }).await.unwrap();
+        bed.store.commit(lease, Batch { save: rows.into(), ..Batch::default() }).await.unwrap();
         assert_eq!(bed.store.count_resources(made.id).await.unwrap(), 2_021);
         let remove = found.iter().map(|row| row.id).collect();
         bed.store.commit(lease, Batch { remove, ..Batch::default() }).await.unwrap();
@@ -350,7 +350,7 @@ async fn many_write_at_once_and_nothing_is_lost() {
             writers.spawn(async move {
                 for number in 0..15 {
                     let batch = Batch {
-                        save: vec![resource(made.id, &format!("r{number}"))],
+                        save: vec![resource(made.id, &format!("r{number}"))].into(),
                         events: vec![event(&made, "r", number)],
                         ..Batch::default()
                     };
@@ -379,7 +379,7 @@ async fn a_deadlocked_transaction_is_done_again() {
         let rows = ["a", "b"].map(|name| resource(parent.id, name));
         let children: Vec<NewStack> = rows.iter().map(|row| child(&parent, row)).collect();
         let (one, two) = (children[0].id, children[1].id);
-        bed.store.commit(lease, Batch { save: rows.to_vec(), children, ..Batch::default() }).await.unwrap();
+        bed.store.commit(lease, Batch { save: rows.to_vec().into(), children, ..Batch::default() }).await.unwrap();
         let (other, second) = claimed(&*bed.store, "other").await;
         let asks = |ids: [kiln_store::StackId; 2]| Batch {
             requests: ids.map(|id| (id, StackRequest::new(Action::Check, at(3)))).to_vec(),
@@ -398,6 +398,22 @@ async fn a_deadlocked_transaction_is_done_again() {
             assert_eq!(bed.store.stack(id).await.unwrap().unwrap().generation, 1 + 2 * rounds);
         }
         assert_eq!(bed.store.stack(other.id).await.unwrap().unwrap().generation, 1);
+        bed.end().await;
+    }
+}
+
+/// PostgreSQL refuses a statement that writes a row twice.
+#[tokio::test]
+async fn a_row_that_is_saved_twice_in_a_batch_is_saved_as_it_was_last() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (made, lease) = claimed(&*bed.store, "web").await;
+        let rows: Vec<Resource> = ["a", "b", "c"].map(|name| resource(made.id, name)).into();
+        let last = Resource { physical_id: Some("p1".to_owned()), ..rows[0].clone() };
+        // So many that they are one statement.
+        let save = rows.iter().chain([&last]).cloned().collect();
+        bed.store.commit(lease, Batch { save, ..Batch::default() }).await.unwrap();
+        assert_eq!(bed.store.resources(made.id).await.unwrap(), [last, rows[1].clone(), rows[2].clone()]);
         bed.end().await;
     }
 }

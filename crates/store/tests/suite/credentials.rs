@@ -181,7 +181,7 @@ async fn user_projects_are_found_after_their_stacks() {
         let lease = claim(&*bed.store, engine(), root.id).await;
         let row = resource(root.id, "inner");
         let inner = child(&root, &row);
-        let batch = Batch { children: vec![inner.clone()], save: vec![row], ..Batch::default() };
+        let batch = Batch { children: vec![inner.clone()], save: vec![row].into(), ..Batch::default() };
         assert_eq!(bed.store.commit(lease, batch).await.unwrap().user_project, None);
         let made = |project: &str| Batch { user_project: Some(project.to_owned()), ..Batch::default() };
         let inner_lease = claim(&*bed.store, engine(), inner.id).await;

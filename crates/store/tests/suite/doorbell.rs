@@ -28,7 +28,7 @@ async fn requests_and_ends_ring() {
 
         let row = resource(made.id, "a");
         let nested = child(&made, &row);
-        let batch = Batch { save: vec![row], children: vec![nested.clone()], ..Batch::default() };
+        let batch = Batch { save: vec![row].into(), children: vec![nested.clone()], ..Batch::default() };
         bed.store.commit(lease, batch).await.unwrap();
         until(&bell, nested.id).await;
         let inner = claim(&*bed.store, engine(), nested.id).await;
@@ -135,7 +135,8 @@ async fn events_ring_for_watchers() {
         let (made, lease) = claimed(&*bed.store, "web").await;
         until(&news, made.id).await;
         let nested = child(&made, &resource(made.id, "a"));
-        let batch = Batch { save: vec![resource(made.id, "a")], children: vec![nested.clone()], ..Batch::default() };
+        let batch =
+            Batch { save: vec![resource(made.id, "a")].into(), children: vec![nested.clone()], ..Batch::default() };
         bed.store.commit(lease, batch).await.unwrap();
         until(&news, made.id).await;
         // The events of a nested stack ring with its root.

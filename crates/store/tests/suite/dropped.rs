@@ -40,7 +40,7 @@ impl<'a> Ground<'a> {
         Batch {
             children: vec![child(&self.made, &row)],
             events: vec![event(&self.made, &row.name, 1)],
-            save: vec![row],
+            save: vec![row].into(),
             send: vec![self.message()],
             settle: Some(settle(1, Action::Create, Status::Complete)),
             ..Batch::default()

@@ -71,7 +71,7 @@ async fn fill(store: &dyn Store) -> (kiln_store::Stack, Vec<Resource>) {
     let lease = claim(store, engine(), made.id).await;
     let rows = vec![row(&made)];
     let told = kiln_store::Event { properties: value!({"password": HIDDEN}), ..event(&made, "server", 1) };
-    let batch = Batch { save: rows.clone(), events: vec![told], ..Batch::default() };
+    let batch = Batch { save: rows.clone().into(), events: vec![told], ..Batch::default() };
     store.commit(lease, batch).await.unwrap();
     let message = Message {
         id: MessageId(Uuid::new_v4()),

@@ -80,7 +80,7 @@ async fn write(store: Arc<SqlStore>, writer: usize, rounds: usize) -> (Vec<Stack
             continue;
         };
         for lease in leases {
-            let save = vec![resource(made.id, &"r".repeat(2_000))];
+            let save = vec![resource(made.id, &"r".repeat(2_000))].into();
             refused += usize::from(store.commit(lease, Batch { save, ..Batch::default() }).await.is_err());
         }
     }

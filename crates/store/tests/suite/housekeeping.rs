@@ -104,8 +104,11 @@ async fn stacks_that_are_gone_long_enough_are_forgotten() {
         let lease = claim(&*bed.store, engine(), gone.id).await;
         bed.store.commit(lease, Batch { events: vec![event(&gone, "a", 1)], ..deleting(1) }).await.unwrap();
         let (live, other) = claimed(&*bed.store, "live").await;
-        let live =
-            bed.store.commit(other, Batch { save: vec![resource(live.id, "a")], ..Batch::default() }).await.unwrap();
+        let live = bed
+            .store
+            .commit(other, Batch { save: vec![resource(live.id, "a")].into(), ..Batch::default() })
+            .await
+            .unwrap();
 
         assert_eq!(forget(&bed, &keep(100, 0)).await, 0, "not before its time");
         assert_eq!(forget(&bed, &keep(101, 0)).await, 5, "stack, lease, tag, two events");

@@ -126,7 +126,7 @@ async fn a_silent_engine_is_taken_over_and_can_write_no_more() {
 
         let row = resource(made.id, "late");
         let batch = Batch {
-            save: vec![row],
+            save: vec![row].into(),
             events: vec![event(&made, "late", 3)],
             settle: Some(settle(1, Action::Create, Status::Complete)),
             ..Batch::default()
@@ -228,7 +228,7 @@ async fn a_lease_given_back_is_no_right_to_write() {
     while let Some(bed) = beds.next().await {
         let (made, lease) = claimed(&*bed.store, "web").await;
         bed.store.release(&[lease]).await.unwrap();
-        let batch = Batch { save: vec![resource(made.id, "a")], ..Batch::default() };
+        let batch = Batch { save: vec![resource(made.id, "a")].into(), ..Batch::default() };
         assert!(matches!(bed.store.commit(lease, batch).await, Err(Error::Stale(_))));
         let forged = Lease { owner: engine(), ..claim(&*bed.store, engine(), made.id).await };
         assert!(matches!(bed.store.commit(forged, Batch::default()).await, Err(Error::Stale(_))));

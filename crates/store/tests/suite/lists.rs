@@ -107,7 +107,7 @@ async fn nested_and_deleted_stacks_are_listed_when_asked_for() {
     while let Some(bed) = beds.next().await {
         let (made, lease) = claimed(&*bed.store, "web").await;
         let row = resource(made.id, "a");
-        let batch = Batch { children: vec![child(&made, &row)], save: vec![row], ..Batch::default() };
+        let batch = Batch { children: vec![child(&made, &row)], save: vec![row].into(), ..Batch::default() };
         bed.store.commit(lease, batch).await.unwrap();
         assert_eq!(names(&bed, of_project()).await, ["web"]);
         let mut all = names(&bed, StackQuery { nested: true, ..of_project() }).await;
@@ -211,7 +211,7 @@ async fn everything_is_counted() {
         let (made, lease) = claimed(&*bed.store, "web").await;
         let row = resource(made.id, "a");
         let nested = child(&made, &row);
-        let batch = Batch { save: vec![row], children: vec![nested.clone()], ..Batch::default() };
+        let batch = Batch { save: vec![row].into(), children: vec![nested.clone()], ..Batch::default() };
         bed.store.commit(lease, batch).await.unwrap();
         bed.store.create_stack(stack("other")).await.unwrap();
         let census = bed.store.census().await.unwrap();

@@ -166,7 +166,7 @@ async fn live(store: &dyn Store, name: &str) -> kiln_store::StackId {
         let batch = Batch {
             children: vec![child(&made, &row)],
             events: vec![event(&made, &row.name, 1)],
-            save: vec![row],
+            save: vec![row].into(),
             handled: inbox.get(number).map(|message| message.id).into_iter().collect(),
             ..Batch::default()
         };

@@ -148,7 +148,7 @@ impl World {
             self.pick(&[Status::Complete, Status::Failed]).unwrap_or(Status::Failed),
         );
         for _ in 0..self.rng.random_range(0..3) {
-            batch.save.push(self.resource(stack));
+            batch.save.put(self.resource(stack));
             batch.events.push(self.event(stack));
         }
         let (rows, messages) = (self.rows.clone(), self.messages.clone());

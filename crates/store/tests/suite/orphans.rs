@@ -29,7 +29,7 @@ async fn an_orphan_is_written_with_the_removal_of_its_row_and_outlives_the_stack
         let store = &*bed.store;
         let (stack, lease) = claimed(store, "web").await;
         let rows: Vec<Resource> = ["a", "b", "c"].iter().map(|name| resource(stack.id, name)).collect();
-        store.commit(lease, Batch { save: rows.clone(), ..Batch::default() }).await.unwrap();
+        store.commit(lease, Batch { save: rows.clone().into(), ..Batch::default() }).await.unwrap();
         let [a, b, c] = [0, 1, 2].map(|at| orphan(&stack, &rows[at], 9 - i64::try_from(at).unwrap()));
         let b = Orphan { physical_id: None, region: None, ..b };
         let stale = kiln_store::Lease { epoch: lease.epoch + 1, ..lease };

@@ -224,7 +224,7 @@ async fn long_names_are_stored_or_refused_for_good() {
         let nested = NewStack { name: "nested".into(), username: long.clone(), ..nested };
         let event = event(&made, &long, 1);
         let batch = Batch {
-            save: vec![row.clone()],
+            save: vec![row.clone()].into(),
             events: vec![event.clone()],
             children: vec![nested.clone()],
             ..Batch::default()

@@ -21,7 +21,7 @@ async fn reads_at_the_same_time_see_what_was_committed() {
             clients.spawn(async move {
                 let (made, lease) = claimed(&*store, &name).await;
                 for round in 1..=10 {
-                    let save = vec![resource(made.id, &format!("r{round}"))];
+                    let save = vec![resource(made.id, &format!("r{round}"))].into();
                     store.commit(lease, Batch { save, ..Batch::default() }).await.unwrap();
                     for _ in 0..3 {
                         let read = store.stack(made.id).await.unwrap().unwrap();

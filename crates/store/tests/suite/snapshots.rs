@@ -41,7 +41,7 @@ async fn a_snapshot_is_stored_with_its_request_and_changed_by_the_engine() {
             ..first.clone()
         };
         let snapshots = vec![done.clone(), second.clone()];
-        store.commit(lease, Batch { snapshots, ..Batch::default() }).await.unwrap();
+        store.commit(lease, Batch { snapshots: snapshots.into(), ..Batch::default() }).await.unwrap();
         assert_eq!(store.snapshots(made.id).await.unwrap(), [second.clone(), done.clone()]);
         assert_eq!(store.snapshot(made.id, done.id).await.unwrap().as_ref(), Some(&done));
         assert_eq!(store.snapshot(StackId(Uuid::new_v4()), done.id).await.unwrap(), None);

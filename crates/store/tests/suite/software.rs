@@ -157,7 +157,7 @@ async fn resources_are_found_by_the_id_of_their_object() {
         rows[1].physical_id = Some("s2".to_owned());
         rows[2].physical_id = Some(long.clone());
 
-        store.commit(lease, Batch { save: rows.to_vec(), ..Batch::default() }).await.unwrap();
+        store.commit(lease, Batch { save: rows.to_vec().into(), ..Batch::default() }).await.unwrap();
         let found = store.resources_by_physical_id(&stack.project, "s1").await.unwrap();
         assert_eq!(found.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), ["server"]);
         let found = store.resources_by_physical_id(&stack.project, &long).await.unwrap();
