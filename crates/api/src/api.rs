@@ -10,7 +10,7 @@ use http::request::Parts as Head;
 use http::{Method, Request, StatusCode};
 use kiln_identity::{Caller, Denied};
 use kiln_service::Service;
-use kiln_value::value;
+use kiln_value::{steps, value};
 use kiln_web::{Listeners, Negotiated, Query, ServeError, Track};
 use percent_encoding::percent_decode_str;
 use tokio::sync::watch;
@@ -96,7 +96,10 @@ impl Api {
             return response;
         }
         let mut known = Known::default();
-        let mut response = self.negotiate(&head, body, &mut known).instrument(track.span()).await;
+        let mut response =
+            steps::metered(self.parts.service.options.limits.request_steps, self.negotiate(&head, body, &mut known))
+                .instrument(track.span())
+                .await;
         cors.apply(&head, &mut response);
         track.at("rest", known.route).end(backends, &head, known.caller.as_deref(), &mut response);
         response

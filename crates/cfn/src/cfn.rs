@@ -10,6 +10,7 @@ use http::request::Parts as Head;
 use http::{Method, Request, StatusCode};
 use kiln_identity::{Caller, Denied, SignatureError, SignedRequest};
 use kiln_service::Service;
+use kiln_value::steps;
 use kiln_web::{BodyError, Listeners, Negotiated, Query, ServeError, Track};
 use percent_encoding::percent_decode_str;
 use tracing::Instrument as _;
@@ -145,7 +146,7 @@ impl Cfn {
         params.check()?;
         let call = Call { cfn: Arc::clone(&self.parts), caller, params };
         call.allow(&action.rule())?;
-        Ok((action, action.run(&call).await?))
+        Ok((action, steps::metered(call.service().options.limits.request_steps, action.run(&call)).await?))
     }
 
     /// A request to the URL of a resource.

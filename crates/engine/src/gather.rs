@@ -10,7 +10,7 @@ use kiln_plan::{Blueprint, Decision, Gathered, Live, Model, StackScope, Subject,
 use kiln_resource::translation::Answers;
 use kiln_resource::{Cloud, Context, Failure, Observed, Resource};
 use kiln_store::Stack;
-use kiln_value::Map;
+use kiln_value::{Map, steps};
 
 use crate::actor::stack_facts;
 use crate::backends::Backends;
@@ -48,7 +48,7 @@ impl Gatherer<'_> {
     ) -> Option<Result<Question, Decision>> {
         let blueprint = self.scope.blueprint();
         let (definition, kind) = (blueprint.definitions().get(name)?, blueprint.kind(name)?);
-        let definition = match blueprint.resolve(definition, self.scope) {
+        let definition = match steps::bounded(|| blueprint.resolve(definition, self.scope)) {
             Ok(definition) => definition,
             Err(error) => return Some(Err(Decision::Refuse { failure: failure_of(&error) })),
         };

@@ -386,6 +386,7 @@ fn service_options(config: &Config) -> Result<kiln_service::Options> {
         snapshots_per_stack: config.limit(&stacks::MAX_SNAPSHOTS_PER_STACK)?,
         configs_per_project: config.limit(&stacks::MAX_SOFTWARE_CONFIGS_PER_TENANT)?,
         deployments_per_project: config.limit(&stacks::MAX_SOFTWARE_DEPLOYMENTS_PER_TENANT)?,
+        request_steps: config.number(&kiln::MAX_REQUEST_STEPS)?,
         resources_per_stack: resources.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
         nested_depth: config.number(&stacks::MAX_NESTED_STACK_DEPTH)?,
     };

@@ -17,6 +17,9 @@ pub struct Limits {
     pub deployments_per_project: Option<u64>,
     /// Maximum number of resources of a root stack with all its nested stacks (`max_resources_per_stack`).
     pub resources_per_stack: Option<usize>,
+    /// Maximum number of steps that the patterns, expressions and functions of a request take in all
+    /// (`max_request_steps`).
+    pub request_steps: usize,
     /// Maximum depth of nested stacks (`max_nested_stack_depth`).
     pub nested_depth: u32,
 }
@@ -31,6 +34,7 @@ impl Default for Limits {
             configs_per_project: Some(4096),
             deployments_per_project: Some(4096),
             resources_per_stack: Some(1000),
+            request_steps: kiln_value::steps::MOST,
             nested_depth: 5,
         }
     }

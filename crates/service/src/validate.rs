@@ -9,6 +9,7 @@ use kiln_resource::translation::Answers;
 use kiln_resource::{Context, Facts, Operation, RegisteredType, ResourceType};
 use kiln_template::Definition;
 use kiln_template::constraint::CustomConstraints;
+use kiln_value::steps::{self, Exhausted};
 use kiln_value::{Diagnostic, Value, text};
 
 use crate::availability::Availability;
@@ -41,6 +42,7 @@ impl Service {
         };
         let found = if found.is_empty() && strict { self.absent_objects(caller, blueprint).await } else { found };
         let found = if found.is_empty() && strict { self.refused_by_cloud(caller, blueprint).await } else { found };
+        let found = within_limit(found);
         let placed = found.into_iter().map(|error| template.place(error)).collect();
         let placed = mask_errors(blueprint.sources(), placed);
         Invalid::of(placed).map_or(Ok(()), |invalid| Err(invalid.into()))
@@ -103,6 +105,18 @@ impl Service {
         }
         found
     }
+}
+
+/// The errors of a request within the limit of its steps. Above it, the error is the one that the limit has caused, with its
+/// place: nothing after it was computed.
+fn within_limit(mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let Err(exhausted) = steps::check() else { return found };
+    let first = found.iter().position(|error| error.class == Exhausted::CLASS);
+    let mut error = first.map_or_else(|| exhausted.report(), |first| found.swap_remove(first));
+    if !error.path.is_root() {
+        error.message = format!("{} ({})", error.message, error.path);
+    }
+    vec![error]
 }
 
 impl Service {

@@ -19,6 +19,7 @@ pub mod regex;
 pub mod secret;
 mod size;
 pub mod span;
+pub mod steps;
 pub mod text;
 mod unknown;
 mod value;

@@ -19,6 +19,8 @@ use flags::Flags;
 use machine::Machine;
 use program::Program;
 
+use crate::steps;
+
 /// Maximum number of steps, about 50 ms: patterns come from templates and may be malicious.
 pub const MOST_STEPS: usize = 5_000_000;
 
@@ -76,8 +78,7 @@ impl Pattern {
     ///
     /// Errors: the search exceeded the limit.
     pub fn match_end(&self, text: &str) -> Result<Option<usize>, PatternError> {
-        let mut fuel = MOST_STEPS;
-        self.machine(text, &mut fuel).run(0)
+        counted(&mut MOST_STEPS.clone(), |fuel| self.machine(text, fuel).run(0))
     }
 
     /// Whether [`Pattern::match_end`] is the end of the text, as `allowed_pattern` requires. A search that exceeded the
@@ -91,6 +92,16 @@ impl Pattern {
     ///
     /// Errors: the search exceeded the limit.
     pub fn search(
+        &self,
+        text: &str,
+        from: usize,
+        not_empty: bool,
+        fuel: &mut usize,
+    ) -> Result<Option<Groups>, PatternError> {
+        counted(fuel, |fuel| self.searched(text, from, not_empty, fuel))
+    }
+
+    fn searched(
         &self,
         text: &str,
         from: usize,
@@ -123,6 +134,18 @@ impl PartialEq for Pattern {
     fn eq(&self, other: &Self) -> bool {
         self.as_str() == other.as_str()
     }
+}
+
+/// Takes the steps of a search from `fuel` and from the account of the request.
+fn counted<T>(fuel: &mut usize, search: impl FnOnce(&mut usize) -> Result<T, PatternError>) -> Result<T, PatternError> {
+    let most = steps::left().min(*fuel);
+    let mut left = most;
+    let found = search(&mut left);
+    // A search that failed wanted more than was left.
+    let spent = if found.is_ok() { most - left } else { most };
+    *fuel -= spent;
+    steps::spend(spent).map_err(|exhausted| PatternError(exhausted.to_string()))?;
+    found
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use kiln_value::Value;
+use kiln_value::{Value, steps};
 
 use crate::call::Argument;
 use crate::context::{Context, Definition};
@@ -16,6 +16,7 @@ use crate::memory;
 use crate::object::Object;
 use crate::overload::{Arg, CallRequest};
 use crate::parameter::{Default, Param, Type};
+use crate::regex::SEARCH_A_STEP;
 use crate::time::TimeSpan;
 use crate::{Error, Limits};
 
@@ -63,6 +64,12 @@ impl<'d> Engine<'d> {
     ///
     /// Errors: the limit is exceeded.
     pub(crate) fn step(&self, steps: usize) -> Result<(), Error> {
+        steps::spend(steps.saturating_mul(SEARCH_A_STEP)).map_err(|exhausted| Error::exhausted(&exhausted))?;
+        self.count(steps)
+    }
+
+    /// Counts steps that the account of the request already has.
+    pub(crate) fn count(&self, steps: usize) -> Result<(), Error> {
         let total = self.steps.get().saturating_add(u64::try_from(steps).unwrap_or(u64::MAX));
         self.steps.set(total);
         if total > self.limits.steps { Err(Error::too_many_steps(self.limits.steps)) } else { Ok(()) }

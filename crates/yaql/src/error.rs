@@ -1,5 +1,7 @@
 //! Errors, with the names of the reference implementation.
 
+use kiln_value::steps::Exhausted;
+
 use crate::object::Object;
 use crate::repr;
 
@@ -75,6 +77,10 @@ impl Error {
 
     pub(crate) fn recursion() -> Self {
         Self::new("RecursionError", "maximum recursion depth exceeded")
+    }
+
+    pub(crate) fn exhausted(exhausted: &Exhausted) -> Self {
+        Self::new(Exhausted::CLASS, exhausted.to_string())
     }
 
     pub(crate) fn too_many_steps(limit: u64) -> Self {

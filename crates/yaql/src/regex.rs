@@ -9,7 +9,7 @@ use crate::Error;
 use crate::engine::Engine;
 
 /// The number of search steps that count as one evaluation step.
-const SEARCH_A_STEP: usize = 8;
+pub(crate) const SEARCH_A_STEP: usize = 8;
 
 /// A compiled expression.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl Regex {
     pub(crate) fn find(&self, engine: &Engine, text: &str, walk: Walk) -> Result<Option<Match>, Error> {
         let mut fuel = MOST_STEPS;
         let found = self.pattern.search(text, walk.from, walk.not_empty, &mut fuel).map_err(failed)?;
-        engine.step((MOST_STEPS - fuel) / SEARCH_A_STEP)?;
+        engine.count((MOST_STEPS - fuel) / SEARCH_A_STEP)?;
         Ok(found.map(|groups| Match { groups }))
     }
 

@@ -9,7 +9,7 @@ use http::request::Parts;
 use kiln_topology::TypeFiles;
 use kiln_topology::original::{self, Original};
 use kiln_topology::upload::{self, Limits, Upload};
-use kiln_value::{Map, Value};
+use kiln_value::{Map, Value, steps};
 use kiln_web::{BodyError, Query};
 
 use crate::error::ApiError;
@@ -89,14 +89,16 @@ pub(super) async fn read(
     // As much as a client may send as JSON.
     let limits = Limits { archive_bytes: limit, bytes: limit.saturating_mul(16), ..Limits::default() };
     let types = Arc::clone(types);
-    let read = tokio::task::spawn_blocking(move || {
-        let mut made = upload::read(&bytes, &given, cloud_init, &limits, &types)?;
+    let read = tokio::task::spawn_blocking(steps::carried(move || {
+        let made = upload::read(&bytes, &given, cloud_init, &limits, &types);
+        steps::check().map_err(|exhausted| vec![exhausted.report()])?;
+        let mut made = made?;
         if made.is_lowered {
             let entry = Original::new(bytes).to_file(&made.template);
             made.files.insert(original::FILE.to_owned(), entry.into());
         }
         Ok(made)
-    });
+    }));
     let Upload { template, files, questions, .. } =
         read.await.map_err(ApiError::internal)?.map_err(ApiError::of_several)?;
     request.insert("template".to_owned(), template);

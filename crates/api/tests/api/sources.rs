@@ -11,7 +11,7 @@ use kiln_service::{Limits, ReadError, TemplateReader};
 use kiln_value::{Map, Secret};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, App, user};
+use crate::support::{Answer, App, PROJECT, user};
 
 const TEMPLATE: &str =
     "heat_template_version: 2018-08-31\nresources: {a: {type: OS::Heat::Value, properties: {value: 1}}}";
@@ -269,4 +269,43 @@ async fn what_is_read_is_limited_too() {
     let app = App::with(App::new().await.store, owner.with_cloud(Arc::new(Manifest(inner)), catalog), limits);
     let answer = create(&app, "files").await;
     assert_eq!(answer.json()["error"]["type"], "DownloadLimitExceeded", "{}", answer.text);
+}
+
+/// A thousand hostile patterns, each within its own limit, would keep a thread busy for half a minute.
+#[tokio::test]
+async fn the_steps_of_a_request_are_limited_in_all() {
+    let app = App::new().await;
+    let limits = Limits { request_steps: 1_000_000, ..Limits::default() };
+    let app = App::on(app.store.clone(), user(&["member"]), limits);
+    let text = "a".repeat(12);
+    let pattern = json!({"type": "string", "default": text, "constraints": [{"allowed_pattern": "(a+)+b|a*"}]});
+    let cheap = json!({"type": "string", "default": "abc", "constraints": [{"allowed_pattern": "[a-c]+"}]});
+    let template = |count: usize, parameter: &Value| {
+        let parameters: serde_json::Map<String, Value> =
+            (0..count).map(|number| (format!("p{number}"), parameter.clone())).collect();
+        json!({"heat_template_version": "2018-08-31", "parameters": parameters})
+    };
+    let create = async |name: &str, template: Value| {
+        let body = json!({"stack_name": name, "template": template});
+        app.json(Method::POST, &format!("/v1/{PROJECT}/stacks"), &body).await
+    };
+    let hostile = create("hostile", template(1000, &pattern)).await;
+    assert_eq!(hostile.status, StatusCode::BAD_REQUEST, "{}", hostile.text);
+    let error = &hostile.json()["error"];
+    assert_eq!(error["type"], "RequestLimitExceeded", "{}", hostile.text);
+    let message = error["message"].as_str().expect("a text");
+    assert!(message.contains("take more than 1000000 steps in all (parameters.p"), "{message}");
+    // Each request has an account of its own.
+    assert_eq!(create("one", template(1, &pattern)).await.status, StatusCode::CREATED);
+    assert_eq!(create("many", template(1000, &cheap)).await.status, StatusCode::CREATED);
+    // YAQL takes its steps from the same account.
+    let expression =
+        json!({"yaql": {"expression": "range(0, 190).select(range(0, 190).select($).len()).len()", "data": {}}});
+    let outputs: serde_json::Map<String, Value> =
+        (0..30).map(|number| (format!("o{number}"), json!({"value": expression}))).collect();
+    let resources = json!({"v": {"type": "OS::Heat::Value", "properties": {"value": vec![expression.clone(); 60]}}});
+    let yaql = json!({"heat_template_version": "2018-08-31", "resources": resources, "outputs": outputs});
+    let hostile = create("yaql", yaql).await;
+    assert_eq!(hostile.status, StatusCode::BAD_REQUEST, "{}", &hostile.text[..hostile.text.len().min(500)]);
+    assert!(hostile.text.contains("steps in all"), "{}", hostile.text);
 }

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use kiln_value::steps::{self, Exhausted};
 use kiln_value::{Diagnostic, Value, number, text};
 
 use super::build::schema_error;
@@ -92,7 +93,9 @@ impl Rule {
                     let message = format!("expected string or bytes-like object, got '{kind}'");
                     return Err(Diagnostic::new("TypeError", message));
                 };
-                if pattern.matches_all(text) {
+                let found = pattern.matches_all(text);
+                steps::check().map_err(Exhausted::report)?;
+                if found {
                     return Ok(None);
                 }
                 format!("\"{text}\" does not match pattern \"{}\"", pattern.as_str())

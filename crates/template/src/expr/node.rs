@@ -3,6 +3,7 @@
 use std::borrow::{Borrow, Cow};
 use std::cell::{Cell, RefCell};
 
+use kiln_value::steps::{self, Exhausted};
 use kiln_value::{Diagnostic, Map, Path, Unknown, Value};
 
 use crate::function::{Function, fault};
@@ -40,6 +41,9 @@ pub(crate) struct Call {
 
 /// Limit on the size of the values that one resolution creates, in bytes.
 const BUDGET: usize = 32 << 20;
+
+/// Bytes that are copied in a step of [`steps`].
+const BYTES_A_STEP: usize = 64;
 
 /// The context in which a call is resolved.
 pub(crate) struct Context<'a> {
@@ -108,6 +112,7 @@ impl<'a> Context<'a> {
     /// Fails with `ValueError`: a few nested calls, or a long list of calls that read the same large value, could exhaust
     /// the memory.
     pub(crate) fn spend(&self, call: &Call, size: usize) -> Result<(), Diagnostic> {
+        steps::spend(1 + size / BYTES_A_STEP).map_err(Exhausted::report)?;
         match self.budget.get().checked_sub(size) {
             Some(rest) => {
                 self.budget.set(rest);

@@ -1,5 +1,6 @@
 //! The schema of a parameter in a template.
 
+use kiln_value::steps::Exhausted;
 use kiln_value::{Diagnostic, Value, text};
 
 use crate::constraint::{AcceptAll, Constraint, DataType, Typed, check_all, check_fit, check_map, schema_error};
@@ -151,8 +152,10 @@ impl ParameterSchema {
             }
             (_, default) => default.clone(),
         };
-        check_all(&self.constraints, &value, self.typed, &AcceptAll)
-            .or_else(|error| schema_error(format!("Invalid default {} ({error})", text::str(default))))
+        check_all(&self.constraints, &value, self.typed, &AcceptAll).or_else(|error| match &*error.class {
+            Exhausted::CLASS => Err(error),
+            _ => schema_error(format!("Invalid default {} ({error})", text::str(default))),
+        })
     }
 }
 

@@ -22,6 +22,10 @@ options! {
     MAX_CONNECTIONS_PER_ADDRESS = own(
         "max_connections_per_address", Whole(0, 1_000_000), "Most connections of a client's address; 0: no limit.",
     ).computed("256; no limit behind a proxy");
+    MAX_REQUEST_STEPS = own(
+        "max_request_steps", Whole(1_000_000, 1_000_000_000_000),
+        "Most steps of the patterns, YAQL expressions and functions in a request; a step takes some 10 ns.",
+    ).default("250000000");
     MAX_EVENT_STREAMS = own(
         "max_event_streams", Whole(0, 1_000_000),
         "Most requests that wait for events (streams, and lists with wait); at most half of the connections. Above it, a \
