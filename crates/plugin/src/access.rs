@@ -7,9 +7,10 @@ use crate::answer;
 use crate::call::CallError;
 use crate::plugin::Plugin;
 
-/// Calls a method with these parameters and the credentials; once more with a new token if a service rejects the first.
+/// Calls a method for a project with these parameters and the credentials; once more with a new token if a service rejects the first.
 pub(crate) async fn call_with_access(
     plugin: &Plugin,
+    project: &str,
     cloud: &dyn Cloud,
     method: &str,
     params: &Map,
@@ -17,7 +18,7 @@ pub(crate) async fn call_with_access(
     let failed = |error: CallError| error.failure(&plugin.name, method);
     let mut refused = None;
     loop {
-        let line = plugin.line().await.map_err(failed)?;
+        let line = plugin.line(project).await.map_err(failed)?;
         // Last, because the fence of the lease is passed here.
         let access = cloud.access(refused.as_ref()).await?;
         let mut params = params.clone();

@@ -38,13 +38,13 @@ impl PluginConstraints {
 impl ConstraintCheck for PluginConstraints {
     async fn check(&self, cloud: &dyn Cloud, name: &str, value: &Value) -> Result<(), String> {
         let failed = |error: CallError| error.failure(&self.plugin.name, METHOD).message;
-        let line = self.plugin.line().await.map_err(failed)?;
         let (access, token) = optional_access(cloud).await;
         let part = |key: &str| access.str_at(key).unwrap_or_default().to_owned();
         let key = (format!("{}/{}", part("project_id"), part("user_id")), name.to_owned(), text::json(value));
         if self.accepted.get(&key).await.is_some() {
             return Ok(());
         }
+        let line = self.plugin.line(&part("project_id")).await.map_err(failed)?;
         let params = value!({"constraint": name, "value": value, "access": access});
         let result = line.call(METHOD, params, token).await.map_err(failed)?;
         if let Some(why) = answer::verdict(&result).map_err(|why| failed(CallError::Broken(why)))? {

@@ -52,7 +52,7 @@ impl PluginDriver {
     async fn call(&self, cx: &Context<'_>, method: &str, more: Map) -> Result<Value, Failure> {
         let mut params = self.params(cx);
         params.extend(more);
-        call_with_access(&self.plugin, cx.cloud, method, &params).await
+        call_with_access(&self.plugin, &cx.facts.stack.project_id, cx.cloud, method, &params).await
     }
 
     fn params(&self, cx: &Context<'_>) -> Map {

@@ -1,10 +1,11 @@
-//! A plug-in: its program, the current process, and starts after faults.
+//! A plug-in: its program, its processes, and starts after faults.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kiln_value::{Secret, Value};
-use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
+use tokio::sync::{Mutex, Notify};
 use tokio::time::Instant;
 
 use crate::call::{CallError, masked};
@@ -13,6 +14,11 @@ use crate::program::Program;
 
 /// Most calls of a plug-in at the same time.
 const CALLS: usize = 32;
+/// Most of these for a project, so that calls that hang leave room for those of others.
+const CALLS_OF_PROJECT: usize = 16;
+/// Most processes of a plug-in at the same time. A program may answer one call after the other, so calls of different
+/// projects have different processes as long as there are enough.
+const PROCESSES: usize = 4;
 /// The pause before the second start in a row; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// Longest pause before a start.
@@ -20,13 +26,68 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// A process that lived so long is started again without a pause.
 const SOUND_AGE: Duration = Duration::from_mins(1);
 
-/// A plug-in. It runs at most one process that gets calls.
+/// A plug-in. It runs a few processes that get calls; the second one is started when a call of another project is in
+/// progress in the first one.
 pub struct Plugin {
     pub(crate) name: String,
     program: Program,
     limit: Duration,
-    permits: Semaphore,
-    current: Mutex<Current>,
+    processes: [Mutex<Current>; PROCESSES],
+    seats: Lock<Seats>,
+    /// A call has ended.
+    free: Notify,
+}
+
+/// The calls in progress.
+#[derive(Default)]
+struct Seats {
+    /// Of each process, the number of calls by project.
+    calls: [HashMap<String, usize>; PROCESSES],
+}
+
+impl Seats {
+    /// The process for a call of a project: where all calls are of the project, one without calls, or the one with the
+    /// fewest. `None`: it must wait.
+    fn take(&mut self, project: &str) -> Option<usize> {
+        let of_project = |calls: &HashMap<String, usize>| calls.get(project).copied().unwrap_or(0);
+        let count = |calls: &HashMap<String, usize>| calls.values().sum::<usize>();
+        if self.calls.iter().map(of_project).sum::<usize>() >= CALLS_OF_PROJECT
+            || self.calls.iter().map(count).sum::<usize>() >= CALLS
+        {
+            return None;
+        }
+        let order = |calls: &HashMap<String, usize>| {
+            let (own, all) = (of_project(calls), count(calls));
+            (all > own, own == 0, all)
+        };
+        let (process, calls) = self.calls.iter_mut().enumerate().min_by_key(|(_, calls)| order(calls))?;
+        *calls.entry(project.to_owned()).or_default() += 1;
+        Some(process)
+    }
+
+    fn release(&mut self, process: usize, project: &str) {
+        let Some(calls) = self.calls.get_mut(process) else { return };
+        if let Some(count) = calls.get_mut(project) {
+            *count -= 1;
+            if *count == 0 {
+                calls.remove(project);
+            }
+        }
+    }
+}
+
+/// The place of a call in a process, released on drop.
+struct Seat<'a> {
+    plugin: &'a Plugin,
+    process: usize,
+    project: String,
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        self.plugin.seats().release(self.process, &self.project);
+        self.plugin.free.notify_waiters();
+    }
 }
 
 #[derive(Default)]
@@ -40,7 +101,8 @@ struct Current {
 impl Plugin {
     /// A plug-in that is not started yet. `limit`: longest time of a call.
     pub(crate) fn new(name: String, program: Program, limit: Duration) -> Self {
-        Self { name, program, limit, permits: Semaphore::new(CALLS), current: Mutex::default() }
+        let (processes, seats) = (<[Mutex<Current>; PROCESSES]>::default(), Lock::default());
+        Self { name, program, limit, processes, seats, free: Notify::new() }
     }
 
     /// The same under another name.
@@ -51,23 +113,41 @@ impl Plugin {
 
     /// Calls a method that needs no cloud, with a limit of its own.
     pub(crate) async fn call(&self, method: &str, params: Value, limit: Duration) -> Result<Value, CallError> {
-        CallLine { limit, ..self.line().await? }.call(method, params, None).await
+        CallLine { limit, ..self.line("").await? }.call(method, params, None).await
     }
 
-    /// A process that is ready for a call. Waits for its turn and for the pause after a fault, at most for the limit of
-    /// a call.
-    pub(crate) async fn line(&self) -> Result<CallLine<'_>, CallError> {
+    /// A process that is ready for a call of a project. Waits for its turn and for the pause after a fault, at most for the
+    /// limit of a call.
+    pub(crate) async fn line(&self, project: &str) -> Result<CallLine<'_>, CallError> {
         let line = async {
-            let permit = self.permits.acquire().await.map_err(|error| CallError::NotSent(error.to_string()))?;
-            Ok(CallLine { process: self.process().await?, limit: self.limit, _permit: permit })
+            let seat = self.seat(project).await;
+            Ok(CallLine { process: self.process(seat.process).await?, limit: self.limit, _seat: seat })
         };
         let limit = self.limit.as_secs_f64();
         let late = || CallError::NotSent(format!("the process did not take a call within {limit} seconds"));
         tokio::time::timeout(self.limit, line).await.unwrap_or_else(|_| Err(late()))
     }
 
-    async fn process(&self) -> Result<Arc<Process>, CallError> {
-        let mut current = self.current.lock().await;
+    fn seats(&self) -> MutexGuard<'_, Seats> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn seat(&self, project: &str) -> Seat<'_> {
+        loop {
+            let mut freed = std::pin::pin!(self.free.notified());
+            // From here on no notification is missed.
+            freed.as_mut().enable();
+            let taken = self.seats().take(project);
+            if let Some(process) = taken {
+                return Seat { plugin: self, process, project: project.to_owned() };
+            }
+            freed.await;
+        }
+    }
+
+    async fn process(&self, number: usize) -> Result<Arc<Process>, CallError> {
+        let current = self.processes.get(number).ok_or_else(|| CallError::NotSent("no such process".to_owned()))?;
+        let mut current = current.lock().await;
         if let Some(process) = current.process.as_ref().filter(|process| process.is_usable()) {
             return Ok(Arc::clone(process));
         }
@@ -108,7 +188,7 @@ fn pause(short_lives: u32) -> Duration {
 pub(crate) struct CallLine<'a> {
     process: Arc<Process>,
     limit: Duration,
-    _permit: SemaphorePermit<'a>,
+    _seat: Seat<'a>,
 }
 
 impl CallLine<'_> {

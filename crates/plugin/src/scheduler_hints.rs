@@ -30,7 +30,7 @@ impl SchedulerHints for PluginHints {
             "stack": (stack_value(facts)),
             "hints": hints,
         }));
-        let result = call_with_access(&self.0, cx.cloud, METHOD, &params).await?;
+        let result = call_with_access(&self.0, &facts.stack.project_id, cx.cloud, METHOD, &params).await?;
         answer::hints(result).map_err(|why| CallError::Broken(why).failure(&self.0.name, METHOD))
     }
 }

@@ -2,11 +2,14 @@
 """A plug-in for tests whose type has only the methods that every type needs."""
 import json
 import sys
+import time
 
 DEFINITION = {"type": "Test::Plain", "summary": "A plain thing.", "methods": ["create", "delete"]}
 
 for line in sys.stdin:
     request = json.loads(line)
+    if "hangs" in line:
+        time.sleep(3600)
     results = {
         "describe": {"protocol": 1, "name": "plain", "resource_types": [DEFINITION]},
         "create": {"id": "one", "wait": {}} if "waits" in line else {} if "nameless" in line else {"id": "one"},

@@ -7,6 +7,30 @@ use kiln_value::Map;
 
 use crate::world::World;
 
+/// The program answers one call after the other.
+#[tokio::test]
+async fn calls_of_a_project_that_hang_delay_no_other_project() {
+    let world = World::of("plain.py", Duration::from_secs(10)).await;
+    let facts = |name: &str, project: &str| {
+        let mut facts = World::facts(name, "");
+        facts.stack.project_id = project.to_owned();
+        facts
+    };
+    let hangs: Vec<Facts> = (0..40).map(|number| facts(&format!("hangs-{number}"), "one")).collect();
+    let mut hang = futures::future::join_all(hangs.iter().map(|facts| world.start(facts, Operation::Create)));
+    // They are in progress before the others begin.
+    assert!(futures::poll!(&mut hang).is_pending());
+    for project in ["two", "three", "four", "two"] {
+        let made = facts("it", project);
+        let made = world.start(&made, Operation::Create);
+        tokio::select! {
+            biased;
+            made = made => assert_eq!(made, Ok(Step::done().id("one")), "{project}"),
+            _ = &mut hang => panic!("{project} waited for the calls of another project"),
+        }
+    }
+}
+
 #[tokio::test]
 async fn what_a_type_does_not_have_is_refused_by_name_or_not_needed() {
     let world = World::of("plain.py", Duration::from_secs(10)).await;
