@@ -640,7 +640,7 @@ impl Work {
             }
         };
         let mut answer: BoxFuture<'static, Event> = Box::pin(async move {
-            let Answer { decision, attributes } = question.answer().await;
+            let Answer { decision, attributes, .. } = question.answer().await;
             Event::Decided { serial, name, decision, fresh, kind, attributes }
         });
         match (&mut answer).now_or_never() {

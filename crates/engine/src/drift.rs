@@ -7,11 +7,14 @@ use futures::future::{BoxFuture, FutureExt as _};
 use kiln_plan::facts;
 use kiln_plan::hidden::{HiddenValues, Masked};
 use kiln_resource::drift::drift;
+use kiln_resource::names::{self, Kept};
+use kiln_resource::translation::Answers;
 use kiln_resource::{Context, OperationState, Resource};
 use kiln_store::Error;
 use kiln_value::Value;
 
 use crate::actor::stack_facts;
+use crate::meaning::{NewMeaning, new_meanings};
 use crate::view::View;
 
 /// Resources of a stack that are compared at the same time.
@@ -48,6 +51,9 @@ pub struct ResourceDrift {
     pub row: Resource,
     /// The result.
     pub drift: Drift,
+    /// The names in its properties that mean other objects than at its last change. This is no drift: the object has what
+    /// the names meant.
+    pub meanings: Vec<NewMeaning>,
     /// The resources of its nested stack.
     pub nested: Option<StackDrift>,
 }
@@ -79,6 +85,11 @@ impl Masked for StackDrift {
                 Drift::NotChecked(reason) => reason.mask(hidden),
                 Drift::InSync | Drift::Deleted => {}
             }
+            for meaning in &mut one.meanings {
+                for text in [&mut meaning.name, &mut meaning.kept, &mut meaning.current] {
+                    text.mask(hidden);
+                }
+            }
             if let Some(definition) = &mut one.row.definition {
                 Arc::make_mut(definition).properties.mask(hidden);
             }
@@ -109,10 +120,26 @@ impl View {
         {
             let nested = view.drift(&[]).await?;
             let drift = if nested.has_drifted() { Drift::Modified(Vec::new()) } else { Drift::InSync };
-            return Ok(ResourceDrift { row, drift, nested: Some(nested) });
+            return Ok(ResourceDrift { row, drift, meanings: Vec::new(), nested: Some(nested) });
         }
         let drift = self.object(&row).await.unwrap_or_else(|reason| Drift::NotChecked(reason.into_owned()));
-        Ok(ResourceDrift { row, drift, nested: None })
+        let meanings = self.meanings(&row).await;
+        Ok(ResourceDrift { row, drift, meanings, nested: None })
+    }
+
+    /// The names of a resource that mean other objects today, as far as they can be looked up.
+    async fn meanings(&self, row: &Resource) -> Vec<NewMeaning> {
+        let (Some(kind), Some(definition)) = (self.kind(row), &row.definition) else { return Vec::new() };
+        let rules = &kind.resource_type().translation;
+        let names = names::kept(rules, definition, definition.given(), &Answers::new());
+        let Ok(cloud) = self.backends().cloud(self.root(), !names.is_empty(), None).await else { return Vec::new() };
+        let mut today = Answers::new();
+        for Kept { lookup, .. } in names.values() {
+            if let Ok(id) = cloud.find(&lookup.finder, &lookup.value).await {
+                today.insert(lookup.clone(), id);
+            }
+        }
+        new_meanings(names, &today)
     }
 
     /// Compares a resource with its object; the error is the reason why it cannot be compared.

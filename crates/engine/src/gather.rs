@@ -6,15 +6,17 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
+use indexmap::IndexMap;
 use kiln_plan::{Blueprint, Decision, Gathered, Live, Model, StackScope, Subject, decide, facts, failure_of, observe};
-use kiln_resource::translation::Answers;
+use kiln_resource::translation::{Answers, Lookup};
 use kiln_resource::{Cloud, Context, Failure, Observed, Resource};
 use kiln_store::Stack;
-use kiln_value::{Map, steps};
+use kiln_value::{Map, Path, steps};
 
 use crate::actor::stack_facts;
 use crate::backends::Backends;
 use crate::fence::Fence;
+use crate::meaning::{NewMeaning, new_meanings};
 use crate::retry;
 
 /// Prepares decisions for a stack with its desired and actual state.
@@ -88,6 +90,7 @@ impl Gatherer<'_> {
             },
             observed,
             unread,
+            is_preview: self.fence.is_none(),
             parent: (self.fence.is_some() && kind.is_nested()).then(|| Arc::clone(blueprint)),
             name: name.to_owned(),
             depth: self.stack.depth + 1,
@@ -108,6 +111,7 @@ pub(crate) struct Question {
     unread: Vec<String>,
     /// What their driver reads of other resources.
     observed: Vec<Observed>,
+    is_preview: bool,
     /// The parent stack, if the resource has a nested stack, which is validated before it is created; `None` for a
     /// preview.
     pub(crate) parent: Option<Arc<Blueprint>>,
@@ -126,6 +130,15 @@ pub(crate) struct Answer {
     pub(crate) decision: Decision,
     /// Attributes of an unchanged resource that are read for the first time.
     pub(crate) attributes: Map,
+    /// In a preview, the names that keep their IDs but mean other objects today.
+    pub(crate) meanings: Vec<NewMeaning>,
+}
+
+impl Answer {
+    /// A decision without anything else.
+    pub(crate) fn of(decision: Decision) -> Self {
+        Self { decision, attributes: Map::new(), meanings: Vec::new() }
+    }
 }
 
 impl Question {
@@ -133,10 +146,10 @@ impl Question {
     pub(crate) async fn answer(self) -> Answer {
         match AssertUnwindSafe(self.gather()).catch_unwind().await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(failure)) => Answer { decision: Decision::Refuse { failure }, attributes: Map::new() },
+            Ok(Err(failure)) => Answer::of(Decision::Refuse { failure }),
             Err(_) => {
                 let failure = Failure::other("InternalError", "bug in the driver of the resource type");
-                Answer { decision: Decision::Refuse { failure }, attributes: Map::new() }
+                Answer::of(Decision::Refuse { failure })
             }
         }
     }
@@ -146,24 +159,8 @@ impl Question {
         let constraints = self.backends.resource_types.constraints.clone();
         let mut gathered = Gathered { now, constraints, ..Gathered::default() };
         let lookups = self.subject.lookups();
-        if !lookups.is_empty() {
-            let mut answers = Answers::new();
-            for (lookup, place) in lookups {
-                let mut attempt = 0;
-                let id = loop {
-                    let found = async { self.cloud().await?.find(&lookup.finder, &lookup.value).await };
-                    if let Some(found) = self.settled(&mut attempt, found.await).await {
-                        break found;
-                    }
-                };
-                match id {
-                    Ok(id) => answers.insert(lookup, id),
-                    Err(failure) if failure.is_passing() => return Err(failure),
-                    Err(failure) => return Err(self.subject.unresolved(&place, &failure)),
-                };
-            }
-            gathered.answers = answers;
-        }
+        self.look_up_all(lookups.wanted, &mut gathered.answers).await?;
+        self.look_up_some(lookups.may_fail, &mut gathered.answers).await?;
         if self.subject.needs_look() {
             gathered.must_replace_failed = self.must_replace_failed().await?;
         }
@@ -171,6 +168,10 @@ impl Question {
             gathered.live = self.live().await;
         }
         let mut decision = decide(&self.subject, &gathered);
+        if let Decision::Replace { .. } = decision {
+            self.look_up_all(self.subject.all_lookups(), &mut gathered.answers).await?;
+            decision = decide(&self.subject, &gathered);
+        }
         let refusal = match &decision {
             Decision::Update { definition, changed, .. } => self.child_refusal(definition, Some(changed)).await,
             Decision::Create { definition } | Decision::Replace { definition, .. } => {
@@ -185,7 +186,61 @@ impl Question {
             Decision::Keep { .. } => self.read().await?,
             _ => Map::new(),
         };
-        Ok(Answer { decision, attributes })
+        let meanings = match &decision {
+            Decision::Keep { .. } | Decision::Update { .. } if self.is_preview => {
+                let kept = self.subject.kept_names(&gathered.answers);
+                let names: Vec<Lookup> = kept.values().map(|kept| kept.lookup.clone()).collect();
+                // What cannot be looked up is no reason to refuse: the update itself does not ask.
+                _ = self.look_up_some(names, &mut gathered.answers).await;
+                new_meanings(kept, &gathered.answers)
+            }
+            _ => Vec::new(),
+        };
+        Ok(Answer { decision, attributes, meanings })
+    }
+
+    /// Looks up names without which there is no decision.
+    async fn look_up_all(&self, names: IndexMap<Lookup, Path>, answers: &mut Answers) -> Result<(), Failure> {
+        for (lookup, place) in names {
+            if answers.contains_key(&lookup) {
+                continue;
+            }
+            match self.look_up(&lookup).await {
+                Ok(id) => answers.insert(lookup, id),
+                Err(failure) if failure.is_passing() => return Err(failure),
+                Err(failure) => return Err(self.subject.unresolved(&place, &failure)),
+            };
+        }
+        Ok(())
+    }
+
+    /// Looks up names that may mean nothing any more.
+    async fn look_up_some(
+        &self,
+        names: impl IntoIterator<Item = Lookup>,
+        answers: &mut Answers,
+    ) -> Result<(), Failure> {
+        for lookup in names {
+            if answers.contains_key(&lookup) {
+                continue;
+            }
+            match self.look_up(&lookup).await {
+                Ok(id) => _ = answers.insert(lookup, id),
+                Err(failure) if failure.is_passing() => return Err(failure),
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn look_up(&self, lookup: &Lookup) -> Result<String, Failure> {
+        let mut attempt = 0;
+        loop {
+            let found = async { self.cloud().await?.find(&lookup.finder, &lookup.value).await };
+            if let Some(found) = self.settled(&mut attempt, found.await).await {
+                return found;
+            }
+        }
     }
 
     async fn must_replace_failed(&self) -> Result<bool, Failure> {

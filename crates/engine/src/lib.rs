@@ -21,6 +21,7 @@ mod listing;
 pub mod load;
 mod lru;
 mod mark;
+pub mod meaning;
 pub mod options;
 pub mod preview;
 mod retry;

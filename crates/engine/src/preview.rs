@@ -11,6 +11,7 @@ use kiln_store::{Error, Stack};
 use kiln_value::Map;
 
 use crate::backends::Backends;
+use crate::meaning::NewMeaning;
 use crate::view::View;
 use rehearsal::Rehearsal;
 
@@ -85,6 +86,8 @@ pub struct PlannedResource {
     pub required_by: Vec<String>,
     /// The attributes of its type, as far as they are known.
     pub attributes: Map,
+    /// The names in its properties that mean other objects than at its last change, which it keeps.
+    pub meanings: Vec<NewMeaning>,
 }
 
 impl PlannedResource {

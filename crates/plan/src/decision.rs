@@ -3,18 +3,22 @@
 //! [`decide`] is a pure function. The engine only gathers its input: the IDs of names, and the state of a failed object
 //! in the cloud. Updates, previews and the simulation use the same function.
 
+mod lookups;
+
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use kiln_resource::constraint::{Judge, OwnConstraints};
 use kiln_resource::drift::drift;
+use kiln_resource::names::{self, KeptNames};
 use kiln_resource::properties::Judged;
-use kiln_resource::translation::{self, Answers, Lookup};
+use kiln_resource::translation::{self, Answers};
 use kiln_resource::{
     Action, Comparison, Failure, OperationState, PropertyChange, Resource, StackFacts, State, Status, StoredDefinition,
     change, properties,
 };
 use kiln_value::{Diagnostic, Map, Path, Value};
+
+pub use lookups::Lookups;
 
 use crate::Kind;
 
@@ -78,7 +82,7 @@ pub struct Subject {
     pub stack: StackFacts,
     /// The type that the row's type can be changed to without a replacement.
     pub becomes: Option<String>,
-    /// Whether the object is compared with the stored properties first (`converge`).
+    /// Whether the object is compared with the stored properties first, and names get what they mean today (`converge`).
     pub converge: bool,
     /// The actions that the environment forbids: `update`, `replace`.
     pub restricted: Vec<String>,
@@ -98,7 +102,8 @@ pub enum Live {
 /// Input from the cloud.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Gathered {
-    /// The IDs of names in properties.
+    /// The IDs of names in properties: those of [`Subject::lookups`], and for [`Decision::Replace`] those of
+    /// [`Subject::all_lookups`].
     pub answers: Answers,
     /// Whether the type requires a replacement of the failed object ([`kiln_resource::Driver::needs_replace_failed`]);
     /// requested only if [`Subject::needs_look`] is true.
@@ -121,15 +126,6 @@ impl Subject {
     fn is_external(&self) -> bool {
         let before = self.made().and_then(|row| row.definition.as_ref()).and_then(|held| held.external_id.as_ref());
         self.definition.external_id.is_some() || before.is_some()
-    }
-
-    /// The names to look up before the decision, with their places below the properties.
-    pub fn lookups(&self) -> IndexMap<Lookup, Path> {
-        if self.is_external() {
-            return IndexMap::new();
-        }
-        let rules = &self.kind.resource_type().translation;
-        if rules.is_empty() { IndexMap::new() } else { translation::lookups(rules, &self.definition.properties) }
     }
 
     /// The failure of a lookup of the name at `place`, as an error of the property.
@@ -187,6 +183,32 @@ impl Subject {
             check_failed && self.kind.resource_type().replace_on_check_failed
         };
         replace.then(|| "its check failed".to_owned())
+    }
+
+    /// The properties after defaults, coercion and translation, and the definition with them.
+    fn defined(&self, gathered: &Gathered, kept: &KeptNames) -> Result<(Map, Arc<StoredDefinition>), Failure> {
+        let resource_type = self.kind.resource_type();
+        let given = self.definition.properties.clone();
+        let properties = if resource_type.translation.is_empty() {
+            given.clone()
+        } else {
+            let rules = &resource_type.translation;
+            let mut properties = translation::apply(rules, given.clone(), &gathered.answers, &Path::root())
+                .map_err(|error| failure_of(&error))?;
+            names::keep(&mut properties, kept);
+            properties
+        };
+        if self.made().is_none() && !resource_type.open_properties {
+            refuse_unfit(self, &given, &properties, gathered)?;
+        }
+        let typed = if resource_type.open_properties {
+            properties
+        } else {
+            properties::resolve(&resource_type.properties, &properties).map_err(|error| failure_of(&error))?
+        };
+        // Nulls mean no value; they are not stored.
+        let stored = typed.iter().filter(|(_, value)| !value.is_null()).map(|(k, v)| (k.clone(), v.clone())).collect();
+        Ok((typed, Arc::new(self.definition.clone().with_properties(given, stored))))
     }
 
     fn compare(
@@ -401,25 +423,8 @@ fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> 
         let text = format!("Update to property external_id of {name} ({kind}) is not supported.");
         return Err(Failure::other("NotSupported", text));
     }
-    let resource_type = subject.kind.resource_type();
-    let given = subject.definition.properties.clone();
-    let properties = if resource_type.translation.is_empty() {
-        given.clone()
-    } else {
-        translation::apply(&resource_type.translation, given.clone(), &gathered.answers, &Path::root())
-            .map_err(|error| failure_of(&error))?
-    };
-    if made.is_none() && !resource_type.open_properties {
-        refuse_unfit(subject, &given, &properties, gathered)?;
-    }
-    let typed = if resource_type.open_properties {
-        properties
-    } else {
-        properties::resolve(&resource_type.properties, &properties).map_err(|error| failure_of(&error))?
-    };
-    // Nulls mean no value; they are not stored.
-    let stored: Map = typed.iter().filter(|(_, value)| !value.is_null()).map(|(k, v)| (k.clone(), v.clone())).collect();
-    let definition = Arc::new(subject.definition.clone().with_properties(given, stored));
+    let kept = subject.kept_names(&gathered.answers);
+    let (typed, definition) = subject.defined(gathered, &kept)?;
     let Some(row) = made else { return Ok(Decision::Create { definition }) };
     let reason = subject.reason_to_replace(row).or_else(|| {
         (is_in_doubt(row) && gathered.must_replace_failed).then(|| {
@@ -429,17 +434,22 @@ fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> 
     let reason = reason
         .or_else(|| (gathered.live == Some(Live::Missing)).then(|| "its object does not exist any more".to_owned()));
     if let Some(why) = reason {
+        let (_, definition) = subject.defined(gathered, &KeptNames::new())?;
         return Ok(Decision::Replace { definition, why: vec![why], announce: None });
     }
+    let resource_type = subject.kind.resource_type();
     let drifted = match &gathered.live {
         Some(Live::Properties(live)) => drift(resource_type, row.properties(), live),
         _ => Map::new(),
     };
-    if subject.replacement.is_none() {
-        return subject.compare(row, definition, typed, &drifted);
+    match subject.compare(row, definition, typed.clone(), &drifted)? {
+        // A new object gets what the names mean today.
+        Decision::Replace { why, announce, .. } if !kept.is_empty() => {
+            let (_, definition) = subject.defined(gathered, &KeptNames::new())?;
+            Ok(Decision::Replace { definition, why, announce })
+        }
+        decision => Ok(subject.given_back(row, &typed, decision)),
     }
-    let decision = subject.compare(row, definition, typed.clone(), &drifted)?;
-    Ok(subject.given_back(row, &typed, decision))
 }
 
 /// As in Heat, the properties are validated once more when the resource is created: only then are all values known.

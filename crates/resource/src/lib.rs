@@ -12,6 +12,7 @@ pub mod failure;
 pub mod finder;
 pub mod ids;
 mod member;
+pub mod names;
 pub mod not_implemented;
 pub mod physical_name;
 pub mod properties;

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 const FORMAT: u32 = 1;
 
 /// The resolved definition of a resource.
+///
+/// A name in the properties (the image of a server) is stored twice: as given, and as the ID that it had at the last change
+/// of the resource. Releases up to 0.1 looked names up in every update, and stored what they found only if they changed
+/// the resource, so this is true of their rows too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredDefinition {
     /// The version of this format.

@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use indexmap::IndexMap;
 use kiln_value::{Diagnostic, Map, Path, Segment, Value};
 
+use crate::names;
+
 /// The effect of a rule on the value at its path.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rule {
@@ -44,7 +46,7 @@ pub struct Translation {
 impl Translation {
     /// The finder of a [`Rule::Find`] for these properties; `None` for other rules, and if the property that determines
     /// the finder has no value.
-    fn finder(&self, data: &Map) -> Option<String> {
+    pub(crate) fn finder(&self, data: &Map) -> Option<String> {
         let Rule::Find(finder) = &self.rule else { return None };
         let Some((front, rest)) = finder.split_once('{') else { return Some(finder.clone()) };
         let (name, back) = rest.split_once('}')?;
@@ -67,20 +69,8 @@ pub type Answers = HashMap<Lookup, String>;
 /// The names that must be resolved before [`apply`], each with the path of its first occurrence below the properties.
 pub fn lookups(rules: &[Translation], data: &Map) -> IndexMap<Lookup, Path> {
     let mut found = IndexMap::new();
-    let (data, faults) = rewrite(rules, data.clone());
-    if !faults.is_empty() {
-        return found;
-    }
-    let holding = active(rules, &data);
-    let whole = Value::Map(data.clone());
-    for rule in holding {
-        let Some(finder) = rule.finder(&data) else { continue };
-        visit(&whole, &rule.path, &Path::root(), &mut |value, at| {
-            each_text(value, at, &mut |text, at| {
-                let lookup = Lookup { finder: finder.clone(), value: text.to_owned() };
-                found.entry(lookup).or_insert_with(|| at.clone());
-            });
-        });
+    for name in names::of(rules, data) {
+        found.entry(name.lookup).or_insert(name.place);
     }
     found
 }
@@ -104,20 +94,25 @@ pub fn apply(rules: &[Translation], data: Map, answers: &Answers, at: &Path) -> 
 pub fn attempt(rules: &[Translation], data: Map, answers: &Answers) -> (Map, Vec<Diagnostic>) {
     let (mut data, faults) = rewrite(rules, data);
     let holding = active(rules, &data);
-    for rule in &holding {
-        let Some(finder) = rule.finder(&data) else { continue };
-        edit(&mut data, &rule.path, &Path::root(), &mut |map, key, _| {
-            if let Some(value) = map.get_mut(key) {
-                answer(value, &finder, answers);
-            }
-        });
-    }
+    insert_answers(rules, &mut data, answers);
     for rule in holding.iter().filter(|r| r.rule == Rule::Delete) {
         edit(&mut data, &rule.path, &Path::root(), &mut |map, key, _| {
             map.shift_remove(key);
         });
     }
     (data, faults)
+}
+
+/// Replaces names by their IDs, as far as there are answers.
+pub(crate) fn insert_answers(rules: &[Translation], data: &mut Map, answers: &Answers) {
+    for rule in active(rules, data) {
+        let Some(finder) = rule.finder(data) else { continue };
+        edit(data, &rule.path, &Path::root(), &mut |map, key, _| {
+            if let Some(value) = map.get_mut(key) {
+                answer(value, &finder, answers);
+            }
+        });
+    }
 }
 
 /// The paths of values that the translation has added to unspecified properties or removed: Heat does not validate
@@ -152,7 +147,7 @@ fn differing(before: &Map, after: &Map, at: &Path, places: &mut Vec<Path>) {
 }
 
 /// Applies additions, then replacements: everything before the lookups.
-fn rewrite(rules: &[Translation], mut data: Map) -> (Map, Vec<Diagnostic>) {
+pub(crate) fn rewrite(rules: &[Translation], mut data: Map) -> (Map, Vec<Diagnostic>) {
     let given = data.clone();
     let mut faults = Vec::new();
     for rule in active(rules, &given) {
@@ -173,7 +168,7 @@ fn rewrite(rules: &[Translation], mut data: Map) -> (Map, Vec<Diagnostic>) {
 }
 
 /// The rules whose condition is true.
-fn active<'a>(rules: &'a [Translation], data: &Map) -> Vec<&'a Translation> {
+pub(crate) fn active<'a>(rules: &'a [Translation], data: &Map) -> Vec<&'a Translation> {
     let given = |name: &String| data.get(name).is_some_and(|v| !v.is_null());
     rules.iter().filter(|rule| rule.when.as_ref().is_none_or(given)).collect()
 }
@@ -196,28 +191,6 @@ fn edit(map: &mut Map, path: &[String], at: &Path, with: &mut Edit<'_>) {
                 }
             }
         }
-        _ => {}
-    }
-}
-
-/// Calls `with` for every value at the path, through lists.
-fn visit(value: &Value, path: &[String], at: &Path, with: &mut dyn FnMut(&Value, &Path)) {
-    let Some((key, rest)) = path.split_first() else { return with(value, at) };
-    match value {
-        Value::Map(map) => {
-            if let Some(inner) = map.get(key) {
-                visit(inner, rest, &at.key(key), with);
-            }
-        }
-        Value::List(items) => items.iter().enumerate().for_each(|(i, item)| visit(item, path, &at.index(i), with)),
-        _ => {}
-    }
-}
-
-fn each_text(value: &Value, at: &Path, with: &mut dyn FnMut(&str, &Path)) {
-    match value {
-        Value::Str(text) if !text.is_empty() => with(text, at),
-        Value::List(items) => items.iter().enumerate().for_each(|(i, item)| each_text(item, &at.index(i), with)),
         _ => {}
     }
 }

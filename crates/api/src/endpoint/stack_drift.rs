@@ -9,6 +9,7 @@ use crate::error::ApiError;
 use crate::http::reply;
 use crate::link::Links;
 use crate::view::instant::instant;
+use crate::view::meaning;
 
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     // It shows what the attributes of the resources show.
@@ -55,6 +56,7 @@ fn entry(one: &ResourceDrift, compared: &StackDrift, parent: Option<&str>, links
         "drift_status": status,
         "drift_status_reason": reason,
         "differences": differences,
+        "names": (meaning::names(&one.meanings)),
         "links": [
             { "rel": "self", "href": (links.within(stack, &format!("/resources/{}", one.row.name))) },
             { "rel": "stack", "href": (links.stack(stack)) },

@@ -13,6 +13,7 @@ use crate::error::ApiError;
 use crate::http::query::Formats;
 use crate::http::reply;
 use crate::view::instant::instant;
+use crate::view::meaning;
 
 /// The lists of resources.
 const LISTS: [&str; 5] = ["unchanged", "updated", "replaced", "added", "deleted"];
@@ -67,7 +68,7 @@ impl Masked for Changes {
 
 fn mask_change(change: &mut Value, hidden: &HiddenValues) {
     let Some(change) = change.as_map_mut() else { return };
-    for key in ["before", "after", "reasons"] {
+    for key in ["before", "after", "reasons", "names"] {
         change.get_mut(key).into_iter().for_each(|value| value.mask(hidden));
     }
     for key in ["at_least", "at_most"] {
@@ -108,7 +109,7 @@ fn shown(entry: &PlannedResource, stack: &Stack) -> Value {
         "metadata": (entry.definition.as_ref().map(|held| held.metadata.clone()).unwrap_or_default()),
         "required_by": (entry.required_by.iter().collect::<Value>()),
         "attributes": (entry.attributes.clone()),
-        "change": (summary(entry, &entry.change)),
+        "change": (change(entry)),
     });
     let parent = stack.parent.as_ref().map(|parent| ("parent_resource", Value::from(&parent.resource_name)));
     let inside = entry.nested.as_ref().filter(|_| row.is_some_and(|row| row.child.is_some()));
@@ -123,6 +124,15 @@ fn identity(stack: &Stack, path: &str) -> Value {
     let identity = load::identity(stack).unwrap_or_default();
     let StackIdentity { tenant, stack_name, stack_id, .. } = identity;
     value!({ "tenant": tenant, "stack_name": stack_name, "stack_id": stack_id, "path": path })
+}
+
+/// Kiln's additional data about a resource.
+fn change(entry: &PlannedResource) -> Value {
+    let mut change = summary(entry, &entry.change);
+    if let (Some(map), false) = (change.as_map_mut(), entry.meanings.is_empty()) {
+        map.insert("names".to_owned(), meaning::names(&entry.meanings));
+    }
+    change
 }
 
 /// Kiln's additional data about a change.

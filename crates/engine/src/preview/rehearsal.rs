@@ -168,7 +168,7 @@ impl<'a> Rehearsal<'a> {
             Ok(question) => weigh(question).await,
             Err(decision) => {
                 let change = change_of(&decision);
-                (Answer { decision, attributes: Map::new() }, change)
+                (Answer::of(decision), change)
             }
         };
         let held = match &answer.decision {
@@ -237,6 +237,7 @@ impl<'a> Rehearsal<'a> {
             nested,
             required_by: Vec::new(),
             attributes: Map::new(),
+            meanings: answer.meanings,
         };
         self.entries.insert(name.clone(), entry);
         // A refusal ends an update; the plan continues, to show the other changes.
@@ -438,6 +439,7 @@ impl<'a> Rehearsal<'a> {
             definition: row.definition.clone(),
             required_by: Vec::new(),
             attributes: row.attributes.clone(),
+            meanings: Vec::new(),
             row: Some(row),
             nested,
         })

@@ -8,6 +8,7 @@ mod event;
 mod forget;
 mod hook;
 mod list;
+mod note;
 mod output;
 mod plan;
 mod resource;

@@ -5,4 +5,5 @@
 mod any_input;
 mod definition;
 mod finders;
+mod names;
 mod shipped;

@@ -9,7 +9,7 @@ use kiln_value::{Map, Value};
 
 use super::act::confirm;
 use super::plan::Plan;
-use super::{WaitArgs, ended, of_stack, show};
+use super::{WaitArgs, ended, note, of_stack, show};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Cell, Format, Look, One, OutputArgs, print};
@@ -241,7 +241,7 @@ pub(crate) struct UpdateArgs {
     /// Set a pre-update hook on this resource; may be repeated
     #[arg(long, value_name = "RESOURCE")]
     pre_update: Vec<String>,
-    /// Detect drift from the actual resources and repair it
+    /// Detect drift from the actual resources and repair it; names get the objects that they mean now
     #[arg(long)]
     converge: bool,
     /// Do not ask for confirmation before resources are replaced or deleted
@@ -278,7 +278,8 @@ impl UpdateArgs {
             let changes = client.preview_update(&self.stack, &request, nested).await;
             let mut changes = changes.map_err(self.refused(&request))?;
             if self.output.format.is_none() {
-                return Ok(print(&Plan::of_update(&changes).drawn(&self.stack, in_colour()))?);
+                let plan = Plan::of_update(&changes).drawn(&self.stack, in_colour());
+                return Ok(print(&(plan + &note::of_plan(&changes)))?);
             }
             changes.sort_keys();
             let one = changes.into_iter().map(|(name, value)| (name, Cell::with(value, Look::Json)));
@@ -312,7 +313,7 @@ impl UpdateArgs {
         if plan.destroyed() == 0 {
             return Ok(true);
         }
-        eprint!("{}", plan.drawn(&self.stack, anstream::stderr().is_terminal()));
+        eprint!("{}{}", plan.drawn(&self.stack, anstream::stderr().is_terminal()), note::of_plan(&changes));
         confirm("Some resources will be replaced or deleted. Update the stack [y/N]? ")
     }
 

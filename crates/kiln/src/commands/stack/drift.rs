@@ -4,7 +4,7 @@ use clap::Args;
 use kiln_client::Error;
 use kiln_value::{Value, text};
 
-use super::of_stack;
+use super::{note, of_stack};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Cell, Format, List, OutputArgs};
@@ -49,7 +49,9 @@ impl DriftArgs {
                 .collect()
         });
         let columns = columns.map(str::to_owned).to_vec();
-        Ok(self.output.list(List { columns, rows: rows.collect() }, Format::Table)?)
+        self.output.list(List { columns, rows: rows.collect() }, Format::Table)?;
+        eprint!("{}", note::of_drift(resources));
+        Ok(())
     }
 }
 

@@ -25,6 +25,7 @@ mod plugins;
 mod process;
 mod python_plugins;
 mod remote;
+mod renamed;
 mod replacement;
 mod scheduler_hints;
 mod sinks;

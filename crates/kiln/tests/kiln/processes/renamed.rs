@@ -1,0 +1,201 @@
+//! Names in templates that mean other objects than before: an image that is uploaded again under its name, a flavor that is
+//! created again, a network whose name another one has now.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kiln_client::{Bundle, Client, StackRequest};
+use kiln_cloud::{Connector, Credentials, Options, SharedClient, StackCloud, TlsOptions};
+use kiln_resource::{Cloud as _, CloudRequest, Method};
+use kiln_testcloud::{Account, RecordedCall, Testcloud};
+use kiln_value::{Value, value};
+
+use crate::processes::cluster::{Cluster, Limits, end_of};
+
+const STACK: &str = "renamed";
+
+fn request(image: &str, count: i64, converge: bool) -> StackRequest {
+    let server = |name: &str| {
+        value!({"type": "OS::Nova::Server", "properties": {
+            "name": name, "image": image, "flavor": "tiny", "networks": [{"network": "lan"}],
+        }})
+    };
+    let inner = value!({"heat_template_version": "2018-08-31", "resources": {
+        "port": {"type": "OS::Neutron::Port", "properties": {"network": "lan", "name": "inner"}},
+    }});
+    let template = value!({"heat_template_version": "2018-08-31", "resources": {
+        "server": (server("single")),
+        "port": {"type": "OS::Neutron::Port", "properties": {"network": "lan", "name": "outer"}},
+        "nested": {"type": "inner.yaml"},
+        "group": {"type": "OS::Heat::ResourceGroup", "properties": {
+            "count": count, "resource_def": (server("member-%index%")),
+        }},
+    }});
+    StackRequest {
+        bundle: Bundle {
+            template: Some(template),
+            files: [("inner.yaml".to_owned(), kiln_value::text::json(&inner).into())].into_iter().collect(),
+            ..Bundle::default()
+        },
+        converge,
+        ..StackRequest::default()
+    }
+}
+
+/// A user of the cloud without Kiln.
+struct User(Arc<StackCloud>);
+
+impl User {
+    async fn of(cluster: &Cluster, account: Account) -> Self {
+        let connector = Connector::new(
+            Arc::new(SharedClient::new(&TlsOptions::default()).expect("a client")),
+            Options::new(cluster.cloud.auth_url().parse().expect("a URL")),
+        );
+        let credentials = Credentials::password(account.user, account.password, account.project, "Default");
+        Self(connector.cloud(&credentials).await)
+    }
+
+    async fn call(&self, service: &str, method: Method, path: &str, body: Option<Value>) -> Value {
+        let request = CloudRequest::new(service, method, path);
+        let request = if let Some(body) = body { request.body(body) } else { request };
+        self.0.call(request).await.expect("done").body
+    }
+
+    async fn image(&self, name: &str) -> String {
+        let body = value!({
+            "name": name, "visibility": "public", "disk_format": "raw", "container_format": "bare", "min_disk": 0,
+        });
+        let image = self.call("image", Method::Post, "/v2/images", Some(body)).await;
+        let id = image.str_at("id").expect("an ID").to_owned();
+        self.call("image", Method::Put, &format!("/v2/images/{id}/file"), Some(value!({}))).await;
+        id
+    }
+
+    async fn flavor(&self, name: &str) -> String {
+        let body = value!({"flavor": {"name": name, "ram": 64, "vcpus": 1, "disk": 1}});
+        let made = self.call("compute", Method::Post, "/flavors", Some(body)).await;
+        made.get("flavor").and_then(|flavor| flavor.str_at("id")).expect("an ID").to_owned()
+    }
+
+    async fn network(&self, name: &str) -> String {
+        let made =
+            self.call("network", Method::Post, "/v2.0/networks", Some(value!({"network": {"name": name}}))).await;
+        let id = made.get("network").and_then(|network| network.str_at("id")).expect("an ID").to_owned();
+        let cidr = if name == "lan" { "10.9.0.0/24" } else { "10.8.0.0/24" };
+        let subnet = value!({"subnet": {"network_id": (&id), "ip_version": 4, "cidr": cidr}});
+        self.call("network", Method::Post, "/v2.0/subnets", Some(subnet)).await;
+        id
+    }
+
+    /// The image of a server.
+    async fn image_of(&self, server: &str) -> String {
+        let all = self.call("compute", Method::Get, "/servers/detail", None).await;
+        let all = all.get("servers").and_then(Value::as_list).expect("a list");
+        let server = all.iter().find(|one| one.str_at("name") == Some(server)).expect("a server");
+        server.get("image").and_then(|image| image.str_at("id")).expect("an ID").to_owned()
+    }
+}
+
+async fn updated(client: &Client, request: &StackRequest) {
+    client.update_stack(STACK, request).await.expect("accepted");
+    let (now, reason) = end_of(client, STACK, Duration::from_mins(1)).await;
+    assert_eq!(now, "UPDATE_COMPLETE", "{reason}");
+}
+
+/// Requests that change something, other than those for tokens.
+fn writes(cluster: &Cluster) -> Vec<String> {
+    let calls: Vec<String> = cluster.cloud.journal().list().iter().map(RecordedCall::call).collect();
+    calls
+        .into_iter()
+        .filter(|call| !call.starts_with("GET ") && !call.contains("/auth/") && !call.contains("TRUST"))
+        .collect()
+}
+
+/// The names of the resources in a list of a plan, in order.
+fn names(plan: &kiln_value::Map, list: &str) -> Vec<String> {
+    let entries = plan.get(list).and_then(Value::as_list).unwrap_or_default();
+    let mut names: Vec<String> = entries.iter().filter_map(|e| e.str_at("resource_name").map(str::to_owned)).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The notes of the first entry with this name in a list of resources.
+fn notes(entries: &[Value], name: &str, key: Option<&str>) -> Vec<(String, String)> {
+    let entry = entries.iter().find(|one| one.str_at("resource_name") == Some(name)).expect("an entry");
+    let entry = key.map_or(Some(entry), |key| entry.get(key)).expect("a part");
+    let notes = entry.get("names").and_then(Value::as_list).unwrap_or_default();
+    let text = |note: &Value, key: &str| note.str_at(key).unwrap_or_default().to_owned();
+    notes.iter().map(|note| (text(note, "property"), text(note, "current"))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_means_another_object_changes_nothing_until_it_is_asked_for() {
+    let cloud = Testcloud::builder().build_time(Duration::from_millis(50)).start().await.expect("a cloud");
+    let mut cluster = Cluster::start(cloud, "sqlite", 1, Limits::default()).await;
+    let client = cluster.client(cluster.cloud.users().demo);
+    let admin = User::of(&cluster, cluster.cloud.users().admin).await;
+    let demo = User::of(&cluster, cluster.cloud.users().demo).await;
+    let (first_image, first_flavor) = (admin.image("golden").await, admin.flavor("tiny").await);
+    let first_network = demo.network("lan").await;
+    client.create_stack(STACK, &request("golden", 1, false)).await.expect("accepted");
+    let (now, reason) = end_of(&client, STACK, Duration::from_mins(1)).await;
+    assert_eq!(now, "CREATE_COMPLETE", "{reason}");
+    let before = cluster.cloud.snapshot();
+
+    admin.call("image", Method::Delete, &format!("/v2/images/{first_image}"), None).await;
+    admin.call("compute", Method::Delete, &format!("/flavors/{first_flavor}"), None).await;
+    let path = format!("/v2.0/networks/{first_network}");
+    demo.call("network", Method::Put, &path, Some(value!({"network": {"name": "former"}}))).await;
+    let (second_image, second_flavor) = (admin.image("golden").await, admin.flavor("tiny").await);
+    let second_network = demo.network("lan").await;
+    // An engine knows a name for a minute.
+    cluster.engines[0].kill();
+    cluster.restart(0);
+    let all = [("flavor", &second_flavor), ("image", &second_image), ("networks[0].network", &second_network)];
+    let all: Vec<(String, String)> = all.map(|(at, id)| (at.to_owned(), id.clone())).into();
+
+    // The unchanged template.
+    cluster.cloud.journal().clear();
+    let plan = client.preview_update(STACK, &request("golden", 1, false), true).await.expect("a plan");
+    assert_eq!(names(&plan, "unchanged"), ["0", "port", "port", "server"], "{plan:?}");
+    let unchanged = plan.get("unchanged").and_then(Value::as_list).expect("a list");
+    let mut noted = notes(unchanged, "server", Some("change"));
+    noted.sort_unstable();
+    assert_eq!(noted, all);
+    assert_eq!(notes(unchanged, "port", Some("change")), [("network".to_owned(), second_network.clone())]);
+    updated(&client, &request("golden", 1, false)).await;
+    assert_eq!(writes(&cluster), [""; 0]);
+    assert_eq!(before.objects["servers"], cluster.cloud.snapshot().objects["servers"]);
+
+    // A comparison names them too.
+    let drift = client.drift(STACK, &[]).await.expect("a comparison");
+    let compared = drift.get("resources").and_then(Value::as_list).expect("a list");
+    for name in ["server", "0"] {
+        let mut noted = notes(compared, name, None);
+        noted.sort_unstable();
+        assert_eq!(noted, all, "{name}");
+    }
+
+    // Only the new member gets what the names mean now.
+    let plan = client.preview_update(STACK, &request("golden", 2, false), true).await.expect("a plan");
+    assert_eq!(names(&plan, "added"), ["1"], "{plan:?}");
+    assert_eq!(names(&plan, "replaced"), [""; 0], "{plan:?}");
+    assert_eq!(names(&plan, "unchanged"), ["0", "port", "port", "server"], "{plan:?}");
+    updated(&client, &request("golden", 2, false)).await;
+    assert_eq!(demo.image_of("member-0").await, first_image);
+    assert_eq!(demo.image_of("member-1").await, second_image);
+
+    // From a name to the ID that it means.
+    updated(&client, &request(&second_image, 1, false)).await;
+    updated(&client, &request("golden", 1, false)).await;
+    assert_eq!(demo.image_of("single").await, first_image);
+
+    // On request.
+    let plan = client.preview_update(STACK, &request("golden", 1, true), true).await.expect("a plan");
+    assert_eq!(names(&plan, "updated"), ["0", "group", "nested", "server"], "{plan:?}");
+    assert_eq!(names(&plan, "replaced"), ["port", "port"], "{plan:?}");
+    updated(&client, &request("golden", 1, true)).await;
+    assert_eq!(demo.image_of("single").await, second_image);
+    assert_eq!(demo.image_of("member-0").await, second_image);
+    cluster.end().await;
+}

@@ -1,0 +1,295 @@
+//! The names that a decision needs in the cloud, and the IDs that they keep.
+
+use std::collections::BTreeSet;
+
+use indexmap::{IndexMap, IndexSet};
+use kiln_resource::names::{self, KeptNames};
+use kiln_resource::translation::{self, Answers, Lookup};
+use kiln_resource::{OperationState, StoredDefinition};
+use kiln_value::Path;
+
+use super::Subject;
+
+/// Names to look up.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lookups {
+    /// Those without which there is no decision, with their places below the properties.
+    pub wanted: IndexMap<Lookup, Path>,
+    /// Those that may mean nothing any more.
+    pub may_fail: IndexSet<Lookup>,
+}
+
+impl Subject {
+    /// All names in the properties, with their places: a new object gets what they mean today.
+    pub fn all_lookups(&self) -> IndexMap<Lookup, Path> {
+        if self.is_external() {
+            return IndexMap::new();
+        }
+        translation::lookups(&self.kind.resource_type().translation, &self.definition.properties)
+    }
+
+    /// The names to look up before the decision: names that are given as before need none.
+    pub fn lookups(&self) -> Lookups {
+        let mut lookups = Lookups::default();
+        if self.is_external() {
+            return lookups;
+        }
+        let (rules, given) = (&self.kind.resource_type().translation, &self.definition.properties);
+        let kept = self.kept_names(&Answers::new());
+        for name in names::of(rules, given) {
+            if !kept.contains_key(&name.place) {
+                lookups.wanted.entry(name.lookup).or_insert(name.place);
+            } else if self.converge {
+                lookups.may_fail.insert(name.lookup);
+            }
+        }
+        let finders: BTreeSet<&str> = lookups.wanted.keys().map(|lookup| &*lookup.finder).collect();
+        let former = self.namesakes().flat_map(|held| names::former(rules, held, given));
+        lookups.may_fail.extend(former.filter(|lookup| finders.contains(&*lookup.finder)));
+        lookups
+    }
+
+    /// The definitions whose names keep their IDs: that of the last success, and that of an update which failed, because
+    /// it is unknown which of them the object has. None for a new object.
+    fn namesakes(&self) -> impl Iterator<Item = &StoredDefinition> {
+        let row = self.made().filter(|row| !self.is_external() && self.reason_to_replace(row).is_none());
+        let row = row.filter(|_| !self.kind.resource_type().translation.is_empty());
+        let tried = row.and_then(|row| match &row.operation {
+            OperationState::HalfMade(tried) => Some(&**tried),
+            _ => None,
+        });
+        row.and_then(|row| row.definition.as_deref()).into_iter().chain(tried)
+    }
+
+    /// The names that keep the IDs of the last change, whatever they mean today.
+    pub fn kept_names(&self, answers: &Answers) -> KeptNames {
+        let rules = &self.kind.resource_type().translation;
+        let mut kept: Option<KeptNames> = None;
+        for held in self.namesakes() {
+            let names = names::kept(rules, held, &self.definition.properties, answers);
+            match &mut kept {
+                Some(kept) => kept.retain(|place, name| names.get(place) == Some(name)),
+                None => kept = Some(names),
+            }
+        }
+        let mut kept = kept.unwrap_or_default();
+        if self.converge {
+            kept.retain(|_, name| !answers.contains_key(&name.lookup));
+        }
+        kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::{Arc, LazyLock};
+
+    use kiln_resource::{Action, Registry, Resource, ResourceId, StackFacts, StackId, State, Status};
+    use kiln_value::{Map, Value, value};
+
+    use super::*;
+    use crate::{Decision, Gathered, Kind, ResourceTypes, decide};
+
+    /// What names mean; an ID means itself.
+    type World = &'static [(&'static str, &'static str)];
+
+    const BEFORE: World = &[("golden", "img-1"), ("tiny", "fla-1"), ("lan", "net-1"), ("dmz", "net-5")];
+    /// Each object was created again under its name.
+    const AFTER: World =
+        &[("golden", "img-2"), ("other", "img-3"), ("tiny", "fla-2"), ("lan", "net-2"), ("dmz", "net-6")];
+    const GONE: World = &[("other", "img-3"), ("renamed", "img-1"), ("tiny", "fla-2"), ("lan", "net-2")];
+
+    fn map(value: Value) -> Map {
+        value.as_map().cloned().expect("a map")
+    }
+
+    fn catalog() -> &'static ResourceTypes {
+        static CATALOG: LazyLock<ResourceTypes> = LazyLock::new(|| {
+            let types = kiln_resource::shipped::types().expect("sound definitions");
+            ResourceTypes::new(Registry::build(types, |_| None))
+        });
+        &CATALOG
+    }
+
+    fn subject(given: Value, row: Option<Resource>, converge: bool) -> Subject {
+        let catalog = catalog();
+        let mut definition = StoredDefinition::of_type("OS::Nova::Server");
+        definition.properties = map(given);
+        Subject {
+            row,
+            reached: false,
+            definition,
+            kind: Kind::Type(Arc::clone(catalog.types.get("OS::Nova::Server").expect("a type"))),
+            stack: StackFacts::default(),
+            becomes: None,
+            converge,
+            restricted: Vec::new(),
+            replacement: None,
+        }
+    }
+
+    /// Decides as the engine does: returns the decision and what was looked up.
+    fn decided(subject: &Subject, world: World) -> (Decision, Vec<String>) {
+        let mut asked = Vec::new();
+        let mut gathered = Gathered { constraints: catalog().constraints.clone(), ..Gathered::default() };
+        let mut ask = |lookup: &Lookup, answers: &mut Answers| {
+            if !answers.contains_key(lookup) {
+                asked.push(lookup.value.clone());
+            }
+            let named = world.iter().find(|(name, _)| *name == lookup.value).map(|(_, id)| (*id).to_owned());
+            let id = named.or_else(|| lookup.value.contains('-').then(|| lookup.value.clone()));
+            answers.extend(id.map(|id| (lookup.clone(), id)));
+        };
+        let lookups = subject.lookups();
+        for lookup in lookups.wanted.keys().chain(&lookups.may_fail) {
+            ask(lookup, &mut gathered.answers);
+        }
+        let mut decision = decide(subject, &gathered);
+        if let Decision::Replace { .. } = decision {
+            for lookup in subject.all_lookups().keys() {
+                ask(lookup, &mut gathered.answers);
+            }
+            decision = decide(subject, &gathered);
+        }
+        asked.sort_unstable();
+        (decision, asked)
+    }
+
+    /// The row of a server that was created with these properties.
+    fn row(given: Value) -> Resource {
+        let (id, stack) = (ResourceId(uuid::Uuid::nil()), StackId(uuid::Uuid::nil()));
+        let mut row = Resource::new(stack, id, "server", "OS::Nova::Server", jiff::Timestamp::UNIX_EPOCH);
+        let (decision, _) = decided(&subject(given, None, false), BEFORE);
+        let Decision::Create { definition } = decision else { panic!("{decision:?}") };
+        row.state = State { action: Action::Create, status: Status::Complete };
+        row.physical_id = Some("server-1".to_owned());
+        row.definition = Some(definition);
+        row
+    }
+
+    fn server(image: &str, networks: &Value) -> Value {
+        value!({"image": image, "flavor": "tiny", "networks": (networks.clone()), "metadata": {}})
+    }
+
+    /// The changed properties that have names, with their values.
+    fn changed(decision: &Decision) -> BTreeMap<String, String> {
+        let Decision::Update { changed, .. } = decision else { return BTreeMap::new() };
+        let shown = |value: &Value| match value {
+            Value::List(items) => {
+                let nets = items.iter().map(|item| item.str_at("network").unwrap_or_default());
+                nets.collect::<Vec<_>>().join(" ")
+            }
+            other => kiln_value::text::str(other),
+        };
+        changed.iter().map(|(name, value)| (name.clone(), shown(value))).collect()
+    }
+
+    #[test]
+    fn a_change_is_what_is_given_otherwise_and_means_something_else_today() {
+        let one = value!([{"network": "lan"}]);
+        let moved = value!([{"network": "lan", "fixed_ip": "10.0.0.9"}]);
+        let none = value!([]);
+        let held = server("golden", &one);
+        // Given now, what names mean now, the changes, and what was looked up.
+        let table: [(Value, World, &[(&str, &str)], &[&str]); 13] = [
+            (held.clone(), AFTER, &[], &[]),
+            (held.clone(), GONE, &[], &[]),
+            (server("img-1", &one), AFTER, &[], &["golden", "img-1"]),
+            (server("img-2", &one), AFTER, &[], &["golden", "img-2"]),
+            (server("img-2", &one), GONE, &[("image", "img-2")], &["golden", "img-2"]),
+            (server("renamed", &one), GONE, &[], &["golden", "renamed"]),
+            (server("other", &one), AFTER, &[("image", "img-3")], &["golden", "other"]),
+            (server("other", &one), GONE, &[("image", "img-3")], &["golden", "other"]),
+            // Lists: an element that is given as before keeps its ID at any place.
+            (
+                server("golden", &value!([{"network": "dmz"}, {"network": "lan"}])),
+                AFTER,
+                &[("networks", "net-6 net-1")],
+                &["dmz"],
+            ),
+            (
+                server("golden", &value!([{"network": "lan"}, {"network": "lan"}])),
+                AFTER,
+                &[("networks", "net-1 net-2")],
+                &["lan"],
+            ),
+            (server("golden", &moved), AFTER, &[("networks", "net-2")], &["lan"]),
+            (server("golden", &value!([{"network": "net-2"}])), AFTER, &[], &["lan", "net-2"]),
+            (server("golden", &none), AFTER, &[("networks", "")], &[]),
+        ];
+        for (given, world, changes, looked_up) in table {
+            let shown = kiln_value::text::json(&given);
+            let (decision, asked) = decided(&subject(given, Some(row(held.clone())), false), world);
+            let changes: BTreeMap<String, String> =
+                changes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            assert_eq!(changed(&decision), changes, "{shown}: {decision:?}");
+            assert_eq!(asked, looked_up, "{shown}");
+            let stored = match &decision {
+                Decision::Keep { definition: None } => "img-1",
+                Decision::Keep { definition: Some(definition) } | Decision::Update { definition, .. } => {
+                    definition.properties["image"].as_str().expect("an ID")
+                }
+                other => panic!("{shown}: {other:?}"),
+            };
+            assert_eq!(stored, changes.get("image").map_or("img-1", String::as_str), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_new_object_gets_what_the_names_mean_today() {
+        let given = server("golden", &value!([{"network": "lan"}]));
+        let mut replaced = given.clone();
+        replaced.as_map_mut().expect("a map").insert("key_name".to_owned(), "key".into());
+        let (decision, mut asked) = decided(&subject(replaced, Some(row(given.clone())), false), AFTER);
+        let Decision::Replace { definition, .. } = decision else { panic!("{decision:?}") };
+        assert_eq!(definition.properties["image"], "img-2".into());
+        assert_eq!(definition.properties["flavor"], "fla-2".into());
+        asked.dedup();
+        assert_eq!(asked, ["golden", "lan", "tiny"]);
+    }
+
+    #[test]
+    fn names_are_followed_on_request_and_keep_their_ids_if_they_mean_nothing() {
+        let given = server("golden", &value!([{"network": "lan"}]));
+        let follow = |world| changed(&decided(&subject(given.clone(), Some(row(given.clone())), true), world).0);
+        let all = |pairs: &[(&str, &str)]| pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+        let after: BTreeMap<String, String> = all(&[("image", "img-2"), ("flavor", "fla-2"), ("networks", "net-2")]);
+        assert_eq!(follow(AFTER), after);
+        assert_eq!(follow(GONE), all(&[("flavor", "fla-2"), ("networks", "net-2")]));
+        assert_eq!(follow(BEFORE), all(&[]));
+    }
+
+    #[test]
+    fn an_update_that_failed_keeps_only_what_it_did_not_change() {
+        let networks = value!([{"network": "lan"}]);
+        let mut row = row(server("golden", &networks));
+        let tried = subject(server("other", &networks), Some(row.clone()), false);
+        let (Decision::Update { definition, .. }, _) = decided(&tried, AFTER) else { panic!("an update") };
+        row.operation = OperationState::HalfMade(definition);
+        row.state = State { action: Action::Update, status: Status::Failed };
+        let (decision, asked) = decided(&subject(server("other", &networks), Some(row.clone()), false), AFTER);
+        assert_eq!(changed(&decision), BTreeMap::from([("image".to_owned(), "img-3".to_owned())]));
+        assert_eq!(asked, ["golden", "other"]);
+        // Back to the first template: the object may have either image.
+        let (decision, asked) = decided(&subject(server("golden", &networks), Some(row), false), AFTER);
+        assert_eq!(changed(&decision), BTreeMap::from([("image".to_owned(), "img-2".to_owned())]));
+        assert_eq!(asked, ["golden", "other"]);
+    }
+
+    #[test]
+    fn a_row_of_an_earlier_release_keeps_its_ids() {
+        let text = r#"{"format":1,"type":"OS::Nova::Server","given":{"image":"golden","flavor":"tiny"},
+            "properties":{"image":"img-1","flavor":"fla-1","flavor_update_policy":"RESIZE",
+            "image_update_policy":"REBUILD","security_groups":[],"metadata":{},"user_data_format":"HEAT_CFNTOOLS",
+            "software_config_transport":"POLL_SERVER_CFN","user_data_update_policy":"REPLACE","user_data":"",
+            "personality":{},"deployment_swift_data":{"container":null,"object":null}}}"#;
+        let held: StoredDefinition = serde_json::from_str(text).expect("readable");
+        let mut row = row(server("golden", &value!([])));
+        row.definition = Some(Arc::new(held));
+        let (decision, asked) =
+            decided(&subject(value!({"image": "golden", "flavor": "tiny"}), Some(row), false), AFTER);
+        assert_eq!(decision, Decision::Keep { definition: None });
+        assert_eq!(asked, [""; 0]);
+    }
+}
