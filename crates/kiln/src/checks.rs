@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use kiln_cloud::{CloudError, Session};
-use kiln_store::{StackQuery, Store};
+use kiln_store::{SqlStore, StackQuery, Store};
 
 /// Number of stacks whose credentials are decrypted to check the key.
 const TRIED: u64 = 20;
@@ -60,5 +60,17 @@ pub(crate) async fn key(store: &dyn Store) -> Result<()> {
              data was encrypted with"
         ),
         None => Ok(()),
+    }
+}
+
+/// Checks that the database has no live stacks of Heat: nobody would see them, although their objects exist.
+pub(crate) async fn stacks_of_heat(store: &SqlStore) -> Result<()> {
+    match store.stacks_of_heat().await? {
+        None | Some(0) => Ok(()),
+        Some(stacks) => bail!(
+            "this is a database of Heat with {stacks} live stacks, which Kiln does not show: Kiln has tables of its own \
+             beside those of Heat and does not take stacks over. Let Heat continue with them, or abandon them there and \
+             adopt them here"
+        ),
     }
 }

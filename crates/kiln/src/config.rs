@@ -141,6 +141,13 @@ impl Config {
         self
     }
 
+    /// This configuration with more options, which take precedence.
+    pub(crate) fn with(&self, options: Vec<(&'static ConfigOption, String)>) -> Self {
+        let (ini, files) = (self.ini.clone(), self.files.clone());
+        let arguments = self.arguments.iter().cloned().chain(options).collect();
+        Self { ini, files, env: self.env, arguments }
+    }
+
     /// Sets an option of the command line, which takes precedence.
     pub(crate) fn set(&mut self, option: &'static ConfigOption, value: String) {
         self.arguments.push((option, value));

@@ -6,6 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use kiln_store::{Durability, Options, SqlStore, Store};
 use kiln_value::Secret;
 
+use crate::checks;
 use crate::config::Config;
 use crate::config::options::{kiln, server, stacks};
 use crate::message_bus;
@@ -39,10 +40,20 @@ async fn opened(options: Options, migrate: bool) -> Result<SqlStore> {
         tracing::warn!("[DEFAULT] auth_encryption_key is Heat's default, which is public: set your own key");
     }
     let url = options.url.clone();
+    let without_effect = options.without_effect().unwrap_or_default();
     let opened = async {
         let store = SqlStore::open(options).await?;
         if migrate {
             store.migrate().await?;
+        }
+        if let Some(encryption) = store.encryption().await? {
+            tracing::info!("connected to {encryption}");
+        }
+        if let Err(error) = checks::stacks_of_heat(&store).await {
+            tracing::error!("[database] connection: {error:#}");
+        }
+        if !without_effect.is_empty() {
+            tracing::info!("[database] connection: {} have no effect in Kiln", without_effect.join(", "));
         }
         Ok::<_, kiln_store::Error>(store)
     };
@@ -52,11 +63,17 @@ async fn opened(options: Options, migrate: bool) -> Result<SqlStore> {
         Err(kiln_store::Error::Unusable(why)) if why.contains("auth_encryption_key") => {
             bail!("[DEFAULT] {why}: run 'openssl rand -hex 16' to generate a key")
         }
-        Err(error) => {
-            let shown = without_password(&url);
-            bail!("[database] connection {shown}: {}", without_secrets(&error.to_string(), &url))
-        }
+        Err(error) => Err(refused(&url, &error)),
     }
+}
+
+/// An error of the database, without its password.
+fn refused(url: &str, error: &kiln_store::Error) -> anyhow::Error {
+    let why = match error {
+        kiln_store::Error::Unusable(why) => why.clone(),
+        error => error.to_string(),
+    };
+    anyhow!("[database] connection {}: {}", without_password(url), without_secrets(&why, url))
 }
 
 /// The options of the store.
@@ -69,6 +86,7 @@ pub(crate) fn options(config: &Config) -> Result<Options> {
         bail!("[DEFAULT] auth_encryption_key is not set: run 'openssl rand -hex 16' to generate a key");
     };
     let mut options = Options::new(url, key);
+    options.check().map_err(|error| refused(&options.url, &error))?;
     options.older_keys = config.list(&kiln::OLDER_ENCRYPTION_KEYS).into_iter().map(Secret::new).collect();
     options.encrypt_values = config.flag(&stacks::ENCRYPT_PARAMETERS_AND_PROPERTIES)?;
     options.max_connections = config.number(&server::MAX_POOL_SIZE)?;
@@ -82,12 +100,18 @@ pub(crate) fn options(config: &Config) -> Result<Options> {
 
 /// A database URL without its password.
 pub(crate) fn without_password(url: &str) -> String {
-    let Some((front, place)) = url.rsplit_once('@') else { return url.to_owned() };
+    let (url, query) = url.split_once('?').map_or((url, None), |(url, query)| (url, Some(query)));
+    // A password may also be a parameter.
+    let shown =
+        |pair: &str| pair.split_once("password").map_or(pair.to_owned(), |(name, _)| format!("{name}password=***"));
+    let query = query.map(|query| query.split('&').map(shown).collect::<Vec<_>>().join("&"));
+    let query = query.map_or_else(String::new, |query| format!("?{query}"));
+    let Some((front, place)) = url.rsplit_once('@') else { return format!("{url}{query}") };
     // The password starts at the last colon that is not part of the scheme, even in a malformed URL.
     let scheme = front.find("//").map_or_else(|| front.find(':').map_or(0, |at| at + 1), |at| at + 2);
     let (scheme, user) = front.split_at(scheme);
     let user = user.split(':').next().unwrap_or_default();
-    format!("{scheme}{user}:***@{place}")
+    format!("{scheme}{user}:***@{place}{query}")
 }
 
 /// Removes the database URL and its password from a message.
@@ -114,6 +138,7 @@ mod tests {
             ("postgresql:/heat:s3cret@db/heat", "postgresql:/heat:***@db/heat"),
             ("nosuch://heat:s3:cr@et@db/heat", "nosuch://heat:***@db/heat"),
             ("sqlite:///a.db", "sqlite:///a.db"),
+            ("postgresql://heat@db/h?password=s3cret&port=1", "postgresql://heat:***@db/h?password=***&port=1"),
         ] {
             assert_eq!(without_password(url), shown);
             let quoted = without_secrets(&format!("no driver for {url}"), url);

@@ -55,7 +55,8 @@ pub(crate) fn of_config(config: &Config, hostname: &str) -> Result<Option<Arc<dy
     let url = url.with_context(|| {
         format!("[{NOTIFICATIONS}] driver is set, but neither transport_url there nor in [DEFAULT]: set rabbit://…")
     })?;
-    let transport = Transport::parse(&url).context("transport_url")?;
+    let mut transport = Transport::parse(&url).context("transport_url")?;
+    let config = &config.with(std::mem::take(&mut transport.options));
     let exchange = config.text(&messages::CONTROL_EXCHANGE).unwrap_or_default();
     let topics = config.list(&messages::TOPICS);
     if let Some(name) = topics.iter().chain([&exchange]).find(|name| name.len() + 10 > LONGEST_NAME) {
@@ -105,5 +106,11 @@ mod tests {
         assert!(
             refused(&[driver, url, (RABBIT, "ssl", "true"), (RABBIT, "ssl_ca_file", "/no/file")]).contains("/no/file")
         );
+        // As openstack-ansible writes it.
+        let by_url = |query: &str| refused(&[driver, (DEFAULT, "transport_url", &format!("rabbit://u:p@h/v?{query}"))]);
+        assert!(by_url("ssl=1&ssl_version=TLSv1_2&ssl_ca_file=/no/file").contains("/no/file"));
+        assert!(by_url("ssl=1&ssl_version=TLSv1").contains("ssl_version"));
+        assert!(by_url("ssl=perhaps").contains("ssl"));
+        assert!(by_url("failover_strategy=shuffle").contains("does not know its option failover_strategy"));
     }
 }

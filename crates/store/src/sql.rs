@@ -8,7 +8,9 @@ mod administration;
 mod change_sets;
 mod commit;
 mod connection;
+mod connection_url;
 mod credentials;
+mod default_file;
 mod dialect;
 mod housekeeping;
 mod inbox;
@@ -29,6 +31,7 @@ mod secrets;
 mod shared_reads;
 mod snapshots;
 mod software;
+mod tls;
 mod wires;
 mod writing;
 
@@ -85,12 +88,17 @@ impl SqlStore {
         let (writer, reader) = options.connect(&losses).await?;
         let dialect = dialect_of(&writer).await?;
         let (hub, wires) = match writer.place() {
-            Place::Postgres(server) => wires::by_notifications(&writer, &reader, (**server).clone()),
+            Place::Postgres { options, .. } => wires::by_notifications(&writer, &reader, (**options).clone()),
             place if place.is_private() => (Hub::new(Reach::Alone), Wires::default()),
             _ => wires::by_table(&writer, &reader, dialect),
         };
         let stack_reads = Arc::default();
         Ok(Self { writer, reader, stack_reads, dialect, vault, hub, losses, notifications, _wires: Arc::new(wires) })
+    }
+
+    /// Whether the connections to a server are encrypted, and how, as a text. `None`: the database is a file.
+    pub async fn encryption(&self) -> Result<Option<String>, Error> {
+        self.retry(|| async { tls::encryption(&self.writer, self.dialect).await }).await
     }
 
     /// Begins a write transaction.

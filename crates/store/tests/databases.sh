@@ -10,6 +10,9 @@
 # their services need run), keep their data in a temporary directory, listen on free loopback ports and end with the
 # command. Their URLs are in KILN_TEST_DATABASES. A server that is not installed is skipped with a message;
 # if CI is set, that is an error.
+# Single servers have TLS, with a certificate for "localhost" of the authority in KILN_TEST_TLS/ca.pem; other.pem there is
+# another authority, client.pem and client.key belong to a client. The user "secure" must use TLS, "certified" must show
+# a certificate too; their password is "kiln".
 set -eu
 
 nodes=
@@ -18,7 +21,7 @@ case ${1:-} in
     --galera=[2-9]) nodes=${1#*=}; shift ;;
 esac
 if [ $# -eq 0 ]; then
-    sed -n '2,12s/^# \{0,1\}//p' "$0"
+    sed -n '2,15s/^# \{0,1\}//p' "$0"
     exit 2
 fi
 
@@ -77,6 +80,33 @@ await() {
     exit 1
 }
 
+# Authorities, the certificate of the servers and that of a client.
+make_certificates() {
+    mkdir "$place/tls"
+    (
+        cd "$place/tls"
+        key="-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
+        for name in ca other; do
+            openssl req -x509 $key -days 2 -keyout "$name.key" -out "$name.pem" -subj "/CN=Kiln test authority $name"
+        done
+        printf 'subjectAltName = DNS:localhost\nbasicConstraints = CA:FALSE\n' >leaf.ext
+        for name in server client; do
+            openssl req $key -keyout "$name.key" -out "$name.csr" -subj "/CN=$name"
+            openssl x509 -req -in "$name.csr" -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile leaf.ext -out "$name.pem"
+        done
+    ) >"$place/tls.log" 2>&1 || { cat "$place/tls.log" >&2; exit 1; }
+}
+
+# A folder with the certificate of a server that only its user can read.
+certificate_of() {
+    owned_by "$1" "$2-tls"
+    cp "$place/tls/server.key" "$place/tls/server.pem" "$place/tls/ca.pem" "$place/$2-tls"
+    chmod 600 "$place/$2-tls/server.key"
+    if [ "$(id -u)" -eq 0 ]; then
+        chown -R "$1" "$place/$2-tls"
+    fi
+}
+
 owned_by() {
     mkdir "$place/$2"
     if [ "$(id -u)" -eq 0 ]; then
@@ -94,10 +124,20 @@ start_postgres() {
     owned_by postgres postgres
     (become postgres "$bin/initdb" -D "$place/postgres/data" -U kiln --auth=trust -E UTF8 --locale=C.UTF-8) \
         >"$place/postgres.log" 2>&1 || { tail -n 20 "$place/postgres.log" >&2; exit 1; }
+    certificate_of postgres postgres
+    {
+        echo 'hostnossl all secure,certified all reject'
+        echo 'hostssl all certified all trust clientcert=verify-ca'
+        cat "$place/postgres/data/pg_hba.conf"
+    } >"$place/pg_hba.conf"
+    cat "$place/pg_hba.conf" >"$place/postgres/data/pg_hba.conf"
     become postgres "$bin/postgres" -D "$place/postgres/data" -h 127.0.0.1 -p "$port" -k "$place/postgres" \
-        -c max_connections=400 >>"$place/postgres.log" 2>&1 &
+        -c max_connections=400 -c ssl=on -c ssl_cert_file="$place/postgres-tls/server.pem" \
+        -c ssl_key_file="$place/postgres-tls/server.key" -c ssl_ca_file="$place/postgres-tls/ca.pem" >>"$place/postgres.log" 2>&1 &
     postgres_pid=$!
     await postgres "$bin/psql" -h 127.0.0.1 -p "$port" -U kiln -d postgres -c 'SELECT 1'
+    "$bin/psql" -q -h 127.0.0.1 -p "$port" -U kiln -d postgres \
+        -c 'CREATE ROLE secure SUPERUSER LOGIN; CREATE ROLE certified SUPERUSER LOGIN;'
     urls="$urls postgres://kiln@127.0.0.1:$port/postgres"
 }
 
@@ -132,9 +172,13 @@ start_mariadb() {
         return
     fi
     port=$(free_port)
-    run_mariadb mariadb "$port"
+    certificate_of mysql mariadb
+    run_mariadb mariadb "$port" --ssl-cert="$place/mariadb-tls/server.pem" --ssl-key="$place/mariadb-tls/server.key" \
+        --ssl-ca="$place/mariadb-tls/ca.pem"
     await mariadb ask_mariadb mariadb 'SELECT 1'
     grant_mariadb mariadb
+    ask_mariadb mariadb "CREATE USER secure@'127.0.0.1' IDENTIFIED BY 'kiln' REQUIRE SSL; GRANT ALL ON *.* TO secure@'127.0.0.1';
+        CREATE USER certified@'127.0.0.1' IDENTIFIED BY 'kiln' REQUIRE X509; GRANT ALL ON *.* TO certified@'127.0.0.1';"
     urls="$urls mysql://kiln:kiln@127.0.0.1:$port/mysql"
 }
 
@@ -175,8 +219,12 @@ start_galera() {
 if [ -n "$nodes" ]; then
     start_galera
 else
+    make_certificates
     start_postgres
     start_mariadb
+    export KILN_TEST_TLS="$place/tls"
+    # By default, so that tests can look into connections.
+    export PGSSLMODE=disable
 fi
 KILN_TEST_DATABASES=${urls# }
 export KILN_TEST_DATABASES

@@ -103,6 +103,10 @@ async fn checks_of(config: &Config) -> Vec<Check> {
     match Box::pin(database::open_unchanged(config)).await {
         Err(error) => checks.push(failed("Database", &error)),
         Ok(store) => {
+            checks.push(match Box::pin(checks::stacks_of_heat(&store)).await {
+                Ok(()) => good("Stacks of Heat"),
+                Err(error) => failed("Stacks of Heat", &error),
+            });
             let schema = Box::pin(store.schema_versions()).await;
             let is_current = schema.as_ref().is_ok_and(|versions| versions.state() == SchemaState::Current);
             checks.push(schema_check(schema));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
 
@@ -27,7 +28,12 @@ pub(super) fn connector(config: &Config) -> Result<TlsConnector> {
         }
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let versions = match config.choice(&messages::SSL_VERSION)?.as_deref() {
+        Some("TLSv1_2" | "tlsv1_2") => &[&TLS12][..],
+        Some("TLSv1_3" | "tlsv1_3") => &[&TLS13],
+        _ => rustls::ALL_VERSIONS,
+    };
+    let builder = ClientConfig::builder_with_provider(provider).with_protocol_versions(versions)?;
     let builder = builder.with_root_certificates(roots);
     let config = match (config.text(&messages::SSL_CERT_FILE), config.text(&messages::SSL_KEY_FILE)) {
         (Some(certificate), Some(key)) => {

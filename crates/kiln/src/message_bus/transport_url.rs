@@ -1,19 +1,25 @@
-//! The transport URL of oslo.messaging: `rabbit://USER:PASSWORD@HOST:PORT,USER:PASSWORD@HOST:PORT/VHOST`.
+//! The transport URL of oslo.messaging: `rabbit://USER:PASSWORD@HOST:PORT,USER:PASSWORD@HOST:PORT/VHOST?OPTION=VALUE`.
 
 use anyhow::{Context as _, Result, bail};
 use kiln_value::Secret;
+use url::form_urlencoded;
+
+use crate::config::option::ConfigOption;
+use crate::config::options::messages;
 
 /// RabbitMQ's port and account, if the URL has none.
 const PORT: u16 = 5672;
 const GUEST: &str = "guest";
 
 /// The nodes of a RabbitMQ cluster.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) struct Transport {
     /// At least one.
     pub(super) nodes: Vec<Node>,
     /// The virtual host.
     pub(super) vhost: String,
+    /// Options of `[oslo_messaging_rabbit]`, which take precedence over those of the files.
+    pub(super) options: Vec<(&'static ConfigOption, String)>,
 }
 
 /// A node with an account.
@@ -32,7 +38,10 @@ impl Transport {
         if !matches!(scheme, "rabbit" | "amqp" | "kombu+amqp") {
             bail!("Kiln supports only rabbit://, not {scheme}://");
         }
-        let rest = rest.split(['?', '#']).next().unwrap_or_default();
+        let rest = rest.split('#').next().unwrap_or_default();
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let options = form_urlencoded::parse(query.as_bytes()).map(|(name, value)| option(&name, &value));
+        let options = options.collect::<Result<_>>()?;
         let (nodes, vhost) = rest.split_once('/').unwrap_or((rest, ""));
         let nodes = nodes.split(',').filter(|node| !node.is_empty()).map(Node::parse).collect::<Result<Vec<_>>>()?;
         if nodes.is_empty() {
@@ -42,8 +51,18 @@ impl Transport {
         if vhost.len() > super::LONGEST_NAME {
             bail!("the name of its virtual host is too long");
         }
-        Ok(Self { nodes, vhost })
+        Ok(Self { nodes, vhost, options })
     }
+}
+
+/// An option of the query.
+fn option(name: &str, value: &str) -> Result<(&'static ConfigOption, String)> {
+    let of_rabbit = || messages::TABLE.iter().copied().filter(|option| option.section() == messages::SSL.section());
+    if let Some(option) = of_rabbit().find(|option| option.name() == name) {
+        return Ok((option, value.to_owned()));
+    }
+    let known: Vec<&str> = of_rabbit().map(ConfigOption::name).collect();
+    bail!("Kiln does not know its option {name}; the known ones are {}", known.join(", "))
 }
 
 impl Node {
@@ -99,9 +118,11 @@ mod tests {
         let parse = |url: &str| Transport::parse(url).unwrap();
         let one = parse("rabbit://h");
         assert_eq!((one.nodes, one.vhost.as_str()), (vec![node("h", 5672, "guest", "guest")], "/"));
-        let two = parse("rabbit://u:p%40ss%2F@h1:5673,v:w@[::1]:5674/heat%2Fx?ssl=1");
+        let two = parse("rabbit://u:p%40ss%2F@h1:5673,v:w@[::1]:5674/heat%2Fx?ssl=1&ssl_ca_file=%2Fca");
         assert_eq!(two.nodes, [node("h1", 5673, "u", "p@ss/"), node("::1", 5674, "v", "w")]);
         assert_eq!(two.vhost, "heat/x");
+        let options: Vec<_> = two.options.iter().map(|(option, value)| (option.name(), value.as_str())).collect();
+        assert_eq!(options, [("ssl", "1"), ("ssl_ca_file", "/ca")]);
         assert_eq!(parse("rabbit://u@h//").vhost, "/");
     }
 
@@ -114,6 +135,7 @@ mod tests {
             "rabbit://u:secret@h:port",
             "rabbit://u:secret%@h",
             "rabbit://u:secret@:1",
+            "rabbit://u:secret@h/?ssl_cipher=secret",
         ] {
             let error = format!("{:#}", Transport::parse(url).unwrap_err());
             assert!(!error.contains("secret"), "{error}");

@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 use kiln_resource::{OperationState, State, Status};
-use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
+use sea_orm::{ConnectionTrait, Statement};
 
+use super::dialect::Dialect;
 use super::migrations::SchemaVersions;
 use super::retry::Fault;
 use super::rows::{Columns, micros};
@@ -46,6 +47,33 @@ impl SqlStore {
             read.collect()
         })
         .await
+    }
+
+    /// The number of live stacks of Heat in the same database, without nested ones: their rows are in Heat's tables, which
+    /// Kiln does not read otherwise. `None`: there are no such tables.
+    pub async fn stacks_of_heat(&self) -> Result<Option<u64>, Error> {
+        let (tables, own) = match self.dialect {
+            Dialect::Sqlite => ("sqlite_master", "type = 'table' AND name"),
+            Dialect::Postgres => ("information_schema.tables", "table_schema = current_schema() AND table_name"),
+            Dialect::MariaDb | Dialect::MySql => {
+                ("information_schema.tables", "table_schema = DATABASE() AND table_name")
+            }
+        };
+        let tables = format!("SELECT COUNT(*) FROM {tables} WHERE {own} IN ('stack', 'raw_template')");
+        let live = "SELECT COUNT(*) FROM stack WHERE deleted_at IS NULL AND owner_id IS NULL";
+        self.retry(|| async {
+            if self.count(&tables).await? < 2 {
+                return Ok(None);
+            }
+            self.count(live).await.map(Some)
+        })
+        .await
+    }
+
+    async fn count(&self, query: &str) -> Result<u64, Fault> {
+        let query = Statement::from_string(self.writer.get_database_backend(), query);
+        let row = self.writer.query_one_raw(query).await?;
+        row.map_or(Ok(0), |row| Columns::of(&row).count())
     }
 
     /// Removes the engines that have missed more than one report; they are removed later anyway.

@@ -8,6 +8,8 @@ use sea_orm::sqlx::{self, AssertSqlSafe, Connection as _, Executor as _};
 use sea_orm::{DbBackend, ExecResult, QueryResult, Statement};
 use sea_query_sqlx::SqlxValues;
 
+use super::connection_url::Demands;
+
 /// How long a server lets a transaction wait for its next statement before it closes the connection: a process that is
 /// stopped in a transaction does not hold its locks longer.
 const IDLE_IN_TRANSACTION: &str = "15";
@@ -20,9 +22,13 @@ pub(super) enum Place {
         /// Whether the database is in memory: it ends with its connection.
         is_private: bool,
     },
-    Postgres(Box<PgConnectOptions>),
+    Postgres {
+        options: Box<PgConnectOptions>,
+        demands: Demands,
+    },
     MySql {
         options: Box<MySqlConnectOptions>,
+        demands: Demands,
         /// See [`super::Options::wsrep_sync_wait`].
         wsrep_sync_wait: Option<u8>,
     },
@@ -32,7 +38,7 @@ impl Place {
     pub(super) fn backend(&self) -> DbBackend {
         match self {
             Self::Sqlite { .. } => DbBackend::Sqlite,
-            Self::Postgres(_) => DbBackend::Postgres,
+            Self::Postgres { .. } => DbBackend::Postgres,
             Self::MySql { .. } => DbBackend::MySql,
         }
     }
@@ -56,14 +62,17 @@ impl Connection {
     pub(super) async fn open(place: &Place) -> Result<Self, sqlx::Error> {
         match place {
             Place::Sqlite { options, .. } => Ok(Self::Sqlite(SqliteConnection::connect_with(options).await?)),
-            Place::Postgres(options) => {
-                let mut connection = PgConnection::connect_with(options).await?;
+            Place::Postgres { options, demands } => {
+                let mut connection = demands.within(PgConnection::connect_with(options)).await?;
                 let limit = format!("SET idle_in_transaction_session_timeout = '{IDLE_IN_TRANSACTION}s'");
                 connection.execute(AssertSqlSafe(limit)).await?;
+                if demands.must_write {
+                    refuse_read_only(&mut connection).await?;
+                }
                 Ok(Self::Postgres(connection))
             }
-            Place::MySql { options, wsrep_sync_wait } => {
-                let mut connection = MySqlConnection::connect_with(options).await?;
+            Place::MySql { options, demands, wsrep_sync_wait } => {
+                let mut connection = demands.within(MySqlConnection::connect_with(options)).await?;
                 // No gap locks: they cause most deadlocks.
                 connection.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;
                 let limit = format!("SET SESSION idle_transaction_timeout = {IDLE_IN_TRANSACTION}");
@@ -125,6 +134,17 @@ impl Connection {
             Self::MySql(connection) => connection.ping().await,
         }
     }
+}
+
+/// Refuses a server that only reads: `target_session_attrs=read-write`.
+async fn refuse_read_only(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    let read_only: String = sqlx::query_scalar("SHOW transaction_read_only").fetch_one(connection).await?;
+    if read_only == "on" {
+        return Err(sqlx::Error::Configuration(
+            "the server only reads: target_session_attrs demands read-write".into(),
+        ));
+    }
+    Ok(())
 }
 
 /// MySQL does not have all variables of MariaDB.

@@ -9,8 +9,10 @@ use sea_orm::sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynch
 use sea_orm::sqlx::{self, ConnectOptions as _};
 
 use super::connection::Place;
+use super::connection_url::ConnectionUrl;
 use super::pool::Pool;
-use super::retry::{Losses, retry};
+use super::retry::{Fault, Losses, retry};
+use super::tls::Mode;
 use crate::Error;
 
 /// Number of rows that the thread of an SQLite connection reads ahead. With few, it and the reader wait for each other.
@@ -68,13 +70,43 @@ impl Options {
         }
     }
 
-    /// The connections: one pool to write and one to read; a database in memory has only one connection.
+    /// Reads the URL and the files that it names, without a connection: errors name the parameter.
+    pub fn check(&self) -> Result<(), Error> {
+        self.connection_url().map(drop)
+    }
+
+    /// The parameters of the URL that are accepted and have no effect.
+    pub fn without_effect(&self) -> Result<Vec<&'static str>, Error> {
+        Ok(self.connection_url()?.without_effect)
+    }
+
+    fn connection_url(&self) -> Result<ConnectionUrl, Error> {
+        ConnectionUrl::parse(&self.url, |name| std::env::var(name).ok()).map_err(Error::Unusable)
+    }
+
+    /// The connections: one pool to write and one to read; a database in memory has only one connection. They use the
+    /// first kind of encryption that both sides accept.
     pub(super) async fn connect(&self, losses: &Losses) -> Result<(Pool, Pool), Error> {
+        let url = self.connection_url()?;
+        let mut last = String::new();
+        for mode in url.tls.mode.attempts() {
+            let (writer, reader) = self.pools(&url, *mode, losses)?;
+            // Two processes that open a new file at the same time both switch it to WAL mode. SQLite does not let the
+            // second one wait for that, unlike for other locks.
+            match retry(losses, |_| opened([&writer, &reader])).await? {
+                Ok(()) => return Ok((writer, reader)),
+                Err(disagreement) => last = disagreement,
+            }
+        }
+        Err(Error::Unusable(last))
+    }
+
+    fn pools(&self, url: &ConnectionUrl, mode: Mode, losses: &Losses) -> Result<(Pool, Pool), Error> {
         let pool = |connections: u32, read_only: bool| {
-            let place = self.place(read_only).map_err(|error| Error::Database(error.to_string()))?;
+            let place = self.place(url, mode, read_only).map_err(|error| Error::Unusable(error.to_string()))?;
             Ok::<_, Error>(Pool::new(place, connections, losses.clone()))
         };
-        let (writer, reader) = if !self.native_url().starts_with("sqlite:") {
+        Ok(if !url.native.starts_with("sqlite:") {
             // Reads do not wait behind transactions, which keep a connection for several answers of the server.
             let reads = (self.max_connections / 3).max(1);
             (pool(self.max_connections.saturating_sub(reads).max(1), false)?, pool(reads, false)?)
@@ -84,58 +116,30 @@ impl Options {
         } else {
             // SQLite has one writer at a time: writers queue fairly here instead of polling the file.
             (pool(1, false)?, pool(self.max_connections.clamp(1, 4), true)?)
-        };
-        for pool in [&writer, &reader] {
-            // Two processes that open a new file at the same time both switch it to WAL mode. SQLite does not let the
-            // second one wait for that, unlike for other locks.
-            retry(losses, |_| async {
-                pool.take().await?;
-                Ok(())
-            })
-            .await?;
-        }
-        Ok((writer, reader))
+        })
     }
 
     /// Whether the database belongs to this process and ends with it.
     pub fn is_private(&self) -> bool {
-        is_in_memory(&self.native_url())
-    }
-
-    /// The URL for the Rust drivers: without Python driver and without `charset`, which is always UTF-8.
-    pub(super) fn native_url(&self) -> String {
-        let Some((scheme, rest)) = self.url.split_once(':') else { return self.url.clone() };
-        let scheme = match scheme.split('+').next().unwrap_or(scheme) {
-            "postgresql" => "postgres",
-            "mariadb" => "mysql",
-            scheme => scheme,
-        };
-        if scheme != "mysql" {
-            return format!("{scheme}:{rest}");
-        }
-        match rest.split_once('?') {
-            None => format!("{scheme}:{rest}"),
-            Some((place, query)) => {
-                let kept: Vec<&str> = query.split('&').filter(|pair| !pair.starts_with("charset=")).collect();
-                let mark = if kept.is_empty() { "" } else { "?" };
-                format!("{scheme}:{place}{mark}{}", kept.join("&"))
-            }
-        }
+        is_in_memory(&self.url)
     }
 
     /// Where the database is, with the options of its connections.
-    pub(super) fn place(&self, read_only: bool) -> Result<Place, sqlx::Error> {
-        let url = self.native_url();
-        match url.split_once(':').map_or("", |(scheme, _)| scheme) {
+    fn place(&self, url: &ConnectionUrl, mode: Mode, read_only: bool) -> Result<Place, sqlx::Error> {
+        let (native, demands) = (&url.native, url.demands);
+        match native.split_once(':').map_or("", |(scheme, _)| scheme) {
             "sqlite" => {
-                let (options, is_private) = (Box::new(self.sqlite(&url, read_only)?), is_in_memory(&url));
+                let (options, is_private) = (Box::new(self.sqlite(native, read_only)?), self.is_private());
                 Ok(Place::Sqlite { options, is_private })
             }
             "mysql" => {
-                let options = Box::new(url.parse::<MySqlConnectOptions>()?.disable_statement_logging());
-                Ok(Place::MySql { options, wsrep_sync_wait: self.wsrep_sync_wait })
+                let options = url.mysql(native.parse::<MySqlConnectOptions>()?.disable_statement_logging(), mode);
+                Ok(Place::MySql { options: Box::new(options), demands, wsrep_sync_wait: self.wsrep_sync_wait })
             }
-            _ => Ok(Place::Postgres(Box::new(url.parse::<PgConnectOptions>()?.disable_statement_logging()))),
+            _ => {
+                let options = url.postgres(native.parse::<PgConnectOptions>()?.disable_statement_logging(), mode);
+                Ok(Place::Postgres { options: Box::new(options), demands })
+            }
         }
     }
 
@@ -166,27 +170,17 @@ impl Options {
     }
 }
 
-fn is_in_memory(url: &str) -> bool {
-    url.starts_with("sqlite::memory:") || url.starts_with("sqlite://:memory:") || url.contains("mode=memory")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn urls_of_heat_are_understood() {
-        for (given, native) in [
-            ("mysql+pymysql://heat:pw@db/heat?charset=utf8", "mysql://heat:pw@db/heat"),
-            ("mysql+pymysql://h:p@db/heat?charset=utf8&ssl-mode=DISABLED", "mysql://h:p@db/heat?ssl-mode=DISABLED"),
-            ("mariadb+pymysql://h@db/heat", "mysql://h@db/heat"),
-            ("postgresql+psycopg2://h:a+b@db:5432/heat", "postgres://h:a+b@db:5432/heat"),
-            ("postgres://h@db/heat", "postgres://h@db/heat"),
-            ("sqlite:///var/lib/kiln.db?mode=rwc", "sqlite:///var/lib/kiln.db?mode=rwc"),
-            ("sqlite::memory:", "sqlite::memory:"),
-        ] {
-            let options = Options::new(given, Secret::new(String::new()));
-            assert_eq!(options.native_url(), native);
+/// Opens a connection of each pool; why client and server do not agree on encryption, if that is it.
+async fn opened(pools: [&Pool; 2]) -> Result<Result<(), String>, Fault> {
+    for pool in pools {
+        if let Err(error) = pool.take().await {
+            let fault = Fault::from(error);
+            return fault.disagreement().map_or(Err(fault), |why| Ok(Err(why)));
         }
     }
+    Ok(Ok(()))
+}
+
+fn is_in_memory(url: &str) -> bool {
+    url.starts_with("sqlite::memory:") || url.starts_with("sqlite://:memory:") || url.contains("mode=memory")
 }

@@ -78,6 +78,11 @@ impl Fault {
         }
     }
 
+    /// Why client and server do not agree on encryption, if that is it.
+    pub(super) fn disagreement(&self) -> Option<String> {
+        super::tls::disagreement(self.sqlx()?)
+    }
+
     /// Whether the database rolled the transaction back and a retry may succeed.
     pub(super) fn is_transient(&self) -> bool {
         let Some(sqlx::Error::Database(error)) = self.sqlx() else { return false };

@@ -67,7 +67,7 @@ impl Bed {
     /// Executes a statement without the store.
     pub(crate) async fn execute(&self, statement: &str) {
         let url = if self.is_shared() { self.url().to_owned() } else { panic!("no way behind a store in memory") };
-        let db = Database::connect(url).await.unwrap();
+        let db = Box::pin(Database::connect(url)).await.unwrap();
         db.execute_unprepared(statement).await.unwrap();
         db.close().await.unwrap();
     }
@@ -76,7 +76,7 @@ impl Bed {
     pub(crate) async fn lock_stacks(&self) -> DatabaseConnection {
         let mut options = ConnectOptions::new(self.url());
         options.max_connections(1);
-        let db = Database::connect(options).await.unwrap();
+        let db = Box::pin(Database::connect(options)).await.unwrap();
         let statements: &[&str] = match db.get_database_backend() {
             DbBackend::Postgres => &["BEGIN", "LOCK TABLE kiln_stack IN ACCESS EXCLUSIVE MODE"],
             _ => &["LOCK TABLES kiln_stack WRITE"],
@@ -89,7 +89,7 @@ impl Bed {
 
     /// The one column of text that a query selects, behind the store's back.
     pub(crate) async fn texts(&self, query: &str) -> Vec<String> {
-        let db = Database::connect(self.url()).await.unwrap();
+        let db = Box::pin(Database::connect(self.url())).await.unwrap();
         let rows = db.query_all_raw(Statement::from_string(db.get_database_backend(), query)).await.unwrap();
         db.close().await.unwrap();
         rows.iter().map(|row| row.try_get_by_index(0).unwrap()).collect()
@@ -97,7 +97,7 @@ impl Bed {
 
     /// The names of the store's tables.
     pub(crate) async fn tables(&self) -> Vec<String> {
-        let db = Database::connect(self.url()).await.unwrap();
+        let db = Box::pin(Database::connect(self.url())).await.unwrap();
         let query = match db.get_database_backend() {
             DbBackend::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'kiln%'",
             DbBackend::Postgres => "SELECT tablename FROM pg_tables WHERE tablename LIKE 'kiln%'",
@@ -119,7 +119,7 @@ impl Bed {
                 }
             }
             End::Server { admin, database } => {
-                let db = Database::connect(&admin).await.unwrap();
+                let db = Box::pin(Database::connect(&admin)).await.unwrap();
                 let force = if admin.starts_with("postgres") { " WITH (FORCE)" } else { "" };
                 db.execute_unprepared(&format!("DROP DATABASE {database}{force}")).await.unwrap();
             }
@@ -173,7 +173,7 @@ impl Beds {
                 let database = format!("kiln_{}", Uuid::new_v4().simple());
                 let servers: Vec<&str> = url.split(',').collect();
                 let admin = servers[0].to_owned();
-                let db = Database::connect(&admin).await.unwrap();
+                let db = Box::pin(Database::connect(&admin)).await.unwrap();
                 db.execute_unprepared(&format!("CREATE DATABASE {database}")).await.unwrap();
                 let on = |server: &&str| format!("{}/{database}", server.rsplit_once('/').unwrap().0);
                 let nodes = servers.iter().map(on).collect();

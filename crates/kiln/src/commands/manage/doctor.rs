@@ -192,6 +192,12 @@ async fn of_database(config: &Config, report: &mut Report) {
             clock("clock of the database", skew, report);
         }
     }
+    if let Ok(Some(encryption)) = Box::pin(store.encryption()).await {
+        report.add("encryption of connections", Grade::Ok, encryption, "");
+    }
+    if let Err(error) = Box::pin(checks::stacks_of_heat(&store)).await {
+        report.add("stacks of Heat", Grade::Failed, format!("{error:#}"), "give Kiln a database of its own");
+    }
     let versions = Box::pin(store.schema_versions()).await;
     let (grade, details) = match versions.map(|versions| (versions.state(), versions)) {
         Ok((SchemaState::Missing, SchemaVersions { latest, .. })) => {

@@ -28,7 +28,8 @@ options! {
         "Form of the notifications: messagingv2 or messaging; noop: none. Empty: none.",
     );
     NOTIFICATIONS_TRANSPORT_URL = ConfigOption::new(
-        NOTIFICATIONS, "transport_url", Text, "URL of RabbitMQ: rabbit://USER:PASSWORD@HOST:5672/VHOST.",
+        NOTIFICATIONS, "transport_url", Text, "URL of RabbitMQ: rabbit://USER:PASSWORD@HOST:5672/VHOST. Its query has options of [oslo_messaging_rabbit]: \
+         ?ssl=1&ssl_ca_file=FILE.",
     ).secret().computed("[DEFAULT] transport_url");
     TOPICS = ConfigOption::new(NOTIFICATIONS, "topics", List, "Routing keys are TOPIC.info and TOPIC.error.")
         .default("notifications");
@@ -37,6 +38,10 @@ options! {
         .computed("those of the system");
     SSL_CERT_FILE = ConfigOption::new(RABBIT, "ssl_cert_file", Path, "File with the client certificate.");
     SSL_KEY_FILE = ConfigOption::new(RABBIT, "ssl_key_file", Path, "File with the key of the client certificate.");
+    SSL_VERSION = ConfigOption::new(
+        RABBIT, "ssl_version", Choice(&["TLSv1_2", "TLSv1_3", "SSLv23", "tlsv1_2", "tlsv1_3", "sslv23"]),
+        "The only version of TLS; SSLv23: 1.2 or 1.3.",
+    ).default("SSLv23");
     AMQP_DURABLE_QUEUES = ConfigOption::new(RABBIT, "amqp_durable_queues", Flag, "Declare durable queues.")
         .default("false");
     AMQP_AUTO_DELETE = ConfigOption::new(RABBIT, "amqp_auto_delete", Flag, "Declare queues that delete themselves.")

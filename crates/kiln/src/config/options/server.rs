@@ -37,8 +37,8 @@ options! {
     ).default("false");
     CONNECTION = ConfigOption::new(
         DATABASE, "connection", Text,
-        "URL of the database: sqlite:///FILE, postgresql://…, mysql://…. The drivers in URLs of SQLAlchemy \
-         (mysql+pymysql) are accepted. Required.",
+        "URL of the database: sqlite:///FILE, postgresql://…, mysql://…. Drivers and parameters as in URLs of \
+         SQLAlchemy (mysql+pymysql://…?ssl_ca=FILE) are accepted. Required.",
     ).secret();
     MAX_POOL_SIZE = ConfigOption::new(
         DATABASE, "max_pool_size", Whole(1, 10_000), "Most connections of a process to the database.",

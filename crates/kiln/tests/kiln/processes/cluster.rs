@@ -200,7 +200,7 @@ impl Cluster {
         self.engines.clear();
         self.api.kill();
         if let Some((server, name)) = &self.database {
-            let db = Database::connect(server).await.expect("the server");
+            let db = Box::pin(Database::connect(server)).await.expect("the server");
             let force = if server.starts_with("postgres") { " WITH (FORCE)" } else { "" };
             db.execute_unprepared(&format!("DROP DATABASE {name}{force}")).await.expect("dropped");
         }
@@ -225,7 +225,7 @@ pub(crate) fn log_of(engine: usize) -> String {
 
 async fn create_database(server: &str) -> String {
     let name = format!("kiln_{}", Chance::from_os().uuid().simple());
-    let db = Database::connect(server).await.expect("the server");
+    let db = Box::pin(Database::connect(server)).await.expect("the server");
     db.execute_unprepared(&format!("CREATE DATABASE {name}")).await.expect("a database");
     db.close().await.expect("closed");
     name

@@ -20,7 +20,7 @@ const STACKS: usize = 6;
 
 /// SIGKILL to the server.
 async fn kill(server: &str) {
-    let db = Database::connect(server).await.expect("the node");
+    let db = Box::pin(Database::connect(server)).await.expect("the node");
     let ask = Statement::from_string(db.get_database_backend(), "SELECT @@pid_file");
     let file = db.query_one_raw(ask).await.expect("an answer").expect("a row");
     let file: String = file.try_get_by_index(0).expect("a path");

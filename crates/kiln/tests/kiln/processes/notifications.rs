@@ -196,12 +196,28 @@ async fn notifications_arrive_although_the_connection_is_lost() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs RabbitMQ: crates/kiln/tests/rabbitmq.sh"]
 async fn notifications_go_over_tls() {
-    let mut consumer = Consumer::new("heat-b").await;
     let (address, authority) = (broker("KILN_TEST_RABBITMQ_TLS"), broker("KILN_TEST_RABBITMQ_CA"));
-    let options = format!(
-        "[DEFAULT]\ntransport_url = rabbit://guest:guest@{address}/\n[oslo_messaging_rabbit]\nssl = true\nssl_ca_file = {authority}\n"
-    );
-    let (cluster, client) = cluster("heat-b", &options).await;
+    over_tls(
+        "heat-b",
+        &format!(
+            "[DEFAULT]\ntransport_url = rabbit://guest:guest@{address}/\n[oslo_messaging_rabbit]\nssl = true\nssl_ca_file = {authority}\n"
+        ),
+    )
+    .await;
+}
+
+/// As openstack-ansible writes it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs RabbitMQ: crates/kiln/tests/rabbitmq.sh"]
+async fn notifications_go_over_tls_if_the_url_says_it() {
+    let (address, authority) = (broker("KILN_TEST_RABBITMQ_TLS"), broker("KILN_TEST_RABBITMQ_CA"));
+    let query = format!("ssl=1&ssl_version=TLSv1_2&ssl_ca_file={authority}");
+    over_tls("heat-c", &format!("[DEFAULT]\ntransport_url = rabbit://guest:guest@{address}//?{query}\n")).await;
+}
+
+async fn over_tls(exchange: &str, options: &str) {
+    let mut consumer = Consumer::new(exchange).await;
+    let (cluster, client) = cluster(exchange, options).await;
     client.create_stack(STACK, &request(1)).await.expect("a create");
     let all = ["create.start", "create.end"].map(|end| format!("orchestration.stack.{end}"));
     assert_eq!(consumer.up_to(&all[1]).await, all);
