@@ -103,7 +103,7 @@ impl Engine {
     pub async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
         let clock = Arc::clone(&self.backends.clock);
         self.backends.caches.handover.open();
-        let _heartbeat = self.start_heartbeat();
+        let heartbeat = self.start_heartbeat();
         let courier = Courier::new(self.backends.clone(), self.bus.clone(), self.plugins.clone(), self.options.lease);
         let housekeeping =
             crate::housekeeping::run(self.backends.clone(), Arc::clone(&self.options), courier.emptied_lanes());
@@ -150,6 +150,7 @@ impl Engine {
                 claim_all |= self.ended(ended).await;
             }
         }
+        let last = self.heartbeat();
         self.drain().await?;
         // A process for one user may be the only one for a long time: its last events are sent before it ends.
         closing.send_replace(true);
@@ -158,23 +159,28 @@ impl Engine {
             _ = &mut courier.0 => {}
             () = clock.sleep(LAST_POST) => tracing::info!("events are left in the outbox for the next engine"),
         }
+        drop(heartbeat);
+        last.report_end().await;
         Ok(())
     }
 
     fn start_heartbeat(&self) -> AbortOnDrop {
-        let (runtime, store) = match &self.pulse {
-            Some((runtime, store)) => (runtime.clone(), Arc::clone(store)),
-            None => (tokio::runtime::Handle::current(), Arc::clone(&self.backends.store)),
-        };
-        let heartbeat = Heartbeat {
+        let mut heartbeat = self.heartbeat();
+        let Some((runtime, store)) = &self.pulse else { return AbortOnDrop(tokio::spawn(heartbeat.run())) };
+        heartbeat.store = Arc::clone(store);
+        AbortOnDrop(runtime.spawn(heartbeat.run()))
+    }
+
+    fn heartbeat(&self) -> Heartbeat {
+        Heartbeat {
             id: self.id,
             hostname: self.options.hostname.clone(),
-            store,
+            store: Arc::clone(&self.backends.store),
             clock: Arc::clone(&self.backends.clock),
             leases: self.leases.clone(),
             ttl: self.options.lease,
-        };
-        AbortOnDrop(runtime.spawn(heartbeat.run()))
+            started: self.backends.clock.now(),
+        }
     }
 
     async fn claim(&mut self, rung: &[StackId], all: bool) -> Result<(), Error> {

@@ -87,15 +87,16 @@ pub(crate) struct Heartbeat {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) leases: Leases,
     pub(crate) ttl: Duration,
+    /// When the engine started.
+    pub(crate) started: jiff::Timestamp,
 }
 
 impl Heartbeat {
     /// Runs three times per lease duration, until it is dropped.
     pub(crate) async fn run(self) {
         let beat = self.ttl / 3;
-        let started = self.clock.now();
         loop {
-            self.report(started, beat).await;
+            self.report(u32::try_from(beat.as_secs()).unwrap_or(u32::MAX).max(1)).await;
             let pause = if self.renew().await { beat } else { beat / 4 };
             self.clock.sleep(pause).await;
         }
@@ -121,14 +122,19 @@ impl Heartbeat {
         }
     }
 
-    async fn report(&self, started: jiff::Timestamp, beat: Duration) {
+    /// Reports that the engine has stopped. Another run of the heartbeat must have ended.
+    pub(crate) async fn report_end(&self) {
+        self.report(0).await;
+    }
+
+    async fn report(&self, interval: u32) {
         let info = EngineInfo {
             id: self.id,
             hostname: self.hostname.clone(),
             pid: std::process::id(),
-            started,
+            started: self.started,
             seen: self.clock.now(),
-            interval: u32::try_from(beat.as_secs()).unwrap_or(u32::MAX).max(1),
+            interval,
         };
         if let Err(error) = self.store.report(&info).await {
             tracing::warn!(%error, "failed to report the heartbeat");

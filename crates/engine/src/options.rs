@@ -33,7 +33,7 @@ pub struct Options {
     pub batch: usize,
     /// Maximum number of concurrent operations in one stack.
     pub max_operations: usize,
-    /// How long deleted stacks are kept (`purge_deleted` of Heat's cron jobs).
+    /// How long deleted stacks are kept (`keep_deleted`; Heat has a cron job for it).
     pub keep_deleted: Duration,
     /// Maximum depth of nested stacks (`max_nested_stack_depth`).
     pub nested_depth: u32,

@@ -158,6 +158,13 @@ impl Config {
         &self.files
     }
 
+    /// The place of a relative name: beside the last configuration file that has such a neighbour, as by oslo.config,
+    /// otherwise in `/etc/kiln`.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        let beside = self.files.iter().filter_map(|file| file.parent()).map(|folder| folder.join(name));
+        beside.rev().find(|path| path.exists()).unwrap_or_else(|| Path::new("/etc/kiln").join(name))
+    }
+
     /// A value that is set, and where; an empty value counts as not set.
     pub(crate) fn given<'a>(&self, at: impl Into<At<'a>>) -> Option<(String, Source)> {
         let At { section, option } = at.into();

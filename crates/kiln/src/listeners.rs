@@ -62,7 +62,8 @@ impl Listeners {
         }
         let mut cfn = Vec::new();
         if config.flag(&kiln::CFN_API)? {
-            if has_tcp && let Some(socket) = cfn_tcp(config, &host, port).await? {
+            if has_tcp {
+                let socket = cfn_tcp(config, &host, port).await?;
                 let tls = tls(config, &server::CFN_CERT_FILE, &server::CFN_KEY_FILE)?;
                 cfn.push(Listener::from(socket).with_tls(tls));
             }
@@ -87,25 +88,17 @@ fn tls(config: &Config, certificate: &'static ConfigOption, key: &'static Config
     CertificateFiles::of(config, certificate, key)?.map(CertificateFiles::follow).transpose()
 }
 
-/// The TCP socket of the CloudFormation API. If another program uses the default port, this API is not served there:
-/// nobody asked for it.
-async fn cfn_tcp(config: &Config, api_host: &str, api_port: u16) -> Result<Option<TcpListener>> {
+/// The TCP socket of the CloudFormation API. Servers send their signals to it, so a service does not start without it.
+async fn cfn_tcp(config: &Config, api_host: &str, api_port: u16) -> Result<TcpListener> {
     let host = config.text(&server::CFN_BIND_HOST).unwrap_or_else(|| api_host.to_owned());
     let given = config.given_number(&server::CFN_BIND_PORT)?;
     let port = given.unwrap_or(if api_port == 0 { 0 } else { CFN_PORT });
-    match TcpListener::bind((host.as_str(), port)).await {
-        Ok(listener) => Ok(Some(listener)),
-        Err(error) if given.is_none() => {
-            tracing::warn!(
-                %error,
-                "the CloudFormation API is not served: cannot listen on {host} port {port}; set [heat_api_cfn] bind_port, \
-                 or [kiln] cfn_api = false"
-            );
-            Ok(None)
-        }
-        Err(error) => Err(error)
-            .with_context(|| format!("cannot listen on {host} port {port} ([heat_api_cfn] bind_host, bind_port)")),
-    }
+    TcpListener::bind((host.as_str(), port)).await.with_context(|| {
+        format!(
+            "cannot listen on {host} port {port} for the CloudFormation API: set [heat_api_cfn] bind_host and bind_port, \
+             or [kiln] cfn_api = false"
+        )
+    })
 }
 
 /// Checks the options without listening.

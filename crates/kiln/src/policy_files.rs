@@ -13,8 +13,6 @@ use crate::config::Config;
 use crate::config::options::server;
 use crate::failure::nearest;
 
-/// Base directory for relative names of policy files, after those of the configuration files.
-const HERE: &str = "/etc/kiln";
 /// The default file.
 const FILE: &str = "policy.yaml";
 /// The default directory.
@@ -42,11 +40,10 @@ impl PolicyFiles {
             !folders.is_empty() && folders.iter().any(|name| name != FOLDER),
         );
         let folders = if folders.is_empty() { vec![FOLDER.to_owned()] } else { folders };
-        let place = |name: &str| place(config, name);
         Ok(Self {
             new_defaults: config.flag(&server::ENFORCE_NEW_DEFAULTS)?,
-            file: place(file.as_deref().unwrap_or(FILE)),
-            folders: folders.iter().map(|name| place(name)).collect(),
+            file: config.beside(file.as_deref().unwrap_or(FILE)),
+            folders: folders.iter().map(|name| config.beside(name)).collect(),
             named,
         })
     }
@@ -139,12 +136,6 @@ pub(crate) fn check(file: &Path) -> Result<(usize, Vec<String>)> {
         |problem: &String| !rules.keys().any(|name| problem.starts_with(&format!("rule {name:?} is referenced")));
     problems.extend(doubts(&policy, &valid).into_iter().filter(is_known));
     Ok((rules.len(), problems))
-}
-
-/// A relative name is looked for beside the configuration files, as by oslo.config.
-fn place(config: &Config, name: &str) -> PathBuf {
-    let beside = config.files().iter().filter_map(|file| file.parent()).map(|folder| folder.join(name));
-    beside.rev().find(|path| path.exists()).unwrap_or_else(|| Path::new(HERE).join(name))
 }
 
 /// The files of a directory sorted by name, without hidden files.

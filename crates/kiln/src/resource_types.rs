@@ -1,7 +1,7 @@
 //! Resource types: the types of Kiln, those of the operator, and the operator's environment.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use kiln_drivers::driver_for;
@@ -96,7 +96,7 @@ fn all(read: Result<Vec<ResourceType>, Vec<DefinitionError>>) -> Result<Vec<Reso
 
 /// The operator's environment files.
 fn read_environments(catalog: &mut ResourceTypes, config: &Config) -> Result<()> {
-    let folder = config.text(&stacks::ENVIRONMENT_DIR).unwrap_or_default();
+    let folder = config.text(&stacks::ENVIRONMENT_DIR).map_or_else(|| config.beside("environment.d"), PathBuf::from);
     let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(()) };
     let mut files: Vec<_> =
         entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect();

@@ -489,6 +489,7 @@ fn engine_options(config: &Config) -> Result<kiln_engine::Options> {
         nested_depth: config.number(&stacks::MAX_NESTED_STACK_DEPTH)?,
         resources_per_stack: config.limit(&stacks::MAX_RESOURCES_PER_STACK)?,
         max_events: config.number(&stacks::MAX_EVENTS_PER_STACK)?,
+        keep_deleted: Duration::from_hours(24 * config.number::<u64>(&kiln::KEEP_DELETED)?),
         scheduler_hints: config.flag(&stacks::STACK_SCHEDULER_HINTS)?,
         // The options in 'kiln engine --help'.
         lease: config.seconds(&kiln::LEASE)?,

@@ -218,7 +218,7 @@ pub struct EngineInfo {
     pub started: Timestamp,
     /// Time of its last report, by the database's clock.
     pub seen: Timestamp,
-    /// Seconds between reports.
+    /// Seconds between reports; 0: the engine has stopped, and its row is removed by this or the next report.
     pub interval: u32,
 }
 

@@ -14,9 +14,9 @@ use kiln_store::EngineInfo;
 /// Timeout of the database.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether an engine is alive: it has missed at most one report.
+/// Whether an engine is alive: it has not stopped, and has missed at most one report.
 pub fn is_up(engine: &EngineInfo, now: Timestamp) -> bool {
-    now.duration_since(engine.seen) <= SignedDuration::from_secs(2 * i64::from(engine.interval))
+    engine.interval > 0 && now.duration_since(engine.seen) <= SignedDuration::from_secs(2 * i64::from(engine.interval))
 }
 
 /// 200 while requests can be processed: without an engine they are stored and wait. 503 without a database.

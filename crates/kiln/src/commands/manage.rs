@@ -10,6 +10,7 @@ use kiln_value::Value;
 
 use crate::cli::{ConfigArgs, Global};
 use crate::config::Config;
+use crate::config::options::kiln;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Cell, Format, List, OutputArgs, print};
 use crate::{database, policy_files};
@@ -105,7 +106,8 @@ Examples:
 pub(crate) struct PurgeArgs {
     #[command(flatten)]
     config: ConfigArgs,
-    /// Purge stacks that were deleted more than this many days ago
+    /// Purge stacks that were deleted more than this many days ago; engines purge after [kiln] keep_deleted by
+    /// themselves
     #[arg(long, value_name = "DAYS", default_value_t = 90)]
     days: u32,
 }
@@ -199,7 +201,8 @@ impl ListArgs {
 
 impl PurgeArgs {
     async fn run(self) -> Outcome {
-        let store = database::open(&Config::load(&self.config)?).await?;
+        let config = Config::load(&self.config)?;
+        let store = database::open(&config).await?;
         let age = std::time::Duration::from_secs(u64::from(self.days) * 86_400);
         let now = store.now().await.map_err(|error| Failure::new(error.to_string()))?;
         let retention = Retention { deleted_before: now - age, events_per_stack: 0 };
@@ -210,6 +213,10 @@ impl PurgeArgs {
             if rows == 0 {
                 break;
             }
+        }
+        let kept = config.number::<u32>(&kiln::KEEP_DELETED)?;
+        if total == 0 && kept < self.days {
+            eprintln!("Engines have purged what was deleted more than {kept} days ago ([kiln] keep_deleted).");
         }
         Ok(print(&format!("Purged {total} rows.\n"))?)
     }

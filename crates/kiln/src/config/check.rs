@@ -10,7 +10,7 @@ use super::option::{ACCOUNTS, ConfigOption, Place};
 use super::{Config, Source, heats_own, options};
 use crate::clients;
 use crate::failure::nearest;
-use crate::ini::Given;
+use crate::ini::{DEFAULT, Given};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,7 +99,24 @@ pub(crate) fn findings(config: &Config) -> Vec<Finding> {
         }));
     }
     all.sort_by_key(|(place, _)| *place);
-    all.into_iter().map(|(_, finding)| finding).collect()
+    all.into_iter().map(|(_, finding)| finding).chain(audit_filters(config)).collect()
+}
+
+/// Filters of the pipelines in `api-paste.ini` that Kiln does not have, and whose absence an operator must know.
+fn audit_filters(config: &Config) -> Option<Finding> {
+    let named = [("paste_deploy", "api_paste_config"), (DEFAULT, "api_paste_config")];
+    let given = named.iter().find_map(|(section, name)| Some((section, config.ini.all(section, name).last()?)));
+    let name = given.map_or_else(|| "api-paste.ini".to_owned(), |(section, given)| config.ini.replaced(section, given));
+    let file = config.beside(&name);
+    let text = std::fs::read_to_string(&file).ok()?;
+    let line = text.lines().position(|line| !line.starts_with('#') && line.contains("keystonemiddleware.audit:"))?;
+    Some(Finding {
+        level: Level::Warning,
+        place: Some((file, line + 1)),
+        option: None,
+        message: "the audit filter is not built".to_owned(),
+        hint: Some(heats_own::NO_AUDIT.to_owned()),
+    })
 }
 
 /// A problem that was found when the options were read: `[section] name …` at the start of the error is its option.

@@ -40,6 +40,11 @@ pub(crate) fn reason(section: &str, name: &str) -> Option<&'static str> {
 /// The section of [`Fixed`] options of Keystone users.
 const ACCOUNT: &str = "a section with a Keystone user";
 
+/// The section of the audit filter of keystonemiddleware.
+const AUDIT: &str = "audit_middleware_notifications";
+/// What is told about the audit filter.
+pub(crate) const NO_AUDIT: &str = "Kiln writes no audit events";
+
 /// What is known of an option whose values are not all built.
 pub(crate) fn fixed(section: &str, name: &str) -> Option<&'static Fixed> {
     let is_account = ACCOUNTS.contains(&section) || section.starts_with("ec2authtoken.");
@@ -388,6 +393,11 @@ pub(crate) static FIXED: &[Fixed] = &[
         allowed: &["true"],
         behaviour: "the scope of tokens is checked by the rules of Heat",
     },
+    Fixed { section: AUDIT, name: "driver", allowed: &["noop"], behaviour: NO_AUDIT },
+    Fixed { section: AUDIT, name: "topics", allowed: &[], behaviour: NO_AUDIT },
+    Fixed { section: AUDIT, name: "transport_url", allowed: &[], behaviour: NO_AUDIT },
+    Fixed { section: AUDIT, name: "use_oslo_messaging", allowed: &["false"], behaviour: NO_AUDIT },
+    Fixed { section: AUDIT, name: "mem_queue_size", allowed: &[], behaviour: NO_AUDIT },
     Fixed {
         section: "ssl",
         name: "cert_file",

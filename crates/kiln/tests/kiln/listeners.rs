@@ -172,3 +172,19 @@ async fn unix_sockets_are_served_beside_tcp_or_instead() {
         assert!(found.contains(expected), "{found}");
     }
 }
+
+/// Servers send signals to the CloudFormation API: a service does not start without it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_taken_port_of_the_cloudformation_api_stops_the_start() {
+    let folder = Folder::new("taken-port");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let config = folder.configured(&cloud, &format!("[heat_api_cfn]\nbind_host = 127.0.0.1\nbind_port = {port}\n"));
+    let ran: Ran = folder.kiln(&["serve", "--config-file", &config]).output().unwrap().into();
+    let expected = format!(
+        "cannot listen on 127.0.0.1 port {port} for the CloudFormation API: set [heat_api_cfn] bind_host and bind_port, \
+         or [kiln] cfn_api = false"
+    );
+    assert!(ran.code == 1 && ran.err.contains(&expected), "{}", ran.err);
+}

@@ -60,7 +60,7 @@ fn config(folder: &Folder, cloud: &Testcloud) -> String {
         "[database]\nconnection = sqlite://{here}/serve.db?mode=rwc\n\
          [DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\n\
          enable_stack_adopt = true\nenable_stack_abandon = true\n\
-         unknown_option = 1\nmax_stack_per_tenant = 9\nenvironment_dir = {here}/environment.d\n\
+         unknown_option = 1\nmax_stack_per_tenant = 9\n\
          [keystone_authtoken]\nauth_url = {}\nusername = {}\npassword = {}\nproject_name = {}\n\
          [heat_api]\nbind_host = localhost\nbind_port = 0\n[kiln]\nmetrics_bind_port = 0\nresource_types_dir = {here}/types\n\
          topology_types_dir = {here}/operator-types\n",
@@ -272,6 +272,8 @@ async fn the_log_tells_what_is_asked_and_done() {
     let engines = folder.run(&["manage", "service", "list", "--config-file", config.to_str().unwrap(), "-f", "json"]);
     assert_eq!(engines.json()[0]["Status"], "up");
     assert_eq!(service.stop(), 0);
+    let engines = folder.run(&["manage", "service", "list", "--config-file", config.to_str().unwrap(), "-f", "json"]);
+    assert!(!engines.ok().contains("\"up\""), "it has said that it stops");
 
     let requests = service.told("request");
     let made = requests.iter().find(|told| told["method"] == "POST").unwrap();
@@ -312,7 +314,7 @@ async fn a_configuration_that_cannot_work_is_refused_in_a_line() {
             "[oslo_policy]\npolicy_file = /nowhere.yaml\n[keystone_authtoken]",
             "[oslo_policy] policy_file: /nowhere.yaml",
         ),
-        ("[heat_api]", "wr0ngw0rd\n[heat_api]", "line 15: no ':' or '=' found"),
+        ("[heat_api]", "wr0ngw0rd\n[heat_api]", "line 14: no ':' or '=' found"),
         ("/identity/v3", "/nowhere/v3", "[keystone_authtoken] auth_url"),
     ] {
         assert!(right.contains(from), "{from}");

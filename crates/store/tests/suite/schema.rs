@@ -30,3 +30,32 @@ async fn a_newer_schema_can_be_used_above_its_floor() {
         bed.end().await;
     }
 }
+
+/// PostgreSQL, whose accounts a test may create: the account of a service owns no table and may define none.
+#[tokio::test]
+async fn a_service_without_the_right_to_define_tables_starts() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        if !bed.url().starts_with("postgres") {
+            continue;
+        }
+        let role = format!("role_{}", uuid::Uuid::new_v4().simple());
+        bed.execute(&format!(
+            "CREATE ROLE {role} LOGIN; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}; \
+             GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role}"
+        ))
+        .await;
+        let (_, place) = bed.url().split_once('@').unwrap();
+        let store = SqlStore::open(options(&format!("postgres://{role}@{place}"))).await.unwrap();
+        store.migrate().await.unwrap();
+        drop(store);
+        // A schema of an earlier version needs the right.
+        bed.execute("DELETE FROM kiln_schema_version WHERE version > 1").await;
+        let store = SqlStore::open(options(&format!("postgres://{role}@{place}"))).await.unwrap();
+        let refused = store.migrate().await.unwrap_err().to_string();
+        assert!(refused.contains("permission denied"), "{refused}");
+        drop(store);
+        bed.execute(&format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
+        bed.end().await;
+    }
+}

@@ -73,6 +73,10 @@ options! {
         "older_encryption_keys", List,
         "Former values of auth_encryption_key, for decryption; see 'kiln manage update-params --help'.",
     ).secret();
+    KEEP_DELETED = own(
+        "keep_deleted", Whole(0, 36_500),
+        "How long deleted stacks are kept, with their events. 'kiln manage purge-deleted' deletes them earlier.",
+    ).default("30").unit("days");
     LEASE = own(
         "lease", Span, "Time without a heartbeat of an engine after which others take over its stacks.",
     ).default("15");

@@ -63,7 +63,7 @@ options! {
     ).default("HEAT_CFNTOOLS");
     ENVIRONMENT_DIR = main(
         "environment_dir", Path, "Folder with environment files that apply to all stacks.",
-    ).default("/etc/kiln/environment.d");
+    ).computed("environment.d beside the configuration file, such as /etc/heat/environment.d for /etc/heat/heat.conf");
     HIDDEN_STACK_TAGS = main(
         "hidden_stack_tags", List, "Stacks with one of these tags are not in lists.",
     ).default("data-processing-cluster");
