@@ -1,15 +1,17 @@
 //! Validation of a stack without a cloud.
 
+mod accepted;
 mod without;
 
 use std::sync::Arc;
 
-use kiln_plan::{Blueprint, Draft, Nesting, ResourceTypes, Rules, Sources};
+use kiln_plan::{Blueprint, Nesting, ResourceTypes, Rules, Sources};
 use kiln_resource::ResourceType;
+use kiln_resource::constraint::Judge;
 use kiln_resource::translation::Answers;
 use kiln_template::constraint::AcceptAll;
 use kiln_template::{Bound, Template};
-use kiln_value::{Diagnostic, Map, Path, Segment, Unknown, Value};
+use kiln_value::{Diagnostic, Map, Segment, Unknown, Value};
 use without::without;
 
 /// Maximum number of parts of a template that are removed, one after the other, to find further errors.
@@ -116,27 +118,17 @@ fn judge(
 ) -> Vec<Diagnostic> {
     let rules = Rules {
         catalog,
-        custom: &AcceptAll,
+        // No time is past.
+        custom: &Judge::new(0.0, &catalog.constraints),
         answers: &Answers::default(),
         unavailable,
-        strict: false,
+        // Parameters without a value are unknown: none is missing.
+        strict: true,
         values: true,
         max_depth: 5,
         unbuilt,
     };
     let mut errors = blueprint.validate(&rules);
-    errors.extend(undefined_in_outputs(blueprint));
+    errors.extend(accepted::errors(blueprint, catalog));
     errors
-}
-
-/// Outputs that read a missing parameter: the service accepts them, and always shows an error instead of their values.
-fn undefined_in_outputs(blueprint: &Blueprint) -> Vec<Diagnostic> {
-    let draft = Draft::of(blueprint);
-    let words = blueprint.bound().template().words();
-    let undefined = blueprint.outputs().values().filter_map(|output| {
-        let error = output.value.partial(&draft).err()?;
-        let at = Path::root().key(words.outputs).key(output.name.as_str()).key(words.value);
-        (error.class == "UserParameterMissing").then(|| error.at(at))
-    });
-    undefined.collect()
 }

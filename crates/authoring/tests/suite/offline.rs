@@ -262,3 +262,61 @@ Resources:
     let expected = ["Property error: Resources.R.Properties.length: 1000 is out of range (min: 1, max: 512)"];
     assert_eq!(messages(text), expected);
 }
+
+/// Values are checked as far as that needs no cloud: by custom constraints, types of parameters, and outputs of nested
+/// templates.
+#[test]
+fn mistakes_that_the_service_finds_later_are_found() {
+    let child = "heat_template_version: 2018-08-31
+resources: {inner: {type: OS::Heat::RandomString}}
+outputs: {address: {value: {get_attr: [inner, value]}}}
+";
+    let text = "heat_template_version: 2018-08-31
+parameters:
+  count: {type: number, default: many}
+  open: {type: boolean, default: perhaps}
+  settings: {type: json, default: '{a: '}
+  flavor: {type: string, constraints: [{custom_constraint: nova.flavr}]}
+  image: {type: string, constraints: [{custom_constraint: glance.image}]}
+  range: {type: string, default: 10.0.0.0/325, constraints: [{custom_constraint: net_cidr}]}
+conditions:
+  unused: {equals: [{get_param: cuont}, 1]}
+resources:
+  net: {type: OS::Neutron::Net}
+  subnet: {type: OS::Neutron::Subnet, properties: {network: {get_resource: net}, cidr: 10.0.0.0/325}}
+  port:
+    type: OS::Neutron::Port
+    properties: {network: {get_resource: net}, mac_address: 'fa:16:3e:zz', fixed_ips: [{ip_address: 10.0.0.256}]}
+  nightly: {type: OS::Aodh::GnocchiAggregationByMetricsAlarm, properties: {metrics: [a], threshold: 1, time_constraints: [{name: a, start: 0 25 * * *, duration: 9}]}}
+  child: {type: child.yaml}
+  value: {type: OS::Heat::Value, properties: {value: {get_attr: [child, adress]}}}
+  fine: {type: OS::Heat::Value, properties: {value: [{get_attr: [child, address, 0]}, {get_attr: [child, resource.inner, value]}]}}
+outputs:
+  wrong: {value: {get_attr: [child, adres]}}
+  fine: {value: {get_attr: [child, show]}}
+";
+    let around = Surroundings {
+        files: kiln_template::Files([("child.yaml".to_owned(), child.to_owned())].into()),
+        ..Surroundings::default()
+    };
+    let troubles = diagnose(text, &crate::bench::catalog(), &around);
+    let errors = troubles.into_iter().filter(|trouble| trouble.level == Level::Error);
+    let found: Vec<_> = errors.map(|trouble| (trouble.path.to_string(), trouble.message)).collect();
+    for (path, part) in [
+        ("parameters.count", "Parameter 'count' is invalid: could not convert string to float: 'many'"),
+        ("parameters.open", "Parameter 'open' is invalid"),
+        ("parameters.settings", "Parameter 'settings' is invalid: Value must be valid JSON"),
+        ("parameters.flavor.constraints", "there is no custom constraint \"nova.flavr\""),
+        ("parameters.range", "Error validating value '10.0.0.0/325'"),
+        ("conditions.unused.equals[0].get_param", "The Parameter (cuont) was not provided."),
+        ("resources.subnet.properties.cidr", "Error validating value '10.0.0.0/325'"),
+        ("resources.port.properties.mac_address", "Error validating value 'fa:16:3e:zz'"),
+        ("resources.port.properties.fixed_ips[0].ip_address", "10.0.0.256"),
+        ("resources.nightly.properties.time_constraints[0].start", "Invalid CRON expression"),
+        ("resources.value.properties.value.get_attr[1]", "The Referenced Attribute (child adress) is incorrect."),
+        ("outputs.wrong.value.get_attr[1]", "The Referenced Attribute (child adres) is incorrect."),
+    ] {
+        has(&found, path, part);
+    }
+    assert_eq!(found.len(), 12, "{found:#?}");
+}

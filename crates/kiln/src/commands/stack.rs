@@ -183,10 +183,15 @@ pub(super) fn ended(name: &str, end: &End, wanted: &str) -> Outcome {
         return Ok(());
     }
     let mut message = format!("Stack {name} {}", end.status);
+    if end.status == "ROLLBACK_FAILED" && end.tree.cause_of_rollback().is_none() {
+        _ = write!(message, ": {}", end.reason);
+    }
     match end.tree.cause() {
         Some(cause) => {
-            let kind = if cause.kind.is_empty() { String::new() } else { format!(" ({})", cause.kind) };
-            _ = write!(message, "\n  root cause: {}{kind}: {}", cause.path, cause.reason);
+            _ = write!(message, "\n  root cause: {cause}");
+            if let Some(before) = end.tree.cause_before_rollback() {
+                _ = write!(message, "\n  rolled back because of {before}");
+            }
         }
         None if !end.reason.is_empty() => _ = write!(message, ": {}", end.reason),
         None => {}

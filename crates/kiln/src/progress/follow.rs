@@ -121,6 +121,9 @@ impl Target {
             if event.is_of_stack() {
                 if event.stack_id() == self.id {
                     ended = Some(event.status().ends_with("_COMPLETE") || event.status().ends_with("_FAILED"));
+                    if event.status() == "ROLLBACK_IN_PROGRESS" {
+                        self.tree.roll_back();
+                    }
                 }
                 continue;
             }

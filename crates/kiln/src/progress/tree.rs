@@ -1,5 +1,6 @@
 //! The resources of a stack and its nested stacks, with their progress. Pure: times are passed in.
 
+use std::fmt;
 use std::time::Duration;
 
 use indexmap::IndexMap;
@@ -109,6 +110,17 @@ pub(crate) struct Cause {
     pub(crate) reason: String,
 }
 
+/// Its path, its type and its reason.
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.path)?;
+        if !self.kind.is_empty() {
+            write!(f, " ({})", self.kind)?;
+        }
+        write!(f, ": {}", self.reason)
+    }
+}
+
 /// A stack with its nested stacks.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
@@ -121,6 +133,8 @@ pub(crate) struct Tree {
     stacks: IndexMap<String, IndexMap<String, Node>>,
     /// In the order of their events.
     faults: Vec<Fault>,
+    /// The number of faults before the rollback began.
+    before_rollback: Option<usize>,
 }
 
 impl Tree {
@@ -134,6 +148,7 @@ impl Tree {
             partly: false,
             stacks,
             faults: Vec::new(),
+            before_rollback: None,
         }
     }
 
@@ -290,16 +305,35 @@ impl Tree {
         count
     }
 
-    /// The root cause: the first failure of a resource that has no failed resource in its nested stack and was not
-    /// stopped because of another failure.
+    /// The failures after this one belong to the rollback.
+    pub(crate) fn roll_back(&mut self) {
+        self.before_rollback.get_or_insert(self.faults.len());
+    }
+
+    /// The root cause: of a rollback that failed its own, else that of the operation.
     pub(crate) fn cause(&self) -> Option<Cause> {
+        self.cause_of_rollback().or_else(|| self.cause_among(&self.faults))
+    }
+
+    /// The root cause of the operation that a failed rollback should undo.
+    pub(crate) fn cause_before_rollback(&self) -> Option<Cause> {
+        self.cause_of_rollback()?;
+        self.cause_among(self.faults.get(..self.before_rollback?)?)
+    }
+
+    /// The root cause of a rollback that failed because of a resource.
+    pub(crate) fn cause_of_rollback(&self) -> Option<Cause> {
+        self.cause_among(self.faults.get(self.before_rollback?..)?)
+    }
+
+    /// The first failure of a resource that has no failed resource in its nested stack and was not stopped because of
+    /// another failure.
+    fn cause_among(&self, faults: &[Fault]) -> Option<Cause> {
         let node = |fault: &Fault| self.node(&fault.stack, &fault.name);
-        let has_inner = |fault: &&Fault| {
-            node(fault).is_some_and(|node| self.faults.iter().any(|inner| inner.stack == node.inner()))
-        };
+        let has_inner =
+            |fault: &&Fault| node(fault).is_some_and(|node| faults.iter().any(|inner| inner.stack == node.inner()));
         // The earliest fault takes precedence.
-        let fault =
-            self.faults.iter().filter(|fault| !has_inner(fault)).min_by_key(|fault| was_stopped(&fault.reason))?;
+        let fault = faults.iter().filter(|fault| !has_inner(fault)).min_by_key(|fault| was_stopped(&fault.reason))?;
         Some(Cause {
             path: self.path(&fault.stack, &fault.name),
             kind: node(fault).map(|node| node.kind.clone()).unwrap_or_default(),

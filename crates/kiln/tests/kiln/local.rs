@@ -86,6 +86,31 @@ outputs:
     assert_eq!(error("merged"), merged);
 }
 
+/// The failure of a rollback comes first, before the one that it should undo.
+#[test]
+fn a_rollback_that_fails_names_its_own_cause_first() {
+    let folder = Folder::new("failed-rollback");
+    let first = "heat_template_version: 2018-08-31
+resources:
+  one: {type: OS::Heat::TestResource, properties: {value: a, fail: false}}
+";
+    folder.write("t.yaml", first);
+    folder.local(&["stack", "create", "-t", "t.yaml", "s"]).ok();
+    folder.local(&["stack", "abandon", "s", "--output-file", "s.json"]).ok();
+    // A stack that is adopted runs nothing: its resource fails when the rollback returns to it.
+    let adopted = std::fs::read_to_string(folder.path().join("s.json")).unwrap();
+    folder.write("s.json", &adopted.replace("\"fail\": false", "\"fail\": true"));
+    folder.local(&["stack", "adopt", "--adopt-file", "s.json", "s"]).ok();
+    let second = "  two: {type: OS::Heat::TestResource, depends_on: one, properties: {value: b, fail: true}}\n";
+    folder.write("t.yaml", &format!("{}{second}", first.replace("value: a", "value: b")));
+    let ran = folder.local(&["stack", "update", "-t", "t.yaml", "--rollback", "enabled", "s"]);
+    let cause = |name: &str| {
+        format!("{name} (OS::Heat::TestResource): ValueError: resources.{name}: Test Resource failed {name}")
+    };
+    let told = format!("s ROLLBACK_FAILED\n  root cause: {}\n  rolled back because of two", cause("one"));
+    assert!(ran.err.contains(&told), "{}", ran.err);
+}
+
 #[test]
 fn a_stack_is_abandoned_and_adopted() {
     let folder = Folder::new("adopt");
