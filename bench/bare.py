@@ -67,13 +67,14 @@ def all_of(items, work):
 
 
 class Load:
-    """Objects of one kind."""
+    """Objects of one kind, with names as in most templates."""
 
     parameters = None
 
     def __init__(self, name, count, kind, properties, service, path, key, body, status):
         self.name, self.count, self.status = name, count, status
-        self.template = run.hot({f'r{i}': {'type': kind, 'properties': properties} for i in range(count)})
+        named = {f'r{i}': {'type': kind, 'properties': {**properties, 'name': f'named-{i}'}} for i in range(count)}
+        self.template = run.hot(named)
         self.service, self.path, self.key, self.body = service, path, key, body
 
     def bare(self, cloud):

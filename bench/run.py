@@ -146,7 +146,7 @@ def nested(n, inner):
 
 
 def networks(n):
-    return hot({f'n{i}': {'type': 'OS::Neutron::Net'} for i in range(n)})
+    return hot({f'n{i}': {'type': 'OS::Neutron::Net', 'properties': {'name': f'bench-{i}'}} for i in range(n)})
 
 
 def timed(template, files=None, parameters=None):

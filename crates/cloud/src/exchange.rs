@@ -16,6 +16,7 @@ use crate::breaker::{Breaker, Turn, Verdict};
 use crate::catalog::{Catalog, official_type};
 use crate::error::CloudError;
 use crate::retry::{self, Budget, RetryPolicy};
+use crate::service_clock::ServiceClocks;
 use crate::session::Options;
 use crate::transport::{HttpRequest, HttpResponse, Transport, TransportError};
 use crate::width::Width;
@@ -27,6 +28,7 @@ pub(crate) struct Exchange {
     /// The transports of services that have their own, by official type.
     of_services: HashMap<String, Arc<dyn Transport>>,
     lanes: Mutex<HashMap<String, Arc<Lane>>>,
+    clocks: ServiceClocks,
     chance: Mutex<SmallRng>,
     catalogs: Mutex<VecDeque<Catalog>>,
 }
@@ -53,6 +55,7 @@ impl Exchange {
             transport,
             of_services,
             lanes: Mutex::default(),
+            clocks: ServiceClocks::default(),
             chance: Mutex::new(chance),
             catalogs: Mutex::default(),
         }
@@ -77,6 +80,11 @@ impl Exchange {
         let widest = self.options.concurrency.max(1);
         let lane = || Lane { width: Width::new(widest), breaker: Arc::default(), budget: Budget::default() };
         lanes.entry(self.key(service, region)).or_insert_with(|| Arc::new(lane())).clone()
+    }
+
+    /// The time by the clock of a service, if it has responded recently.
+    pub(crate) fn time(&self, service: &str) -> Option<i64> {
+        self.clocks.time(&self.key(service, None))
     }
 
     fn transport_to(&self, service: &str) -> &dyn Transport {
@@ -181,8 +189,9 @@ impl Exchange {
             }
         };
         span.record("http.response.status_code", status);
-        if outcome.is_ok() {
+        if let Ok(response) = &outcome {
             room.responded();
+            self.clocks.observe(self.key(target.service, target.region), response);
         }
         let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         // The service comes from definitions of types, so there are few.

@@ -17,6 +17,7 @@ mod first_uses;
 mod keystone;
 mod remote;
 mod retry;
+mod service_clock;
 mod session;
 mod shared_reads;
 mod stack_cloud;

@@ -112,6 +112,11 @@ impl Session {
         &self.inner.exchange.options
     }
 
+    /// The time by the clock of a service, if it has responded recently: in seconds since 1970, rounded down.
+    pub(crate) fn time(&self, service: &str) -> Option<i64> {
+        self.inner.exchange.time(service)
+    }
+
     /// The credentials.
     pub fn credentials(&self) -> &Credentials {
         &self.inner.credentials

@@ -177,6 +177,15 @@ impl Cloud for StackCloud {
         Ok(self.remotes.cloud(self, remote).await?)
     }
 
+    async fn time(&self, service: &str) -> Option<i64> {
+        if self.session.time(service).is_none() {
+            // Whatever it responds has a date.
+            let asked = self.session.call(&CloudRequest::new(service, Method::Get, "/")).await;
+            tracing::debug!(service, failed = asked.is_err(), "asked for the time");
+        }
+        self.session.time(service)
+    }
+
     async fn project_id(&self) -> Result<String, Failure> {
         let token = self.session.token().await.map_err(|e: CloudError| Failure::from(e))?;
         token.info.project.as_ref().map(|p| p.id.clone()).ok_or_else(|| {

@@ -1,5 +1,6 @@
 //! Drivers of resource types, one module per service.
 
+mod alike;
 mod aodh;
 mod aws;
 mod barbican;

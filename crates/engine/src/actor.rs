@@ -48,7 +48,7 @@ use jiff::Timestamp;
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::hook::{Hooks, hooks_of};
 use kiln_plan::{Command, Event, Goal, Model, StackScope};
-use kiln_resource::{Action, ResourceId, StackFacts, State, Status};
+use kiln_resource::{Action, Resource, ResourceId, StackFacts, State, Status};
 use kiln_store::{Error, Lease, Settle, Stack, Turn};
 use kiln_value::{Map, Value};
 use tokio::sync::{Notify, OwnedSemaphorePermit, watch};
@@ -58,7 +58,7 @@ use tracing::Instrument as _;
 use self::calls::Reply;
 use self::inbox::Inbox;
 use self::slots::Slots;
-use self::snapshots::Removing;
+use self::snapshots::{Removing, Unfinished};
 use self::span::OperationSpan;
 use self::take_over::TakeOver;
 use self::watches::Watches;
@@ -168,6 +168,7 @@ impl Actor {
             writes: WriteQueue::default(),
             storing: JoinSet::new(),
             removing: Removing::default(),
+            unfinished: None,
             adopted: Map::new(),
             slots: Slots::default(),
             watches: Watches::default(),
@@ -218,6 +219,8 @@ struct Work {
     storing: JoinSet<Result<Stack, Error>>,
     /// The snapshots that are being deleted.
     removing: Removing,
+    /// The snapshot that the running request has ended.
+    unfinished: Option<Unfinished>,
     /// The resources to adopt, by name; empty unless the request adopts objects.
     adopted: Map,
     /// Running operations.
@@ -336,6 +339,7 @@ impl Work {
                 self.slots.wake(now);
                 if self.deadline.is_some_and(|deadline| now >= deadline) {
                     self.deadline = None;
+                    self.slots.run_out_of_time();
                     self.events.push_back(Event::TimedOut);
                 } else if now >= self.next_look {
                     self.next_look = now + self.actor.options.look;
@@ -401,6 +405,7 @@ impl Work {
             if action == Action::Delete && !self.stack.details.keep_objects {
                 self.remove_all_snapshots().await?;
             }
+            self.complete_unfinished_snapshot();
         }
         self.carry_out_all(commands);
         Ok(())
@@ -483,11 +488,18 @@ impl Work {
         self.read_own_hidden().await?;
         while let Some(mut event) = self.next_event() {
             self.mask(&mut event).await?;
+            let mut saved = None;
             if let Event::Finished { row, .. } = &event {
                 self.slots.remove(*row);
                 self.watches.remove(*row);
+                let is_saved = |row: &&Resource| row.running().is_some() && self.is_of_earlier_snapshot(row);
+                saved = self.model.row(*row).filter(is_saved).map(|row| row.id);
             }
             self.decide(event);
+            if let Some(row) = saved {
+                self.keep_late_copy(row).await?;
+                self.complete_unfinished_snapshot();
+            }
             self.results = self.results.saturating_sub(1);
             // A row whose result is known is written once.
             if self.writes.len() >= self.actor.options.batch && self.results == 0 {

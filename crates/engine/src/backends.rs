@@ -14,6 +14,7 @@ use crate::handover::Handover;
 use crate::software::StoredSoftware;
 use crate::source_cache::SourceCache;
 use crate::stack_cache::StackCache;
+use crate::unmarked::Creating;
 use crate::view_cache::ViewCache;
 
 /// Store, resource types, clouds, time and randomness.
@@ -44,6 +45,8 @@ pub struct Caches {
     pub lists: StackCache<Arc<[u8]>>,
     /// The blueprints of requests that no engine has begun.
     pub handover: Handover,
+    /// The creates without a mark that are in progress.
+    pub creating: Creating,
 }
 
 impl Caches {
@@ -53,6 +56,7 @@ impl Caches {
         self.views.expire(now);
         self.lists.expire(now);
         self.handover.expire(now);
+        self.creating.expire(now);
     }
 }
 

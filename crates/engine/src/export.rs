@@ -62,7 +62,7 @@ pub(crate) fn of_model<'a>(
 }
 
 /// The data of a resource, or of its nested stack.
-async fn of_resource(backends: &Backends, row: &Resource) -> Result<Value, Error> {
+pub(crate) async fn of_resource(backends: &Backends, row: &Resource) -> Result<Value, Error> {
     if let Some(child) = row.child
         && let Some(nested) = backends.store.stack(child).await?.filter(|nested| nested.deleted.is_none())
     {

@@ -134,6 +134,10 @@ impl Cloud for FencedCloud {
         Ok(Arc::new(Self::new(cloud, self.fence.clone(), Arc::clone(&self.clock))))
     }
 
+    async fn time(&self, service: &str) -> Option<i64> {
+        self.cloud.time(service).await
+    }
+
     async fn project_id(&self) -> Result<String, Failure> {
         self.cloud.project_id().await
     }

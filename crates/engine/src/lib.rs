@@ -31,7 +31,8 @@ mod software;
 mod source_cache;
 mod stack_cache;
 mod step;
-pub mod view;
+pub mod unmarked;
+mod view;
 mod view_cache;
 
 pub use backends::{Backends, Caches};

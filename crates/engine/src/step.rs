@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use kiln_plan::{Blame, Event, Outcome};
 use kiln_resource::{
-    Cloud, Context, Driver, Facts, Failure, FailureKind, Found, Operation, Phase, Progress, Received, ResourceId,
-    Running, SoftwareChange, Step,
+    Cloud, Context, Driver, Facts, Failure, FailureKind, Operation, Phase, Progress, Received, ResourceId, Running,
+    SoftwareChange, Step,
 };
 use kiln_store::Stack;
 use kiln_value::{Map, Value, value};
@@ -19,6 +19,7 @@ use crate::backends::Backends;
 use crate::fence::Fence;
 use crate::retry::{self, RetryLimits};
 use crate::software::StoredSoftware;
+use crate::unmarked::{UNMARKED, Verdict};
 
 /// The entry of a resource's data with the token of a create with unknown outcome, and the time until which its call
 /// may be in progress (microseconds since 1970). A later delete looks for the object first.
@@ -44,6 +45,17 @@ pub(crate) struct Memory {
     pub(crate) conflicts: u32,
     /// The operation will be interrupted as soon as that is safe.
     pub(crate) interrupted: bool,
+    /// It is interrupted because its time has run out.
+    pub(crate) out_of_time: bool,
+    /// What it waits for, if its last step has said so.
+    pub(crate) waits_for: Option<String>,
+}
+
+impl Memory {
+    /// The operation waits until a call succeeds.
+    fn after(&mut self, failure: &Failure) {
+        self.waits_for = Some(format!("another answer than {failure}"));
+    }
 }
 
 /// An operation with a step to execute.
@@ -158,7 +170,7 @@ impl Job {
         self.backends.cloud(&self.root, self.driver.needs_cloud(), Some(&self.fence)).await
     }
 
-    fn context<'a>(&'a self, cloud: &'a dyn Cloud) -> Context<'a> {
+    pub(crate) fn context<'a>(&'a self, cloud: &'a dyn Cloud) -> Context<'a> {
         let (now, seed) = (self.backends.wall_clock(), self.backends.chance.seed());
         Context { cloud, software: &self.software, facts: &self.facts, now, seed, polls: self.memory.polls }
     }
@@ -182,11 +194,18 @@ impl Job {
         if let Some(advance) = self.release_held(cloud).await {
             return advance;
         }
+        if let Some(advance) = self.leave_unmarked(cloud).await {
+            return advance;
+        }
         if let Err(failure) = self.take_scheduler_hints(cloud).await {
             return self.unanswered_or_failed(&failure);
         }
         let called = self.backends.clock.monotonic();
-        let failure = match self.driver.start(&self.context(cloud), &Operation::Create).await {
+        let started = self.driver.start(&self.context(cloud), &Operation::Create).await;
+        if started.as_ref().err().is_none_or(|failure| !failure.may_have_acted()) {
+            self.backends.caches.creating.leave(self.row);
+        }
+        let failure = match started {
             Ok(step) => return self.report(cloud, step).await,
             Err(failure) => failure,
         };
@@ -226,12 +245,12 @@ impl Job {
     async fn look_for_lost(&mut self, cloud: &dyn Cloud, believed_from: Duration) -> Option<Advance> {
         // The result applies to the time of the request, even if it arrives late.
         let asked = self.backends.clock.monotonic();
-        match self.driver.find(&self.context(cloud)).await {
-            Ok(Found::Made(step)) => {
+        match self.find(cloud, asked < believed_from).await {
+            Ok(Verdict::Made(step)) => {
                 tracing::info!(resource = self.name, "found the object of a lost create");
                 Some(self.report(cloud, step).await)
             }
-            Ok(Found::NotMade) => {
+            Ok(Verdict::NotMade) => {
                 if asked < believed_from {
                     let left = believed_from.saturating_sub(self.backends.clock.monotonic());
                     let wait = retry::wait(self.memory.polls, None, &self.backends.chance).min(left);
@@ -249,7 +268,7 @@ impl Job {
                 }
                 None
             }
-            Ok(Found::CannotTell(why)) => {
+            Ok(Verdict::CannotTell(why)) => {
                 let text = format!("It is unknown whether the service created the object: {why}.");
                 Some(self.lost(&Failure::other("CreateLost", text)))
             }
@@ -273,7 +292,12 @@ impl Job {
         if self.running.operation == Operation::Create {
             let left = self.memory.lost.unwrap_or_default().saturating_sub(self.backends.clock.monotonic());
             let until = (self.backends.clock.now() + left).as_microsecond();
-            step = step.data(LOST_CREATE, value!({"token": (self.running.token.as_str()), "until": until}));
+            let token = self.running.token.as_str();
+            let lost = match self.facts.unmarked_since {
+                Some(since) => value!({"token": token, "until": until, "since": since}),
+                None => value!({"token": token, "until": until}),
+            };
+            step = step.data(LOST_CREATE, lost);
         }
         self.finished(step, None, Outcome::Failed(Blame::of(&self.name, failure))).into()
     }
@@ -315,7 +339,7 @@ impl Job {
             }
         }
         let token = self.backends.chance.uuid().to_string();
-        let mut step = Step::done();
+        let mut step = Step::done().data(UNMARKED, Value::Null);
         step.physical_id = Some(String::new());
         let after = retry::wait(self.running.attempt, None, &self.backends.chance);
         self.stepped(step, Phase::Intent, self.running.attempt, token).next_after(after)
@@ -358,6 +382,8 @@ impl Job {
             match self.driver.release(&cx, &self.facts.properties).await {
                 Ok(None) => {}
                 Ok(Some(after)) => {
+                    let object = holder.physical_id.as_deref().unwrap_or_default();
+                    self.memory.waits_for = Some(format!("{object} to release what its replacement needs"));
                     self.memory.polls = self.memory.polls.saturating_add(1);
                     return Some(Advance::Again { after: after.max(SHORTEST_POLL), memory: self.memory.clone() });
                 }
@@ -427,7 +453,8 @@ impl Job {
     /// Before the delete of a resource with a lost create: looks for its object.
     async fn find_before_delete(&mut self, cloud: &dyn Cloud) -> Option<Advance> {
         let lost = self.facts.data.get(LOST_CREATE)?;
-        let (lost, until) = (lost.str_at("token")?.to_owned(), lost.get("until").and_then(Value::as_i64)?);
+        let number = |key| lost.get(key).and_then(Value::as_i64);
+        let (lost, until, since) = (lost.str_at("token")?.to_owned(), number("until")?, number("since"));
         if self.facts.physical_id.is_some() || self.driver.is_repeatable() {
             return None;
         }
@@ -437,24 +464,25 @@ impl Job {
         let now = self.backends.clock.monotonic();
         let believed_from = *self.memory.lost.get_or_insert(now + left);
         let token = std::mem::replace(&mut self.facts.token, lost);
-        let found = self.driver.find(&self.context(cloud)).await;
-        self.facts.token = token;
+        self.facts.unmarked_since = since;
+        let found = self.find(cloud, now < believed_from).await;
+        (self.facts.token, self.facts.unmarked_since) = (token, None);
         match found {
-            Ok(Found::Made(step)) => {
+            Ok(Verdict::Made(step)) => {
                 let id = step.physical_id.clone().unwrap_or_default();
                 let step = Step { physical_id: Some(id), progress: Progress::Done, ..step };
                 let step = step.data(LOST_CREATE, Value::Null);
                 let (attempt, token) = (self.running.attempt, self.running.token.clone());
                 Some(self.stepped(step, Phase::Intent, attempt, token).into())
             }
-            Ok(Found::NotMade) if now < believed_from => {
+            Ok(Verdict::NotMade) if now < believed_from => {
                 let after =
                     retry::wait(self.memory.polls, None, &self.backends.chance).min(believed_from.saturating_sub(now));
                 self.memory.polls += 1;
                 Some(Advance::Again { after, memory: self.memory.clone() })
             }
-            Ok(Found::NotMade) => None,
-            Ok(Found::CannotTell(why)) => {
+            Ok(Verdict::NotMade) => None,
+            Ok(Verdict::CannotTell(why)) => {
                 let text = format!("It is unknown whether the create left an object behind: {why}.");
                 tracing::warn!(resource = self.name, text, "an object may be left behind");
                 Some(self.finished(Step::done(), None, Outcome::Done(Some(text))).into())
@@ -541,6 +569,7 @@ impl Job {
 
     /// The state is unchanged: nothing is stored.
     fn poll_again(&mut self, step: &Step) -> Advance {
+        self.memory.waits_for.clone_from(&step.waits_for);
         let after = match step.progress {
             Progress::Wait { after, .. } => after.max(SHORTEST_POLL),
             _ => SHORTEST_POLL,
@@ -552,6 +581,9 @@ impl Job {
 
     /// Repeats the step later.
     fn again(&mut self, failure: Option<&Failure>) -> Advance {
+        if let Some(failure) = failure {
+            self.memory.after(failure);
+        }
         let after = retry::wait(self.memory.unanswered, failure, &self.backends.chance);
         self.memory.unanswered = self.memory.unanswered.saturating_add(1);
         Advance::Again { after, memory: self.memory.clone() }
@@ -574,6 +606,7 @@ impl Job {
     /// Repeats the step of a busy object after a short delay, without counting: only the timeout of the stack ends it.
     fn wait_while_busy(&mut self, failure: &Failure) -> Advance {
         const DOUBLINGS: u32 = 2;
+        self.memory.after(failure);
         let after = retry::wait(self.memory.polls.min(DOUBLINGS), Some(failure), &self.backends.chance);
         self.memory.polls = self.memory.polls.saturating_add(1);
         self.memory.unanswered = 0;
@@ -588,11 +621,12 @@ impl Job {
             return self.failed(failure).into();
         }
         let after = retry::wait(self.memory.conflicts, Some(failure), &self.backends.chance);
+        self.memory.after(failure);
         self.memory.conflicts += 1;
         Advance::Again { after, memory: self.memory.clone() }
     }
 
-    fn stepped(&self, step: Step, phase: Phase, attempt: u32, token: String) -> Report {
+    pub(crate) fn stepped(&self, step: Step, phase: Phase, attempt: u32, token: String) -> Report {
         let learned = Learned { user_project: step.user_project, received: step.received, software: step.software };
         let (row, physical_id, data) = (self.row, step.physical_id, step.data);
         Report { event: Event::Stepped { row, physical_id, data, phase, attempt, token }, learned }
@@ -619,19 +653,36 @@ impl Job {
     }
 
     fn abort_failure(&self) -> Failure {
-        abort_failure(&self.running.operation)
+        abort_failure(&self.running, &self.memory)
     }
 
-    fn finished(&self, step: Step, attributes: Option<Map>, outcome: Outcome) -> Report {
+    fn finished(&self, mut step: Step, attributes: Option<Map>, outcome: Outcome) -> Report {
+        if self.facts.data.contains_key(UNMARKED) {
+            step.data.insert(UNMARKED.to_owned(), Value::Null);
+        }
         let learned = Learned { user_project: step.user_project, received: step.received, software: step.software };
         let (row, physical_id, data) = (self.row, step.physical_id, step.data);
         Report { event: Event::Finished { row, physical_id, data, attributes, outcome }, learned }
     }
 }
 
-/// The failure of a canceled operation, with Heat's text.
-pub(crate) fn abort_failure(operation: &Operation) -> Failure {
-    Failure::other("ResourceFailure", format!("{} aborted (user triggered cancel)", operation.action()))
+/// The failure of a canceled operation, with Heat's text. When its time has run out, also what it was waiting for.
+pub(crate) fn abort_failure(running: &Running, memory: &Memory) -> Failure {
+    let mut text = format!("{} aborted (user triggered cancel)", running.operation.action());
+    if memory.out_of_time
+        && let Some(what) = memory.waits_for.clone().or_else(|| stage(&running.phase))
+    {
+        text = format!("{text}; it was waiting for {what}");
+    }
+    Failure::other("ResourceFailure", text)
+}
+
+/// The stage of an operation that waits.
+fn stage(phase: &Phase) -> Option<String> {
+    let (Phase::Wait(state) | Phase::Undo(state) | Phase::Snapshot(state)) = phase else { return None };
+    let task = state.get("tasks").and_then(|tasks| tasks.at(0)?.str_at("do"));
+    let stage = task.or_else(|| state.str_at("stage")).or_else(|| state.as_str())?;
+    Some(format!("the end of its stage {stage:?}"))
 }
 
 /// Whether a poll returned the same state.

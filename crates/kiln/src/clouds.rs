@@ -257,6 +257,10 @@ impl Cloud for FollowingCloud {
         ask!(self, cloud => cloud.remote(remote))
     }
 
+    async fn time(&self, service: &str) -> Option<i64> {
+        self.current().1.time(service).await
+    }
+
     async fn project_id(&self) -> Result<String, Failure> {
         ask!(self, cloud => cloud.project_id())
     }

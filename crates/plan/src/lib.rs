@@ -29,7 +29,7 @@ pub use decision::{Decision, Gathered, Live, Lookups, Subject, decide, failure_o
 pub use event::{Command, Event, Goal, Note, Outcome, Parting, Target};
 pub use hook::{Hook, Hooks};
 pub use kind::{Kind, Provider};
-pub use model::Model;
+pub use model::{Model, saved_by};
 pub use nested::{NestedSources, define};
 pub use observed::observe;
 pub use resource_types::ResourceTypes;

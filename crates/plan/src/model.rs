@@ -21,6 +21,11 @@ const STATE_CHANGED: &str = "state changed";
 /// The entry of a resource's data with the number of the request that last saved it.
 const SAVED: &str = "kiln_saved";
 
+/// The number of the request whose snapshot of a row was begun last.
+pub fn saved_by(row: &Resource) -> Option<i64> {
+    row.data.get(SAVED).and_then(Value::as_i64)
+}
+
 /// The state of one stack and of the running request.
 #[derive(Clone, Debug)]
 pub struct Model {
@@ -382,7 +387,7 @@ impl Model {
             // Nothing was created, so there is nothing to check or to save.
             return true;
         }
-        let saved = row.data.get(SAVED).and_then(Value::as_i64) == Some(self.request.generation);
+        let saved = saved_by(row) == Some(self.request.generation);
         if self.request.goal == Goal::Snapshot && row.state.is_complete(Action::Snapshot) && saved {
             // A previous engine has done it.
             return true;

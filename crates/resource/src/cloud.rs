@@ -248,6 +248,13 @@ pub trait Cloud: Send + Sync {
         Err(Failure::other("NotSupported", format!("the {} service of another cloud cannot be called", remote.service)))
     }
 
+    /// The time by the clock of a service, in whole seconds since 1970. It is not later than the time of anything that the
+    /// service does after this call. `None` if it is unknown.
+    async fn time(&self, service: &str) -> Option<i64> {
+        let _ = service;
+        None
+    }
+
     /// The project of the credentials.
     async fn project_id(&self) -> Result<String, Failure>;
 }

@@ -59,6 +59,9 @@ pub struct Facts {
     /// The token of this attempt to create the object, a UUID. It is stored before the first call, so that
     /// [`Driver::find`] can look for the object of a lost call.
     pub token: String,
+    /// The object is created without a mark: the time before the call by the clock of [`Unmarked::service`], in seconds
+    /// since 1970.
+    pub unmarked_since: Option<i64>,
     /// Which of several nested templates is requested ([`Nested::then`]); null at first.
     pub nested_step: Value,
     /// Only the last of several nested templates is requested, for a plan: [`Nested::then`] is ignored.
@@ -220,6 +223,15 @@ pub struct Nested {
     pub pause: Duration,
 }
 
+/// How a create without a mark can be told from others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unmarked {
+    /// The service whose clock says when objects were created.
+    pub service: String,
+    /// Two creates of a type with the same value make objects that look alike.
+    pub likeness: Value,
+}
+
 /// The code of a resource type.
 #[async_trait]
 pub trait Driver: Send + Sync {
@@ -240,6 +252,14 @@ pub trait Driver: Send + Sync {
     /// There is no default. If the object cannot be distinguished from others, the result is [`Found::CannotTell`] and
     /// not [`Found::NotMade`], unless a repeated call does no harm.
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure>;
+
+    /// Whether the object of this create, which would need a mark that another request removes, can also be found by
+    /// what it is and when it was created ([`Found::Alike`]). The engine then sets [`Facts::unmarked_since`], unless
+    /// another create in progress makes an object that looks alike, and the driver sends no mark.
+    fn unmarked(&self, facts: &Facts) -> Option<Unmarked> {
+        let _ = facts;
+        None
+    }
 
     /// Processes a signal to the resource: its body, or null. May be called again after a crash; the result is stored
     /// once. A failure is logged; there is no event. Only types with `signals: true` in their definition get signals.

@@ -80,6 +80,11 @@ impl Failure {
         )
     }
 
+    /// Whether the request may have been executed, or may still be.
+    pub fn may_have_acted(&self) -> bool {
+        matches!(self.kind, FailureKind::Unavailable | FailureKind::ServerError | FailureKind::BrokenOff)
+    }
+
     /// Whether the object does not exist.
     pub fn is_not_found(&self) -> bool {
         self.kind == FailureKind::NotFound

@@ -42,7 +42,7 @@ pub use cloud::{
     Access, AccountNames, Cloud, CloudRequest, CloudResponse, Gate, Listed, Method, RemoteCloud, SignalEndpoints,
     UserDomain,
 };
-pub use driver::{Context, Driver, Facts, Nested, Observed, Operation, PropertyChange, StackFacts};
+pub use driver::{Context, Driver, Facts, Nested, Observed, Operation, PropertyChange, StackFacts, Unmarked};
 pub use failure::{Failure, FailureKind};
 pub use finder::{Finder, FinderClient, Finders};
 pub use ids::{ChangeSetId, CredentialsId, EngineId, EventId, MessageId, ResourceId, SnapshotId, StackId};
@@ -61,7 +61,7 @@ pub use software::{
     ConfigBody, DeploymentBody, InvalidSchema, NoSoftware, Software, SoftwareChange, SoftwareConfig, SoftwareDeployment,
 };
 pub use state::{Action, State, Status};
-pub use step::{Found, Progress, Step};
+pub use step::{Alike, Found, Progress, Step};
 pub use stored_definition::StoredDefinition;
 pub use support::{Support, SupportStatus};
 pub use translation::Translation;

@@ -121,6 +121,9 @@ pub struct Adopt {
     /// The token of the attempt in this property or key of the body. If the template specifies it, the token is sent
     /// first, and an update sets the given value.
     pub mark: Option<String>,
+    /// The key of the object with the time of its creation. If there is one, a mark that an update would remove is not
+    /// sent: the object is found by its name, its properties and this time.
+    pub created: Option<String>,
     /// A natural key: the service does not allow two objects with the same values of these properties.
     pub key: Vec<String>,
 }

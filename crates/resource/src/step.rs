@@ -42,6 +42,8 @@ pub struct Step {
     pub received: Vec<(String, Received)>,
     /// Changes of software configs and deployments: stored together with the step or before it.
     pub software: Vec<SoftwareChange>,
+    /// What the operation waits for, for the reason of a timeout: `the status ACTIVE, not BUILD`. Not stored.
+    pub waits_for: Option<String>,
 }
 
 impl Step {
@@ -54,12 +56,20 @@ impl Step {
             user_project: None,
             received: Vec::new(),
             software: Vec::new(),
+            waits_for: None,
         }
     }
 
     /// Continues after a delay.
     pub fn wait(state: impl Into<Value>, after: Duration) -> Self {
         Self { progress: Progress::Wait { state: state.into(), after }, ..Self::done() }
+    }
+
+    /// The same with what it waits for.
+    #[must_use]
+    pub fn waits_for(mut self, what: impl Into<String>) -> Self {
+        self.waits_for = Some(what.into());
+        self
     }
 
     /// To be started again with new data.
@@ -113,9 +123,22 @@ impl Step {
 pub enum Found {
     /// The call created the object: the operation continues as if [`crate::Driver::start`] had returned this step.
     Made(Step),
+    /// The object has no mark ([`crate::Facts::unmarked_since`]), and these may be the one. The engine decides.
+    Alike(Vec<Alike>),
     /// There is no object of this attempt, or repeating the call does no harm. The engine uses this result only when no
     /// call of the attempt can be in progress any more.
     NotMade,
     /// The object cannot be identified. The create is not repeated: it fails with this text.
     CannotTell(String),
+}
+
+/// An object that may be that of a lost create.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Alike {
+    /// The step if it is the one, with its ID.
+    pub step: Step,
+    /// When it was created, in seconds since 1970; `None` if the service does not say.
+    pub created: Option<i64>,
+    /// Whether it has every property that was sent.
+    pub fits: bool,
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use kiln_plan::ResourceTypes;
 use kiln_resource::{
-    AttributeSchema, CloudRequest, Context, Driver, Failure, FailureKind, Found, Method, Operation, PropertySchema,
-    Received, Registry, ResourceType, Step, shipped,
+    Alike, AttributeSchema, CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation,
+    PropertySchema, Received, Registry, ResourceType, Step, Unmarked, shipped,
 };
 use kiln_template::constraint::DataType;
 use kiln_value::{Map, Value};
@@ -20,8 +20,8 @@ use crate::waits::{WAIT, WaitDriver};
 /// Polling interval.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// The text of a create whose object cannot be searched for.
-pub(crate) const CANNOT_TELL: &str = "its create cannot be identified";
+/// The beginning of the text of a create whose object cannot be identified.
+pub(crate) const CANNOT_TELL: &str = "It is unknown whether";
 
 /// The text of a panic that is part of the scenario.
 pub(crate) const ON_PURPOSE: &str = "on purpose: a defect of a resource type";
@@ -212,12 +212,32 @@ impl Driver for ObjectDriver {
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         if self.kind == Plain::Blind {
             let lies = has_defect(cx, Sabotage::CannotTellIsNotMade).await;
-            return Ok(if lies { Found::NotMade } else { Found::CannotTell(CANNOT_TELL.to_owned()) });
+            if lies {
+                return Ok(Found::NotMade);
+            }
+            if cx.facts.unmarked_since.is_none() {
+                return Ok(Found::CannotTell("it has no mark".to_owned()));
+            }
+            let word = cx.facts.property("word").as_str().unwrap_or_default();
+            let body = cx.cloud.call(self.request(cx, Method::Get, "").query("word", word)).await?.body;
+            let objects = body.get("objects").and_then(Value::as_list).unwrap_or_default();
+            let alike = objects.iter().map(|object| {
+                let size = cx.facts.property("size").as_i64().unwrap_or_default();
+                let (created, fits) =
+                    (object.get("created").and_then(Value::as_i64), object.get("size") == Some(&size.into()));
+                Ok(Alike { step: self.made(object, false)?, created, fits })
+            });
+            return alike.collect::<Result<_, Failure>>().map(Found::Alike);
         }
         let request = self.request(cx, Method::Get, "").query("token", cx.facts.token.as_str());
         let body = cx.cloud.call(request).await?.body;
         let found = body.get("objects").and_then(Value::as_list).unwrap_or_default().first();
         found.map_or(Ok(Found::NotMade), |object| self.made(object, false).map(Found::Made))
+    }
+
+    fn unmarked(&self, facts: &Facts) -> Option<Unmarked> {
+        let likeness = facts.property("word").clone();
+        (self.kind == Plain::Blind).then(|| Unmarked { service: self.kind.service().to_owned(), likeness })
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

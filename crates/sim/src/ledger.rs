@@ -541,6 +541,11 @@ fn check_rows(sim: &Simulation, batch: &Batch, before: &BTreeMap<ResourceId, Res
             sim.accuse(Rule::BadTransition, format!("{} from {from} to {}", row.name, row.state));
         }
         if let Some(id) = &row.physical_id
+            && sim.cloud().get(id, sim.time.ms()).is_some_and(Object::is_foreign)
+        {
+            sim.accuse(Rule::Foreign, format!("{} took {id}", row.name));
+        }
+        if let Some(id) = &row.physical_id
             && let Some(object) = sim.cloud().get(id, sim.time.ms())
             && object.row != row.id.to_string()
             && object.stack.parse().is_ok_and(|stack| sim.ledger.abandoned(sim.ledger.root_of(stack)).is_none())

@@ -28,6 +28,8 @@ rules! {
     MadeTwice = "made-twice",
     /// No two rows have the same object.
     Shared = "shared-object",
+    /// Objects of others are neither adopted nor changed nor deleted.
+    Foreign = "foreign-object",
     /// Nothing is deleted before its dependants.
     EarlyDelete = "deleted-before-dependant",
     /// A delete leaves only retained objects.

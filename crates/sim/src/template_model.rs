@@ -130,7 +130,7 @@ pub enum Plain {
     Slow,
     /// Created and deleted by two calls.
     Pair,
-    /// Without a mark of its create.
+    /// Without a mark of its create: found by its word and its time.
     Blind,
     /// With a unique name.
     Holder,

@@ -48,6 +48,9 @@ pub trait SoftwareStore: Send + Sync {
     async fn deployed_configs(&self, query: &DeploymentQuery) -> Result<Vec<SoftwareConfig>, Error>;
     /// The resources of a project whose object has this ID.
     async fn resources_by_physical_id(&self, project: &str, id: &str) -> Result<Vec<Resource>, Error>;
+    /// The resources of a project with this implementation whose create is in progress or has failed, and which have no
+    /// object yet.
+    async fn creates_without_object(&self, project: &str, implementation: &str) -> Result<Vec<Resource>, Error>;
     /// Whether a deployment refers to a config.
     async fn is_config_referenced(&self, id: &str) -> Result<bool, Error>;
 }

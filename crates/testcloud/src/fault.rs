@@ -62,6 +62,8 @@ pub enum Action {
     Hang,
     /// Execute the call and never respond.
     Stall,
+    /// Execute the call a second time before it, as if somebody else had sent the same request.
+    Twin,
     /// Execute the call with this delay, whether or not the caller still waits.
     Delay(#[serde(with = "seconds")] Duration),
     /// Accept the server, volume or image; its build fails.
@@ -128,6 +130,7 @@ pub(crate) struct FaultEffect {
     pub(crate) status: Option<u16>,
     pub(crate) status_after: Option<u16>,
     pub(crate) lost: bool,
+    pub(crate) twin: bool,
     pub(crate) hangs: bool,
     pub(crate) stalls: bool,
     pub(crate) lag: Duration,
@@ -189,6 +192,7 @@ impl Faults {
                     Action::Status(status) => verdict.status = Some(status),
                     Action::StatusAfter(status) => verdict.status_after = Some(status),
                     Action::LostReply => verdict.lost = true,
+                    Action::Twin => verdict.twin = true,
                     Action::Hang => verdict.hangs = true,
                     Action::Stall => verdict.stalls = true,
                     Action::Delay(delay) => verdict.delay += delay,

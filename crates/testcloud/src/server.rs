@@ -76,6 +76,9 @@ pub(crate) async fn exchange(shared: Arc<Shared>, request: ServiceCall) -> Optio
 /// Executes and records a call.
 fn perform(shared: &Shared, request: &ServiceCall, effect: FaultEffect) -> Reply {
     let injected = |status| render(request.service, &Refusal::new(status, "InjectedFault", "Injected fault."));
+    if effect.twin {
+        let _ = dispatch(&mut shared.world(), request);
+    }
     let mut reply = if let Some(status) = effect.status {
         injected(status)
     } else {
@@ -104,6 +107,7 @@ fn perform(shared: &Shared, request: &ServiceCall, effect: FaultEffect) -> Reply
         lost: effect.lost || effect.stalls,
         traceparent: request.header("traceparent").map(str::to_owned),
     });
+    let reply = reply.header("date", shared.world().now().strftime("%a, %d %b %Y %H:%M:%S GMT").to_string());
     if request.method == "HEAD" { Reply { body: Body::Empty, ..reply } } else { reply }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, PropertyChange, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, PropertyChange, Step, Unmarked};
 use kiln_value::{Diagnostic, Map, Value};
 
 /// How the properties of a type become those of another type.
@@ -106,6 +106,11 @@ impl<D: Driver, T: Translation> Driver for Translated<D, T> {
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let facts = self.facts(cx, &Operation::Create).await?;
         self.inner.find(&with(cx, &facts)).await
+    }
+
+    fn unmarked(&self, facts: &Facts) -> Option<Unmarked> {
+        let properties = self.translation.properties(&facts.properties);
+        self.inner.unmarked(&Facts { properties, ..facts.clone() })
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

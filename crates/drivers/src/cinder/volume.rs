@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{
-    CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, Progress, Step,
+    Alike, CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, Progress, Step,
+    Unmarked,
 };
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::{CINDER, show, status, volume_path};
 use crate::call::{is_uuid_like, items, made_id};
 use crate::queue::{self, again, wait};
-use crate::{path, scheduler_hints};
+use crate::{alike, path, scheduler_hints};
 
 /// A volume.
 pub(crate) struct Volume;
@@ -31,12 +32,15 @@ enum Mark {
     Description,
     /// Its metadata.
     Metadata,
+    /// Nothing: what it is and when it was created.
+    Nothing,
 }
 
 fn mark(facts: &Facts) -> Mark {
     match (facts.property("name").is_truthy(), facts.property("description").is_truthy()) {
         _ if is_restored(facts) => Mark::Name,
         (false, _) => Mark::Name,
+        _ if facts.unmarked_since.is_some() => Mark::Nothing,
         (true, false) => Mark::Description,
         (true, true) => Mark::Metadata,
     }
@@ -71,7 +75,7 @@ fn metadata(facts: &Facts) -> Map {
 fn description(facts: &Facts) -> Value {
     match mark(facts) {
         Mark::Description => facts.token.as_str().into(),
-        Mark::Name | Mark::Metadata => facts.property("description").clone(),
+        Mark::Name | Mark::Metadata | Mark::Nothing => facts.property("description").clone(),
     }
 }
 
@@ -88,6 +92,17 @@ async fn create(cx: &Context<'_>) -> Result<Step, Failure> {
         let made = CINDER.post(cx, path, body).await?;
         return made_from(made.get("restore").and_then(|restore| restore.str_at("volume_id")));
     }
+    let mut body = value!({"volume": (body(cx).await?)});
+    if let (Some(hints), Some(body)) = (scheduler_hints::of(facts), body.as_map_mut()) {
+        body.insert("OS-SCH-HNT:scheduler_hints".into(), hints.into());
+    }
+    let made = CINDER.post(cx, "/v3/volumes", body).await?;
+    made_from(made.get("volume").and_then(|volume| volume.str_at("id")))
+}
+
+/// The volume in the create request.
+async fn body(cx: &Context<'_>) -> Result<Map, Failure> {
+    let facts = cx.facts;
     let mut volume = Map::new();
     for property in ["size", "availability_zone", "snapshot_id", "volume_type", "source_volid"] {
         let value = facts.property(property);
@@ -109,12 +124,25 @@ async fn create(cx: &Context<'_>) -> Result<Step, Failure> {
     if !metadata.is_empty() {
         volume.insert("metadata".into(), metadata.into());
     }
-    let mut body = value!({"volume": volume});
-    if let (Some(hints), Some(body)) = (scheduler_hints::of(facts), body.as_map_mut()) {
-        body.insert("OS-SCH-HNT:scheduler_hints".into(), hints.into());
-    }
-    let made = CINDER.post(cx, "/v3/volumes", body).await?;
-    made_from(made.get("volume").and_then(|volume| volume.str_at("id")))
+    Ok(volume)
+}
+
+/// A volume that may be that of a create without a mark.
+fn looks_alike(sent: &Map, volume: &Value) -> Result<Alike, Failure> {
+    let shown = |key: &str| volume.get(key).filter(|value| value.is_truthy());
+    let image = || volume.get("volume_image_metadata")?.get("image_id");
+    let fits = sent.iter().all(|(key, sent)| match key.as_str() {
+        "imageRef" => image() == Some(sent),
+        "description" => shown(key) == Some(sent).filter(|sent| sent.is_truthy()),
+        "metadata" => true,
+        _ => alike::shows(volume, key, sent),
+    });
+    let created = volume.str_at("created_at").and_then(alike::seconds);
+    Ok(Alike {
+        step: made_from(volume.str_at("id"))?,
+        created,
+        fits: fits && shown("metadata") == sent.get("metadata"),
+    })
 }
 
 fn made_from(id: Option<&str>) -> Result<Step, Failure> {
@@ -125,7 +153,9 @@ async fn look_after_create(cx: &Context<'_>, id: &str, state: &Value) -> Result<
     let volume = show(cx, id).await?;
     match status(&volume) {
         "available" => {}
-        "creating" | "restoring-backup" | "downloading" => return Ok(again(cx, state)),
+        now @ ("creating" | "restoring-backup" | "downloading") => {
+            return Ok(again(cx, state).waits_for(format!("the status available, not {now}")));
+        }
         "error" => return Err(Failure::in_error("error", "Unknown")),
         status => return Err(Failure::unknown_status("Volume create failed", status, "Unknown")),
     }
@@ -224,22 +254,32 @@ impl Driver for Volume {
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let facts = cx.facts;
         let request = CloudRequest::new(CINDER.0, Method::Get, "/v3/volumes/detail").query("name", first_name(facts));
-        let body = cx.cloud.call(request).await?.body;
-        let volumes = items(body, "volumes")?;
+        let listed = cx.cloud.call(request).await?.body;
+        let volumes = items(listed, "volumes")?;
         let is_ours = |volume: &&Value| {
             volume.str_at("name") == Some(first_name(facts))
                 // Left by an earlier attempt with the same name.
                 && status(volume) != "deleting"
                 && match mark(facts) {
-                    Mark::Name => true,
+                    Mark::Name | Mark::Nothing => true,
                     Mark::Description => volume.str_at("description") == Some(&facts.token),
                     Mark::Metadata => volume.get("metadata").and_then(|m| m.str_at(MARK)) == Some(facts.token.as_str()),
                 }
         };
+        if matches!(mark(facts), Mark::Nothing) {
+            let sent = body(cx).await?;
+            let alike = volumes.iter().filter(is_ours).map(|volume| looks_alike(&sent, volume));
+            return alike.collect::<Result<_, Failure>>().map(Found::Alike);
+        }
         match volumes.iter().find(is_ours) {
             Some(volume) => made_from(volume.str_at("id")).map(Found::Made),
             None => Ok(Found::NotMade),
         }
+    }
+
+    fn unmarked(&self, facts: &Facts) -> Option<Unmarked> {
+        let is_named = facts.property("name").is_truthy() && !is_restored(facts);
+        is_named.then(|| Unmarked { service: CINDER.0.to_owned(), likeness: name(facts).into() })
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

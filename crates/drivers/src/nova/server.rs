@@ -120,7 +120,7 @@ async fn set_tags(cx: &Context<'_>, id: &str, tags: &Value) -> Result<(), Failur
 async fn look_after_build(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure> {
     let Some(server) = peek(cx, id).await? else { return Ok(again(cx, state)) };
     if !is_active(&server, "Server")? {
-        return Ok(again(cx, state));
+        return Ok(again(cx, state).waits_for(format!("the status ACTIVE, not {}", status(&server))));
     }
     if create::needs_mark(cx.facts) {
         create::remove_mark(cx, id).await?;
@@ -163,7 +163,7 @@ async fn look_after_delete(cx: &Context<'_>, id: &str, state: &Value) -> Result<
         }
         _ => {}
     }
-    Ok(again(cx, state))
+    Ok(again(cx, state).waits_for(format!("the end of the delete, in the status {}", status(&server))))
 }
 
 /// Deletes what the agent has in the cloud, and then the ports. Another attempt at the create gets another user.

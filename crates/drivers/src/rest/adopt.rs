@@ -1,11 +1,11 @@
 //! Identifies the object of a create, to recover from a lost response.
 
 use kiln_resource::rest::{Filter, RestUpdate};
-use kiln_resource::{Context, Facts, Failure, FailureKind, Found, Method, Step};
+use kiln_resource::{Alike, Context, Facts, Failure, FailureKind, Found, Method, Step, Unmarked};
 use kiln_value::{Map, Value};
 
 use super::driver::RestDriver;
-use crate::{call, queue};
+use crate::{alike, call, queue};
 
 /// Stage of a create with an ID from the template.
 pub(super) const CLAIM: &str = "claim";
@@ -18,6 +18,8 @@ pub(super) enum Sign<'a> {
     TokenId,
     /// A unique value of this key of the body. `given` is the final value of the key.
     Value { key: &'a str, value: &'a str, given: Option<Value> },
+    /// What it is and when it was created, in place of a value of this key that would have to be removed.
+    Unmarked { key: &'a str, created: &'a str },
     /// These keys: the service does not allow two objects with the same values.
     Key(Vec<&'a str>),
     /// No identification is possible.
@@ -27,6 +29,23 @@ pub(super) enum Sign<'a> {
 impl RestDriver {
     /// The identification of the object that a body creates.
     pub(super) fn sign<'a>(&'a self, facts: &'a Facts, body: &Map) -> Sign<'a> {
+        match (self.mark(facts, body), &self.rest.adopt.created, facts.unmarked_since) {
+            (Sign::Value { key, given: Some(_), .. }, Some(created), Some(_)) => Sign::Unmarked { key, created },
+            (sign, ..) => sign,
+        }
+    }
+
+    /// What would make the create need no mark: see [`kiln_resource::Driver::unmarked`].
+    pub(super) fn without_mark(&self, facts: &Facts) -> Option<Unmarked> {
+        self.rest.adopt.created.as_ref()?;
+        let body = self.plain_body(facts);
+        let Sign::Value { given: Some(_), .. } = self.mark(facts, &body) else { return None };
+        let name = self.rest.name.as_deref().and_then(|name| body.get(self.wire_name(name))).cloned();
+        Some(Unmarked { service: self.service().to_owned(), likeness: name.unwrap_or(Value::Map(body)) })
+    }
+
+    /// The identification of a create that may have a mark.
+    fn mark<'a>(&'a self, facts: &'a Facts, body: &Map) -> Sign<'a> {
         let adopt = &self.rest.adopt;
         let text = |key: &str| body.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
         if adopt.id {
@@ -67,7 +86,7 @@ impl RestDriver {
         match self.sign(facts, body) {
             Sign::TokenId => drop(body.insert(self.rest.id.clone(), facts.token.as_str().into())),
             Sign::Value { key, value, .. } => drop(body.insert(key.to_owned(), value.into())),
-            Sign::ChosenId(_) | Sign::Key(_) | Sign::Nothing => {}
+            Sign::ChosenId(_) | Sign::Unmarked { .. } | Sign::Key(_) | Sign::Nothing => {}
         }
     }
 
@@ -100,10 +119,33 @@ impl RestDriver {
                 let found = self.list(cx, &self.query(key, value, &body)).await?;
                 found.into_iter().find(|object| object.str_at(key) == Some(value))
             }
+            Sign::Unmarked { key, created } => return self.find_alike(cx, key, created, &body).await,
             Sign::Key(keys) => self.find_by_key(cx, &keys, &body).await?,
             Sign::Nothing => return Ok(Found::CannotTell(self.unknown(cx.facts))),
         };
         object.map_or(Ok(Found::NotMade), |object| self.made(cx, &object).map(Found::Made))
+    }
+
+    /// The objects with the name of the one that a body creates without a mark in `mark`.
+    async fn find_alike(&self, cx: &Context<'_>, mark: &str, created: &str, body: &Map) -> Result<Found, Failure> {
+        let name = self.rest.name.as_deref().map(|property| self.wire_name(property));
+        let name = name.and_then(|key| Some((key, body.get(key)?.as_str()?)));
+        let query = self.select(name.into_iter().collect());
+        let mut sent = body.clone();
+        sent.entry(mark.to_owned()).or_insert_with(|| "".into());
+        if !sent.contains_key("tenant_id") && !sent.contains_key("project_id") {
+            sent.insert("project_id".to_owned(), cx.cloud.project_id().await?.into());
+        }
+        let found = self.list(cx, &query).await?;
+        let same_name = |object: &&Value| name.is_none_or(|(key, name)| object.str_at(key) == Some(name));
+        let looks_alike = |object: &Value| {
+            Ok(Alike {
+                step: self.made(cx, object)?,
+                created: object.str_at(created).and_then(alike::seconds),
+                fits: sent.iter().all(|(key, sent)| alike::shows(object, key, sent)),
+            })
+        };
+        found.iter().filter(same_name).map(looks_alike).collect::<Result<_, Failure>>().map(Found::Alike)
     }
 
     /// A query that selects few objects, including the one with this value of this key. All services can filter by

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use kiln_resource::rest::Ready;
 use kiln_resource::{
     CloudRequest, CloudResponse, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation,
-    PropertyChange, ResourceType, Rest, Sibling, Siblings, Step, Wire,
+    PropertyChange, ResourceType, Rest, Sibling, Siblings, Step, Unmarked, Wire,
 };
 use kiln_value::{Diagnostic, Map, Value, value};
 
@@ -242,17 +242,20 @@ impl RestDriver {
         self.send(cx, self.request(part.method, path).body(body)).await.map(|_| ())
     }
 
-    /// Whether the object is ready; an error if the create has failed.
-    async fn is_ready(&self, cx: &Context<'_>, id: &str, operation: &Operation) -> Result<bool, Failure> {
-        let Some(ready) = &self.rest.ready else { return Ok(true) };
+    /// What the object is waiting for; `None` if it is ready, and an error if the create has failed.
+    async fn awaited(&self, cx: &Context<'_>, id: &str, operation: &Operation) -> Result<Option<String>, Failure> {
+        let Some(ready) = &self.rest.ready else { return Ok(None) };
         let object = self.show(cx, id).await?;
         if let Some(failure) = self.failed(cx.facts, &ready.failed, &object) {
             return Err(failure);
         }
         let (is_done, state) = (self.is_done(ready, &object, operation), self.state(ready, &object));
         let is_waiting = ready.waiting.is_empty() || ready.waiting.iter().any(|s| s.eq_ignore_ascii_case(&state));
-        if is_done || is_waiting {
-            return Ok(is_done);
+        if is_done {
+            return Ok(None);
+        }
+        if is_waiting {
+            return Ok(Some(format!("the status {}, not {state}", ready.done.join(" or "))));
         }
         let what = format!("{} creation failed", self.resource_type.class);
         Err(Failure::unknown_status(&what, &state, "Unknown"))
@@ -260,7 +263,7 @@ impl RestDriver {
 
     /// Checks whether the object is ready, and starts to wait if it is not.
     async fn look(&self, cx: &Context<'_>, id: &str, operation: &Operation) -> Result<Step, Failure> {
-        Ok(if self.is_ready(cx, id, operation).await? { Step::done() } else { self.wait_ready() })
+        Ok(if self.awaited(cx, id, operation).await?.is_none() { Step::done() } else { self.wait_ready() })
     }
 
     async fn update(&self, cx: &Context<'_>, id: &str, before: &Map, changed: &Map) -> Result<Step, Failure> {
@@ -408,10 +411,12 @@ impl Driver for RestDriver {
         match state.str_at("stage") {
             Some(CLAIM) => self.create_claimed(cx, state).await,
             // A failed object would be busy forever.
-            Some(MORE) if !self.rest.busy.is_empty() && !self.is_ready(cx, id, operation).await? => {
-                Ok(self.again(cx, state))
-            }
             Some(MORE) => {
+                if !self.rest.busy.is_empty()
+                    && let Some(what) = self.awaited(cx, id, operation).await?
+                {
+                    return Ok(self.again(cx, state).waits_for(what));
+                }
                 self.give_back(cx, id).await?;
                 for name in self.rest.parts.keys() {
                     let value = cx.facts.property(name);
@@ -426,16 +431,22 @@ impl Driver for RestDriver {
                 None => Ok(Step::done()),
                 Some(object) => match self.failed(cx.facts, &self.rest.delete.failed, &object) {
                     Some(failure) => Err(failure),
-                    None => Ok(self.again(cx, state)),
+                    None => Ok(self.again(cx, state).waits_for("the end of the delete")),
                 },
             },
-            _ if self.is_ready(cx, id, operation).await? => Ok(Step::done()),
-            _ => Ok(self.again(cx, state)),
+            _ => match self.awaited(cx, id, operation).await? {
+                None => Ok(Step::done()),
+                Some(what) => Ok(self.again(cx, state).waits_for(what)),
+            },
         }
     }
 
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         self.find_made(cx).await
+    }
+
+    fn unmarked(&self, facts: &Facts) -> Option<Unmarked> {
+        self.without_mark(facts)
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

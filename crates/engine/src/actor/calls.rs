@@ -22,6 +22,7 @@ use super::snapshots::Removed;
 use super::{Work, stack_facts};
 use crate::retry::RetryLimits;
 use crate::step::{ADOPTED, Advance, Job, LOST_CREATE, Learned, Memory, abort_failure};
+use crate::unmarked;
 use crate::view::GroupContent;
 
 /// The result of a spawned task.
@@ -245,6 +246,9 @@ impl Work {
         }
         let kind_of = |row: &Resource| self.kind_of(&row.name, &row.implementation);
         observe(&self.model, row, &*entry.driver, kind_of, &mut facts);
+        if running.operation == Operation::Create {
+            facts.unmarked_since = unmarked::since(&row.data);
+        }
         let wanted = match (&running.operation, &self.scope) {
             (Operation::Create | Operation::Adopt | Operation::Update { .. }, Some(scope)) => {
                 scope.blueprint().wanted_names(&row.name)
@@ -318,7 +322,7 @@ impl Work {
         match self.slots.interrupt(id) {
             Interrupted::AtOnce => {
                 let Some(running) = self.model.row(id).and_then(|row| row.running()) else { return };
-                let event = self.failed(id, &abort_failure(&running.operation));
+                let event = self.failed(id, &abort_failure(running, &self.slots.memory(id)));
                 self.writes.software(self.when_cancelled(id).into_iter().collect());
                 self.slots.answered(id, None);
                 self.events.push_back(event);

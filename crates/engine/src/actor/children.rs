@@ -23,7 +23,7 @@ use crate::backends::Backends;
 use crate::fence::Fence;
 use crate::load;
 use crate::retry;
-use crate::step::abort_failure;
+use crate::step::{Memory, abort_failure};
 use crate::view::{GroupContent, group_content, inside};
 
 /// The state of an operation on a nested stack, in [`Phase::Wait`].
@@ -187,7 +187,7 @@ impl Work {
         let Some(running) = row.running().cloned() else { return };
         let child = row.child;
         let kind = self.kind_of(&row.name, &row.implementation);
-        let interrupted = || Err(abort_failure(&running.operation));
+        let interrupted = || Err(abort_failure(&running, &self.slots.memory(id)));
         match if self.slots.is_interrupted(id) { interrupted() } else { group } {
             Ok(group) => self.ask_for(id, child, &running, kind, step, group),
             Err(failure) => self.fail(id, &failure),
@@ -347,7 +347,8 @@ impl Work {
         let name = row.name.clone();
         let Some(running) = row.running().cloned() else { return };
         if self.slots.is_interrupted(id) {
-            return self.fail(id, &abort_failure(&running.operation));
+            let memory = Memory { waits_for: Some("its nested stack".to_owned()), ..self.slots.memory(id) };
+            return self.fail(id, &abort_failure(&running, &memory));
         }
         // It ended a request of the operation that this one has superseded.
         if !NestedState::of(&running).is_some_and(|state| state.asked) {

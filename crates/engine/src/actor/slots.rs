@@ -109,9 +109,12 @@ impl Slots {
     /// The step has changed nothing: it is repeated at a later time.
     pub(crate) fn sleep(&mut self, id: ResourceId, mut memory: Memory, until: Duration) {
         let slot = self.by_row.get(&id);
-        let (interrupted, woken) = slot.map_or((false, false), |slot| (slot.memory.interrupted, slot.woken));
+        let woken = slot.is_some_and(|slot| slot.woken);
+        if let Some(slot) = slot {
+            memory.interrupted |= slot.memory.interrupted;
+            memory.out_of_time |= slot.memory.out_of_time;
+        }
         self.leave(id);
-        memory.interrupted |= interrupted;
         // An interrupted operation does not sleep, unless it waits for the outcome of a lost call.
         let at_once = (memory.interrupted || woken) && memory.lost.is_none();
         let until = (!at_once).then_some(until);
@@ -249,6 +252,16 @@ impl Slots {
             Place::Queued(_) | Place::Sleeping(_) if slot.memory.lost.is_none() => Interrupted::AtOnce,
             _ => Interrupted::Later,
         }
+    }
+
+    /// The time of all operations has run out.
+    pub(crate) fn run_out_of_time(&mut self) {
+        self.by_row.values_mut().for_each(|slot| slot.memory.out_of_time = true);
+    }
+
+    /// What is remembered of an operation.
+    pub(crate) fn memory(&self, id: ResourceId) -> Memory {
+        self.by_row.get(&id).map(|slot| slot.memory.clone()).unwrap_or_default()
     }
 
     /// The row of an awaited nested stack.

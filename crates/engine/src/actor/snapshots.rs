@@ -9,8 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use kiln_plan::Blame;
-use kiln_resource::{Action, Context, Facts, Failure, MessageId, SnapshotId, State, Status};
+use kiln_plan::{Blame, saved_by};
+use kiln_resource::{
+    Action, Context, Facts, Failure, MessageId, Registry, Resource, ResourceId, SnapshotId, State, Status,
+};
 use kiln_store::{Error, Message, Snapshot, Stack, StackId};
 use kiln_value::{Map, Value};
 use tokio::sync::watch;
@@ -36,6 +38,35 @@ impl Removing {
     pub(super) fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
+}
+
+/// A snapshot that another request has ended while its operations were in progress.
+pub(super) struct Unfinished {
+    snapshot: Snapshot,
+    /// What belongs to other snapshots.
+    copies: BTreeSet<String>,
+    /// It is to be deleted, and the message that requested it.
+    removal: Option<Option<MessageId>>,
+}
+
+/// The resources in the data of a snapshot, at every depth.
+fn each_resource(data: &mut Value, visit: &mut dyn FnMut(&mut Map)) {
+    let resources = data.as_map_mut().and_then(|data| data.get_mut("resources")).and_then(Value::as_map_mut);
+    for (_, resource) in resources.into_iter().flatten() {
+        if resource.get("resources").is_some() {
+            each_resource(resource, visit);
+        } else if let Some(resource) = resource.as_map_mut() {
+            visit(resource);
+        }
+    }
+}
+
+/// What the snapshot of a resource is restored from.
+fn copy_in(types: &Registry, resource: &Map) -> Option<String> {
+    let text = |key: &str| resource.get(key).and_then(Value::as_str);
+    let driver = &types.get(text(IMPLEMENTATION).or_else(|| text("type"))?)?.driver;
+    let source = driver.restored(resource.get("resource_data")?.as_map()?)?;
+    Some(kiln_value::text::json(&source.into()))
 }
 
 /// The result of a removal.
@@ -70,18 +101,68 @@ impl Work {
         Ok(())
     }
 
-    /// Another request has ended a snapshot: its record gets what was saved until then, so that it can be deleted.
+    /// Another request has ended a snapshot: its record gets what was saved until then, and later what its operations that
+    /// are still in progress will save, so that everything is deleted with it.
     pub(super) async fn keep_unfinished_snapshot(&mut self) -> Result<(), Error> {
-        if !self.model.rows().any(|row| row.state.action == Action::Snapshot) {
+        self.unfinished = None;
+        let rows: Vec<ResourceId> =
+            self.model.rows().filter(|row| self.is_of_earlier_snapshot(row)).map(|row| row.id).collect();
+        if rows.is_empty() {
             return Ok(());
         }
-        for snapshot in self.actor.backends.store.snapshots(self.stack.id).await? {
-            if snapshot.state == State::new(Action::Snapshot, Status::Failed) && snapshot.data.is_null() {
-                let data = export::of_model(&self.actor.backends, &self.stack, &self.model).await?;
-                self.writes.snapshots.put(Snapshot { data, ..snapshot });
-            }
+        let own = self.stack.details.snapshot.filter(|_| self.stack.state.action == Action::Snapshot);
+        let mut others = self.actor.backends.store.snapshots(self.stack.id).await?;
+        others.retain(|snapshot| Some(snapshot.id) != own && snapshot.is_listed());
+        let failed = State::new(Action::Snapshot, Status::Failed);
+        let Some(mut snapshot) = others.pop().filter(|snapshot| snapshot.state == failed) else { return Ok(()) };
+        if snapshot.data.is_null() {
+            snapshot.data = export::of_model(&self.actor.backends, &self.stack, &self.model).await?;
+        }
+        let types = &self.actor.backends.resource_types.types;
+        let mut copies = BTreeSet::new();
+        for other in &mut others {
+            each_resource(&mut other.data, &mut |resource| copies.extend(copy_in(types, resource)));
+        }
+        self.unfinished = Some(Unfinished { snapshot, copies, removal: None });
+        for row in rows {
+            self.keep_late_copy(row).await?;
         }
         Ok(())
+    }
+
+    /// Whether a row is that of a snapshot which another request has ended.
+    pub(super) fn is_of_earlier_snapshot(&self, row: &Resource) -> bool {
+        row.state.action == Action::Snapshot && saved_by(row) != Some(self.generation)
+    }
+
+    /// The record of an unfinished snapshot gets what was saved of a row.
+    pub(super) async fn keep_late_copy(&mut self, row: ResourceId) -> Result<(), Error> {
+        let (Some(unfinished), Some(row)) = (&mut self.unfinished, self.model.row(row)) else { return Ok(()) };
+        let (name, saved) = (row.name.clone(), export::of_resource(&self.actor.backends, row).await?);
+        let Unfinished { snapshot, copies, .. } = unfinished;
+        let resources = snapshot.data.as_map_mut().and_then(|data| data.get_mut("resources")?.as_map_mut());
+        if let Some(resources) = resources {
+            resources.insert(name, saved);
+        }
+        // A resource that was not saved any more has the copy of an earlier snapshot.
+        let types = &self.actor.backends.resource_types.types;
+        each_resource(&mut snapshot.data, &mut |resource| {
+            if copy_in(types, resource).is_some_and(|copy| copies.contains(&copy)) {
+                resource.insert("resource_data".to_owned(), Map::new().into());
+            }
+        });
+        self.writes.snapshots.put(snapshot.clone());
+        Ok(())
+    }
+
+    /// The last operation of an unfinished snapshot has ended: it can be deleted.
+    pub(super) fn complete_unfinished_snapshot(&mut self) {
+        if self.model.rows().any(|row| row.running().is_some() && self.is_of_earlier_snapshot(row)) {
+            return;
+        }
+        if let Some(Unfinished { snapshot, removal: Some(message), .. }) = self.unfinished.take() {
+            self.remove_known_snapshot(snapshot.id, message, Some(snapshot));
+        }
     }
 
     /// The stack is being deleted: its snapshots, too.
@@ -119,6 +200,14 @@ impl Work {
     }
 
     fn remove_snapshot(&mut self, id: SnapshotId, message: Option<MessageId>) {
+        match &mut self.unfinished {
+            Some(unfinished) if unfinished.snapshot.id == id => unfinished.removal = Some(message),
+            _ => self.remove_known_snapshot(id, message, None),
+        }
+    }
+
+    /// Deletes a snapshot. `known`: what will be stored of it.
+    fn remove_known_snapshot(&mut self, id: SnapshotId, message: Option<MessageId>, known: Option<Snapshot>) {
         if !self.removing.ids.insert(id) {
             // It is being deleted already.
             if let Some(message) = message {
@@ -137,7 +226,7 @@ impl Work {
         };
         let stack = self.stack.id;
         self.spawn(async move {
-            let ending = remover.end_of(stack, id).await;
+            let ending = remover.end_of(stack, id, known).await;
             Reply::Removed(Box::new(Removed { id, message, ending }))
         });
     }
@@ -183,9 +272,12 @@ const UNREADABLE: Duration = Duration::from_secs(5);
 
 impl Remover {
     /// Deletes the objects of a snapshot. One that does not exist is already deleted.
-    async fn end_of(&self, stack: StackId, id: SnapshotId) -> Ending {
+    async fn end_of(&self, stack: StackId, id: SnapshotId, known: Option<Snapshot>) -> Ending {
         let broken = |text: &str| Blame::of(&id.to_string(), &Failure::other("InternalError", text));
         let snapshot = loop {
+            if let Some(known) = known {
+                break known;
+            }
             match self.backends.store.snapshot(stack, id).await {
                 Ok(Some(snapshot)) => break snapshot,
                 Ok(None) => return Ending::Done,

@@ -342,9 +342,9 @@ impl Tree {
     }
 }
 
-/// Whether a failure is the consequence of another one.
+/// Whether a failure is the consequence of another one. An operation whose time has run out says what it was waiting for.
 fn was_stopped(reason: &str) -> bool {
-    reason.contains(" aborted") || reason.contains("cancelled")
+    (reason.contains(" aborted") && !reason.contains("; it was waiting for ")) || reason.contains("cancelled")
 }
 
 /// Action and phase of `CREATE_IN_PROGRESS`.

@@ -169,15 +169,16 @@ fn adopt(node: Option<Node<'_>>, named: bool, described: bool) -> Adopt {
         return Adopt::default();
     }
     if node.value.as_map().is_some() {
-        node.only(&["id", "mark", "match"]);
+        node.only(&["id", "mark", "created", "match"]);
         return Adopt {
             id: node.flag_at("id", false),
             mark: node.text_at("mark"),
+            created: node.text_at("created"),
             key: node.texts_at("match"),
             ..by_name
         };
     }
-    node.complain("adopt must be name (if the type has one), false, or a map with id, mark or match");
+    node.complain("adopt must be name (if the type has one), false, or a map with id, mark, created or match");
     Adopt::default()
 }
 

@@ -11,11 +11,13 @@ use kiln_value::{Map, Value, value};
 use tokio::sync::oneshot;
 
 use super::Answer;
+use super::object::Object;
 use super::serve::{CloudCall, Pace, Refusal};
 use crate::gate::Gate;
 use crate::rule::Rule;
 use crate::sabotage::Sabotage;
 use crate::simulation::{Label, Simulation};
+use crate::template_model::Plain;
 use crate::{sinks, trusts};
 
 /// Timeout of callers.
@@ -24,6 +26,8 @@ pub(crate) const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) const SABOTAGE: &str = "sabotage";
 /// Maximum delay of the effect of a call.
 pub(super) const LATEST_EFFECT_MS: u64 = 12_000;
+/// How often somebody else creates an object that looks like one without a mark, in thousandths.
+const TWINS: u64 = 200;
 
 /// The clouds of an engine process.
 pub(crate) struct SimClouds {
@@ -165,6 +169,11 @@ impl Link {
     }
 }
 
+/// Whether a call creates an object without a mark.
+fn is_unmarked(call: &CloudCall) -> bool {
+    call.kind == Plain::Blind && call.method == Method::Post && call.id.is_none()
+}
+
 /// A request in transit: it is executed even if its engine fails.
 async fn travel(
     sim: Arc<Simulation>,
@@ -180,6 +189,9 @@ async fn travel(
     match fate {
         Fate::NotSent => {}
         Fate::Refused(status) => {
+            if is_unmarked(&call) && sim.dice.chance(("other", &call.resource), TWINS) {
+                sim.cloud().make_other(&call, sim.time.ms());
+            }
             sleep(back).await;
             let _ = reply.send(Err(status_text(status)));
         }
@@ -211,8 +223,14 @@ async fn travel(
 async fn effect(sim: &Arc<Simulation>, call: &CloudCall) -> Result<Value, Refusal> {
     let key = (call.kind.service(), &call.resource);
     let lag = sim.noise().map_or(0, |noise| sim.dice.up_to(("lag", key), noise.list_lag_ms));
-    let pace = Pace { build_ms: 500 + sim.dice.up_to(("build", key), 9_500), lag_ms: lag };
+    let has_twin = is_unmarked(call) && sim.noise().is_some() && sim.dice.chance(("twin", &call.resource), TWINS);
+    let pace = Pace { build_ms: 500 + sim.dice.up_to(("build", key), 9_500), lag_ms: lag, has_twin };
     let now = sim.time.ms();
+    if let Some(id) = call.id.as_ref().filter(|_| call.is_write())
+        && sim.cloud().get(id, now).is_some_and(Object::is_foreign)
+    {
+        sim.accuse(Rule::Foreign, format!("{:?} {id} for {}", call.method, call.resource));
+    }
     let Answer { result, twin, dependants, hammered } = sim.cloud().serve(call, pace, now);
     sim.trace.note("cloud", || {
         let shown = match &result {
@@ -300,6 +318,10 @@ impl Cloud for Link {
     /// The drivers of the simulation use this call to find out which defects to simulate.
     async fn has_extension(&self, service: &str, alias: &str) -> Result<bool, Failure> {
         Ok(service == SABOTAGE && self.sim.sabotage.is_some_and(|sabotage| sabotage.name() == alias))
+    }
+
+    async fn time(&self, _: &str) -> Option<i64> {
+        i64::try_from(self.sim.time.ms() / 1_000).ok()
     }
 
     async fn project_id(&self) -> Result<String, Failure> {

@@ -40,6 +40,8 @@ pub(crate) struct Object {
     pub resource: String,
     /// The row that it was created for.
     pub row: String,
+    /// When it was created, in milliseconds.
+    pub created_ms: u64,
     /// Updated in place.
     pub word: String,
     /// Immutable.
@@ -60,7 +62,30 @@ pub(crate) struct Object {
     pub listed_ms: u64,
 }
 
+/// The stack of an object that somebody else has created.
+const FOREIGN: &str = "somebody else";
+
 impl Object {
+    /// An object that somebody else has created, with the same word.
+    pub(super) fn twin(&self, id: String, size: i64) -> Self {
+        let stack = FOREIGN.to_owned();
+        Self {
+            id,
+            stack,
+            size,
+            token: String::new(),
+            row: String::new(),
+            needs: Vec::new(),
+            holds: None,
+            ..self.clone()
+        }
+    }
+
+    /// Whether somebody else has created it.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.stack == FOREIGN
+    }
+
     /// Updates it to a time; returns false if it is deleted by then.
     pub(super) fn pass_time(&mut self, now_ms: u64) -> bool {
         match self.phase {
@@ -87,6 +112,7 @@ impl Object {
             "word": (self.word.as_str()),
             "size": (self.size),
             "whole": (self.whole),
+            "created": (i64::try_from(self.created_ms / 1_000).unwrap_or_default()),
         })
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct CloudCall {
     pub part: Option<String>,
     /// The mark to search for.
     pub mark: Option<String>,
+    /// The word to search for.
+    pub word: Option<String>,
     /// The body.
     pub body: Map,
     /// The stack of the sender, for the checks only.
@@ -67,6 +69,8 @@ pub(crate) struct Pace {
     pub build_ms: u64,
     /// Delay until a new object is listed.
     pub lag_ms: u64,
+    /// Somebody else creates an object with the same word at the same time.
+    pub has_twin: bool,
 }
 
 impl CloudCall {
@@ -81,12 +85,14 @@ impl CloudCall {
             let found = request.headers.iter().find(|(key, _)| key == name);
             found.map(|(_, value)| value.clone()).unwrap_or_default()
         };
+        let query = |name: &str| request.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         Some(Self {
             kind,
             method: request.method,
             id: parts.next().map(str::to_owned),
             part: parts.next().map(str::to_owned),
-            mark: request.query.iter().find(|(key, _)| key == "token").map(|(_, value)| value.clone()),
+            mark: query("token"),
+            word: query("word"),
             body: request.body.as_ref().and_then(Value::as_map).cloned().unwrap_or_default(),
             stack: header("x-stack"),
             row: header("x-row"),
@@ -147,6 +153,7 @@ impl SimCloud {
             resource: call.resource.clone(),
             row: call.row.clone(),
             word: text("word"),
+            created_ms: now_ms,
             size: call.body.get("size").and_then(Value::as_i64).unwrap_or_default(),
             needs: needs_of(&call.body),
             holds,
@@ -160,15 +167,36 @@ impl SimCloud {
         if call.kind != Plain::Slow {
             object.phase = Phase::Active;
         }
+        if pace.has_twin {
+            self.add_twin(&object, object.size);
+        }
         let view = object.view();
         self.objects.insert(object.id.clone(), object);
         Ok(view)
+    }
+
+    fn add_twin(&mut self, object: &Object, size: i64) {
+        self.count += 1;
+        let twin = object.twin(format!("{}-{}", object.kind.service(), self.count), size);
+        self.objects.insert(twin.id.clone(), twin);
+    }
+
+    /// Somebody else creates another object with the same word, while the request gets lost.
+    pub(crate) fn make_other(&mut self, call: &CloudCall, now_ms: u64) {
+        let mut answer = Answer { result: Ok(Value::Null), twin: None, dependants: Vec::new(), hammered: false };
+        let pace = Pace { build_ms: 0, lag_ms: 0, has_twin: false };
+        let made = self.make(call, pace, now_ms, &mut answer).ok();
+        let made = made.and_then(|made| self.objects.remove(made.str_at("id")?));
+        if let Some(object) = made {
+            self.add_twin(&object, object.size + 1);
+        }
     }
 
     fn list(&self, call: &CloudCall, now_ms: u64) -> Value {
         let marked = |object: &&Object| {
             let seen = object.kind == call.kind && object.listed_ms <= now_ms;
             seen && call.mark.as_ref().is_none_or(|mark| *mark == object.token)
+                && call.word.as_ref().is_none_or(|word| *word == object.word)
         };
         let list: Value = self.objects.values().filter(marked).map(Object::view).collect();
         value!({"objects": list})

@@ -47,6 +47,10 @@ impl SoftwareStore for StoreLink {
         self.read("resources_by_physical_id", self.inner().resources_by_physical_id(project, id)).await
     }
 
+    async fn creates_without_object(&self, project: &str, implementation: &str) -> Result<Vec<Resource>, Error> {
+        self.read("creates_without_object", self.inner().creates_without_object(project, implementation)).await
+    }
+
     async fn is_config_referenced(&self, id: &str) -> Result<bool, Error> {
         self.read("is_config_referenced", self.inner().is_config_referenced(id)).await
     }

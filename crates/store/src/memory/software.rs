@@ -1,7 +1,7 @@
 //! Software configs and deployments.
 
 use async_trait::async_trait;
-use kiln_resource::{ConfigBody, Resource, SoftwareChange, SoftwareConfig, SoftwareDeployment};
+use kiln_resource::{Action, ConfigBody, Resource, SoftwareChange, SoftwareConfig, SoftwareDeployment, Status};
 
 use super::MemoryStore;
 use super::state::{State, micro};
@@ -116,6 +116,17 @@ impl SoftwareStore for MemoryStore {
         let of_project = state.stacks.values().filter(|row| row.stack.project == project);
         let mut found = state.resources_of(&of_project.map(|row| row.stack.id).collect::<Vec<_>>());
         found.retain(|row| row.physical_id.as_deref() == Some(id));
+        Ok(found)
+    }
+
+    async fn creates_without_object(&self, project: &str, implementation: &str) -> Result<Vec<Resource>, Error> {
+        let (state, _) = self.open();
+        let of_project = state.stacks.values().filter(|row| row.stack.project == project);
+        let mut found = state.resources_of(&of_project.map(|row| row.stack.id).collect::<Vec<_>>());
+        found.retain(|row| {
+            let unmade = row.physical_id.is_none() && row.state.action == Action::Create;
+            unmade && row.state.status != Status::Complete && row.implementation == implementation
+        });
         Ok(found)
     }
 

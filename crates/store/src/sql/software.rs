@@ -1,7 +1,7 @@
 //! Software configs and deployments.
 
 use async_trait::async_trait;
-use kiln_resource::{Resource, SoftwareChange, SoftwareConfig, SoftwareDeployment};
+use kiln_resource::{Action, Resource, SoftwareChange, SoftwareConfig, SoftwareDeployment, Status};
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement};
 
@@ -116,6 +116,26 @@ impl SoftwareStore for SqlStore {
     }
 
     async fn resources_by_physical_id(&self, project: &str, id: &str) -> Result<Vec<Resource>, Error> {
+        self.resources_of_project(project, Cond::all().add(Expr::col("physical_id").eq(plain(id)))).await
+    }
+
+    async fn creates_without_object(&self, project: &str, implementation: &str) -> Result<Vec<Resource>, Error> {
+        let of_create = Cond::all()
+            .add(Expr::col("physical_id").is_null())
+            .add(Expr::col("implementation").eq(plain(implementation)))
+            .add(Expr::col("action").eq(Action::Create.as_str()))
+            .add(Expr::col("status").ne(Status::Complete.as_str()));
+        self.resources_of_project(project, of_create).await
+    }
+
+    async fn is_config_referenced(&self, id: &str) -> Result<bool, Error> {
+        let select = references(id);
+        self.retry(|| async { Ok(self.reader.query_one(&select).await?.is_some()) }).await
+    }
+}
+
+impl SqlStore {
+    async fn resources_of_project(&self, project: &str, which: Cond) -> Result<Vec<Resource>, Error> {
         let stacks = Query::select()
             .column("id")
             .from(schema::STACK)
@@ -124,7 +144,7 @@ impl SoftwareStore for SqlStore {
         let select = Query::select()
             .columns(schema::RESOURCE_COLUMNS)
             .from(schema::RESOURCE)
-            .and_where(Expr::col("physical_id").eq(plain(id)))
+            .cond_where(which)
             .and_where(Expr::col("stack").in_subquery(stacks))
             .order_by("seq", Order::Asc)
             .to_owned();
@@ -135,13 +155,6 @@ impl SoftwareStore for SqlStore {
         .await
     }
 
-    async fn is_config_referenced(&self, id: &str) -> Result<bool, Error> {
-        let select = references(id);
-        self.retry(|| async { Ok(self.reader.query_one(&select).await?.is_some()) }).await
-    }
-}
-
-impl SqlStore {
     /// Makes a change. A config with deployments is kept.
     pub(super) async fn change_software_in(&self, tx: &Transaction, change: &SoftwareChange) -> Result<(), Fault> {
         match change {

@@ -85,10 +85,15 @@ fn restore(world: &mut CloudState, call: Call<'_>, id: &str) -> Outcome {
     }
     let size = row.int("size");
     let body = call.request.member("restore")?;
-    let name = match body.text("name") {
-        "" => format!("restore_backup_{id}"),
-        name => name.to_owned(),
+    check_fields("restore", &body, &["name", "volume_id"], &[])?;
+    let volume = match (body.text("volume_id"), body.text("name")) {
+        ("", "") => volumes::restored(world, call, &format!("restore_backup_{id}"), size)?,
+        ("", name) => volumes::restored(world, call, name, size)?,
+        (volume, _) => {
+            volumes::restore_to(world, call, volume, size)?;
+            volume.to_owned()
+        }
     };
-    let volume = volumes::restored(world, call, &name, size)?;
+    let name = volumes::find(world, call, &volume)?.text("name").to_owned();
     Ok(Reply::accepted(json!({"restore": {"backup_id": id, "volume_id": volume, "volume_name": name}})))
 }

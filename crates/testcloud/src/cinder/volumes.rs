@@ -253,14 +253,34 @@ pub(super) fn restored(world: &mut CloudState, call: Call<'_>, name: &str, size:
     let kind = types::resolve(world, "")?;
     let mut row = blank(world, &call.caller.project, &call.caller.user, size, &kind);
     row.put("name", name);
-    row.put("status", "restoring-backup");
     let id = row.text("id").to_owned();
     world.cinder.volumes.insert(row);
-    let (fault, made) = (world.build_fault, id.clone());
-    world.after(world.options.build_time + fault.slower, move |world| {
-        set_status(world, &made, if fault.fails { "error_restoring" } else { "available" });
-    });
+    restore(world, &id);
     Ok(id)
+}
+
+/// Restores a backup to a volume that exists.
+pub(super) fn restore_to(world: &mut CloudState, call: Call<'_>, id: &str, size: i64) -> Result<(), Refusal> {
+    let volume = find(world, call, id)?;
+    let own = volume.int("size");
+    if own < size {
+        return Err(Refusal::bad(format!(
+            "Invalid volume: volume size {own} is too small to restore backup of size {size}."
+        )));
+    }
+    if volume.text("status") != "available" {
+        return Err(Refusal::bad("Invalid volume: Volume to be restored to must be available"));
+    }
+    restore(world, id);
+    Ok(())
+}
+
+fn restore(world: &mut CloudState, id: &str) {
+    set_status(world, id, "restoring-backup");
+    let (fault, id) = (world.build_fault, id.to_owned());
+    world.after(world.options.build_time + fault.slower, move |world| {
+        set_status(world, &id, if fault.fails { "error_restoring" } else { "available" });
+    });
 }
 
 /// A new volume that is being created.

@@ -296,6 +296,10 @@ impl Noun {
         if let Ok(Value::Object(defaults)) = serde_json::from_str(self.defaults) {
             row.extend(defaults);
         }
+        if matches!(self.service, Service::LoadBalancer | Service::Share) {
+            row.put("project_id", caller.project.clone());
+            row.put("created_at", world.stamp().trim_end_matches('Z'));
+        }
         row.extend(body);
         row.put("_id", id);
         row.put("_noun", self.name());

@@ -61,6 +61,29 @@ async fn states_are_checked() {
 }
 
 #[tokio::test]
+async fn a_backup_is_restored_to_the_given_volume() {
+    let (cloud, demo) = start().await;
+    let base = format!("/volume/v3/{}", demo.project);
+    let volume = async |size: i64| {
+        let id = demo.make(&format!("{base}/volumes"), json!({"volume": {"size": size}})).await;
+        demo.wait(&format!("{base}/volumes/{id}"), "available").await;
+        id
+    };
+    let (saved, small, other) = (volume(2).await, volume(1).await, volume(2).await);
+    let backup = demo.make(&format!("{base}/backups"), json!({"backup": {"volume_id": saved}})).await;
+    demo.wait(&format!("{base}/backups/{backup}"), "available").await;
+    let restore = format!("{base}/backups/{backup}/restore");
+    demo.post(&restore, json!({"restore": {"volume_id": NOBODY}})).await.refused(404, "could not be found");
+    demo.post(&restore, json!({"restore": {"volume_id": small}})).await.refused(400, "too small to restore");
+    let volumes = cloud.snapshot().count("volumes");
+    let restored = demo.post(&restore, json!({"restore": {"volume_id": other}})).await.expect(202);
+    assert_eq!(restored["restore"]["volume_id"], other.as_str());
+    demo.post(&restore, json!({"restore": {"volume_id": other}})).await.refused(400, "must be available");
+    demo.wait(&format!("{base}/volumes/{other}"), "available").await;
+    assert_eq!(cloud.snapshot().count("volumes"), volumes);
+}
+
+#[tokio::test]
 async fn quotas_are_413() {
     let quota = Quota { volumes: Some(1), gigabytes: Some(5), ..Quota::default() };
     let cloud = Testcloud::builder().build_time(Duration::ZERO).quota(quota).start().await.unwrap();

@@ -34,7 +34,8 @@ pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
         let made = CINDER.post(cx, "/v3/backups", body).await?;
         made_id(made.get("backup").and_then(|backup| backup.str_at("id")), "a backup")?.to_owned()
     };
-    Ok(Step::wait(value!({"stage": STAGE, "backup": id}), PACE))
+    // Also of a snapshot that is not completed, the backup is known.
+    Ok(Step::wait(value!({"stage": STAGE, "backup": (id.as_str())}), PACE).data(BACKUP, id))
 }
 
 pub(super) async fn poll(cx: &Context<'_>, state: &Value) -> Result<Step, Failure> {

@@ -33,7 +33,10 @@ pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
         let image = value!({"name": (cx.facts.physical_name.as_str()), "metadata": metadata});
         act(cx, id, value!({"createImage": image})).await?;
     }
-    Ok(wait(STAGE))
+    // Also of a snapshot that is not completed, the image is known.
+    let image = ours(cx).await?.and_then(|image| image.get("id").cloned());
+    let step = wait(STAGE);
+    Ok(if let Some(image) = image { step.data(IMAGE, image) } else { step })
 }
 
 pub(super) async fn poll(cx: &Context<'_>, state: &Value) -> Result<Step, Failure> {

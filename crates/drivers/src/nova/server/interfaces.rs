@@ -5,7 +5,7 @@ use std::time::Duration;
 use kiln_resource::{CloudRequest, Context, Failure, FailureKind, Method};
 use kiln_value::{Map, Value, value};
 
-use super::{COMPUTE, networks, server_path, status};
+use super::{COMPUTE, networks, server_path, status, task_state};
 use crate::call::Service;
 use crate::{path, queue};
 
@@ -107,11 +107,15 @@ pub(super) async fn detach(cx: &Context<'_>, ports: &[&str]) -> Result<Option<Du
     let detaching = !held.is_empty() && is_detaching(cx, id).await?;
     for port in held.iter().filter(|_| !detaching) {
         match COMPUTE.delete(cx, format!("{path}/{}", path::segment(port))).await {
-            // Nova does not detach from a server in error; it may also still be executing the detach.
+            // Nova detaches from a server that is active, paused or stopped. It may also still be executing the detach.
             Err(failure) if failure.kind == FailureKind::Conflict => {
                 let server = COMPUTE.show(cx, server_path(id), "server").await?;
-                if status(&server) == "ERROR" {
-                    return Ok(None);
+                match status(&server) {
+                    "ERROR" => return Ok(None),
+                    "ACTIVE" | "PAUSED" | "SHUTOFF" | "BUILD" => {}
+                    _ if task_state(&server).is_some() => {}
+                    // Suspended or shelved, for example: it stays so.
+                    _ => return Err(failure),
                 }
             }
             other => other?,

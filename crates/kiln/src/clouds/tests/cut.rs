@@ -242,6 +242,7 @@ cut! {
 {
     fn change_software(change: &SoftwareChange) -> ();
     fn resources_by_physical_id(project: &str, id: &str) -> Vec<Resource>;
+    fn creates_without_object(project: &str, implementation: &str) -> Vec<Resource>;
     fn software_config(id: &str) -> Option<SoftwareConfig>;
     fn software_configs(query: &ConfigQuery) -> Vec<SoftwareConfig>;
     fn count_software_configs(project: &str) -> u64;

@@ -57,10 +57,10 @@ async fn ids(client: &Client) -> Map {
 }
 
 /// What another user of the same project does to the objects.
-struct Other(Arc<StackCloud>);
+pub(crate) struct Other(Arc<StackCloud>);
 
 impl Other {
-    async fn of(cluster: &Cluster) -> Self {
+    pub(crate) async fn of(cluster: &Cluster) -> Self {
         let connector = Connector::new(
             Arc::new(SharedClient::new(&TlsOptions::default()).expect("a client")),
             Options::new(cluster.cloud.auth_url().parse().expect("a URL")),
@@ -69,7 +69,7 @@ impl Other {
         Self(connector.cloud(&Credentials::password(demo.user, demo.password, demo.project, "Default")).await)
     }
 
-    async fn call(&self, service: &str, method: Method, path: String, body: Option<Value>) {
+    pub(crate) async fn call(&self, service: &str, method: Method, path: String, body: Option<Value>) {
         let request = CloudRequest::new(service, method, path);
         let request = if let Some(body) = body { request.body(body) } else { request };
         self.0.call(request).await.expect("done");

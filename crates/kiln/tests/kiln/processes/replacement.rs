@@ -3,11 +3,13 @@
 use std::time::{Duration, Instant};
 
 use kiln_client::{Bundle, Client, StackAction, StackRequest};
+use kiln_resource::Method;
 use kiln_testcloud::{Snapshot, Testcloud};
 use kiln_value::{Map, Value, value};
 use serde_json::Value as Json;
 
 use crate::processes::cluster::{Cluster, Limits, end_of};
+use crate::processes::converge::Other;
 
 const STACK: &str = "collisions";
 const FIRST: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJQ4xYpOrBzN3bYO2pW4WkJ8dTRl6v1bqGJ0uVY5hX0K one@here";
@@ -154,5 +156,45 @@ async fn old_objects_release_what_new_ones_need() {
     client.delete_stack(STACK).await.expect("accepted");
     settled(&client, "DELETE_COMPLETE").await;
     assert_eq!(cluster.cloud.snapshot().count("keypairs"), 0);
+    cluster.end().await;
+}
+
+/// Nova detaches no port from a suspended server, and will not as long as it is suspended.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_suspended_server_that_cannot_release_its_port_fails_with_novas_reason() {
+    let cluster = cluster(Duration::from_millis(50)).await;
+    let client = cluster.client(cluster.cloud.users().demo);
+    let on_a_port = |image: &str| {
+        let resources = value!({
+            "net": {"type": "OS::Neutron::Net"},
+            "subnet": {
+                "type": "OS::Neutron::Subnet",
+                "properties": {"network": {"get_resource": "net"}, "cidr": "10.78.0.0/24"},
+            },
+            "port": {
+                "type": "OS::Neutron::Port",
+                "depends_on": "subnet",
+                "properties": {"network": {"get_resource": "net"}},
+            },
+            "server": {"type": "OS::Nova::Server", "properties": {
+                "image": "cirros", "flavor": "m1.nano", "user_data_format": "RAW", "user_data": image,
+                "networks": [{"port": {"get_resource": "port"}}],
+            }},
+        });
+        let template = value!({"heat_template_version": "2018-08-31", "resources": resources});
+        StackRequest { bundle: Bundle { template: Some(template), ..Bundle::default() }, ..StackRequest::default() }
+    };
+    client.create_stack(STACK, &on_a_port("first")).await.expect("accepted");
+    settled(&client, "CREATE_COMPLETE").await;
+    let server = cluster.cloud.snapshot().objects["servers"][0]["id"].as_str().unwrap_or_default().to_owned();
+    let suspend = Some(value!({"suspend": null}));
+    Other::of(&cluster).await.call("compute", Method::Post, format!("/servers/{server}/action"), suspend).await;
+    while cluster.cloud.snapshot().objects["servers"][0]["status"] != "SUSPENDED" {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    client.update_stack(STACK, &on_a_port("second")).await.expect("accepted");
+    let (status, reason) = end_of(&client, STACK, Duration::from_secs(20)).await;
+    assert_eq!(status, "UPDATE_FAILED", "{reason}");
+    assert!(reason.contains("while it is in vm_state suspended"), "{reason}");
     cluster.end().await;
 }
