@@ -221,6 +221,11 @@ impl Driver for ObjectDriver {
             let word = cx.facts.property("word").as_str().unwrap_or_default();
             let body = cx.cloud.call(self.request(cx, Method::Get, "").query("word", word)).await?.body;
             let objects = body.get("objects").and_then(Value::as_list).unwrap_or_default();
+            if let Some(last) = objects.last()
+                && has_defect(cx, Sabotage::LastIsOurs).await
+            {
+                return self.made(last, false).map(Found::Made);
+            }
             let alike = objects.iter().map(|object| {
                 let size = cx.facts.property("size").as_i64().unwrap_or_default();
                 let (created, fits) =

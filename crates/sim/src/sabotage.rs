@@ -37,6 +37,8 @@ sabotages! {
     FindLies = "find-lies",
     /// An unknown outcome is treated as not created.
     CannotTellIsNotMade = "cannot-tell-is-not-made",
+    /// The last object that looks like that of a lost create is adopted.
+    LastIsOurs = "last-is-ours",
     /// The lease of a failed engine is treated as released.
     CrashIsClean = "crash-is-clean",
     /// The dependencies of a row are not stored.

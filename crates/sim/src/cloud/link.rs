@@ -26,8 +26,8 @@ pub(crate) const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) const SABOTAGE: &str = "sabotage";
 /// Maximum delay of the effect of a call.
 pub(super) const LATEST_EFFECT_MS: u64 = 12_000;
-/// How often somebody else creates an object that looks like one without a mark, in thousandths.
-const TWINS: u64 = 200;
+/// How often somebody else creates an object that looks like the lost one without a mark, in thousandths.
+const TWINS: u64 = 500;
 
 /// The clouds of an engine process.
 pub(crate) struct SimClouds {
@@ -202,10 +202,10 @@ async fn travel(
             sleep(delay).await;
             sim.trace.note("cloud", || format!("late: {:?} for {} of {label}", call.method, call.resource));
             // Nobody waits for the response.
-            let _ = effect(&sim, &call).await;
+            let _ = effect(&sim, &call, fate).await;
         }
         Fate::Served | Fate::Broken(_) | Fate::Lost | Fate::Garbled => {
-            let answer = effect(&sim, &call).await;
+            let answer = effect(&sim, &call, fate).await;
             sleep(back).await;
             let cut = sim.switches().cloud_cut.contains(&label.slot);
             match fate {
@@ -220,10 +220,11 @@ async fn travel(
 }
 
 /// Executes a call and checks its effects.
-async fn effect(sim: &Arc<Simulation>, call: &CloudCall) -> Result<Value, Refusal> {
+async fn effect(sim: &Arc<Simulation>, call: &CloudCall, fate: Fate) -> Result<Value, Refusal> {
+    let is_lost = fate != Fate::Served && is_unmarked(call);
+    let has_twin = is_lost && sim.dice.chance(("twin", &call.resource), TWINS);
     let key = (call.kind.service(), &call.resource);
     let lag = sim.noise().map_or(0, |noise| sim.dice.up_to(("lag", key), noise.list_lag_ms));
-    let has_twin = is_unmarked(call) && sim.noise().is_some() && sim.dice.chance(("twin", &call.resource), TWINS);
     let pace = Pace { build_ms: 500 + sim.dice.up_to(("build", key), 9_500), lag_ms: lag, has_twin };
     let now = sim.time.ms();
     if let Some(id) = call.id.as_ref().filter(|_| call.is_write())

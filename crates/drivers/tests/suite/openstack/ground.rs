@@ -256,7 +256,7 @@ impl Resource {
                 match found {
                     Found::Made(step) => self.finish(&Operation::Create, step).await.map(|_| ()),
                     Found::NotMade => self.run(Operation::Create).await.map(|_| ()),
-                    Found::CannotTell(_) => Err(failure),
+                    Found::CannotTell(_) | Found::Alike(_) => Err(failure),
                 }
             }
             outcome => outcome.map(|_| ()),

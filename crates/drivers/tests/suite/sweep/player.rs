@@ -256,8 +256,8 @@ impl Player {
 
     async fn drive(&self, stage: &Stage, operation: &Operation, phase: &Phase, is_resumed: bool, polls: u32) -> Called {
         let driver = self.driver();
-        let cx =
-            Context { cloud: &stage.cloud, software: &NoSoftware, facts: &self.facts, now: 0.0, seed: [1; 32], polls };
+        let facts = &self.as_created(operation);
+        let cx = Context { cloud: &stage.cloud, software: &NoSoftware, facts, now: 0.0, seed: [1; 32], polls };
         match phase {
             Phase::Wait(told) => Called::Step(driver.poll(&cx, operation, told).await),
             Phase::Intent if *operation == Operation::Create && is_resumed && !driver.is_repeatable() => {
@@ -265,11 +265,26 @@ impl Player {
                     Ok(Found::Made(step)) => Called::Step(Ok(step)),
                     Ok(Found::NotMade) => Called::Step(driver.start(&cx, operation).await),
                     Ok(Found::CannotTell(text)) => Called::Unknown(text),
+                    Ok(Found::Alike(mut alike)) => match alike.pop() {
+                        None => Called::Step(driver.start(&cx, operation).await),
+                        Some(one) if one.fits && one.created.is_some() && alike.is_empty() => {
+                            Called::Step(Ok(one.step))
+                        }
+                        other => panic!("{} is not found: {other:?}, {alike:?}", self.facts.name),
+                    },
                     Err(failure) => Called::Step(Err(failure)),
                 }
             }
             Phase::Intent => Called::Step(driver.start(&cx, operation).await),
         }
+    }
+
+    /// The facts for an operation: a create has no mark if it can do without.
+    fn as_created(&self, operation: &Operation) -> Facts {
+        let mut facts = self.facts.clone();
+        let is_unmarked = *operation == Operation::Create && self.driver().unmarked(&facts).is_some();
+        facts.unmarked_since = is_unmarked.then_some(0);
+        facts
     }
 
     /// Like an engine with an intent that is no longer wanted: looks for the created object, to delete it.
@@ -278,16 +293,12 @@ impl Player {
             return;
         }
         let driver = self.driver();
-        let cx = Context {
-            cloud: &stage.cloud,
-            software: &NoSoftware,
-            facts: &self.facts,
-            now: 0.0,
-            seed: [1; 32],
-            polls: 0,
-        };
-        if let Found::Made(step) = driver.find(&cx).await.unwrap() {
-            self.keep(&step);
+        let (software, facts) = (&NoSoftware, &self.as_created(&Operation::Create));
+        let cx = Context { cloud: &stage.cloud, software, facts, now: 0.0, seed: [1; 32], polls: 0 };
+        match driver.find(&cx).await.unwrap() {
+            Found::Made(step) => self.keep(&step),
+            Found::Alike(alike) => alike.first().into_iter().for_each(|one| self.keep(&one.step)),
+            _ => {}
         }
     }
 
