@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::transport::HttpResponse;
 
 /// How long an observed time is used: two clocks may run at different speeds.
-const VALID: Duration = Duration::from_secs(60);
+const VALID: Duration = Duration::from_mins(1);
 
 /// The last time of each service, in seconds since 1970, and when it was observed.
 #[derive(Default)]

@@ -293,10 +293,7 @@ impl Job {
             let left = self.memory.lost.unwrap_or_default().saturating_sub(self.backends.clock.monotonic());
             let until = (self.backends.clock.now() + left).as_microsecond();
             let token = self.running.token.as_str();
-            let lost = match self.facts.unmarked_since {
-                Some(since) => value!({"token": token, "until": until, "since": since}),
-                None => value!({"token": token, "until": until}),
-            };
+            let lost = value!({"token": token, "until": until, "since": (self.facts.unmarked_since)});
             step = step.data(LOST_CREATE, lost);
         }
         self.finished(step, None, Outcome::Failed(Blame::of(&self.name, failure))).into()
@@ -681,8 +678,8 @@ pub(crate) fn abort_failure(running: &Running, memory: &Memory) -> Failure {
 fn stage(phase: &Phase) -> Option<String> {
     let (Phase::Wait(state) | Phase::Undo(state) | Phase::Snapshot(state)) = phase else { return None };
     let task = state.get("tasks").and_then(|tasks| tasks.at(0)?.str_at("do"));
-    let stage = task.or_else(|| state.str_at("stage")).or_else(|| state.as_str())?;
-    Some(format!("the end of its stage {stage:?}"))
+    let name = task.or_else(|| state.str_at("stage")).or_else(|| state.as_str())?;
+    Some(format!("the end of its stage {name:?}"))
 }
 
 /// Whether a poll returned the same state.

@@ -149,7 +149,12 @@ impl Job {
     /// Whether an object belongs to another resource.
     async fn is_of_a_row(&self, object: &Alike) -> Result<bool, Failure> {
         let id = object.step.physical_id.as_deref().unwrap_or_default();
-        let rows = self.backends.store.resources_by_physical_id(&self.root.project, id).await.map_err(unread)?;
+        let rows = self
+            .backends
+            .store
+            .resources_by_physical_id(&self.root.project, id)
+            .await
+            .map_err(|error| unread(&error))?;
         Ok(rows.iter().any(|row| row.id != self.row))
     }
 
@@ -158,7 +163,7 @@ impl Job {
         let likeness = |facts: &Facts| self.driver.unmarked(facts).map(|unmarked| unmarked.likeness);
         let (store, own) = (&self.backends.store, likeness(&self.facts));
         let rows = store.creates_without_object(&self.root.project, &self.facts.resource_type).await;
-        Ok(rows.map_err(unread)?.iter().any(|row| {
+        Ok(rows.map_err(|error| unread(&error))?.iter().any(|row| {
             let is_unknown = row.running().is_some() || row.data.contains_key(LOST_CREATE);
             let facts = Facts { properties: row.properties().clone(), ..Facts::default() };
             row.id != self.row && is_unknown && likeness(&facts) == own
@@ -166,6 +171,6 @@ impl Job {
     }
 }
 
-fn unread(error: Error) -> Failure {
+fn unread(error: &Error) -> Failure {
     Failure::new(FailureKind::NotSent, "ServiceUnavailable", error.to_string())
 }

@@ -76,7 +76,7 @@ pub(crate) async fn exchange(shared: Arc<Shared>, request: ServiceCall) -> Optio
 /// Executes and records a call.
 fn perform(shared: &Shared, request: &ServiceCall, effect: FaultEffect) -> Reply {
     let injected = |status| render(request.service, &Refusal::new(status, "InjectedFault", "Injected fault."));
-    if effect.twin {
+    for _ in 0..effect.twins {
         let _ = dispatch(&mut shared.world(), request);
     }
     let mut reply = if let Some(status) = effect.status {

@@ -399,12 +399,13 @@ impl Work {
         let backends = &self.actor.backends;
         let stored = backends.store.stack(child).await?.map_or(0, |child| child.generation);
         let now = backends.clock.now();
+        let out_of_time = self.slots.row_of(child).is_some_and(|row| self.slots.memory(row).out_of_time);
         self.writes.send(Message {
             id: MessageId(backends.chance.uuid()),
             stack: child,
             resource: None,
             kind: MessageKind::Cancel,
-            body: value!({"interrupt": true, "generation": stored + requests}),
+            body: value!({"interrupt": true, "generation": stored + requests, "out_of_time": out_of_time}),
             due: now,
             sent: now,
         });

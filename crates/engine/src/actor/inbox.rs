@@ -192,6 +192,9 @@ impl Work {
         if self.active && meant.is_none_or(|generation| generation == self.generation) {
             let interrupt = message.body.get("interrupt").is_some_and(Value::is_truthy);
             self.inbox.cancels.push(message.id);
+            if message.body.get("out_of_time").is_some_and(Value::is_truthy) {
+                self.slots.run_out_of_time();
+            }
             self.decide(Event::Cancelled { interrupt });
         } else {
             self.writes.handled(message.id);

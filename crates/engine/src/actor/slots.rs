@@ -256,7 +256,9 @@ impl Slots {
 
     /// The time of all operations has run out.
     pub(crate) fn run_out_of_time(&mut self) {
-        self.by_row.values_mut().for_each(|slot| slot.memory.out_of_time = true);
+        for slot in self.by_row.values_mut() {
+            slot.memory.out_of_time = true;
+        }
     }
 
     /// What is remembered of an operation.

@@ -45,8 +45,8 @@ pub(super) struct Unfinished {
     snapshot: Snapshot,
     /// What belongs to other snapshots.
     copies: BTreeSet<String>,
-    /// It is to be deleted, and the message that requested it.
-    removal: Option<Option<MessageId>>,
+    /// The requests to delete it: messages, or the delete of the stack.
+    removals: Vec<Option<MessageId>>,
 }
 
 /// The resources in the data of a snapshot, at every depth.
@@ -123,7 +123,7 @@ impl Work {
         for other in &mut others {
             each_resource(&mut other.data, &mut |resource| copies.extend(copy_in(types, resource)));
         }
-        self.unfinished = Some(Unfinished { snapshot, copies, removal: None });
+        self.unfinished = Some(Unfinished { snapshot, copies, removals: Vec::new() });
         for row in rows {
             self.keep_late_copy(row).await?;
         }
@@ -160,8 +160,10 @@ impl Work {
         if self.model.rows().any(|row| row.running().is_some() && self.is_of_earlier_snapshot(row)) {
             return;
         }
-        if let Some(Unfinished { snapshot, removal: Some(message), .. }) = self.unfinished.take() {
-            self.remove_known_snapshot(snapshot.id, message, Some(snapshot));
+        if let Some(Unfinished { snapshot, removals, .. }) = self.unfinished.take() {
+            for message in removals {
+                self.remove_known_snapshot(snapshot.id, message, Some(snapshot.clone()));
+            }
         }
     }
 
@@ -201,7 +203,7 @@ impl Work {
 
     fn remove_snapshot(&mut self, id: SnapshotId, message: Option<MessageId>) {
         match &mut self.unfinished {
-            Some(unfinished) if unfinished.snapshot.id == id => unfinished.removal = Some(message),
+            Some(unfinished) if unfinished.snapshot.id == id => unfinished.removals.push(message),
             _ => self.remove_known_snapshot(id, message, None),
         }
     }
@@ -370,7 +372,7 @@ impl Remover {
                 Err(failure) => return Err(failure),
             };
             if self.is_late() {
-                return Err(Failure::other("Error", "Timed out"));
+                return Err(Failure::other("Error", "Timed out: the service is still deleting what was saved"));
             }
             if !self.pause(after).await {
                 return Ok(false);

@@ -403,6 +403,14 @@ mod tests {
     }
 
     #[test]
+    fn an_operation_whose_time_has_run_out_is_a_cause() {
+        let mut tree = tree();
+        let reason = "CREATE aborted (user triggered cancel); it was waiting for the status ACTIVE, not BUILD";
+        tree.hear(&news("s", "other", "CREATE_FAILED", reason, 1));
+        assert_eq!(tree.cause().map(|cause| cause.reason), Some(reason.to_owned()));
+    }
+
+    #[test]
     fn the_cause_is_remembered_over_a_rollback() {
         let mut tree = Tree::new("web", "s");
         tree.hear(&News { physical: "n".into(), ..news("s", "group", "CREATE_IN_PROGRESS", "", 1) });

@@ -297,8 +297,12 @@ impl Player {
         let cx = Context { cloud: &stage.cloud, software, facts, now: 0.0, seed: [1; 32], polls: 0 };
         match driver.find(&cx).await.unwrap() {
             Found::Made(step) => self.keep(&step),
-            Found::Alike(alike) => alike.first().into_iter().for_each(|one| self.keep(&one.step)),
-            _ => {}
+            Found::Alike(alike) => {
+                if let Some(one) = alike.first() {
+                    self.keep(&one.step);
+                }
+            }
+            Found::NotMade | Found::CannotTell(_) => {}
         }
     }
 
