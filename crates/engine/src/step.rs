@@ -45,6 +45,8 @@ pub(crate) struct Memory {
     pub(crate) conflicts: u32,
     /// The operation will be interrupted as soon as that is safe.
     pub(crate) interrupted: bool,
+    /// A copy for a snapshot may have been made: its ID must be known before the operation ends.
+    pub(crate) may_have_saved: bool,
     /// It is interrupted because its time has run out.
     pub(crate) out_of_time: bool,
     /// What it waits for, if its last step has said so.
@@ -52,6 +54,11 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
+    /// Whether an interrupt ends the operation without another call.
+    pub(crate) fn ends_at_once(&self) -> bool {
+        self.lost.is_none() && !self.may_have_saved
+    }
+
     /// The operation waits until a call succeeds.
     fn after(&mut self, failure: &Failure) {
         self.waits_for = Some(format!("another answer than {failure}"));
@@ -344,7 +351,7 @@ impl Job {
 
     /// The first call of an idempotent operation.
     async fn begin(&mut self, cloud: &dyn Cloud) -> Advance {
-        if self.memory.interrupted {
+        if self.memory.interrupted && self.memory.ends_at_once() {
             return self.aborted();
         }
         if matches!(self.running.operation, Operation::Update { .. })
@@ -357,7 +364,10 @@ impl Job {
         }
         match self.driver.start(&self.context(cloud), &self.running.operation).await {
             Ok(step) => self.report(cloud, step).await,
-            Err(failure) => self.unanswered_or_failed(&failure),
+            Err(failure) => {
+                self.memory.may_have_saved |= self.running.operation == Operation::Snapshot && failure.may_have_acted();
+                self.unanswered_or_failed(&failure)
+            }
         }
     }
 
@@ -591,7 +601,8 @@ impl Job {
         if failure.kind == FailureKind::Busy && !self.memory.interrupted {
             return self.wait_while_busy(failure);
         }
-        let patient = self.memory.unanswered < self.limits.calls && !self.memory.interrupted;
+        let ends = self.memory.interrupted && !self.memory.may_have_saved;
+        let patient = self.memory.unanswered < self.limits.calls && !ends;
         if failure.is_passing() && patient {
             tracing::info!(resource = self.name, %failure, "no response to a step, retrying");
             return self.again(Some(failure));

@@ -141,6 +141,9 @@ impl Work {
                 _ => None,
             };
             self.slots.resume(id, lost);
+            if running.operation == Operation::Snapshot && left == Phase::Intent && driver.is_some() && !nested {
+                self.slots.may_have_saved(id);
+            }
             if let Some(left) = pause_left(running, self.actor.backends.clock.now()).filter(|_| nested) {
                 self.slots.sleep(id, Memory::default(), self.now() + left);
             }

@@ -116,7 +116,7 @@ impl Slots {
         }
         self.leave(id);
         // An interrupted operation does not sleep, unless it waits for the outcome of a lost call.
-        let at_once = (memory.interrupted || woken) && memory.lost.is_none();
+        let at_once = (memory.interrupted || woken) && memory.ends_at_once();
         let until = (!at_once).then_some(until);
         self.insert(id, memory, until);
     }
@@ -249,8 +249,15 @@ impl Slots {
         match slot.place {
             Place::Nested(child) if first => Interrupted::Nested(child),
             // An object that may have been created has to be found first.
-            Place::Queued(_) | Place::Sleeping(_) if slot.memory.lost.is_none() => Interrupted::AtOnce,
+            Place::Queued(_) | Place::Sleeping(_) if slot.memory.ends_at_once() => Interrupted::AtOnce,
             _ => Interrupted::Later,
+        }
+    }
+
+    /// The copy of a snapshot may have been made.
+    pub(crate) fn may_have_saved(&mut self, id: ResourceId) {
+        if let Some(slot) = self.by_row.get_mut(&id) {
+            slot.memory.may_have_saved = true;
         }
     }
 
