@@ -84,6 +84,7 @@ fn attempt(text: &str, value: &Value, spans: &Spans, kept: &BTreeSet<u32>) -> Re
         kept,
         starts: BTreeMap::new(),
         owned: BTreeMap::new(),
+        ends: BTreeMap::new(),
         gaps: BTreeMap::new(),
         unclear: Vec::new(),
     };
@@ -142,6 +143,8 @@ struct Layout<'t> {
     starts: BTreeMap<u32, usize>,
     /// Lines that move with the key they belong to, with the distance.
     owned: BTreeMap<u32, i64>,
+    /// After the last key or value in a line, where a comment may follow.
+    ends: BTreeMap<u32, u32>,
     /// Parts of lines that are replaced: `:  ` becomes one colon and one space.
     gaps: BTreeMap<u32, Vec<(Span, &'static str)>>,
     unclear: Vec<u32>,
@@ -171,6 +174,8 @@ impl Layout<'_> {
         if self.before(key).trim().is_empty() {
             self.starts.insert(key.start.line, column);
         }
+        self.end(key);
+        self.end(child.value);
         let gap = Span { start: key.end, end: child.value.start };
         let between = self.slice(gap);
         if gap.start.line == gap.end.line
@@ -189,6 +194,7 @@ impl Layout<'_> {
     }
 
     fn item(&mut self, value: &Value, child: &Spans, column: usize) {
+        self.end(child.value);
         let before = self.before(child.value);
         if before.trim().is_empty() {
             return self.item_below(value, child, column);
@@ -235,6 +241,21 @@ impl Layout<'_> {
         let is_collection = matches!(value, Value::Map(_) | Value::List(_)) && !spans.children.is_empty();
         let first = self.slice(spans.value).chars().next();
         is_collection && !first.is_some_and(|c| matches!(c, '{' | '[' | '*' | '&' | '!'))
+    }
+
+    fn end(&mut self, part: Span) {
+        if part.start.line == part.end.line {
+            let end = self.ends.entry(part.end.line).or_default();
+            *end = part.end.column.max(*end);
+        }
+    }
+
+    /// The column of the comment at the end of a line, from 0.
+    fn comment_column(&self, line: u32, old: &str) -> Option<usize> {
+        let end = usize::try_from(*self.ends.get(&line)?).unwrap_or(usize::MAX).saturating_sub(1);
+        let behind = old.chars().skip(end);
+        let blanks = behind.clone().take_while(|c| matches!(c, ':' | ' ')).count();
+        (blanks > 0 && behind.clone().nth(blanks) == Some('#')).then_some(end + blanks)
     }
 
     fn gap(&mut self, span: Span, text: &'static str) {
@@ -286,8 +307,11 @@ impl Layout<'_> {
             if sections.iter().skip(1).any(|section| *section == line) {
                 space_out(&mut out);
             }
-            let indent = self.indent(line, old);
-            out.push(format!("{}{}", " ".repeat(indent), commented(content)));
+            let indented = format!("{}{}", " ".repeat(self.indent(line, old)), commented(content));
+            out.push(match self.comment_column(line, old) {
+                Some(column) => with_comment_at(&indented, old.chars().count() - column, column),
+                None => indented,
+            });
         }
         while out.last().is_some_and(String::is_empty) {
             out.pop();
@@ -375,6 +399,16 @@ fn moved(line: &str, by: i64) -> String {
     format!("{}{content}", " ".repeat(shifted(line.len() - content.len(), by)))
 }
 
+/// A line whose last characters are a comment, which begins at a column again if what is before it leaves room.
+fn with_comment_at(line: &str, length: usize, column: usize) -> String {
+    let characters: Vec<char> = line.chars().collect();
+    let (before, comment) = characters.split_at(characters.len().saturating_sub(length));
+    let (before, comment): (String, String) = (before.iter().collect(), comment.iter().collect());
+    let before = before.trim_end();
+    let blanks = column.saturating_sub(before.chars().count()).max(1);
+    format!("{before}{}{comment}", " ".repeat(blanks))
+}
+
 /// Adds a space after the `#` of a comment.
 fn commented(content: &str) -> String {
     match content.strip_prefix('#') {
@@ -433,7 +467,7 @@ description: >
 
 # about resources
 resources:
-  a:   # trailing
+  a:     # trailing
     type: OS::Heat::None
     # inside
     properties:
@@ -455,6 +489,16 @@ outputs:
         let formatted = format(text).unwrap();
         assert_eq!(formatted, expected);
         assert_eq!(format(&formatted).unwrap(), formatted);
+    }
+
+    #[test]
+    fn comments_behind_values_stay_in_their_column() {
+        let text = "a:\n    type:    string   # one\n    default: \"x # y\"   # two\n    list: [1, 2] # three\n    \
+                    long_name: abc # four\n";
+        let expected = "a:\n  type: string          # one\n  default: \"x # y\"     # two\n  list: [1, 2]   # three\n  \
+                        long_name: abc   # four\n";
+        assert_eq!(format(text).unwrap(), expected);
+        assert_eq!(format(expected).unwrap(), expected);
     }
 
     #[test]

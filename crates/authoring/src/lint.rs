@@ -8,6 +8,7 @@ mod style;
 mod twice;
 mod unused;
 
+use std::collections::HashSet;
 use std::fmt;
 
 use kiln_plan::ResourceTypes;
@@ -147,5 +148,8 @@ pub fn lint(page: &Page, catalog: &ResourceTypes, wanted: impl Fn(&Rule) -> bool
         found = findings.found;
     }
     found.sort_by_key(|finding| finding.span.start);
+    // What several aliases stand for is in the text once.
+    let mut seen = HashSet::new();
+    found.retain(|finding| seen.insert((finding.rule, finding.span, finding.message.clone())));
     found
 }

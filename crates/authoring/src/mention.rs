@@ -147,7 +147,7 @@ impl Reader<'_> {
             }
         }
         self.conditioned(resource);
-        for key in [words.properties, words.metadata, words.update_policy, "external_id"] {
+        for key in [words.properties, words.metadata, words.update_policy, words.deletion_policy, "external_id"] {
             if let Some(part) = resource.entry(key) {
                 self.value(&part);
             }

@@ -7,8 +7,20 @@ use crate::mention::{Manner, Role};
 use crate::walk::visit;
 
 /// The last words in names of secrets.
-const SECRETS: [&str; 8] =
-    ["password", "passwd", "passphrase", "secret", "admin_pass", "private_key", "api_key", "secret_key"];
+const SECRETS: [&str; 12] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "admin_pass",
+    "private_key",
+    "api_key",
+    "secret_key",
+    "certificate_key",
+    "access_token",
+    "auth_token",
+    "bootstrap_token",
+];
 
 /// Whether a name is that of a secret: `db_password`, `AdminPass`, `DBPassword`; not `password_length`.
 fn is_secret(name: &str) -> bool {
@@ -117,10 +129,19 @@ mod tests {
 
     #[test]
     fn secrets_by_name() {
-        for name in ["password", "db_password", "DBPassword", "admin_pass", "adminPass", "wp-secret"] {
+        for name in [
+            "password",
+            "db_password",
+            "DBPassword",
+            "admin_pass",
+            "adminPass",
+            "wp-secret",
+            "bootstrap-token",
+            "certificate-key",
+        ] {
             assert!(is_secret(name), "{name}");
         }
-        for name in ["password_length", "key_name", "secretary", "bypass", "compass"] {
+        for name in ["password_length", "key_name", "secretary", "bypass", "compass", "token_ttl", "certificate"] {
             assert!(!is_secret(name), "{name}");
         }
     }

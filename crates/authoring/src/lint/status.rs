@@ -15,7 +15,12 @@ fn report(what: &str, status: &SupportStatus) -> Option<(String, Option<String>)
         Support::Unsupported => "not supported",
     };
     let since = status.version.as_deref().map(|version| format!(" since {version}")).unwrap_or_default();
-    Some((format!("{what} is {word}{since}"), status.message.clone()))
+    Some((format!("{what} is {word}{since}"), advice(status)))
+}
+
+/// What to use instead: what is hidden today was deprecated before, with the advice.
+fn advice(status: &SupportStatus) -> Option<String> {
+    std::iter::successors(Some(status), |status| status.previous.as_deref()).find_map(|status| status.message.clone())
 }
 
 pub(super) fn types(subject: &Subject, findings: &mut Findings) {
