@@ -30,6 +30,7 @@ pub use links::{Link, files, links, with_links};
 pub use navigate::{Edit, Occurrence, RenameError, Symbol, Target, definition, outline, references, rename, renamed};
 pub use repair::repaired;
 pub use signature::{Signature, signature};
+pub use suggest::suggest;
 pub use surroundings::Surroundings;
 pub use tokens::{Token, TokenKind, tokens};
 

@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 
-use kiln_value::{Map, Value, text};
+use kiln_value::{Map, Spans, Value, text};
 
+use crate::document::{self, Fault};
 use crate::source::text_of;
-use crate::{InputError, Origin, Source, address, document};
+use crate::{InputError, Origin, Place, Source, address};
 
 /// The content of a request to create or update a stack.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,6 +18,8 @@ pub struct Bundle {
     pub template: Option<Value>,
     /// The origin of the template.
     pub origin: Origin,
+    /// The origins of nested templates and environments, the latter in the order in which they were given.
+    pub others: Vec<Origin>,
     /// The merged environments; later ones take precedence.
     pub environment: Map,
     /// URLs of the environments in the given order; `files` contains them too, so that the service can merge them
@@ -40,12 +43,19 @@ struct Reference {
 struct Gathering<'a> {
     source: &'a Source,
     files: Map,
+    documents: Vec<Origin>,
+}
+
+impl<'a> Gathering<'a> {
+    fn new(source: &'a Source) -> Self {
+        Self { source, files: Map::new(), documents: Vec::new() }
+    }
 }
 
 impl Bundle {
     /// Reads a template (path or URL) and environments, and everything that they refer to.
     pub async fn read(source: &Source, template: Option<&str>, environments: &[String]) -> Result<Self, InputError> {
-        let mut gathering = Gathering { source, files: Map::new() };
+        let mut gathering = Gathering::new(source);
         let (template, origin) = match template {
             Some(name) => {
                 let (template, origin) = gathering.template(name).await?;
@@ -65,7 +75,8 @@ impl Bundle {
             Value::Map(entries) => entries,
             _ => Map::new(),
         };
-        Ok(Self { template, origin, environment, environment_files, files: gathering.files, ..Self::default() })
+        let Gathering { files, documents: others, .. } = gathering;
+        Ok(Self { template, origin, others, environment, environment_files, files, ..Self::default() })
     }
 
     /// Reads only the template. The environments and all files are objects of a container, which the service reads by
@@ -78,8 +89,8 @@ impl Bundle {
     ) -> Result<Self, InputError> {
         let (template, origin) = match template {
             Some(name) => {
-                let (template, _, origin) = Gathering { source, files: Map::new() }.document(name).await?;
-                (Some(template), origin)
+                let (url, text, template, spans) = Gathering::new(source).document(name).await?;
+                (Some(template.clone()), Origin::new(url, text, template, spans))
             }
             None => (None, Origin::default()),
         };
@@ -114,37 +125,51 @@ fn set_hook(map: &mut Map, path: &[&str], hook: &str) {
 
 impl Gathering<'_> {
     async fn template(&mut self, name: &str) -> Result<(Value, Origin), InputError> {
-        let (mut template, url, origin) = self.document(name).await?;
+        let (url, text, mut template, spans) = self.document(name).await?;
         let mut found = Vec::new();
         absolute_in_template(&mut template, &url, &address::base_of(&url), &mut found);
+        let origin = Origin::new(url, text, template.clone(), spans);
+        self.documents.push(origin.clone());
         self.fetch(found).await?;
+        // The template is no other document.
+        self.documents.remove(0);
         Ok((template, origin))
     }
 
-    /// A template as it is, its URL and its origin.
-    async fn document(&self, name: &str) -> Result<(Value, String, Origin), InputError> {
+    /// A template as it is: its URL, text, value and positions.
+    async fn document(&self, name: &str) -> Result<(String, String, Value, Spans), InputError> {
         let url = address::url_of(name);
         let content = self.source.read(&url).await;
         let content = content.map_err(|reason| InputError::Unreadable { url: url.clone(), reason })?;
         if content.is_empty() {
             return Err(InputError::EmptyTemplate(url));
         }
-        let wrong = |reason| InputError::Template { url: url.clone(), reason };
-        let text = String::from_utf8(content).map_err(|error| wrong(error.utf8_error().to_string()))?;
-        let (template, spans) = document::template(&text).map_err(wrong)?;
-        Ok((template, url.clone(), Origin { url, text, spans }))
+        let wrong = |text: String, Fault { reason, span, hint }| {
+            let place = span.map(|span| Place { text, span });
+            InputError::Template { url: url.clone(), reason, place, hint }
+        };
+        let text = String::from_utf8(content);
+        let text = text.map_err(|error| wrong(String::new(), error.utf8_error().to_string().as_str().into()))?;
+        let (template, spans) = document::template(&text).map_err(|fault| wrong(text.clone(), fault))?;
+        Ok((url, text, template, spans))
     }
 
     async fn environment(&mut self, url: &str) -> Result<Map, InputError> {
         let content = self.source.read(url).await;
         let content = content.map_err(|reason| InputError::Unreadable { url: url.to_owned(), reason })?;
-        let wrong = |reason| InputError::Environment { url: url.to_owned(), reason };
-        let content = String::from_utf8(content).map_err(|error| wrong(error.utf8_error().to_string()))?;
-        let mut environment = document::environment(&content).map_err(wrong)?;
+        let wrong = |text: &str, Fault { reason, span, hint }| {
+            let place = span.map(|span| Place { text: text.to_owned(), span });
+            InputError::Environment { url: url.to_owned(), reason, place, hint }
+        };
+        let content = String::from_utf8(content);
+        let content = content.map_err(|error| wrong("", error.utf8_error().to_string().as_str().into()))?;
+        let (mut environment, spans) = document::environment(&content).map_err(|fault| wrong(&content, fault))?;
         let mut found = Vec::new();
         if let Some(registry) = environment.get_mut("resource_registry").and_then(Value::as_map_mut) {
-            absolute_in_registry(registry, url, &mut found).map_err(wrong)?;
+            absolute_in_registry(registry, url, &mut found)
+                .map_err(|reason| wrong(&content, reason.as_str().into()))?;
         }
+        self.documents.push(Origin::new(url.to_owned(), content, environment.clone().into(), spans));
         self.fetch(found).await?;
         self.files.insert(url.to_owned(), text::json(&environment.clone().into()).into());
         Ok(environment)
@@ -162,17 +187,19 @@ impl Gathering<'_> {
             }
             let Reference { url, named_in } = reference;
             let content = self.source.read_reference(&url, &named_in).await;
-            let content = content.map_err(|reason| InputError::Reference {
-                url: url.clone(),
-                named_in: named_in.clone(),
-                reason,
+            let content = content.map_err(|reason| {
+                let origin = self.documents.iter().find(|origin| origin.url == named_in);
+                let place =
+                    origin.and_then(|origin| Some(Place { text: origin.text.clone(), span: origin.mention(&url)? }));
+                InputError::Reference { url: url.clone(), named_in, reason, place }
             })?;
             let mut content = text_of(content);
-            if let Ok((mut template, _)) = document::template(&content) {
+            if let Ok((mut template, spans)) = document::template(&content) {
                 let mut inner = Vec::new();
                 absolute_in_template(&mut template, &url, &address::base_of(&url), &mut inner);
                 waiting.extend(inner.into_iter().rev());
-                content = text::json(&template);
+                let text = std::mem::replace(&mut content, text::json(&template));
+                self.documents.push(Origin::new(url.clone(), text, template, spans));
             }
             self.files.insert(url, content.into());
         }
@@ -298,8 +325,12 @@ pub async fn file_parameters(source: &Source, given: &[String], template: Option
         let (key, file) = text.split_once('=').ok_or_else(|| InputError::Parameter(text.clone()))?;
         let url = address::join(&base, file);
         let content = source.read(&url).await;
-        let content =
-            content.map_err(|reason| InputError::Reference { url: url.clone(), named_in: from.clone(), reason })?;
+        let content = content.map_err(|reason| InputError::Reference {
+            url: url.clone(),
+            named_in: from.clone(),
+            reason,
+            place: None,
+        })?;
         parameters.insert(key.to_owned(), text_of(content).into());
     }
     Ok(parameters)

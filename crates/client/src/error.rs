@@ -1,7 +1,7 @@
 //! Errors of the client.
 
 use kiln_cloud::TransportError;
-use kiln_value::Value;
+use kiln_value::{Span, Value};
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +82,19 @@ pub struct ErrorLocation {
     pub column: Option<i64>,
     /// Hints.
     pub hints: Vec<String>,
+    /// The place in a nested template, if it is in one; `path` is that of the resource that uses it.
+    pub nested: Option<NestedLocation>,
+}
+
+/// A position of an error in a nested template.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NestedLocation {
+    /// The name of the template in the files of the stack.
+    pub file: String,
+    /// Path in the template.
+    pub path: String,
+    /// The error message without the way to the template.
+    pub message: String,
 }
 
 impl Refusal {
@@ -112,7 +125,15 @@ impl ErrorLocation {
             line: value.get("line").and_then(Value::as_i64),
             column: value.get("column").and_then(Value::as_i64),
             hints: hints.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            nested: value.get("nested").and_then(NestedLocation::read),
         }
+    }
+}
+
+impl NestedLocation {
+    fn read(value: &Value) -> Option<Self> {
+        let text = |key: &str| value.str_at(key).map(str::to_owned);
+        Some(Self { file: text("file")?, path: text("path")?, message: text("message")? })
     }
 }
 
@@ -129,6 +150,15 @@ fn plain(status: u16, body: &[u8]) -> String {
         Some(line) if !line.starts_with('{') => format!("{line} (HTTP {status})"),
         _ => format!("{reason} (HTTP {status})"),
     }
+}
+
+/// A place in a document of the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The text of the document.
+    pub text: String,
+    /// The range in it.
+    pub span: Span,
 }
 
 /// Invalid files, references or parameters, with the texts of python-heatclient.
@@ -151,9 +181,11 @@ pub enum InputError {
         named_in: String,
         /// The reason.
         reason: String,
+        /// Where the document names it.
+        place: Option<Place>,
     },
     /// A template is empty.
-    #[error("Could not fetch template from {0}")]
+    #[error("Template {0} is empty")]
     EmptyTemplate(String),
     /// A template is not YAML or JSON, or has no version.
     #[error("Error parsing template {url} {reason}")]
@@ -162,6 +194,10 @@ pub enum InputError {
         url: String,
         /// The message of the parser.
         reason: String,
+        /// Where.
+        place: Option<Place>,
+        /// What helps.
+        hint: Option<String>,
     },
     /// An environment is not YAML or not an environment.
     #[error("{reason}")]
@@ -170,6 +206,10 @@ pub enum InputError {
         url: String,
         /// The problem.
         reason: String,
+        /// Where.
+        place: Option<Place>,
+        /// What helps.
+        hint: Option<String>,
     },
     /// A parameter is not `key=value`.
     #[error("Malformed parameter({0}). Use the key=value format.")]

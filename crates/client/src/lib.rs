@@ -23,7 +23,7 @@ pub use access::{Access, Fixed};
 pub use bundle::{Bundle, file_parameters, parameters};
 pub use catalog::Dialect;
 pub use client::{Client, Query};
-pub use error::{Error, ErrorLocation, InputError, Refusal};
+pub use error::{Error, ErrorLocation, InputError, NestedLocation, Place, Refusal};
 pub use origin::Origin;
 pub use orphans::OrphanFilter;
 pub use resources::EventFilter;

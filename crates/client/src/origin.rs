@@ -2,41 +2,52 @@
 
 use kiln_value::{Path, Span, Spans, Value};
 
-/// The text of a template and the positions of its parts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The text of a document of the user: a template or an environment, with its value and the positions of its parts.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Origin {
     /// Its URL.
     pub url: String,
     /// Its original text.
     pub text: String,
-    pub(crate) spans: Spans,
+    value: Value,
+    spans: Spans,
 }
 
 impl Origin {
-    /// The origin of a template that was made from this text; `spans` has the shape of the template.
-    pub fn of_made(url: String, text: String, spans: Spans) -> Self {
-        Self { url, text, spans }
+    /// The origin of a value that was made from this text; `spans` has the shape of the value.
+    pub fn new(url: String, text: String, value: Value, spans: Spans) -> Self {
+        Self { url, text, value, spans }
     }
 
-    /// The byte range of the part of `template` at `path`: the key of an entry, else the value. If the end of the path
-    /// does not exist, the existing part of it is used.
-    pub fn find(&self, template: &Value, path: &str) -> Option<std::ops::Range<usize>> {
-        let path = read(template, path);
-        if path.is_root() {
-            return None;
+    /// The existing part of a path such as `resources.server.properties.networks[0]`: names may contain dots.
+    pub fn path(&self, text: &str) -> Path {
+        read(&self.value, text)
+    }
+
+    /// The positions of the entry with these keys, if there is one.
+    pub fn entry(&self, keys: [&str; 2]) -> Option<Span> {
+        self.value.get(keys[0])?.get(keys[1])?;
+        self.span(&Path::root().key(keys[0]).key(keys[1]))
+    }
+
+    /// The positions of the part at a path: of the key of an entry, else of the value; `None` for the whole document.
+    pub fn span(&self, path: &Path) -> Option<Span> {
+        let spans = self.spans.find(&self.value, path);
+        (!path.is_root()).then(|| spans.key.unwrap_or(spans.value))
+    }
+
+    /// The position of the first string with this text.
+    pub(crate) fn mention(&self, text: &str) -> Option<Span> {
+        let mut open = vec![(&self.value, &self.spans)];
+        while let Some((value, spans)) = open.pop() {
+            match value {
+                Value::Str(this) if this == text => return Some(spans.value),
+                Value::Map(entries) => open.extend(entries.values().zip(&spans.children).rev()),
+                Value::List(items) => open.extend(items.iter().zip(&spans.children).rev()),
+                _ => {}
+            }
         }
-        let spans = self.spans.find(template, &path);
-        let Span { start, end } = spans.key.unwrap_or(spans.value);
-        Some(self.offset(start.line, start.column)?..self.offset(end.line, end.column)?)
-    }
-
-    /// The byte offset of a position that starts at 1, with columns in characters.
-    fn offset(&self, line: u32, column: u32) -> Option<usize> {
-        let index = usize::try_from(line.checked_sub(1)?).ok()?;
-        let before: usize = self.text.split_inclusive('\n').take(index).map(str::len).sum();
-        let rest = self.text.get(before..)?;
-        let within: usize = rest.chars().take(usize::try_from(column.checked_sub(1)?).ok()?).map(char::len_utf8).sum();
-        Some(before + within)
+        None
     }
 }
 
@@ -67,24 +78,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_a_whole_template() {
-        let text =
-            "heat_template_version: 2018-08-31\nresources:\n  a: {type: X, depends_on: b}\noutputs:\n  w: {value: 1}\n";
-        let document = kiln_yaml::parse(text.trim_end()).unwrap();
-        let origin = Origin { url: String::new(), text: text.to_owned(), spans: document.spans };
-        assert_eq!(origin.find(&document.value, "resources.a.type"), Some(51..55));
-    }
-
-    #[test]
     fn parts_are_found_in_the_text() {
         let text = "a:\n  b.c:\n    - x: ü\n    - {y: 1}\n";
         let document = kiln_yaml::parse(text).unwrap();
-        let origin = Origin { url: String::new(), text: text.to_owned(), spans: document.spans };
-        let found = |path| origin.find(&document.value, path).map(|range| &text[range]);
-        assert_eq!(found("a"), Some("a"));
-        assert_eq!(found("a.b.c[0].x"), Some("x"));
-        assert_eq!(found("a.b.c[1].y"), Some("y"));
-        assert_eq!(found("a.b.c.none"), Some("b.c"));
+        let origin = Origin::new(String::new(), text.to_owned(), document.value, document.spans);
+        let found = |path| {
+            let start = origin.span(&origin.path(path))?.start;
+            Some((start.line, start.column))
+        };
+        assert_eq!(found("a"), Some((1, 1)));
+        assert_eq!(found("a.b.c[0].x"), Some((3, 7)));
+        assert_eq!(found("a.b.c[1].y"), Some((4, 8)));
+        assert_eq!(found("a.b.c.none"), Some((2, 3)));
         assert_eq!(found("none"), None);
+        assert_eq!(origin.mention("ü").map(|span| span.start.column), Some(10));
     }
 }

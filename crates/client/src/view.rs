@@ -99,6 +99,11 @@ impl Resource {
         link(&self.0, "stack")?.rsplit('/').nth(1)
     }
 
+    /// Names of the resources that depend on it.
+    pub fn required_by(&self) -> impl Iterator<Item = &str> {
+        self.0.get("required_by").and_then(Value::as_list).unwrap_or_default().iter().filter_map(Value::as_str)
+    }
+
     /// `name/id` of its nested stack.
     pub fn nested(&self) -> Option<&str> {
         let url = link(&self.0, "nested")?;

@@ -3,12 +3,14 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::Level;
 use anstyle::{AnsiColor, Style};
-use kiln_client::{Bundle, Error, ErrorLocation, InputError, address};
+use kiln_client::{Error, ErrorLocation, InputError, Place, address};
 pub(crate) use kiln_template::hint::nearest;
 
+use crate::mistakes::Sent;
 use crate::output::{OutputError, visible};
+use crate::picture::Source;
 
 /// The command failed.
 const FAILED: u8 = 1;
@@ -28,8 +30,10 @@ const BROKEN_PIPE: u8 = 141;
 pub(crate) struct Failure {
     message: String,
     places: Vec<ErrorLocation>,
-    /// Rendered excerpts of the user's file.
+    /// Errors with excerpts of the user's files.
     pictures: Vec<String>,
+    /// Whether the message is in one of the pictures.
+    is_pictured: bool,
     hints: Vec<String>,
     code: u8,
     /// What is printed before the message instead of `error`.
@@ -46,6 +50,7 @@ impl Failure {
             message: message.into(),
             places: Vec::new(),
             pictures: Vec::new(),
+            is_pictured: false,
             hints: Vec::new(),
             code: FAILED,
             word: None,
@@ -84,23 +89,35 @@ impl Failure {
         self
     }
 
-    /// Adds places in a template.
+    /// A failure at a place of a document.
+    fn at(url: &str, place: &Place, message: String, hints: &[String]) -> Self {
+        let name = shown(url);
+        let source = Source::new(&name, &place.text);
+        let picture = source.picture(Level::ERROR, None, &visible(&message), place.span, hints);
+        Self { pictures: vec![picture], is_pictured: true, ..Self::new(message) }
+    }
+
+    /// Adds errors with places in a template.
     #[must_use]
-    pub(crate) fn at(mut self, places: Vec<ErrorLocation>) -> Self {
-        self.places = places;
+    pub(crate) fn and(mut self, places: Vec<ErrorLocation>) -> Self {
+        self.places.extend(places);
         self
     }
 
-    /// Shows the places in the source of the template that was sent.
+    /// The errors with places in a template.
+    pub(crate) fn places(&self) -> &[ErrorLocation] {
+        &self.places
+    }
+
+    /// Shows the errors in the files that were sent.
     #[must_use]
-    pub(crate) fn in_template(mut self, bundle: &Bundle) -> Self {
-        let Some(template) = &bundle.template else { return self };
-        let path = shown(&bundle.origin.url);
-        self.places.retain(|place| {
-            let Some(range) = bundle.origin.find(template, &place.path) else { return true };
-            self.pictures.push(picture(place, &self.message, &path, &bundle.origin.text, range));
-            false
-        });
+    pub(crate) fn in_files(mut self, sent: Sent<'_>) -> Self {
+        let places = std::mem::take(&mut self.places);
+        self.pictures = sent.pictures(&places);
+        // The message of an error is in its picture.
+        if places.iter().any(|place| says(&self.message, &place.message)) {
+            self.is_pictured = true;
+        }
         self
     }
 
@@ -117,21 +134,28 @@ impl Failure {
         self
     }
 
+    /// What is printed before a message.
+    pub(crate) fn word() -> String {
+        let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
+        format!("{red}error{red:#}")
+    }
+
     /// Prints the failure and returns the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         if self.message.is_empty() {
             return ExitCode::from(self.code);
         }
-        let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
         let blue = Style::new().bold().fg_color(Some(AnsiColor::Cyan.into()));
         let mut err = anstream::stderr().lock();
         // Errors are ignored: standard error may be closed.
-        match self.word {
-            Some(word) => _ = writeln!(err, "{word}: {}", visible(&self.message)),
-            None => _ = writeln!(err, "{red}error{red:#}: {}", visible(&self.message)),
-        }
         for picture in &self.pictures {
-            _ = writeln!(err, "{picture}");
+            _ = writeln!(err, "{picture}\n");
+        }
+        let word = self.word.map_or_else(Self::word, str::to_owned);
+        match self.pictures.len() {
+            1 if self.is_pictured => {}
+            count if self.is_pictured => _ = writeln!(err, "{word}: {count} errors"),
+            _ => _ = writeln!(err, "{word}: {}", visible(&self.message)),
         }
         for place in &self.places {
             let (line, column) = (place.line.unwrap_or_default(), place.column.unwrap_or_default());
@@ -156,7 +180,7 @@ impl Failure {
 }
 
 /// A URL for display: a file below the working directory is shown as a relative path.
-fn shown(url: &str) -> String {
+pub(crate) fn shown(url: &str) -> String {
     let Some(path) = address::file_of(url) else { return url.to_owned() };
     let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
     path.strip_prefix(&here).unwrap_or(&path).display().to_string()
@@ -167,26 +191,13 @@ fn says(told: &str, message: &str) -> bool {
     told == message || told.replace(": : ", ": ") == message
 }
 
-/// Renders a place with its source lines.
-fn picture(place: &ErrorLocation, told: &str, path: &str, text: &str, range: std::ops::Range<usize>) -> String {
-    // Do not repeat the message of the failure.
-    let label = if says(told, &place.message) { "" } else { place.message.as_str() };
-    let annotation = AnnotationKind::Primary.span(range).label(label);
-    let snippet = Snippet::source(text).path(path).annotation(annotation);
-    let mut group = Group::with_level(Level::ERROR).element(snippet);
-    for hint in &place.hints {
-        group = group.element(Level::HELP.message(hint));
-    }
-    Renderer::styled().render(&[group])
-}
-
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let message = error.to_string();
         match error {
             Error::Refused(refusal) => {
                 let wants_password = message.contains("Missing required credential: X-Auth-");
-                let failure = Self::new(message).at(refusal.places);
+                let failure = Self::new(message).and(refusal.places);
                 match refusal.status {
                     _ if wants_password => {
                         failure.hint("use --include-password: the service keeps it, encrypted, to act for you later")
@@ -211,16 +222,33 @@ impl From<Error> for Failure {
 
 impl From<InputError> for Failure {
     fn from(error: InputError) -> Self {
-        let failure = Self::new(error.to_string());
+        let message = error.to_string();
         match error {
-            InputError::Reference { named_in, reason, .. } => {
-                failure.hint(format!("{reason} (referenced in {named_in})"))
+            InputError::Reference { named_in, reason, place: Some(place), .. } => {
+                Self::at(&named_in, &place, message, &[reason])
             }
-            InputError::Environment { url, .. } => failure.hint(format!("in {url}")),
-            InputError::Parameter(_) => failure.hint("for example --parameter flavor=m1.small"),
-            _ => failure,
+            InputError::Reference { named_in, reason, .. } => {
+                Self::new(message).hint(format!("{reason} (referenced in {named_in})"))
+            }
+            InputError::Template { url, reason, place: Some(place), hint }
+            | InputError::Environment { url, reason, place: Some(place), hint } => {
+                Self::at(&url, &place, in_one_line(&reason), hint.as_slice())
+            }
+            InputError::Template { url, reason, hint, .. } | InputError::Environment { url, reason, hint, .. } => {
+                let failure = Self::new(format!("{}: {reason}", shown(&url)));
+                hint.into_iter().fold(failure, Self::hint)
+            }
+            InputError::EmptyTemplate(url) => Self::new(format!("{} is empty", shown(&url)))
+                .hint("a template needs a version, such as heat_template_version: 2018-08-31, and resources"),
+            InputError::Parameter(_) => Self::new(message).hint("for example --parameter flavor=m1.small"),
+            _ => Self::new(message),
         }
     }
+}
+
+/// The message of PyYAML without its excerpt of the text.
+fn in_one_line(reason: &str) -> String {
+    reason.lines().filter(|line| !line.starts_with(' ')).collect::<Vec<_>>().join(", ")
 }
 
 impl From<OutputError> for Failure {

@@ -20,9 +20,11 @@ mod listeners;
 mod logging;
 mod message_bus;
 mod metrics;
+mod mistakes;
 mod output;
 mod own_certificate;
 mod owner_only;
+mod picture;
 mod plugins;
 mod policy_files;
 mod progress;
@@ -96,17 +98,18 @@ async fn run(cli: Cli) -> Outcome {
     match cli.command {
         Command::Stack(command) => {
             let need = if command.creates() { Need::Any } else { Need::Stacks };
-            connected(global, need, async |connection| command.run(connection).await).await
+            let changed = command.changed().join(" ");
+            connected(global, need, &changed, async |connection| command.run(connection).await).await
         }
         Command::Template(command) => command.run(global).await,
         Command::ResourceType(command) => {
-            connected(global, Need::Nothing, async |connection| command.run(connection).await).await
+            connected(global, Need::Nothing, "", async |connection| command.run(connection).await).await
         }
         Command::Software(command) => {
-            connected(global, Need::Any, async |connection| command.run(connection).await).await
+            connected(global, Need::Any, "", async |connection| command.run(connection).await).await
         }
         Command::Orphan(command) => {
-            connected(global, Need::Any, async |connection| command.run(connection).await).await
+            connected(global, Need::Any, "", async |connection| command.run(connection).await).await
         }
         Command::Serve(args) => Box::pin(args.run(commands::serve::Role::Both, &global.log)).await,
         Command::Api(args) => Box::pin(args.run(commands::serve::Role::Api, &global.log)).await,
@@ -125,16 +128,24 @@ async fn run(cli: Cli) -> Outcome {
 }
 
 /// Runs a command with a connection until it is done or the user interrupts it.
-async fn connected(global: &Global, need: Need, work: impl AsyncFnOnce(&Connection) -> Outcome) -> Outcome {
+/// `changed` are the names of the stacks that it changes.
+async fn connected(
+    global: &Global,
+    need: Need,
+    changed: &str,
+    work: impl AsyncFnOnce(&Connection) -> Outcome,
+) -> Outcome {
     let connection = Connection::open(global, need).await?;
-    let goes_on = if connection.is_local() {
-        "the operation is not finished: run 'kiln stack wait STACK' to continue it"
-    } else {
-        "the service continues the operation: run 'kiln stack wait STACK' to wait for it"
+    let interrupted = || match (changed, connection.is_local()) {
+        ("", _) => Failure::interrupted(),
+        (_, true) => Failure::interrupted()
+            .hint(format!("the operation is not finished: run 'kiln stack wait {changed}' to continue it")),
+        (_, false) => Failure::interrupted()
+            .hint(format!("the service continues the operation: run 'kiln stack wait {changed}' to wait for it")),
     };
     let outcome = tokio::select! {
         outcome = work(&connection) => outcome,
-        () = shutdown::signal() => Err(Failure::interrupted().hint(goes_on)),
+        () = shutdown::signal() => Err(interrupted()),
     };
     let closed = connection.close().await;
     outcome.and(closed).map_err(|failure| failure.repeating(&global.repeated()))

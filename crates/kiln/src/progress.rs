@@ -9,4 +9,4 @@ mod screen;
 mod tree;
 
 pub(crate) use self::follow::{End, Target, follow};
-pub(crate) use self::screen::{Mode, Screen};
+pub(crate) use self::screen::{Mode, Screen, beside};

@@ -20,6 +20,7 @@ use kiln_yaml::Document;
 
 use crate::cli::LocalArgs;
 use crate::failure::{Failure, Outcome};
+use crate::mistakes::Sent;
 use crate::topology_types::is_of_operator;
 
 /// Imports of imports of addresses, and so on.
@@ -95,6 +96,7 @@ async fn read_unless_template(
     let rest = Bundle::read(by.source, None, environments).await?;
     made.bundle.environment = rest.environment;
     made.bundle.environment_files = rest.environment_files;
+    made.bundle.others = rest.others;
     made.bundle.files.extend(rest.files);
     for note in &made.lowered.notes {
         anstream::eprintln!("warning: {}: {}", place(&note.source), note.message);
@@ -175,7 +177,7 @@ async fn make(by: &Lowering<'_>, original: &UserFile, given: &Map) -> Outcome<Ma
     let spans = original.document.as_ref().map(|document| mapped(&lowered, document)).unwrap_or_default();
     let bundle = Bundle {
         template: Some(lowered.template.clone()),
-        origin: Origin::of_made(original.url.clone(), original.text.clone(), spans),
+        origin: Origin::new(original.url.clone(), original.text.clone(), lowered.template.clone(), spans),
         files,
         questions: question::to_map(&lowered.questions),
         ..Bundle::default()
@@ -242,12 +244,16 @@ fn packed(
 fn of_template(original: &UserFile, package: &Package, document: &Document) -> Made {
     let bundle = Bundle {
         template: Some(document.value.clone()),
-        origin: Origin::of_made(original.url.clone(), original.text.clone(), document.spans.clone()),
+        origin: origin(original, document),
         files: package.texts().map(|(name, text)| (name.to_owned(), text.into())).collect(),
         ..Bundle::default()
     };
     let lowered = Lowered { template: document.value.clone(), ..Lowered::default() };
     Made { bundle, lowered, reading: document.value.clone(), original: None }
+}
+
+fn origin(original: &UserFile, document: &Document) -> Origin {
+    Origin::new(original.url.clone(), original.text.clone(), document.value.clone(), document.spans.clone())
 }
 
 fn of_blueprint(original: &UserFile, blueprint: &Blueprint) -> Outcome<(Graph, Value, Vec<Note>)> {
@@ -429,21 +435,19 @@ impl UserFile {
 
     /// The failure for errors in it, shown in its text.
     pub(crate) fn failure(&self, refusals: &[Refusal]) -> Failure {
-        let message = match refusals {
-            [one] => one.text(),
-            many => format!("{} errors", many.len()),
-        };
+        let message = refusals.first().map(Refusal::text).unwrap_or_default();
         let places = refusals.iter().map(|refusal| ErrorLocation {
             message: refusal.text(),
             path: if refusal.file.is_none() { refusal.at.to_string() } else { String::new() },
             line: None,
             column: None,
             hints: refusal.hints.clone(),
+            nested: None,
         });
-        let failure = Failure::new(message).at(places.collect());
+        let failure = Failure::new(message).and(places.collect());
         let Some(document) = &self.document else { return failure };
-        let origin = Origin::of_made(self.url.clone(), self.text.clone(), document.spans.clone());
-        failure.in_template(&Bundle { template: Some(document.value.clone()), origin, ..Bundle::default() })
+        let bundle = Bundle { origin: origin(self, document), ..Bundle::default() };
+        failure.in_files(Sent { bundle: &bundle, given: &Map::new(), catalog: None })
     }
 }
 

@@ -49,7 +49,7 @@ impl Kind {
         let found =
             environment.implementation(&catalog.globals, &Value::from(name), &definition.name).map_err(|error| {
                 match types.suggest(name) {
-                    Some(near) => error.at(at.clone()).hint(format!("Did you mean {near}?")),
+                    Some(near) => error.at(at.clone()).hint(format!("did you mean {near}?")),
                     None => error.at(at.clone()),
                 }
             })?;

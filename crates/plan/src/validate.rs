@@ -10,7 +10,7 @@ use kiln_resource::translation::{Answers, Lookup};
 use kiln_resource::{Facts, ResourceType, Siblings, properties, translation};
 use kiln_template::Definition;
 use kiln_template::constraint::CustomConstraints;
-use kiln_value::{Diagnostic, Map, Path, PathedText, Segment, Value};
+use kiln_value::{Diagnostic, Map, NestedPlace, Path, PathedText, Segment, Value};
 
 use crate::ResourceTypes;
 use crate::blueprint::{Blueprint, Nesting, Sources};
@@ -316,7 +316,20 @@ impl Blueprint {
                 None => nested.validate(&Rules { strict: false, ..*rules }),
             },
         };
-        found.iter().map(|error| below(error, &prefix, at)).collect()
+        let properties_at = at.key(self.bound().template().words().properties);
+        let outer = |error: &Diagnostic| {
+            let mut outer = below(error, &prefix, at);
+            if label == GROUP {
+                if let Some(place) = place_in_group(definition, &properties_at, &error.path) {
+                    outer.path = place;
+                }
+            } else if outer.nested.is_none() {
+                let (file, path, message) = (label.to_owned(), error.path.clone(), error.message.clone());
+                outer.nested = Some(NestedPlace { file, path, message });
+            }
+            outer
+        };
+        found.iter().map(outer).collect()
     }
 
     /// The path of a resource in the template.
@@ -415,8 +428,19 @@ fn below(error: &Diagnostic, prefix: &str, at: &Path) -> Diagnostic {
     let mut outer = Diagnostic::new("StackValidationFailed", text).at(at.clone());
     // The position in the nested template is more precise than the resource that uses it.
     outer.file.clone_from(&error.file);
+    outer.nested.clone_from(&error.nested);
     outer.hints.clone_from(&error.hints);
     outer
+}
+
+/// The place in a group's definition of its members that an error of a member is about. `path` is in the template of the
+/// group, whose resources are the members.
+fn place_in_group(definition: &Definition, properties_at: &Path, path: &Path) -> Option<Path> {
+    let [_, _, inner @ ..] = path.0.as_slice() else { return None };
+    let member = ["resource_def", "resource"].into_iter().find(|key| definition.properties.entry(key).is_some())?;
+    let mut place = properties_at.key(member);
+    place.0.extend(inner.iter().cloned());
+    Some(place)
 }
 
 /// An error of a property in a stack without validation of values. As in Heat, missing properties are no errors yet,

@@ -90,6 +90,8 @@ struct Check<'a> {
 /// An error at a path below the properties.
 struct Fault {
     path: Path,
+    /// The entry at the path that is wrong, where the message names the path only.
+    key: Option<String>,
     message: String,
     hint: Option<String>,
 }
@@ -103,7 +105,11 @@ impl Fault {
         } else {
             format!("Property error: {path}: {}", self.message)
         };
-        let diagnostic = Diagnostic::new("StackValidationFailed", text).at(path);
+        let place = match &self.key {
+            Some(key) => path.key(key.as_str()),
+            None => path,
+        };
+        let diagnostic = Diagnostic::new("StackValidationFailed", text).at(place);
         match self.hint {
             Some(hint) => diagnostic.hint(hint),
             None => diagnostic,
@@ -115,13 +121,15 @@ fn unknown_name(name: &str, schema: &Schema) -> Fault {
     let near = nearest(name, schema.keys().map(String::as_str));
     Fault {
         path: Path::root(),
+        key: Some(name.to_owned()),
         message: format!("Unknown Property {name}"),
-        hint: near.map(|near| format!("Did you mean {near}?")),
+        hint: near.map(|near| format!("did you mean {near}?")),
     }
 }
 
 fn not_implemented(name: &str) -> Fault {
-    Fault { path: Path::root(), message: format!("Property {name} not implemented yet"), hint: None }
+    let message = format!("Property {name} not implemented yet");
+    Fault { path: Path::root(), key: Some(name.to_owned()), message, hint: None }
 }
 
 /// Traverses data along a schema and collects errors; with `check` also unknown names and constraints.
@@ -132,7 +140,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn fault(&mut self, path: &Path, message: impl Into<String>) {
-        self.faults.push(Fault { path: path.clone(), message: message.into(), hint: None });
+        self.faults.push(Fault { path: path.clone(), key: None, message: message.into(), hint: None });
     }
 
     fn judged(&self, path: &Path) -> Judged {

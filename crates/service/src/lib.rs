@@ -17,6 +17,7 @@ mod deployment_agent;
 mod drift;
 mod error;
 mod existing_component;
+mod existing_names;
 mod export;
 mod forget;
 mod hidden;

@@ -13,6 +13,7 @@ use kiln_value::steps::{self, Exhausted};
 use kiln_value::{Diagnostic, Value, text};
 
 use crate::availability::Availability;
+use crate::existing_names::hint_at_existing;
 use crate::{Error, Invalid, Service, TemplateText};
 
 impl Service {
@@ -81,7 +82,10 @@ impl Service {
             (lookup, verdict)
         }));
         judge.answers = said.await.into_iter().collect();
-        check(&judge)
+        let mut found = check(&judge);
+        let missing = judge.answers.into_iter().filter_map(|(lookup, verdict)| Some((lookup, verdict.err()?)));
+        hint_at_existing(&*cloud, &missing.collect::<Vec<_>>(), &mut found).await;
+        found
     }
 
     /// The external objects of the template (`external_id`) that do not exist in the cloud.

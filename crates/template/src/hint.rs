@@ -14,7 +14,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         return None;
     }
     let word: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
-    let limit = word.len() / 3 + usize::from(word.len() > 1);
+    let limit = (word.len() / 3).max(usize::from(word.len() > 1));
     candidates
         .into_iter()
         .filter(|candidate| candidate.len() <= MAX_LENGTH)
@@ -30,7 +30,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// Adds a hint with the most similar known word to the error, if there is one.
 pub(crate) fn hinted<'a>(error: Diagnostic, word: &str, known: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     match nearest(word, known) {
-        Some(near) => error.hint(format!("did you mean \"{near}\"?")),
+        Some(near) => error.hint(format!("did you mean {near}?")),
         None => error,
     }
 }
@@ -88,6 +88,8 @@ mod tests {
         assert_eq!(nearest("tyep", known), Some("type"));
         assert_eq!(nearest("depend_on", known), Some("depends_on"));
         assert_eq!(nearest("x", known), None);
+        assert_eq!(nearest("prt", ["net", "port"]), Some("port"));
+        assert_eq!(nearest("prt", ["net"]), None);
         assert_eq!(nearest("resources", known), None);
     }
 }

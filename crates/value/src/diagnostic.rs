@@ -28,10 +28,23 @@ pub struct Details {
     pub span: Option<Span>,
     /// The file, if it is not the template.
     pub file: Option<String>,
+    /// Where the error is in a nested template; `path` is that of the resource that uses it.
+    pub nested: Option<NestedPlace>,
     /// Hints, such as "did you mean …".
     pub hints: Vec<String>,
     /// Not an error: a value is not known yet, because a parameter without a default has no value.
     pub not_known_yet: bool,
+}
+
+/// The place of an error in a nested template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NestedPlace {
+    /// The name of the nested template in the files of the stack.
+    pub file: String,
+    /// Path in the nested template.
+    pub path: Path,
+    /// The message without the way to the nested template.
+    pub message: String,
 }
 
 impl Diagnostic {
@@ -43,6 +56,7 @@ impl Diagnostic {
             path: Path::root(),
             span: None,
             file: None,
+            nested: None,
             hints: Vec::new(),
             not_known_yet: false,
         }))

@@ -186,7 +186,7 @@ async fn places_are_told_where_the_template_came_as_text() {
     let body = json!({ "stack_name": "s", "template": text });
     let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
     let diagnostic = &answer.json()["error"]["diagnostics"][0];
-    assert_eq!((&diagnostic["line"], &diagnostic["column"]), (&json!(5), &json!(5)), "{}", answer.text);
+    assert_eq!((&diagnostic["line"], &diagnostic["column"]), (&json!(6), &json!(7)), "{}", answer.text);
 }
 
 #[tokio::test]

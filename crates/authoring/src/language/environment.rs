@@ -88,7 +88,7 @@ impl Judge<'_> {
             if let Err(error) = kiln_template::environment::validate(&Map::from_iter([(name.clone(), section.clone())]))
             {
                 let near =
-                    nearest(name, SECTIONS).filter(|near| near != name).map(|near| format!("Did you mean {near}?"));
+                    nearest(name, SECTIONS).filter(|near| near != name).map(|near| format!("did you mean {near}?"));
                 self.error(&at, &near.into_iter().fold(error, Diagnostic::hint));
                 continue;
             }
@@ -119,7 +119,7 @@ impl Judge<'_> {
                 let message = format!("{} is not a merge strategy", text::repr(strategy));
                 let near = strategy.as_str().and_then(|word| nearest(word, STRATEGIES));
                 let hint = match near {
-                    Some(near) => format!("Did you mean {near}?"),
+                    Some(near) => format!("did you mean {near}?"),
                     None => format!("Valid strategies: {}.", STRATEGIES.join(", ")),
                 };
                 self.wrong(&at.key(name.as_str()), message, Some(hint));
@@ -157,7 +157,7 @@ impl Judge<'_> {
             return;
         }
         let Err(error) = self.environment.implementation(&self.catalog.globals, &target.into(), "") else { return };
-        let near = self.catalog.types.suggest(target).map(|near| format!("Did you mean {near}?"));
+        let near = self.catalog.types.suggest(target).map(|near| format!("did you mean {near}?"));
         self.error(at, &near.into_iter().fold(error, Diagnostic::hint));
         // The service may have additional types.
         if let Some(trouble) = self.found.last_mut() {

@@ -2,6 +2,7 @@
 
 use kiln_plan::ResourceTypes;
 use kiln_template::hint::nearest;
+use kiln_value::Path;
 
 use super::complete::{CONSTRAINTS, PARAMETER_KEYS, PARAMETER_TYPES};
 use super::diagnose::Trouble;
@@ -9,16 +10,22 @@ use super::surroundings::Surroundings;
 use crate::Page;
 use crate::mention::{Manner, Mention, Role, mentions};
 use crate::types::type_or_child;
+use crate::walk::value_at;
 
-/// Adds a position and a hint with the most similar name to diagnostics about unknown references.
-pub(super) fn suggest(page: &Page, troubles: &mut [Trouble], catalog: &ResourceTypes, around: &Surroundings) {
-    for trouble in troubles.iter_mut().filter(|trouble| trouble.hints.is_empty()) {
-        trouble.hints.extend(known_word(page, &trouble.message));
+/// Points errors about unknown names at the name, and adds a hint with the most similar one.
+pub fn suggest(page: &Page, troubles: &mut [Trouble], catalog: &ResourceTypes, around: &Surroundings) {
+    for trouble in troubles.iter_mut() {
+        if let Some(path) = wrong_key(page, trouble) {
+            trouble.span = page.span(&path);
+            trouble.path = path;
+        }
+        if trouble.hints.is_empty() {
+            trouble.hints.extend(known_word(page, &trouble.message));
+        }
     }
     let about_names =
         ["The specified reference ", "The Parameter (", "The Referenced Attribute (", "Invalid condition "];
-    let is_about_name =
-        |trouble: &Trouble| trouble.hints.is_empty() && about_names.iter().any(|part| trouble.message.contains(part));
+    let is_about_name = |trouble: &Trouble| about_names.iter().any(|part| trouble.message.contains(part));
     if !troubles.iter().any(is_about_name) {
         return;
     }
@@ -34,6 +41,9 @@ pub(super) fn suggest(page: &Page, troubles: &mut [Trouble], catalog: &ResourceT
         let Some(mention) = all.iter().find(is_meant) else { continue };
         trouble.span = mention.span;
         trouble.path = mention.path.clone();
+        if !trouble.hints.is_empty() {
+            continue;
+        }
         let near = match &mention.role {
             Role::Attribute(resource) => {
                 page.type_of(resource).and_then(|name| type_or_child(catalog, around, name)).and_then(|found| {
@@ -45,8 +55,17 @@ pub(super) fn suggest(page: &Page, troubles: &mut [Trouble], catalog: &ResourceT
                 nearest(&mention.name, declared.map(|other| other.name.as_str())).map(str::to_owned)
             }
         };
-        trouble.hints.extend(near.map(|near| format!("Did you mean {near}?")));
+        trouble.hints.extend(near.map(|near| format!("did you mean {near}?")));
     }
+}
+
+/// The path of the key that a message begins or ends with, if it is in the part that the error is about.
+fn wrong_key(page: &Page, trouble: &Trouble) -> Option<Path> {
+    let message = &trouble.message;
+    let first = || message.strip_prefix('"')?.split_once('"').map(|(key, _)| key);
+    let last = || message.strip_prefix("The template section is invalid: ");
+    let path = trouble.path.key(first().or_else(last)?);
+    value_at(page.value(), &path).map(|_| path)
 }
 
 /// A hint with the most similar word of the language.
@@ -71,7 +90,7 @@ fn known_word(page: &Page, message: &str) -> Option<String> {
     known.into_iter().find_map(|(before, behind, words)| {
         let rest = message.split_once(before)?.1;
         let wrong = if behind.is_empty() { rest } else { rest.split_once(behind)?.0 };
-        Some(format!("Did you mean {}?", nearest(wrong, words.iter().copied())?))
+        Some(format!("did you mean {}?", nearest(wrong, words.iter().copied())?))
     })
 }
 

@@ -137,7 +137,7 @@ pub(super) fn misspelt(subject: &Subject, findings: &mut Findings) {
             format!("{key} is not a function: this is a map"),
             at,
             span,
-            Some(format!("Did you mean {near}?")),
+            Some(format!("did you mean {near}?")),
         );
     });
 }

@@ -62,7 +62,7 @@ resource_registry:
     let error = |line, column, message: &str| (line, column, Level::Error, message.to_owned());
     let section = "environment section";
     let expected = [
-        error(1, 1, "environment has wrong section \"parameter_default\" | Did you mean parameter_defaults?"),
+        error(1, 1, "environment has wrong section \"parameter_default\" | did you mean parameter_defaults?"),
         error(2, 1, &format!("{section} \"parameters\" must be a map")),
         error(3, 47, "Invalid event sink type 'mail', valid types are: zaqar-queue."),
         error(4, 1, &format!("{section} \"encrypted_param_names\" must be a list")),
@@ -73,7 +73,7 @@ resource_registry:
             9,
             3,
             Level::Warning,
-            "The Resource Type (OS::Neutron::Nte) could not be found. | Did you mean OS::Neutron::Net?".to_owned(),
+            "The Resource Type (OS::Neutron::Nte) could not be found. | did you mean OS::Neutron::Net?".to_owned(),
         ),
         error(
             10,

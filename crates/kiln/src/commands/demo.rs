@@ -19,6 +19,7 @@ use super::testcloud::{connector, credentials, exports, register};
 use crate::config::Config;
 use crate::connect::{self, CloudAccess};
 use crate::failure::{Failure, Outcome};
+use crate::mistakes::Sent;
 use crate::output::print;
 use crate::owner_only;
 use crate::progress::{self, Mode, Screen, Target};
@@ -182,7 +183,10 @@ impl DemoArgs {
             );
             return Ok(());
         }
-        let id = id.map_err(|error| Failure::from(error).in_template(&request.bundle))?;
+        let id = id.map_err(|error| {
+            let sent = Sent { bundle: &request.bundle, given: &request.parameters, catalog: None };
+            Failure::from(error).in_files(sent)
+        })?;
         let (target, screen) = (Target::created(&self.name, &id), Screen::new(self.progress));
         let end = progress::follow(&client, target, &screen, Duration::from_millis(50), false).await?;
         super::stack::ended(&self.name, &end, "CREATE")?;
@@ -226,10 +230,14 @@ async fn instructions(cloud: &Testcloud, url: &str, stack: &str) -> Result<Strin
     let variables = format!("  {}\n", exports(cloud).trim_end().replace('\n', "\n  "));
     Ok(format!(
         "
-Kiln is still running. In another terminal, use the openstack client (or replace openstack with kiln):
+Kiln is still running. In another terminal:
 
-{variables}  openstack stack show {stack}
-  openstack stack resource list {stack}
+{variables}  kiln stack show {stack}
+  kiln stack resource list {stack}
+
+or use the openstack client, which also shows the other services of the simulated cloud:
+
+  openstack stack show {stack}
   openstack server list
 
 or use curl:

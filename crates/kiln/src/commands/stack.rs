@@ -95,6 +95,20 @@ impl StackCommand {
         matches!(self, Self::Create(_) | Self::Adopt(_))
     }
 
+    /// The names of the stacks on which the command starts or waits for an operation.
+    pub(crate) fn changed(&self) -> Vec<String> {
+        match self {
+            Self::Create(args) => vec![args.name.clone()],
+            Self::Update(args) => vec![args.stack.clone()],
+            Self::Adopt(args) => vec![args.name.clone()],
+            Self::Delete(args) => args.stacks.clone(),
+            Self::Cancel(args) => args.stacks.clone(),
+            Self::Check(args) | Self::Suspend(args) | Self::Resume(args) => args.stacks.clone(),
+            Self::Wait(args) => args.stacks.clone(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Runs the command.
     pub(crate) async fn run(self, connection: &Connection) -> Outcome {
         match self {
@@ -179,6 +193,11 @@ impl HowArgs {
 
 /// Fails unless the stack completed the action `wanted` (`CREATE`); the failure contains the root cause.
 pub(super) fn ended(name: &str, end: &End, wanted: &str) -> Outcome {
+    if let Some(action) = end.superseded.as_ref().filter(|_| !wanted.is_empty()) {
+        let status = &end.status;
+        let message = format!("another request replaced the {wanted} of stack {name} by {action}: it is {status} now");
+        return Err(Failure::of_stack(message).hint(format!("run 'kiln stack event list {name}' to list all events")));
+    }
     if end.is_complete() && end.status.starts_with(wanted) {
         return Ok(());
     }
@@ -198,8 +217,26 @@ pub(super) fn ended(name: &str, end: &End, wanted: &str) -> Outcome {
     }
     let failure = Failure::of_stack(message);
     // A deleted stack has no events to show.
-    let is_gone = end.status == "DELETE_COMPLETE";
-    Err(if is_gone { failure } else { failure.hint(format!("run 'kiln stack event list {name}' to list all events")) })
+    if end.status == "DELETE_COMPLETE" {
+        return Err(failure);
+    }
+    let failure = failure.hint(format!("run 'kiln stack event list {name}' to list all events"));
+    Err(match end.status.as_str() {
+        "CREATE_FAILED" | "UPDATE_FAILED" | "ROLLBACK_FAILED" => failure.hint(format!(
+            "when the cause is removed, run 'kiln stack update --existing {name}' to continue with the same files"
+        )),
+        "DELETE_FAILED" => {
+            let failure = failure.hint(format!("run 'kiln stack delete {name}' to try again"));
+            match end.tree.cause() {
+                Some(cause) => failure.hint(format!(
+                    "run 'kiln stack resource forget {name} {}' to leave its object in the cloud",
+                    cause.path
+                )),
+                None => failure,
+            }
+        }
+        _ => failure,
+    })
 }
 
 /// Converts the error of a call on a stack to the text of the `openstack` client.
@@ -213,16 +250,28 @@ fn of_stack(stack: &str) -> impl Fn(Error) -> Failure + '_ {
     }
 }
 
-/// Converts `key=value` arguments to query parameters.
+/// Converts `key=value` arguments to query parameters. The API has the action and the status in separate ones, so a
+/// status such as `CREATE_COMPLETE`, as lists show it, becomes both.
 fn filters(given: &[String]) -> Outcome<kiln_client::Query> {
     let parameters = kiln_client::parameters(given)?;
     let mut query = Vec::new();
+    let mut add = |key: &str, value: &kiln_value::Value| {
+        let value = kiln_value::text::str(value);
+        let statuses = ["COMPLETE", "FAILED", "IN_PROGRESS"];
+        let parts = |status| Some((value.strip_suffix(status)?.strip_suffix('_')?, status));
+        let whole = statuses.into_iter().find_map(parts).filter(|_| key.ends_with("status"));
+        match whole {
+            Some((action, status)) => {
+                query.push((key.replace("status", "action"), action.to_owned()));
+                query.push((key.to_owned(), status.to_owned()));
+            }
+            None => query.push((key.to_owned(), value)),
+        }
+    };
     for (key, value) in parameters {
         match value {
-            kiln_value::Value::List(values) => {
-                query.extend(values.iter().map(|value| (key.clone(), kiln_value::text::str(value))));
-            }
-            value => query.push((key, kiln_value::text::str(&value))),
+            kiln_value::Value::List(values) => values.iter().for_each(|value| add(&key, value)),
+            value => add(&key, &value),
         }
     }
     Ok(query)

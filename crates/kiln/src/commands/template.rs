@@ -1,6 +1,5 @@
 //! `kiln template …`: the commands of `openstack orchestration template …`, and tools that need no service.
 
-mod excerpt;
 mod graph;
 mod language;
 mod lint;
@@ -9,20 +8,18 @@ mod rewrite;
 mod text;
 mod type_file;
 
-use std::sync::Arc;
-
 use clap::{Args, Subcommand};
 use kiln_authoring::offline::{examine, obstacles};
-use kiln_client::{Bundle, ErrorLocation, parameters};
-use kiln_plan::{Blueprint, ResourceTypes, Sources};
-use kiln_template::environment::{self, Environment};
-use kiln_template::{Files, Release};
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_client::{Bundle, parameters};
+use kiln_plan::{Blueprint, ResourceTypes};
+use kiln_template::Release;
+use kiln_value::{Map, Value};
 
 use super::stack::entries;
 use crate::cli::Global;
 use crate::connect::{Connection, Need};
 use crate::failure::{Failure, Outcome, nearest};
+use crate::mistakes::{Sent, refused, sources, wrong};
 use crate::output::{Cell, Format, List, One, OutputArgs};
 use crate::topology::{self, Lowering};
 
@@ -129,39 +126,20 @@ impl ValidateArgs {
         let bundle =
             super::stack::read(&connection, Some(&self.template), &self.environment, container, &given, None).await?;
         let answer = connection.client.validate(&bundle, &given, self.show_nested, self.ignore_errors.as_deref()).await;
+        let answer = match answer {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(refused(&connection, &bundle, &given, error).await),
+        };
         connection.close().await?;
-        let answer = answer.map_err(|error| Failure::from(error).in_template(&bundle))?;
-        Ok(self.output.one(entries(answer), Format::Yaml)?)
+        Ok(self.output.one(entries(answer?), Format::Yaml)?)
     }
-}
-
-/// The failure for one or more errors, shown in the source of the template.
-fn wrong(errors: &[Diagnostic], bundle: &Bundle) -> Failure {
-    let places = errors.iter().map(place).collect();
-    let message = match errors {
-        [one] => one.message.clone(),
-        many => format!("{} errors", many.len()),
-    };
-    Failure::new(message).at(places).in_template(bundle)
 }
 
 /// Builds the blueprint of the stack that a bundle describes.
 fn blueprint(bundle: &Bundle, given: &Map, catalog: &ResourceTypes) -> Outcome<Blueprint> {
+    let sent = Sent { bundle, given, catalog: Some(catalog) };
     Blueprint::build(sources(bundle, given)?, catalog, None, kiln_plan::Nesting::default())
-        .map_err(|error| wrong(&[error], bundle))
-}
-
-/// Template, environment and files of a bundle.
-fn sources(bundle: &Bundle, given: &Map) -> Outcome<Sources> {
-    let environment = environment::from_request(Some(&bundle.environment.clone().into()), given)
-        .and_then(|sections| Environment::from_sections(&sections))
-        .map_err(|error| wrong(&[error], bundle))?;
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    Ok(Sources {
-        template: Arc::new(bundle.template.clone().unwrap_or_default()),
-        environment: Arc::new(environment),
-        files: Arc::new(Files(bundle.files.iter().map(|(name, value)| (name.clone(), text(value))).collect())),
-    })
+        .map_err(|error| wrong(&[error], sent))
 }
 
 /// How deep nested templates are shown, as a service does by default (`max_nested_stack_depth`).
@@ -170,24 +148,15 @@ const MAX_DEPTH: u32 = 5;
 /// Runs all checks that need no cloud; returns the description and the parameters, with `nested` also those of the
 /// templates in it.
 fn offline(bundle: &Bundle, given: &Map, catalog: &ResourceTypes, nested: bool) -> Outcome<One> {
+    let sent = Sent { bundle, given, catalog: Some(catalog) };
     let (blueprint, mut errors) = examine(&sources(bundle, given)?, catalog);
     // Report types that cannot be created first.
     if let Some(blueprint) = &blueprint {
         errors = obstacles(blueprint, catalog);
     }
-    let Some(blueprint) = blueprint.filter(|_| errors.is_empty()) else { return Err(wrong(&errors, bundle)) };
-    let summary = blueprint.summary(catalog, nested.then_some(MAX_DEPTH)).map_err(|error| wrong(&[error], bundle))?;
+    let Some(blueprint) = blueprint.filter(|_| errors.is_empty()) else { return Err(wrong(&errors, sent)) };
+    let summary = blueprint.summary(catalog, nested.then_some(MAX_DEPTH)).map_err(|error| wrong(&[error], sent))?;
     Ok(entries(summary.to_map().into()))
-}
-
-fn place(error: &Diagnostic) -> ErrorLocation {
-    ErrorLocation {
-        message: error.message.clone(),
-        path: error.path.to_string(),
-        line: error.span.map(|span| span.start.line.into()),
-        column: error.span.map(|span| span.start.column.into()),
-        hints: error.hints.clone(),
-    }
 }
 
 /// `template version …`.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::journal::Journal;
 use super::line::Record;
+use crate::progress;
 
 /// A place for lines.
 pub(super) enum Sink {
@@ -31,7 +32,10 @@ impl Sink {
     /// Writes an event; `line` makes its line, with colours or without. Errors are ignored: there is nobody to tell.
     pub(super) fn write(&self, record: &Record, line: impl FnOnce(bool) -> String) {
         match self {
-            Self::Stderr { has_colour } => _ = io::stderr().write_all(line(*has_colour).as_bytes()),
+            Self::Stderr { has_colour } => {
+                let line = line(*has_colour);
+                progress::beside(|| _ = io::stderr().write_all(line.as_bytes()));
+            }
             Self::File(file) => file.write(line(false).as_bytes()),
             Self::Journal(journal) => journal.send(record),
         }

@@ -14,6 +14,10 @@ const TICKS: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧
 const ROOM: usize = 13;
 /// Minimum width of a type; narrower types are omitted.
 const LEAST_KIND: usize = 8;
+/// Minimum width of a name with its frame.
+const LEAST_HEAD: usize = 10;
+/// Minimum width of a reason; narrower ones are omitted.
+const LEAST_REASON: usize = 8;
 
 /// Drawing options.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +46,7 @@ struct Line {
 /// The tree, limited to the height: completed resources are omitted first, then waiting ones.
 pub(super) fn tree(tree: &Tree, now: Duration, canvas: Canvas) -> String {
     let mut lines = Vec::new();
-    collect(tree, tree.top().collect(), "", now, &mut lines);
+    collect(tree, tree.root(), "", now, &mut lines);
     let count = tree.count();
     let (dropped, lines) = fitting(lines, canvas.height.saturating_sub(2));
     let status = if tree.status.is_empty() { "…" } else { &tree.status };
@@ -54,8 +58,9 @@ pub(super) fn tree(tree: &Tree, now: Duration, canvas: Canvas) -> String {
         summary(tree, count),
     );
     let widest = |column: fn(&Line) -> &str| lines.iter().map(|line| column(line).chars().count()).max().unwrap_or(0);
-    let head = widest(|line| &line.head);
     let word = widest(|line| &line.word);
+    // A name keeps some columns, however narrow the terminal is.
+    let head = widest(|line| &line.head).min(canvas.width.saturating_sub(word + ROOM).max(LEAST_HEAD));
     // Types are shortened first, names last.
     let left = canvas.width.saturating_sub(head + word + ROOM);
     let kind = widest(|line| &line.kind).min(if left < LEAST_KIND { 0 } else { left });
@@ -69,36 +74,49 @@ pub(super) fn tree(tree: &Tree, now: Duration, canvas: Canvas) -> String {
     out
 }
 
-/// The number of completed resources. The total of an update is not known in advance.
+/// The numbers of resources by their state. An update does not know in advance how many it changes.
 pub(super) fn summary(tree: &Tree, count: Count) -> String {
-    if !tree.is_partly() {
-        return format!("{} of {}", count.done, count.all);
-    }
-    let mut parts = vec![format!("{} done", count.done)];
-    for (number, word) in [(count.running, "running"), (count.failed, "failed")] {
+    let mut parts = if tree.is_partly() {
+        vec![format!("{} done", count.done)]
+    } else {
+        vec![format!("{} of {}", count.done, count.all)]
+    };
+    for (number, word) in [(count.running, "running"), (count.failed, "failed"), (count.untouched, "unchanged")] {
         if number > 0 {
             parts.push(format!("{number} {word}"));
         }
     }
+    if tree.is_partly() {
+        parts.push(format!("{} in all", count.all));
+    }
     parts.join(", ")
 }
 
-fn collect(tree: &Tree, nodes: Vec<&Node>, frame: &str, now: Duration, lines: &mut Vec<Line>) {
+fn collect(tree: &Tree, stack: &str, frame: &str, now: Duration, lines: &mut Vec<Line>) {
+    let nodes: Vec<&Node> = tree.of(stack).collect();
     let last = nodes.len().saturating_sub(1);
     for (i, node) in nodes.into_iter().enumerate() {
         let (branch, below) = if i == last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-        let inner: Vec<&Node> = tree.below(node).collect();
         lines.push(Line {
             head: format!("{frame}{branch}{} {}", sign(node.phase, now), visible(&node.name)),
             phase: node.phase,
             kind: node.kind.clone(),
             word: if tree.is_untouched(node) { "unchanged" } else { word(node) }.to_owned(),
             time: node.spent(now).map(seconds).unwrap_or_default(),
-            reason: if node.phase == Phase::Failed { visible(&node.reason).into_owned() } else { String::new() },
-            branch: !inner.is_empty(),
+            reason: match node.phase {
+                Phase::Failed => visible(&node.reason).into_owned(),
+                Phase::Waiting if !tree.is_untouched(node) => awaited(&tree.awaited(stack, node)),
+                Phase::Waiting | Phase::Running | Phase::Done => String::new(),
+            },
+            branch: tree.of(node.inner()).next().is_some(),
         });
-        collect(tree, inner, &format!("{frame}{below}"), now, lines);
+        collect(tree, node.inner(), &format!("{frame}{below}"), now, lines);
     }
+}
+
+/// `for net, subnet`: what a resource waits for.
+fn awaited(names: &[&str]) -> String {
+    if names.is_empty() { String::new() } else { format!("for {}", visible(&names.join(", "))) }
 }
 
 /// At most `height` lines, and the number of omitted lines.
@@ -121,8 +139,10 @@ fn written(line: &Line, (head, kind, word): (usize, usize, usize), canvas: Canva
     let style = phase_style(line.phase);
     let pad = |text: &str, width: usize| " ".repeat(width.saturating_sub(text.chars().count()));
     let plain = head + kind + word + 16;
-    let room = canvas.width.saturating_sub(plain).max(20);
+    // A very narrow terminal has no room for reasons; they are in the message at the end.
+    let room = canvas.width.saturating_sub(plain);
     let shown = cut(&line.kind, kind);
+    let name = cut_end(&line.head, head);
     let types = if kind == 0 {
         String::new()
     } else {
@@ -130,18 +150,27 @@ fn written(line: &Line, (head, kind, word): (usize, usize, usize), canvas: Canva
     };
     let mut out = format!(
         "{}{}  {types}{}{}  {:>6}",
-        styled(&line.head, if line.phase == Phase::Failed { style } else { Style::new() }, canvas.colour),
-        pad(&line.head, head),
+        styled(&name, if line.phase == Phase::Failed { style } else { Style::new() }, canvas.colour),
+        pad(&name, head),
         styled(&line.word, style, canvas.colour),
         pad(&line.word, word),
         line.time,
     );
-    if !line.reason.is_empty() {
-        let short: String = line.reason.lines().next().unwrap_or_default().chars().take(room).collect();
+    if !line.reason.is_empty() && room >= LEAST_REASON {
+        let short = cut_end(line.reason.lines().next().unwrap_or_default(), room);
         out.push_str("  ");
         out.push_str(&styled(&short, style, canvas.colour));
     }
     out.trim_end().to_owned()
+}
+
+/// Shortens a text to a width.
+fn cut_end(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{kept}…")
 }
 
 /// Shortens a text to a width; types keep their end.
@@ -244,6 +273,7 @@ mod tests {
                     reason: if status.ends_with("FAILED") { "NoFlavor: m9".into() } else { String::new() },
                     nested: nested.into(),
                     physical: String::new(),
+                    required_by: if name == "net" || name == "group" { vec!["ip".into()] } else { vec![] },
                     at: Duration::from_millis(*at),
                 };
                 tree.learn(&news);
@@ -263,10 +293,10 @@ mod tests {
         let canvas = Canvas { colour: false, width: 120, height: 40 };
         let drawn = tree(&example(), Duration::from_millis(2500), canvas);
         let expected = "\
-web CREATE_IN_PROGRESS 2.5s  1 of 4
+web CREATE_IN_PROGRESS 2.5s  1 of 4, 1 running, 1 failed
 ├─ ⠴ group  OS::Heat::ResourceGroup  creating    2.0s
 │  └─ ✘ 0   OS::Nova::Server         failed      1.5s  NoFlavor: m9
-├─ · ip     OS::Neutron::FloatingIP  waiting
+├─ · ip     OS::Neutron::FloatingIP  waiting          for group
 └─ ✔ net    OS::Neutron::Net         created     0.4s";
         assert_eq!(drawn, expected);
     }
@@ -275,8 +305,7 @@ web CREATE_IN_PROGRESS 2.5s  1 of 4
     fn sixty_columns_suffice() {
         let canvas = Canvas { colour: false, width: 40, height: 40 };
         let drawn = tree(&example(), Duration::from_millis(2500), canvas);
-        let lines = drawn.lines().filter(|line| !line.contains("NoFlavor"));
-        assert!(lines.clone().skip(1).all(|line| line.chars().count() <= 40), "{drawn}");
+        assert!(drawn.lines().skip(1).all(|line| line.chars().count() <= 40), "{drawn}");
         assert!(drawn.contains("…rceGroup  creating") && drawn.contains("group"), "{drawn}");
         let canvas = Canvas { width: 30, ..canvas };
         let drawn = tree(&example(), Duration::from_millis(2500), canvas);

@@ -33,6 +33,14 @@ pub(crate) struct Target {
     id: String,
     /// The last event before the operation started.
     marker: Option<String>,
+    /// When the operation began: with the command, or before it by the service's clock.
+    began: Instant,
+    /// The time of the event of its start, if that was before the command.
+    start: Option<String>,
+    /// Whether the event of the operation's start has been read.
+    is_started: bool,
+    /// The action of a later request, which replaced the operation.
+    superseded: Option<String>,
     tree: Tree,
 }
 
@@ -43,6 +51,8 @@ pub(crate) struct End {
     pub(crate) status: String,
     /// Reason of the status.
     pub(crate) reason: String,
+    /// The action of a later request, if one replaced the operation.
+    pub(crate) superseded: Option<String>,
     /// The progress tree.
     pub(crate) tree: Tree,
 }
@@ -58,7 +68,41 @@ impl Target {
     /// A stack that was just created.
     pub(crate) fn created(name: &str, id: &str) -> Self {
         let (identity, id) = (format!("{name}/{id}"), id.to_owned());
-        Self { tree: Tree::new(name, &id), identity, id, marker: None }
+        let tree = Tree::new(name, &id);
+        Self {
+            tree,
+            identity,
+            id,
+            marker: None,
+            began: Instant::now(),
+            start: None,
+            is_started: false,
+            superseded: None,
+        }
+    }
+
+    /// A stack with its running operation, from the beginning of that, if there is one.
+    pub(crate) async fn running(client: &Client, stack: &str) -> Result<Self, Error> {
+        let stack = client.stack(stack, false).await?;
+        let mut target = Self::created(stack.name(), stack.id());
+        let newest = EventFilter { limit: Some(PAGE), descending: true, ..EventFilter::default() };
+        let events = client.events(&target.identity, &newest).await?;
+        let start =
+            events.iter().find(|event| target.starts(event)).filter(|_| stack.status().ends_with("_IN_PROGRESS"));
+        target.start = start.map(|start| start.time().to_owned());
+        target.marker = start.or(events.first()).map(|event| event.id().to_owned());
+        target.is_started = start.is_some();
+        target.look(client).await?;
+        if !start.is_some_and(|start| start.status() == "CREATE_IN_PROGRESS") {
+            target.tree.settle();
+        }
+        Ok(target)
+    }
+
+    /// Whether an event is the start of an operation on the stack itself. A rollback is a part of one.
+    fn starts(&self, event: &Event) -> bool {
+        let is_own = event.is_of_stack() && event.stack_id() == self.id;
+        is_own && event.status().ends_with("_IN_PROGRESS") && !event.status().starts_with("ROLLBACK")
     }
 
     /// An existing stack, before an operation is requested. `partly`: resources without events count as done.
@@ -88,10 +132,10 @@ impl Target {
     }
 
     /// Processes new events. Returns whether the operation of the stack itself has ended.
-    async fn listen(&mut self, client: &Client, screen: &Screen, began: Instant) -> Result<bool, Error> {
+    async fn listen(&mut self, client: &Client, screen: &Screen) -> Result<bool, Error> {
         let mut ended = false;
         loop {
-            let (more, end) = self.listen_to_page(client, screen, began).await?;
+            let (more, end) = self.listen_to_page(client, screen).await?;
             ended = end.unwrap_or(ended);
             if !more {
                 return Ok(ended);
@@ -101,23 +145,30 @@ impl Target {
 
     /// Processes a page of new events. Returns whether there may be more, and whether the operation has ended, if the
     /// page says so.
-    async fn listen_to_page(
-        &mut self,
-        client: &Client,
-        screen: &Screen,
-        began: Instant,
-    ) -> Result<(bool, Option<bool>), Error> {
+    async fn listen_to_page(&mut self, client: &Client, screen: &Screen) -> Result<(bool, Option<bool>), Error> {
         let (nested_depth, marker, limit) = (DEPTH, self.marker.clone(), Some(PAGE));
         let filter = EventFilter { nested_depth, marker, limit, ..EventFilter::default() };
         let events = client.events(&self.identity, &filter).await?;
-        let now = began.elapsed();
         let unknown = |event: &Event| !event.is_of_stack() && !self.tree.knows(event.stack_id(), event.resource_name());
         if self.tree.count().all == 0 || events.iter().any(unknown) {
             self.look(client).await?;
         }
         let newest = events.last().map(Event::time).unwrap_or_default().to_owned();
+        if let Some(start) = &self.start {
+            let passed = Instant::now().checked_sub(apart(start, &newest));
+            self.began = passed.map_or(self.began, |began| began.min(self.began));
+        }
+        let now = self.began.elapsed();
         let mut ended = None;
         for event in &events {
+            if self.starts(event) {
+                if self.is_started {
+                    let action = event.status().trim_end_matches("_IN_PROGRESS").to_owned();
+                    screen.note(&format!("another request has replaced this operation: {action}"));
+                    self.superseded = Some(action);
+                }
+                self.is_started = true;
+            }
             if event.is_of_stack() {
                 if event.stack_id() == self.id {
                     ended = Some(event.status().ends_with("_COMPLETE") || event.status().ends_with("_FAILED"));
@@ -143,7 +194,7 @@ impl Target {
 
 impl Target {
     /// Waits for the next event. Returns false if the service does not offer to wait, or is not available.
-    async fn news(&self, client: &Client, screen: &Screen, began: Instant) -> bool {
+    async fn news(&self, client: &Client, screen: &Screen) -> bool {
         let next =
             EventFilter { nested_depth: DEPTH, marker: self.marker.clone(), limit: Some(1), ..EventFilter::default() };
         let waited = async {
@@ -155,7 +206,7 @@ impl Target {
         let mut waited = std::pin::pin!(waited);
         loop {
             if screen.is_live() {
-                screen.show(&self.tree, began.elapsed());
+                screen.show(&self.tree, self.began.elapsed());
             }
             tokio::select! {
                 waited = &mut waited => return matches!(waited, Ok(Some(_))),
@@ -173,18 +224,18 @@ pub(crate) async fn follow(
     poll: Duration,
     rollback: bool,
 ) -> Result<End, Error> {
-    let began = Instant::now();
+    target.began = Instant::now();
     let mut quiet = 0;
     let mut failed_once = false;
-    let (mut absence, mut silence) = (Absence::default(), Silence::new(began));
+    let (mut absence, mut silence) = (Absence::default(), Silence::new(target.began));
     let mut waits = true;
     loop {
-        let ended = match target.listen(client, screen, began).await {
+        let ended = match target.listen(client, screen).await {
             Ok(ended) => ended,
-            Err(error) if error.is_not_found() => return Ok(gone(target, screen, began)),
+            Err(error) if error.is_not_found() => return Ok(gone(target, screen)),
             Err(error) => {
                 absence.bear(error, screen)?;
-                rest(&target.tree, screen, poll.max(AGAIN), began).await;
+                rest(&target.tree, screen, poll.max(AGAIN), target.began).await;
                 continue;
             }
         };
@@ -196,33 +247,33 @@ pub(crate) async fn follow(
         if quiet >= 2 || target.tree.status.is_empty() {
             let stack = match client.stack(&target.identity, false).await {
                 Ok(stack) => stack,
-                Err(error) if error.is_not_found() => return Ok(gone(target, screen, began)),
+                Err(error) if error.is_not_found() => return Ok(gone(target, screen)),
                 Err(error) => {
                     absence.bear(error, screen)?;
-                    rest(&target.tree, screen, poll.max(AGAIN), began).await;
+                    rest(&target.tree, screen, poll.max(AGAIN), target.began).await;
                     continue;
                 }
             };
             if target.tree.status != stack.status() {
                 stack.status().clone_into(&mut target.tree.status);
-                screen.tell_status(&target.tree, began.elapsed());
+                screen.tell_status(&target.tree, target.began.elapsed());
             }
             let at_rest = quiet >= 2 && !stack.status().ends_with("_IN_PROGRESS");
             let may_turn = rollback && stack.status().ends_with("_FAILED") && !failed_once;
             if at_rest && !may_turn {
-                target.listen(client, screen, began).await.ok();
-                screen.finish(&target.tree, began.elapsed());
+                target.listen(client, screen).await.ok();
+                screen.finish(&target.tree, target.began.elapsed());
                 let (status, reason) = (stack.status().to_owned(), stack.reason().to_owned());
-                return Ok(End { status, reason, tree: target.tree });
+                return Ok(End { status, reason, superseded: target.superseded, tree: target.tree });
             }
             failed_once = at_rest;
             quiet = 0;
         }
         // Only a running operation has events to wait for.
         if waits && target.marker.is_some() && target.tree.status.ends_with("_IN_PROGRESS") {
-            waits = target.news(client, screen, began).await;
+            waits = target.news(client, screen).await;
         } else {
-            rest(&target.tree, screen, poll, began).await;
+            rest(&target.tree, screen, poll, target.began).await;
         }
     }
 }
@@ -284,11 +335,12 @@ impl Silence {
 }
 
 /// The stack was deleted.
-fn gone(mut target: Target, screen: &Screen, began: Instant) -> End {
+fn gone(mut target: Target, screen: &Screen) -> End {
     "DELETE_COMPLETE".clone_into(&mut target.tree.status);
-    screen.tell_status(&target.tree, began.elapsed());
-    screen.finish(&target.tree, began.elapsed());
-    End { status: target.tree.status.clone(), reason: String::new(), tree: target.tree }
+    screen.tell_status(&target.tree, target.began.elapsed());
+    screen.finish(&target.tree, target.began.elapsed());
+    let status = target.tree.status.clone();
+    End { status, reason: String::new(), superseded: target.superseded, tree: target.tree }
 }
 
 /// Waits until the next poll and redraws the tree meanwhile.
@@ -315,6 +367,7 @@ fn presence(resource: &Resource, root: &str) -> News {
         name: resource.name().to_owned(),
         kind: resource.kind().to_owned(),
         nested: nested.unwrap_or_default().to_owned(),
+        required_by: resource.required_by().map(str::to_owned).collect(),
         ..News::default()
     }
 }

@@ -1,6 +1,7 @@
 //! Prints the progress.
 
 use std::io::{IsTerminal as _, Write as _, stderr};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -23,6 +24,18 @@ pub(crate) enum Mode {
     Json,
     /// Nothing.
     None,
+}
+
+/// The tree on the terminal, if there is one.
+static TREE: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Writes to standard error without disturbing the tree on the terminal.
+pub(crate) fn beside(write: impl FnOnce()) {
+    let tree = TREE.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match tree {
+        Some(bar) if !bar.is_finished() => bar.suspend(write),
+        _ => write(),
+    }
 }
 
 /// Prints progress to standard error.
@@ -48,6 +61,7 @@ impl Screen {
                 if let Ok(style) = ProgressStyle::with_template("{msg}") {
                     bar.set_style(style);
                 }
+                *TREE.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
                 let colour = anstream::AutoStream::choice(&stderr()) != anstream::ColorChoice::Never;
                 Kind::Live { bar, colour }
             }

@@ -1,5 +1,6 @@
 //! The resources of a stack and its nested stacks, with their progress. Pure: times are passed in.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -35,7 +36,9 @@ pub(crate) struct News {
     pub(crate) nested: String,
     /// Physical ID; empty if there is none or it is unknown.
     pub(crate) physical: String,
-    /// Time since the start of the command.
+    /// Names of the resources that wait for this one.
+    pub(crate) required_by: Vec<String>,
+    /// Time since the start of the operation.
     pub(crate) at: Duration,
 }
 
@@ -76,7 +79,7 @@ struct Fault {
 
 impl Node {
     /// ID of the nested stack of the resource.
-    fn inner(&self) -> &str {
+    pub(crate) fn inner(&self) -> &str {
         if self.nested.is_empty() { &self.physical } else { &self.nested }
     }
 
@@ -95,6 +98,8 @@ pub(crate) struct Count {
     pub(crate) failed: usize,
     /// Running.
     pub(crate) running: usize,
+    /// Existing ones without changes so far.
+    pub(crate) untouched: usize,
     /// All.
     pub(crate) all: usize,
 }
@@ -131,6 +136,8 @@ pub(crate) struct Tree {
     root: String,
     partly: bool,
     stacks: IndexMap<String, IndexMap<String, Node>>,
+    /// By stack and name of a resource, the names of those that it requires.
+    requires: HashMap<(String, String), Vec<String>>,
     /// In the order of their events.
     faults: Vec<Fault>,
     /// The number of faults before the rollback began.
@@ -147,6 +154,7 @@ impl Tree {
             root: id.to_owned(),
             partly: false,
             stacks,
+            requires: HashMap::new(),
             faults: Vec::new(),
             before_rollback: None,
         }
@@ -159,6 +167,12 @@ impl Tree {
 
     /// Adds a resource, which is waiting until there is news about it.
     pub(crate) fn learn(&mut self, news: &News) {
+        for dependent in &news.required_by {
+            let required = self.requires.entry((news.stack.clone(), dependent.clone())).or_default();
+            if !required.contains(&news.name) {
+                required.push(news.name.clone());
+            }
+        }
         let resources = self.stacks.entry(news.stack.clone()).or_default();
         if let Some(node) = resources.get_mut(&news.name) {
             if !news.kind.is_empty() {
@@ -201,10 +215,9 @@ impl Tree {
         self.partly
     }
 
-    /// Whether the action has ended without changes to the resource.
+    /// Whether the resource existed before the action, which has not changed it so far.
     pub(crate) fn is_untouched(&self, node: &Node) -> bool {
-        let ended = self.status.ends_with("_COMPLETE") || self.status.ends_with("_FAILED");
-        ended && node.existed && node.phase == Phase::Waiting
+        node.existed && node.phase == Phase::Waiting
     }
 
     /// Processes news about a resource. Returns whether anything changed.
@@ -219,8 +232,17 @@ impl Tree {
         node.replaced |= node.existed && action == "CREATE" && !rolls_back;
         let action =
             if node.replaced && !rolls_back && matches!(action, "CREATE" | "DELETE") { "REPLACE" } else { action };
-        if action == "REPLACE" && node.action == action && phase == Phase::Running && node.phase == Phase::Done {
-            (node.phase, node.ended) = (phase, None);
+        // That the new object exists was told; the deletion of the old one is the rest of the same replacement.
+        let is_rest = node.replaced && news.status.starts_with("DELETE_") && node.action == "REPLACE";
+        // The old object is not updated but replaced: a create follows.
+        let is_announced = news.status == "UPDATE_COMPLETE" && news.reason.ends_with(" requires replacement.");
+        if is_announced {
+            node.replaced = true;
+            return false;
+        }
+        if is_rest && phase != Phase::Failed {
+            node.phase = phase;
+            node.ended = (phase == Phase::Done).then_some(news.at);
             return false;
         }
         if node.action == action && node.phase == phase {
@@ -244,18 +266,22 @@ impl Tree {
         true
     }
 
-    /// The resources of the stack itself.
-    pub(crate) fn top(&self) -> impl Iterator<Item = &Node> {
-        self.of(&self.root)
+    /// The names of the resources that a waiting resource of a stack waits for.
+    pub(crate) fn awaited(&self, stack: &str, node: &Node) -> Vec<&str> {
+        let required = self.requires.get(&(stack.to_owned(), node.name.clone())).into_iter().flatten();
+        let is_open = |name: &&String| {
+            self.node(stack, name).is_some_and(|other| other.phase != Phase::Done && !self.is_untouched(other))
+        };
+        required.filter(is_open).map(String::as_str).collect()
     }
 
-    /// The resources of the nested stack of a resource.
-    pub(crate) fn below(&self, node: &Node) -> impl Iterator<Item = &Node> {
-        self.of(node.inner())
+    /// ID of the stack itself.
+    pub(crate) fn root(&self) -> &str {
+        &self.root
     }
 
-    /// Sorted by name; numeric names are sorted by number.
-    fn of(&self, stack: &str) -> impl Iterator<Item = &Node> {
+    /// The resources of a stack, sorted by name; numeric names are sorted by number.
+    pub(crate) fn of(&self, stack: &str) -> impl Iterator<Item = &Node> {
         let mut nodes: Vec<&Node> = self.stacks.get(stack).into_iter().flat_map(IndexMap::values).collect();
         nodes.sort_by(|a, b| {
             let number = |node: &Node| node.name.parse::<u64>().ok();
@@ -299,7 +325,7 @@ impl Tree {
                 Phase::Done => count.done += 1,
                 Phase::Failed => count.failed += 1,
                 Phase::Running => count.running += 1,
-                Phase::Waiting => {}
+                Phase::Waiting => count.untouched += usize::from(self.is_untouched(node)),
             }
         }
         count
@@ -389,7 +415,7 @@ mod tests {
         assert_eq!(tree.node("s", "other").unwrap().spent(Duration::from_secs(4)), Some(Duration::from_secs(3)));
         tree.hear(&news("s", "other", "CREATE_COMPLETE", "", 3));
         assert_eq!(tree.node("s", "other").unwrap().spent(Duration::from_secs(9)), Some(Duration::from_secs(2)));
-        assert_eq!(tree.count(), Count { done: 1, failed: 0, running: 0, all: 3 });
+        assert_eq!(tree.count(), Count { done: 1, all: 3, ..Count::default() });
     }
 
     #[test]
@@ -429,9 +455,9 @@ mod tests {
         assert_eq!(tree.node("s", "other").unwrap().action, "REPLACE");
         tree.hear(&news("s", "other", "CREATE_COMPLETE", "", 2));
         assert_eq!(tree.count().done, 1);
-        tree.hear(&news("s", "other", "DELETE_IN_PROGRESS", "", 3));
-        assert_eq!(tree.count(), Count { done: 0, failed: 0, running: 1, all: 3 });
-        tree.hear(&news("s", "other", "DELETE_COMPLETE", "", 4));
+        assert!(!tree.hear(&news("s", "other", "DELETE_IN_PROGRESS", "", 3)));
+        assert_eq!(tree.count(), Count { running: 1, untouched: 2, all: 3, ..Count::default() });
+        assert!(!tree.hear(&news("s", "other", "DELETE_COMPLETE", "", 4)), "it was told");
         let node = tree.node("s", "other").unwrap();
         assert_eq!((node.action.as_str(), node.phase, node.replaced), ("REPLACE", Phase::Done, true));
         // A new resource that is deleted again counts as deleted.
@@ -441,14 +467,13 @@ mod tests {
     }
 
     #[test]
-    fn only_the_end_tells_what_was_left_alone() {
+    fn what_existed_and_has_no_events_is_unchanged() {
         let mut tree = tree();
+        assert_eq!(tree.count().untouched, 0);
         tree.settle();
-        tree.status = "UPDATE_IN_PROGRESS".into();
-        let untouched = |tree: &Tree| tree.top().filter(|node| tree.is_untouched(node)).count();
-        assert_eq!((untouched(&tree), tree.count().done), (0, 0));
-        tree.status = "UPDATE_COMPLETE".into();
-        assert_eq!(untouched(&tree), 2);
+        assert_eq!((tree.count().untouched, tree.count().done), (3, 0));
+        tree.hear(&news("s", "other", "UPDATE_IN_PROGRESS", "", 1));
+        assert_eq!((tree.count().untouched, tree.count().running), (2, 1));
     }
 
     #[test]
@@ -457,7 +482,7 @@ mod tests {
         for name in ["10", "b", "9", "a"] {
             tree.learn(&news("s", name, "INIT_COMPLETE", "", 0));
         }
-        let names: Vec<&str> = tree.top().map(|node| node.name.as_str()).collect();
+        let names: Vec<&str> = tree.of(tree.root()).map(|node| node.name.as_str()).collect();
         assert_eq!(names, ["9", "10", "a", "b"]);
     }
 
@@ -465,6 +490,6 @@ mod tests {
     fn unknown_resources_are_added() {
         let mut tree = tree();
         assert!(tree.hear(&news("s", "new", "CREATE_IN_PROGRESS", "", 1)));
-        assert_eq!(tree.top().count(), 3);
+        assert_eq!(tree.of(tree.root()).count(), 3);
     }
 }

@@ -403,7 +403,7 @@ fn interrupted_work_goes_on_by_one_command() {
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let hint = lines.collect::<Vec<_>>().join("\n");
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(hint.contains("run 'kiln --local stack wait STACK' to continue"), "{hint}");
+    assert!(hint.contains("run 'kiln --local stack wait one' to continue"), "{hint}");
     let ran = folder.local(&["stack", "wait", "one", "-f", "json"]);
     assert_eq!(ran.json()[0]["Stack Status"], "CREATE_COMPLETE");
     assert_eq!(folder.local(&["stack", "wait", "two"]).code, 1);

@@ -256,7 +256,7 @@ Resources:
 ",
     );
     let told = [
-        ("t.yaml:5:5", "The specified reference \"Nowhere\" (in R) is incorrect."),
+        ("t.yaml:5:16", "The specified reference \"Nowhere\" (in R) is incorrect."),
         ("t.yaml:6:18", "Property error: Resources.R.Properties.length: 1000 is out of range (min: 1, max: 512)"),
         ("t.yaml:8:5", "The Resource Type (OS::Heat::RandomStrng) could not be found."),
         ("t.yaml:11:32", "Property error: Resources.V.Properties.value: could not convert string to float: 'abc'"),
@@ -301,7 +301,7 @@ fn errors_of_topologies_are_shown_in_the_file() {
     folder.write("b.yaml", &BLUEPRINT.replace("run: setup", "run: steup"));
     let wrong = folder.run(&["template", "validate", "-t", "b.yaml", "--offline"]);
     assert_eq!(wrong.code, 1);
-    assert!(wrong.err.contains("b.yaml:2:47") && wrong.err.contains("Did you mean setup?"), "{}", wrong.err);
+    assert!(wrong.err.contains("b.yaml:2:47") && wrong.err.contains("did you mean setup?"), "{}", wrong.err);
     folder.write(
         "t.yaml",
         "tosca_definitions_version: tosca_simple_yaml_1_3\ntopology_template:\n  node_templates:\n    \
@@ -309,7 +309,7 @@ fn errors_of_topologies_are_shown_in_the_file() {
     );
     let wrong = folder.run(&["template", "lower", "t.yaml"]);
     assert!(wrong.err.contains("2 errors") && wrong.err.contains("t.yaml:4:9"), "{}", wrong.err);
-    assert!(wrong.err.contains("Did you mean requirements?"), "{}", wrong.err);
+    assert!(wrong.err.contains("did you mean requirements?"), "{}", wrong.err);
     let other = folder.run(&["template", "lower", "nowhere.yaml"]);
     assert!(other.err.contains("nowhere.yaml cannot be read"), "{}", other.err);
 }

@@ -305,7 +305,7 @@ fn a_folder_adds_types_of_topologies() {
     assert!(lint.err.contains("invalid type files"), "{}", lint.err);
     let lint = folder.run(&["template", "lint", "types/deep/cache.yaml"]);
     assert!(lint.out.contains("The type has no property siez.") && lint.out.contains("cache.yaml:9"), "{}", lint.out);
-    assert!(lint.out.contains("Did you mean size?"), "{}", lint.out);
+    assert!(lint.out.contains("did you mean size?"), "{}", lint.out);
     let wrong = run(&["template", "lower", "app.yaml"]);
     assert!(wrong.err.contains("types/deep/cache.yaml:9:54: The type has no property siez."), "{}", wrong.err);
 }

@@ -167,7 +167,7 @@ fn every_error_is_reported_with_a_suggestion() {
             "Property error: resources.t.properties.hosts[0].port: Value 'http' is not an integer",
         ]
     );
-    assert_eq!(faults[0].hints, ["Did you mean network?"]);
+    assert_eq!(faults[0].hints, ["did you mean network?"]);
 }
 
 #[test]

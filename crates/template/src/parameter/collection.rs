@@ -7,6 +7,7 @@ use kiln_value::{Diagnostic, Map, Path, StackIdentity, Unknown, Value};
 
 use super::{Parameter, ParameterSchema};
 use crate::constraint::{Constraint, CustomConstraints, Rule};
+use crate::hint::hinted;
 
 /// The naming convention of pseudo parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,14 +146,16 @@ impl Parameters {
     /// Errors: `UnknownUserParameter` for undeclared parameters, and those of [`Parameter::validate`], one for each
     /// parameter.
     pub fn validate(&self, custom: &dyn CustomConstraints, strict: bool) -> Vec<Diagnostic> {
-        let unknown = self.user.keys().filter(|name| !self.schemata.contains_key(*name)).map(|name| {
-            let message = format!("The Parameter ({name}) was not defined in template.");
-            Diagnostic::new("UnknownUserParameter", message)
-        });
         let section = match self.dialect {
             Dialect::Hot => "parameters",
             Dialect::Cfn => "Parameters",
         };
+        let unknown = self.user.keys().filter(|name| !self.schemata.contains_key(*name)).map(|name| {
+            let message = format!("The Parameter ({name}) was not defined in template.");
+            let error =
+                Diagnostic::new("UnknownUserParameter", message).at(Path::root().key(section).key(name.as_str()));
+            hinted(error, name, self.schemata.keys().map(String::as_str))
+        });
         let invalid = self.iter().filter_map(|parameter| {
             let error = parameter.validate(custom, strict).err()?;
             Some(error.at(Path::root().key(section).key(parameter.name())))

@@ -328,12 +328,12 @@ fn all_errors_are_reported_the_first_as_in_heat() {
     assert_eq!(
         shown,
         [
-            ("resource", "did you mean \"resources\"?"),
+            ("resource", "did you mean resources?"),
             ("parameters.size", ""),
             ("conditions.odd", ""),
-            ("resources.c", "did you mean \"properties\"?"),
+            ("resources.c", "did you mean properties?"),
             ("resources.d.deletion_policy", ""),
-            ("resources.f.properties.x.if", "did you mean \"big\"?"),
+            ("resources.f.properties.x.if", "did you mean big?"),
             ("resources.a/b", ""),
             ("resources.web", ""),
             ("outputs.o", ""),

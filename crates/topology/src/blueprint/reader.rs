@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
         if self.refusals.len() < MOST_HINTS
             && let Some(near) = nearest(word, known)
         {
-            refusal = refusal.hint(format!("Did you mean {near}?"));
+            refusal = refusal.hint(format!("did you mean {near}?"));
         }
         self.refusals.push(refusal);
     }

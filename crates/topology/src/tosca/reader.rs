@@ -46,7 +46,7 @@ impl<'d> Reader<'d> {
         if self.refusals.borrow().len() < MOST_HINTS
             && let Some(near) = nearest(word, known)
         {
-            refusal = refusal.hint(format!("Did you mean {near}?"));
+            refusal = refusal.hint(format!("did you mean {near}?"));
         }
         self.refuse_with(refusal);
     }

@@ -107,7 +107,7 @@ fn check_word(word: &str, argument: &Value, at: &Path, known: &Known<'_>, refusa
     }
     let refusal = Refusal::new("bad-value", at, format!("No word is named {word}."));
     refusals.push(match nearest(word, WORDS.iter().map(|(name, _)| *name)) {
-        Some(near) => refusal.hint(format!("Did you mean {near}?")),
+        Some(near) => refusal.hint(format!("did you mean {near}?")),
         None => refusal,
     });
 }
@@ -123,7 +123,7 @@ fn check_argument(
     let mut refuse = |message: String, near: Option<&str>| {
         let refusal = Refusal::new("bad-value", at, message);
         refusals.push(match near {
-            Some(near) => refusal.hint(format!("Did you mean {near}?")),
+            Some(near) => refusal.hint(format!("did you mean {near}?")),
             None => refusal,
         });
     };

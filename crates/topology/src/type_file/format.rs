@@ -187,7 +187,7 @@ impl Form {
                     let refusal = Refusal::new("unknown-field", &at.key(key), format!("{what} has no key {key}."));
                     let near = nearest(key, known.iter().map(|(name, _)| *name));
                     self.refusals.push(match near {
-                        Some(near) => refusal.hint(format!("Did you mean {near}?")),
+                        Some(near) => refusal.hint(format!("did you mean {near}?")),
                         None => refusal,
                     });
                 }

@@ -20,7 +20,7 @@ Examples:
 pub(crate) struct DeleteArgs {
     /// Names or IDs of the stacks
     #[arg(value_name = "STACK", required = true)]
-    stacks: Vec<String>,
+    pub(super) stacks: Vec<String>,
     /// Do not ask for confirmation
     #[arg(short, long)]
     yes: bool,
@@ -101,7 +101,7 @@ pub(super) fn confirm(question: &str) -> Outcome<bool> {
 pub(crate) struct ActArgs {
     /// Names or IDs of the stacks
     #[arg(value_name = "STACK", required = true)]
-    stacks: Vec<String>,
+    pub(super) stacks: Vec<String>,
     #[command(flatten)]
     wait: WaitArgs,
     #[command(flatten)]
@@ -135,7 +135,7 @@ The exit code is 3 if the operation on the stack failed. A deleted stack is not 
 pub(crate) struct WaitForArgs {
     /// Names or IDs of the stacks
     #[arg(value_name = "STACK", required = true)]
-    stacks: Vec<String>,
+    pub(super) stacks: Vec<String>,
     #[command(flatten)]
     how: HowArgs,
     #[command(flatten)]
@@ -147,7 +147,7 @@ impl WaitForArgs {
         let mut rows = Vec::new();
         for stack in &self.stacks {
             let client = &connection.client;
-            let target = Target::existing(client, stack, true).await.map_err(of_stack(stack))?;
+            let target = Target::running(client, stack).await.map_err(of_stack(stack))?;
             let identity = target.identity().to_owned();
             let end = self.how.follow(connection, target, false).await?;
             ended(stack, &end, "")?;
@@ -169,7 +169,7 @@ kept; operations that are already running on resources are still completed.")]
 pub(crate) struct CancelArgs {
     /// Names or IDs of the stacks
     #[arg(value_name = "STACK", required = true)]
-    stacks: Vec<String>,
+    pub(super) stacks: Vec<String>,
     /// Keep the changes; do not roll back
     #[arg(long)]
     no_rollback: bool,

@@ -24,7 +24,7 @@ Examples:
 pub(crate) struct AdoptArgs {
     /// Name of the stack
     #[arg(value_name = "STACK-NAME")]
-    name: String,
+    pub(super) name: String,
     /// Data of the stack, as 'kiln stack abandon' prints it: path or URL
     #[arg(long, value_name = "FILE")]
     adopt_file: String,

@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 
 use clap::{Args, ValueEnum};
-use kiln_client::{Bundle, Client, Error, StackRequest, file_parameters, parameters};
+use kiln_client::{Bundle, Client, Error, ErrorLocation, StackRequest, file_parameters, parameters};
 use kiln_topology::original::{FILE, Original};
 use kiln_value::{Map, Value};
 
@@ -11,9 +11,10 @@ use super::act::confirm;
 use super::plan::Plan;
 use super::{WaitArgs, ended, note, of_stack, show};
 use crate::connect::Connection;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, nearest};
+use crate::mistakes::{Sent, refused};
 use crate::output::{Cell, Format, Look, One, OutputArgs, print};
-use crate::progress::Target;
+use crate::progress::{End, Target};
 use crate::topology::{self, Lowering, Software};
 
 /// Size up to which the original is stored with the stack (`stack template show --original`).
@@ -63,6 +64,25 @@ impl Content {
             ..StackRequest::default()
         })
     }
+}
+
+impl Content {
+    /// Adds the command that continues with corrected files to the failure of an operation.
+    fn again(&self, failure: Failure, end: &End, template: Option<&str>, stack: &str) -> Failure {
+        let Some(template) = template.filter(|_| end.status.ends_with("_FAILED") && end.superseded.is_none()) else {
+            return failure;
+        };
+        let environments: String = self.environment.iter().map(|name| format!(" -e {name}")).collect();
+        let parameters: String = self.parameter.iter().map(|given| format!(" --parameter {}", key_of(given))).collect();
+        failure.hint(format!(
+            "to correct the template, change it and run 'kiln stack update -t {template}{environments}{parameters} {stack}'"
+        ))
+    }
+}
+
+/// `key=…`: the value of a parameter may be a secret.
+fn key_of(given: &str) -> String {
+    format!("{}=…", given.split('=').next().unwrap_or_default())
 }
 
 /// The content of a request, with its files or with the container that has them. Blueprints, plans and service templates
@@ -130,7 +150,7 @@ Examples:
 pub(crate) struct CreateArgs {
     /// Name of the stack
     #[arg(value_name = "STACK-NAME")]
-    name: String,
+    pub(super) name: String,
     /// Template: path or URL
     #[arg(short, long, value_name = "TEMPLATE")]
     template: String,
@@ -157,27 +177,33 @@ impl CreateArgs {
         request.bundle.set_hooks(&self.pre_create, "pre-create");
         request.disable_rollback = Some(!self.enable_rollback);
         if self.dry_run {
-            let stack = connection.client.preview_stack(&self.name, &request).await.map_err(shown(&request))?;
+            let stack = connection.client.preview_stack(&self.name, &request).await;
+            let stack = judged(connection, &request, stack).await?;
             if self.output.format.is_none() {
                 let plan = Plan::of_create(stack.value().get("resources").unwrap_or(&Value::Null));
                 return Ok(print(&plan.drawn(&self.name, in_colour()))?);
             }
             return Ok(self.output.one(preview(&stack), Format::Table)?);
         }
-        let id = connection.client.create_stack(&self.name, &request).await.map_err(shown(&request))?;
+        let id = connection.client.create_stack(&self.name, &request).await;
+        let id = judged(connection, &request, id).await?;
         let waits = self.wait.waits(connection);
         if waits {
             let target = Target::created(&self.name, &id);
             let end = self.wait.follow(connection, target, self.enable_rollback).await?;
-            ended(&self.name, &end, "CREATE")?;
+            let ended = ended(&self.name, &end, "CREATE");
+            ended.map_err(|failure| self.content.again(failure, &end, Some(&self.template), &self.name))?;
         }
         show::short(connection, &id, &self.output, waits).await
     }
 }
 
-/// Shows the errors of the service in the source of the template.
-fn shown(request: &StackRequest) -> impl Fn(Error) -> Failure + '_ {
-    |error| Failure::from(error).in_template(&request.bundle)
+/// An answer of the service; its errors are shown in the files of the request.
+async fn judged<T>(connection: &Connection, request: &StackRequest, answer: Result<T, Error>) -> Outcome<T> {
+    match answer {
+        Ok(answer) => Ok(answer),
+        Err(error) => Err(refused(connection, &request.bundle, &request.parameters, error).await),
+    }
 }
 
 /// Whether standard output supports colors.
@@ -223,7 +249,7 @@ Examples:
 pub(crate) struct UpdateArgs {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]
-    stack: String,
+    pub(super) stack: String,
     /// Template: path or URL
     #[arg(short, long, value_name = "TEMPLATE", required_unless_present = "existing")]
     template: Option<String>,
@@ -272,11 +298,14 @@ impl UpdateArgs {
             Rollback::Keep => None,
         };
         let client = &connection.client;
+        if self.existing {
+            self.check_parameters(client, &request).await?;
+        }
         if self.dry_run {
             // The readable plan always includes nested stacks.
             let nested = self.show_nested || self.output.format.is_none();
             let changes = client.preview_update(&self.stack, &request, nested).await;
-            let mut changes = changes.map_err(self.refused(&request))?;
+            let mut changes = self.judged(connection, &request, changes).await?;
             if self.output.format.is_none() {
                 let plan = Plan::of_update(&changes).drawn(&self.stack, in_colour());
                 return Ok(print(&(plan + &note::of_plan(&changes)))?);
@@ -294,10 +323,12 @@ impl UpdateArgs {
         } else {
             None
         };
-        client.update_stack(&self.stack, &request).await.map_err(self.refused(&request))?;
+        let answer = client.update_stack(&self.stack, &request).await;
+        self.judged(connection, &request, answer).await?;
         if let Some(target) = watched {
             let end = self.wait.follow(connection, target, self.rollback != Rollback::Disabled).await?;
-            ended(&self.stack, &end, "UPDATE")?;
+            let ended = ended(&self.stack, &end, "UPDATE");
+            ended.map_err(|failure| self.content.again(failure, &end, self.template.as_deref(), &self.stack))?;
         }
         show::short(connection, &self.stack, &self.output, waits).await
     }
@@ -317,7 +348,44 @@ impl UpdateArgs {
         confirm("Some resources will be replaced or deleted. Update the stack [y/N]? ")
     }
 
-    fn refused<'a>(&'a self, request: &'a StackRequest) -> impl Fn(Error) -> Failure + 'a {
-        |error| of_stack(&self.stack)(error).in_template(&request.bundle)
+    /// With `--existing`, the service ignores parameters that the template does not declare, as Heat does.
+    async fn check_parameters(&self, client: &Client, request: &StackRequest) -> Outcome {
+        let current = match request.bundle.template {
+            Some(_) => None,
+            None => Some(client.stack_template(&self.stack).await.map_err(of_stack(&self.stack))?),
+        };
+        let Some(template) = request.bundle.template.as_ref().or(current.as_ref()) else { return Ok(()) };
+        let declared = ["parameters", "Parameters"].iter().find_map(|section| template.get(section)?.as_map());
+        let is_declared = |name: &str| declared.is_some_and(|all| all.contains_key(name)) || name.contains("::");
+        let given = request.bundle.environment.get("parameters").and_then(Value::as_map);
+        let names = given.into_iter().flat_map(Map::keys).chain(request.parameters.keys());
+        let unknown = names.filter(|name| !is_declared(name)).map(|name| {
+            let near = nearest(name, declared.into_iter().flat_map(Map::keys).map(String::as_str));
+            ErrorLocation {
+                message: format!("The Parameter ({name}) was not defined in template."),
+                path: format!("parameters.{name}"),
+                hints: near.map(|near| format!("did you mean {near}?")).into_iter().collect(),
+                ..ErrorLocation::default()
+            }
+        });
+        let unknown: Vec<ErrorLocation> = unknown.collect();
+        let Some(first) = unknown.first() else { return Ok(()) };
+        let sent = Sent { bundle: &request.bundle, given: &request.parameters, catalog: None };
+        Err(Failure::new(first.message.clone()).and(unknown).in_files(sent))
+    }
+
+    async fn judged<T>(&self, connection: &Connection, request: &StackRequest, answer: Result<T, Error>) -> Outcome<T> {
+        match answer {
+            Err(error) if error.is_not_found() => Err(of_stack(&self.stack)(error)),
+            // The environments and parameters of earlier requests count only with --existing.
+            Err(error) if !self.existing && error.to_string().ends_with(" was not provided.") => {
+                let failure = refused(connection, &request.bundle, &request.parameters, error).await;
+                Err(failure.hint(
+                    "an update replaces all parameters: repeat the -e and --parameter of before, or use --existing to keep \
+                     their values",
+                ))
+            }
+            answer => judged(connection, request, answer).await,
+        }
     }
 }

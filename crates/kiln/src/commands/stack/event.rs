@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use kiln_client::{Event, EventFilter};
 use kiln_value::Value;
 
+use super::resource::located;
 use super::{StackArg, filters, list, of_stack};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
@@ -44,12 +45,12 @@ impl EventCommand {
 Examples:
   kiln stack event list web                        print as a log
   kiln stack event list --nested-depth 3 web -f json
-  kiln stack event list --resource server --filter resource_status=FAILED web
-  kiln stack event list --follow web               print new events until Ctrl-C")]
+  kiln stack event list --resource server --filter resource_status=CREATE_COMPLETE web
+  kiln stack event list --follow web               print new events until Ctrl-C or its deletion")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
     stack: StackArg,
-    /// Only events of this resource
+    /// Only events of this resource; 'group/0/server' is one of a nested stack
     #[arg(long, value_name = "RESOURCE", conflicts_with = "nested_depth")]
     resource: Option<String>,
     /// Only events with this property; may be repeated
@@ -67,7 +68,7 @@ pub(crate) struct ListArgs {
     /// Sort by this key, with ':desc' for descending order; ':desc' alone sorts by time; may be repeated
     #[arg(long, value_name = "KEY[:DIRECTION]")]
     sort: Vec<String>,
-    /// Print new events until Ctrl-C
+    /// Print new events until Ctrl-C or the deletion of the stack
     #[arg(long)]
     follow: bool,
 }
@@ -75,6 +76,14 @@ pub(crate) struct ListArgs {
 impl ListArgs {
     async fn run(self, connection: &Connection) -> Outcome {
         let StackArg { stack, output } = &self.stack;
+        let (stack, resource) = match &self.resource {
+            Some(resource) => {
+                let (stack, name) = located(&connection.client, stack, resource).await?;
+                (stack, Some(name))
+            }
+            None => (stack.clone(), None),
+        };
+        let stack = stack.as_str();
         let mut order = Vec::new();
         for sort in &self.sort {
             match sort.strip_prefix(':') {
@@ -83,7 +92,7 @@ impl ListArgs {
             }
         }
         let mut filter = EventFilter {
-            resource: self.resource.clone(),
+            resource,
             nested_depth: self.nested_depth,
             properties: filters(&self.filter)?,
             marker: self.marker.clone(),
@@ -140,14 +149,24 @@ fn table(events: &[Event], stack: &str, nested: bool) -> List {
 
 async fn follow(connection: &Connection, stack: &str, mut filter: EventFilter) -> Outcome {
     let mut paths = Paths::default();
+    // A deleted stack is found by its ID only.
+    let identity = connection.client.stack_identity(stack).await.map_err(of_stack(stack))?;
+    let id = identity.rsplit('/').next().unwrap_or_default();
     loop {
-        let events = connection.client.events(stack, &filter).await.map_err(of_stack(stack))?;
+        let events = match connection.client.events(&identity, &filter).await {
+            Err(error) if error.is_not_found() && filter.marker.is_some() => return Ok(()),
+            events => events.map_err(of_stack(stack))?,
+        };
         if let Some(last) = events.last() {
             filter.marker = Some(last.id().to_owned());
             write(&mut paths, &events);
         }
+        let is_end = |event: &Event| event.physical_id() == id && event.status() == "DELETE_COMPLETE";
+        if events.iter().any(is_end) {
+            return Ok(());
+        }
         tokio::select! {
-            () = next(connection, stack, &filter) => {}
+            () = next(connection, &identity, &filter) => {}
             _ = tokio::signal::ctrl_c() => return Ok(()),
         }
     }
@@ -237,7 +256,8 @@ pub(crate) struct ShowArgs {
 
 impl ShowArgs {
     async fn run(self, connection: &Connection) -> Outcome {
-        let event = connection.client.event(&self.stack, &self.resource, &self.event).await?;
+        let (stack, name) = located(&connection.client, &self.stack, &self.resource).await?;
+        let event = connection.client.event(&stack, &name, &self.event).await?;
         let one = event.entries().into_iter().flatten().map(|(name, value)| {
             let look = match name.as_str() {
                 "links" => Look::Links,

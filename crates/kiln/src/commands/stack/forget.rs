@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use kiln_client::{Client, OrphanFilter, Resource};
+use kiln_client::OrphanFilter;
 
 use super::of_stack;
+use super::resource::{located, not_found};
 use crate::connect::Connection;
-use crate::failure::{Failure, Outcome, nearest};
+use crate::failure::{Failure, Outcome};
 
 /// How long the command waits for the engine.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -39,8 +40,10 @@ impl ForgetArgs {
     pub(super) async fn run(self, connection: &Connection) -> Outcome {
         let client = &connection.client;
         let root = client.stack(&self.stack, false).await.map_err(of_stack(&self.stack))?;
-        let (stack, name) = find(client, root.id(), &self.resource).await?;
-        client.forget(&stack, &name, &self.reason).await?;
+        let (stack, name) = located(client, root.id(), &self.resource).await?;
+        if let Err(error) = client.forget(&stack, &name, &self.reason).await {
+            return Err(not_found(client, root.name(), &self.resource, error).await);
+        }
         let start = Instant::now();
         while start.elapsed() < PATIENCE {
             match client.resource(&stack, &name, &[]).await {
@@ -63,28 +66,5 @@ impl ForgetArgs {
         }
         Err(Failure::new(format!("{} is not forgotten yet: its running delete has not ended", self.resource))
             .hint("run 'kiln orphan list' later"))
-    }
-}
-
-/// The stack and the name of a resource: `group/0/server` is the resource `server` in the nested stack of `0` in that of
-/// `group`.
-async fn find(client: &Client, root: &str, path: &str) -> Outcome<(String, String)> {
-    let (mut stack, mut left) = (root.to_owned(), path);
-    loop {
-        let resources = client.resources(&stack, 0, false, &vec![]).await?;
-        let (name, below) = left.split_once('/').map_or((left, None), |(name, below)| (name, Some(below)));
-        let Some(found) = resources.iter().find(|resource| resource.name() == name) else {
-            let failure = Failure::new(format!("Resource not found: {path}"));
-            return Err(match nearest(name, resources.iter().map(Resource::name)) {
-                Some(near) => failure.hint(format!("did you mean {near}?")),
-                None => failure.hint("run 'kiln stack failures list' to list the resources that failed"),
-            });
-        };
-        let Some(below) = below else { return Ok((stack, name.to_owned())) };
-        let nested = found.nested().and_then(|nested| nested.rsplit('/').next()).map(str::to_owned);
-        let Some(nested) = nested else {
-            return Err(Failure::new(format!("Resource not found: {path}: {name} has no nested stack")));
-        };
-        (stack, left) = (nested, below);
     }
 }

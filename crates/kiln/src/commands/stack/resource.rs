@@ -144,7 +144,7 @@ pub(crate) struct OneArgs {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]
     stack: String,
-    /// Name of the resource
+    /// Name of the resource; 'group/0/server' is one of a nested stack
     #[arg(value_name = "RESOURCE")]
     resource: String,
     #[command(flatten)]
@@ -153,7 +153,8 @@ pub(crate) struct OneArgs {
 
 impl OneArgs {
     async fn metadata(self, connection: &Connection) -> Outcome {
-        let metadata = connection.client.resource_metadata(&self.stack, &self.resource).await;
+        let (stack, name) = located(&connection.client, &self.stack, &self.resource).await?;
+        let metadata = connection.client.resource_metadata(&stack, &name).await;
         let metadata = match metadata {
             Ok(metadata) => metadata,
             Err(error) => return Err(not_found(&connection.client, &self.stack, &self.resource, error).await),
@@ -175,23 +176,50 @@ pub(crate) struct ShowArgs {
 impl ShowArgs {
     async fn run(self, connection: &Connection) -> Outcome {
         let OneArgs { stack, resource, output } = self.one;
-        match connection.client.resource(&stack, &resource, &self.with_attr).await {
+        let (nested, name) = located(&connection.client, &stack, &resource).await?;
+        match connection.client.resource(&nested, &name, &self.with_attr).await {
             Ok(shown) => Ok(output.one(show::entries(shown.0), Format::Table)?),
             Err(error) => Err(not_found(&connection.client, &stack, &resource, error).await),
         }
     }
 }
 
+/// The stack and the name of a resource: `group/0/server` is the resource `server` in the nested stack of `0` in that of
+/// `group`.
+pub(super) async fn located(client: &Client, root: &str, path: &str) -> Outcome<(String, String)> {
+    let (mut stack, mut left) = (root.to_owned(), path);
+    while let Some((name, below)) = left.split_once('/') {
+        let resources = client.resources(&stack, 0, false, &vec![]).await.map_err(of_stack(&stack))?;
+        let Some(found) = resources.iter().find(|resource| resource.name() == name) else {
+            return Err(unknown(root, path, name, &resources));
+        };
+        let Some(nested) = found.nested() else {
+            return Err(Failure::new(format!("Resource not found: {path}: {name} has no nested stack")));
+        };
+        (stack, left) = (nested.to_owned(), below);
+    }
+    Ok((stack, left.to_owned()))
+}
+
 /// The failure of a call on a resource, with a suggestion for a misspelled name.
-async fn not_found(client: &Client, stack: &str, resource: &str, error: Error) -> Failure {
+pub(super) async fn not_found(client: &Client, stack: &str, resource: &str, error: Error) -> Failure {
     if !error.is_not_found() {
         return error.into();
     }
-    let failure = Failure::new(format!("Stack or resource not found: {stack} {resource}"));
-    let Ok(known) = client.resources(stack, 0, false, &vec![]).await else { return failure };
-    match nearest(resource, known.iter().map(Resource::name)) {
+    let name = resource.rsplit('/').next().unwrap_or(resource);
+    let known = match located(client, stack, resource).await {
+        Ok((nested, _)) => client.resources(&nested, 0, false, &vec![]).await.unwrap_or_default(),
+        Err(_) => Vec::new(),
+    };
+    unknown(stack, resource, name, &known)
+}
+
+/// The failure for a path whose part `name` is none of the known resources.
+fn unknown(stack: &str, path: &str, name: &str, known: &[Resource]) -> Failure {
+    let failure = Failure::new(format!("Stack or resource not found: {stack} {path}"));
+    match nearest(name, known.iter().map(Resource::name)) {
         Some(near) => failure.hint(format!("did you mean {near}?")),
-        None => failure,
+        None => failure.hint(format!("run 'kiln stack resource list -n 5 {stack}' to list the resources")),
     }
 }
 
@@ -201,7 +229,7 @@ pub(crate) struct SignalArgs {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]
     stack: String,
-    /// Name of the resource
+    /// Name of the resource; 'group/0/server' is one of a nested stack
     #[arg(value_name = "RESOURCE")]
     resource: String,
     /// JSON to send
@@ -233,7 +261,8 @@ impl SignalArgs {
             }
             None => None,
         };
-        match connection.client.signal(&self.stack, &self.resource, data.as_ref()).await {
+        let (stack, name) = located(&connection.client, &self.stack, &self.resource).await?;
+        match connection.client.signal(&stack, &name, data.as_ref()).await {
             Ok(()) => Ok(()),
             Err(error) => Err(not_found(&connection.client, &self.stack, &self.resource, error).await),
         }
@@ -246,7 +275,7 @@ pub(crate) struct MarkArgs {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]
     stack: String,
-    /// Name of the resource
+    /// Name of the resource; 'group/0/server' is one of a nested stack
     #[arg(value_name = "RESOURCE")]
     resource: String,
     /// Reason
@@ -260,7 +289,8 @@ pub(crate) struct MarkArgs {
 impl MarkArgs {
     async fn run(self, connection: &Connection) -> Outcome {
         let client = &connection.client;
-        match client.mark_unhealthy(&self.stack, &self.resource, !self.reset, &self.reason).await {
+        let (stack, name) = located(client, &self.stack, &self.resource).await?;
+        match client.mark_unhealthy(&stack, &name, !self.reset, &self.reason).await {
             Ok(()) => Ok(()),
             Err(error) => Err(not_found(client, &self.stack, &self.resource, error).await),
         }

@@ -3,20 +3,20 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use annotate_snippets::Level;
 use clap::Args;
+use kiln_authoring::Page;
 use kiln_authoring::lint::{Finding, RULES, Rule, Severity, lint, rule};
-use kiln_authoring::{Page, lines::Lines};
 use kiln_plan::ResourceTypes;
 use kiln_topology::TypeFiles;
 use kiln_topology::check::check;
 
-use super::excerpt::{Excerpt, excerpt};
 use super::text::Text;
 use crate::cli::Global;
 use crate::connect::{Connection, Need};
 use crate::failure::{Failure, Outcome, nearest};
 use crate::output::{Cell, Format, List, OutputArgs, OutputError};
+use crate::picture::Source;
 use crate::topology::LocalFiles;
 use crate::topology_types::unknown_resources_of;
 
@@ -128,9 +128,9 @@ impl LintArgs {
             // Without colors if it is not a terminal.
             let mut out = anstream::stdout().lock();
             for (text, findings) in texts {
-                let lines = Lines::new(&text.content);
+                let source = Source::new(&text.name, &text.content);
                 for finding in findings {
-                    writeln!(out, "{}\n", picture(finding, text, &lines)).map_err(OutputError::Io)?;
+                    writeln!(out, "{}\n", picture(finding, &source)).map_err(OutputError::Io)?;
                 }
             }
             return Ok(out.flush().map_err(OutputError::Io)?);
@@ -172,29 +172,13 @@ fn in_topology(text: &Text, types: &Arc<TypeFiles>, catalog: &ResourceTypes) -> 
     Some(found.collect())
 }
 
-/// Renders a finding with its source lines.
-fn picture(finding: &Finding, text: &Text, lines: &Lines) -> String {
+/// A finding with its source lines.
+fn picture(finding: &Finding, source: &Source<'_>) -> String {
     let level = match finding.severity {
         Severity::Warning => Level::WARNING,
         Severity::Advice => Level::INFO.with_name("advice"),
     };
-    let title = level.primary_title(finding.message.as_str()).id(finding.rule);
-    let start = finding.span.start;
-    let range = lines.range(&text.content, finding.span).unwrap_or_default();
-    let Excerpt { text: shown, range, is_cut } = excerpt(&text.content, range);
-    let number = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
-    let snippet = Snippet::source(shown).line_start(number(start.line)).annotation(AnnotationKind::Primary.span(range));
-    let mut group = Group::with_title(title);
-    if is_cut {
-        let place = Origin::path(text.name.as_str()).line(number(start.line)).char_column(number(start.column));
-        group = group.element(place).element(snippet);
-    } else {
-        group = group.element(snippet.path(text.name.as_str()));
-    }
-    if let Some(hint) = &finding.hint {
-        group = group.element(Level::HELP.message(hint.as_str()));
-    }
-    Renderer::styled().render(&[group])
+    source.picture(level, Some(finding.rule), &finding.message, finding.span, finding.hint.as_slice())
 }
 
 impl Text {

@@ -1,26 +1,74 @@
-//! The lines around a position in a text, shortened for a terminal.
+//! Shows a message at its place in a text, as compilers do.
 
 use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use kiln_authoring::lines::Lines;
+use kiln_value::Span;
 
 /// Longer lines are shortened.
 const LONGEST: usize = 400;
 /// The number of bytes of a shortened line before and after the position.
 const AROUND: usize = 80;
 
+/// A text with its name.
+pub(crate) struct Source<'t> {
+    name: &'t str,
+    text: &'t str,
+    lines: Lines,
+}
+
+impl<'t> Source<'t> {
+    /// A text with the name that is shown.
+    pub(crate) fn new(name: &'t str, text: &'t str) -> Self {
+        Self { name, text, lines: Lines::new(text) }
+    }
+
+    /// A message with the lines of its place, and hints below. `id` is the name of a rule.
+    pub(crate) fn picture(
+        &self,
+        level: Level<'_>,
+        id: Option<&str>,
+        message: &str,
+        at: Span,
+        hints: &[String],
+    ) -> String {
+        let mut title = level.primary_title(message);
+        if let Some(id) = id {
+            title = title.id(id);
+        }
+        let range = self.lines.range(self.text, at).unwrap_or_default();
+        let Excerpt { text, range, is_cut } = excerpt(self.text, range);
+        let number = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
+        let (line, column) = (number(at.start.line), number(at.start.column));
+        let snippet = Snippet::source(text).line_start(line).annotation(AnnotationKind::Primary.span(range));
+        let mut group = Group::with_title(title);
+        if is_cut {
+            group = group.element(Origin::path(self.name).line(line).char_column(column)).element(snippet);
+        } else {
+            group = group.element(snippet.path(self.name));
+        }
+        for hint in hints {
+            group = group.element(Level::HELP.message(hint.as_str()));
+        }
+        Renderer::styled().render(&[group])
+    }
+}
+
 /// A part of a text around a position.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Excerpt<'t> {
+struct Excerpt<'t> {
     /// The complete lines, or a part of a very long line.
-    pub(super) text: &'t str,
+    text: &'t str,
     /// The position in `text`.
-    pub(super) range: Range<usize>,
+    range: Range<usize>,
     /// Whether `text` starts within a line, so that its columns have an offset.
-    pub(super) is_cut: bool,
+    is_cut: bool,
 }
 
 /// The lines of a range. Renderers search a snippet from its start, so passing the whole text for each of many ranges
 /// would take quadratic time.
-pub(super) fn excerpt(text: &str, range: Range<usize>) -> Excerpt<'_> {
+fn excerpt(text: &str, range: Range<usize>) -> Excerpt<'_> {
     let part = |range: Range<usize>| text.get(range).unwrap_or_default();
     let (before, behind) = (part(0..range.start), part(range.end..text.len()));
     let start = before.rfind('\n').map_or(0, |at| at + 1);
