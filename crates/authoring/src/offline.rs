@@ -1,6 +1,7 @@
 //! Validation of a stack without a cloud.
 
 mod accepted;
+mod newer;
 mod without;
 
 use std::sync::Arc;

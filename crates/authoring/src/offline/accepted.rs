@@ -9,12 +9,15 @@ use kiln_template::hint::nearest;
 use kiln_template::{Bound, Facade, ResourceView, Scope};
 use kiln_value::{Diagnostic, Map, Path, Value};
 
+use super::newer;
+
 /// All of them.
 pub(super) fn errors(blueprint: &Blueprint, catalog: &ResourceTypes) -> Vec<Diagnostic> {
     let mut errors = unknown_constraints(blueprint, catalog);
     errors.extend(undefined_in_conditions(blueprint));
     errors.extend(missing_outputs(blueprint));
     errors.extend(undefined_in_outputs(blueprint));
+    errors.extend(newer::errors(blueprint.bound().template()));
     errors
 }
 

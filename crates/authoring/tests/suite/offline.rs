@@ -320,3 +320,24 @@ outputs:
     }
     assert_eq!(found.len(), 12, "{found:#?}");
 }
+
+/// A function that the version does not have is data. Data that only has the name of a function is none of our business.
+#[test]
+fn functions_that_are_newer_than_the_version_are_found() {
+    let template = |version: &str| {
+        format!(
+            "heat_template_version: {version}
+resources:
+  a: {{type: OS::Heat::Value, properties: {{value: {{str_split: [',', 'a,b']}}}}}}
+  b: {{type: OS::Heat::Value, properties: {{value: {{repeat: daily}}}}}}
+outputs:
+  o: {{value: [{{yaql: {{expression: $.data, data: 1}}}}]}}
+"
+        )
+    };
+    let found = errors(&template("2014-10-16"));
+    has(&found, "resources.a.properties.value.str_split", "\"str_split\" is data in version 2014-10-16");
+    has(&found, "outputs.o.value[0].yaql", "\"yaql\" is data");
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert_eq!(errors(&template("2016-10-14").replace("{repeat: daily}", "daily")), []);
+}
