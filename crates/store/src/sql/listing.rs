@@ -161,7 +161,7 @@ fn stacks_of(query: &StackQuery) -> Cond {
     all = all
         .add_option(any_of("id", query.ids.iter().map(ToString::to_string)))
         .add_option(any_of("name", query.names.iter().cloned()))
-        .add_option(any_of("action", query.actions.iter().cloned()))
+        .add_option(words("action", query.actions.iter().cloned()))
         .add_option(any_of("username", query.usernames.iter().cloned()));
     if !query.statuses.is_empty() {
         all = all.add(query.statuses.iter().fold(Cond::any(), |any, status| any.add(has_status(status))));
@@ -195,15 +195,20 @@ fn events_of(query: &EventQuery) -> Cond {
     Cond::all()
         .add(stacks)
         .add_option(query.resource.as_deref().map(|name| Expr::col("resource_name").eq(name)))
-        .add_option(any_of("action", query.actions.iter().cloned()))
-        .add_option(any_of("status", query.statuses.iter().cloned()))
+        .add_option(words("action", query.actions.iter().cloned()))
+        .add_option(words("status", query.statuses.iter().cloned()))
         .add_option(any_of("resource_type", query.types.iter().cloned()))
-        .add_option(any_of("id", query.ids.iter().cloned()))
+        .add_option(words("id", query.ids.iter().cloned()))
 }
 
 /// Whether the column has one of the values; without values there is no condition.
 fn any_of(column: &'static str, values: impl ExactSizeIterator<Item = String>) -> Option<Expr> {
     (values.len() > 0).then(|| Expr::col(column).is_in(values))
+}
+
+/// [`any_of`] for a column of IDs or words.
+fn words(column: &'static str, values: impl ExactSizeIterator<Item = String>) -> Option<Expr> {
+    (values.len() > 0).then(|| schema::is_one_of(column, values))
 }
 
 /// `FAILED`, or `CREATE_FAILED` with the action. Any other word matches no stack.
@@ -215,7 +220,7 @@ fn has_status(word: &str) -> Expr {
         Some((action, status)) if action.parse::<Action>().is_ok() => {
             Expr::col("action").eq(action).and(Expr::col("status").eq(status))
         }
-        _ => Expr::col("status").eq(word),
+        _ => schema::is_one_of("status", [word.to_owned()]),
     }
 }
 

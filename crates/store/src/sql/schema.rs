@@ -3,6 +3,14 @@
 //! All names have a prefix, because Kiln may share a database with the Python Heat, which also has tables named `stack`
 //! and `event`.
 
+use sea_orm::sea_query::{Expr, ExprTrait as _};
+
+/// Whether a column of IDs or words (`{id}` and `{word}` of [`super::dialect::Dialect::define`]) has one of the texts that a
+/// user gave. No row has a text with other characters than ASCII, and MariaDB refuses to compare such a column with one.
+pub(super) fn is_one_of(column: &'static str, texts: impl IntoIterator<Item = String>) -> Expr {
+    Expr::col(column).is_in(texts.into_iter().filter(|text| text.is_ascii()))
+}
+
 /// Numbers of the completed migrations.
 pub(super) const VERSION: &str = "kiln_schema_version";
 pub(super) const FLOOR: &str = "kiln_schema_floor";

@@ -26,7 +26,7 @@ impl SoftwareStore for SqlStore {
     }
 
     async fn software_config(&self, id: &str) -> Result<Option<SoftwareConfig>, Error> {
-        let select = select_configs(true).and_where(Expr::col("id").eq(plain(id))).to_owned();
+        let select = select_configs(true).and_where(schema::is_one_of("id", [plain(id)])).to_owned();
         self.retry(|| async {
             let row = self.reader.query_one(&select).await?;
             row.map(|row| Columns::of(&row).software_config(&self.vault)).transpose()
@@ -62,7 +62,7 @@ impl SoftwareStore for SqlStore {
     }
 
     async fn software_deployment(&self, id: &str) -> Result<Option<SoftwareDeployment>, Error> {
-        let select = select_deployments(Cond::all().add(Expr::col("id").eq(plain(id))));
+        let select = select_deployments(Cond::all().add(schema::is_one_of("id", [plain(id)])));
         self.retry(|| async {
             let row = self.reader.query_one(&select).await?;
             row.map(|row| Columns::of(&row).software_deployment(&self.vault)).transpose()
@@ -171,7 +171,7 @@ impl SqlStore {
             }
             SoftwareChange::ChangeDeployment(deployment) => self.replace_deployment(tx, deployment).await,
             SoftwareChange::CancelDeployment(id) => {
-                let select = select_deployments(Cond::all().add(Expr::col("id").eq(plain(id))));
+                let select = select_deployments(Cond::all().add(schema::is_one_of("id", [plain(id)])));
                 let Some(row) = tx.query_one(&select).await? else { return Ok(()) };
                 let mut deployment = Columns::of(&row).software_deployment(&self.vault)?;
                 if deployment.cancel() { self.replace_deployment(tx, &deployment).await } else { Ok(()) }
@@ -189,7 +189,7 @@ impl SqlStore {
     async fn replace_deployment(&self, tx: &Transaction, new: &SoftwareDeployment) -> Result<(), Fault> {
         let row = rows::of_software_deployment(new, &self.vault)?;
         let mut update = Query::update();
-        update.table(schema::SOFTWARE_DEPLOYMENT).and_where(Expr::col("id").eq(plain(&new.id)));
+        update.table(schema::SOFTWARE_DEPLOYMENT).and_where(schema::is_one_of("id", [plain(&new.id)]));
         update.values(schema::SOFTWARE_DEPLOYMENT_COLUMNS.into_iter().zip(row).skip(1));
         tx.execute(&update).await?;
         Ok(())
@@ -199,7 +199,7 @@ impl SqlStore {
         let select = Query::select()
             .columns(["created", "id"])
             .from(schema::SOFTWARE_CONFIG)
-            .and_where(Expr::col("id").eq(plain(id)))
+            .and_where(schema::is_one_of("id", [plain(id)]))
             .to_owned();
         let row = self.reader.query_one(&select).await?;
         row.map(|row| {
@@ -231,7 +231,7 @@ async fn check(tx: &Transaction, change: &SoftwareChange) -> Result<(), Fault> {
             let config = Query::select()
                 .column("id")
                 .from(schema::SOFTWARE_CONFIG)
-                .and_where(Expr::col("id").eq(plain(&deployment.config)))
+                .and_where(schema::is_one_of("id", [plain(&deployment.config)]))
                 .to_owned();
             match tx.query_one(&config).await? {
                 Some(_) => Ok(()),
@@ -243,7 +243,7 @@ async fn check(tx: &Transaction, change: &SoftwareChange) -> Result<(), Fault> {
 }
 
 async fn drop_row(tx: &Transaction, table: &'static str, id: &str) -> Result<(), Fault> {
-    let delete = Query::delete().from_table(table).and_where(Expr::col("id").eq(plain(id))).to_owned();
+    let delete = Query::delete().from_table(table).and_where(schema::is_one_of("id", [plain(id)])).to_owned();
     tx.execute(&delete).await?;
     Ok(())
 }
@@ -252,7 +252,7 @@ fn references(config: &str) -> SelectStatement {
     Query::select()
         .column("id")
         .from(schema::SOFTWARE_DEPLOYMENT)
-        .and_where(Expr::col("config").eq(plain(config)))
+        .and_where(schema::is_one_of("config", [plain(config)]))
         .limit(1)
         .to_owned()
 }

@@ -14,6 +14,7 @@
 pub(crate) mod cluster;
 mod converge;
 mod crash;
+mod impossible_ids;
 mod kept;
 mod lifecycle;
 mod lost_node;
