@@ -84,7 +84,7 @@ Resources:
 ";
     let found = errors(text);
     let expected = [
-        ("Resources.Port.Properties", "Property error: Resources.Port.Properties: Unknown Property nmae"),
+        ("Resources.Port.Properties.nmae", "Property error: Resources.Port.Properties: Unknown Property nmae"),
         (
             "Resources.Port.Properties.admin_state_up",
             "Property error: Resources.Port.Properties.admin_state_up: \"[1]\" is not a valid boolean",
@@ -129,15 +129,15 @@ resources:
     has(&found, "resources.one.depends_on", "\"nowhere\" (in one)");
     has(&found, "resources.one.properties.salt.get_resource", "\"gone\" (in one.Properties.salt)");
     has(&found, "resources.one.properties.length", "1000 is out of range");
-    has(&found, "resources.one.properties", "Unknown Property lenth");
-    has(&found, "resources.one.properties", "Unknown Property lngth");
+    has(&found, "resources.one.properties.lenth", "Unknown Property lenth");
+    has(&found, "resources.one.properties.lngth", "Unknown Property lngth");
     has(&found, "resources.two.properties.length", "str_split");
-    has(&found, "resources.two.properties", "Unknown Property lenth");
+    has(&found, "resources.two.properties.lenth", "Unknown Property lenth");
     has(&found, "resources.two.properties.salt.get_attr[1]", "(one vlue)");
     has(&found, "resources.three.type", "OS::Heat::RandomStrng");
     has(&found, "resources.three.properties.salt.get_attr[1]", "(two nothing)");
-    has(&found, "resources.four", "depend_on");
-    has(&found, "resources.four.properties", "Unknown Property lenth");
+    has(&found, "resources.four.depend_on", "depend_on");
+    has(&found, "resources.four.properties.lenth", "Unknown Property lenth");
     assert_eq!(found.len(), 12, "{found:#?}");
 }
 
@@ -169,7 +169,7 @@ resources:
 ";
     let found = errors(text);
     has(&found, "parameters", "");
-    has(&found, "resources.r.properties", "Unknown Property lenth");
+    has(&found, "resources.r.properties.lenth", "Unknown Property lenth");
     assert_eq!(found.len(), 2, "{found:#?}");
     let text = "heat_template_version: 2021-04-16
 parameters:
@@ -184,7 +184,7 @@ outputs: [1]
     has(&found, "conditions.odd.equals", "equals");
     has(&found, "conditions.strange", "strange");
     has(&found, "outputs", "");
-    has(&found, "resources.r.properties", "Unknown Property lenth");
+    has(&found, "resources.r.properties.lenth", "Unknown Property lenth");
     assert_eq!(found.len(), 5, "{found:#?}");
 }
 
