@@ -309,7 +309,7 @@ impl Layout<'_> {
             }
             let indented = format!("{}{}", " ".repeat(self.indent(line, old)), commented(content));
             out.push(match self.comment_column(line, old) {
-                Some(column) => with_comment_at(&indented, old.chars().count() - column, column),
+                Some(column) => with_comment_at(&indented, old.trim_end().chars().count() - column, column),
                 None => indented,
             });
         }
@@ -495,7 +495,7 @@ outputs:
     fn comments_behind_values_stay_in_their_column() {
         let text = "a:\n    type:    string   # one\n    default: \"x # y\"   # two\n    list: [1, 2] # three\n    \
                     long_name: abc # four\n";
-        let expected = "a:\n  type: string          # one\n  default: \"x # y\"     # two\n  list: [1, 2]   # three\n  \
+        let expected = "a:\n  type: string        # one\n  default: \"x # y\"     # two\n  list: [1, 2]   # three\n  \
                         long_name: abc   # four\n";
         assert_eq!(format(text).unwrap(), expected);
         assert_eq!(format(expected).unwrap(), expected);

@@ -15,12 +15,15 @@ use kiln_template::{Bound, Template};
 use kiln_value::{Diagnostic, Map, Segment, Unknown, Value};
 use without::without;
 
+/// How deep templates may be nested in a service by default (`max_nested_stack_depth`).
+pub const MAX_DEPTH: u32 = 5;
+
 /// Maximum number of parts of a template that are removed, one after the other, to find further errors.
 const MOST_BROKEN: usize = 50;
 
 /// All errors of the template, environment and parameters of a stack, in Heat's order, even if some parts are too
-/// broken to build the stack; and the stack, if it can be built.
-pub fn examine(sources: &Sources, catalog: &ResourceTypes) -> (Option<Blueprint>, Vec<Diagnostic>) {
+/// broken to build the stack; and the stack, if it can be built. Templates may be nested up to `depth`.
+pub fn examine(sources: &Sources, catalog: &ResourceTypes, depth: u32) -> (Option<Blueprint>, Vec<Diagnostic>) {
     let mut found: Vec<Diagnostic> = Vec::new();
     let mut whole = sources.clone();
     let mut built = None;
@@ -28,7 +31,7 @@ pub fn examine(sources: &Sources, catalog: &ResourceTypes) -> (Option<Blueprint>
         let sources = with_unknown(&whole, catalog);
         let (is_built, errors) = match Blueprint::build(sources, catalog, None, Nesting::default()) {
             Ok(blueprint) => {
-                let errors = mistakes(&blueprint, catalog);
+                let errors = mistakes(&blueprint, catalog, depth);
                 built = built.or_else(|| (round == 0).then_some(blueprint));
                 (true, errors)
             }
@@ -99,15 +102,15 @@ fn unbuilt(sources: &Sources) -> Vec<Diagnostic> {
 }
 
 /// All errors in Heat's order. Values that only the cloud can check are accepted.
-pub fn mistakes(blueprint: &Blueprint, catalog: &ResourceTypes) -> Vec<Diagnostic> {
-    judge(blueprint, catalog, &|_, _| None, false)
+pub fn mistakes(blueprint: &Blueprint, catalog: &ResourceTypes, depth: u32) -> Vec<Diagnostic> {
+    judge(blueprint, catalog, &|_, _| None, (false, depth))
 }
 
 /// The same, preceded by types that Kiln cannot create. Such a template is valid elsewhere, but cannot be created here.
-pub fn obstacles(blueprint: &Blueprint, catalog: &ResourceTypes) -> Vec<Diagnostic> {
+pub fn obstacles(blueprint: &Blueprint, catalog: &ResourceTypes, depth: u32) -> Vec<Diagnostic> {
     let refusal = |this: &ResourceType, name: &str| catalog.types.refusal(this, name);
     let mut errors: Vec<Diagnostic> = blueprint.unavailable(&refusal).into_iter().collect();
-    errors.extend(judge(blueprint, catalog, &refusal, true));
+    errors.extend(judge(blueprint, catalog, &refusal, (true, depth)));
     errors
 }
 
@@ -115,7 +118,7 @@ fn judge(
     blueprint: &Blueprint,
     catalog: &ResourceTypes,
     unavailable: &dyn Fn(&ResourceType, &str) -> Option<Diagnostic>,
-    unbuilt: bool,
+    (unbuilt, max_depth): (bool, u32),
 ) -> Vec<Diagnostic> {
     let rules = Rules {
         catalog,
@@ -126,7 +129,7 @@ fn judge(
         // Parameters without a value are unknown: none is missing.
         strict: true,
         values: true,
-        max_depth: 5,
+        max_depth,
         unbuilt,
     };
     let mut errors = blueprint.validate(&rules);

@@ -10,7 +10,7 @@ mod proof;
 mod shape;
 
 use kiln_template::Release;
-use kiln_value::{Path, Span};
+use kiln_value::{Path, Span, Value};
 
 use crate::Page;
 pub use proof::Proof;
@@ -63,7 +63,21 @@ pub fn upgrade(page: &Page) -> Result<Upgrade, Vec<Note>> {
             .ok_or_else(|| whole("the template contains a value that cannot be written as YAML".to_owned()))?
     };
     let upgraded = Page::read(text.as_str()).map_err(|error| whole(error.message.clone()))?;
-    let proof = proof::compare(page, &upgraded, &converted.mappings)
+    let (proof, unresolved) = proof::compare(page, &upgraded, &converted.mappings)
         .map_err(|different| different.into_iter().map(note).collect::<Vec<_>>())?;
+    let unresolved: Vec<Note> = unresolved.into_iter().map(note).collect();
+    if !unresolved.is_empty() && !is_same_but_version(page.value(), &converted.value) {
+        return Err(unresolved);
+    }
+    // Only the version changes there, so there is nothing that could be converted wrongly.
+    notes
+        .extend(unresolved.into_iter().map(|note| Note { message: format!("not compared: {}", note.message), ..note }));
     Ok(Upgrade { text, notes, proof })
+}
+
+/// Whether two templates of HOT differ in their version only.
+fn is_same_but_version(old: &Value, new: &Value) -> bool {
+    let (Value::Map(old), Value::Map(new)) = (old, new) else { return false };
+    let rest = |entry: &(&String, &Value)| entry.0 != "heat_template_version";
+    old.contains_key("heat_template_version") && old.iter().filter(rest).eq(new.iter().filter(rest))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use annotate_snippets::Level as Shade;
 use kiln_authoring::Page;
 use kiln_authoring::language::{Level, Surroundings, Trouble, suggest};
-use kiln_authoring::offline::examine;
+use kiln_authoring::offline::{MAX_DEPTH, examine};
 use kiln_client::{Bundle, Client, Error, ErrorLocation, NestedLocation, Origin};
 use kiln_plan::{ResourceTypes, Sources};
 use kiln_template::Files;
@@ -189,7 +189,7 @@ async fn others(
         return Vec::new();
     }
     let Ok(sources) = sources(bundle, sent.given) else { return Vec::new() };
-    let mut found: Vec<ErrorLocation> = examine(&sources, catalog).1.iter().map(location).collect();
+    let mut found: Vec<ErrorLocation> = examine(&sources, catalog, MAX_DEPTH).1.iter().map(location).collect();
     found.retain(|error| !told.iter().any(|told| told.message == error.message && told.path == error.path));
     // The service may have other types than this command.
     if found.iter().any(|error| unknown_type(&error.message).is_some()) {

@@ -9,7 +9,7 @@ use super::suggest::suggest;
 use super::surroundings::Surroundings;
 use crate::Page;
 use crate::lint::{Severity, lint};
-use crate::offline::examine;
+use crate::offline::{MAX_DEPTH, examine};
 
 /// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,5 +98,5 @@ fn errors(page: &Page, catalog: &ResourceTypes, around: &Surroundings) -> Vec<Di
         environment: Arc::new(around.environment.clone()),
         files: Arc::new(around.files.clone()),
     };
-    examine(&sources, catalog).1
+    examine(&sources, catalog, MAX_DEPTH).1
 }

@@ -9,6 +9,7 @@ use kiln_template::hint::nearest;
 use kiln_value::{Diagnostic, Map, Path, Span, Spans, Value, text};
 
 use super::diagnose::{BEGINNING, Level, Trouble};
+use ask::schemata;
 pub use ask::{Neighbour, Origin, complete, definition, hover};
 pub use sheet::Sheet;
 
@@ -33,8 +34,13 @@ pub fn is_environment(text: &str) -> bool {
 }
 
 /// All diagnostics of an environment that are possible without its template. `exists` returns whether a file of the
-/// registry exists.
-pub fn diagnose(text: &str, catalog: &ResourceTypes, exists: &dyn Fn(&str) -> bool) -> Vec<Trouble> {
+/// registry exists; a parameter that no neighbor declares, but one with nearly the same name, is probably misspelled.
+pub fn diagnose(
+    text: &str,
+    catalog: &ResourceTypes,
+    exists: &dyn Fn(&str) -> bool,
+    neighbours: &[Neighbour],
+) -> Vec<Trouble> {
     let document = match kiln_yaml::parse(text) {
         Ok(document) => document,
         Err(error) => {
@@ -51,7 +57,10 @@ pub fn diagnose(text: &str, catalog: &ResourceTypes, exists: &dyn Fn(&str) -> bo
     let mut judge = Judge { catalog, exists, root, spans, environment, found: Vec::new() };
     match &document.value {
         Value::Null => {}
-        Value::Map(sections) => judge.sections(sections),
+        Value::Map(sections) => {
+            judge.sections(sections);
+            judge.parameters(sections, neighbours);
+        }
         _ => judge.error(
             &Path::root(),
             &Diagnostic::new("ValueError", "The environment is not a valid YAML mapping data type."),
@@ -109,6 +118,27 @@ impl Judge<'_> {
                 }
                 (_, Value::Map(_)) => {}
                 _ => self.wrong(&at, format!("environment section \"{name}\" must be a map"), None),
+            }
+        }
+    }
+
+    fn parameters(&mut self, sections: &Map, neighbours: &[Neighbour]) {
+        let declared = schemata(neighbours);
+        let names = || declared.iter().map(|(name, _)| name.as_str());
+        for section in ["parameters", "parameter_defaults"] {
+            let given = sections.get(section).and_then(Value::as_map);
+            for name in given.into_iter().flat_map(Map::keys) {
+                let Some(near) = nearest(name, names()).filter(|near| near != name) else { continue };
+                if names().any(|declared| declared == name) {
+                    continue;
+                }
+                let at = Path::root().key(section).key(name.as_str());
+                let message = format!("No template in this directory declares the parameter {name}.");
+                self.wrong(&at, message, Some(format!("did you mean {near}?")));
+                // It may belong to a template elsewhere.
+                if let Some(trouble) = self.found.last_mut() {
+                    trouble.level = Level::Warning;
+                }
             }
         }
     }

@@ -31,8 +31,13 @@ const MAX_BINDINGS: usize = 200;
 
 type Difference = (Path, String);
 
-/// Compares two templates; `added` are parameters of the new one only.
-pub(super) fn compare(old: &Page, new: &Page, added: &BTreeMap<String, Value>) -> Result<Proof, Vec<Difference>> {
+/// Compares two templates; `added` are parameters of the new one only. Returns also what could not be compared, because
+/// it resolves with no values that were made up.
+pub(super) fn compare(
+    old: &Page,
+    new: &Page,
+    added: &BTreeMap<String, Value>,
+) -> Result<(Proof, Vec<Difference>), Vec<Difference>> {
     let at_root = |error: &Diagnostic| vec![(error.path.clone(), error.message.clone())];
     let schemata = old.template.parameter_schemata().map_err(|error| at_root(&error))?;
     let mut renewed = new.template.parameter_schemata().map_err(|error| at_root(&error))?;
@@ -72,14 +77,14 @@ pub(super) fn compare(old: &Page, new: &Page, added: &BTreeMap<String, Value>) -
             Some(open) => open.retain(|path, _| left.contains_key(path)),
         }
     }
-    let mut differences = comparison.differences;
+    let differences = comparison.differences;
     let open = open.into_iter().flatten();
-    differences.extend(open.map(|(path, error)| {
+    let unresolved = open.map(|(path, error)| {
         let at = if error.path.is_root() { path } else { error.path.clone() };
         (at, format!("the template itself does not resolve: {}", error.message))
-    }));
+    });
     proof.compared = comparison.compared;
-    if differences.is_empty() { Ok(proof) } else { Err(differences) }
+    if differences.is_empty() { Ok((proof, unresolved.collect())) } else { Err(differences) }
 }
 
 fn parameter_difference(old: &ParameterSchema, new: &ParameterSchema) -> Option<String> {

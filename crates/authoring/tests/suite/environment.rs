@@ -9,7 +9,7 @@ use kiln_value::Position;
 
 /// Line, column, level and message of all diagnostics; `there.yaml` is the only existing file.
 fn diagnostics(text: &str) -> Vec<(u32, u32, Level, String)> {
-    let troubles = diagnose(text, &crate::bench::catalog(), &|name| name == "there.yaml");
+    let troubles = diagnose(text, &crate::bench::catalog(), &|name| name == "there.yaml", &[]);
     let one = |trouble: kiln_authoring::language::Trouble| {
         let texts: Vec<String> = std::iter::once(trouble.message).chain(trouble.hints).collect();
         (trouble.span.start.line, trouble.span.start.column, trouble.level, texts.join(" | "))

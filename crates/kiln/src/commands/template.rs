@@ -9,7 +9,7 @@ mod text;
 mod type_file;
 
 use clap::{Args, Subcommand};
-use kiln_authoring::offline::{examine, obstacles};
+use kiln_authoring::offline::{MAX_DEPTH, examine, obstacles};
 use kiln_client::{Bundle, parameters};
 use kiln_plan::{Blueprint, ResourceTypes};
 use kiln_template::Release;
@@ -101,6 +101,9 @@ pub(crate) struct ValidateArgs {
     /// Validate without a service
     #[arg(long)]
     offline: bool,
+    /// How deep templates may be nested, with --offline [default: 5, as in a service]
+    #[arg(long, value_name = "DEPTH", requires = "offline")]
+    max_nested_depth: Option<u32>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -118,7 +121,8 @@ impl ValidateArgs {
                 Some(made) => made.bundle,
                 None => Bundle::read(&source, Some(&self.template), &self.environment).await?,
             };
-            let about = offline(&bundle, &given, &global.local.catalog().await?, self.show_nested)?;
+            let depth = self.max_nested_depth.unwrap_or(MAX_DEPTH);
+            let about = offline(&bundle, &given, &global.local.catalog().await?, self.show_nested, depth)?;
             return Ok(self.output.one(about, Format::Yaml)?);
         }
         let connection = Connection::open(global, Need::Nothing).await?;
@@ -142,20 +146,17 @@ fn blueprint(bundle: &Bundle, given: &Map, catalog: &ResourceTypes) -> Outcome<B
         .map_err(|error| wrong(&[error], sent))
 }
 
-/// How deep nested templates are shown, as a service does by default (`max_nested_stack_depth`).
-const MAX_DEPTH: u32 = 5;
-
 /// Runs all checks that need no cloud; returns the description and the parameters, with `nested` also those of the
 /// templates in it.
-fn offline(bundle: &Bundle, given: &Map, catalog: &ResourceTypes, nested: bool) -> Outcome<One> {
+fn offline(bundle: &Bundle, given: &Map, catalog: &ResourceTypes, nested: bool, depth: u32) -> Outcome<One> {
     let sent = Sent { bundle, given, catalog: Some(catalog) };
-    let (blueprint, mut errors) = examine(&sources(bundle, given)?, catalog);
+    let (blueprint, mut errors) = examine(&sources(bundle, given)?, catalog, depth);
     // Report types that cannot be created first.
     if let Some(blueprint) = &blueprint {
-        errors = obstacles(blueprint, catalog);
+        errors = obstacles(blueprint, catalog, depth);
     }
     let Some(blueprint) = blueprint.filter(|_| errors.is_empty()) else { return Err(wrong(&errors, sent)) };
-    let summary = blueprint.summary(catalog, nested.then_some(MAX_DEPTH)).map_err(|error| wrong(&[error], sent))?;
+    let summary = blueprint.summary(catalog, nested.then_some(depth)).map_err(|error| wrong(&[error], sent))?;
     Ok(entries(summary.to_map().into()))
 }
 

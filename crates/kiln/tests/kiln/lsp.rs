@@ -701,3 +701,15 @@ fn types_of_plugins_are_known_and_a_silent_one_does_no_harm() {
     assert!(editor.suggested("properties:\n      ").contains(&"zone".to_owned()));
     editor.leave();
 }
+
+#[test]
+fn a_misspelt_parameter_of_an_environment_gets_a_suggestion() {
+    let folder = Folder::new("lsp-parameter");
+    folder.write("web.yaml", "heat_template_version: 2021-04-16\nparameters:\n  flavor: {type: string}\n");
+    let mut editor = Editor::start(&folder, "env.yaml", "parameters:\n  other: a\n  flavr: m1.small\n");
+    let told = editor.told();
+    let shown: Vec<String> = told.iter().map(|one| one["message"].as_str().unwrap().to_owned()).collect();
+    assert!(shown.len() == 1 && shown[0].contains("flavr") && shown[0].contains("did you mean flavor?"), "{told:?}");
+    assert_eq!(told[0]["range"]["start"]["line"], 2);
+    editor.leave();
+}

@@ -379,3 +379,87 @@ fn the_original_contains_the_types_of_the_user() {
     let lowered = folder.run(&["template", "lower", "again.zip"]).ok();
     assert_eq!(lowered, folder.run(&[&["template", "lower", "app.yaml"], &given[..]].concat()).ok());
 }
+
+#[test]
+fn lint_reads_policies_and_tells_what_to_use_instead() {
+    let folder = Folder::new("lint-once");
+    folder.write(
+        "t.yaml",
+        "heat_template_version: 2018-08-31
+parameters:
+  keep: {type: string}
+  bootstrap-token: {type: string}
+  certificate-key: {type: string, hidden: true}
+resources:
+  a:
+    type: OS::Heat::Value
+    deletion_policy: {get_param: keep}
+    properties: &same {value: {password: plain, first: {get_param: bootstrap-token}, last: {get_param: certificate-key}}}
+  b: {type: OS::Heat::Value, properties: *same}
+  server: {type: OS::Nova::Server, properties: {flavor: f, image: i, networks: [{uuid: n}]}}
+  interface: {type: OS::Neutron::RouterInterface, properties: {router_id: r, subnet: s}}
+",
+    );
+    let found = folder.run(&["template", "lint", "t.yaml", "-f", "json"]);
+    let found: serde_json::Value = serde_json::from_str(&found.out).unwrap();
+    let found: Vec<(&str, u64)> = found
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["rule"].as_str().unwrap(), one["line"].as_u64().unwrap()))
+        .collect();
+    let expected =
+        [("visible-secret", 4), ("plain-secret", 10), ("deprecated-property", 12), ("deprecated-property", 13)];
+    assert_eq!(found, expected);
+    let shown = folder.run(&["template", "lint", "t.yaml"]).out;
+    let hints: Vec<&str> = shown.lines().filter_map(|line| line.trim().strip_prefix("= help: ")).collect();
+    assert!(hints.iter().any(|hint| hint.contains("Use network")), "{hints:?}");
+    assert!(hints.iter().any(|hint| hint.to_lowercase().contains("use router")), "{hints:?}");
+}
+
+#[test]
+fn fmt_keeps_the_column_of_comments() {
+    let folder = Folder::new("fmt-comments");
+    let text = "heat_template_version: 2018-08-31\n\nresources:\n    a:\n        type:    OS::Heat::Value   # what\n        \
+                properties: {value: 1}     # how\n";
+    let file = folder.write("t.yaml", text);
+    folder.run(&["template", "fmt", "t.yaml"]).ok();
+    let formatted = std::fs::read_to_string(file).unwrap();
+    let columns: Vec<Option<usize>> = formatted.lines().skip(4).map(|line| line.find('#')).collect();
+    assert_eq!(columns, [Some(35), Some(35)], "{formatted}");
+    assert!(formatted.contains("    type: OS::Heat::Value "), "{formatted}");
+}
+
+/// The function of line 8 resolves with none of the values that are made up for the comparison.
+#[test]
+fn upgrade_changes_the_version_where_nothing_else_has_to_change() {
+    let folder = Folder::new("upgrade-version");
+    let text = "\
+heat_template_version: 2016-10-14
+parameters:
+  cidr: {type: string}
+resources:
+  a:
+    type: OS::Heat::Value
+    properties:
+      value: {str_split: ['/', {get_param: cidr}, 3]}
+";
+    folder.write("t.yaml", text);
+    let ran = folder.run(&["template", "upgrade", "t.yaml"]);
+    assert!(ran.err.contains("t.yaml:8:") && ran.err.contains("not compared"), "{}", ran.err);
+    assert_eq!(ran.ok(), text.replace("2016-10-14", "2021-04-16"));
+}
+
+#[test]
+fn the_depth_of_nested_templates_is_an_option() {
+    let folder = Folder::new("depth");
+    for level in 0..7 {
+        let inner = if level == 6 { "OS::Heat::RandomString".to_owned() } else { format!("t{}.yaml", level + 1) };
+        let text = format!("heat_template_version: 2018-08-31\nresources: {{inner: {{type: {inner}}}}}\n");
+        folder.write(&format!("t{level}.yaml"), &text);
+    }
+    let validate = ["template", "validate", "--offline", "-t", "t0.yaml"];
+    let ran = folder.run(&validate);
+    assert!(ran.code == 1 && ran.err.contains("Recursion depth exceeds 5."), "{}", ran.err);
+    folder.run(&[&validate[..], &["--max-nested-depth", "6"]].concat()).ok();
+}

@@ -40,7 +40,7 @@ pub enum Origin {
     File(String),
 }
 
-fn schemata(neighbours: &[Neighbour]) -> Vec<(String, ParameterSchema)> {
+pub(super) fn schemata(neighbours: &[Neighbour]) -> Vec<(String, ParameterSchema)> {
     let all = neighbours.iter().filter_map(|one| one.page.template.parameter_schemata().ok()).flatten();
     let mut seen = BTreeSet::new();
     all.filter(|(name, _)| seen.insert(name.clone())).collect()

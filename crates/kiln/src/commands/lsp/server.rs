@@ -223,7 +223,7 @@ impl Server {
                 let exists = |name: &str| self.read(&target(uri, name)).is_some();
                 let links = text.sheet(None).map(|sheet| sheet.links()).unwrap_or_default();
                 let files = links.iter().map(|link| target(uri, &link.name)).collect();
-                (environment::diagnose(&text.content, &self.catalog, &exists), files)
+                (environment::diagnose(&text.content, &self.catalog, &exists, &self.neighbours(uri)), files)
             }
             Meaning::Topology => {
                 topology::diagnose(uri, &text.content, &self.topology_types, &self.catalog, &|url| self.read(url))
