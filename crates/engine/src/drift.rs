@@ -9,9 +9,9 @@ use kiln_plan::hidden::{HiddenValues, Masked};
 use kiln_resource::drift::drift;
 use kiln_resource::names::{self, Kept};
 use kiln_resource::translation::Answers;
-use kiln_resource::{Context, OperationState, Resource};
+use kiln_resource::{Context, OperationState, Resource, ResourceType};
 use kiln_store::Error;
-use kiln_value::Value;
+use kiln_value::{Map, Value};
 
 use crate::actor::stack_facts;
 use crate::meaning::{NewMeaning, new_meanings};
@@ -29,8 +29,23 @@ pub enum Drift {
     Modified(Vec<PropertyDrift>),
     /// The object does not exist any more.
     Deleted,
-    /// It was not compared, for this reason.
+    /// It was not compared, or not with all that the template says, for this reason.
     NotChecked(String),
+    /// Its type has no objects in the cloud, so nothing can differ.
+    NoObject,
+}
+
+impl Drift {
+    /// The name of the result in the APIs, and the reason why there was no comparison.
+    pub fn status(&self) -> (&'static str, Option<&str>) {
+        match self {
+            Self::InSync => ("IN_SYNC", None),
+            Self::Modified(_) => ("MODIFIED", None),
+            Self::Deleted => ("DELETED", None),
+            Self::NotChecked(reason) => ("NOT_CHECKED", Some(reason)),
+            Self::NoObject => ("NOT_CHECKED", Some("its type has no objects in the cloud")),
+        }
+    }
 }
 
 /// A property with another value in the object.
@@ -51,6 +66,8 @@ pub struct ResourceDrift {
     pub row: Resource,
     /// The result.
     pub drift: Drift,
+    /// The properties that were not compared, because the type cannot read them in the object.
+    pub not_checked: Vec<String>,
     /// The names in its properties that mean other objects than at its last change. This is no drift: the object has what
     /// the names meant.
     pub meanings: Vec<NewMeaning>,
@@ -72,6 +89,24 @@ impl StackDrift {
     pub fn has_drifted(&self) -> bool {
         self.resources.iter().any(|one| matches!(one.drift, Drift::Modified(_) | Drift::Deleted))
     }
+
+    /// The number of resources, with those of nested stacks, of which a part was not compared.
+    pub fn not_checked(&self) -> usize {
+        let count = |one: &ResourceDrift| match &one.nested {
+            Some(nested) => nested.not_checked(),
+            None => usize::from(matches!(one.drift, Drift::NotChecked(_)) || !one.not_checked.is_empty()),
+        };
+        self.resources.iter().map(count).sum()
+    }
+
+    /// The result for the whole stack, as the APIs name it: in sync only if everything was compared.
+    pub fn status(&self) -> &'static str {
+        match (self.has_drifted(), self.not_checked()) {
+            (true, _) => "DRIFTED",
+            (false, 0) => "IN_SYNC",
+            (false, _) => "NOT_CHECKED",
+        }
+    }
 }
 
 impl Masked for StackDrift {
@@ -83,7 +118,7 @@ impl Masked for StackDrift {
                     property.actual.mask(hidden);
                 }),
                 Drift::NotChecked(reason) => reason.mask(hidden),
-                Drift::InSync | Drift::Deleted => {}
+                Drift::InSync | Drift::Deleted | Drift::NoObject => {}
             }
             for meaning in &mut one.meanings {
                 for text in [&mut meaning.name, &mut meaning.kept, &mut meaning.current] {
@@ -119,12 +154,19 @@ impl View {
             && let Some(view) = Self::load(self.backends(), child).await?
         {
             let nested = view.drift(&[]).await?;
-            let drift = if nested.has_drifted() { Drift::Modified(Vec::new()) } else { Drift::InSync };
-            return Ok(ResourceDrift { row, drift, meanings: Vec::new(), nested: Some(nested) });
+            let drift = match (nested.has_drifted(), nested.not_checked()) {
+                (true, _) => Drift::Modified(Vec::new()),
+                (false, 0) => Drift::InSync,
+                (false, _) => Drift::NotChecked("resources of its nested stack were not compared".to_owned()),
+            };
+            let (not_checked, meanings) = (Vec::new(), Vec::new());
+            return Ok(ResourceDrift { row, drift, not_checked, meanings, nested: Some(nested) });
         }
-        let drift = self.object(&row).await.unwrap_or_else(|reason| Drift::NotChecked(reason.into_owned()));
+        let compared = self.object(&row).await;
+        let (drift, not_checked) =
+            compared.unwrap_or_else(|reason| (Drift::NotChecked(reason.into_owned()), Vec::new()));
         let meanings = self.meanings(&row).await;
-        Ok(ResourceDrift { row, drift, meanings, nested: None })
+        Ok(ResourceDrift { row, drift, not_checked, meanings, nested: None })
     }
 
     /// The names of a resource that mean other objects today, as far as they can be looked up.
@@ -142,15 +184,16 @@ impl View {
         new_meanings(names, &today)
     }
 
-    /// Compares a resource with its object; the error is the reason why it cannot be compared.
-    async fn object(&self, row: &Resource) -> Result<Drift, std::borrow::Cow<'static, str>> {
+    /// Compares a resource with its object: returns the result and the properties that were not compared. The error is the
+    /// reason why it cannot be compared.
+    async fn object(&self, row: &Resource) -> Result<(Drift, Vec<String>), std::borrow::Cow<'static, str>> {
         if row.operation != OperationState::Idle {
             return Err("an operation of the resource is not complete".into());
         }
         let kind = self.kind(row).ok_or("its type does not exist any more")?;
         let entry = kind.entry().ok_or("it has no nested stack")?;
         if !entry.driver.has_object() {
-            return Err("its type has no objects in the cloud".into());
+            return Ok((Drift::NoObject, Vec::new()));
         }
         if row.physical_id.is_none() {
             return Err("it has no object".into());
@@ -164,7 +207,7 @@ impl View {
         };
         let live = match found.await {
             Ok(live) => live,
-            Err(failure) if failure.is_not_found() => return Ok(Drift::Deleted),
+            Err(failure) if failure.is_not_found() => return Ok((Drift::Deleted, Vec::new())),
             Err(failure) => return Err(format!("its object cannot be read: {failure}").into()),
         };
         if live.is_empty() {
@@ -172,13 +215,34 @@ impl View {
         }
         let stored = row.properties();
         let differing = drift(&entry.resource_type, stored, &live);
+        let given = row.definition.as_ref().map(|definition| definition.given());
+        let not_checked = unread(&entry.resource_type, given.unwrap_or(stored), stored, &live);
         if differing.is_empty() {
-            return Ok(Drift::InSync);
+            let drift = if not_checked.is_empty() {
+                Drift::InSync
+            } else {
+                Drift::NotChecked(format!("these properties cannot be compared: {}", not_checked.join(", ")))
+            };
+            return Ok((drift, not_checked));
         }
         let differing = differing.into_iter().map(|(name, actual)| {
             let expected = stored.get(&name).cloned().unwrap_or_default();
             PropertyDrift { name, expected, actual }
         });
-        Ok(Drift::Modified(differing.collect()))
+        Ok((Drift::Modified(differing.collect()), not_checked))
     }
+}
+
+/// The properties that the template gives, that others can change, and that the type cannot read in the object. A list
+/// counts even if it is not given: others may add to the rules of a security group.
+fn unread(resource_type: &ResourceType, given: &Map, stored: &Map, live: &Map) -> Vec<String> {
+    let is_said = |name: &str, value: &Value| {
+        given.get(name).is_some_and(|given| !given.is_null()) || matches!(value, Value::List(_))
+    };
+    let can_change = |name: &str| {
+        resource_type.properties.get(name).is_some_and(|property| property.update_allowed && !property.immutable)
+    };
+    let open =
+        stored.iter().filter(|(name, value)| is_said(name, value) && can_change(name) && !live.contains_key(*name));
+    open.map(|(name, _)| name.clone()).collect()
 }

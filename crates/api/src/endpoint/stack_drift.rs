@@ -20,9 +20,11 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     let compared = call.service().drift(stack, &names).await?;
     let mut resources = Vec::new();
     list(&compared, None, &call.links, &mut resources);
-    let status = if compared.has_drifted() { "DRIFTED" } else { "IN_SYNC" };
     let checked = instant(call.backends().clock.now());
-    Ok(reply::json(&value!({ "drift": { "status": status, "checked_at": checked, "resources": resources } })))
+    let not_checked = i64::try_from(compared.not_checked()).unwrap_or(i64::MAX);
+    Ok(reply::json(&value!({ "drift": {
+        "status": (compared.status()), "not_checked": not_checked, "checked_at": checked, "resources": resources,
+    } })))
 }
 
 /// The resources of a stack, each followed by those of its nested stack.
@@ -36,13 +38,8 @@ fn list(compared: &StackDrift, parent: Option<&str>, links: &Links, resources: &
 }
 
 fn entry(one: &ResourceDrift, compared: &StackDrift, parent: Option<&str>, links: &Links) -> Value {
-    let none = Vec::new();
-    let (status, properties, reason) = match &one.drift {
-        Drift::InSync => ("IN_SYNC", &none, None),
-        Drift::Modified(properties) => ("MODIFIED", properties, None),
-        Drift::Deleted => ("DELETED", &none, None),
-        Drift::NotChecked(reason) => ("NOT_CHECKED", &none, Some(reason.as_str())),
-    };
+    let (status, reason) = one.drift.status();
+    let properties = if let Drift::Modified(properties) = &one.drift { properties.as_slice() } else { &[] };
     let differences: Value = properties
         .iter()
         .map(|one| value!({ "property": (&one.name), "expected": (one.expected.clone()), "actual": (one.actual.clone()) }))
@@ -56,6 +53,7 @@ fn entry(one: &ResourceDrift, compared: &StackDrift, parent: Option<&str>, links
         "drift_status": status,
         "drift_status_reason": reason,
         "differences": differences,
+        "not_checked": (one.not_checked.iter().collect::<Value>()),
         "names": (meaning::names(&one.meanings)),
         "links": [
             { "rel": "self", "href": (links.within(stack, &format!("/resources/{}", one.row.name))) },

@@ -17,7 +17,7 @@ pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
     Ok(value!({
         "StackId": (arn(&compared.stack, "")),
         "StackDriftDetectionId": id,
-        "StackDriftStatus": (if compared.has_drifted() { "DRIFTED" } else { "IN_SYNC" }),
+        "StackDriftStatus": (compared.status()),
         "DetectionStatus": "DETECTION_COMPLETE",
         "DriftedStackResourceCount": (i64::try_from(drifted.count()).unwrap_or(i64::MAX)),
         "Timestamp": (instant(call.backends().clock.now())),

@@ -5,14 +5,14 @@ use kiln_value::Value;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::page::{self, Page};
-use crate::view::drift::{resource, status};
+use crate::view::drift::resource;
 
 pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
     let wanted = call.params.list("StackResourceDriftStatusFilters");
     let page: Page<String> = Page::of(call)?;
     let compared = call.service().drift(call.stack().await?, &[]).await?;
     let mut shown: Vec<_> = compared.resources.iter().collect();
-    shown.retain(|one| wanted.is_empty() || wanted.contains(&status(&one.drift)));
+    shown.retain(|one| wanted.is_empty() || wanted.contains(&one.drift.status().0));
     shown.sort_by(|one, other| one.row.name.cmp(&other.row.name));
     if let Some(marker) = &page.marker {
         shown.retain(|one| one.row.name > *marker);

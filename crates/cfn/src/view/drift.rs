@@ -9,24 +9,10 @@ use super::{arn, instant};
 use crate::call::Call;
 use crate::fault::Fault;
 
-/// The status of a resource.
-pub(crate) fn status(drift: &Drift) -> &'static str {
-    match drift {
-        Drift::InSync => "IN_SYNC",
-        Drift::Modified(_) => "MODIFIED",
-        Drift::Deleted => "DELETED",
-        Drift::NotChecked(_) => "NOT_CHECKED",
-    }
-}
-
 /// A resource.
 pub(crate) fn resource(call: &Call, compared: &StackDrift, one: &ResourceDrift) -> Value {
-    let none = Vec::new();
-    let (differences, reason) = match &one.drift {
-        Drift::Modified(differences) => (differences, None),
-        Drift::NotChecked(reason) => (&none, Some(reason.as_str())),
-        Drift::InSync | Drift::Deleted => (&none, None),
-    };
+    let (status, reason) = one.drift.status();
+    let differences = if let Drift::Modified(differences) = &one.drift { differences.as_slice() } else { &[] };
     // As in AWS, only for resources that were compared.
     let (mut expected, mut actual) = (None, None);
     if matches!(one.drift, Drift::InSync | Drift::Modified(_)) {
@@ -45,7 +31,7 @@ pub(crate) fn resource(call: &Call, compared: &StackDrift, one: &ResourceDrift) 
         "ExpectedProperties": expected,
         "ActualProperties": actual,
         "PropertyDifferences": differences,
-        "StackResourceDriftStatus": (status(&one.drift)),
+        "StackResourceDriftStatus": status,
         "DriftStatusReason": reason,
         "Timestamp": (instant(call.backends().clock.now())),
     })

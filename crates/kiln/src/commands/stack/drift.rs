@@ -13,7 +13,8 @@ use crate::output::{Cell, Format, List, OutputArgs};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Reads the objects of the stack and of its nested stacks, and changes nothing. The status is IN_SYNC,
-MODIFIED, DELETED or NOT_CHECKED. 'kiln stack update --existing --converge' repairs what others
+MODIFIED, DELETED or NOT_CHECKED: a property that the type cannot read in the object, or a resource
+that cannot be read, is never IN_SYNC. 'kiln stack update --existing --converge' repairs what others
 have changed. Heat has no such call.
 
 Examples:
@@ -26,9 +27,17 @@ pub(crate) struct DriftArgs {
     /// Compare only this resource (can be repeated)
     #[arg(long, value_name = "RESOURCE")]
     resource: Vec<String>,
+    /// Exit with 2 if something has drifted, with 5 if nothing has but something was not checked
+    #[arg(long)]
+    detailed_exitcode: bool,
     #[command(flatten)]
     output: OutputArgs,
 }
+
+/// Something has drifted, as in Terraform.
+const DRIFTED: u8 = 2;
+/// Nothing has drifted, but something was not checked.
+const NOT_CHECKED: u8 = 5;
 
 impl DriftArgs {
     pub(super) async fn run(self, connection: &Connection) -> Outcome {
@@ -51,7 +60,18 @@ impl DriftArgs {
         let columns = columns.map(str::to_owned).to_vec();
         self.output.list(List { columns, rows: rows.collect() }, Format::Table)?;
         eprint!("{}", note::of_drift(resources));
-        Ok(())
+        let open = compared.get("not_checked").and_then(Value::as_i64).unwrap_or_default();
+        let status = compared.str_at("status").unwrap_or_default();
+        match (status, open) {
+            (_, 0) => eprintln!("{}: {status}", self.stack),
+            (_, 1) => eprintln!("{}: {status}, 1 resource was not or not wholly checked", self.stack),
+            _ => eprintln!("{}: {status}, {open} resources were not or not wholly checked", self.stack),
+        }
+        match status {
+            "DRIFTED" if self.detailed_exitcode => Err(Failure::told(DRIFTED)),
+            "NOT_CHECKED" if self.detailed_exitcode => Err(Failure::told(NOT_CHECKED)),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -73,11 +93,13 @@ fn differences(resource: &Value) -> String {
     if let Some(reason) = resource.str_at("drift_status_reason") {
         return reason.to_owned();
     }
+    let open = resource.get("not_checked").and_then(Value::as_list).unwrap_or_default().iter();
+    let open = open.map(|name| format!("{}: not checked", text::str(name)));
     let shown = |one: &Value, key: &str| one.get(key).map(text::json).unwrap_or_default();
     let differences = resource.get("differences").and_then(Value::as_list).unwrap_or_default().iter();
     let lines = differences.map(|one| {
         let (expected, actual) = (shown(one, "expected"), shown(one, "actual"));
         format!("{}: {expected} is {actual}", one.str_at("property").unwrap_or_default())
     });
-    lines.collect::<Vec<_>>().join("\n")
+    lines.chain(open).collect::<Vec<_>>().join("\n")
 }
