@@ -274,19 +274,23 @@ impl Masked for Map {
 impl Masked for Diagnostic {
     fn mask(&mut self, hidden: &HiddenValues) {
         self.message.mask(hidden);
-        self.hints.iter_mut().for_each(|hint| hint.mask(hidden));
+        self.hints.mask(hidden);
     }
 }
 
 impl<T: Masked> Masked for Option<T> {
     fn mask(&mut self, hidden: &HiddenValues) {
-        self.iter_mut().for_each(|one| one.mask(hidden));
+        if let Some(one) = self {
+            one.mask(hidden);
+        }
     }
 }
 
 impl<T: Masked> Masked for Vec<T> {
     fn mask(&mut self, hidden: &HiddenValues) {
-        self.iter_mut().for_each(|one| one.mask(hidden));
+        for one in self {
+            one.mask(hidden);
+        }
     }
 }
 

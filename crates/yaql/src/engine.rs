@@ -64,7 +64,7 @@ impl<'d> Engine<'d> {
     ///
     /// Errors: the limit is exceeded.
     pub(crate) fn step(&self, steps: usize) -> Result<(), Error> {
-        steps::spend(steps.saturating_mul(SEARCH_A_STEP)).map_err(|exhausted| Error::exhausted(&exhausted))?;
+        steps::spend(steps.saturating_mul(SEARCH_A_STEP)).map_err(Error::exhausted)?;
         self.count(steps)
     }
 

@@ -79,7 +79,7 @@ impl Error {
         Self::new("RecursionError", "maximum recursion depth exceeded")
     }
 
-    pub(crate) fn exhausted(exhausted: &Exhausted) -> Self {
+    pub(crate) fn exhausted(exhausted: Exhausted) -> Self {
         Self::new(Exhausted::CLASS, exhausted.to_string())
     }
 
