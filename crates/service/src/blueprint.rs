@@ -13,7 +13,7 @@ impl Service {
     pub(crate) fn build(
         &self,
         sources: &Sources,
-        identity: StackIdentity,
+        identity: &StackIdentity,
         template: &TemplateText,
         strict: bool,
     ) -> Result<Blueprint, Error> {
@@ -21,7 +21,7 @@ impl Service {
         let blueprint = match Blueprint::build(sources.clone(), types, Some(identity.clone()), Nesting::default()) {
             Ok(blueprint) => blueprint,
             Err(error) => {
-                let mut found = Blueprint::parameter_errors(sources, types, &identity, strict);
+                let mut found = Blueprint::parameter_errors(sources, types, identity, strict);
                 found.push(error);
                 let placed = found.into_iter().map(|error| template.place(error)).collect();
                 return Err(invalid(mask_errors(sources, placed)));
@@ -49,7 +49,7 @@ impl Service {
         let sources = content.sources(template.value())?;
         let sources = self.answered(caller, sources, &questions, None).await?;
         let sources = self.with_nested_templates(sources).await?;
-        let blueprint = self.build(&sources, identity, template, true)?;
+        let blueprint = self.build(&sources, &identity, template, true)?;
         self.accept(caller, &blueprint, template).await?;
         Ok(blueprint)
     }

@@ -127,12 +127,12 @@ impl Service {
             files: Arc::new(Files(files)),
         };
         let identity = load::identity(stack).ok_or_else(damaged)?;
-        let saved = self.build(&sources, identity.clone(), &TemplateText::stored(&sources.template), true)?;
+        let saved = self.build(&sources, &identity, &TemplateText::stored(&sources.template), true)?;
         if let Some(template) = restored_template(&saved, part("resources")?)? {
             sources.template = Arc::new(template);
         }
         let template = TemplateText::stored(&sources.template);
-        let blueprint = self.build(&sources, identity, &template, true)?;
+        let blueprint = self.build(&sources, &identity, &template, true)?;
         self.accept(caller, &blueprint, &template).await?;
         Ok(blueprint)
     }

@@ -70,10 +70,10 @@ impl Account {
 }
 
 /// Runs the work of a request with an account of so many steps, which is open whenever the work runs.
-pub async fn metered<F: Future>(most: usize, work: F) -> F::Output {
+pub fn metered<F: Future>(most: usize, work: F) -> impl Future<Output = F::Output> {
     let account = Account::new(most);
-    let mut work = std::pin::pin!(work);
-    std::future::poll_fn(|cx| account.within(|| work.as_mut().poll(cx))).await
+    let mut work = Box::pin(work);
+    std::future::poll_fn(move |cx| account.within(|| work.as_mut().poll(cx)))
 }
 
 /// Runs a function with the open account, or with one of [`MOST`] steps if there is none.

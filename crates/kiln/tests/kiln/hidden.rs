@@ -99,7 +99,7 @@ impl World {
         folder.write("failing.yaml", FAILING);
         folder.write("env.yaml", "parameters: {of_file: planted-file}\n");
         let world = Self { folder, cloud, service, rest, cfn, user, token, project };
-        world.kiln(&world.content("create", &["--wait", "--poll", "0.05", "main"], "planted-given")).ok();
+        world.kiln(&World::content("create", &["--wait", "--poll", "0.05", "main"], "planted-given")).ok();
         let failing = ["stack", "create", "-t", "failing.yaml", "--parameter", "given=planted-given", "--wait"];
         let failed = world.kiln(&[&failing[..], &["--poll", "0.05", "failing"]].concat());
         assert_eq!(failed.code, 3, "{}", failed.err);
@@ -107,7 +107,7 @@ impl World {
     }
 
     /// A create or an update with the planted values.
-    fn content<'a>(&self, command: &'a str, more: &[&'a str], given: &'a str) -> Vec<&'a str> {
+    fn content<'a>(command: &'a str, more: &[&'a str], given: &'a str) -> Vec<&'a str> {
         let given = if given == "planted-given" { "given=planted-given" } else { "given=planted-update" };
         let tree = r#"tree={"key": "planted-tree"}"#;
         let args = ["stack", command, "-t", "t.yaml", "-e", "env.yaml", "--parameter", given, "--parameter", tree];
@@ -151,8 +151,8 @@ impl World {
     async fn shown(&self, door: Door) -> String {
         let main = format!("/stacks/main/{}", self.id("main"));
         match door {
-            Door::CreatePreview => self.said(&self.content("create", &["--dry-run", "other"], "planted-given")),
-            Door::UpdatePreview => self.said(&self.content("update", &["--dry-run", "main"], "planted-update")),
+            Door::CreatePreview => self.said(&Self::content("create", &["--dry-run", "other"], "planted-given")),
+            Door::UpdatePreview => self.said(&Self::content("update", &["--dry-run", "main"], "planted-update")),
             Door::ChangeSet => {
                 let query = "/v1/?Action=CreateChangeSet&StackName=main&ChangeSetName=one&UsePreviousTemplate=true\
                              &Parameters.member.1.ParameterKey=given&Parameters.member.1.ParameterValue=planted-update";
@@ -194,7 +194,7 @@ impl World {
                 let stack = self.id("main").parse().unwrap();
                 let query = EventQuery { stacks: vec![stack], ..EventQuery::default() };
                 let events = self.store().await.events(&query).await.unwrap();
-                events.iter().map(|event| format!("{:?}", event.properties)).collect()
+                format!("{:?}", events.iter().map(|event| &event.properties).collect::<Vec<_>>())
             }
             Door::EventProperties => {
                 let events = self.kiln(&["stack", "event", "list", "main", "-f", "json"]).json();
@@ -241,7 +241,9 @@ fn mode(path: &Path) -> u32 {
 /// Looks for planted values in all files of a folder, whose names and contents it returns as text.
 fn content(folder: &Path) -> String {
     let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
-    files.map(|file| format!("{}: {}\n", file.display(), std::fs::read(&file).unwrap().escape_ascii())).collect()
+    let one =
+        |file: std::path::PathBuf| format!("{}: {}", file.display(), std::fs::read(&file).unwrap().escape_ascii());
+    files.map(one).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(unix)]
