@@ -21,6 +21,7 @@ mod options;
 mod orphans;
 mod outbox;
 mod pool;
+mod pulse;
 mod reading;
 mod reencryption;
 mod requests;

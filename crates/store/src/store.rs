@@ -40,6 +40,14 @@ pub enum Error {
     /// The database, or the key for its secrets, cannot be used.
     #[error("the database cannot be used: {0}")]
     Unusable(String),
+    /// The database does not answer. If the outcome of a write is unknown, it may have happened.
+    #[error("the database does not answer{}", if *may_have_happened { "; the change may have been made" } else { "" })]
+    Unavailable {
+        /// What was seen.
+        why: String,
+        /// Whether something was sent that the database may have done.
+        may_have_happened: bool,
+    },
     /// The database failed, even after retries.
     #[error("database: {0}")]
     Database(String),

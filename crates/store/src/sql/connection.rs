@@ -1,5 +1,7 @@
 //! One connection to a database, of whichever kind.
 
+use std::collections::HashMap;
+
 use sea_orm::sea_query::{Value, Values};
 use sea_orm::sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlDatabaseError};
 use sea_orm::sqlx::postgres::{PgConnectOptions, PgConnection};
@@ -52,6 +54,14 @@ impl Place {
     }
 }
 
+/// A session of a server.
+pub(super) struct Session {
+    /// Its number on the server.
+    pub(super) number: i64,
+    /// The server: behind one address, there may be several.
+    pub(super) server: String,
+}
+
 pub(super) enum Connection {
     Sqlite(SqliteConnection),
     Postgres(PgConnection),
@@ -87,6 +97,50 @@ impl Connection {
                 Ok(Self::MySql(connection))
             }
         }
+    }
+
+    /// The session on the server; `None`: the database is not a server.
+    pub(super) async fn session(&mut self) -> Result<Option<Session>, sqlx::Error> {
+        let text = match self {
+            Self::Sqlite(_) => return Ok(None),
+            Self::Postgres(_) => {
+                "SELECT pg_backend_pid()::bigint, concat(inet_server_addr(), pg_postmaster_start_time())"
+            }
+            Self::MySql(_) => "SELECT CAST(CONNECTION_ID() AS SIGNED), CONCAT(@@hostname, ':', @@port)",
+        };
+        let row = self.query_one(self.statement(text)).await?.ok_or(sqlx::Error::RowNotFound)?;
+        let number = row.try_get_by_index(0).map_err(undecodable)?;
+        Ok(Some(Session { number, server: row.try_get_by_index(1).map_err(undecodable)? }))
+    }
+
+    /// The sessions of the same user that execute a statement; true: they wait until the client reads the answer.
+    pub(super) async fn working_sessions(&mut self) -> Result<HashMap<i64, bool>, sqlx::Error> {
+        let text = match self {
+            Self::Sqlite(_) => return Ok(HashMap::new()),
+            Self::Postgres(_) => {
+                "SELECT pid::bigint, CASE WHEN wait_event = 'ClientWrite' THEN 1 ELSE 0 END::bigint FROM pg_stat_activity \
+                 WHERE usename = current_user AND state NOT LIKE 'idle%'"
+            }
+            Self::MySql(_) => {
+                "SELECT CAST(id AS SIGNED), CAST(state IN ('Writing to net', 'Sending to client') AS SIGNED) \
+                 FROM information_schema.processlist WHERE command <> 'Sleep'"
+            }
+        };
+        let rows = self.query_all(self.statement(text)).await?;
+        let session = |row: &QueryResult| {
+            let is_sending: Option<i64> = row.try_get_by_index(1).map_err(undecodable)?;
+            Ok((row.try_get_by_index(0).map_err(undecodable)?, is_sending == Some(1)))
+        };
+        rows.iter().map(session).collect()
+    }
+
+    fn statement(&self, text: &str) -> Statement {
+        let backend = match self {
+            Self::Sqlite(_) => DbBackend::Sqlite,
+            Self::Postgres(_) => DbBackend::Postgres,
+            Self::MySql(_) => DbBackend::MySql,
+        };
+        Statement::from_string(backend, text)
     }
 
     /// Executes a text without parameters, of one or more statements.
@@ -151,6 +205,10 @@ async fn refuse_read_only(connection: &mut PgConnection) -> Result<(), sqlx::Err
 fn is_unknown_variable(error: &sqlx::Error) -> bool {
     let error = error.as_database_error().and_then(|error| error.try_downcast_ref::<MySqlDatabaseError>());
     error.is_some_and(|error| error.number() == 1193)
+}
+
+fn undecodable(error: sea_orm::DbErr) -> sqlx::Error {
+    sqlx::Error::Decode(error.into())
 }
 
 fn query<DB>(statement: Statement) -> sqlx::query::Query<'static, DB, SqlxValues>

@@ -1,5 +1,6 @@
 //! Options of the database.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_value::Secret;
@@ -11,6 +12,7 @@ use sea_orm::sqlx::{self, ConnectOptions as _};
 use super::connection::Place;
 use super::connection_url::ConnectionUrl;
 use super::pool::Pool;
+use super::pulse::Pulse;
 use super::retry::{Fault, Losses, retry};
 use super::tls::Mode;
 use crate::Error;
@@ -102,9 +104,11 @@ impl Options {
     }
 
     fn pools(&self, url: &ConnectionUrl, mode: Mode, losses: &Losses) -> Result<(Pool, Pool), Error> {
+        let refused = |error: sqlx::Error| Error::Unusable(error.to_string());
+        let pulse = Arc::new(Pulse::new(self.place(url, mode, false).map_err(refused)?));
         let pool = |connections: u32, read_only: bool| {
-            let place = self.place(url, mode, read_only).map_err(|error| Error::Unusable(error.to_string()))?;
-            Ok::<_, Error>(Pool::new(place, connections, losses.clone()))
+            let place = self.place(url, mode, read_only).map_err(refused)?;
+            Ok::<_, Error>(Pool::new(place, connections, losses.clone(), Arc::clone(&pulse)))
         };
         Ok(if !url.native.starts_with("sqlite:") {
             // Reads do not wait behind transactions, which keep a connection for several answers of the server.

@@ -5,6 +5,7 @@
 //! connection of a server is closed, so that the server ends what is left; one to a file is waited for in a task.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,8 @@ use sea_orm::sqlx;
 use sea_orm::{ConnAcquireErr, ConnectionTrait, DbBackend, DbErr, ExecResult, QueryResult, RuntimeErr, Statement};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::connection::{Connection, Place};
+use super::connection::{Connection, Place, Session};
+use super::pulse::{Pulse, silent};
 use super::retry::{Fault, Losses, is_answer};
 
 /// How long a statement waits for a connection.
@@ -22,6 +24,8 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(30);
 const TESTED_AFTER: Duration = Duration::from_secs(30);
 /// How long the answer to a test may take.
 const TEST_LIMIT: Duration = Duration::from_secs(1);
+/// How often those who wait for a connection look whether the server is silent.
+const LOOK: Duration = Duration::from_millis(500);
 /// How long a server may take to roll a transaction back that was given up.
 const SETTLE_LIMIT: Duration = Duration::from_secs(5);
 /// A connection to a server is closed after it was idle for this long.
@@ -40,18 +44,20 @@ struct Shared {
     turns: Arc<Semaphore>,
     limit: u32,
     losses: Losses,
+    pulse: Arc<Pulse>,
 }
 
 struct Idle {
     connection: Connection,
+    session: Option<Session>,
     opened: Instant,
     since: Instant,
 }
 
 impl Pool {
-    pub(super) fn new(place: Place, limit: u32, losses: Losses) -> Self {
+    pub(super) fn new(place: Place, limit: u32, losses: Losses, pulse: Arc<Pulse>) -> Self {
         let turns = Arc::new(Semaphore::new(usize::try_from(limit).unwrap_or(1)));
-        Self(Arc::new(Shared { place, idle: Mutex::default(), turns, limit, losses }))
+        Self(Arc::new(Shared { place, idle: Mutex::default(), turns, limit, losses, pulse }))
     }
 
     pub(super) fn place(&self) -> &Place {
@@ -67,23 +73,39 @@ impl Pool {
 
     /// A connection that is not in a transaction.
     pub(super) async fn take(&self) -> Result<Lent, DbErr> {
-        let turn = tokio::time::timeout(ACQUIRE_TIMEOUT, Arc::clone(&self.0.turns).acquire_owned());
-        let turn = match turn.await {
-            Ok(Ok(turn)) => turn,
-            Ok(Err(_)) => return Err(DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed)),
-            Err(_) => return Err(DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)),
-        };
-        let lent = |connection, opened| {
-            let held = Held { connection, opened, is_answered: true, in_transaction: false, _turn: turn };
+        let turn = self.turn().await?;
+        let lent = |connection, session, opened| {
+            let held = Held { connection, session, opened, is_answered: true, in_transaction: false, _turn: turn };
             Lent { pool: Arc::clone(&self.0), held: Some(held) }
         };
         while let Some(mut idle) = self.0.next_idle() {
             if self.0.is_usable(&mut idle).await {
-                return Ok(lent(idle.connection, idle.opened));
+                return Ok(lent(idle.connection, idle.session, idle.opened));
             }
         }
-        let connection = Connection::open(&self.0.place).await;
-        Ok(lent(connection.map_err(|error| DbErr::Conn(RuntimeErr::SqlxError(error.into())))?, Instant::now()))
+        let open = async {
+            let mut connection = Connection::open(&self.0.place).await?;
+            let session = connection.session().await?;
+            Ok((connection, session))
+        };
+        let (connection, session) = self.0.pulse.watch(None, open).await.map_err(connection_error)?;
+        Ok(lent(connection, session, Instant::now()))
+    }
+
+    async fn turn(&self) -> Result<OwnedSemaphorePermit, DbErr> {
+        let mut turn = pin!(Arc::clone(&self.0.turns).acquire_owned());
+        let started = Instant::now();
+        loop {
+            match tokio::time::timeout(LOOK, &mut turn).await {
+                Ok(Ok(turn)) => return Ok(turn),
+                Ok(Err(_)) => return Err(DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed)),
+                Err(_) if self.0.pulse.is_silent() => return Err(connection_error(silent())),
+                Err(_) if started.elapsed() > ACQUIRE_TIMEOUT => {
+                    return Err(DbErr::ConnectionAcquire(ConnAcquireErr::Timeout));
+                }
+                Err(_) => {}
+            }
+        }
     }
 }
 
@@ -115,9 +137,10 @@ impl Shared {
         answers
     }
 
-    fn keep(&self, connection: Connection, opened: Instant) {
+    fn keep(&self, held: Held) {
         let mut idle = self.idle();
-        idle.push(Idle { connection, opened, since: Instant::now() });
+        let Held { connection, session, opened, .. } = held;
+        idle.push(Idle { connection, session, opened, since: Instant::now() });
         if self.place.is_server() && idle.first().is_some_and(|first| first.since.elapsed() > MAX_IDLE) {
             idle.remove(0);
         }
@@ -133,6 +156,7 @@ pub(super) struct Lent {
 
 struct Held {
     connection: Connection,
+    session: Option<Session>,
     opened: Instant,
     /// Whether the answer to the last statement is there.
     is_answered: bool,
@@ -149,7 +173,8 @@ impl Lent {
     ) -> Result<T, sqlx::Error> {
         let held = self.held.as_mut().ok_or(sqlx::Error::PoolClosed)?;
         held.is_answered = false;
-        let result = statement(&mut held.connection).await;
+        let answer = statement(&mut held.connection);
+        let result = self.pool.pulse.watch(held.session.as_ref(), answer).await;
         held.is_answered = result.as_ref().err().is_none_or(is_answer);
         result
     }
@@ -194,7 +219,7 @@ impl Drop for Lent {
         let pool = Arc::clone(&self.pool);
         let is_server = pool.place.is_server();
         if held.is_answered && !held.in_transaction {
-            pool.keep(held.connection, held.opened);
+            pool.keep(held);
         } else if (held.is_answered || !is_server)
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
@@ -205,7 +230,7 @@ impl Drop for Lent {
                     held.settle().await.is_ok()
                 };
                 if settled || pool.place.is_private() {
-                    pool.keep(held.connection, held.opened);
+                    pool.keep(held);
                 }
             });
         }
@@ -222,7 +247,7 @@ pub(super) struct Transaction {
 impl Transaction {
     pub(super) async fn begin(pool: &Pool) -> Result<Self, Fault> {
         let mut lent = pool.take().await?;
-        lent.begin().await.map_err(exec_error)?;
+        lent.begin().await.map_err(query_error)?;
         Ok(Self { lent: tokio::sync::Mutex::new(lent), backend: pool.place().backend() })
     }
 
@@ -236,10 +261,16 @@ impl Transaction {
     }
 }
 
+fn connection_error(error: sqlx::Error) -> DbErr {
+    DbErr::Conn(RuntimeErr::SqlxError(error.into()))
+}
+
+/// Of a statement that may have changed something although it has failed.
 fn exec_error(error: sqlx::Error) -> DbErr {
     DbErr::Exec(RuntimeErr::SqlxError(error.into()))
 }
 
+/// Of a statement that has changed nothing if it has failed.
 fn query_error(error: sqlx::Error) -> DbErr {
     DbErr::Query(RuntimeErr::SqlxError(error.into()))
 }

@@ -15,6 +15,9 @@ use crate::Error;
 const ATTEMPTS: u32 = 12;
 /// How long a transaction is retried after its connection was lost. (Connecting may take the same time again.)
 const LOST_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a transaction is retried while the server does not answer, on whichever connection: who waits for it gets the
+/// error within 5 s.
+const SILENT_PATIENCE: Duration = Duration::from_secs(3);
 /// Maximum delay before the second attempt; it doubles with each attempt.
 const FIRST_DELAY: Duration = Duration::from_millis(4);
 /// Upper limit of the delay.
@@ -51,6 +54,9 @@ impl From<Fault> for Error {
     fn from(fault: Fault) -> Self {
         match fault {
             fault if fault.is_of_the_data() => Self::Invalid(fault.to_string()),
+            fault if fault.is_lost() || fault.is_without_connection() => {
+                Self::Unavailable { why: fault.to_string(), may_have_happened: fault.may_have_happened() }
+            }
             Fault::Database(error) => Self::Database(error.to_string()),
             Fault::Refused(error) => error,
         }
@@ -105,6 +111,21 @@ impl Fault {
     /// Whether the connection was lost. The transaction may have been committed, or may still be.
     pub(super) fn is_lost(&self) -> bool {
         self.sqlx().is_some_and(is_loss)
+    }
+
+    /// Whether the server answers on no connection.
+    fn is_silent(&self) -> bool {
+        matches!(self.sqlx(), Some(sqlx::Error::Io(error)) if error.kind() == std::io::ErrorKind::TimedOut)
+    }
+
+    /// Whether all connections were in use for too long.
+    fn is_without_connection(&self) -> bool {
+        matches!(self, Self::Database(DbErr::ConnectionAcquire(_)))
+    }
+
+    /// Whether the connection was lost after something was sent that the database may have done.
+    fn may_have_happened(&self) -> bool {
+        self.is_lost() && matches!(self, Self::Database(DbErr::Exec(_)))
     }
 
     /// Whether a unique index rejected a row.
@@ -205,7 +226,7 @@ where
     F: Future<Output = Result<T, Fault>>,
 {
     let started = Instant::now();
-    let mut attempt = 1;
+    let (mut attempt, mut happened) = (1, false);
     loop {
         let fault = match work(attempt).await {
             Ok(done) => {
@@ -215,13 +236,18 @@ where
             }
             Err(fault) => fault,
         };
-        if fault.is_lost() && started.elapsed() < LOST_PATIENCE {
+        happened |= fault.may_have_happened();
+        let patience = if fault.is_silent() { SILENT_PATIENCE } else { LOST_PATIENCE };
+        if fault.is_lost() && started.elapsed() < patience {
             losses.note();
             tracing::warn!(attempt, %fault, "lost the connection to the database; retrying with a new one");
         } else if fault.is_transient() && attempt < ATTEMPTS {
             tracing::debug!(attempt, ?fault, "retrying the transaction");
         } else {
-            return Err(fault.into());
+            return Err(match fault.into() {
+                Error::Unavailable { why, .. } => Error::Unavailable { why, may_have_happened: happened },
+                error => error,
+            });
         }
         tracing::trace!(target: "kiln::metric", metric = "store_retries", lost = fault.is_lost());
         tokio::time::sleep(delay(attempt)).await;

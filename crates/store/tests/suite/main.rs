@@ -24,5 +24,6 @@ mod requests;
 mod reset;
 mod schema;
 mod shared_reads;
+mod silent;
 mod snapshots;
 mod software;

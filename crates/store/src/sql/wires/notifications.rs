@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
-use sea_orm::sqlx;
 use sea_orm::sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
+use sea_orm::sqlx::{self, Executor as _};
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -12,9 +13,14 @@ use super::{LISTEN_AGAIN, RINGS_AT_ONCE};
 use crate::StackId;
 use crate::doorbell::Hub;
 use crate::sql::pool::Pool;
+use crate::sql::pulse::silent;
 
 /// The channel. A notification has at most 8,000 bytes: [`RINGS_AT_ONCE`] IDs and the origin.
 const CHANNEL: &str = "kiln";
+/// A listener that has heard nothing for this long is tested.
+const TEST_EACH: Duration = Duration::from_secs(5);
+/// How long the answer to a test may take.
+const TEST_LIMIT: Duration = Duration::from_secs(3);
 
 /// Sends all pending rings at once. Commits of notifications are serialized for the whole server, so the transactions
 /// that ring do not send them.
@@ -52,7 +58,14 @@ async fn hear(server: &PgConnectOptions, hub: &Hub, origin: &str) -> Result<(), 
     listener.listen(CHANNEL).await?;
     hub.set_listening(true);
     hub.ring_here(None);
-    while let Some(notification) = listener.try_recv().await? {
+    loop {
+        let Ok(received) = tokio::time::timeout(TEST_EACH, listener.try_recv()).await else {
+            // Silence is normal. But a connection whose other side has gone would be silent for ever.
+            let test = tokio::time::timeout(TEST_LIMIT, listener.execute("SELECT 1")).await;
+            test.map_err(|_| silent())??;
+            continue;
+        };
+        let Some(notification) = received? else { return Ok(()) };
         let mut words = notification.payload().split(' ');
         if words.next() != Some(origin) {
             for id in words.filter_map(|word| word.parse().ok()) {
@@ -60,5 +73,4 @@ async fn hear(server: &PgConnectOptions, hub: &Hub, origin: &str) -> Result<(), 
             }
         }
     }
-    Ok(())
 }
