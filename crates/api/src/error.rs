@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
+use http::header::{HeaderValue, RETRY_AFTER};
 use kiln_identity::DelegateError;
 use kiln_value::{Diagnostic, PathedText, Value, value};
 
@@ -21,6 +22,9 @@ pub struct ApiError {
     /// Kiln's additional data, one entry per error; sent as an extra key.
     pub diagnostics: Vec<Diagnostic>,
 }
+
+/// When a client may ask again after a 503.
+const RETRY_SECONDS: &str = "5";
 
 /// Statuses of error classes; other classes are 500.
 const STATUSES: &[(StatusCode, &[&str])] = &[
@@ -219,7 +223,11 @@ fn explanation(status: StatusCode) -> &'static str {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        reply::json_with(self.status, &self.body())
+        let mut response = reply::json_with(self.status, &self.body());
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static(RETRY_SECONDS));
+        }
+        response
     }
 }
 
@@ -252,6 +260,7 @@ impl From<kiln_service::Error> for ApiError {
         match error {
             Error::Changed => Self::new("HTTPConflict", error.to_string()),
             Error::Delegate(DelegateError::Unavailable(_)) => Self::new("HTTPServiceUnavailable", error.to_string()),
+            Error::Unavailable(text) => Self::new("HTTPServiceUnavailable", text),
             Error::NoTemplate | Error::TemplateUrl(_) => Self::bad_request(error.to_string()),
             error => Self::internal(error),
         }
@@ -277,6 +286,21 @@ mod tests {
         http_status: u16,
         http_title: String,
         message_shown: bool,
+    }
+
+    #[test]
+    fn a_database_that_does_not_answer_is_503_and_says_what_may_have_happened() {
+        for (may_have_happened, text) in [
+            (false, "the database does not answer"),
+            (true, "the database does not answer; the change may have been made"),
+        ] {
+            let error =
+                ApiError::from(kiln_store::Error::Unavailable { why: "10.0.0.1".to_owned(), may_have_happened });
+            assert_eq!(error.message.as_deref(), Some(text));
+            let response = error.into_response();
+            assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+            assert_eq!(response.headers()[RETRY_AFTER], "5");
+        }
     }
 
     #[test]

@@ -142,6 +142,7 @@ impl From<Error> for Fault {
             Error::ChangeSetExists(_) => Self { code: "AlreadyExistsException", ..Self::validation(text) },
             Error::ChangeSetState { .. } => Self { code: "InvalidChangeSetStatus", ..Self::validation(text) },
             Error::Delegate(DelegateError::Unavailable(_)) => Self::new(UNAVAILABLE, None),
+            Error::Unavailable(_) => Self::new(UNAVAILABLE, Some(&text)),
             Error::NoTemplate => Self::missing("TemplateBody or TemplateUrl were not given."),
             error => Self::internal(error),
         }

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::response::Response;
 use http::StatusCode;
-use http::header::{CONTENT_TYPE, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use kiln_value::{Map, Value, text, value};
 
 use crate::fault::Fault;
@@ -31,7 +31,11 @@ pub(crate) fn fault(format: Format, fault: &Fault, request_id: &str) -> Response
         "Error": { "Type": (fault.who()), "Code": (fault.code), "Message": (&fault.message) },
         "RequestId": request_id,
     });
-    body(format, fault.status, "ErrorResponse", error)
+    let mut response = body(format, fault.status, "ErrorResponse", error);
+    if fault.status == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
+    }
+    response
 }
 
 /// One element as a document.

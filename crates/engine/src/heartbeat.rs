@@ -95,10 +95,23 @@ impl Heartbeat {
     /// Runs three times per lease duration, until it is dropped.
     pub(crate) async fn run(self) {
         let beat = self.ttl / 3;
+        let interval = u32::try_from(beat.as_secs()).unwrap_or(u32::MAX).max(1);
         loop {
-            self.report(u32::try_from(beat.as_secs()).unwrap_or(u32::MAX).max(1)).await;
-            let pause = if self.renew().await { beat } else { beat / 4 };
+            let beats = async { tokio::join!(self.report(interval), self.renew()).1 };
+            let pause = if self.within(beat, beats).await == Some(true) { beat } else { beat / 4 };
             self.clock.sleep(pause).await;
+        }
+    }
+
+    /// Gives up what takes longer than the limit: a later attempt may use another connection, or reach a database that
+    /// answers again, before the leases expire.
+    async fn within<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            done = work => Some(done),
+            () = self.clock.sleep(limit) => {
+                tracing::warn!(?limit, "the database does not answer the heartbeat");
+                None
+            }
         }
     }
 

@@ -153,6 +153,9 @@ pub enum Error {
     /// The credentials of the stack could not be created.
     #[error(transparent)]
     Delegate(#[from] DelegateError),
+    /// The database does not answer; if the outcome of a change is unknown, the text says so.
+    #[error("{0}")]
+    Unavailable(String),
     /// The store failed, or its data is invalid.
     #[error("{0}")]
     Internal(String),
@@ -192,6 +195,7 @@ impl Error {
             | Self::ChangeSetState { .. }
             | Self::Changed
             | Self::Delegate(DelegateError::Unavailable(_))
+            | Self::Unavailable(_)
             | Self::Internal(_) => return None,
         };
         Some(class.into())
@@ -222,6 +226,11 @@ impl From<kiln_store::Error> for Error {
             Stored::Referenced(id) => Self::ConfigReferenced(id),
             Stored::Changed(_) => Self::Changed,
             Stored::Invalid(why) => Self::Unreadable(Diagnostic::new("StackValidationFailed", why)),
+            Stored::Unavailable { ref why, .. } => {
+                // A library's text may contain addresses: it is for the log only.
+                tracing::error!(why, "the database is not available");
+                Self::Unavailable(error.to_string())
+            }
             error => Self::Internal(error.to_string()),
         }
     }
