@@ -83,11 +83,12 @@ impl Pool {
                 return Ok(lent(idle.connection, idle.session, idle.opened));
             }
         }
-        let open = async {
+        // Connecting is rare, and its future is large.
+        let open = Box::pin(async {
             let mut connection = Connection::open(&self.0.place).await?;
             let session = connection.session().await?;
             Ok((connection, session))
-        };
+        });
         let (connection, session) = self.0.pulse.watch(None, open).await.map_err(connection_error)?;
         Ok(lent(connection, session, Instant::now()))
     }

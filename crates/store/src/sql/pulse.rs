@@ -141,7 +141,7 @@ impl Pulse {
             return told.report.clone();
         }
         let asked = Instant::now();
-        let report = match tokio::time::timeout(ASK_LIMIT, self.fresh_report()).await {
+        let report = match tokio::time::timeout(ASK_LIMIT, Box::pin(self.fresh_report())).await {
             Ok(Ok(report)) => report,
             Ok(Err(error)) if is_answer(&error) => Report::Answers,
             // Another connection may have been answered meanwhile: then the server is only slow.
