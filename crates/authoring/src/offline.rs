@@ -6,6 +6,7 @@ mod without;
 
 use std::sync::Arc;
 
+use kiln_plan::hidden::mask_errors;
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Rules, Sources};
 use kiln_resource::ResourceType;
 use kiln_resource::constraint::Judge;
@@ -40,7 +41,7 @@ pub fn examine(sources: &Sources, catalog: &ResourceTypes, depth: u32) -> (Optio
         // Resources are not checked while a parameter is invalid.
         let hiding = errors.iter().filter(|error| !is_built || is_of_parameter(&whole.template, error));
         let rest = hiding.fold(None, |rest, error| without(rest.as_ref().unwrap_or(&whole), error).or(rest));
-        add(&mut found, errors);
+        add(&mut found, mask_errors(&whole, errors));
         match rest {
             Some(rest) => whole = rest,
             None if is_built => return (built, found),
@@ -134,5 +135,5 @@ fn judge(
     };
     let mut errors = blueprint.validate(&rules);
     errors.extend(accepted::errors(blueprint, catalog));
-    errors
+    mask_errors(blueprint.sources(), errors)
 }

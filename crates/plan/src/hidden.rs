@@ -297,7 +297,7 @@ impl<T: Masked> Masked for Vec<T> {
 /// The texts that represent a value and its items.
 fn collect(value: &Value, found: &mut Vec<String>) {
     match value {
-        Value::Null | Value::Bool(_) => {}
+        Value::Null | Value::Bool(_) | Value::Unknown(_) => {}
         Value::List(items) => items.iter().for_each(|item| collect(item, found)),
         Value::Map(map) => map.values().for_each(|item| collect(item, found)),
         Value::Str(text) => {

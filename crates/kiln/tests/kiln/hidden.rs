@@ -182,7 +182,10 @@ impl World {
             Door::Files => self.rest(&format!("{main}/files")).replace(CHILD_DEFAULT, ""),
             Door::Error => {
                 self.folder.write("wrong.yaml", &FAILING.replace("{get_attr: [held, value]}", "{get_param: given}"));
-                self.said(&["stack", "create", "-t", "wrong.yaml", "--parameter", "given=planted-given", "other"])
+                let given = ["-t", "wrong.yaml", "--parameter", "given=planted-given"];
+                let offline = self.said(&[&["template", "validate", "--offline"], &given[..]].concat());
+                assert!(offline.contains(MASK), "{offline}");
+                offline + &self.said(&[&["stack", "create", "other"], &given[..]].concat())
             }
             Door::Reason => {
                 let listed = self.said(&["stack", "event", "list", "failing"]);
