@@ -1,6 +1,6 @@
 //! Validation without a service.
 
-use kiln_authoring::offline::examine;
+use kiln_authoring::offline::{MAX_DEPTH, examine};
 use kiln_plan::ResourceTypes;
 use kiln_value::Map;
 
@@ -16,7 +16,7 @@ pub(crate) fn judge(
 ) -> Option<(&'static str, Verdict)> {
     record.field("validate").get("body")?;
     let errors = match request.sources(Map::new()) {
-        Ok(sources) => examine(&sources, catalog).1,
+        Ok(sources) => examine(&sources, catalog, MAX_DEPTH).1,
         Err(error) => vec![error],
     };
     let told: Vec<String> = errors.iter().map(|error| format!("{}: {}", error.path, error.message)).collect();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kiln_authoring::offline::{examine, obstacles};
+use kiln_authoring::offline::{MAX_DEPTH, examine, obstacles};
 use kiln_plan::{ResourceTypes, Sources};
 use kiln_resource::Registry;
 use kiln_template::Files;
@@ -34,9 +34,9 @@ pub(crate) fn validate(lowered: &Lowered, given: &Map) -> Verdict {
     };
     let types = kiln_resource::shipped::types().expect("the types of Kiln");
     let catalog = ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for));
-    let (blueprint, mut errors) = examine(&sources, &catalog);
+    let (blueprint, mut errors) = examine(&sources, &catalog, MAX_DEPTH);
     if let Some(blueprint) = &blueprint {
-        errors.extend(obstacles(blueprint, &catalog));
+        errors.extend(obstacles(blueprint, &catalog, MAX_DEPTH));
     }
     let messages: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
     (!messages.is_empty()).then(|| format!("{}\n{}", messages.join("\n"), kiln_value::text::json(&lowered.template)))
