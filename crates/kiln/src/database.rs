@@ -1,10 +1,11 @@
 //! Opens the database with its configured options.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use kiln_store::{Durability, Options, SqlStore, Store};
-use kiln_value::Secret;
+use kiln_value::{Secret, secret};
 
 use crate::checks;
 use crate::config::Config;
@@ -59,17 +60,16 @@ async fn opened(options: Options, migrate: bool) -> Result<SqlStore> {
     };
     match opened.await {
         Ok(store) => Ok(store),
-        // The message of a library may contain the URL with its password.
-        Err(kiln_store::Error::Unusable(why)) if why.contains("auth_encryption_key") => {
-            bail!("[DEFAULT] {why}: run 'openssl rand -hex 16' to generate a key")
-        }
         Err(error) => Err(refused(&url, &error)),
     }
 }
 
-/// An error of the database, without its password.
+/// An error of the key or of the database, without its password: the message of a library may contain the URL.
 fn refused(url: &str, error: &kiln_store::Error) -> anyhow::Error {
     let why = match error {
+        kiln_store::Error::Unusable(why) if why.contains("auth_encryption_key") => {
+            return anyhow!("[DEFAULT] {why}: run 'openssl rand -hex 16' to generate a key");
+        }
         kiln_store::Error::Unusable(why) => why.clone(),
         error => error.to_string(),
     };
@@ -86,15 +86,16 @@ pub(crate) fn options(config: &Config) -> Result<Options> {
         bail!("[DEFAULT] auth_encryption_key is not set: run 'openssl rand -hex 16' to generate a key");
     };
     let mut options = Options::new(url, key);
-    options.check().map_err(|error| refused(&options.url, &error))?;
     options.older_keys = config.list(&kiln::OLDER_ENCRYPTION_KEYS).into_iter().map(Secret::new).collect();
     options.encrypt_values = config.flag(&stacks::ENCRYPT_PARAMETERS_AND_PROPERTIES)?;
     options.max_connections = config.number(&server::MAX_POOL_SIZE)?;
+    options.max_age = config.limit(&server::CONNECTION_RECYCLE_TIME)?.map(Duration::from_secs);
     options.wsrep_sync_wait = config.given_number(&server::MYSQL_WSREP_SYNC_WAIT)?;
     if config.flag(&server::SQLITE_SYNCHRONOUS)? {
         options.durability = Durability::Power;
     }
     options.notifications = message_bus::is_configured(config)?;
+    options.check().map_err(|error| refused(&options.url, &error))?;
     Ok(options)
 }
 
@@ -119,11 +120,7 @@ fn without_secrets(message: &str, url: &str) -> String {
     let Some((front, _)) = url.rsplit_once('@') else { return message.to_owned() };
     let native = url.split_once("://").map_or(url, |(_, rest)| rest);
     let secret = front.rsplit([':', '/']).next().unwrap_or_default();
-    let mut message = message.replace(url, "<url>").replace(native, "<url>");
-    if !secret.is_empty() {
-        message = message.replace(secret, "***");
-    }
-    message
+    secret::masked(&message.replace(url, "<url>").replace(native, "<url>"), secret, "***")
 }
 
 #[cfg(test)]

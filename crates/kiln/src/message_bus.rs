@@ -1,6 +1,7 @@
-//! Notifications as oslo.messaging sends them, to RabbitMQ. The options are those of heat.conf.
+//! Notifications as oslo.messaging sends them, to RabbitMQ and the log. The options are those of heat.conf.
 
 mod envelope;
+mod log;
 mod rabbit;
 mod tls;
 mod transport_url;
@@ -12,6 +13,7 @@ use anyhow::{Context as _, Result, bail};
 use kiln_engine::MessageBus;
 
 use self::envelope::{Envelope, Version};
+use self::log::Log;
 use self::rabbit::{Declarations, Rabbit};
 use self::transport_url::Transport;
 use crate::config::Config;
@@ -22,34 +24,63 @@ const NOTIFICATIONS: &str = "oslo_messaging_notifications";
 /// Names in AMQP have at most 255 bytes.
 const LONGEST_NAME: usize = 255;
 
-/// The version of the messages that are sent; `None`: notifications are off.
-fn version(config: &Config) -> Result<Option<Version>> {
-    let mut found = None;
-    for driver in config.all(&messages::DRIVER) {
-        let version = match driver.as_str() {
-            "messagingv2" => Some(Version::Two),
-            "messaging" => Some(Version::One),
-            "noop" => None,
-            other => bail!("[{NOTIFICATIONS}] driver: Kiln supports messagingv2, messaging and noop, not {other:?}"),
-        };
-        if let (Some(version), Some(found)) = (version, found)
-            && version != found
-        {
-            bail!("[{NOTIFICATIONS}] driver: messaging and messagingv2 cannot be used together");
+/// The drivers in use. Both are absent: notifications are off.
+#[derive(Clone, Copy, Debug, Default)]
+struct Drivers {
+    /// RabbitMQ gets messages of this version.
+    rabbit: Option<Version>,
+    /// Each notification is a line of the log.
+    log: bool,
+}
+
+impl Drivers {
+    fn of(config: &Config) -> Result<Self> {
+        let mut drivers = Self::default();
+        for driver in config.all(&messages::DRIVER) {
+            let version = match driver.as_str() {
+                "messagingv2" => Version::Two,
+                "messaging" => Version::One,
+                "log" => {
+                    drivers.log = true;
+                    continue;
+                }
+                "noop" => continue,
+                other => {
+                    bail!("[{NOTIFICATIONS}] driver: Kiln supports messagingv2, messaging, log and noop, not {other:?}")
+                }
+            };
+            if *drivers.rabbit.get_or_insert(version) != version {
+                bail!("[{NOTIFICATIONS}] driver: messaging and messagingv2 cannot be used together");
+            }
         }
-        found = found.or(version);
+        Ok(drivers)
     }
-    Ok(found)
 }
 
 /// Whether notifications are on.
 pub(crate) fn is_configured(config: &Config) -> Result<bool> {
-    Ok(version(config)?.is_some())
+    let drivers = Drivers::of(config)?;
+    Ok(drivers.log || drivers.rabbit.is_some())
 }
 
 /// The configured message bus, not connected yet. `None`: notifications are off.
 pub(crate) fn of_config(config: &Config, hostname: &str) -> Result<Option<Arc<dyn MessageBus>>> {
-    let Some(version) = version(config)? else { return Ok(None) };
+    let drivers = Drivers::of(config)?;
+    let rabbit = drivers.rabbit.map(|version| rabbit(config, hostname, version)).transpose()?;
+    if !drivers.log {
+        return Ok(rabbit.map(|rabbit| Arc::new(rabbit) as Arc<dyn MessageBus>));
+    }
+    Ok(Some(Arc::new(Log { envelope: envelope(config, hostname, Version::One)?, first: rabbit })))
+}
+
+fn envelope(config: &Config, hostname: &str, version: Version) -> Result<Envelope> {
+    let level = config.choice(&messages::DEFAULT_NOTIFICATION_LEVEL)?.unwrap_or_default().to_uppercase();
+    let publisher = config.text(&messages::DEFAULT_PUBLISHER_ID).unwrap_or_else(|| format!("orchestration.{hostname}"));
+    Ok(Envelope { version, publisher, level })
+}
+
+fn rabbit(config: &Config, hostname: &str, version: Version) -> Result<Rabbit> {
+    let envelope = envelope(config, hostname, version)?;
     let url =
         config.text(&messages::NOTIFICATIONS_TRANSPORT_URL).or_else(|| config.text(&messages::DEFAULT_TRANSPORT_URL));
     let url = url.with_context(|| {
@@ -62,8 +93,6 @@ pub(crate) fn of_config(config: &Config, hostname: &str) -> Result<Option<Arc<dy
     if let Some(name) = topics.iter().chain([&exchange]).find(|name| name.len() + 10 > LONGEST_NAME) {
         bail!("the name of an exchange or topic is too long: {name}");
     }
-    let level = config.choice(&messages::DEFAULT_NOTIFICATION_LEVEL)?.unwrap_or_default().to_uppercase();
-    let publisher = config.text(&messages::DEFAULT_PUBLISHER_ID).unwrap_or_else(|| format!("orchestration.{hostname}"));
     let seconds = config.number::<u16>(&messages::HEARTBEAT_TIMEOUT_THRESHOLD)?;
     let declarations = Declarations {
         durable: config.flag(&messages::AMQP_DURABLE_QUEUES)?,
@@ -71,9 +100,8 @@ pub(crate) fn of_config(config: &Config, hostname: &str) -> Result<Option<Arc<dy
         quorum: config.flag(&messages::RABBIT_QUORUM_QUEUE)?,
     };
     let tls = if config.flag(&messages::SSL)? { Some(tls::connector(config)?) } else { None };
-    let envelope = Envelope { version, publisher, level };
     let heartbeat = Duration::from_secs(u64::from(seconds));
-    Ok(Some(Arc::new(Rabbit::new(transport, tls, heartbeat, exchange, topics, declarations, envelope))))
+    Ok(Rabbit::new(transport, tls, heartbeat, exchange, topics, declarations, envelope))
 }
 
 #[cfg(test)]
@@ -97,10 +125,11 @@ mod tests {
         assert_eq!(bus(&[url]), Ok(false));
         assert_eq!(bus(&[(NOTIFICATIONS, "driver", "noop")]), Ok(false));
         assert_eq!(bus(&[driver, url]), Ok(true));
+        assert_eq!(bus(&[(NOTIFICATIONS, "driver", "log")]), Ok(true));
         assert_eq!(bus(&[driver, (NOTIFICATIONS, "transport_url", "rabbit://h")]), Ok(true));
         let refused = |options: &[(&str, &str, &str)]| bus(options).unwrap_err();
         assert!(refused(&[driver]).contains("transport_url"));
-        assert!(refused(&[(NOTIFICATIONS, "driver", "log")]).contains("not \"log\""));
+        assert!(refused(&[(NOTIFICATIONS, "driver", "routing")]).contains("not \"routing\""));
         assert!(refused(&[driver, (DEFAULT, "transport_url", "kafka://h")]).contains("kafka"));
         assert!(refused(&[driver, url, (DEFAULT, "default_notification_level", "loud")]).contains("loud"));
         assert!(

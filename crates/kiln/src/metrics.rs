@@ -64,6 +64,13 @@ struct Durations {
 }
 
 impl Table {
+    /// A counter that begins at 1 has no increase for Prometheus: what alerts count is there from the start.
+    fn start(&mut self) {
+        for taken_over in [false, true] {
+            self.0.entry(("actors_started", format!("taken_over=\"{taken_over}\""))).or_default();
+        }
+    }
+
     fn count(&mut self, sample: Sample) {
         let Some((metric, _)) = ABOUT.iter().find(|(metric, _)| *metric == sample.metric) else { return };
         let key = (*metric, sample.labels);
@@ -191,6 +198,7 @@ pub(crate) async fn listener(config: &Config) -> Result<Option<TcpListener>> {
     let listener = listener.with_context(|| {
         format!("cannot listen on {host} port {port} ([kiln] metrics_bind_host, metrics_bind_port)")
     })?;
+    TABLE.lock().unwrap_or_else(PoisonError::into_inner).start();
     COLLECTED.store(true, Ordering::Relaxed);
     tracing::callsite::rebuild_interest_cache();
     Ok(Some(listener))

@@ -5,15 +5,12 @@ use std::sync::Arc;
 
 use kiln_template::parameter::{HIDDEN, Parameter, ParameterSchema};
 use kiln_template::{Files, Template, environment, source};
-use kiln_value::{Diagnostic, Map, Value, text};
+use kiln_value::{Diagnostic, Map, Value, secret, text};
 
 use crate::blueprint::Sources;
 
 /// The sections of an environment that contain parameter values.
 const SECTIONS: [&str; 2] = ["parameters", "parameter_defaults"];
-
-/// The length from which a value is masked within words too: a secret `1` is not in `512`.
-const DISTINCTIVE: usize = 8;
 
 macro_rules! doors {
     ($($(#[$about:meta])* $door:ident,)*) => {
@@ -243,7 +240,7 @@ impl Masked for String {
     fn mask(&mut self, hidden: &HiddenValues) {
         for value in &hidden.0 {
             if self.contains(value.as_str()) {
-                *self = without(self, value);
+                *self = secret::masked(self, value, HIDDEN);
             }
         }
     }
@@ -323,26 +320,6 @@ pub fn mask_errors(sources: &Sources, mut errors: Vec<Diagnostic>) -> Vec<Diagno
         HiddenValues::of(&[sources]).mask(Door::Error, &mut errors);
     }
     errors
-}
-
-/// Masks a value. A short value that starts or ends within a word is not masked.
-fn without(text: &str, value: &str) -> String {
-    if value.len() >= DISTINCTIVE {
-        return text.replace(value, HIDDEN);
-    }
-    let in_word = |side: Option<char>, edge: Option<char>| {
-        side.is_some_and(char::is_alphanumeric) && edge.is_some_and(char::is_alphanumeric)
-    };
-    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
-    while let Some((before, after)) = rest.split_once(value) {
-        let left = before.chars().next_back().or_else(|| shown.chars().next_back());
-        shown.push_str(before);
-        let inside = in_word(left, value.chars().next()) || in_word(after.chars().next(), value.chars().next_back());
-        shown.push_str(if inside { value } else { HIDDEN });
-        rest = after;
-    }
-    shown.push_str(rest);
-    shown
 }
 
 #[cfg(test)]

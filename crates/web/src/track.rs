@@ -10,14 +10,17 @@ use kiln_identity::Caller;
 use tracing::Span;
 use tracing::field::Empty;
 
+use crate::server::room::note_project;
+
 /// Methods that metrics distinguish.
 const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/// Adds the caller to the span of the request.
+/// Adds the caller to the span of the request, and the project to the connection.
 pub fn known(caller: &Caller) {
     let span = Span::current();
     span.record("user", caller.user_id.as_str());
     span.record("project", caller.project_id.as_str());
+    note_project(&caller.project_id);
 }
 
 /// A request from its start to its response.

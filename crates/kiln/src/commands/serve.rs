@@ -79,7 +79,7 @@ use_journal, use_stderr, use_json, debug. Traces for OpenTelemetry: [kiln] otlp_
 
 Notifications as oslo.messaging sends them, to RabbitMQ, with the options of heat.conf:
   [oslo_messaging_notifications]
-  driver = messagingv2               or messaging, noop; off by default
+  driver = messagingv2               or messaging, log, noop; off by default
   transport_url = rabbit://USER:PASSWORD@HOST:5672,USER:PASSWORD@HOST2:5672/VHOST
                                      default: [DEFAULT] transport_url
   topics = notifications             routing keys are TOPIC.info and TOPIC.error

@@ -141,7 +141,7 @@ pub(crate) static UNREAD: &[Unread] = &[
     Unread {
         reason: "Kiln manages the connections to the database itself and repeats failed transactions",
         options: &[
-            ("database", "backend connection_debug connection_parameters connection_recycle_time connection_trace"),
+            ("database", "backend connection_debug connection_parameters connection_trace"),
             ("database", "db_inc_retry_interval db_max_retries db_max_retry_interval db_retry_interval max_overflow"),
             ("database", "max_retries mysql_sql_mode mysql_enable_ndb pool_timeout"),
             ("database", "retry_interval synchronous_reader use_db_reconnect min_pool_size idle_timeout use_tpool"),

@@ -28,10 +28,10 @@ impl Envelope {
         if message.error { "ERROR" } else { &self.level }
     }
 
-    /// A message in its envelope. The context has no credentials, unlike Heat's.
-    pub(super) fn wrap(&self, message: &Message) -> Vec<u8> {
+    /// A message with its sender and priority. The context has no credentials, unlike Heat's.
+    pub(super) fn content(&self, message: &Message) -> Value {
         let of_payload = |key: &str| message.payload.get(key).cloned().unwrap_or_default();
-        let inside = value!({
+        value!({
             "message_id": (message.id.to_string()),
             "publisher_id": (self.publisher.clone()),
             "event_type": (message.event_type.clone()),
@@ -42,7 +42,12 @@ impl Envelope {
             "_context_user_id": (of_payload("user_identity")),
             "_context_username": (of_payload("username")),
             "_context_project_id": (of_payload("tenant_id")),
-        });
+        })
+    }
+
+    /// A message in its envelope.
+    pub(super) fn wrap(&self, message: &Message) -> Vec<u8> {
+        let inside = self.content(message);
         let whole = match self.version {
             Version::One => inside,
             Version::Two => value!({"oslo.version": "2.0", "oslo.message": (text::json(&inside))}),

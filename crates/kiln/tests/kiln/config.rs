@@ -115,6 +115,30 @@ fn findings_are_objects_too() {
     assert!(ran.code == 1 && ran.err.contains("broken.conf: line 2: no ':' or '=' found"), "{}", ran.err);
 }
 
+/// What stops the start is found by the check, and a short password takes no letters out of the reason.
+#[test]
+fn the_check_refuses_what_stops_the_start() {
+    let folder = Folder::new("config-start");
+    let key = "0123456789abcdef0123456789abcdef";
+    for (url, key, why) in [
+        ("sqlite:///k.db", format!("{key}0"), "[DEFAULT] auth_encryption_key must have 32 (or 16) bytes: run 'openssl"),
+        (
+            "oracle://heat:o@db/heat",
+            key.to_owned(),
+            "[database] connection oracle://heat:***@db/heat: not a database that Kiln supports: use postgresql://",
+        ),
+    ] {
+        let text = format!("[DEFAULT]\nauth_encryption_key = {key}\n[database]\nconnection = {url}\n");
+        let file = folder.write("kiln.conf", &text);
+        let ran = folder.run(&["config", "check", file.to_str().unwrap()]);
+        let (code, line) = (ran.code, if url.starts_with("oracle") { 4 } else { 2 });
+        let expected = format!("kiln.conf:{line}: error: {why}");
+        assert!(code == 1 && ran.out.contains(&expected), "{}", ran.out);
+        let ran = folder.run(&["serve", "--config-file", file.to_str().unwrap()]);
+        assert!(ran.code == 1 && ran.err.contains(why), "{}", ran.err);
+    }
+}
+
 /// An operator who needs an audit trail must know that there is none.
 #[test]
 fn audit_is_told_not_to_be_built() {

@@ -1,6 +1,7 @@
 //! `kiln manage doctor`.
 
 use kiln_testcloud::Testcloud;
+use sea_orm::{ConnectionTrait as _, Database};
 
 use crate::run::{Folder, Ran};
 
@@ -60,10 +61,43 @@ async fn each_check_fails_for_its_own_reason() {
         ("OS_DEFAULT__STACK_DOMAIN_ADMIN_PASSWORD", "b"),
     ];
     wrong(&stacks, "domain of stack users", "failed");
+    wrong(&[("OS_DEFAULT__AUTH_ENCRYPTION_KEY", "0123456789abcdef01234567")], "encryption key", "failed");
     let elsewhere = [("OS_DEFAULT__REGION_NAME_FOR_SERVICES", "nowhere")];
     wrong(&elsewhere, "service network", "warning");
+
+    // Nothing listens there.
+    let bus = [
+        ("OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER", "messagingv2"),
+        ("OS_DEFAULT__TRANSPORT_URL", "rabbit://u:p@127.0.0.1:1/"),
+    ];
+    wrong(&bus, "message bus", "failed");
+    let domain = [
+        ("OS_DEFAULT__STACK_USER_DOMAIN_NAME", "heat"),
+        ("OS_DEFAULT__STACK_DOMAIN_ADMIN", "heat_domain_admin"),
+        ("OS_DEFAULT__STACK_DOMAIN_ADMIN_PASSWORD", "password"),
+    ];
+    wrong(&domain, "role of stack users", "ok");
+    let role = [&domain[..], &[("OS_DEFAULT__HEAT_STACK_USER_ROLE", "nosuch")]].concat();
+    wrong(&role, "role of stack users", "failed");
+    let url = |text| [("OS_DEFAULT__HEAT_WAITCONDITION_SERVER_URL", text)];
+    wrong(&url("http://127.0.0.1:8000/v1/waitcondition"), "URL for servers", "warning");
 
     let ran = folder.run(&["manage", "doctor", "--config-file", &config]);
     assert!(ran.out.contains("\nwarning engines ") && ran.out.contains("hint: start a service"), "{}", ran.out);
     assert!(!ran.out.contains(cloud.users().heat.password), "{}", ran.out);
+
+    let details = |check: &str, key: &str| {
+        let (_, found) = doctor(&folder, &config, &[]);
+        let row = found.as_array().unwrap().iter().find(|row| row["check"] == check).unwrap().clone();
+        row[key].as_str().unwrap().to_owned()
+    };
+    assert!(details("services of types", "details").starts_with("not in the catalog: "));
+    let database = format!("sqlite://{}/kiln.db", folder.path().display());
+    let database = Box::pin(Database::connect(database)).await.unwrap();
+    database.execute_unprepared("INSERT INTO kiln_schema_version (version, done) VALUES (999, 0)").await.unwrap();
+    database.execute_unprepared("INSERT INTO kiln_schema_floor (floor) VALUES (999)").await.unwrap();
+    assert_eq!(
+        details("schema", "hint"),
+        "use the newer Kiln, or restore the backup from before its upgrade: there is no downgrade"
+    );
 }

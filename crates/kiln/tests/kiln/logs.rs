@@ -1,9 +1,13 @@
 //! The forms of logs and where they go; every line of an operation has its ID.
 
 use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::net::UnixDatagram;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kiln_cloud::{Connector, Credentials, Options, SharedClient, TlsOptions};
 use kiln_testcloud::{Action, Fault, Service, Testcloud, When};
 
 use crate::run::{Folder, Ran};
@@ -103,6 +107,75 @@ async fn lines_are_those_of_oslo_in_a_file_that_logrotate_moves() {
     assert_eq!(service.stop().0, 0);
     let refused = folder.run(&["serve", "--config-file", &folder.configured(&cloud, "log_file = /no/such/folder/a\n")]);
     assert!(refused.err.contains("[DEFAULT] log_file: cannot open /no/such/folder/a: "), "{}", refused.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn notifications_are_lines_of_the_log_at_their_priority() {
+    let folder = Folder::new("log-notifications");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let options = "[kiln]\nlog_format = oslo\ncfn_api = false\n[oslo_messaging_notifications]\ndriver = log\n";
+    let service = Running::start(folder.kiln(&["serve", "--config-file", &folder.configured(&cloud, options)]));
+    create(&folder, &cloud, &service.url());
+    let log = wait_for(|| service.log(), "orchestration.stack.create.error");
+    let sent: Vec<(&str, serde_json::Value)> = log
+        .lines()
+        .filter_map(|line| line.split_once(" oslo.messaging.notification "))
+        .map(|(front, line)| {
+            let message = line.split_once("] ").unwrap().1;
+            (front.rsplit(' ').next().unwrap(), serde_json::from_str(message).unwrap())
+        })
+        .collect();
+    let told: Vec<_> = sent.iter().map(|(level, message)| (*level, message["event_type"].as_str().unwrap())).collect();
+    let expected = [("INFO", "orchestration.stack.create.start"), ("ERROR", "orchestration.stack.create.error")];
+    assert_eq!(told, expected, "{log}");
+    assert_eq!(sent[1].1["payload"]["stack_name"], "web");
+    assert_eq!(sent[1].1["priority"], "ERROR");
+    service.signal("KILL");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_opens_too_many_connections_is_told_once() {
+    let folder = Folder::new("log-flood");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let options = "[kiln]\ncfn_api = false\nmax_connections_per_address = 1\n";
+    let service = Running::start(folder.kiln(&["serve", "--config-file", &folder.configured(&cloud, options)]));
+    let url = service.url();
+    let demo = cloud.users().demo;
+    let transport = Arc::new(SharedClient::new(&TlsOptions::default()).unwrap());
+    let connector = Connector::new(transport, Options::new(cloud.auth_url().parse().unwrap()));
+    let demo = Credentials::password(demo.user, demo.password, demo.project, "Default");
+    let token = connector.session(demo).token().await.unwrap();
+    let project = token.info.project.as_ref().unwrap().id.as_str();
+    let connected = || TcpStream::connect(url.trim_start_matches("http://")).unwrap();
+
+    let mut first = connected();
+    let (path, secret) = (format!("/v1/{project}/stacks"), token.secret.expose());
+    write!(first, "GET {path} HTTP/1.1\r\nhost: x\r\nx-auth-token: {secret}\r\n\r\n").unwrap();
+    let mut status = [0; 12];
+    first.read_exact(&mut status).unwrap();
+    assert_eq!(&status, b"HTTP/1.1 200");
+    for _ in 0..3 {
+        // Closed without an answer.
+        assert_eq!(connected().read(&mut [0; 1]).unwrap_or_default(), 0);
+    }
+    let told = service.wait_for("WARN closing further connections from this address");
+    assert!(told.contains("address=127.0.0.1") && told.contains(&format!("project={project}")), "{told}");
+    assert_eq!(service.log().matches("closing further connections").count(), 1, "{}", service.log());
+    service.signal("KILL");
+}
+
+/// A service waits for its database, and says at once what it waits for.
+#[test]
+fn a_refused_connection_at_the_start_is_told_at_once() {
+    let folder = Folder::new("log-refused");
+    let text = "[DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\n[database]\nconnection = \
+                postgresql://heat:secret@127.0.0.1:1/heat\n[keystone_authtoken]\nauth_url = http://127.0.0.1:1/v3\n\
+                username = heat\npassword = p\nproject_name = service\n";
+    let file = folder.write("kiln.conf", text);
+    let service = Running::start(folder.kiln(&["serve", "--config-file", file.to_str().unwrap()]));
+    let log = wait_for(|| service.log(), "attempt=1 ");
+    assert!(log.contains("cannot connect to the database; trying again") && log.contains("refused"), "{log}");
+    service.signal("KILL");
 }
 
 /// The fields of a datagram in the protocol of the journal.

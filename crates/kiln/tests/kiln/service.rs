@@ -180,6 +180,8 @@ async fn a_service_is_asked_and_drained() {
         "kiln_stacks{action=\"CREATE\",status=\"COMPLETE\"} 2".to_owned(),
         "kiln_stacks_pending 0".to_owned(),
         "kiln_engines{status=\"up\"} 1".to_owned(),
+        // It is there before the first one, so that an alert sees the increase.
+        "kiln_actors_started_total{taken_over=\"true\"} 0".to_owned(),
         format!("kiln_requests_seconds_count{{{post}}} 1"),
     ] {
         assert!(metrics.lines().any(|have| have == line), "{line} in\n{metrics}");

@@ -208,10 +208,11 @@ impl ConnectionUrl {
             Some("mysql") => MYSQL,
             Some("postgres") => POSTGRES,
             // The parameters of SQLite are those of its own URLs: the driver refuses unknown ones.
-            _ => {
+            Some("sqlite") => {
                 read.add_query(query.into_iter());
                 return Ok(read);
             }
+            _ => return Err("not a database that Kiln supports: use postgresql://, mysql:// or sqlite://".to_owned()),
         };
         let mut given = Given::default();
         let mut driver = Vec::new();

@@ -14,6 +14,7 @@ use super::connection_url::ConnectionUrl;
 use super::pool::Pool;
 use super::pulse::Pulse;
 use super::retry::{Fault, Losses, retry};
+use super::secrets::Vault;
 use super::tls::Mode;
 use crate::Error;
 
@@ -36,6 +37,9 @@ pub struct Options {
     pub encrypt_values: bool,
     /// Maximum number of database connections; `max_pool_size`.
     pub max_connections: u32,
+    /// A connection to a server is not used when it is older, so that changes of addresses and settings have an effect;
+    /// `connection_recycle_time`. `None`: whatever its age.
+    pub max_age: Option<Duration>,
     /// Durability of SQLite commits. Servers have their own settings.
     pub durability: Durability,
     /// Which statements wait until a node of a Galera cluster has applied what the others committed before; a bit mask,
@@ -66,14 +70,16 @@ impl Options {
             older_keys: Vec::new(),
             encrypt_values: false,
             max_connections: 10,
+            max_age: Some(Duration::from_hours(1)),
             durability: Durability::default(),
             wsrep_sync_wait: None,
             notifications: false,
         }
     }
 
-    /// Reads the URL and the files that it names, without a connection: errors name the parameter.
+    /// Reads the keys, the URL and the files that it names, without a connection: errors name the parameter.
     pub fn check(&self) -> Result<(), Error> {
+        Vault::new(&self.key, &self.older_keys)?;
         self.connection_url().map(drop)
     }
 
@@ -108,7 +114,7 @@ impl Options {
         let pulse = Arc::new(Pulse::new(self.place(url, mode, false).map_err(refused)?));
         let pool = |connections: u32, read_only: bool| {
             let place = self.place(url, mode, read_only).map_err(refused)?;
-            Ok::<_, Error>(Pool::new(place, connections, losses.clone(), Arc::clone(&pulse)))
+            Ok::<_, Error>(Pool::new(place, connections, self.max_age, losses.clone(), Arc::clone(&pulse)))
         };
         Ok(if !url.native.starts_with("sqlite:") {
             // Reads do not wait behind transactions, which keep a connection for several answers of the server.

@@ -30,8 +30,6 @@ const LOOK: Duration = Duration::from_millis(500);
 const SETTLE_LIMIT: Duration = Duration::from_secs(5);
 /// A connection to a server is closed after it was idle for this long.
 const MAX_IDLE: Duration = Duration::from_mins(10);
-/// A connection to a server is not used when it is older, so that changes of addresses and settings have an effect.
-const MAX_AGE: Duration = Duration::from_mins(30);
 
 /// Connections to a database, up to a limit. Clones share them.
 #[derive(Clone)]
@@ -43,6 +41,8 @@ struct Shared {
     idle: Mutex<Vec<Idle>>,
     turns: Arc<Semaphore>,
     limit: u32,
+    /// See [`super::Options::max_age`].
+    max_age: Option<Duration>,
     losses: Losses,
     pulse: Arc<Pulse>,
 }
@@ -55,9 +55,9 @@ struct Idle {
 }
 
 impl Pool {
-    pub(super) fn new(place: Place, limit: u32, losses: Losses, pulse: Arc<Pulse>) -> Self {
+    pub(super) fn new(place: Place, limit: u32, max_age: Option<Duration>, losses: Losses, pulse: Arc<Pulse>) -> Self {
         let turns = Arc::new(Semaphore::new(usize::try_from(limit).unwrap_or(1)));
-        Self(Arc::new(Shared { place, idle: Mutex::default(), turns, limit, losses, pulse }))
+        Self(Arc::new(Shared { place, idle: Mutex::default(), turns, limit, max_age, losses, pulse }))
     }
 
     pub(super) fn place(&self) -> &Place {
@@ -124,7 +124,7 @@ impl Shared {
             return true;
         }
         let idle_for = idle.since.elapsed();
-        if idle.opened.elapsed() > MAX_AGE || self.losses.doubt(idle_for) {
+        if self.max_age.is_some_and(|limit| idle.opened.elapsed() >= limit) || self.losses.doubt(idle_for) {
             return false;
         }
         if idle_for < TESTED_AFTER {

@@ -240,7 +240,11 @@ where
         let patience = if fault.is_silent() { SILENT_PATIENCE } else { LOST_PATIENCE };
         if fault.is_lost() && started.elapsed() < patience {
             losses.note();
-            tracing::warn!(attempt, %fault, "lost the connection to the database; retrying with a new one");
+            if matches!(fault, Fault::Database(DbErr::Conn(_))) {
+                tracing::warn!(attempt, %fault, "cannot connect to the database; trying again");
+            } else {
+                tracing::warn!(attempt, %fault, "lost the connection to the database; retrying with a new one");
+            }
         } else if fault.is_transient() && attempt < ATTEMPTS {
             tracing::debug!(attempt, ?fault, "retrying the transaction");
         } else {

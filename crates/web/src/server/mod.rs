@@ -20,7 +20,7 @@ use crate::address::Https;
 use crate::server::limited::Limited;
 use crate::server::listener::Accepted;
 pub use crate::server::listener::{Listener, Listeners, Tls};
-use crate::server::room::{Place, Room};
+use crate::server::room::{CURRENT, Place, Room};
 
 /// Delay after a failed accept: usually the process has no file descriptors left, and a connection must end first.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -47,9 +47,9 @@ pub async fn serve(
     let room = Arc::new(Room::new(&limits));
     let secure = router.clone().layer(Extension(Https));
     let (stop, stopping) = watch::channel(false);
-    let begin = |accepted: Accepted, place| {
+    let begin = |accepted: Accepted, place: Place| {
         let router = if accepted.is_https() { &secure } else { &router };
-        connection(router.clone(), accepted, place, limits.clone(), stopping.clone())
+        CURRENT.scope(place.connection(), connection(router.clone(), accepted, place, limits.clone(), stopping.clone()))
     };
     let mut connections = JoinSet::new();
     let mut shutdown = std::pin::pin!(shutdown);

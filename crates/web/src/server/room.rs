@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -15,7 +15,35 @@ const KEPT: usize = 256;
 pub(super) struct Room {
     seats: Arc<Semaphore>,
     per_address: Option<usize>,
-    addresses: Mutex<HashMap<IpAddr, usize>>,
+    addresses: Mutex<HashMap<IpAddr, Client>>,
+}
+
+/// The connections from an address.
+#[derive(Default)]
+struct Client {
+    count: usize,
+    /// That of the last request.
+    project: Option<String>,
+    /// Whether the log has that there are too many.
+    is_told: bool,
+}
+
+tokio::task_local! {
+    /// The connection that a task serves.
+    pub(super) static CURRENT: Option<(Arc<Room>, IpAddr)>;
+}
+
+/// Notes the project of a request, so that the log can say whose connections are too many.
+pub(crate) fn note_project(project: &str) {
+    // There is no connection in a request of the process itself.
+    _ = CURRENT.try_with(|current| {
+        let Some((room, address)) = current else { return };
+        if let Some(client) = room.clients().get_mut(address)
+            && client.project.as_deref() != Some(project)
+        {
+            client.project = Some(project.to_owned());
+        }
+    });
 }
 
 /// The slot of a connection, released on drop.
@@ -53,28 +81,45 @@ impl Room {
     pub(super) fn place(self: &Arc<Self>, seat: OwnedSemaphorePermit, address: Option<IpAddr>) -> Option<Place> {
         let place = || Some(Place { room: Arc::clone(self), address, _seat: seat });
         let Some(address) = address else { return place() };
-        let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = addresses.entry(address).or_default();
-        if self.per_address.is_some_and(|limit| *count >= limit) {
-            tracing::debug!(%address, "closed a connection: max_connections_per_address is reached");
-            if *count == 0 {
-                addresses.remove(&address);
+        let mut clients = self.clients();
+        let client = clients.entry(address).or_default();
+        if self.per_address.is_some_and(|limit| client.count >= limit) {
+            if !std::mem::replace(&mut client.is_told, true) {
+                let (connections, project) = (client.count, client.project.as_deref().unwrap_or_default());
+                tracing::warn!(
+                    %address, %project, connections,
+                    "closing further connections from this address: max_connections_per_address is reached"
+                );
+            }
+            if client.count == 0 {
+                clients.remove(&address);
             }
             return None;
         }
-        *count += 1;
+        client.count += 1;
         place()
+    }
+
+    fn clients(&self) -> MutexGuard<'_, HashMap<IpAddr, Client>> {
+        self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// The connection of this slot, for [`CURRENT`].
+    pub(super) fn connection(&self) -> Option<(Arc<Room>, IpAddr)> {
+        Some((Arc::clone(&self.room), self.address?))
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         let Some(address) = self.address else { return };
-        let mut addresses = self.room.addresses.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = addresses.get_mut(&address) {
-            *count -= 1;
-            if *count == 0 {
-                addresses.remove(&address);
+        let mut clients = self.room.clients();
+        if let Some(client) = clients.get_mut(&address) {
+            client.count -= 1;
+            if client.count == 0 {
+                clients.remove(&address);
             }
         }
     }

@@ -1,48 +1,45 @@
 //! `kiln manage doctor`: what a service needs, checked from here.
 
+mod cloud;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use http::{HeaderMap, Method};
 use jiff::Timestamp;
-use kiln_cloud::{CloudError, Connector, Credentials, HttpRequest, Interface, Token, Transport};
 use kiln_store::{SchemaState, SchemaVersions, SqlStore, Store as _};
 use kiln_value::{Value, value};
 use url::Url;
 
 use crate::cli::ConfigArgs;
+use crate::config::Config;
 use crate::config::check::{Level, findings};
 use crate::config::options::stacks;
-use crate::config::{Account, Config};
 use crate::failure::{Failure, Outcome};
 use crate::output::{json_text, print};
 use crate::own_certificate::{CertificateFiles, OF_APIS};
-use crate::{certificate, checks, clients, database, runtime};
+use crate::{certificate, checks, database, message_bus, runtime};
 
 /// The time for each call.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A query of the database that takes longer is slow.
 const SLOW_QUERY: Duration = Duration::from_millis(20);
-/// A call of a service that takes longer is slow.
-const SLOW_CALL: Duration = Duration::from_secs(1);
 /// Clocks that differ more are wrong; headers have whole seconds.
 const SKEW: Duration = Duration::from_secs(5);
 /// Tokens do not work with clocks that differ more.
 const WORST_SKEW: Duration = Duration::from_mins(1);
 /// Certificates that end within this time are reported.
 const SOON: Duration = Duration::from_hours(30 * 24);
-/// The services that nearly every template uses.
-const USUAL_SERVICES: [&str; 3] = ["compute", "network", "image"];
 
 /// `manage doctor`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Checks the configuration, the encryption key, the database and its clock, the engines, Keystone and its
-clock, the service user, the trustee, the domain of stack users, the catalog, the own certificates and
-those of all addresses, and what is slow. Changes nothing. Prints one line per check, and a hint if it is not ok.
+Checks the configuration, the encryption key, the database and its clock, the engines, the message bus,
+Keystone and its clock, the service user, the trustee, the domain and role of stack users, the URL that
+servers report to, the catalog, the own certificates and those of all addresses, and what is slow. Changes
+nothing but the exchange of the message bus, which it declares. Prints one line per check, and a hint if it is not ok.
 Exits with 1 if a check failed.
 
 Examples:
@@ -109,7 +106,8 @@ impl DoctorArgs {
         configuration(&config, &mut report);
         own_certificates(&config, &mut report);
         Box::pin(of_database(&config, &mut report)).await;
-        Box::pin(of_cloud(&config, &mut report)).await;
+        message_bus(&config, &mut report).await;
+        Box::pin(cloud::check(&config, &mut report)).await;
         print(&match self.format {
             DoctorFormat::Text => report.0.iter().map(ToString::to_string).collect(),
             DoctorFormat::Json => {
@@ -158,7 +156,7 @@ fn configuration(config: &Config, report: &mut Report) {
     report.add("configuration", grade, details, "run 'kiln config check FILE'");
     let key = config.secret(&stacks::AUTH_ENCRYPTION_KEY).map(|key| key.expose().len());
     let (grade, details) = match key {
-        Some(length @ (16 | 24 | 32)) => {
+        Some(length @ (16 | 32)) => {
             let is_public = config.secret(&stacks::AUTH_ENCRYPTION_KEY).is_some_and(|key| database::is_public(&key));
             if is_public {
                 (Grade::Failed, "Heat's default, which is public".to_owned())
@@ -166,7 +164,7 @@ fn configuration(config: &Config, report: &mut Report) {
                 grade_of_length(length)
             }
         }
-        Some(length) => (Grade::Warning, format!("{length} characters")),
+        Some(length) => (Grade::Failed, format!("{length} characters")),
         None => (Grade::Failed, "not set".to_owned()),
     };
     report.add("encryption key", grade, details, "generate one of 32 characters: openssl rand -hex 16");
@@ -199,6 +197,7 @@ async fn of_database(config: &Config, report: &mut Report) {
         report.add("stacks of Heat", Grade::Failed, format!("{error:#}"), "give Kiln a database of its own");
     }
     let versions = Box::pin(store.schema_versions()).await;
+    let is_newer = versions.as_ref().is_ok_and(|versions| versions.state() == SchemaState::TooNew);
     let (grade, details) = match versions.map(|versions| (versions.state(), versions)) {
         Ok((SchemaState::Missing, SchemaVersions { latest, .. })) => {
             (Grade::Warning, format!("no schema; this version uses {latest}"))
@@ -215,7 +214,12 @@ async fn of_database(config: &Config, report: &mut Report) {
         }
         Err(error) => (Grade::Failed, error.to_string()),
     };
-    report.add("schema", grade, details, "run 'kiln manage db sync', or start a service of this version");
+    let hint = if is_newer {
+        "use the newer Kiln, or restore the backup from before its upgrade: there is no downgrade"
+    } else {
+        "run 'kiln manage db sync', or start a service of this version"
+    };
+    report.add("schema", grade, details, hint);
     if grade != Grade::Ok {
         return;
     }
@@ -232,6 +236,23 @@ async fn of_database(config: &Config, report: &mut Report) {
         Err(error) => (Grade::Failed, error.to_string()),
     };
     report.add("engines", grade, details, "start a service: without an engine, requests wait");
+}
+
+/// The message bus, if one is configured.
+async fn message_bus(config: &Config, report: &mut Report) {
+    const CHECK: &str = "message bus";
+    let bus = match message_bus::of_config(config, "") {
+        Ok(Some(bus)) => bus,
+        Ok(None) => return,
+        Err(error) => return report.add(CHECK, Grade::Failed, format!("{error:#}"), "see transport_url"),
+    };
+    // It connects, and has nothing to send.
+    let (grade, details) = match tokio::time::timeout(PATIENCE, bus.send(&[])).await {
+        Ok(Ok(())) => (Grade::Ok, "takes notifications".to_owned()),
+        Ok(Err(failure)) => (Grade::Failed, failure.message.clone()),
+        Err(_) => (Grade::Failed, "timeout".to_owned()),
+    };
+    report.add(CHECK, grade, details, "check transport_url, its user and the network; notifications wait for an hour");
 }
 
 /// The median time of a query, and how far the clock of the database is ahead of this one, in seconds.
@@ -259,157 +280,6 @@ fn clock(check: &str, ahead: f64, report: &mut Report) {
 
 fn shown(time: Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1000.0)
-}
-
-async fn of_cloud(config: &Config, report: &mut Report) {
-    let prepared = || -> Result<_> {
-        let service = config.account("keystone_authtoken")?;
-        Ok((clients::connector(config, &service)?, clients::transport(config, &service)?, service))
-    };
-    let (connector, transport, service) = match prepared() {
-        Ok(prepared) => prepared,
-        Err(error) => return report.add("Keystone", Grade::Failed, format!("{error:#}"), "see [keystone_authtoken]"),
-    };
-    let keystone = connector.options().auth_url.clone();
-    let Some(date) = answer("Keystone", &keystone, &*transport, report).await else { return };
-    if let Some(date) = date {
-        clock("clock of Keystone", date.duration_since(runtime::now()).as_secs_f64(), report);
-    }
-    let mut addresses = BTreeSet::from([keystone]);
-    let own =
-        user("service user", runtime::credentials(&service, "keystone_authtoken", true), &connector, report).await;
-    trustee(config, &service, &connector, report).await;
-    domain(config, &service, &connector, report).await;
-    if let Some(token) = own {
-        catalog(&token, &connector, &*transport, &mut addresses, report).await;
-    }
-    certificates(&addresses, report).await;
-}
-
-/// Whether a service answers, with its clock if it tells it. `None`: it does not.
-async fn answer(check: &str, url: &Url, transport: &dyn Transport, report: &mut Report) -> Option<Option<Timestamp>> {
-    let request =
-        HttpRequest { method: Method::GET, url: url.clone(), headers: HeaderMap::new(), body: None, timeout: PATIENCE };
-    let start = Instant::now();
-    match transport.send(request).await {
-        Ok(response) => {
-            let time = start.elapsed();
-            let grade = match response.status.as_u16() {
-                500.. => Grade::Failed,
-                _ if time > SLOW_CALL => Grade::Warning,
-                _ => Grade::Ok,
-            };
-            let hint = if response.status.is_server_error() { "see the log of the service" } else { "it is slow" };
-            report.add(check, grade, format!("{url} answers {} in {}", response.status.as_u16(), shown(time)), hint);
-            let date = response.header("date").and_then(|date| jiff::fmt::rfc2822::parse(date).ok());
-            Some(date.map(|date| date.timestamp()))
-        }
-        Err(error) => {
-            report.add(
-                check,
-                Grade::Failed,
-                format!("{url}: {error}"),
-                "check the address, the network and certificates",
-            );
-            None
-        }
-    }
-}
-
-/// The token of a user, if Keystone gives one.
-async fn user(
-    check: &str,
-    credentials: Result<Credentials>,
-    connector: &Connector,
-    report: &mut Report,
-) -> Option<std::sync::Arc<Token>> {
-    const HINT: &str = "check user name, password, project and domains";
-    let credentials = match credentials {
-        Ok(credentials) => credentials,
-        Err(error) => {
-            report.add(check, Grade::Failed, format!("{error:#}"), HINT);
-            return None;
-        }
-    };
-    match connector.session(credentials).token().await {
-        Ok(token) => {
-            let roles: Vec<&str> = token.info.roles.iter().map(|role| role.name.as_str()).collect();
-            let roles = if roles.is_empty() { String::new() } else { format!(", roles {}", roles.join(", ")) };
-            report.add(check, Grade::Ok, format!("token given{roles}"), "");
-            Some(token)
-        }
-        Err(error) => {
-            let cause = match error {
-                CloudError::NoToken { cause, .. } => *cause,
-                error => error,
-            };
-            report.add(check, Grade::Failed, cause.to_string(), HINT);
-            None
-        }
-    }
-}
-
-async fn trustee(config: &Config, service: &Account, connector: &Connector, report: &mut Report) {
-    match config.account("trustee") {
-        Ok(account) if account.has_user() => {
-            user("trustee", runtime::credentials(&account, "trustee", false), connector, report).await;
-        }
-        Ok(_) => {
-            let name = service.username.as_deref().unwrap_or_default();
-            report.add("trustee", Grade::Ok, format!("the service user {name}"), "");
-        }
-        Err(error) => report.add("trustee", Grade::Failed, format!("{error:#}"), "see [trustee]"),
-    }
-}
-
-async fn domain(config: &Config, service: &Account, connector: &Connector, report: &mut Report) {
-    const CHECK: &str = "domain of stack users";
-    match runtime::signalling(config, service) {
-        Ok(signalling) => match signalling.domain_admin {
-            Some(admin) => drop(user(CHECK, Ok(admin), connector, report).await),
-            None => report.add(
-                CHECK,
-                Grade::Warning,
-                "not set: wait conditions and software deployments by CFN signals fail",
-                "run 'kiln manage setup-domain'",
-            ),
-        },
-        Err(error) => report.add(CHECK, Grade::Failed, format!("{error:#}"), "see [DEFAULT] stack_user_domain_id"),
-    }
-}
-
-async fn catalog(
-    token: &Token,
-    connector: &Connector,
-    transport: &dyn Transport,
-    addresses: &mut BTreeSet<Url>,
-    report: &mut Report,
-) {
-    let (catalog, options) = (&token.info.catalog, connector.options());
-    let region = options.region.as_deref();
-    let own = catalog.endpoint("orchestration", Interface::Public, region);
-    let (grade, details) = match own {
-        Some(url) => (Grade::Ok, url.to_owned()),
-        None => (Grade::Warning, "the catalog has no service orchestration".to_owned()),
-    };
-    let hint = "register it with the URL http://HOST:8004/v1/%(tenant_id)s, also its type cloudformation";
-    report.add("own endpoint", grade, details, hint);
-    for service in USUAL_SERVICES {
-        let check = format!("service {service}");
-        let interface = options.interfaces.get(service).copied().unwrap_or(options.interface);
-        let Some(url) = catalog.endpoint(service, interface, region) else {
-            let hint = "check region_name_for_services and [clients] endpoint_type; resources of the service fail";
-            report.add(check, Grade::Warning, "not in the catalog", hint);
-            continue;
-        };
-        match Url::parse(url) {
-            Ok(url) => {
-                answer(&check, &root(&url), transport, report).await;
-                addresses.insert(url);
-            }
-            Err(error) => report.add(check, Grade::Failed, format!("{url}: {error}"), "correct the catalog"),
-        }
-    }
 }
 
 /// The address without what depends on a project.

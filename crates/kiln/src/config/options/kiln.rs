@@ -20,7 +20,8 @@ options! {
         "Most connections of clients; fewer if the limit of open files is low (256 are reserved for the engine).",
     ).default("2048");
     MAX_CONNECTIONS_PER_ADDRESS = own(
-        "max_connections_per_address", Whole(0, 1_000_000), "Most connections of a client's address; 0: no limit.",
+        "max_connections_per_address", Whole(0, 1_000_000),
+        "Most connections of a client's address; 0: no limit. The first one above it is in the log, with the project.",
     ).computed("256; no limit behind a proxy");
     MAX_REQUEST_STEPS = own(
         "max_request_steps", Whole(1_000_000, 1_000_000_000_000),

@@ -1,4 +1,4 @@
-//! Options of notifications to RabbitMQ.
+//! Options of notifications.
 
 use super::options;
 use crate::config::option::Kind::{Choice, Flag, List, Path, Repeated, Text, Whole};
@@ -25,7 +25,8 @@ options! {
         .computed("orchestration.HOST");
     DRIVER = ConfigOption::new(
         NOTIFICATIONS, "driver", Repeated,
-        "Form of the notifications: messagingv2 or messaging; noop: none. Empty: none.",
+        "Form of the notifications: messagingv2 or messaging, to RabbitMQ; log: each is a line of the log; noop: none. \
+         Empty: none.",
     );
     NOTIFICATIONS_TRANSPORT_URL = ConfigOption::new(
         NOTIFICATIONS, "transport_url", Text, "URL of RabbitMQ: rabbit://USER:PASSWORD@HOST:5672/VHOST. Its query has options of [oslo_messaging_rabbit]: \

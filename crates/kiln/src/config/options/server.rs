@@ -1,7 +1,7 @@
 //! Options of the database, the APIs, their policy and the logs.
 
 use super::options;
-use crate::config::option::Kind::{Flag, List, Path, Repeated, Text, Whole};
+use crate::config::option::Kind::{Flag, Limit, List, Path, Repeated, Text, Whole};
 use crate::config::option::{ConfigOption, Place};
 
 const MAIN: Place = Place::Section("DEFAULT");
@@ -43,6 +43,10 @@ options! {
     MAX_POOL_SIZE = ConfigOption::new(
         DATABASE, "max_pool_size", Whole(1, 10_000), "Most connections of a process to the database.",
     ).default("10");
+    CONNECTION_RECYCLE_TIME = ConfigOption::new(
+        DATABASE, "connection_recycle_time", Limit,
+        "A connection to a server is not used any more when it is this old.",
+    ).default("3600").unit("seconds");
     MYSQL_WSREP_SYNC_WAIT = ConfigOption::new(
         DATABASE, "mysql_wsrep_sync_wait", Whole(0, 15),
         "Galera only: statements that wait until the node has applied what other nodes committed before, as a bit mask \
