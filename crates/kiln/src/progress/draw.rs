@@ -296,7 +296,7 @@ mod tests {
 web CREATE_IN_PROGRESS 2.5s  1 of 4, 1 running, 1 failed
 ├─ ⠴ group  OS::Heat::ResourceGroup  creating    2.0s
 │  └─ ✘ 0   OS::Nova::Server         failed      1.5s  NoFlavor: m9
-├─ · ip     OS::Neutron::FloatingIP  waiting          for group
+├─ · ip     OS::Neutron::FloatingIP  waiting           for group
 └─ ✔ net    OS::Neutron::Net         created     0.4s";
         assert_eq!(drawn, expected);
     }
