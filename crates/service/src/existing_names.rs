@@ -35,8 +35,8 @@ async fn names(cloud: &dyn Cloud, finder: &Finder) -> Vec<String> {
         request = request.query("limit", PAGE);
     }
     let Ok(answer) = cloud.call(request).await else { return Vec::new() };
-    let lists = answer.body.as_map().into_iter().flatten().filter(|(key, _)| !key.ends_with("links"));
-    let objects = lists.filter_map(|(_, list)| list.as_list()).next().unwrap_or_default();
+    let mut lists = answer.body.as_map().into_iter().flatten().filter(|(key, _)| !key.ends_with("links"));
+    let objects = lists.find_map(|(_, list)| list.as_list()).unwrap_or_default();
     // A key pair is in a map with one entry.
     let inner = |object: &'_ Value| object.as_map()?.values().next()?.str_at(by).map(str::to_owned);
     let name = |object: &Value| object.str_at(by).map(str::to_owned).or_else(|| inner(object));

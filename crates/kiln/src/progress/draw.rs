@@ -101,11 +101,11 @@ fn collect(tree: &Tree, stack: &str, frame: &str, now: Duration, lines: &mut Vec
             head: format!("{frame}{branch}{} {}", sign(node.phase, now), visible(&node.name)),
             phase: node.phase,
             kind: node.kind.clone(),
-            word: if tree.is_untouched(node) { "unchanged" } else { word(node) }.to_owned(),
+            word: if node.is_untouched() { "unchanged" } else { word(node) }.to_owned(),
             time: node.spent(now).map(seconds).unwrap_or_default(),
             reason: match node.phase {
                 Phase::Failed => visible(&node.reason).into_owned(),
-                Phase::Waiting if !tree.is_untouched(node) => awaited(&tree.awaited(stack, node)),
+                Phase::Waiting if !node.is_untouched() => awaited(&tree.awaited(stack, node)),
                 Phase::Waiting | Phase::Running | Phase::Done => String::new(),
             },
             branch: tree.of(node.inner()).next().is_some(),

@@ -93,7 +93,7 @@ impl Target {
         target.marker = start.or(events.first()).map(|event| event.id().to_owned());
         target.is_started = start.is_some();
         target.look(client).await?;
-        if !start.is_some_and(|start| start.status() == "CREATE_IN_PROGRESS") {
+        if start.is_none_or(|start| start.status() != "CREATE_IN_PROGRESS") {
             target.tree.settle();
         }
         Ok(target)

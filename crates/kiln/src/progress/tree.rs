@@ -83,6 +83,11 @@ impl Node {
         if self.nested.is_empty() { &self.physical } else { &self.nested }
     }
 
+    /// Whether the resource existed before the action, which has not changed it so far.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.existed && self.phase == Phase::Waiting
+    }
+
     /// Duration of the action.
     pub(crate) fn spent(&self, now: Duration) -> Option<Duration> {
         Some(self.ended.unwrap_or(now).saturating_sub(self.began?))
@@ -215,11 +220,6 @@ impl Tree {
         self.partly
     }
 
-    /// Whether the resource existed before the action, which has not changed it so far.
-    pub(crate) fn is_untouched(&self, node: &Node) -> bool {
-        node.existed && node.phase == Phase::Waiting
-    }
-
     /// Processes news about a resource. Returns whether anything changed.
     pub(crate) fn hear(&mut self, news: &News) -> bool {
         self.learn(news);
@@ -270,7 +270,7 @@ impl Tree {
     pub(crate) fn awaited(&self, stack: &str, node: &Node) -> Vec<&str> {
         let required = self.requires.get(&(stack.to_owned(), node.name.clone())).into_iter().flatten();
         let is_open = |name: &&String| {
-            self.node(stack, name).is_some_and(|other| other.phase != Phase::Done && !self.is_untouched(other))
+            self.node(stack, name).is_some_and(|other| other.phase != Phase::Done && !other.is_untouched())
         };
         required.filter(is_open).map(String::as_str).collect()
     }
@@ -325,7 +325,7 @@ impl Tree {
                 Phase::Done => count.done += 1,
                 Phase::Failed => count.failed += 1,
                 Phase::Running => count.running += 1,
-                Phase::Waiting => count.untouched += usize::from(self.is_untouched(node)),
+                Phase::Waiting => count.untouched += usize::from(node.is_untouched()),
             }
         }
         count

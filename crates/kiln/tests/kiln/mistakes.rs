@@ -50,7 +50,7 @@ fn told(ran: &Ran) -> Vec<(String, String)> {
         if let Some(place) = line.strip_prefix("--> ") {
             found.push((place.to_owned(), String::new()));
         } else if let (Some(hint), Some(last)) = (line.strip_prefix("= help: did you mean "), found.last_mut()) {
-            last.1 = hint.trim_end_matches('?').to_owned();
+            hint.trim_end_matches('?').clone_into(&mut last.1);
         }
     }
     found

@@ -40,7 +40,7 @@ fn on_terminal(folder: &Folder, columns: usize, args: &[&str]) -> Vec<String> {
     rows.collect()
 }
 
-fn is_of_tree(row: &&String) -> bool {
+fn is_of_tree(row: &str) -> bool {
     row.contains("├─ ") || row.contains("└─ ")
 }
 
@@ -49,7 +49,7 @@ fn a_narrow_terminal_shows_the_tree_and_the_log_beside_it() {
     let folder = Folder::new("narrow");
     folder.write("t.yaml", &slow(1).replace("slow", "a_resource_with_quite_a_long_name_for_it"));
     let rows = on_terminal(&folder, 40, &["-v", "--local", "stack", "create", "-t", "t.yaml", "one"]);
-    let tree: Vec<&String> = rows.iter().filter(is_of_tree).collect();
+    let tree: Vec<&String> = rows.iter().filter(|row| is_of_tree(row)).collect();
     let begins = |row: &&String| row.starts_with("├─ ") || row.starts_with("└─ ");
     assert!(tree.len() > 3 && tree.iter().all(begins), "{rows:#?}");
     let named: Vec<&&String> = tree.iter().filter(|row| row.contains("a_resource_wi")).collect();
@@ -65,7 +65,7 @@ fn the_tree_shows_what_a_resource_waits_for() {
     let rows = on_terminal(&folder, 120, &["--local", "stack", "create", "-t", "t.yaml", "one"]);
     let waiting =
         |row: &&String| row.contains("secret") && row.contains("waiting") && row.trim_end().ends_with("for slow");
-    assert!(rows.iter().filter(is_of_tree).any(|row| waiting(&row)), "{rows:#?}");
+    assert!(rows.iter().filter(|row| is_of_tree(row)).any(|row| waiting(&row)), "{rows:#?}");
     assert!(rows.iter().any(|row| row.starts_with("one CREATE_COMPLETE")), "{rows:#?}");
 }
 

@@ -72,11 +72,12 @@ impl Content {
         let Some(template) = template.filter(|_| end.status.ends_with("_FAILED") && end.superseded.is_none()) else {
             return failure;
         };
-        let environments: String = self.environment.iter().map(|name| format!(" -e {name}")).collect();
-        let parameters: String = self.parameter.iter().map(|given| format!(" --parameter {}", key_of(given))).collect();
-        failure.hint(format!(
-            "to correct the template, change it and run 'kiln stack update -t {template}{environments}{parameters} {stack}'"
-        ))
+        let environments = self.environment.iter().map(|name| format!("-e {name}"));
+        let parameters = self.parameter.iter().map(|given| format!("--parameter {}", key_of(given)));
+        let options: Vec<String> =
+            std::iter::once(format!("-t {template}")).chain(environments).chain(parameters).collect();
+        let options = options.join(" ");
+        failure.hint(format!("to correct the template, change it and run 'kiln stack update {options} {stack}'"))
     }
 }
 
