@@ -258,7 +258,7 @@ impl From<kiln_service::Error> for ApiError {
             return Self { diagnostics: error.diagnostics().to_vec(), ..Self::new(class, text) };
         }
         match error {
-            Error::Changed => Self::new("HTTPConflict", error.to_string()),
+            Error::Changed | Error::StalePlan(_) => Self::new("HTTPConflict", error.to_string()),
             Error::Delegate(DelegateError::Unavailable(_)) => Self::new("HTTPServiceUnavailable", error.to_string()),
             Error::Unavailable(text) => Self::new("HTTPServiceUnavailable", text),
             Error::NoTemplate | Error::TemplateUrl(_) => Self::bad_request(error.to_string()),

@@ -28,5 +28,5 @@ pub use origin::Origin;
 pub use orphans::OrphanFilter;
 pub use resources::EventFilter;
 pub use source::Source;
-pub use stacks::{StackAction, StackFilter, StackRequest};
+pub use stacks::{Changes, StackAction, StackFilter, StackRequest};
 pub use view::{Event, Resource, Stack};

@@ -25,6 +25,8 @@ pub struct StackRequest {
     pub clear_parameters: Vec<String>,
     /// Detect and repair drift from the actual resources. Only for updates.
     pub converge: bool,
+    /// The generation of the stack whose plan was shown: Kiln refuses to update another one. Only for updates.
+    pub if_generation: Option<i64>,
     /// The data of existing resources to adopt, with the template. Only for creates.
     pub adopt: Option<String>,
 }
@@ -67,11 +69,37 @@ impl StackRequest {
         if self.converge {
             body.insert("converge".into(), true.into());
         }
+        if let Some(generation) = self.if_generation {
+            body.insert("if_generation".into(), generation.into());
+        }
         Value::Map(body)
     }
 
     fn update_method(&self) -> Method {
         if self.existing { Method::PATCH } else { Method::PUT }
+    }
+}
+
+/// What a create or an update would change.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Changes {
+    /// The resources, in the lists `added`, `deleted`, `replaced`, `unchanged` and `updated`.
+    pub resources: Map,
+    /// The outputs that change, by name: their values `before` and `after`. Heat returns none.
+    pub outputs: Map,
+    /// The generation of the stack, if the service is Kiln.
+    pub generation: Option<i64>,
+}
+
+impl Changes {
+    /// Reads the answer of a preview; `None` if it has no changes of resources, as that of Heat for a create.
+    fn of(mut answer: Value) -> Option<Self> {
+        let generation = answer.get("generation").and_then(Value::as_i64);
+        let mut part = |key: &str| match answer.as_map_mut()?.swap_remove(key)? {
+            Value::Map(part) => Some(part),
+            _ => None,
+        };
+        Some(Self { resources: part("resource_changes")?, outputs: part("output_changes").unwrap_or_default(), generation })
     }
 }
 
@@ -155,10 +183,12 @@ impl Client {
         Ok(stack.id().to_owned())
     }
 
-    /// Previews a create.
-    pub async fn preview_stack(&self, name: &str, request: &StackRequest) -> Result<Stack, Error> {
-        let answer = self.call(Method::POST, "/stacks/preview", &vec![], Some(&request.body(Some(name)))).await?;
-        unwrap(answer, "stack").map(Stack)
+    /// Previews a create; with its changes if the service is Kiln.
+    pub async fn preview_stack(&self, name: &str, request: &StackRequest) -> Result<(Stack, Option<Changes>), Error> {
+        let query = vec![("resource_changes".into(), "True".into())];
+        let answer = self.call(Method::POST, "/stacks/preview", &query, Some(&request.body(Some(name)))).await?;
+        let changes = Changes::of(answer.clone());
+        Ok((unwrap(answer, "stack").map(Stack)?, changes))
     }
 
     /// Updates a stack.
@@ -167,16 +197,13 @@ impl Client {
         self.call(request.update_method(), &stack_path(stack), &vec![], Some(&body)).await.map(drop)
     }
 
-    /// Previews an update: changes of resources in the lists `added`, `deleted`, `replaced`, `unchanged`, `updated`.
-    pub async fn preview_update(&self, stack: &str, request: &StackRequest, nested: bool) -> Result<Map, Error> {
+    /// Previews an update.
+    pub async fn preview_update(&self, stack: &str, request: &StackRequest, nested: bool) -> Result<Changes, Error> {
         let stack = self.stack_identity(stack).await?;
         let query = if nested { vec![("show_nested".into(), "True".into())] } else { vec![] };
         let path = format!("{}/preview", stack_path(&stack));
         let answer = self.call(request.update_method(), &path, &query, Some(&request.body(None))).await?;
-        match unwrap(answer, "resource_changes")? {
-            Value::Map(changes) => Ok(changes),
-            _ => Ok(Map::new()),
-        }
+        Ok(Changes::of(answer).unwrap_or_default())
     }
 
     /// Compares the resources of a stack and of its nested stacks with their objects; with names only these. Only Kiln

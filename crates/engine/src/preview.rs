@@ -5,14 +5,14 @@ mod weigh;
 
 use std::sync::Arc;
 
-use kiln_plan::Blueprint;
+use kiln_plan::{Blueprint, Inside};
 use kiln_resource::{Resource, StoredDefinition};
 use kiln_store::{Error, Stack};
-use kiln_value::Map;
+use kiln_value::{Map, Value};
 
 use crate::backends::Backends;
 use crate::meaning::NewMeaning;
-use crate::view::View;
+use crate::view::{OutputValue, View};
 use rehearsal::Rehearsal;
 
 /// The planned change of a resource.
@@ -80,6 +80,12 @@ pub struct PlannedResource {
     pub definition: Option<Arc<StoredDefinition>>,
     /// Its current row; `None` if it is new.
     pub row: Option<Resource>,
+    /// Its current properties: with `converge` those of its object, as far as they could be read.
+    pub before: Map,
+    /// Properties that an update set which failed: the object has these values or those in `before`.
+    pub tried: Map,
+    /// The data that the change destroys, if there is any: `the volume's data`.
+    pub lost: Option<String>,
     /// The preview of its nested stack.
     pub nested: Option<Preview>,
     /// The resources that directly depend on it.
@@ -91,6 +97,12 @@ pub struct PlannedResource {
 }
 
 impl PlannedResource {
+    /// Whether it is deleted or replaced and its object is kept (`deletion_policy: Retain`).
+    pub fn is_retained(&self) -> bool {
+        let goes = matches!(self.change.at_most(), PlannedChange::Replaced(_) | PlannedChange::Deleted);
+        goes && self.row.as_ref().is_some_and(Resource::is_retained)
+    }
+
     /// The list of Heat's preview that contains it, by the maximum change: `unchanged`, `updated`, `replaced`, `added`
     /// or `deleted`.
     pub fn list(&self) -> &'static str {
@@ -114,6 +126,19 @@ pub struct Preview {
     pub stack: Stack,
     /// The resources.
     pub entries: Vec<PlannedResource>,
+    /// The outputs that change; of a nested stack none, because they are seen where they are used.
+    pub outputs: Vec<PlannedOutput>,
+}
+
+/// The change of an output.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedOutput {
+    /// Its name.
+    pub name: String,
+    /// Its current value; `None` if it is new.
+    pub before: Option<Value>,
+    /// Its future value, as far as it is known; `None` if it is removed.
+    pub after: Option<Value>,
 }
 
 impl Preview {
@@ -131,5 +156,32 @@ pub async fn preview(backends: &Backends, view: &View, new: Arc<Blueprint>, conv
     let root = Arc::new(view.root().clone());
     let mut rehearsal = Rehearsal::new(backends, &view.stack, Some(view), root, new, converge);
     rehearsal.play().await?;
-    rehearsal.finish().await
+    let after = rehearsal.inside(&[]).await;
+    let before = view.outputs(None).await;
+    Ok(Preview { outputs: changed_outputs(before, after), ..rehearsal.finish().await? })
+}
+
+/// The effect of a create of a stack that does not exist yet; nothing is changed.
+///
+/// # Errors Those of the store.
+pub async fn preview_create(backends: &Backends, stack: &Stack, new: Arc<Blueprint>) -> Result<Preview, Error> {
+    let mut rehearsal = Rehearsal::new(backends, stack, None, Arc::new(stack.clone()), new, false);
+    rehearsal.play().await?;
+    let after = rehearsal.inside(&[]).await;
+    Ok(Preview { outputs: changed_outputs(Vec::new(), after), ..rehearsal.finish().await? })
+}
+
+/// The outputs that change. An output that has an error before or after is not compared.
+fn changed_outputs(before: Vec<OutputValue>, after: Inside) -> Vec<PlannedOutput> {
+    let mut outputs = after.outputs;
+    outputs.retain(|name, _| !after.errors.contains_key(name));
+    let mut changed = Vec::new();
+    for old in before.into_iter().filter(|old| !after.errors.contains_key(&old.key)) {
+        let new = outputs.shift_remove(&old.key);
+        if old.error.is_none() && new.as_ref() != Some(&old.value) {
+            changed.push(PlannedOutput { name: old.key, before: Some(old.value), after: new });
+        }
+    }
+    changed.extend(outputs.into_iter().map(|(name, value)| PlannedOutput { name, before: None, after: Some(value) }));
+    changed
 }

@@ -21,6 +21,7 @@ mod logging;
 mod message_bus;
 mod metrics;
 mod mistakes;
+mod natural_order;
 mod output;
 mod own_certificate;
 mod owner_only;
@@ -144,6 +145,8 @@ async fn connected(
             .hint(format!("the service continues the operation: run 'kiln stack wait {changed}' to wait for it")),
     };
     let outcome = tokio::select! {
+        // A command that waits for an answer knows better what was interrupted.
+        biased;
         outcome = work(&connection) => outcome,
         () = shutdown::signal() => Err(interrupted()),
     };

@@ -395,6 +395,13 @@ pub trait Driver: Send + Sync {
         false
     }
 
+    /// Whether an update in place destroys the data of the object ([`crate::ResourceType::loses`]). `properties` are the
+    /// new ones.
+    fn destroys_data(&self, properties: &Map, changed: &Map) -> bool {
+        let _ = (properties, changed);
+        false
+    }
+
     /// The properties for which two objects of this type collide: both need the same address, port or name. Before one
     /// of them is created, or gets it back in a rollback, the other one releases it ([`Driver::release`]).
     fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {

@@ -71,6 +71,8 @@ pub struct ResourceType {
     pub becomes: Option<String>,
     /// Whether a resource whose check failed is replaced at the next update.
     pub replace_on_check_failed: bool,
+    /// The data that is lost when its object is deleted: `the volume's data`.
+    pub loses: Option<String>,
     /// Properties.
     pub properties: IndexMap<String, PropertySchema>,
     /// Attributes, without `show`, which every type has.
@@ -106,6 +108,7 @@ impl ResourceType {
             open_attributes: false,
             becomes: None,
             replace_on_check_failed: true,
+            loses: None,
             properties: IndexMap::new(),
             attributes: IndexMap::new(),
             update_policy: IndexMap::new(),

@@ -285,6 +285,7 @@ impl Service {
             disable_rollback: disable_rollback.or(content.disable_rollback),
             tags: content.tags,
             converge: None,
+            if_generation: None,
         };
         let template = match content.template {
             Value::Map(template) => Some(TemplateText::of_map(template, &self.options.limits)?),

@@ -147,6 +147,9 @@ pub enum Error {
         /// The running action.
         action: Action,
     },
+    /// The stack was changed since the plan was computed that the request refers to.
+    #[error("The plan is out of date: another request has changed the stack {0} since.")]
+    StalePlan(String),
     /// There was a concurrent request.
     #[error("The stack was changed by another request; try again.")]
     Changed,
@@ -194,6 +197,7 @@ impl Error {
             | Self::ChangeSetExists(_)
             | Self::ChangeSetState { .. }
             | Self::Changed
+            | Self::StalePlan(_)
             | Self::Delegate(DelegateError::Unavailable(_))
             | Self::Unavailable(_)
             | Self::Internal(_) => return None,

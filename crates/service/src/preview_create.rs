@@ -1,8 +1,14 @@
 //! Previews the create of a stack.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kiln_engine::preview::{Preview, preview_create};
+use kiln_engine::{Backends, Clouds, NoCloud, load};
 use kiln_identity::Caller;
 use kiln_plan::{Blueprint, Draft, Kind, Nesting};
-use kiln_resource::{Facts, properties};
+use kiln_resource::{Cloud, Facts, Failure, StackId, properties};
+use kiln_store::{NewStack, Stack};
 use kiln_template::Definition;
 use kiln_value::{Map, StackIdentity, Value};
 
@@ -16,13 +22,23 @@ pub struct PreviewedStack {
     /// Its identity, without an ID.
     pub identity: StackIdentity,
     /// Its blueprint.
-    pub blueprint: Blueprint,
+    pub blueprint: Arc<Blueprint>,
     /// Its settings.
     pub settings: Settings,
     /// Its resources.
     pub resources: Vec<PreviewedEntry>,
     /// The values of its outputs, as far as they follow from the parameters; null if unknown.
     pub outputs: Map,
+}
+
+/// The cloud of a caller, for a stack that does not exist yet.
+struct CloudOfCaller(Arc<dyn Cloud>);
+
+#[async_trait]
+impl Clouds for CloudOfCaller {
+    async fn cloud(&self, _: &Stack) -> Result<Arc<dyn Cloud>, Failure> {
+        Ok(Arc::clone(&self.0))
+    }
 }
 
 /// A resource of the previewed stack.
@@ -97,7 +113,32 @@ impl Service {
             .map(|output| (output.name.clone(), output.value.value(&draft).unwrap_or_default()))
             .collect();
         let hidden = HiddenValues::of(&[blueprint.sources()]);
+        let blueprint = Arc::new(blueprint);
         Ok(Guarded::new(PreviewedStack { identity, blueprint, settings, resources, outputs }, hidden))
+    }
+
+    /// The plan that a previewed create would follow, including nested stacks; names are looked up in the caller's cloud.
+    pub async fn plan_create(
+        &self,
+        caller: &Caller,
+        previewed: &Guarded<PreviewedStack>,
+    ) -> Result<Guarded<Preview>, Error> {
+        let PreviewedStack { identity, blueprint, .. } = previewed.expose();
+        let cloud = self.identity.cloud(caller).await.unwrap_or_else(|| Arc::new(NoCloud));
+        let backends = Backends { clouds: Arc::new(CloudOfCaller(cloud)), ..self.backends.clone() };
+        let new = NewStack {
+            username: caller.username.clone(),
+            user_id: caller.user_id.clone(),
+            ..NewStack::new(
+                StackId(backends.chance.uuid()),
+                identity.stack_name.clone(),
+                caller.project_id.clone(),
+                load::texts(blueprint.sources()),
+                backends.clock.now(),
+            )
+        };
+        let preview = preview_create(&backends, &Stack::started(&new), Arc::clone(blueprint)).await?;
+        Ok(Guarded::new(preview, HiddenValues::of(&[blueprint.sources()])))
     }
 
     fn previewed(

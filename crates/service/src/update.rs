@@ -39,6 +39,9 @@ impl Service {
             Action::Delete => return Err(Error::NotSupported("Updating a stack when it is deleting".to_owned())),
             _ => {}
         }
+        if update.settings.if_generation.is_some_and(|shown| shown != stack.generation) {
+            return Err(Error::StalePlan(stack.name.clone()));
+        }
         let (settings, existing, adopt) = (update.settings.clone(), update.existing, update.adopt.clone());
         let blueprint = self.updated_blueprint(caller, stack, update).await?;
         let snapshot = (!adopt.is_empty()).then(|| self.data_to_adopt(stack.id, adopt.into()));
@@ -55,7 +58,10 @@ impl Service {
             if_generation: Some(stack.generation),
             ..StackRequest::new(Action::Update, self.backends.clock.now())
         };
-        let stack = self.backends.store.request(stack.id, request).await?;
+        let stack = self.backends.store.request(stack.id, request).await.map_err(|error| match error {
+            kiln_store::Error::Changed(_) if settings.if_generation.is_some() => Error::StalePlan(stack.name.clone()),
+            error => error.into(),
+        })?;
         begun(&stack);
         Ok(stack)
     }

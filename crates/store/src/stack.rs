@@ -175,7 +175,7 @@ impl Stack {
     }
 
     /// A new stack in its initial state.
-    pub(crate) fn started(new: &NewStack) -> Self {
+    pub fn started(new: &NewStack) -> Self {
         Self {
             id: new.id,
             name: new.name.clone(),

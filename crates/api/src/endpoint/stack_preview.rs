@@ -1,4 +1,5 @@
-//! `POST /stacks/preview`: the stack that a create would produce.
+//! `POST /stacks/preview`: the stack that a create would produce, and with `resource_changes=true` its plan, in the format
+//! of the preview of an update.
 
 use axum::response::Response;
 use kiln_service::{Door, PreviewedEntry, PreviewedResource, PreviewedStack};
@@ -6,16 +7,28 @@ use kiln_value::{Map, StackIdentity, Value, value};
 
 use crate::call::Call;
 use crate::error::ApiError;
+use crate::http::query::Formats;
 use crate::http::reply;
 use crate::view::instant::instant;
+use crate::view::planned::Plan;
 
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:preview")?;
     let new = call.instantiation().await?.create()?;
-    let preview = call.service().preview_create(&call.caller, new).await?.into_shown(Door::CreatePreview);
+    let with_plan = call.query.boolean("resource_changes")?.unwrap_or(false);
+    let preview = call.service().preview_create(&call.caller, new).await?;
+    let plan = match with_plan {
+        true => Some(call.service().plan_create(&call.caller, &preview).await?),
+        false => None,
+    };
+    let preview = preview.into_shown(Door::CreatePreview);
     let mut stack = summary(call, &preview);
     stack.insert("resources".to_owned(), preview.resources.iter().map(entry).collect::<Value>());
-    Ok(reply::json(&value!({ "stack": stack })))
+    let mut answer = Map::from_iter([("stack".to_owned(), stack.into())]);
+    if let Some(plan) = plan {
+        answer.extend(plan.shown(Door::CreatePreview, |plan| Plan::of(plan, true)).into_map());
+    }
+    Ok(reply::json(&Value::Map(answer)))
 }
 
 fn summary(call: &Call, preview: &PreviewedStack) -> Map {

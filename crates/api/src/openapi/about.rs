@@ -149,6 +149,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
         E::ValidateTemplate => &[("ignore_errors", "text"), ("show_nested", "bool")],
         E::ListStacks | E::DetailStacks => STACKS,
         E::ShowStack => &[("resolve_outputs", "bool")],
+        E::PreviewStack => &[("resource_changes", "bool")],
         E::PreviewUpdate | E::PreviewPatch => &[("show_nested", "bool")],
         E::CompareStack => &[("resource_name", "list")],
         E::ListResources => RESOURCES,
@@ -225,6 +226,7 @@ pub(super) fn schemas() -> Value {
     update.insert("clear_parameters".to_owned(), value!({ "type": "array", "items": { "type": "string" } }));
     update.insert("existing".to_owned(), value!({ "type": "boolean" }));
     update.insert("converge".to_owned(), value!({ "type": "boolean" }));
+    update.insert("if_generation".to_owned(), value!({ "type": "integer" }));
     let action = value!({ "type": ["object", "null", "string"] });
     let actions = ["suspend", "resume", "check", "cancel_update", "cancel_without_rollback"];
     let actions: Map = actions.iter().map(|name| ((*name).to_owned(), action.clone())).collect();

@@ -317,6 +317,10 @@ impl Driver for Server {
         update::needs_replace(change)
     }
 
+    fn destroys_data(&self, properties: &Map, changed: &Map) -> bool {
+        update::rebuilds(properties, changed)
+    }
+
     fn scheduler_hints(&self, facts: &Facts) -> Option<Map> {
         Some(scheduler_hints::own(facts))
     }

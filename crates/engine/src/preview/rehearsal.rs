@@ -10,7 +10,7 @@ use kiln_plan::{
     Blueprint, Command, Decision, Event, Goal, Inside, Kind, Model, NestedSources, Nesting, Outcome, Prospect,
     StackScope, define, facts, observe,
 };
-use kiln_resource::{Action, Resource, ResourceId, State, StoredDefinition};
+use kiln_resource::{Action, OperationState, Resource, ResourceId, State, StoredDefinition};
 use kiln_store::{Error, Parent, Stack, StackId};
 use kiln_template::{Definition, Scope, Wanted};
 use kiln_value::{Diagnostic, Map, Unknown, Value};
@@ -228,9 +228,23 @@ impl<'a> Rehearsal<'a> {
         }
         let resource_type = definition.resource_type.clone();
         let implementation = kind.implementation().to_owned();
+        let (mut before, mut tried) = (row.as_ref().map(|row| row.properties().clone()).unwrap_or_default(), Map::new());
+        if let Decision::Update { before: compared, .. } = &answer.decision {
+            match row.as_ref().map(|row| &row.operation) {
+                // Compared with what was tried; the object may as well have the values before.
+                Some(OperationState::HalfMade(_)) => {
+                    tried.clone_from(compared);
+                    tried.retain(|name, value| before.get(name).unwrap_or(&Value::Null) != value);
+                }
+                _ => before.extend(compared.clone()),
+            }
+        }
         let entry = PlannedResource {
             name: name.clone(),
             resource_type: resource_type.clone(),
+            before,
+            tried,
+            lost: self.lost(row.as_ref(), &change, held.as_deref()),
             change,
             definition: held,
             row: row.clone(),
@@ -252,6 +266,27 @@ impl<'a> Rehearsal<'a> {
         let fresh = ResourceId(self.backends.chance.uuid());
         let (kind, attributes) = ((resource_type, implementation), answer.attributes);
         Ok(Some(Event::Decided { serial, name, decision, fresh, kind, attributes }))
+    }
+
+    /// The data of an object that a change destroys, if there is an object and its type names data.
+    fn lost(
+        &self,
+        row: Option<&Resource>,
+        change: &PlannedChange,
+        held: Option<&StoredDefinition>,
+    ) -> Option<String> {
+        let row = row.filter(|row| row.physical_id.is_some())?;
+        let entry = self.backends.resource_types.types.get(&row.implementation)?;
+        let is_lost = match change.at_most() {
+            PlannedChange::Replaced(_) | PlannedChange::Deleted => {
+                row.definition.as_ref().is_none_or(|held| held.deletion_policy == "Delete")
+            }
+            PlannedChange::Updated(changed) => {
+                held.is_some_and(|held| entry.driver.destroys_data(&held.properties, changed))
+            }
+            _ => false,
+        };
+        entry.resource_type.loses.clone().filter(|_| is_lost)
     }
 
     /// The future content of a resource's nested stack; `row` is the current resource, if it is kept.
@@ -353,7 +388,7 @@ impl<'a> Rehearsal<'a> {
     }
 
     /// The future data of this stack in its parent resource.
-    async fn inside(&mut self, wanted: &[Vec<Value>]) -> Inside {
+    pub(super) async fn inside(&mut self, wanted: &[Vec<Value>]) -> Inside {
         let blueprint = Arc::clone(self.scope.blueprint());
         let mut reads: BTreeMap<String, Vec<Wanted>> = BTreeMap::new();
         for read in blueprint.outputs().values().flat_map(|output| output.attributes(&self.scope)) {
@@ -427,7 +462,7 @@ impl<'a> Rehearsal<'a> {
     async fn old_stack(&self, row: &Resource) -> Result<Option<Preview>, Error> {
         let Some(child) = row.child else { return Ok(None) };
         let Some(stack) = self.backends.store.stack(child).await? else { return Ok(None) };
-        Ok(Some(Preview { stack, entries: self.what_goes(row).await? }))
+        Ok(Some(Preview { stack, entries: self.what_goes(row).await?, outputs: Vec::new() }))
     }
 
     async fn gone(&self, row: Resource) -> Result<PlannedResource, Error> {
@@ -437,6 +472,9 @@ impl<'a> Rehearsal<'a> {
             resource_type: row.resource_type.clone(),
             change: PlannedChange::Deleted,
             definition: row.definition.clone(),
+            before: row.properties().clone(),
+            tried: Map::new(),
+            lost: self.lost(Some(&row), &PlannedChange::Deleted, None),
             required_by: Vec::new(),
             attributes: row.attributes.clone(),
             meanings: Vec::new(),
@@ -470,7 +508,7 @@ impl<'a> Rehearsal<'a> {
             let required_by = required_by.remove(&row.name).unwrap_or_default();
             entries.push(PlannedResource { required_by, ..self.gone(row).await? });
         }
-        Ok(Preview { stack: self.stack.clone(), entries })
+        Ok(Preview { stack: self.stack.clone(), entries, outputs: Vec::new() })
     }
 }
 

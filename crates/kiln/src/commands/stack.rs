@@ -3,6 +3,7 @@
 mod act;
 mod adopt;
 mod change;
+mod confirm;
 mod drift;
 mod event;
 mod forget;

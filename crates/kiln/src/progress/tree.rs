@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 
+use crate::natural_order::natural_order;
+
 /// The phase of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -280,16 +282,10 @@ impl Tree {
         &self.root
     }
 
-    /// The resources of a stack, sorted by name; numeric names are sorted by number.
+    /// The resources of a stack, in [`natural_order`].
     pub(crate) fn of(&self, stack: &str) -> impl Iterator<Item = &Node> {
         let mut nodes: Vec<&Node> = self.stacks.get(stack).into_iter().flat_map(IndexMap::values).collect();
-        nodes.sort_by(|a, b| {
-            let number = |node: &Node| node.name.parse::<u64>().ok();
-            match (number(a), number(b)) {
-                (Some(a), Some(b)) => a.cmp(&b),
-                _ => a.name.cmp(&b.name),
-            }
-        });
+        nodes.sort_by(|a, b| natural_order(&a.name, &b.name));
         nodes.into_iter()
     }
 

@@ -433,7 +433,8 @@ resources:
     folder.write("t.yaml", text);
     let planned = folder.local(&["stack", "create", "-t", "t.yaml", "--dry-run", "one"]).ok();
     assert!(planned.contains("  + secret  (OS::Heat::RandomString)\n        length: 8\n"), "{planned}");
-    assert!(planned.contains("  + group  (nested stack)\n      + 0  (OS::Heat::None)\n      + 1  "), "{planned}");
+    let group = "  + group  (OS::Heat::ResourceGroup)\n        count: 2\n        resource_def: {\"type\": \"OS::Heat::None\"}\n";
+    assert!(planned.contains(&format!("{group}      + 0  (OS::Heat::None)\n      + 1  ")), "{planned}");
     assert!(planned.ends_with("one: 5 to create\n"), "{planned}");
     folder.local(&["stack", "create", "-t", "t.yaml", "one"]).ok();
 

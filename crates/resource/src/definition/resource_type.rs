@@ -6,7 +6,7 @@ use crate::translation::{Rule, Source, Translation};
 use crate::{DriverKind, ResourceType};
 
 /// The keys of a definition.
-pub(super) const KEYS: [&str; 23] = [
+pub(super) const KEYS: [&str; 24] = [
     "type",
     "summary",
     "class",
@@ -23,6 +23,7 @@ pub(super) const KEYS: [&str; 23] = [
     "open",
     "becomes",
     "replace_on_check_failed",
+    "loses",
     "properties",
     "attributes",
     "update_policy",
@@ -63,6 +64,7 @@ pub(super) fn read(node: &Node<'_>) -> Option<ResourceType> {
     this.signals = node.flag_at("signals", false);
     this.becomes = node.text_at("becomes");
     this.replace_on_check_failed = node.flag_at("replace_on_check_failed", true);
+    this.loses = node.text_at("loses");
     for open in node.get("open").map(|n| n.items()).unwrap_or_default() {
         match open.value.as_str() {
             Some("properties") => this.open_properties = true,

@@ -26,6 +26,17 @@ pub(super) fn needs_replace(change: &PropertyChange) -> bool {
         || is_replaced("user_data", "user_data_update_policy")
 }
 
+/// Whether the server is rebuilt, with a new disk.
+pub(super) fn rebuilds(properties: &Map, changed: &Map) -> bool {
+    changed.contains_key("image") || takes_user_data(properties, changed)
+}
+
+/// Whether the server is rebuilt with new user data.
+fn takes_user_data(properties: &Map, changed: &Map) -> bool {
+    let policy = properties.get("user_data_update_policy").and_then(Value::as_str);
+    changed.contains_key("user_data") && policy == Some("REBUILD")
+}
+
 /// Starts an update.
 pub(super) async fn start(cx: &Context<'_>, before: &Map, changed: &Map) -> Result<Step, Failure> {
     let id = cx.facts.require_id()?;
@@ -51,9 +62,9 @@ pub(super) async fn start(cx: &Context<'_>, before: &Map, changed: &Map) -> Resu
         tasks.push(value!({"do": "resize", "flavor": flavor}));
         tasks.push(value!({"do": "confirm", "flavor": flavor}));
     }
-    let rebuilds = cx.facts.property("user_data_update_policy").as_str() == Some("REBUILD");
-    if changed.contains_key("image") || (changed.contains_key("user_data") && rebuilds) {
-        let with_user_data = changed.contains_key("user_data") && rebuilds;
+    let properties = &cx.facts.properties;
+    if rebuilds(properties, changed) {
+        let with_user_data = takes_user_data(properties, changed);
         tasks.push(value!({"do": "rebuild", "user_data": with_user_data}));
     } else if let Some(password) = changed.get("admin_pass") {
         act(cx, id, value!({"changePassword": {"adminPass": password}})).await?;

@@ -296,7 +296,14 @@ impl Template {
     /// The template in HOT.
     pub(crate) fn to_value(&self) -> Value {
         let resources: Map = self.entries.iter().map(|entry| (entry.name.clone(), self.resource(entry))).collect();
-        value!({"heat_template_version": "2021-04-16", "resources": resources})
+        let output = |entry: &Entry| {
+            let attribute = entry.kind.attributes()[0];
+            let value = Text::Attribute(entry.name.clone(), attribute).to_value();
+            [(format!("a-{}", entry.name), value), (format!("r-{}", entry.name), value!({"get_resource": (&entry.name)}))]
+        };
+        let outputs: Map =
+            self.entries.iter().flat_map(output).map(|(name, value)| (name, value!({"value": value}))).collect();
+        value!({"heat_template_version": "2021-04-16", "resources": resources, "outputs": outputs})
     }
 
     fn resource(&self, entry: &Entry) -> Value {

@@ -7,6 +7,8 @@ use kiln_resource::Resource;
 use kiln_store::{EventQuery, StackId, Store};
 use kiln_value::{Map, Value};
 
+use super::Outputs;
+
 /// The rows of a tree, by their paths of names.
 pub(crate) type Rows = BTreeMap<String, Row>;
 
@@ -44,6 +46,28 @@ pub(crate) async fn rows(store: &dyn Store, stack: StackId) -> Rows {
         }
     }
     found
+}
+
+/// Errors of the plan about outputs.
+pub(crate) fn outputs(preview: &Preview, before: &Outputs, after: &Outputs) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut planned = BTreeSet::new();
+    for output in &preview.outputs {
+        planned.insert(&output.name);
+        let is_known = |value: &Option<Value>| value.as_ref().is_none_or(|value| value.unknown().is_none());
+        if output.before.as_ref() != before.get(&output.name) {
+            wrong.push(format!("output {} was {:?}: {output:?}", output.name, before.get(&output.name)));
+        }
+        if is_known(&output.after) && output.after.as_ref() != after.get(&output.name) {
+            wrong.push(format!("output {} is {:?}: {output:?}", output.name, after.get(&output.name)));
+        }
+    }
+    for (name, old) in before.iter().filter(|(name, _)| !planned.contains(name)) {
+        if after.get(name).is_some_and(|new| new != old) {
+            wrong.push(format!("output {name} changed from {old:?} to {:?}, which was not planned", after.get(name)));
+        }
+    }
+    wrong
 }
 
 /// The actual change of a resource.

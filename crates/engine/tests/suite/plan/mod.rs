@@ -22,7 +22,7 @@ use kiln_store::{MemoryStore, NewStack, Stack, StackRequest};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
 use kiln_testcloud::Testcloud;
-use kiln_value::Map;
+use kiln_value::{Map, Value};
 use tokio::time::Instant;
 
 struct OneCloud(Arc<dyn Cloud>);
@@ -120,6 +120,12 @@ impl Bench {
         self.settled(id).await
     }
 
+    async fn outputs(&self, id: StackId) -> Outputs {
+        let view = View::load(&self.backends, id).await.expect("read").expect("there");
+        let outputs = view.outputs(None).await.into_iter();
+        outputs.filter(|output| output.error.is_none()).map(|output| (output.key, output.value)).collect()
+    }
+
     async fn preview(&self, id: StackId, template: &Template) -> Result<Preview, String> {
         let view = View::load(&self.backends, id).await.expect("read").expect("there");
         let types = &self.backends.resource_types;
@@ -129,6 +135,9 @@ impl Bench {
         Ok(preview(&self.backends, &view, Arc::new(blueprint), false).await.expect("read"))
     }
 }
+
+/// The outputs of a stack that have values.
+type Outputs = BTreeMap<String, Value>;
 
 fn sources(template: &Template) -> Sources {
     let environment = Environment::from_sections(&Map::new()).expect("an environment");
@@ -172,10 +181,10 @@ async fn run(seed: u64, types: &Arc<ResourceTypes>, tally: &mut Tally) {
                 break;
             }
         };
-        let before = judge::rows(store, id).await;
+        let before = (judge::rows(store, id).await, bench.outputs(id).await);
         tokio::time::sleep(Duration::from_secs(1)).await;
         let stack = bench.update(id, &new).await;
-        let after = judge::rows(store, id).await;
+        let after = (judge::rows(store, id).await, bench.outputs(id).await);
         template = new;
         if stack.state.status != Status::Complete {
             tally.failed += 1;
@@ -187,10 +196,11 @@ async fn run(seed: u64, types: &Arc<ResourceTypes>, tally: &mut Tally) {
             continue;
         }
         tally.updates += 1;
-        let verdict = Verdict::of(&plan, &before, &after);
+        let verdict = Verdict::of(&plan, &before.0, &after.0);
         tally.certain += verdict.certain;
         tally.undecided += verdict.undecided;
         let mut wrong = verdict.wrong;
+        wrong.extend(judge::outputs(&plan, &before.1, &after.1));
         if verdict.refuses && sound {
             wrong.push(format!("refused, and yet it went well: {:?}", Verdict::refused(&plan)));
         }

@@ -1,10 +1,11 @@
 //! `kiln stack delete`, `cancel`, `check`, `suspend`, `resume` and `wait`.
 
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
-
 use clap::Args;
-use kiln_client::{Error, Stack, StackAction};
+use kiln_client::{Bundle, Changes, Client, Error, Stack, StackAction, StackRequest};
+use kiln_value::{Map, value};
 
+use super::confirm::ConfirmArgs;
+use super::plan::{Canvas, Plan};
 use super::{HowArgs, WaitArgs, ended, of_stack};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
@@ -21,17 +22,19 @@ pub(crate) struct DeleteArgs {
     /// Names or IDs of the stacks
     #[arg(value_name = "STACK", required = true)]
     pub(super) stacks: Vec<String>,
-    /// Do not ask for confirmation
-    #[arg(short, long)]
-    yes: bool,
+    #[command(flatten)]
+    confirm: ConfirmArgs,
     #[command(flatten)]
     wait: WaitArgs,
 }
 
 impl DeleteArgs {
     pub(super) async fn run(self, connection: &Connection) -> Outcome {
-        if !self.yes && !confirmed()? {
-            return Ok(());
+        if self.confirm.is_needed() {
+            for stack in &self.stacks {
+                eprint!("{}", deleted(&connection.client, stack).await);
+            }
+            self.confirm.confirm("Are you sure you want to delete this stack(s) [y/N]? ").await?;
         }
         let mut failures: Vec<Failure> = Vec::new();
         let mut watched = Vec::new();
@@ -69,31 +72,24 @@ impl DeleteArgs {
     }
 }
 
+/// What the delete of a stack deletes: the plan of an update to a template without resources.
+async fn deleted(client: &Client, stack: &str) -> String {
+    let template = value!({ "heat_template_version": "2018-08-31" });
+    let bundle = Bundle { template: Some(template), ..Bundle::default() };
+    let request = StackRequest { bundle, ..StackRequest::default() };
+    match client.preview_update(stack, &request, true).await {
+        Ok(changes) => Plan::of(&Changes { outputs: Map::new(), ..changes }).drawn(stack, Canvas::of_stderr()),
+        // The delete reports an error of its own.
+        Err(_) => format!("{stack}: its resources cannot be listed\n"),
+    }
+}
+
 fn refused(stack: &str, error: Error) -> Failure {
     match error.status() {
         Some(404) => of_stack(stack)(error),
         Some(403) => Failure::new(format!("Forbidden: {stack}")),
         _ => error.into(),
     }
-}
-
-/// Asks for confirmation on a terminal. Scripts are not asked.
-fn confirmed() -> Outcome<bool> {
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() {
-        return Ok(true);
-    }
-    confirm("Are you sure you want to delete this stack(s) [y/N]? ")
-}
-
-/// Asks a yes/no question. Every answer that does not start with `y` means no.
-pub(super) fn confirm(question: &str) -> Outcome<bool> {
-    eprint!("{question}");
-    let unreadable = |error: std::io::Error| Failure::new(error.to_string());
-    std::io::stderr().flush().map_err(unreadable)?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).map_err(unreadable)?;
-    Ok(answer.trim().to_lowercase().starts_with('y'))
 }
 
 /// `stack check`, `suspend`, `resume`.

@@ -1,14 +1,12 @@
 //! `kiln stack create` and `kiln stack update`.
 
-use std::io::IsTerminal as _;
-
 use clap::{Args, ValueEnum};
-use kiln_client::{Bundle, Client, Error, ErrorLocation, StackRequest, file_parameters, parameters};
+use kiln_client::{Bundle, Changes, Client, Error, ErrorLocation, StackRequest, file_parameters, parameters};
 use kiln_topology::original::{FILE, Original};
 use kiln_value::{Map, Value};
 
-use super::act::confirm;
-use super::plan::Plan;
+use super::confirm::ConfirmArgs;
+use super::plan::{Canvas, Plan};
 use super::{WaitArgs, ended, note, of_stack, show};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, nearest};
@@ -163,9 +161,8 @@ pub(crate) struct CreateArgs {
     /// Set a pre-create hook on this resource; use 'nested/inner' for nested stacks; may be repeated
     #[arg(long, value_name = "RESOURCE")]
     pre_create: Vec<String>,
-    /// Show what would be created, without creating it
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
     #[command(flatten)]
     wait: WaitArgs,
     #[command(flatten)]
@@ -177,14 +174,15 @@ impl CreateArgs {
         let mut request = self.content.request(connection, Some(&self.template)).await?;
         request.bundle.set_hooks(&self.pre_create, "pre-create");
         request.disable_rollback = Some(!self.enable_rollback);
-        if self.dry_run {
-            let stack = connection.client.preview_stack(&self.name, &request).await;
-            let stack = judged(connection, &request, stack).await?;
-            if self.output.format.is_none() {
-                let plan = Plan::of_create(stack.value().get("resources").unwrap_or(&Value::Null));
-                return Ok(print(&plan.drawn(&self.name, in_colour()))?);
-            }
-            return Ok(self.output.one(preview(&stack), Format::Table)?);
+        if self.dry_run.dry_run {
+            let previewed = connection.client.preview_stack(&self.name, &request).await;
+            let (stack, changes) = judged(connection, &request, previewed).await?;
+            return match changes {
+                Some(changes) => {
+                    self.dry_run.show(&self.name, changes, &self.output, preview(&stack))
+                }
+                None => Ok(self.output.one(preview(&stack), Format::Table)?),
+            };
         }
         let id = connection.client.create_stack(&self.name, &request).await;
         let id = judged(connection, &request, id).await?;
@@ -207,9 +205,35 @@ async fn judged<T>(connection: &Connection, request: &StackRequest, answer: Resu
     }
 }
 
-/// Whether standard output supports colors.
-fn in_colour() -> bool {
-    anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
+/// A plan in place of the change.
+#[derive(Args, Clone, Copy, Debug)]
+struct DryRunArgs {
+    /// Show what would change, without changing it
+    #[arg(long)]
+    dry_run: bool,
+    /// With --dry-run, exit with 0 if nothing would change, 2 if something would, and 1 after an error
+    #[arg(long, requires = "dry_run")]
+    detailed_exitcode: bool,
+}
+
+impl DryRunArgs {
+    /// Prints the plan, or in another format the columns `others` and the changes.
+    fn show(self, stack: &str, changes: Changes, output: &OutputArgs, mut others: One) -> Outcome {
+        let plan = Plan::of(&changes);
+        if output.format.is_none() {
+            print(&(plan.drawn(stack, Canvas::of_stdout()) + &note::of_plan(&changes.resources)))?;
+        } else {
+            others.push(("output_changes".to_owned(), Cell::with(changes.outputs, Look::Json)));
+            others.sort_by(|(a, _), (b, _)| a.cmp(b));
+            output.one(others, Format::Table)?;
+        }
+        match plan {
+            _ if !self.detailed_exitcode => Ok(()),
+            plan if plan.is_refused() => Err(Failure::told(1)),
+            plan if plan.is_empty() => Ok(()),
+            _ => Err(Failure::told(2)),
+        }
+    }
 }
 
 /// The columns of a preview, sorted by name as `openstack stack create --dry-run` shows them.
@@ -271,12 +295,10 @@ pub(crate) struct UpdateArgs {
     /// Detect drift from the actual resources and repair it; names get the objects that they mean now
     #[arg(long)]
     converge: bool,
-    /// Do not ask for confirmation before resources are replaced or deleted
-    #[arg(short, long)]
-    yes: bool,
-    /// Show what would change, without changing it
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    confirm: ConfirmArgs,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
     /// Include nested stacks, with --dry-run
     #[arg(long, requires = "dry_run")]
     show_nested: bool,
@@ -302,21 +324,17 @@ impl UpdateArgs {
         if self.existing {
             self.check_parameters(client, &request).await?;
         }
-        if self.dry_run {
+        if self.dry_run.dry_run {
             // The readable plan always includes nested stacks.
             let nested = self.show_nested || self.output.format.is_none();
             let changes = client.preview_update(&self.stack, &request, nested).await;
-            let mut changes = self.judged(connection, &request, changes).await?;
-            if self.output.format.is_none() {
-                let plan = Plan::of_update(&changes).drawn(&self.stack, in_colour());
-                return Ok(print(&(plan + &note::of_plan(&changes)))?);
-            }
-            changes.sort_keys();
-            let one = changes.into_iter().map(|(name, value)| (name, Cell::with(value, Look::Json)));
-            return Ok(self.output.one(one.collect(), Format::Table)?);
+            let changes = self.judged(connection, &request, changes).await?;
+            let lists = changes.resources.iter().map(|(name, list)| (name.clone(), Cell::with(list, Look::Json)));
+            let lists = lists.collect();
+            return self.dry_run.show(&self.stack, changes, &self.output, lists);
         }
-        if !self.yes && !self.confirmed(client, &request).await? {
-            return Ok(());
+        if self.confirm.is_needed() {
+            request.if_generation = self.confirmed(connection, &request).await?;
         }
         let waits = self.wait.waits(connection);
         let watched = if waits {
@@ -334,19 +352,17 @@ impl UpdateArgs {
         show::short(connection, &self.stack, &self.output, waits).await
     }
 
-    /// On a terminal, asks for confirmation if resources are replaced or deleted. Scripts are not asked.
-    async fn confirmed(&self, client: &Client, request: &StackRequest) -> Outcome<bool> {
-        if !std::io::stdin().is_terminal() {
-            return Ok(true);
+    /// Shows the plan and asks for confirmation if resources are replaced or deleted; the generation of the stack that
+    /// the plan belongs to.
+    async fn confirmed(&self, connection: &Connection, request: &StackRequest) -> Outcome<Option<i64>> {
+        let changes = connection.client.preview_update(&self.stack, request, true).await;
+        let changes = self.judged(connection, request, changes).await?;
+        let plan = Plan::of(&changes);
+        if plan.destroyed() > 0 {
+            eprint!("{}{}", plan.drawn(&self.stack, Canvas::of_stderr()), note::of_plan(&changes.resources));
+            self.confirm.confirm("Some resources will be replaced or deleted. Update the stack [y/N]? ").await?;
         }
-        // If the preview fails, the update fails too and reports the error.
-        let Ok(changes) = client.preview_update(&self.stack, request, true).await else { return Ok(true) };
-        let plan = Plan::of_update(&changes);
-        if plan.destroyed() == 0 {
-            return Ok(true);
-        }
-        eprint!("{}{}", plan.drawn(&self.stack, anstream::stderr().is_terminal()), note::of_plan(&changes));
-        confirm("Some resources will be replaced or deleted. Update the stack [y/N]? ")
+        Ok(changes.generation)
     }
 
     /// With `--existing`, the service ignores parameters that the template does not declare, as Heat does.
@@ -385,6 +401,9 @@ impl UpdateArgs {
                     "an update replaces all parameters: repeat the -e and --parameter of before, or use --existing to keep \
                      their values",
                 ))
+            }
+            Err(error) if request.if_generation.is_some() && error.status() == Some(409) => {
+                Err(Failure::from(error).hint("run the command again to see the current plan"))
             }
             answer => judged(connection, request, answer).await,
         }

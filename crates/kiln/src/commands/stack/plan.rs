@@ -1,11 +1,18 @@
-//! Renders the preview of a create or an update as a plan.
+//! The plan of a create or an update: what changes, why, and what is lost.
 
+mod property;
+
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
-use kiln_value::{Map, Value, text};
+use kiln_client::Changes;
+use kiln_value::{Value, text};
 
-/// The change of a resource.
+use crate::natural_order::natural_order;
+use crate::output::visible;
+
+/// The change of a resource or an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Added,
@@ -19,6 +26,16 @@ enum Kind {
 }
 
 impl Kind {
+    const ALL: [Self; 7] = [
+        Self::Added,
+        Self::Updated,
+        Self::Replaced,
+        Self::Deleted,
+        Self::MayUpdate,
+        Self::MayReplace,
+        Self::Refused,
+    ];
+
     fn sign(self) -> &'static str {
         match self {
             Self::Added => "  +",
@@ -28,6 +45,19 @@ impl Kind {
             Self::Refused => "  !",
             Self::MayUpdate => " ?~",
             Self::MayReplace => "?-+",
+        }
+    }
+
+    /// The words of the legend and of the summary.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Added => ("create", "to create"),
+            Self::Updated => ("update in place", "to update"),
+            Self::Replaced => ("create a new one, then delete the old one", "to replace"),
+            Self::Deleted => ("delete", "to delete"),
+            Self::Refused => ("fail", "refused"),
+            Self::MayUpdate => ("update in place or not, known later", "may be updated"),
+            Self::MayReplace => ("replace or not, known later", "may be replaced"),
         }
     }
 
@@ -47,64 +77,89 @@ struct Step {
     kind: Kind,
     name: String,
     resource_type: String,
-    stack: String,
-    /// Details: changed properties, reasons, lost data.
+    /// The path of the resource through the nested stacks: `group/0`.
+    path: String,
+    /// Details: properties, reasons, lost data.
     lines: Vec<String>,
+    /// Whether the object or its data is, or may be, destroyed.
+    destroys: bool,
+}
+
+/// How a plan is drawn.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Canvas {
+    /// Whether to use colors.
+    pub(super) colour: bool,
+    /// The columns of the terminal, at which lines are cut; `None`: lines are complete.
+    pub(super) width: Option<usize>,
+}
+
+impl Canvas {
+    pub(super) fn of_stdout() -> Self {
+        Self::of(&std::io::stdout(), &console::Term::stdout())
+    }
+
+    pub(super) fn of_stderr() -> Self {
+        Self::of(&std::io::stderr(), &console::Term::stderr())
+    }
+
+    fn of(stream: &impl anstream::stream::RawStream, terminal: &console::Term) -> Self {
+        Self {
+            colour: anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never,
+            width: terminal.size_checked().map(|(_, width)| width.into()),
+        }
+    }
 }
 
 /// A plan: the changes and the number of unchanged resources.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
     steps: Vec<Step>,
+    /// Outputs with their values.
+    outputs: Vec<(Kind, String, String)>,
     unchanged: usize,
 }
 
 impl Plan {
-    /// The plan of an update, from the answer of its preview. The list determines the maximum change.
-    pub(super) fn of_update(changes: &Map) -> Self {
+    /// The plan of an answer of the service. The list determines the maximum change.
+    pub(super) fn of(changes: &Changes) -> Self {
         let mut plan = Self::default();
         let lists = [
-            ("added", Kind::Added),
-            ("updated", Kind::Updated),
-            ("replaced", Kind::Replaced),
-            ("deleted", Kind::Deleted),
+            ("unchanged", None),
+            ("added", Some(Kind::Added)),
+            ("updated", Some(Kind::Updated)),
+            ("replaced", Some(Kind::Replaced)),
+            ("deleted", Some(Kind::Deleted)),
         ];
         for (list, kind) in lists {
-            for entry in changes.get(list).and_then(Value::as_list).unwrap_or_default() {
-                plan.steps.push(step(entry, kind));
+            for entry in changes.resources.get(list).and_then(Value::as_list).unwrap_or_default() {
+                // Heat lists every nested stack as updated.
+                let is_unchanged = entry.get("change").and_then(|change| change.str_at("kind")) == Some("unchanged");
+                match kind.filter(|_| !is_unchanged) {
+                    Some(kind) => plan.steps.push(step(entry, kind)),
+                    None => plan.unchanged += 1,
+                }
             }
         }
-        let unchanged = changes.get("unchanged").and_then(Value::as_list).unwrap_or_default();
-        plan.unchanged = unchanged.len();
-        let left_alone: Vec<Step> = unchanged.iter().map(|entry| step(entry, Kind::Updated)).collect();
-        plan.drop_empty(&left_alone);
+        plan.steps.sort_by(|a, b| natural_order(&a.name, &b.name));
+        plan.outputs = changes.outputs.iter().map(|(name, change)| output(name, change)).collect();
+        plan.outputs.sort_by(|(_, a, _), (_, b, _)| natural_order(a, b));
         plan
     }
 
-    /// Removes updates of nested stacks in which nothing changes.
-    fn drop_empty(&mut self, unchanged: &[Step]) {
-        // From the innermost to the outermost stack.
-        while let Some(at) = self.steps.iter().position(|step| {
-            step.kind == Kind::Updated
-                && step.lines.is_empty()
-                && unchanged.iter().any(|inner| is_in(inner, step))
-                && !self.steps.iter().any(|inner| is_in(inner, step))
-        }) {
-            self.steps.remove(at);
-            self.unchanged += 1;
-        }
+    /// Whether nothing changes.
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.outputs.is_empty()
     }
 
-    /// The plan of a create, from the resources of its preview.
-    pub(super) fn of_create(resources: &Value) -> Self {
-        let mut plan = Self::default();
-        add(&mut plan.steps, resources);
-        plan
+    /// Whether the operation would fail.
+    pub(super) fn is_refused(&self) -> bool {
+        self.count(Kind::Refused) > 0
     }
 
-    /// Number of resources that are or may be replaced or deleted.
+    /// Number of resources that are or may be replaced or deleted, or that lose data.
     pub(super) fn destroyed(&self) -> usize {
-        self.count(Kind::Replaced) + self.count(Kind::MayReplace) + self.count(Kind::Deleted)
+        self.steps.iter().filter(|step| step.destroys).count()
     }
 
     fn count(&self, kind: Kind) -> usize {
@@ -113,274 +168,119 @@ impl Plan {
 
     /// Summary line with the number of changes.
     pub(super) fn summary(&self) -> String {
-        let counts = [
-            (self.count(Kind::Added), "to create"),
-            (self.count(Kind::Updated), "to update"),
-            (self.count(Kind::Replaced), "to replace"),
-            (self.count(Kind::Deleted), "to delete"),
-            (self.count(Kind::MayUpdate), "may be updated"),
-            (self.count(Kind::MayReplace), "may be replaced"),
-            (self.count(Kind::Refused), "refused"),
-            (self.unchanged, "unchanged"),
-        ];
+        let counts = Kind::ALL.map(|kind| (self.count(kind), kind.words().1));
+        let counts = counts.into_iter().chain([(self.unchanged, "unchanged")]);
         let parts: Vec<String> =
-            counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+            counts.filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
         if parts.is_empty() { "no changes".to_owned() } else { parts.join(", ") }
     }
 
-    /// Renders the plan.
-    pub(super) fn drawn(&self, stack: &str, colour: bool) -> String {
+    /// Renders the plan: a legend, the resources below those that own their stacks, the outputs, and a summary.
+    pub(super) fn drawn(&self, stack: &str, canvas: Canvas) -> String {
         let mut out = String::new();
-        let roots: Vec<&Step> = self.steps.iter().filter(|step| self.parent(step).is_none()).collect();
-        for step in sorted(roots) {
-            self.draw(step, 0, colour, &mut out);
+        let used = Kind::ALL.into_iter().filter(|kind| self.count(*kind) > 0);
+        let legend: Vec<String> =
+            used.map(|kind| format!("{} {}", kind.sign().trim_start(), kind.words().0)).collect();
+        if !legend.is_empty() {
+            line(&mut out, canvas, "", &format!("Legend: {}", legend.join(", ")));
+            out.push('\n');
         }
-        if !out.is_empty() {
+        let paths: HashSet<&str> = self.steps.iter().map(|step| step.path.as_str()).collect();
+        let mut inside: HashMap<&str, Vec<&Step>> = HashMap::new();
+        for step in &self.steps {
+            let around = step.path.rsplit_once('/').map(|(around, _)| around).filter(|around| paths.contains(around));
+            inside.entry(around.unwrap_or_default()).or_default().push(step);
+        }
+        draw(&mut inside, "", "", canvas, &mut out);
+        if !self.outputs.is_empty() {
+            out.push_str(if self.steps.is_empty() { "Outputs:\n" } else { "\nOutputs:\n" });
+            for (kind, name, values) in &self.outputs {
+                head(&mut out, canvas, "", *kind, name, &format!(": {values}"));
+            }
+        }
+        if !self.is_empty() {
             out.push('\n');
         }
         _ = writeln!(out, "{stack}: {}", self.summary());
         out
     }
+}
 
-    fn draw(&self, step: &Step, depth: usize, colour: bool, out: &mut String) {
-        // Deeper than any service nests; stops at cycles in the answer.
-        const DEEPEST: usize = 32;
-        let indent = "    ".repeat(depth);
-        let head = format!("{} {}", step.kind.sign(), step.name);
-        let head = if colour { format!("{0}{head}{0:#}", step.kind.style()) } else { head };
-        _ = writeln!(out, "{indent}{head}  ({})", step.resource_type);
-        for line in &step.lines {
-            _ = writeln!(out, "{indent}        {line}");
+/// Draws the resources of a stack, which are taken from the map, and those below them.
+fn draw<'a>(
+    inside: &mut HashMap<&'a str, Vec<&'a Step>>,
+    path: &str,
+    indent: &str,
+    canvas: Canvas,
+    out: &mut String,
+) {
+    for step in inside.remove(path).unwrap_or_default() {
+        head(out, canvas, indent, step.kind, &step.name, &format!("  ({})", visible(&step.resource_type)));
+        for text in &step.lines {
+            line(out, canvas, indent, &format!("        {text}"));
         }
-        if depth < DEEPEST {
-            let inside = self.steps.iter().filter(|other| self.parent(other).is_some_and(|of| std::ptr::eq(of, step)));
-            for inner in sorted(inside.collect()) {
-                self.draw(inner, depth + 1, colour, out);
-            }
-        }
-    }
-
-    /// The step of the resource that owns the nested stack of a step.
-    fn parent(&self, step: &Step) -> Option<&Step> {
-        let around = self.steps.iter().filter(|other| is_in(step, other));
-        around.max_by_key(|other| other.stack.len() + other.name.len())
+        draw(inside, &step.path, &format!("{indent}    "), canvas, out);
     }
 }
 
-/// Whether a step is in the nested stack of another step's resource. The name of a nested stack starts with the name of
-/// the parent stack and the resource.
-fn is_in(step: &Step, around: &Step) -> bool {
-    let prefix = format!("{}-{}", around.stack, around.name);
-    step.stack.strip_prefix(&prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+/// A line with the sign of a change.
+fn head(out: &mut String, canvas: Canvas, indent: &str, kind: Kind, name: &str, rest: &str) {
+    let style = kind.style();
+    let head = format!("{} {}", kind.sign(), visible(name));
+    let head = if canvas.colour { format!("{style}{head}{style:#}") } else { head };
+    line(out, canvas, indent, &format!("{head}{rest}"));
 }
 
-/// Sorted by name; numeric names are sorted by number.
-fn sorted(mut steps: Vec<&Step>) -> Vec<&Step> {
-    steps.sort_by(|a, b| match (a.name.parse::<u64>(), b.name.parse::<u64>()) {
-        (Ok(a), Ok(b)) => a.cmp(&b),
-        _ => a.name.cmp(&b.name),
-    });
-    steps
+fn line(out: &mut String, canvas: Canvas, indent: &str, text: &str) {
+    let whole = format!("{indent}{text}");
+    let shown = match canvas.width {
+        Some(width) => console::truncate_str(&whole, width, "…"),
+        None => whole.as_str().into(),
+    };
+    _ = writeln!(out, "{shown}");
 }
 
 fn step(entry: &Value, kind: Kind) -> Step {
-    let change = entry.get("change");
-    let kind = match change.and_then(|change| change.str_at("kind")) {
+    let none = Value::Null;
+    let change = entry.get("change").unwrap_or(&none);
+    let kind = match change.str_at("kind") {
         Some("refused") => Kind::Refused,
         Some("undecided") if kind == Kind::Replaced => Kind::MayReplace,
         Some("undecided") => Kind::MayUpdate,
         _ => kind,
     };
-    let text_at = |key| entry.str_at(key).unwrap_or_default().to_owned();
-    let resource_type = text_at("resource_type");
-    let awaited = awaited(change);
-    let most = change.and_then(|change| change.get("at_most")).or(change);
-    let mut lines = differences(most, &awaited);
-    if let (Kind::MayUpdate | Kind::MayReplace, true) = (kind, lines.is_empty()) {
-        lines.extend(awaited.iter().map(|(_, place)| format!("known after {place}")));
+    let text_at = |value: &Value, key| value.str_at(key).unwrap_or_default().to_owned();
+    let name = text_at(entry, "resource_name");
+    let most = change.get("at_most").unwrap_or(change);
+    let is_certain = !matches!(kind, Kind::MayUpdate | Kind::MayReplace);
+    let mut lines = property::lines(most);
+    if lines.is_empty() && !is_certain {
+        let awaited = change.get("awaited").and_then(Value::as_list).unwrap_or_default();
+        lines.extend(awaited.iter().filter_map(|one| Some(format!("known after {}", one.str_at("known_after")?))));
     }
-    let certain = !matches!(kind, Kind::MayUpdate | Kind::MayReplace);
-    let reasons = change
-        .filter(|_| certain)
-        .and_then(|change| change.get("reasons"))
-        .and_then(Value::as_list)
-        .unwrap_or_default();
-    lines.extend(reasons.iter().map(|reason| format!("because: {}", text::str(reason))));
-    lines.extend(lost(&resource_type, kind, change).map(|what| format!("lost: {what}")));
-    Step { kind, name: text_at("resource_name"), resource_type, stack: text_at("stack_name"), lines }
-}
-
-/// The properties whose values are not known yet, with the resources that determine them.
-fn awaited(change: Option<&Value>) -> Vec<(&str, &str)> {
-    let list = change.and_then(|change| change.get("awaited")).and_then(Value::as_list).unwrap_or_default();
-    list.iter().filter_map(|one| Some((one.str_at("property")?, one.str_at("known_after")?))).collect()
-}
-
-/// The changes of properties: old and new values if the service returns them, else the names.
-fn differences(change: Option<&Value>, awaited: &[(&str, &str)]) -> Vec<String> {
-    let part = |key| change.and_then(|change| change.get(key)).and_then(Value::as_map);
-    let (Some(before), Some(after)) = (part("before"), part("after")) else {
-        let names = change.and_then(|change| change.get("properties")).and_then(Value::as_list).unwrap_or_default();
-        return names.iter().map(|name| format!("{}: changes", text::str(name))).collect();
-    };
-    let mut names: Vec<&String> =
-        before.keys().chain(after.keys().filter(|name| !before.contains_key(*name))).collect();
-    names.sort();
-    let shown = |value: Option<&Value>| match value {
-        None | Some(Value::Null) => "(none)".to_owned(),
-        Some(value) => short(value),
-    };
-    let new = |name: &str| match awaited.iter().find(|(property, _)| *property == name) {
-        Some((_, place)) => format!("(known after {place})"),
-        None => shown(after.get(name)),
-    };
-    let line = |name: &&String| format!("{name}: {} → {}", shown(before.get(*name)), new(name));
-    names.iter().map(line).collect()
-}
-
-/// A value in one line.
-fn short(value: &Value) -> String {
-    const LONGEST: usize = 60;
-    let text = text::json(value);
-    if text.chars().count() <= LONGEST {
-        return text;
+    let reasons = most.get("reasons").and_then(Value::as_list).unwrap_or_default();
+    lines.extend(reasons.iter().filter(|_| is_certain).map(|reason| format!("because: {}", visible(&text::str(reason)))));
+    if change.get("retained").is_some_and(Value::is_truthy) {
+        lines.push("kept: the object is not deleted (deletion_policy: Retain)".to_owned());
     }
-    let kept: String = text.chars().take(LONGEST).collect();
-    format!("{kept}…")
+    let lost = change.str_at("lost");
+    lines.extend(lost.map(|what| format!("lost: {what}")));
+    let path = change.str_at("path").map_or_else(|| name.clone(), str::to_owned);
+    let destroys = lost.is_some() || matches!(kind, Kind::Replaced | Kind::MayReplace | Kind::Deleted);
+    Step { kind, name, resource_type: text_at(entry, "resource_type"), path, lines, destroys }
 }
 
-/// Data that is lost.
-fn lost(resource_type: &str, kind: Kind, change: Option<&Value>) -> Option<&'static str> {
-    let rebuilt = || {
-        let after = change.and_then(|change| change.get("after")).and_then(Value::as_map);
-        let names = change.and_then(|change| change.get("properties")).and_then(Value::as_list).unwrap_or_default();
-        after.is_some_and(|after| after.contains_key("image"))
-            || names.iter().any(|name| name.as_str() == Some("image"))
+fn output(name: &str, change: &Value) -> (Kind, String, String) {
+    let (before, after) = (change.get("before"), change.get("after"));
+    let kind = match (before, after) {
+        (None, _) => Kind::Added,
+        (_, None) => Kind::Deleted,
+        _ => Kind::Updated,
     };
-    match (resource_type, kind) {
-        ("OS::Nova::Server", Kind::Replaced | Kind::Deleted) => Some("the server's own disk"),
-        ("OS::Nova::Server", Kind::Updated) if rebuilt() => Some("the server's own disk, which is rebuilt"),
-        ("OS::Cinder::Volume", Kind::Replaced | Kind::Deleted) => Some("the volume's data"),
-        ("OS::Trove::Instance" | "OS::Trove::Cluster", Kind::Replaced | Kind::Deleted) => Some("the database's data"),
-        ("OS::Swift::Container", Kind::Replaced | Kind::Deleted) => Some("the container's objects"),
-        ("OS::Nova::KeyPair" | "OS::Barbican::Secret", Kind::Replaced | Kind::Deleted) => Some("the key or secret"),
-        _ => None,
-    }
-}
-
-/// Adds the resources of a stack to create; a list in place of a resource contains those of its nested stack.
-fn add(steps: &mut Vec<Step>, resources: &Value) {
-    for entry in resources.as_list().unwrap_or_default() {
-        if entry.as_list().is_some() {
-            // The preview has no entry for the resource that owns the nested stack.
-            if let Some(step) = facade(entry) {
-                steps.push(step);
-            }
-            add(steps, entry);
-            continue;
-        }
-        let text_at = |key| entry.str_at(key).unwrap_or_default().to_owned();
-        let properties = entry.get("properties").and_then(Value::as_map);
-        let given = properties.into_iter().flatten().filter(|(_, value)| !value.is_null());
-        steps.push(Step {
-            kind: Kind::Added,
-            name: text_at("resource_name"),
-            resource_type: text_at("resource_type"),
-            stack: text_at("stack_name"),
-            lines: given.map(|(name, value)| format!("{name}: {}", short(value))).collect(),
-        });
-    }
-}
-
-/// The resource that owns the nested stack, derived from the resources in it.
-fn facade(nested: &Value) -> Option<Step> {
-    let plain = nested.as_list()?.iter().find(|entry| entry.as_map().is_some())?;
-    let name = plain.str_at("parent_resource")?;
-    let stack = plain.str_at("stack_name")?.strip_suffix(&format!("-{name}"))?;
-    let (name, stack) = (name.to_owned(), stack.to_owned());
-    Some(Step { kind: Kind::Added, name, resource_type: "nested stack".to_owned(), stack, lines: Vec::new() })
+    let shown = |value: Option<&Value>| value.map(property::text);
+    let values: Vec<String> = shown(before).into_iter().chain(shown(after)).collect();
+    (kind, name.to_owned(), values.join(" → "))
 }
 
 #[cfg(test)]
-mod tests {
-    use kiln_value::value;
-
-    use super::*;
-
-    #[test]
-    fn an_update_is_shown_with_what_changes_why_and_what_is_lost() {
-        let entry = |name: &str, kind: &str, stack: &str, change: Value| value!({"resource_name": name, "resource_type": kind, "stack_name": stack, "change": change});
-        let changes = value!({
-            "unchanged": [{}, {}],
-            "added": [(entry("10", "OS::Nova::Server", "web-group-xyz", value!({"kind": "added"})))],
-            "updated": [
-                (entry("group", "OS::Heat::ResourceGroup", "web", value!({
-                    "kind": "updated", "properties": ["count"], "before": {"count": 1}, "after": {"count": 2},
-                }))),
-                (entry("no", "OS::Neutron::Net", "web", value!({"kind": "refused", "reasons": ["not so"]}))),
-            ],
-            "replaced": [(entry("server", "OS::Nova::Server", "web", value!({
-                "kind": "replaced", "reasons": ["networks changed"], "before": {"networks": []}, "after": {},
-            })))],
-            "deleted": [(entry("9", "OS::Neutron::Port", "web-group-xyz", value!({"kind": "deleted"})))],
-        });
-        let plan = Plan::of_update(changes.as_map().unwrap());
-        let expected = "  ~ group  (OS::Heat::ResourceGroup)
-        count: 1 → 2
-      - 9  (OS::Neutron::Port)
-      + 10  (OS::Nova::Server)
-  ! no  (OS::Neutron::Net)
-        because: not so
--/+ server  (OS::Nova::Server)
-        networks: [] → (none)
-        because: networks changed
-        lost: the server's own disk
-
-web: 1 to create, 1 to update, 1 to replace, 1 to delete, 1 refused, 2 unchanged
-";
-        assert_eq!(plan.drawn("web", false), expected);
-        assert_eq!(plan.destroyed(), 2);
-    }
-
-    #[test]
-    fn what_is_not_known_yet_is_said() {
-        let changes = value!({"replaced": [{
-            "resource_name": "w", "resource_type": "OS::Heat::RandomString", "stack_name": "web",
-            "change": {
-                "kind": "undecided",
-                "at_least": {"kind": "unchanged"},
-                "at_most": {"kind": "replaced", "reasons": ["…"], "before": {"salt": "a"}, "after": {"salt": null}},
-                "awaited": [{"property": "salt", "known_after": "v.value"}],
-            },
-        }]});
-        let plan = Plan::of_update(changes.as_map().unwrap());
-        let expected = "?-+ w  (OS::Heat::RandomString)
-        salt: \"a\" → (known after v.value)
-
-web: 1 may be replaced
-";
-        assert_eq!(plan.drawn("web", false), expected);
-        assert_eq!(plan.destroyed(), 1);
-    }
-
-    #[test]
-    fn a_create_shows_nested_resources_under_their_parent() {
-        let resources = value!([
-            {"resource_name": "net", "resource_type": "OS::Neutron::Net", "stack_name": "web", "properties": {"name": "n", "mtu": null}},
-            [{"resource_name": "0", "resource_type": "OS::Heat::Value", "stack_name": "web-group", "parent_resource": "group"}],
-        ]);
-        let expected = "  + group  (nested stack)
-      + 0  (OS::Heat::Value)
-  + net  (OS::Neutron::Net)
-        name: \"n\"
-
-web: 3 to create
-";
-        assert_eq!(Plan::of_create(&resources).drawn("web", false), expected);
-    }
-
-    #[test]
-    fn nothing_is_nothing() {
-        assert_eq!(Plan::of_update(&Map::new()).drawn("web", false), "web: no changes\n");
-    }
-}
+mod tests;

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use kiln_value::Value;
 
-use super::act::confirm;
+use super::confirm::ConfirmArgs;
 use super::show::entries;
 use super::{StackArg, WaitArgs, ended, of_stack};
 use crate::connect::Connection;
@@ -63,9 +63,8 @@ pub(crate) struct DeleteArgs {
     /// ID of the snapshot
     #[arg(value_name = "SNAPSHOT")]
     snapshot: String,
-    /// Do not ask for confirmation
-    #[arg(short, long)]
-    yes: bool,
+    #[command(flatten)]
+    confirm: ConfirmArgs,
 }
 
 /// `stack snapshot restore`.
@@ -94,10 +93,9 @@ impl SnapshotCommand {
                 let found = client.snapshot(&stack, &snapshot).await.map_err(missing(&stack, &snapshot))?;
                 Ok(output.one(entries(found), Format::Yaml)?)
             }
-            Self::Delete(DeleteArgs { stack, snapshot, yes }) => {
-                let asks = !yes && std::io::IsTerminal::is_terminal(&std::io::stdin());
-                if asks && !confirm("Are you sure you want to delete this snapshot of this stack [Y/N]? ")? {
-                    return Ok(());
+            Self::Delete(DeleteArgs { stack, snapshot, confirm }) => {
+                if confirm.is_needed() {
+                    confirm.confirm("Are you sure you want to delete this snapshot of this stack [Y/N]? ").await?;
                 }
                 client.delete_snapshot(&stack, &snapshot).await.map_err(missing(&stack, &snapshot))?;
                 // Without a service, this process deletes it.

@@ -166,7 +166,7 @@ async fn what_others_changed_is_repaired_and_what_they_deleted_is_replaced() {
 
     let plan = client.preview_update(STACK, &request(true), true).await.expect("a plan");
     let names = |list: &str| -> Vec<String> {
-        let entries = plan.get(list).and_then(Value::as_list).unwrap_or_default();
+        let entries = plan.resources.get(list).and_then(Value::as_list).unwrap_or_default();
         let mut names: Vec<String> =
             entries.iter().filter_map(|e| e.str_at("resource_name").map(str::to_owned)).collect();
         names.sort_unstable();

@@ -1,0 +1,71 @@
+//! Asks before something is destroyed.
+
+use std::io::{IsTerminal as _, Write as _};
+
+use clap::Args;
+use clap::builder::FalseyValueParser;
+
+use crate::failure::{Failure, Outcome};
+use crate::shutdown;
+
+/// Confirmation of what destroys something.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct ConfirmArgs {
+    /// Do not ask for confirmation
+    #[arg(short, long)]
+    yes: bool,
+    /// Without a terminal, replace or delete nothing unless --yes is given (KILN_REQUIRE_YES)
+    #[arg(
+        long,
+        env = "KILN_REQUIRE_YES",
+        hide_env_values = true,
+        hide_short_help = true,
+        value_parser = FalseyValueParser::new()
+    )]
+    require_yes: bool,
+}
+
+impl ConfirmArgs {
+    /// Whether a confirmation is needed. Scripts are not asked, unless they want to be stopped.
+    pub(super) fn is_needed(self) -> bool {
+        !self.yes && (self.require_yes || std::io::stdin().is_terminal())
+    }
+
+    /// Asks a yes/no question on the terminal. Every answer that does not start with `y` means no.
+    ///
+    /// # Errors If the answer is no or Ctrl-C; without a terminal always.
+    pub(super) async fn confirm(self, question: &str) -> Outcome {
+        if !std::io::stdin().is_terminal() {
+            let failure = Failure::new("something would be replaced or deleted; nothing was changed");
+            return Err(failure.hint("use --yes to confirm it (--require-yes or KILN_REQUIRE_YES is set)"));
+        }
+        eprint!("{question}");
+        std::io::stderr().flush().map_err(|error| Failure::new(error.to_string()))?;
+        let answer = tokio::select! {
+            answer = line() => answer?,
+            () = shutdown::signal() => {
+                eprintln!();
+                return Err(Failure::interrupted().hint("nothing was changed"));
+            }
+        };
+        if answer.trim().to_lowercase().starts_with('y') {
+            return Ok(());
+        }
+        Err(Failure::new("not confirmed; nothing was changed"))
+    }
+}
+
+/// Reads a line of standard input, in a thread that the end of the process does not wait for.
+async fn line() -> Outcome<String> {
+    let (sender, line) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let read = std::io::stdin().read_line(&mut line);
+        _ = sender.send(read.map(|_| line));
+    });
+    match line.await {
+        Ok(Ok(line)) => Ok(line),
+        Ok(Err(error)) => Err(Failure::new(error.to_string())),
+        Err(_) => Ok(String::new()),
+    }
+}
