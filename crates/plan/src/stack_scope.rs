@@ -223,6 +223,7 @@ impl StackScope {
         let facts = facts(row, &view.kind, &self.stack);
         match &mut prospect {
             Prospect::New | Prospect::NewNested(_) => view.reference = new_reference(&view.kind, &facts),
+            Prospect::Opaque if row.physical_id.is_none() => view.reference = new_reference(&view.kind, &facts),
             Prospect::Changed(_) | Prospect::Nested(_) | Prospect::Opaque => {}
         }
         if let Prospect::Nested(inside) | Prospect::NewNested(inside) = &mut prospect {
@@ -272,6 +273,10 @@ impl View {
         }
     }
 
+    fn has_read(&self, attribute: &str) -> bool {
+        matches!(&self.attributes, Seen::Plain(map) if map.contains_key(attribute))
+    }
+
     /// The planned value of an attribute; `None` if it does not change.
     fn foreseen(&self, name: &str) -> Option<Value> {
         let (prospect, facts) = self.prospect.as_ref()?;
@@ -283,8 +288,8 @@ impl View {
             Prospect::New => Some(follows().unwrap_or_else(unknown)),
             Prospect::Changed(changed) => match follows() {
                 Some(value) => Some(value),
-                // An attribute with the name of an unchanged property keeps its value.
-                None if facts.properties.contains_key(name) && !changed.contains(name) => None,
+                // An attribute with the name of an unchanged property keeps its value, if that was read.
+                None if facts.properties.contains_key(name) && !changed.contains(name) && self.has_read(name) => None,
                 None => Some(unknown()),
             },
         }

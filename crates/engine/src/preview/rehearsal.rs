@@ -432,16 +432,25 @@ impl<'a> Rehearsal<'a> {
         Inside { outputs, refs, more: more.into_iter().map(read).collect(), errors }
     }
 
-    /// Reads attributes of an unchanged resource.
+    /// Reads attributes of a resource whose object stays.
     async fn refresh(&mut self, name: &str, wanted: &[Wanted]) {
         let Some(view) = self.view else { return };
-        let stays = self.entries.get(name).is_some_and(|entry| entry.change.is_unchanged());
+        let stays = self.entries.get(name).is_some_and(|entry| {
+            matches!(entry.change, PlannedChange::Unchanged | PlannedChange::Updated(_))
+        });
         let plain = self.scope.blueprint().kind(name).is_some_and(|kind| !kind.is_nested());
         if stays
             && plain
-            && let Some(row) = view.refreshed(name, wanted).await
+            && let Some(read) = view.refreshed(name, wanted).await
         {
-            self.scope.see(&row);
+            let planned = self.model.current(name).and_then(|row| Some((row, self.prospects.get(&row.id)?)));
+            match planned {
+                Some((row, prospect)) => {
+                    let row = Resource { attributes: read.attributes, ..row.clone() };
+                    self.scope.foresee(&row, prospect.clone());
+                }
+                None => self.scope.see(&read),
+            }
         }
     }
 
