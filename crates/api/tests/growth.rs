@@ -216,6 +216,8 @@ async fn requests(app: &App, shape: &Shape, n: usize) -> Vec<(&'static str, usiz
     body["stack_name"] = name.clone().into();
     app.send(Method::POST, &format!("{stacks}/preview"), &body).await;
     note("preview");
+    app.send(Method::POST, &format!("{stacks}/preview?resource_changes=true"), &body).await;
+    note("plan of a create");
     if !shape.runs {
         return found;
     }

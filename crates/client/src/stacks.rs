@@ -99,7 +99,11 @@ impl Changes {
             Value::Map(part) => Some(part),
             _ => None,
         };
-        Some(Self { resources: part("resource_changes")?, outputs: part("output_changes").unwrap_or_default(), generation })
+        Some(Self {
+            resources: part("resource_changes")?,
+            outputs: part("output_changes").unwrap_or_default(),
+            generation,
+        })
     }
 }
 

@@ -42,7 +42,7 @@ mod tests {
         assert_eq!(names, ["", "1a", "09", "9", "10", "100000000000000000000000", "a", "b", "node9", "node10"]);
     }
 
-    /// `slice::sort_by` may panic if an order is not total.
+    // `slice::sort_by` may panic if an order is not total.
     proptest! {
         #[test]
         fn the_order_is_total(a in "[0-2a9é-]{0,4}", b in "[0-2a9é-]{0,4}", c in "[0-2a9é-]{0,4}") {

@@ -175,13 +175,7 @@ fn clone_pair((name, value): (&String, &Value)) -> (String, Value) {
 }
 
 /// The properties before and after a change, with the names that the template gives for IDs.
-fn sides(
-    kind: &str,
-    old: Option<&StoredDefinition>,
-    new: Option<&StoredDefinition>,
-    before: Map,
-    after: Map,
-) -> Map {
+fn sides(kind: &str, old: Option<&StoredDefinition>, new: Option<&StoredDefinition>, before: Map, after: Map) -> Map {
     let names: Map = [("before", old, &before), ("after", new, &after)]
         .into_iter()
         .filter_map(|(key, held, side)| Some((key.to_owned(), names(held?, side)?)))

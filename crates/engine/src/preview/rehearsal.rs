@@ -228,7 +228,8 @@ impl<'a> Rehearsal<'a> {
         }
         let resource_type = definition.resource_type.clone();
         let implementation = kind.implementation().to_owned();
-        let (mut before, mut tried) = (row.as_ref().map(|row| row.properties().clone()).unwrap_or_default(), Map::new());
+        let (mut before, mut tried) =
+            (row.as_ref().map(|row| row.properties().clone()).unwrap_or_default(), Map::new());
         if let Decision::Update { before: compared, .. } = &answer.decision {
             match row.as_ref().map(|row| &row.operation) {
                 // Compared with what was tried; the object may as well have the values before.
@@ -269,12 +270,7 @@ impl<'a> Rehearsal<'a> {
     }
 
     /// The data of an object that a change destroys, if there is an object and its type names data.
-    fn lost(
-        &self,
-        row: Option<&Resource>,
-        change: &PlannedChange,
-        held: Option<&StoredDefinition>,
-    ) -> Option<String> {
+    fn lost(&self, row: Option<&Resource>, change: &PlannedChange, held: Option<&StoredDefinition>) -> Option<String> {
         let row = row.filter(|row| row.physical_id.is_some())?;
         let entry = self.backends.resource_types.types.get(&row.implementation)?;
         let is_lost = match change.at_most() {
@@ -435,9 +431,10 @@ impl<'a> Rehearsal<'a> {
     /// Reads attributes of a resource whose object stays.
     async fn refresh(&mut self, name: &str, wanted: &[Wanted]) {
         let Some(view) = self.view else { return };
-        let stays = self.entries.get(name).is_some_and(|entry| {
-            matches!(entry.change, PlannedChange::Unchanged | PlannedChange::Updated(_))
-        });
+        let stays = self
+            .entries
+            .get(name)
+            .is_some_and(|entry| matches!(entry.change, PlannedChange::Unchanged | PlannedChange::Updated(_)));
         let plain = self.scope.blueprint().kind(name).is_some_and(|kind| !kind.is_nested());
         if stays
             && plain

@@ -48,9 +48,9 @@ fn no_and_an_interrupt_change_nothing_and_say_so() {
     let delete = ["--local", "stack", "delete", "one"];
     for (command, asked, answer, code) in [
         (&UPDATE[..], UPDATE_ASKS, "n\n", 1),
-        (&UPDATE[..], UPDATE_ASKS, "\u{3}\n", 130),
+        (&UPDATE[..], UPDATE_ASKS, "\u{3}", 130),
         (&delete[..], "stack(s) [y/N]? ", "\n", 1),
-        (&delete[..], "stack(s) [y/N]? ", "\u{3}\n", 130),
+        (&delete[..], "stack(s) [y/N]? ", "\u{3}", 130),
     ] {
         let ran = answered(&folder.kiln(command), asked, || (), answer);
         assert_eq!(ran.code, code, "{}", ran.out);
@@ -65,9 +65,7 @@ fn no_and_an_interrupt_change_nothing_and_say_so() {
 #[test]
 fn a_script_is_stopped_only_if_it_wants_to_be() {
     let folder = created("plan-script");
-    let stopped = |args: &[&str]| -> Ran {
-        folder.kiln(args).env("KILN_REQUIRE_YES", "1").output().unwrap().into()
-    };
+    let stopped = |args: &[&str]| -> Ran { folder.kiln(args).env("KILN_REQUIRE_YES", "1").output().unwrap().into() };
     let delete = ["--local", "stack", "delete", "one"];
     for command in [&UPDATE[..], &delete[..]] {
         let ran = stopped(command);
@@ -115,7 +113,8 @@ resources:
   waits: {type: OS::Swift::Container, properties: {name: {get_attr: [random, value]}}}
 ";
     let properties = "properties: {size: 1}";
-    let before = template.replace("ZONE", "nova").replace("TYPE", "OS::Cinder::Volume").replace("PROPERTIES", properties);
+    let before =
+        template.replace("ZONE", "nova").replace("TYPE", "OS::Cinder::Volume").replace("PROPERTIES", properties);
     folder.write("t.yaml", &before.replace("IMAGE", "cirros").replace("LENGTH", "8"));
     let local = |args: &[&str]| -> Ran {
         folder.client(&cloud, "http://localhost", &[&["--local"], args].concat()).output().unwrap().into()

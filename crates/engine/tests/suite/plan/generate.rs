@@ -299,7 +299,10 @@ impl Template {
         let output = |entry: &Entry| {
             let attribute = entry.kind.attributes()[0];
             let value = Text::Attribute(entry.name.clone(), attribute).to_value();
-            [(format!("a-{}", entry.name), value), (format!("r-{}", entry.name), value!({"get_resource": (&entry.name)}))]
+            [
+                (format!("a-{}", entry.name), value),
+                (format!("r-{}", entry.name), value!({"get_resource": (&entry.name)})),
+            ]
         };
         let outputs: Map =
             self.entries.iter().flat_map(output).map(|(name, value)| (name, value!({"value": value}))).collect();

@@ -178,9 +178,7 @@ impl CreateArgs {
             let previewed = connection.client.preview_stack(&self.name, &request).await;
             let (stack, changes) = judged(connection, &request, previewed).await?;
             return match changes {
-                Some(changes) => {
-                    self.dry_run.show(&self.name, changes, &self.output, preview(&stack))
-                }
+                Some(changes) => self.dry_run.show(&self.name, changes, &self.output, preview(&stack)),
                 None => Ok(self.output.one(preview(&stack), Format::Table)?),
             };
         }

@@ -26,15 +26,8 @@ enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 7] = [
-        Self::Added,
-        Self::Updated,
-        Self::Replaced,
-        Self::Deleted,
-        Self::MayUpdate,
-        Self::MayReplace,
-        Self::Refused,
-    ];
+    const ALL: [Self; 7] =
+        [Self::Added, Self::Updated, Self::Replaced, Self::Deleted, Self::MayUpdate, Self::MayReplace, Self::Refused];
 
     fn sign(self) -> &'static str {
         match self {
@@ -179,8 +172,7 @@ impl Plan {
     pub(super) fn drawn(&self, stack: &str, canvas: Canvas) -> String {
         let mut out = String::new();
         let used = Kind::ALL.into_iter().filter(|kind| self.count(*kind) > 0);
-        let legend: Vec<String> =
-            used.map(|kind| format!("{} {}", kind.sign().trim_start(), kind.words().0)).collect();
+        let legend: Vec<String> = used.map(|kind| format!("{} {}", kind.sign().trim_start(), kind.words().0)).collect();
         if !legend.is_empty() {
             line(&mut out, canvas, "", &format!("Legend: {}", legend.join(", ")));
             out.push('\n');
@@ -207,13 +199,7 @@ impl Plan {
 }
 
 /// Draws the resources of a stack, which are taken from the map, and those below them.
-fn draw<'a>(
-    inside: &mut HashMap<&'a str, Vec<&'a Step>>,
-    path: &str,
-    indent: &str,
-    canvas: Canvas,
-    out: &mut String,
-) {
+fn draw<'a>(inside: &mut HashMap<&'a str, Vec<&'a Step>>, path: &str, indent: &str, canvas: Canvas, out: &mut String) {
     for step in inside.remove(path).unwrap_or_default() {
         head(out, canvas, indent, step.kind, &step.name, &format!("  ({})", visible(&step.resource_type)));
         for text in &step.lines {
@@ -259,7 +245,9 @@ fn step(entry: &Value, kind: Kind) -> Step {
         lines.extend(awaited.iter().filter_map(|one| Some(format!("known after {}", one.str_at("known_after")?))));
     }
     let reasons = most.get("reasons").and_then(Value::as_list).unwrap_or_default();
-    lines.extend(reasons.iter().filter(|_| is_certain).map(|reason| format!("because: {}", visible(&text::str(reason)))));
+    lines.extend(
+        reasons.iter().filter(|_| is_certain).map(|reason| format!("because: {}", visible(&text::str(reason)))),
+    );
     if change.get("retained").is_some_and(Value::is_truthy) {
         lines.push("kept: the object is not deleted (deletion_policy: Retain)".to_owned());
     }

@@ -9,11 +9,13 @@ const WIDE: usize = 100;
 
 /// The lines about a change: old and new values if the service returns them, else the names.
 pub(super) fn lines(change: &Value) -> Vec<String> {
+    let none = Map::new();
     let part = |key| change.get(key).and_then(Value::as_map);
-    let (Some(before), Some(after)) = (part("before"), part("after")) else {
+    if part("before").or(part("after")).is_none() {
         let names = change.get("properties").and_then(Value::as_list).unwrap_or_default();
         return names.iter().map(|name| format!("{}: changes", text::str(name))).collect();
-    };
+    }
+    let (before, after) = (part("before").unwrap_or(&none), part("after").unwrap_or(&none));
     let has_one_side = matches!(change.str_at("kind"), Some("added" | "deleted"));
     let mut names: Vec<&String> =
         before.keys().chain(after.keys().filter(|name| !before.contains_key(*name))).collect();

@@ -104,7 +104,9 @@ web: 1 may be replaced
 
 #[test]
 fn long_lists_show_what_differs_and_nothing_is_cut_without_a_terminal() {
-    let rules = |ports: std::ops::Range<i64>| -> Value { ports.map(|port| value!({"protocol": "tcp", "port": port})).collect() };
+    let rules = |ports: std::ops::Range<i64>| -> Value {
+        ports.map(|port| value!({"protocol": "tcp", "port": port})).collect()
+    };
     let lists = value!({"updated": [(entry("g", "OS::Neutron::SecurityGroup", value!({
         "kind": "updated", "before": {"rules": (rules(1..9))}, "after": {"rules": (rules(2..10))},
     })))]});
