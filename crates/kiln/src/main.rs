@@ -138,6 +138,7 @@ async fn connected(
 ) -> Outcome {
     let connection = Connection::open(global, need).await?;
     let interrupted = || match (changed, connection.is_local()) {
+        _ if commands::stack::is_asking() => Failure::interrupted().hint("nothing was changed"),
         ("", _) => Failure::interrupted(),
         (_, true) => Failure::interrupted()
             .hint(format!("the operation is not finished: run 'kiln stack wait {changed}' to continue it")),
@@ -145,8 +146,6 @@ async fn connected(
             .hint(format!("the service continues the operation: run 'kiln stack wait {changed}' to wait for it")),
     };
     let outcome = tokio::select! {
-        // A command that waits for an answer knows better what was interrupted.
-        biased;
         outcome = work(&connection) => outcome,
         () = shutdown::signal() => Err(interrupted()),
     };

@@ -28,6 +28,7 @@ use crate::output::OutputArgs;
 use crate::progress::{self, End, Mode, Screen, Target};
 
 pub(crate) use self::change::read;
+pub(crate) use self::confirm::is_asking;
 pub(crate) use self::show::entries;
 
 /// Commands for stacks.

@@ -1,12 +1,20 @@
 //! Asks before something is destroyed.
 
 use std::io::{IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use crate::failure::{Failure, Outcome};
-use crate::shutdown;
+
+/// Whether the command waits for an answer, so that it has changed nothing if it is interrupted.
+static IS_ASKING: AtomicBool = AtomicBool::new(false);
+
+/// Whether the command waits for an answer.
+pub(crate) fn is_asking() -> bool {
+    IS_ASKING.load(Ordering::SeqCst)
+}
 
 /// Confirmation of what destroys something.
 #[derive(Args, Clone, Copy, Debug)]
@@ -41,13 +49,9 @@ impl ConfirmArgs {
         }
         eprint!("{question}");
         std::io::stderr().flush().map_err(|error| Failure::new(error.to_string()))?;
-        let answer = tokio::select! {
-            answer = line() => answer?,
-            () = shutdown::signal() => {
-                eprintln!();
-                return Err(Failure::interrupted().hint("nothing was changed"));
-            }
-        };
+        IS_ASKING.store(true, Ordering::SeqCst);
+        let answer = line().await?;
+        IS_ASKING.store(false, Ordering::SeqCst);
         if answer.trim().to_lowercase().starts_with('y') {
             return Ok(());
         }
