@@ -156,7 +156,7 @@ async fn a_name_that_means_another_object_changes_nothing_until_it_is_asked_for(
 
     // The unchanged template.
     cluster.cloud.journal().clear();
-    let plan = client.preview_update(STACK, &request("golden", 1, false), true).await.expect("a plan");
+    let plan = client.preview_update(STACK, &request("golden", 1, false), true).await.expect("a plan").resources;
     assert_eq!(names(&plan, "unchanged"), ["0", "port", "port", "server"], "{plan:?}");
     let unchanged = plan.get("unchanged").and_then(Value::as_list).expect("a list");
     let mut noted = notes(unchanged, "server", Some("change"));
@@ -177,7 +177,7 @@ async fn a_name_that_means_another_object_changes_nothing_until_it_is_asked_for(
     }
 
     // Only the new member gets what the names mean now.
-    let plan = client.preview_update(STACK, &request("golden", 2, false), true).await.expect("a plan");
+    let plan = client.preview_update(STACK, &request("golden", 2, false), true).await.expect("a plan").resources;
     assert_eq!(names(&plan, "added"), ["1"], "{plan:?}");
     assert_eq!(names(&plan, "replaced"), [""; 0], "{plan:?}");
     assert_eq!(names(&plan, "unchanged"), ["0", "port", "port", "server"], "{plan:?}");
@@ -191,7 +191,7 @@ async fn a_name_that_means_another_object_changes_nothing_until_it_is_asked_for(
     assert_eq!(demo.image_of("single").await, first_image);
 
     // On request.
-    let plan = client.preview_update(STACK, &request("golden", 1, true), true).await.expect("a plan");
+    let plan = client.preview_update(STACK, &request("golden", 1, true), true).await.expect("a plan").resources;
     assert_eq!(names(&plan, "updated"), ["0", "group", "nested", "server"], "{plan:?}");
     assert_eq!(names(&plan, "replaced"), ["port", "port"], "{plan:?}");
     updated(&client, &request("golden", 1, true)).await;
