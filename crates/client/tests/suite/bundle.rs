@@ -98,7 +98,8 @@ async fn errors_in_heatclients_words() {
     };
     let right = write("right.yaml", "heat_template_version: 2018-08-31\n");
     for (text, message) in [
-        ("", "Could not fetch template from file:///BASE/t.yaml"),
+        // In words of our own: heatclient could not fetch it.
+        ("", "Template file:///BASE/t.yaml is empty"),
         ("a: b\n", "Error parsing template file:///BASE/t.yaml Template format version not found."),
         ("{\"a\": ", "Error parsing template file:///BASE/t.yaml Expecting value: line 1 column 6 (char 5)"),
         (
