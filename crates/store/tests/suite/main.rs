@@ -20,6 +20,7 @@ mod make;
 mod model;
 mod orphans;
 mod outbox;
+mod recycled;
 mod requests;
 mod reset;
 mod schema;
