@@ -293,7 +293,8 @@ impl Engine {
         }
     }
 
-    /// Fails a request that cannot be processed, so that its stack is not stuck.
+    /// Fails a request that cannot be processed, so that its stack is not stuck. Calls may have been in progress: the lease
+    /// expires, so that the next owner looks for what they have made.
     async fn fail(&self, lease: Lease, text: &str) {
         let store = &self.backends.store;
         let Ok(Some(stack)) = store.stack(lease.stack).await else { return };
@@ -305,9 +306,8 @@ impl Engine {
             reached: false,
             now: self.backends.clock.now(),
         };
-        match store.commit(lease, Batch { settle: Some(settle), ..Batch::default() }).await {
-            Ok(_) => self.give_back(lease).await,
-            Err(error) => tracing::error!(stack = %lease.stack, %error, "failed to mark a stack as failed"),
+        if let Err(error) = store.commit(lease, Batch { settle: Some(settle), ..Batch::default() }).await {
+            tracing::error!(stack = %lease.stack, %error, "failed to mark a stack as failed");
         }
     }
 

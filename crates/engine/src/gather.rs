@@ -18,6 +18,7 @@ use crate::backends::Backends;
 use crate::fence::Fence;
 use crate::meaning::{NewMeaning, new_meanings};
 use crate::retry;
+use crate::sizes::check_row;
 
 /// Prepares decisions for a stack with its desired and actual state.
 pub(crate) struct Gatherer<'a> {
@@ -182,6 +183,7 @@ impl Question {
         if let Some(failure) = refusal {
             decision = Decision::Refuse { failure };
         }
+        check_row(&*self.backends.store, &self.subject, &decision)?;
         let attributes = match &decision {
             Decision::Keep { .. } => self.read().await?,
             _ => Map::new(),

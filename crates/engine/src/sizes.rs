@@ -1,10 +1,14 @@
-//! Limits the total size of the definitions of a stack, and of its outputs.
+//! Limits the size of the rows of a stack, the total size of its definitions, and of its outputs.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use kiln_plan::{Decision, Model, failure_of};
-use kiln_resource::size_limit;
+use jiff::Timestamp;
+use kiln_plan::{Decision, Model, Subject, failure_of};
+use kiln_resource::{Failure, Operation, OperationState, Phase, Running, size_limit};
+use kiln_store::{Resource, ResourceId, StackId, Store};
 use kiln_value::{Diagnostic, Value};
+use uuid::Uuid;
 
 use crate::gather::Question;
 
@@ -48,6 +52,49 @@ impl Sizes {
         self.set(name, size);
         Ok(question)
     }
+}
+
+/// Rows with definitions up to this size are not measured: every database can store them.
+const SMALL: usize = 16 << 10;
+
+/// Refuses to create or change a resource whose row the database cannot store: a call must never be in flight whose result
+/// cannot be recorded.
+pub(crate) fn check_row(store: &dyn Store, subject: &Subject, decision: &Decision) -> Result<(), Failure> {
+    let (Decision::Create { definition }
+    | Decision::Replace { definition, .. }
+    | Decision::Update { definition, .. }
+    | Decision::Keep { definition: Some(definition) }) = decision
+    else {
+        return Ok(());
+    };
+    let before = subject.row.as_ref().and_then(|row| row.definition.as_ref()).map_or(0, |before| before.size());
+    if definition.size() + before <= SMALL {
+        return Ok(());
+    }
+    let row = match (decision, &subject.row) {
+        (Decision::Update { before, changed, .. }, Some(row)) => {
+            let operation = Operation::Update { before: before.clone(), changed: changed.clone() };
+            let running = Running {
+                operation,
+                definition: Some(Arc::clone(definition)),
+                phase: Phase::Intent,
+                token: row.id.to_string(),
+                attempt: 0,
+                requires: row.requires.clone(),
+                afterwards: OperationState::Idle,
+            };
+            Resource { operation: running.into(), ..row.clone() }
+        }
+        (Decision::Keep { .. }, Some(row)) => Resource { definition: Some(Arc::clone(definition)), ..row.clone() },
+        // The attributes of a new object repeat its properties.
+        _ => Resource {
+            definition: Some(Arc::clone(definition)),
+            metadata: definition.metadata.clone().into(),
+            attributes: definition.properties.clone(),
+            ..Resource::new(StackId(Uuid::nil()), ResourceId(Uuid::nil()), "", "", Timestamp::UNIX_EPOCH)
+        },
+    };
+    store.check_size(&row).map_err(|error| failure_of(&size_limit::refusal_of(&error.to_string())))
 }
 
 /// The total size of the outputs of a stack so far.

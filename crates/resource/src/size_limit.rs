@@ -91,6 +91,11 @@ pub fn check_group(members: usize, size: usize) -> Result<(), Diagnostic> {
     Ok(())
 }
 
+/// The error for a row that the database cannot store.
+pub fn refusal_of(reason: &str) -> Diagnostic {
+    Diagnostic::new(CLASS, format!("{PREFIX}{reason}."))
+}
+
 fn refusal(what: &str, limit: usize) -> Diagnostic {
     Diagnostic::new(CLASS, format!("{PREFIX}{what}, the maximum is {limit}."))
 }

@@ -20,6 +20,7 @@ mod migrations;
 mod options;
 mod orphans;
 mod outbox;
+mod packet;
 mod pool;
 mod pulse;
 mod reading;
@@ -47,6 +48,7 @@ use sea_orm::{ConnectionTrait, DbBackend};
 use self::connection::Place;
 use self::dialect::Dialect;
 use self::leases::Among;
+use self::packet::Packet;
 use self::pool::{Pool, Transaction};
 use self::retry::{Fault, Losses};
 use self::rows::Columns;
@@ -259,6 +261,15 @@ impl Store for SqlStore {
 
     async fn commit(&self, lease: Lease, batch: Batch) -> Result<Stack, Error> {
         self.commit_batch(lease, &batch).await
+    }
+
+    fn check_size(&self, row: &Resource) -> Result<(), Error> {
+        let packet = self.writer.packet();
+        if packet == Packet::default() {
+            return Ok(());
+        }
+        let row = rows::of_resource(row, &self.vault)?;
+        packet.check_row(&row).map_err(|error| Error::Invalid(error.to_string()))
     }
 
     async fn inbox(&self, stack: StackId, now: Timestamp) -> Result<Vec<Message>, Error> {

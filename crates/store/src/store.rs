@@ -360,6 +360,13 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
     /// stack after that, so that the engine sees newer requests.
     async fn commit(&self, lease: Lease, batch: Batch) -> Result<Stack, Error>;
 
+    /// Refuses a row that the database could never store, before what it records is done.
+    ///
+    /// # Errors [`Error::Invalid`]
+    fn check_size(&self, _row: &Resource) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// The messages of a stack that are due by `now` or by the database's clock, sorted by (due, sent, id). This always
     /// includes the message that made the stack claimable, even if the clocks differ.
     async fn inbox(&self, stack: StackId, now: Timestamp) -> Result<Vec<Message>, Error>;

@@ -11,6 +11,7 @@ use sea_orm::{DbBackend, ExecResult, QueryResult, Statement};
 use sea_query_sqlx::SqlxValues;
 
 use super::connection_url::Demands;
+use super::packet::Packet;
 
 /// How long a server lets a transaction wait for its next statement before it closes the connection: a process that is
 /// stopped in a transaction does not hold its locks longer.
@@ -60,6 +61,8 @@ pub(super) struct Session {
     pub(super) number: i64,
     /// The server: behind one address, there may be several.
     pub(super) server: String,
+    /// The largest statement that it takes.
+    pub(super) packet: Packet,
 }
 
 pub(super) enum Connection {
@@ -104,13 +107,19 @@ impl Connection {
         let text = match self {
             Self::Sqlite(_) => return Ok(None),
             Self::Postgres(_) => {
-                "SELECT pg_backend_pid()::bigint, concat(inet_server_addr(), pg_postmaster_start_time())"
+                "SELECT pg_backend_pid()::bigint, concat(inet_server_addr(), pg_postmaster_start_time()), NULL::bigint"
             }
-            Self::MySql(_) => "SELECT CAST(CONNECTION_ID() AS SIGNED), CONCAT(@@hostname, ':', @@port)",
+            Self::MySql(_) => {
+                "SELECT CAST(CONNECTION_ID() AS SIGNED), CONCAT(@@hostname, ':', @@port), \
+                 CAST(@@max_allowed_packet AS SIGNED)"
+            }
         };
         let row = self.query_one(self.statement(text)).await?.ok_or(sqlx::Error::RowNotFound)?;
         let number = row.try_get_by_index(0).map_err(undecodable)?;
-        Ok(Some(Session { number, server: row.try_get_by_index(1).map_err(undecodable)? }))
+        let server = row.try_get_by_index(1).map_err(undecodable)?;
+        let packet: Option<i64> = row.try_get_by_index(2).map_err(undecodable)?;
+        let packet = Packet(packet.and_then(|limit| usize::try_from(limit).ok()));
+        Ok(Some(Session { number, server, packet }))
     }
 
     /// The sessions of the same user that execute a statement; true: they wait until the client reads the answer.

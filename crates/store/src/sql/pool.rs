@@ -15,6 +15,7 @@ use sea_orm::{ConnAcquireErr, ConnectionTrait, DbBackend, DbErr, ExecResult, Que
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::connection::{Connection, Place, Session};
+use super::packet::Packet;
 use super::pulse::{Pulse, silent};
 use super::retry::{Fault, Losses, is_answer};
 
@@ -45,6 +46,8 @@ struct Shared {
     max_age: Option<Duration>,
     losses: Losses,
     pulse: Arc<Pulse>,
+    /// That of the last connection.
+    packet: Mutex<Packet>,
 }
 
 struct Idle {
@@ -57,7 +60,8 @@ struct Idle {
 impl Pool {
     pub(super) fn new(place: Place, limit: u32, max_age: Option<Duration>, losses: Losses, pulse: Arc<Pulse>) -> Self {
         let turns = Arc::new(Semaphore::new(usize::try_from(limit).unwrap_or(1)));
-        Self(Arc::new(Shared { place, idle: Mutex::default(), turns, limit, max_age, losses, pulse }))
+        let packet = Mutex::default();
+        Self(Arc::new(Shared { place, idle: Mutex::default(), turns, limit, max_age, losses, pulse, packet }))
     }
 
     pub(super) fn place(&self) -> &Place {
@@ -69,6 +73,11 @@ impl Pool {
         let idle = self.0.idle().len();
         let busy = self.0.limit.saturating_sub(u32::try_from(self.0.turns.available_permits()).unwrap_or(u32::MAX));
         (busy + u32::try_from(idle).unwrap_or(0), idle)
+    }
+
+    /// The largest statement that the database takes, as the last connection has learnt it.
+    pub(super) fn packet(&self) -> Packet {
+        *self.0.packet.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A connection that is not in a transaction.
@@ -90,6 +99,9 @@ impl Pool {
             Ok((connection, session))
         });
         let (connection, session) = self.0.pulse.watch(None, open).await.map_err(connection_error)?;
+        if let Some(session) = &session {
+            *self.0.packet.lock().unwrap_or_else(PoisonError::into_inner) = session.packet;
+        }
         Ok(lent(connection, session, Instant::now()))
     }
 
@@ -167,6 +179,17 @@ struct Held {
 }
 
 impl Lent {
+    /// The largest statement that the server takes.
+    fn packet(&self) -> Packet {
+        self.held.as_ref().and_then(|held| held.session.as_ref()).map_or_else(Packet::default, |session| session.packet)
+    }
+
+    /// Executes a statement, unless it is too large for the server.
+    async fn execute(&mut self, statement: Statement) -> Result<ExecResult, sqlx::Error> {
+        self.packet().check(&statement).map_err(|error| sqlx::Error::Encode(error.into()))?;
+        self.run(async |connection| connection.execute(statement).await).await
+    }
+
     /// Executes a statement. If this future is dropped before its end, there is no answer.
     async fn run<T>(
         &mut self,
@@ -243,13 +266,20 @@ impl Drop for Lent {
 pub(super) struct Transaction {
     lent: tokio::sync::Mutex<Lent>,
     backend: DbBackend,
+    packet: Packet,
 }
 
 impl Transaction {
     pub(super) async fn begin(pool: &Pool) -> Result<Self, Fault> {
         let mut lent = pool.take().await?;
         lent.begin().await.map_err(query_error)?;
-        Ok(Self { lent: tokio::sync::Mutex::new(lent), backend: pool.place().backend() })
+        let packet = lent.packet();
+        Ok(Self { lent: tokio::sync::Mutex::new(lent), backend: pool.place().backend(), packet })
+    }
+
+    /// The largest statement that the server takes.
+    pub(super) fn packet(&self) -> Packet {
+        self.packet
     }
 
     /// Commits. After a lost connection, the outcome is unknown.
@@ -284,7 +314,7 @@ impl ConnectionTrait for Pool {
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
         let mut lent = self.take().await?;
-        lent.run(async |connection| connection.execute(statement).await).await.map_err(exec_error)
+        lent.execute(statement).await.map_err(exec_error)
     }
 
     async fn execute_unprepared(&self, text: &str) -> Result<ExecResult, DbErr> {
@@ -311,7 +341,7 @@ impl ConnectionTrait for Transaction {
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
         let mut lent = self.lent.lock().await;
-        lent.run(async |connection| connection.execute(statement).await).await.map_err(query_error)
+        lent.execute(statement).await.map_err(query_error)
     }
 
     async fn execute_unprepared(&self, text: &str) -> Result<ExecResult, DbErr> {

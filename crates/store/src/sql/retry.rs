@@ -65,9 +65,11 @@ impl From<Fault> for Error {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Database(error) => error.fmt(f),
-            Self::Refused(error) => error.fmt(f),
+        match (self, self.sqlx()) {
+            // See `packet`.
+            (_, Some(sqlx::Error::Encode(error))) => error.fmt(f),
+            (Self::Database(error), _) => error.fmt(f),
+            (Self::Refused(error), _) => error.fmt(f),
         }
     }
 }
@@ -135,7 +137,12 @@ impl Fault {
 
     /// Whether the database can never store the data: too long, out of range, not representable.
     fn is_of_the_data(&self) -> bool {
-        let Some(sqlx::Error::Database(error)) = self.sqlx() else { return false };
+        let error = match self.sqlx() {
+            Some(sqlx::Error::Database(error)) => error,
+            // See `packet`.
+            Some(sqlx::Error::Encode(_)) => return true,
+            _ => return false,
+        };
         if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
             // Packet too large; out of range; incorrect value for the type; invalid character; data too long.
             return matches!(error.number(), 1153 | 1264 | 1292 | 1366 | 1406 | 3988);

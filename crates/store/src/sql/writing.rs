@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use sea_orm::sea_query::{Expr, InsertStatement, OnConflict, Query, Value};
+use sea_orm::sea_query::{Expr, InsertStatement, OnConflict, Query};
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
 
+use super::packet::size_of_row;
 use super::pool::Transaction;
 use super::retry::Fault;
 use super::secrets::Vault;
@@ -15,7 +16,7 @@ use crate::Event;
 /// SQLite's 32,766 variables with 27 columns.
 const SIZES: [usize; 5] = [256, 64, 16, 4, 1];
 
-/// Bytes of text per statement, far below MariaDB's default limit of 16 MB. A single row may be larger.
+/// Bytes per statement, if the database takes so many. A single row may be larger.
 const MAX_BYTES: usize = 4 << 20;
 
 /// Inserts rows with the given columns; no rows are a no-op.
@@ -42,7 +43,8 @@ pub(super) async fn insert_each(
     if let Some(conflict) = conflict {
         start.on_conflict(conflict);
     }
-    let mut statements = Statements { backend: tx.get_database_backend(), start, rows, converted: VecDeque::new() };
+    let (backend, room) = (tx.get_database_backend(), tx.packet().room(MAX_BYTES));
+    let mut statements = Statements { backend, room, start, rows, converted: VecDeque::new() };
     let mut next = statements.next()?;
     while let Some(statement) = next {
         let (executed, following) = tokio::join!(tx.execute_raw(statement), async { statements.next() });
@@ -55,6 +57,8 @@ pub(super) async fn insert_each(
 /// The statements that insert rows.
 struct Statements<R> {
     backend: DbBackend,
+    /// The bytes of a statement with more than one row.
+    room: usize,
     /// A statement without rows.
     start: InsertStatement,
     rows: R,
@@ -71,8 +75,8 @@ impl<R: Iterator<Item = Result<Vec<Expr>, Fault>>> Statements<R> {
         if self.converted.is_empty() {
             return Ok(None);
         }
-        let sizes: Vec<usize> = self.converted.iter().map(|row| bytes_of(row)).collect();
-        let fits = |size: &usize| sizes.get(..*size).is_some_and(|some| some.iter().sum::<usize>() <= MAX_BYTES);
+        let sizes: Vec<usize> = self.converted.iter().map(|row| size_of_row(row)).collect();
+        let fits = |size: &usize| sizes.get(..*size).is_some_and(|some| some.iter().sum::<usize>() <= self.room);
         let count = SIZES.into_iter().find(fits).unwrap_or(1);
         let mut insert = self.start.clone();
         for row in self.converted.drain(..count) {
@@ -86,13 +90,4 @@ impl<R: Iterator<Item = Result<Vec<Expr>, Fault>>> Statements<R> {
 pub(super) async fn insert_events(tx: &Transaction, vault: &Vault, events: &[Event]) -> Result<(), Fault> {
     let rows = events.iter().map(|event| rows::of_event(event, vault));
     insert_each(tx, schema::EVENT, &schema::EVENT_COLUMNS, rows, None).await
-}
-
-fn bytes_of(row: &[Expr]) -> usize {
-    row.iter()
-        .map(|cell| match cell {
-            Expr::Value(Value::String(Some(text))) => text.len(),
-            _ => 8,
-        })
-        .sum()
 }

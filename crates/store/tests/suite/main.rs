@@ -20,6 +20,7 @@ mod make;
 mod model;
 mod orphans;
 mod outbox;
+mod packets;
 mod recycled;
 mod requests;
 mod reset;

@@ -22,6 +22,7 @@ mod many_servers;
 mod named;
 mod nested;
 mod notifications;
+mod packets;
 mod passwords;
 mod plugins;
 mod process;

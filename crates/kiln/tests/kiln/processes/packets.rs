@@ -1,0 +1,114 @@
+//! Resources whose rows are larger than a statement may be on MariaDB (`max_allowed_packet`, 16 MiB by default).
+//!
+//! ```sh
+//! crates/store/tests/databases.sh cargo test -p kiln --test kiln -- --ignored packets
+//! ```
+
+use std::time::Duration;
+
+use kiln_client::{Bundle, StackRequest};
+use kiln_testcloud::{Action, Fault, Service, Testcloud, When};
+use kiln_value::{Value, value};
+
+use crate::processes::cluster::{Cluster, Limits, end_of};
+
+const LIMIT: &str = "max_allowed_packet of 16777216 bytes";
+
+/// Text of a character that has six bytes in JSON.
+fn large(kibibytes: usize) -> Value {
+    value!({"str_replace": {"template": ("x".repeat(kibibytes)), "params": {"x": ("\u{1}".repeat(1 << 10))}}})
+}
+
+/// A network, and resources that do not depend on it.
+fn request(others: Value) -> StackRequest {
+    let mut resources = others.as_map().cloned().unwrap_or_default();
+    resources.insert("plain".to_owned(), value!({"type": "OS::Neutron::Net", "properties": {"name": "plain"}}));
+    let template = value!({"heat_template_version": "2018-08-31", "resources": resources});
+    StackRequest { bundle: Bundle { template: Some(template), ..Bundle::default() }, ..StackRequest::default() }
+}
+
+fn named(name: Value) -> StackRequest {
+    request(value!({"large": {"type": "OS::Neutron::Net", "properties": {"name": name}}}))
+}
+
+async fn cluster() -> Cluster {
+    let urls = std::env::var("KILN_TEST_DATABASES").expect("started by crates/store/tests/databases.sh");
+    let url = urls.split_whitespace().find(|url| url.starts_with("mysql:")).expect("MariaDB");
+    let cloud = Testcloud::builder().start().await.expect("a simulated cloud");
+    let (call_timeout, call_limit) = (Duration::from_secs(10), Duration::from_secs(12));
+    Box::pin(Cluster::start(cloud, url, 1, Limits { call_timeout, call_limit, ..Limits::short() })).await
+}
+
+/// The first network takes this long.
+fn slow(cluster: &Cluster, time: Duration) {
+    let slow = Fault::new(Service::Network, "POST", "/networks$", Action::Delay(time));
+    cluster.cloud.faults().add(slow.when(When::Nth(1)));
+}
+
+/// The names of the networks that are there through a stack.
+fn names(cluster: &Cluster) -> Vec<String> {
+    let snapshot = cluster.cloud.snapshot();
+    let all = snapshot.objects["networks"].iter().filter_map(|network| network["name"].as_str());
+    let mut names: Vec<String> = all.filter(|name| !["public", "private"].contains(name)).map(str::to_owned).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs servers: crates/store/tests/databases.sh"]
+async fn what_mariadb_cannot_store_is_refused_before_it_is_created() {
+    let cluster = cluster().await;
+    let client = cluster.client(cluster.cloud.users().demo);
+
+    // A create is in flight while the other resource is refused.
+    slow(&cluster, Duration::from_millis(700));
+    client.create_stack("s", &named(large(3 << 10))).await.expect("accepted");
+    let (status, reason) = end_of(&client, "s", Duration::from_mins(1)).await;
+    assert_eq!(status, "CREATE_FAILED", "{reason}");
+    assert!(reason.contains("resources.large") && reason.contains(LIMIT), "{reason}");
+    assert!(names(&cluster).iter().all(|name| name == "plain"), "{:?}", names(&cluster));
+
+    client.update_stack("s", &named("small".into())).await.expect("accepted");
+    let (status, reason) = end_of(&client, "s", Duration::from_mins(1)).await;
+    assert_eq!(status, "UPDATE_COMPLETE", "{reason}");
+    assert_eq!(names(&cluster), ["plain", "small"]);
+
+    // An update, in which a row has the definitions before and after.
+    client.update_stack("s", &named(large(3 << 10))).await.expect("accepted");
+    let (status, reason) = end_of(&client, "s", Duration::from_mins(1)).await;
+    assert_eq!(status, "UPDATE_FAILED", "{reason}");
+    assert!(reason.contains("resources.large") && reason.contains(LIMIT), "{reason}");
+    assert_eq!(names(&cluster), ["plain", "small"]);
+    client.delete_stack("s").await.expect("accepted");
+    assert_eq!(end_of(&client, "s", Duration::from_mins(1)).await.0, "DELETE_COMPLETE");
+    assert_eq!(names(&cluster), [""; 0]);
+    cluster.end().await;
+}
+
+/// Texts of nested stacks are not measured before: the request fails while the other create is in flight.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs servers: crates/store/tests/databases.sh"]
+async fn a_create_in_flight_is_not_repeated_after_a_row_was_refused() {
+    let group = |count: i64, value: Value| {
+        request(value!({
+            "quick": {"type": "OS::Neutron::SecurityGroup"},
+            "group": {"type": "OS::Heat::ResourceGroup", "depends_on": "quick", "properties": {
+                "count": count, "resource_def": {"type": "OS::Heat::Value", "properties": {"value": value}},
+            }},
+        }))
+    };
+    let cluster = cluster().await;
+    let client = cluster.client(cluster.cloud.users().demo);
+    slow(&cluster, Duration::from_secs(8));
+    client.create_stack("s", &group(4, large(768))).await.expect("accepted");
+    let (status, reason) = end_of(&client, "s", Duration::from_mins(1)).await;
+    assert_eq!(status, "CREATE_FAILED", "{reason}");
+    assert!(reason.contains("Internal error: ") && reason.contains(LIMIT), "{reason}");
+    assert_eq!(names(&cluster), [""; 0], "the create is in flight");
+
+    client.update_stack("s", &group(1, "small".into())).await.expect("accepted");
+    let (status, reason) = end_of(&client, "s", Duration::from_mins(1)).await;
+    assert_eq!(status, "UPDATE_COMPLETE", "{reason}");
+    assert_eq!(names(&cluster), ["plain"]);
+    cluster.end().await;
+}
