@@ -17,10 +17,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     let new = call.instantiation().await?.create()?;
     let with_plan = call.query.boolean("resource_changes")?.unwrap_or(false);
     let preview = call.service().preview_create(&call.caller, new).await?;
-    let plan = match with_plan {
-        true => Some(call.service().plan_create(&call.caller, &preview).await?),
-        false => None,
-    };
+    let plan = if with_plan { Some(call.service().plan_create(&call.caller, &preview).await?) } else { None };
     let preview = preview.into_shown(Door::CreatePreview);
     let mut stack = summary(call, &preview);
     stack.insert("resources".to_owned(), preview.resources.iter().map(entry).collect::<Value>());

@@ -100,10 +100,6 @@ mod tests {
         &[("golden", "img-2"), ("other", "img-3"), ("tiny", "fla-2"), ("lan", "net-2"), ("dmz", "net-6")];
     const GONE: World = &[("other", "img-3"), ("renamed", "img-1"), ("tiny", "fla-2"), ("lan", "net-2")];
 
-    fn map(value: Value) -> Map {
-        value.as_map().cloned().expect("a map")
-    }
-
     fn catalog() -> &'static ResourceTypes {
         static CATALOG: LazyLock<ResourceTypes> = LazyLock::new(|| {
             let types = kiln_resource::shipped::types().expect("sound definitions");
@@ -112,10 +108,10 @@ mod tests {
         &CATALOG
     }
 
-    fn subject(given: Value, row: Option<Resource>, converge: bool) -> Subject {
+    fn subject(given: &Value, row: Option<Resource>, converge: bool) -> Subject {
         let catalog = catalog();
         let mut definition = StoredDefinition::of_type("OS::Nova::Server");
-        definition.properties = map(given);
+        definition.properties = given.as_map().cloned().expect("a map");
         Subject {
             row,
             reached: false,
@@ -160,7 +156,7 @@ mod tests {
     fn row(given: Value) -> Resource {
         let (id, stack) = (ResourceId(uuid::Uuid::nil()), StackId(uuid::Uuid::nil()));
         let mut row = Resource::new(stack, id, "server", "OS::Nova::Server", jiff::Timestamp::UNIX_EPOCH);
-        let (decision, _) = decided(&subject(given, None, false), BEFORE);
+        let (decision, _) = decided(&subject(&given, None, false), BEFORE);
         let Decision::Create { definition } = decision else { panic!("{decision:?}") };
         row.state = State { action: Action::Create, status: Status::Complete };
         row.physical_id = Some("server-1".to_owned());
@@ -192,7 +188,8 @@ mod tests {
         let none = value!([]);
         let held = server("golden", &one);
         // Given now, what names mean now, the changes, and what was looked up.
-        let table: [(Value, World, &[(&str, &str)], &[&str]); 13] = [
+        type Case = (Value, World, &'static [(&'static str, &'static str)], &'static [&'static str]);
+        let table: [Case; 13] = [
             (held.clone(), AFTER, &[], &[]),
             (held.clone(), GONE, &[], &[]),
             (server("img-1", &one), AFTER, &[], &["golden", "img-1"]),
@@ -220,7 +217,7 @@ mod tests {
         ];
         for (given, world, changes, looked_up) in table {
             let shown = kiln_value::text::json(&given);
-            let (decision, asked) = decided(&subject(given, Some(row(held.clone())), false), world);
+            let (decision, asked) = decided(&subject(&given, Some(row(held.clone())), false), world);
             let changes: BTreeMap<String, String> =
                 changes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
             assert_eq!(changed(&decision), changes, "{shown}: {decision:?}");
@@ -241,7 +238,7 @@ mod tests {
         let given = server("golden", &value!([{"network": "lan"}]));
         let mut replaced = given.clone();
         replaced.as_map_mut().expect("a map").insert("key_name".to_owned(), "key".into());
-        let (decision, mut asked) = decided(&subject(replaced, Some(row(given.clone())), false), AFTER);
+        let (decision, mut asked) = decided(&subject(&replaced, Some(row(given.clone())), false), AFTER);
         let Decision::Replace { definition, .. } = decision else { panic!("{decision:?}") };
         assert_eq!(definition.properties["image"], "img-2".into());
         assert_eq!(definition.properties["flavor"], "fla-2".into());
@@ -252,7 +249,7 @@ mod tests {
     #[test]
     fn names_are_followed_on_request_and_keep_their_ids_if_they_mean_nothing() {
         let given = server("golden", &value!([{"network": "lan"}]));
-        let follow = |world| changed(&decided(&subject(given.clone(), Some(row(given.clone())), true), world).0);
+        let follow = |world| changed(&decided(&subject(&given, Some(row(given.clone())), true), world).0);
         let all = |pairs: &[(&str, &str)]| pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
         let after: BTreeMap<String, String> = all(&[("image", "img-2"), ("flavor", "fla-2"), ("networks", "net-2")]);
         assert_eq!(follow(AFTER), after);
@@ -264,15 +261,15 @@ mod tests {
     fn an_update_that_failed_keeps_only_what_it_did_not_change() {
         let networks = value!([{"network": "lan"}]);
         let mut row = row(server("golden", &networks));
-        let tried = subject(server("other", &networks), Some(row.clone()), false);
+        let tried = subject(&server("other", &networks), Some(row.clone()), false);
         let (Decision::Update { definition, .. }, _) = decided(&tried, AFTER) else { panic!("an update") };
         row.operation = OperationState::HalfMade(definition);
         row.state = State { action: Action::Update, status: Status::Failed };
-        let (decision, asked) = decided(&subject(server("other", &networks), Some(row.clone()), false), AFTER);
+        let (decision, asked) = decided(&subject(&server("other", &networks), Some(row.clone()), false), AFTER);
         assert_eq!(changed(&decision), BTreeMap::from([("image".to_owned(), "img-3".to_owned())]));
         assert_eq!(asked, ["golden", "other"]);
         // Back to the first template: the object may have either image.
-        let (decision, asked) = decided(&subject(server("golden", &networks), Some(row), false), AFTER);
+        let (decision, asked) = decided(&subject(&server("golden", &networks), Some(row), false), AFTER);
         assert_eq!(changed(&decision), BTreeMap::from([("image".to_owned(), "img-2".to_owned())]));
         assert_eq!(asked, ["golden", "other"]);
     }
@@ -288,7 +285,7 @@ mod tests {
         let mut row = row(server("golden", &value!([])));
         row.definition = Some(Arc::new(held));
         let (decision, asked) =
-            decided(&subject(value!({"image": "golden", "flavor": "tiny"}), Some(row), false), AFTER);
+            decided(&subject(&value!({"image": "golden", "flavor": "tiny"}), Some(row), false), AFTER);
         assert_eq!(decision, Decision::Keep { definition: None });
         assert_eq!(asked, [""; 0]);
     }

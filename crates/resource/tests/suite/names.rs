@@ -37,7 +37,8 @@ fn an_unchanged_name_needs_no_look_up_in_any_property() {
                 let named = lookups(&this.translation, given).into_keys();
                 named
                     .filter_map(|one| {
-                        Some((one.clone(), (*ids.iter().find(|(name, _)| *name == one.value)?).1.to_owned()))
+                        let (_, id) = ids.iter().find(|(name, _)| *name == one.value)?;
+                        Some((one, (*id).to_owned()))
                     })
                     .collect()
             };

@@ -268,7 +268,6 @@ Examples:
   kiln stack update -t web.yaml --wait web
   kiln stack update --existing --parameter flavor=m1.large web    change only this parameter
   kiln stack update -t web.yaml --dry-run web                     show the planned changes")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct UpdateArgs {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]

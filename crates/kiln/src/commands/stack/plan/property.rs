@@ -117,14 +117,14 @@ pub(super) fn text(value: &Value) -> String {
     match value {
         Value::Null => "(none)".to_owned(),
         Value::List(items) => format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(", ")),
-        Value::Map(map) => match awaited(map) {
-            Some(place) => format!("(known after {place})"),
-            None => {
-                let entries = map.iter().filter(|(_, value)| !value.is_null());
-                let entry = |(key, value): (&String, &Value)| format!("{}: {}", text::json(&key.into()), text(value));
-                format!("{{{}}}", entries.map(entry).collect::<Vec<_>>().join(", "))
+        Value::Map(map) => {
+            if let Some(place) = awaited(map) {
+                return format!("(known after {place})");
             }
-        },
+            let entries = map.iter().filter(|(_, value)| !value.is_null());
+            let entry = |(key, value): (&String, &Value)| format!("{}: {}", text::json(&key.into()), text(value));
+            format!("{{{}}}", entries.map(entry).collect::<Vec<_>>().join(", "))
+        }
         value => text::json(value),
     }
 }
