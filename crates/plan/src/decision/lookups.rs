@@ -86,11 +86,13 @@ mod tests {
     use std::sync::{Arc, LazyLock};
 
     use kiln_resource::{Action, Registry, Resource, ResourceId, StackFacts, StackId, State, Status};
-    use kiln_value::{Map, Value, value};
+    use kiln_value::{Value, value};
 
     use super::*;
     use crate::{Decision, Gathered, Kind, ResourceTypes, decide};
 
+    /// Given now, what names mean now, the changes, and what was looked up.
+    type Case = (Value, World, &'static [(&'static str, &'static str)], &'static [&'static str]);
     /// What names mean; an ID means itself.
     type World = &'static [(&'static str, &'static str)];
 
@@ -153,10 +155,10 @@ mod tests {
     }
 
     /// The row of a server that was created with these properties.
-    fn row(given: Value) -> Resource {
+    fn row(given: &Value) -> Resource {
         let (id, stack) = (ResourceId(uuid::Uuid::nil()), StackId(uuid::Uuid::nil()));
         let mut row = Resource::new(stack, id, "server", "OS::Nova::Server", jiff::Timestamp::UNIX_EPOCH);
-        let (decision, _) = decided(&subject(&given, None, false), BEFORE);
+        let (decision, _) = decided(&subject(given, None, false), BEFORE);
         let Decision::Create { definition } = decision else { panic!("{decision:?}") };
         row.state = State { action: Action::Create, status: Status::Complete };
         row.physical_id = Some("server-1".to_owned());
@@ -187,8 +189,6 @@ mod tests {
         let moved = value!([{"network": "lan", "fixed_ip": "10.0.0.9"}]);
         let none = value!([]);
         let held = server("golden", &one);
-        // Given now, what names mean now, the changes, and what was looked up.
-        type Case = (Value, World, &'static [(&'static str, &'static str)], &'static [&'static str]);
         let table: [Case; 13] = [
             (held.clone(), AFTER, &[], &[]),
             (held.clone(), GONE, &[], &[]),
@@ -217,7 +217,7 @@ mod tests {
         ];
         for (given, world, changes, looked_up) in table {
             let shown = kiln_value::text::json(&given);
-            let (decision, asked) = decided(&subject(&given, Some(row(held.clone())), false), world);
+            let (decision, asked) = decided(&subject(&given, Some(row(&held)), false), world);
             let changes: BTreeMap<String, String> =
                 changes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
             assert_eq!(changed(&decision), changes, "{shown}: {decision:?}");
@@ -238,7 +238,7 @@ mod tests {
         let given = server("golden", &value!([{"network": "lan"}]));
         let mut replaced = given.clone();
         replaced.as_map_mut().expect("a map").insert("key_name".to_owned(), "key".into());
-        let (decision, mut asked) = decided(&subject(&replaced, Some(row(given.clone())), false), AFTER);
+        let (decision, mut asked) = decided(&subject(&replaced, Some(row(&given)), false), AFTER);
         let Decision::Replace { definition, .. } = decision else { panic!("{decision:?}") };
         assert_eq!(definition.properties["image"], "img-2".into());
         assert_eq!(definition.properties["flavor"], "fla-2".into());
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn names_are_followed_on_request_and_keep_their_ids_if_they_mean_nothing() {
         let given = server("golden", &value!([{"network": "lan"}]));
-        let follow = |world| changed(&decided(&subject(&given, Some(row(given.clone())), true), world).0);
+        let follow = |world| changed(&decided(&subject(&given, Some(row(&given)), true), world).0);
         let all = |pairs: &[(&str, &str)]| pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
         let after: BTreeMap<String, String> = all(&[("image", "img-2"), ("flavor", "fla-2"), ("networks", "net-2")]);
         assert_eq!(follow(AFTER), after);
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn an_update_that_failed_keeps_only_what_it_did_not_change() {
         let networks = value!([{"network": "lan"}]);
-        let mut row = row(server("golden", &networks));
+        let mut row = row(&server("golden", &networks));
         let tried = subject(&server("other", &networks), Some(row.clone()), false);
         let (Decision::Update { definition, .. }, _) = decided(&tried, AFTER) else { panic!("an update") };
         row.operation = OperationState::HalfMade(definition);
@@ -282,7 +282,7 @@ mod tests {
             "software_config_transport":"POLL_SERVER_CFN","user_data_update_policy":"REPLACE","user_data":"",
             "personality":{},"deployment_swift_data":{"container":null,"object":null}}}"#;
         let held: StoredDefinition = serde_json::from_str(text).expect("readable");
-        let mut row = row(server("golden", &value!([])));
+        let mut row = row(&server("golden", &value!([])));
         row.definition = Some(Arc::new(held));
         let (decision, asked) =
             decided(&subject(&value!({"image": "golden", "flavor": "tiny"}), Some(row), false), AFTER);

@@ -20,7 +20,7 @@ fn large(kibibytes: usize) -> Value {
 }
 
 /// A network, and resources that do not depend on it.
-fn request(others: Value) -> StackRequest {
+fn request(others: &Value) -> StackRequest {
     let mut resources = others.as_map().cloned().unwrap_or_default();
     resources.insert("plain".to_owned(), value!({"type": "OS::Neutron::Net", "properties": {"name": "plain"}}));
     let template = value!({"heat_template_version": "2018-08-31", "resources": resources});
@@ -28,7 +28,7 @@ fn request(others: Value) -> StackRequest {
 }
 
 fn named(name: Value) -> StackRequest {
-    request(value!({"large": {"type": "OS::Neutron::Net", "properties": {"name": name}}}))
+    request(&value!({"large": {"type": "OS::Neutron::Net", "properties": {"name": name}}}))
 }
 
 async fn cluster() -> Cluster {
@@ -90,7 +90,7 @@ async fn what_mariadb_cannot_store_is_refused_before_it_is_created() {
 #[ignore = "needs servers: crates/store/tests/databases.sh"]
 async fn a_create_in_flight_is_not_repeated_after_a_row_was_refused() {
     let group = |count: i64, value: Value| {
-        request(value!({
+        request(&value!({
             "quick": {"type": "OS::Neutron::SecurityGroup"},
             "group": {"type": "OS::Heat::ResourceGroup", "depends_on": "quick", "properties": {
                 "count": count, "resource_def": {"type": "OS::Heat::Value", "properties": {"value": value}},
