@@ -167,7 +167,8 @@ async fn open_transactions(bed: &Bed) -> Vec<String> {
 
 async fn until_none_is_open(bed: &Bed, what: &str) {
     let mut open = Vec::new();
-    for _ in 0..100 {
+    // Rings are written in tasks of their own; on a cluster each takes a while.
+    for _ in 0..1000 {
         open = open_transactions(bed).await;
         if open.is_empty() {
             return;
