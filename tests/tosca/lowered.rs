@@ -33,7 +33,7 @@ pub(crate) fn judge(record: &Value, root: &str, template: &Template) -> Vec<(&'s
             verdicts.push(("valid", validate(&lowered, &given)));
             // What requires an agent is refused.
             if let Ok(by_cloud_init) = by_cloud_init(lowered) {
-                verdicts.push(("valid by cloud-init", validate(&by_cloud_init, &given)));
+                verdicts.push(("valid_by_cloud_init", validate(&by_cloud_init, &given)));
             }
             verdicts
         }
