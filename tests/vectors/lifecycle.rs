@@ -180,11 +180,18 @@ impl Bench {
         if held == Some(Action::Create) {
             self.gate.end_call();
         }
+        // Names that are given as before are not looked up, so that the gate may see no work on the request.
+        let gate = Arc::clone(&self.gate);
+        let late = tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            gate.end_call();
+        });
         if let Some(id) = self.stack {
             self.signal_all(id, signals).await;
             let stack = self.settled(id).await;
             self.report(&stack, report, nested).await;
         }
+        late.abort();
         got
     }
 
