@@ -254,14 +254,18 @@ pub(crate) async fn follow(
                     continue;
                 }
             };
+            let has_ended = !stack.status().ends_with("_IN_PROGRESS");
+            if has_ended {
+                // The operation may have ended after its events were read.
+                target.listen(client, screen).await.ok();
+            }
             if target.tree.status != stack.status() {
                 stack.status().clone_into(&mut target.tree.status);
                 screen.tell_status(&target.tree, target.began.elapsed());
             }
-            let at_rest = quiet >= 2 && !stack.status().ends_with("_IN_PROGRESS");
+            let at_rest = quiet >= 2 && has_ended;
             let may_turn = rollback && stack.status().ends_with("_FAILED") && !failed_once;
             if at_rest && !may_turn {
-                target.listen(client, screen).await.ok();
                 screen.finish(&target.tree, target.began.elapsed());
                 let (status, reason) = (stack.status().to_owned(), stack.reason().to_owned());
                 return Ok(End { status, reason, superseded: target.superseded, tree: target.tree });

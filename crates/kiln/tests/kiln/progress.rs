@@ -1,5 +1,6 @@
 //! What commands show while they wait.
 
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
 
 use crate::run::{Folder, Ran};
@@ -133,8 +134,11 @@ fn events_are_followed_to_the_deletion_of_the_stack() {
     let mut command = Command::new("timeout");
     command.args(["20", env!("CARGO_BIN_EXE_kiln"), "--local", "stack", "event", "list", "--follow", "one"]);
     command.current_dir(folder.path()).env("KILN_DATABASE", folder.path().join("stacks.db")).env("HOME", folder.path());
-    let follower = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut follower = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = BufReader::new(follower.stdout.take().unwrap());
+    let mut shown = String::new();
+    out.read_line(&mut shown).unwrap();
     folder.local(&["stack", "delete", "--yes", "one"]).ok();
-    let ran = Ran::from(follower.wait_with_output().unwrap());
-    assert!(ran.code == 0 && ran.out.contains("DELETE_COMPLETE"), "{}: {}{}", ran.code, ran.out, ran.err);
+    out.read_to_string(&mut shown).unwrap();
+    assert!(follower.wait().unwrap().success() && shown.contains("DELETE_COMPLETE"), "{shown}");
 }

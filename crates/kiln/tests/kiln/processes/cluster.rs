@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -101,7 +102,7 @@ impl Cluster {
                 (urls, Some((nodes[0].to_owned(), name)))
             }
         };
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a free port").port();
+        let port = free_port();
         let heat = cloud.users().heat;
         let seconds = |time: Duration| time.as_secs_f64();
         // Only a cluster gets what one server does not need.
@@ -217,6 +218,17 @@ impl Drop for Cluster {
             eprintln!("logs: {}", self.folder.display());
         }
     }
+}
+
+/// A port that no other test of this process gets. It is below the ports that Linux assigns by itself, so that nobody else
+/// gets it before the API listens on it.
+fn free_port() -> u16 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    // Other processes that run tests begin elsewhere.
+    let first = std::process::id().wrapping_mul(97);
+    let ports =
+        std::iter::repeat_with(|| 12_000 + (first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % 20_000) as u16);
+    ports.take(1_000).find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a free port")
 }
 
 pub(crate) fn log_of(engine: usize) -> String {
