@@ -135,7 +135,7 @@ async fn a_timer_wakes_its_stack_when_it_is_due() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
         let (made, lease) = claimed(&*bed.store, "web").await;
-        let (soon, far) = (timer(made.id, now() + SignedDuration::from_millis(400)), timer(made.id, now() + FAR));
+        let (soon, far) = (timer(made.id, now() + SignedDuration::from_secs(3)), timer(made.id, now() + FAR));
         let batch =
             Batch { timers: vec![soon.clone(), far.clone()], ..settling(settle(1, Action::Create, Status::Complete)) };
         let after = bed.store.commit(lease, batch).await.unwrap();
@@ -148,7 +148,9 @@ async fn a_timer_wakes_its_stack_when_it_is_due() {
             [soon.clone(), far.clone()],
             "by the caller's clock"
         );
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        while bed.store.now().await.unwrap() <= soon.due {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
         assert_eq!(claimable(&bed).await, [made.id]);
         let found = bed.store.inbox(made.id, at(-1_000_000_000)).await.unwrap();
         assert_eq!(found, std::slice::from_ref(&soon), "by the database's clock");
