@@ -17,6 +17,8 @@ use url::Url;
 
 use crate::processes::process::Process;
 
+const API_LOG: &str = "api.log";
+
 /// Time limits for a simulated cloud.
 pub(crate) struct Limits {
     pub(crate) lease: Duration,
@@ -71,6 +73,11 @@ impl Cluster {
         Self::start_with(cloud, database, engines, limits, "").await
     }
 
+    /// Starts `kiln serve` on SQLite: an engine in the process of the API hears of each request at once.
+    pub(crate) async fn in_one_process(cloud: Testcloud, limits: Limits) -> Self {
+        Self::launch("serve", cloud, "sqlite", 0, limits, "", &[]).await
+    }
+
     /// The same with more lines of configuration.
     pub(crate) async fn start_with(
         cloud: Testcloud,
@@ -84,6 +91,18 @@ impl Cluster {
 
     /// The same with more environment variables.
     pub(crate) async fn start_with_variables(
+        cloud: Testcloud,
+        database: &str,
+        engines: usize,
+        limits: Limits,
+        options: &str,
+        variables: &[(&str, &str)],
+    ) -> Self {
+        Self::launch("api", cloud, database, engines, limits, options, variables).await
+    }
+
+    async fn launch(
+        role: &'static str,
         cloud: Testcloud,
         database: &str,
         engines: usize,
@@ -140,7 +159,7 @@ impl Cluster {
             let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
             Process::start(role, &configs[node % configs.len()], log, variables.collect())
         };
-        let api = start("api", 0, "api.log");
+        let api = start(role, 0, API_LOG);
         let engines = (0..engines).map(|n| start("engine", n + 1, &log_of(n))).collect();
         let mut cluster = Self { cloud, engines, limits, api, port, folder, database };
         cluster.await_api().await;
@@ -159,6 +178,13 @@ impl Cluster {
     /// Replaces an engine that has ended.
     pub(crate) fn restart(&mut self, engine: usize) {
         self.engines[engine].start_again(&log_of(engine));
+    }
+
+    /// Kills the API, with the engine in its process, and starts it again.
+    pub(crate) async fn restart_api(&mut self) {
+        self.api.kill();
+        self.api.start_again(API_LOG);
+        self.await_api().await;
     }
 
     /// A client for a user.

@@ -19,7 +19,7 @@ async fn cluster() -> Cluster {
     let (call_timeout, call_limit) = (Duration::from_millis(800), Duration::from_secs(1));
     let limits = Limits { call_timeout, call_limit, ..Limits::default() };
     let cloud = Testcloud::builder().build_time(Duration::from_millis(50)).start().await.expect("a simulated cloud");
-    Cluster::start(cloud, "sqlite", 1, limits).await
+    Cluster::in_one_process(cloud, limits).await
 }
 
 async fn end(client: &Client, stack: &str) -> (String, String) {
@@ -81,31 +81,53 @@ async fn a_name_costs_no_request() {
     cluster.end().await;
 }
 
+fn network(name: &str) -> Value {
+    value!({"type": "OS::Neutron::Net", "properties": {"name": name}})
+}
+
+/// What happens to a create of a network.
+fn fault(action: Action, when: When) -> Fault {
+    Fault::new(Service::Network, "POST", "/networks$", action).when(when)
+}
+
+/// Nobody adopts, repeats or deletes what may be the object of somebody else.
+async fn fails_and_deletes_nothing(cluster: &Cluster, client: &Client, stack: &str, left: usize) -> String {
+    let (status, reason) = end(client, stack).await;
+    assert_eq!(status, "CREATE_FAILED", "{reason}");
+    client.delete_stack(stack).await.expect("accepted");
+    settled(client, stack, "DELETE_COMPLETE").await;
+    assert_eq!(networks(&cluster.cloud.snapshot(), stack).len(), left);
+    reason
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn only_one_object_that_fits_is_adopted() {
+async fn the_object_of_a_lost_response_is_adopted_if_there_is_one() {
     let cluster = cluster().await;
     let client = cluster.client(cluster.cloud.users().demo);
-    let net = |name: &str| value!({"type": "OS::Neutron::Net", "properties": {"name": name}});
-    let fault = |action, when| Fault::new(Service::Network, "POST", "/networks$", action).when(when);
-    let faults = cluster.cloud.faults();
-
-    // The response is lost, and there is one such object.
-    faults.add(fault(Action::LostReply, When::Nth(1)));
-    client.create_stack("one", &request(value!({"net": (net("one"))}))).await.expect("accepted");
+    cluster.cloud.faults().add(fault(Action::LostReply, When::Nth(1)));
+    client.create_stack("one", &request(value!({"net": (network("one"))}))).await.expect("accepted");
     settled(&client, "one", "CREATE_COMPLETE").await;
     assert_eq!(networks(&cluster.cloud.snapshot(), "one").len(), 1);
+    cluster.end().await;
+}
 
-    // Nothing was created: the create is repeated.
-    faults.clear();
-    faults.add(fault(Action::Status(504), When::Nth(1)));
-    client.create_stack("none", &request(value!({"net": (net("none"))}))).await.expect("accepted");
+#[tokio::test(flavor = "multi_thread")]
+async fn a_create_that_made_nothing_is_repeated() {
+    let cluster = cluster().await;
+    let client = cluster.client(cluster.cloud.users().demo);
+    cluster.cloud.faults().add(fault(Action::Status(504), When::Nth(1)));
+    client.create_stack("none", &request(value!({"net": (network("none"))}))).await.expect("accepted");
     settled(&client, "none", "CREATE_COMPLETE").await;
     assert_eq!(networks(&cluster.cloud.snapshot(), "none").len(), 1);
+    cluster.end().await;
+}
 
-    // Of two objects with one name one has a mark.
-    faults.clear();
-    faults.add(fault(Action::LostReply, When::Count(2)));
-    let two = value!({"first": (net("same")), "second": (net("same"))});
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_objects_with_one_name_one_has_a_mark() {
+    let cluster = cluster().await;
+    let client = cluster.client(cluster.cloud.users().demo);
+    cluster.cloud.faults().add(fault(Action::LostReply, When::Count(2)));
+    let two = value!({"first": (network("same")), "second": (network("same"))});
     client.create_stack("two", &request(two)).await.expect("accepted");
     settled(&client, "two", "CREATE_COMPLETE").await;
     let resources = client.resources("two", 0, false, &vec![]).await.expect("resources");
@@ -114,36 +136,36 @@ async fn only_one_object_that_fits_is_adopted() {
     known.sort();
     made.sort();
     assert_eq!(known, made);
+    cluster.end().await;
+}
 
-    // Somebody else has created the same at the same time: neither object is adopted, repeated or deleted.
-    faults.clear();
-    faults.add(fault(Action::Twin, When::Nth(1)));
-    faults.add(fault(Action::LostReply, When::Nth(1)));
-    client.create_stack("twin", &request(value!({"net": (net("twin"))}))).await.expect("accepted");
-    let (status, reason) = end(&client, "twin").await;
-    assert_eq!(status, "CREATE_FAILED");
-    assert!(
-        reason.contains("It is unknown whether the service created the object: 2 objects look like it."),
-        "{reason}"
-    );
-    client.delete_stack("twin").await.expect("accepted");
-    settled(&client, "twin", "DELETE_COMPLETE").await;
-    assert_eq!(networks(&cluster.cloud.snapshot(), "twin").len(), 2);
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_two_equal_objects_is_not_adopted() {
+    let cluster = cluster().await;
+    let client = cluster.client(cluster.cloud.users().demo);
+    // Somebody else creates the same at the same time.
+    cluster.cloud.faults().add(fault(Action::Twin, When::Nth(1)));
+    cluster.cloud.faults().add(fault(Action::LostReply, When::Nth(1)));
+    client.create_stack("twin", &request(value!({"net": (network("twin"))}))).await.expect("accepted");
+    let reason = fails_and_deletes_nothing(&cluster, &client, "twin", 2).await;
+    let unknown = "It is unknown whether the service created the object: 2 objects look like it.";
+    assert!(reason.contains(unknown), "{reason}");
+    cluster.end().await;
+}
 
-    // The request did not arrive, and somebody else has created another network with the same name.
-    faults.clear();
-    faults.add(fault(Action::Status(504), When::Nth(1)));
-    client.create_stack("other", &request(value!({"net": (net("other"))}))).await.expect("accepted");
+#[tokio::test(flavor = "multi_thread")]
+async fn another_object_with_the_name_is_not_adopted() {
+    let cluster = cluster().await;
+    let client = cluster.client(cluster.cloud.users().demo);
+    // The request does not arrive, and somebody else creates another network with the same name.
+    cluster.cloud.faults().add(fault(Action::Status(504), When::Nth(1)));
+    client.create_stack("other", &request(value!({"net": (network("other"))}))).await.expect("accepted");
     let sent = || cluster.cloud.journal().count(|call| call.call() == "POST network /networks" && call.status == 504);
-    while sent() < 2 {
+    while sent() < 1 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let foreign = value!({"network": {"name": "other", "admin_state_up": false}});
     Other::of(&cluster).await.call("network", Method::Post, "/v2.0/networks".to_owned(), Some(foreign)).await;
-    let (status, reason) = end(&client, "other").await;
-    assert_eq!(status, "CREATE_FAILED", "{reason}");
-    client.delete_stack("other").await.expect("accepted");
-    settled(&client, "other", "DELETE_COMPLETE").await;
-    assert_eq!(networks(&cluster.cloud.snapshot(), "other").len(), 1);
+    fails_and_deletes_nothing(&cluster, &client, "other", 1).await;
     cluster.end().await;
 }

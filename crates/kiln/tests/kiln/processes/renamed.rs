@@ -131,7 +131,7 @@ fn notes(entries: &[Value], name: &str, key: Option<&str>) -> Vec<(String, Strin
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_that_means_another_object_changes_nothing_until_it_is_asked_for() {
     let cloud = Testcloud::builder().build_time(Duration::from_millis(50)).start().await.expect("a cloud");
-    let mut cluster = Cluster::start(cloud, "sqlite", 1, Limits::default()).await;
+    let mut cluster = Cluster::in_one_process(cloud, Limits::default()).await;
     let client = cluster.client(cluster.cloud.users().demo);
     let admin = User::of(&cluster, cluster.cloud.users().admin).await;
     let demo = User::of(&cluster, cluster.cloud.users().demo).await;
@@ -149,8 +149,7 @@ async fn a_name_that_means_another_object_changes_nothing_until_it_is_asked_for(
     let (second_image, second_flavor) = (admin.image("golden").await, admin.flavor("tiny").await);
     let second_network = demo.network("lan").await;
     // An engine knows a name for a minute.
-    cluster.engines[0].kill();
-    cluster.restart(0);
+    cluster.restart_api().await;
     let all = [("flavor", &second_flavor), ("image", &second_image), ("networks[0].network", &second_network)];
     let all: Vec<(String, String)> = all.map(|(at, id)| (at.to_owned(), id.clone())).into();
 

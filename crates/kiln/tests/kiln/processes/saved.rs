@@ -45,16 +45,21 @@ async fn begin(cluster: &Cluster, client: &Client, stack: &str) -> String {
     snapshot.str_at("id").unwrap_or_default().to_owned()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_an_unfinished_snapshot_has_made_goes_with_it() {
-    let cloud = Testcloud::builder().build_time(Duration::from_millis(1_200)).compute_minor(91).start().await;
-    let mut cluster = Cluster::start(cloud.expect("a simulated cloud"), "sqlite", 1, Limits::short()).await;
+/// A cloud in which a copy takes long enough to be interrupted, and a stack in it.
+async fn created(limits: Limits) -> (Cluster, Client) {
+    let cloud = Testcloud::builder().build_time(Duration::from_millis(600)).compute_minor(91).start().await;
+    let cluster = Cluster::in_one_process(cloud.expect("a simulated cloud"), limits).await;
     let client = cluster.client(cluster.cloud.users().demo);
-    let (images, backups) = copies(&cluster);
-
-    // An update ends the second of two snapshots. The first keeps its image and its backup.
     client.create_stack("one", &request(1)).await.expect("accepted");
     settled(&client, "one", "CREATE_COMPLETE").await;
+    (cluster, client)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_ends_a_snapshot_whose_copies_go_with_it() {
+    let (cluster, client) = created(Limits::short()).await;
+    let (images, backups) = copies(&cluster);
+    // The first of two snapshots keeps its image and its backup.
     begin(&cluster, &client, "one").await;
     settled(&client, "one", "SNAPSHOT_COMPLETE").await;
     let second = begin(&cluster, &client, "one").await;
@@ -68,12 +73,18 @@ async fn what_an_unfinished_snapshot_has_made_goes_with_it() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert_eq!(copies(&cluster), (images + 1, backups + 1));
+    cluster.end().await;
+}
 
-    // The stack is deleted while it is saved, and the engine is killed.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_copies_of_an_interrupted_snapshot_go_with_the_stack() {
+    // Another engine takes over when the lease has ended.
+    let limits = Limits { lease: Duration::from_millis(1_500), ..Limits::short() };
+    let (mut cluster, client) = created(limits).await;
+    let (images, backups) = copies(&cluster);
     begin(&cluster, &client, "one").await;
-    cluster.engines[0].kill();
+    cluster.restart_api().await;
     client.delete_stack("one").await.expect("accepted");
-    cluster.restart(0);
     settled(&client, "one", "DELETE_COMPLETE").await;
     assert_eq!(copies(&cluster), (images, backups));
     cluster.end().await;
