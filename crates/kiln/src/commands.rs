@@ -2,6 +2,7 @@
 
 pub(crate) mod completion;
 pub(crate) mod config;
+pub(crate) mod confirm;
 pub(crate) mod demo;
 pub(crate) mod heat_manage;
 pub(crate) mod heat_status;

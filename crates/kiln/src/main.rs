@@ -138,7 +138,7 @@ async fn connected(
 ) -> Outcome {
     let connection = Connection::open(global, need).await?;
     let interrupted = || match (changed, connection.is_local()) {
-        _ if commands::stack::is_asking() => Failure::interrupted().hint("nothing was changed"),
+        _ if commands::confirm::is_asking() => Failure::interrupted().hint("nothing was changed"),
         ("", _) => Failure::interrupted(),
         (_, true) => Failure::interrupted()
             .hint(format!("the operation is not finished: run 'kiln stack wait {changed}' to continue it")),

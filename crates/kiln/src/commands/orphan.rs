@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use kiln_client::OrphanFilter;
 use kiln_value::Value;
 
+use super::confirm::ConfirmArgs;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Cell, Format, List, OutputArgs};
@@ -52,6 +53,8 @@ pub(crate) struct DeleteArgs {
     /// IDs of the entries
     #[arg(value_name = "ORPHAN", required = true)]
     orphans: Vec<String>,
+    #[command(flatten)]
+    confirm: ConfirmArgs,
 }
 
 impl OrphanCommand {
@@ -109,6 +112,7 @@ impl ListArgs {
 
 impl DeleteArgs {
     async fn run(self, connection: &Connection) -> Outcome {
+        self.confirm.if_demanded("Are you sure you want to remove these entries [y/N]? ").await?;
         for id in &self.orphans {
             connection.client.delete_orphan(id).await.map_err(|error| {
                 if error.is_not_found() {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use kiln_value::{Map, Value, text};
 
+use super::confirm::ConfirmArgs;
 use super::stack::entries;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
@@ -124,6 +125,8 @@ pub(crate) struct IdsArg {
     /// IDs
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
+    #[command(flatten)]
+    confirm: ConfirmArgs,
 }
 
 /// `software deployment list`.
@@ -206,7 +209,8 @@ impl ConfigCommand {
                 }
                 Ok(args.output.one(entries(found), Format::Yaml)?)
             }
-            Self::Delete(IdsArg { ids }) => {
+            Self::Delete(IdsArg { ids, confirm }) => {
+                confirm.if_demanded("Are you sure you want to delete these configs [y/N]? ").await?;
                 for id in ids {
                     client.delete_software_config(&id).await.map_err(missing("Configuration", &id))?;
                 }
@@ -268,7 +272,8 @@ impl DeploymentCommand {
                 let shown: One = columns.iter().map(cell).collect();
                 Ok(args.output.one(shown, Format::Table)?)
             }
-            Self::Delete(IdsArg { ids }) => {
+            Self::Delete(IdsArg { ids, confirm }) => {
+                confirm.if_demanded("Are you sure you want to delete these deployments [y/N]? ").await?;
                 for id in ids {
                     client.delete_software_deployment(&id).await.map_err(missing("Software Deployment", &id))?;
                 }

@@ -3,7 +3,6 @@
 mod act;
 mod adopt;
 mod change;
-mod confirm;
 mod drift;
 mod event;
 mod forget;
@@ -28,7 +27,6 @@ use crate::output::OutputArgs;
 use crate::progress::{self, End, Mode, Screen, Target};
 
 pub(crate) use self::change::read;
-pub(crate) use self::confirm::is_asking;
 pub(crate) use self::show::entries;
 
 /// Commands for stacks.
@@ -47,7 +45,7 @@ pub(crate) enum StackCommand {
     /// Create a stack from existing resources
     Adopt(adopt::AdoptArgs),
     /// Delete a stack, but keep the objects of its resources; print the data to adopt them
-    Abandon(adopt::ExportArgs),
+    Abandon(adopt::AbandonArgs),
     /// Print the data of a stack with its resources
     Export(adopt::ExportArgs),
     /// Cancel the running create or update of stacks
@@ -120,7 +118,7 @@ impl StackCommand {
             Self::Show(args) => args.run(connection).await,
             Self::Delete(args) => args.run(connection).await,
             Self::Adopt(args) => args.run(connection).await,
-            Self::Abandon(args) => args.abandon(connection).await,
+            Self::Abandon(args) => args.run(connection).await,
             Self::Export(args) => args.export(connection).await,
             Self::Cancel(args) => args.run(connection).await,
             Self::Check(args) => args.run(connection, StackAction::Check).await,

@@ -4,9 +4,9 @@ use clap::Args;
 use kiln_client::{Bundle, Changes, Client, Error, Stack, StackAction, StackRequest};
 use kiln_value::{Map, value};
 
-use super::confirm::ConfirmArgs;
 use super::plan::{Canvas, Plan};
 use super::{HowArgs, WaitArgs, ended, of_stack};
+use crate::commands::confirm::ConfirmArgs;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Cell, Format, List, OutputArgs};

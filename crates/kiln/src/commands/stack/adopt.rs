@@ -9,6 +9,7 @@ use kiln_value::{Map, Value, text};
 
 use super::show::{self, entries};
 use super::{HowArgs, WaitArgs, ended, of_stack};
+use crate::commands::confirm::ConfirmArgs;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Format, OutputArgs, print};
@@ -84,7 +85,16 @@ fn files_of(data: &str) -> Map {
     parsed.get("files").and_then(Value::as_map).cloned().unwrap_or_default()
 }
 
-/// `stack abandon` and `stack export`.
+/// `stack abandon`.
+#[derive(Args, Debug)]
+pub(crate) struct AbandonArgs {
+    #[command(flatten)]
+    export: ExportArgs,
+    #[command(flatten)]
+    confirm: ConfirmArgs,
+}
+
+/// `stack export`.
 #[derive(Args, Debug)]
 pub(crate) struct ExportArgs {
     /// Name or ID of the stack
@@ -97,9 +107,17 @@ pub(crate) struct ExportArgs {
     output: OutputArgs,
 }
 
-impl ExportArgs {
+impl AbandonArgs {
     /// Deletes the stack and keeps its objects.
-    pub(super) async fn abandon(self, connection: &Connection) -> Outcome {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        let question = format!("The objects of stack {} stay in the cloud. Abandon it [y/N]? ", self.export.stack);
+        self.confirm.if_demanded(&question).await?;
+        self.export.abandon(connection).await
+    }
+}
+
+impl ExportArgs {
+    async fn abandon(self, connection: &Connection) -> Outcome {
         let target = if connection.is_local() {
             Some(Target::existing(&connection.client, &self.stack, false).await.map_err(of_stack(&self.stack))?)
         } else {

@@ -5,9 +5,9 @@ use kiln_client::{Bundle, Changes, Client, Error, ErrorLocation, StackRequest, f
 use kiln_topology::original::{FILE, Original};
 use kiln_value::{Map, Value};
 
-use super::confirm::ConfirmArgs;
 use super::plan::{Canvas, Plan};
 use super::{WaitArgs, ended, note, of_stack, show};
+use crate::commands::confirm::ConfirmArgs;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, nearest};
 use crate::mistakes::{Sent, refused};

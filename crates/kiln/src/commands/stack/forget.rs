@@ -7,6 +7,7 @@ use kiln_client::OrphanFilter;
 
 use super::of_stack;
 use super::resource::{located, not_found};
+use crate::commands::confirm::ConfirmArgs;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 
@@ -34,6 +35,8 @@ pub(crate) struct ForgetArgs {
     /// Why, for the list of orphans
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
+    #[command(flatten)]
+    confirm: ConfirmArgs,
 }
 
 impl ForgetArgs {
@@ -41,6 +44,8 @@ impl ForgetArgs {
         let client = &connection.client;
         let root = client.stack(&self.stack, false).await.map_err(of_stack(&self.stack))?;
         let (stack, name) = located(client, root.id(), &self.resource).await?;
+        let question = format!("The object of {} is left in the cloud. Forget the resource [y/N]? ", self.resource);
+        self.confirm.if_demanded(&question).await?;
         if let Err(error) = client.forget(&stack, &name, &self.reason).await {
             return Err(not_found(client, root.name(), &self.resource, error).await);
         }

@@ -3,9 +3,9 @@
 use clap::{Args, Subcommand};
 use kiln_value::Value;
 
-use super::confirm::ConfirmArgs;
 use super::show::entries;
 use super::{StackArg, WaitArgs, ended, of_stack};
+use crate::commands::confirm::ConfirmArgs;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Cell, Format, List, OutputArgs};
@@ -77,6 +77,8 @@ pub(crate) struct RestoreArgs {
     #[arg(value_name = "SNAPSHOT")]
     snapshot: String,
     #[command(flatten)]
+    confirm: ConfirmArgs,
+    #[command(flatten)]
     wait: WaitArgs,
 }
 
@@ -138,6 +140,8 @@ impl CreateArgs {
 impl RestoreArgs {
     async fn run(self, connection: &Connection) -> Outcome {
         let client = &connection.client;
+        let question = format!("What stack {} has made since this snapshot is deleted. Restore it [y/N]? ", self.stack);
+        self.confirm.if_demanded(&question).await?;
         let target = Target::existing(client, &self.stack, true).await.map_err(of_stack(&self.stack))?;
         client.restore_snapshot(&self.stack, &self.snapshot).await.map_err(missing(&self.stack, &self.snapshot))?;
         if self.wait.waits(connection) {

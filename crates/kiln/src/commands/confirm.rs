@@ -18,11 +18,11 @@ pub(crate) fn is_asking() -> bool {
 
 /// Confirmation of what destroys something.
 #[derive(Args, Clone, Copy, Debug)]
-pub(super) struct ConfirmArgs {
+pub(crate) struct ConfirmArgs {
     /// Do not ask for confirmation
     #[arg(short, long)]
     yes: bool,
-    /// Without a terminal, replace or delete nothing unless --yes is given (KILN_REQUIRE_YES)
+    /// Replace, delete or forget nothing without --yes or an answer on the terminal (KILN_REQUIRE_YES)
     #[arg(
         long,
         env = "KILN_REQUIRE_YES",
@@ -35,16 +35,23 @@ pub(super) struct ConfirmArgs {
 
 impl ConfirmArgs {
     /// Whether a confirmation is needed. Scripts are not asked, unless they want to be stopped.
-    pub(super) fn is_needed(self) -> bool {
+    pub(crate) fn is_needed(self) -> bool {
         !self.yes && (self.require_yes || std::io::stdin().is_terminal())
+    }
+
+    /// Asks, if a confirmation is demanded of a command that asks for none by default, as the `openstack` client.
+    ///
+    /// # Errors As [`ConfirmArgs::confirm`].
+    pub(crate) async fn if_demanded(self, question: &str) -> Outcome {
+        if self.require_yes && !self.yes { self.confirm(question).await } else { Ok(()) }
     }
 
     /// Asks a yes/no question on the terminal. Every answer that does not start with `y` means no.
     ///
     /// # Errors If the answer is no or Ctrl-C; without a terminal always.
-    pub(super) async fn confirm(self, question: &str) -> Outcome {
+    pub(crate) async fn confirm(self, question: &str) -> Outcome {
         if !std::io::stdin().is_terminal() {
-            let failure = Failure::new("something would be replaced or deleted; nothing was changed");
+            let failure = Failure::new("the command replaces, deletes or forgets something; nothing was changed");
             return Err(failure.hint("use --yes to confirm it (--require-yes or KILN_REQUIRE_YES is set)"));
         }
         eprint!("{question}");
