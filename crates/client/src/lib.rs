@@ -29,4 +29,4 @@ pub use orphans::OrphanFilter;
 pub use resources::EventFilter;
 pub use source::Source;
 pub use stacks::{Changes, StackAction, StackFilter, StackRequest};
-pub use view::{Event, Resource, Stack};
+pub use view::{Event, HookNews, Resource, Stack};

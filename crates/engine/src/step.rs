@@ -51,6 +51,20 @@ pub(crate) struct Memory {
     pub(crate) out_of_time: bool,
     /// What it waits for, if its last step has said so.
     pub(crate) waits_for: Option<String>,
+    /// How long it waits without anything new, with the pause to come.
+    pub(crate) waited: Duration,
+    /// The failure after which the step is repeated.
+    pub(crate) repeats_after: Option<String>,
+}
+
+/// How long an operation waits for its object before its row says so.
+const LONG: Duration = Duration::from_secs(30);
+/// How long an operation waits after a failure before its row says so: the first pause costs no write.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+
+/// What a row says while its operation is repeated after a failure.
+pub(crate) fn repeats_after(failure: &str) -> String {
+    format!("trying again after {failure}")
 }
 
 impl Memory {
@@ -62,6 +76,18 @@ impl Memory {
     /// The operation waits until a call succeeds.
     fn after(&mut self, failure: &Failure) {
         self.waits_for = Some(format!("another answer than {failure}"));
+        if self.repeats_after.replace(failure.to_string()).is_none() {
+            self.waited = Duration::ZERO;
+        }
+    }
+
+    /// What the user should know about the wait.
+    pub(crate) fn notice(&self) -> Option<String> {
+        match (&self.repeats_after, &self.waits_for) {
+            (Some(failure), _) if self.waited > FIRST_PAUSE => Some(repeats_after(failure)),
+            (None, Some(what)) if self.waited >= LONG => Some(format!("waiting for {what}")),
+            _ => None,
+        }
     }
 }
 
@@ -124,6 +150,20 @@ pub(crate) struct Learned {
     pub(crate) received: Vec<(String, Received)>,
     /// Changes of software configs and deployments.
     pub(crate) software: Vec<SoftwareChange>,
+    /// The failure after which the operation begins again.
+    pub(crate) repeats_after: Option<String>,
+}
+
+impl Learned {
+    /// Takes what a step says beside its progress.
+    fn of(step: &mut Step) -> Self {
+        Self {
+            user_project: step.user_project.take(),
+            received: std::mem::take(&mut step.received),
+            software: std::mem::take(&mut step.software),
+            repeats_after: None,
+        }
+    }
 }
 
 /// The result of a step.
@@ -262,7 +302,7 @@ impl Job {
                     let left = believed_from.saturating_sub(self.backends.clock.monotonic());
                     let wait = retry::wait(self.memory.polls, None, &self.backends.chance).min(left);
                     self.memory.polls += 1;
-                    return Some(Advance::Again { after: wait, memory: self.memory.clone() });
+                    return Some(self.pause(wait));
                 }
                 self.memory.polls = 0;
                 if !self.memory.interrupted && self.memory.unanswered > self.limits.calls {
@@ -315,7 +355,9 @@ impl Job {
         tracing::info!(resource = self.name, attempt = self.running.attempt, %failure, "create failed, retrying");
         // The first failure is the one that is reported in the end (docs/heat-behaviour.md §7.1).
         let undo = Phase::Undo(Value::Null);
-        self.stepped(Step::done(), undo, self.running.attempt + 1, self.running.token.clone()).into()
+        let mut report = self.stepped(Step::done(), undo, self.running.attempt + 1, self.running.token.clone());
+        report.learned.repeats_after = Some(failure.to_string());
+        report.into()
     }
 
     /// Deletes the remains of a failed attempt; then the next attempt starts.
@@ -486,7 +528,7 @@ impl Job {
                 let after =
                     retry::wait(self.memory.polls, None, &self.backends.chance).min(believed_from.saturating_sub(now));
                 self.memory.polls += 1;
-                Some(Advance::Again { after, memory: self.memory.clone() })
+                Some(self.pause(after))
             }
             Ok(Verdict::NotMade) => None,
             Ok(Verdict::CannotTell(why)) => {
@@ -583,6 +625,14 @@ impl Job {
         };
         self.memory.polls = self.memory.polls.saturating_add(1);
         self.memory.unanswered = 0;
+        if self.memory.repeats_after.take().is_some() {
+            self.memory.waited = Duration::ZERO;
+        }
+        self.pause(after)
+    }
+
+    fn pause(&mut self, after: Duration) -> Advance {
+        self.memory.waited += after;
         Advance::Again { after, memory: self.memory.clone() }
     }
 
@@ -593,7 +643,7 @@ impl Job {
         }
         let after = retry::wait(self.memory.unanswered, failure, &self.backends.chance);
         self.memory.unanswered = self.memory.unanswered.saturating_add(1);
-        Advance::Again { after, memory: self.memory.clone() }
+        self.pause(after)
     }
 
     /// A failed step that is idempotent.
@@ -618,7 +668,7 @@ impl Job {
         let after = retry::wait(self.memory.polls.min(DOUBLINGS), Some(failure), &self.backends.chance);
         self.memory.polls = self.memory.polls.saturating_add(1);
         self.memory.unanswered = 0;
-        Advance::Again { after, memory: self.memory.clone() }
+        self.pause(after)
     }
 
     fn conflict_or_failed(&mut self, failure: &Failure) -> Advance {
@@ -631,11 +681,11 @@ impl Job {
         let after = retry::wait(self.memory.conflicts, Some(failure), &self.backends.chance);
         self.memory.after(failure);
         self.memory.conflicts += 1;
-        Advance::Again { after, memory: self.memory.clone() }
+        self.pause(after)
     }
 
-    pub(crate) fn stepped(&self, step: Step, phase: Phase, attempt: u32, token: String) -> Report {
-        let learned = Learned { user_project: step.user_project, received: step.received, software: step.software };
+    pub(crate) fn stepped(&self, mut step: Step, phase: Phase, attempt: u32, token: String) -> Report {
+        let learned = Learned::of(&mut step);
         let (row, physical_id, data) = (self.row, step.physical_id, step.data);
         Report { event: Event::Stepped { row, physical_id, data, phase, attempt, token }, learned }
     }
@@ -668,7 +718,7 @@ impl Job {
         if self.facts.data.contains_key(UNMARKED) {
             step.data.insert(UNMARKED.to_owned(), Value::Null);
         }
-        let learned = Learned { user_project: step.user_project, received: step.received, software: step.software };
+        let learned = Learned::of(&mut step);
         let (row, physical_id, data) = (self.row, step.physical_id, step.data);
         Report { event: Event::Finished { row, physical_id, data, attributes, outcome }, learned }
     }

@@ -102,6 +102,13 @@ pub enum Event {
         /// The token of the attempt.
         token: String,
     },
+    /// A running operation waits longer than usual, or not any more. It becomes the reason of the row, without an event.
+    Waits {
+        /// The row.
+        row: ResourceId,
+        /// What for; `None`: for nothing unusual.
+        reason: Option<String>,
+    },
     /// An operation ended.
     Finished {
         /// The row.

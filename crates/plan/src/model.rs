@@ -138,6 +138,11 @@ impl Model {
         self.rows.get(self.current.get(name)?)
     }
 
+    /// Whether the reason of a row says what its operation waits for ([`Event::Waits`]).
+    pub fn says_wait(&self, id: ResourceId) -> bool {
+        self.row(id).is_some_and(|row| row.running().is_some() && row.reason != STATE_CHANGED)
+    }
+
     /// Processes an event and returns the commands in order.
     pub fn decide(&mut self, event: Event) -> Vec<Command> {
         let mut out = Vec::new();
@@ -159,7 +164,23 @@ impl Model {
                     && let OperationState::Running(running) = &mut row.operation
                 {
                     (running.phase, running.token, running.attempt) = (phase, token, attempt);
+                    // A repeated create says to its end why it was repeated.
+                    if attempt == 0 {
+                        STATE_CHANGED.clone_into(&mut row.reason);
+                    }
                     out.extend([Command::Save(row.id), Command::Start(row.id)]);
+                }
+            }
+            Event::Waits { row, reason } => {
+                if let Some(row) = self.rows.get_mut(&row)
+                    && let Some(running) = row.running()
+                {
+                    let kept = if running.attempt == 0 { STATE_CHANGED } else { &row.reason };
+                    let reason = reason.unwrap_or_else(|| kept.to_owned());
+                    if row.reason != reason {
+                        row.reason = reason;
+                        out.push(Command::Save(row.id));
+                    }
                 }
             }
             Event::Finished { row, physical_id, data, attributes, outcome } => {

@@ -21,7 +21,7 @@ use super::slots::Interrupted;
 use super::snapshots::Removed;
 use super::{Work, stack_facts};
 use crate::retry::RetryLimits;
-use crate::step::{ADOPTED, Advance, Job, LOST_CREATE, Learned, Memory, abort_failure};
+use crate::step::{ADOPTED, Advance, Job, LOST_CREATE, Learned, Memory, abort_failure, repeats_after};
 use crate::unmarked;
 use crate::view::GroupContent;
 
@@ -74,13 +74,17 @@ impl Work {
                 }
             }
             Ok(Reply::Advanced(row, Advance::Report { report, after })) => {
-                self.learn(report.learned);
+                self.learn(row, report.learned);
                 let until = (!after.is_zero()).then(|| self.now() + after);
                 self.slots.answered(row, until);
                 self.events.push_back(report.event);
             }
             Ok(Reply::Advanced(row, Advance::Again { after, memory })) => {
                 let until = self.now() + after;
+                let reason = memory.notice();
+                if reason.is_some() || self.model.says_wait(row) {
+                    self.events.push_back(Event::Waits { row, reason });
+                }
                 self.slots.sleep(row, memory, until);
             }
             Ok(Reply::Received(message, row, result)) => self.received(*message, row, result),
@@ -91,11 +95,15 @@ impl Work {
     }
 
     /// What a step has learned is stored in one commit with it.
-    fn learn(&mut self, learned: Learned) {
+    fn learn(&mut self, row: ResourceId, learned: Learned) {
         if learned.user_project.is_some() && self.stack.user_project != learned.user_project {
             self.writes.user_project = learned.user_project;
         }
         self.writes.software(learned.software);
+        if let Some(failure) = learned.repeats_after {
+            let reason = Some(repeats_after(&failure));
+            self.events.push_back(Event::Waits { row, reason });
+        }
         for (sibling, received) in learned.received {
             let Ok(row) = sibling.parse() else { continue };
             let reason = received.reason(&Value::Null);

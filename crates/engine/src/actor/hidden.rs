@@ -16,6 +16,7 @@ impl Work {
                 &mut failure.message
             }
             Event::Finished { outcome: Outcome::Failed(blame), .. } => &mut blame.message,
+            Event::Waits { reason: Some(reason), .. } => reason,
             _ => return Ok(()),
         };
         if self.hidden.is_none() {

@@ -101,10 +101,11 @@ fn collect(tree: &Tree, stack: &str, frame: &str, now: Duration, lines: &mut Vec
             head: format!("{frame}{branch}{} {}", sign(node.phase, now), visible(&node.name)),
             phase: node.phase,
             kind: node.kind.clone(),
-            word: if node.is_untouched() { "unchanged" } else { word(node) }.to_owned(),
+            word: if node.is_untouched() && node.waits.is_empty() { "unchanged" } else { word(node) }.to_owned(),
             time: node.spent(now).map(seconds).unwrap_or_default(),
             reason: match node.phase {
                 Phase::Failed => visible(&node.reason).into_owned(),
+                _ if !node.waits.is_empty() => visible(&node.waits).into_owned(),
                 Phase::Waiting if !node.is_untouched() => awaited(&tree.awaited(stack, node)),
                 Phase::Waiting | Phase::Running | Phase::Done => String::new(),
             },

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kiln_client::{Client, Error, Event, EventFilter, Resource};
+use kiln_client::{Client, Error, Event, EventFilter, HookNews, Resource};
 use tokio::time::Instant;
 
 use super::screen::Screen;
@@ -24,6 +24,10 @@ const WAIT: u32 = 10;
 const PAGE: u64 = 1_000;
 /// Pause between two lists of events.
 const PAUSE: Duration = Duration::from_millis(100);
+/// Shortest interval at which the service is asked what running resources wait for.
+const ASK: Duration = Duration::from_secs(1);
+/// The share of the time that it may spend with the answer: one of so many.
+const SHARE: u32 = 20;
 
 /// The stack to follow.
 #[derive(Clone, Debug)]
@@ -41,6 +45,8 @@ pub(crate) struct Target {
     is_started: bool,
     /// The action of a later request, which replaced the operation.
     superseded: Option<String>,
+    /// When the service is asked next what running resources wait for.
+    asks: Instant,
     tree: Tree,
 }
 
@@ -78,6 +84,7 @@ impl Target {
             start: None,
             is_started: false,
             superseded: None,
+            asks: Instant::now() + ASK,
         }
     }
 
@@ -180,7 +187,13 @@ impl Target {
             }
             // The service's clock determines the time between events of one poll.
             let news = news_of_event(event, &self.id, now.saturating_sub(apart(event.time(), &newest)));
-            if self.tree.hear(&news) {
+            let is_new = match event.hook() {
+                // Its status is that of the resource before the operation.
+                Some(HookNews::Reached(_)) => self.tree.wait(&news.stack, &news.name, &news.reason),
+                Some(HookNews::Cleared(_) | HookNews::Left) => self.tree.wait(&news.stack, &news.name, ""),
+                None => self.tree.hear(&news),
+            };
+            if is_new {
                 screen.tell(&self.tree, &news);
             }
         }
@@ -193,12 +206,32 @@ impl Target {
 }
 
 impl Target {
+    /// Reads what running resources wait for, which no event says: Kiln writes it into the reason of the resource.
+    async fn ask(&mut self, client: &Client, screen: &Screen) {
+        if Instant::now() < self.asks {
+            return;
+        }
+        let asked = Instant::now();
+        let running = vec![("status".to_owned(), "IN_PROGRESS".to_owned())];
+        let resources = client.resources(&self.identity, DEPTH, false, &running).await.unwrap_or_default();
+        self.asks = Instant::now() + (asked.elapsed() * SHARE).max(ASK);
+        for resource in resources {
+            let reason = if resource.reason() == "state changed" { "" } else { resource.reason() };
+            let (status, reason) = (resource.status().to_owned(), reason.to_owned());
+            let news = News { status, reason, at: self.began.elapsed(), ..presence(&resource, &self.id) };
+            if self.tree.wait(&news.stack, &news.name, &news.reason) {
+                screen.tell(&self.tree, &news);
+            }
+        }
+    }
+
     /// Waits for the next event. Returns false if the service does not offer to wait, or is not available.
-    async fn news(&self, client: &Client, screen: &Screen) -> bool {
+    async fn news(&mut self, client: &Client, screen: &Screen) -> bool {
         let next =
             EventFilter { nested_depth: DEPTH, marker: self.marker.clone(), limit: Some(1), ..EventFilter::default() };
+        let identity = self.identity.clone();
         let waited = async {
-            let waited = client.awaited_events(&self.identity, &next, WAIT).await;
+            let waited = client.awaited_events(&identity, &next, WAIT).await;
             // The events of a busy stack are listed together.
             tokio::time::sleep(PAUSE).await;
             waited
@@ -211,6 +244,7 @@ impl Target {
             tokio::select! {
                 waited = &mut waited => return matches!(waited, Ok(Some(_))),
                 () = tokio::time::sleep(FRAME), if screen.is_live() => {}
+                () = tokio::time::sleep_until(self.asks) => self.ask(client, screen).await,
             }
         }
     }
@@ -242,6 +276,7 @@ pub(crate) async fn follow(
         absence.over();
         if !ended {
             silence.listen(client, target.marker.as_deref(), screen).await;
+            target.ask(client, screen).await;
         }
         quiet = if ended { 2 } else { quiet + 1 };
         if quiet >= 2 || target.tree.status.is_empty() {

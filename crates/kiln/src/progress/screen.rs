@@ -97,11 +97,8 @@ impl Screen {
         match &self.kind {
             Kind::Plain => {
                 let took = node.ended.and(node.spent(news.at)).map(|t| format!(" in {}", draw::seconds(t)));
-                let reason = if news.status.ends_with("_FAILED") {
-                    format!(": {}", visible(&news.reason))
-                } else {
-                    String::new()
-                };
+                let reason = if news.status.ends_with("_FAILED") { &news.reason } else { &node.waits };
+                let reason = if reason.is_empty() { String::new() } else { format!(": {}", visible(reason)) };
                 let (word, took) = (draw::word(node), took.unwrap_or_default());
                 let kind = if node.kind.is_empty() { String::new() } else { format!(" ({})", node.kind) };
                 let path = visible(&path);

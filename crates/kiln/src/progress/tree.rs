@@ -57,6 +57,8 @@ pub(crate) struct Node {
     pub(crate) phase: Phase,
     /// The status reason.
     pub(crate) reason: String,
+    /// What it waits for at the moment, other than the resources that it requires; may be empty.
+    pub(crate) waits: String,
     /// Start of the action.
     pub(crate) began: Option<Duration>,
     /// End of the action.
@@ -199,6 +201,7 @@ impl Tree {
             action: String::new(),
             phase: Phase::Waiting,
             reason: String::new(),
+            waits: String::new(),
             began: None,
             ended: None,
             existed: false,
@@ -229,6 +232,9 @@ impl Tree {
             return false;
         };
         let (action, phase) = read(&news.status);
+        if action == "SIGNAL" {
+            return false;
+        }
         // A new object is created and then the old one is deleted: this is one replacement.
         let rolls_back = self.status.starts_with("ROLLBACK");
         node.replaced |= node.existed && action == "CREATE" && !rolls_back;
@@ -261,11 +267,20 @@ impl Tree {
         action.clone_into(&mut node.action);
         node.phase = phase;
         node.reason.clone_from(&news.reason);
+        node.waits.clear();
         if phase == Phase::Failed {
             let (stack, name) = (news.stack.clone(), news.name.clone());
             self.faults.push(Fault { stack, name, reason: news.reason.clone() });
         }
         true
+    }
+
+    /// Sets what a resource waits for at the moment; may be empty. Returns whether there is something to tell.
+    pub(crate) fn wait(&mut self, stack: &str, name: &str, what: &str) -> bool {
+        let node = self.stacks.get_mut(stack).and_then(|resources| resources.get_mut(name));
+        let Some(node) = node.filter(|node| node.phase != Phase::Failed && node.waits != what) else { return false };
+        what.clone_into(&mut node.waits);
+        !what.is_empty()
     }
 
     /// The names of the resources that a waiting resource of a stack waits for.

@@ -38,7 +38,7 @@ fn a_stack_lives_from_create_to_delete() {
     assert_eq!((&drift[0]["drift_status"], drift.as_array().unwrap().len()), (&"NOT_CHECKED".into(), 1), "{drift}");
     assert_eq!(drift[0]["differences"], "its type has no objects in the cloud");
     let wrong = folder.local(&["stack", "drift", "one", "--resource", "nothing"]).err;
-    assert!(wrong.contains("The Resource (nothing) could not be found in Stack one."), "{wrong}");
+    assert!(wrong.contains("Stack or resource not found: one nothing"), "{wrong}");
     assert!(folder.local(&["stack", "drift", "none"]).err.contains("Stack not found: none"));
     let listed = folder.local(&["stack", "list", "-f", "csv", "-c", "Stack Name", "-c", "Stack Status"]).ok();
     assert_eq!(listed, "\"Stack Name\",\"Stack Status\"\n\"one\",\"UPDATE_COMPLETE\"\n");

@@ -3,6 +3,8 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
 
+use kiln_testcloud::{Action, Fault, Service, Testcloud, When};
+
 use crate::run::{Folder, Ran};
 use crate::running::Running;
 
@@ -134,11 +136,91 @@ fn events_are_followed_to_the_deletion_of_the_stack() {
     let mut command = Command::new("timeout");
     command.args(["20", env!("CARGO_BIN_EXE_kiln"), "--local", "stack", "event", "list", "--follow", "one"]);
     command.current_dir(folder.path()).env("KILN_DATABASE", folder.path().join("stacks.db")).env("HOME", folder.path());
+    let followed = followed(command, || {
+        folder.local(&["stack", "delete", "--yes", "one"]).ok();
+    });
+    assert!(followed.contains("DELETE_COMPLETE"), "{followed}");
+}
+
+/// What a command writes that follows events, where something happens after its first line.
+fn followed(mut command: Command, then: impl FnOnce()) -> String {
     let mut follower = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut out = BufReader::new(follower.stdout.take().unwrap());
-    let mut shown = String::new();
-    out.read_line(&mut shown).unwrap();
-    folder.local(&["stack", "delete", "--yes", "one"]).ok();
-    out.read_to_string(&mut shown).unwrap();
-    assert!(follower.wait().unwrap().success() && shown.contains("DELETE_COMPLETE"), "{shown}");
+    let mut lines = BufReader::new(follower.stdout.take().unwrap());
+    let mut text = String::new();
+    lines.read_line(&mut text).unwrap();
+    then();
+    lines.read_to_string(&mut text).unwrap();
+    assert!(follower.wait().unwrap().success(), "{text}");
+    text
+}
+
+/// The engine tries again and again, and says why. A service of the cloud that answers again is no news.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retry_is_told_with_its_reason() {
+    let folder = Folder::new("retry");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    folder.write(
+        "t.yaml",
+        "heat_template_version: 2018-08-31\nresources: {data: {type: OS::Cinder::Volume, properties: {size: 1}}}\n",
+    );
+    cloud.faults().add(Fault::new(Service::Volume, "GET", "/volumes/", Action::Status(503)).when(When::Always));
+    let create = ["--local", "stack", "create", "-t", "t.yaml", "--progress", "json", "one"];
+    let create = Running::start(folder.client(&cloud, "http://localhost", &create));
+    tokio::task::block_in_place(|| create.wait_for("trying again after "));
+    let shown = folder.client(&cloud, "http://localhost", &["--local", "stack", "resource", "show", "one", "data"]);
+    let shown = tokio::task::block_in_place(|| Ran::from({ shown }.args(["-f", "json"]).output().unwrap())).json();
+    assert_eq!(shown["resource_status"], "CREATE_IN_PROGRESS");
+    let reason = shown["resource_status_reason"].as_str().unwrap();
+    assert!(reason.starts_with("trying again after "), "{reason}");
+    cloud.faults().clear();
+    let (code, log) = tokio::task::block_in_place(|| create.wait());
+    assert_eq!(code, 0, "{log}");
+    let told: Vec<serde_json::Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let reasons = told.iter().filter(|line| line["resource"] == "data").map(|line| (&line["status"], &line["reason"]));
+    let reasons: Vec<String> = reasons.map(|(status, reason)| format!("{} {}", text(status), text(reason))).collect();
+    let [first, retries @ .., last] = reasons.as_slice() else { panic!("{log}") };
+    assert_eq!([first, last], ["CREATE_IN_PROGRESS state changed", "CREATE_COMPLETE state changed"]);
+    assert!(retries[0].starts_with("CREATE_IN_PROGRESS trying again after ") && retries[0].contains("503"), "{log}");
+}
+
+fn text(value: &serde_json::Value) -> &str {
+    value.as_str().unwrap()
+}
+
+/// The event of a hook has the status of the resource before the operation, which has not begun.
+#[test]
+fn a_resource_that_waits_at_a_hook_is_told() {
+    let folder = Folder::new("at-hook");
+    folder.write("t.yaml", &slow(0));
+    folder.local(&["stack", "create", "-t", "t.yaml", "one"]).ok();
+    let args = ["--local", "stack", "update", "--existing", "--pre-update", "first", "--progress", "plain", "one"];
+    let update = Running::start(folder.kiln(&args));
+    update.wait_for("first (OS::Heat::Value) waiting: UPDATE paused until Hook pre-update is cleared");
+    folder.local(&["stack", "hook", "clear", "one", "first"]).ok();
+    let (code, log) = update.wait();
+    assert!(code == 0 && !log.contains("replac"), "{code}: {log}");
+    assert!(log.contains("UPDATE_COMPLETE (0 done, 3 unchanged, 3 in all)"), "{log}");
+}
+
+/// A service that lets nobody wait for events is polled.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_streams_of_events_the_service_is_polled() {
+    let folder = Folder::new("no-streams");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let config = folder.configured(&cloud, "[kiln]\nmax_event_streams = 0\n");
+    tokio::task::block_in_place(|| {
+        let service = Running::start(folder.kiln(&["serve", "--config-file", &config]));
+        let url = service.url();
+        let client = |args: &[&str]| folder.client(&cloud, &url, &[&["stack"], args].concat());
+        folder.write("t.yaml", &slow(1));
+        let create = ["create", "-t", "t.yaml", "--wait", "--poll", "0.1", "--progress", "plain", "one"];
+        let ran = Ran::from(client(&create).output().unwrap());
+        let told =
+            ["slow (OS::Heat::TestResource) creating", "slow (OS::Heat::TestResource) created", "CREATE_COMPLETE"];
+        assert!(ran.code == 0 && told.iter().all(|line| ran.err.contains(line)), "{}", ran.err);
+        let followed = followed(client(&["event", "list", "--follow", "one"]), || {
+            Ran::from(client(&["delete", "--wait", "--poll", "0.1", "one"]).output().unwrap()).ok();
+        });
+        assert!(followed.contains("DELETE_COMPLETE"), "{followed}");
+    });
 }

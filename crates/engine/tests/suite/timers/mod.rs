@@ -2,6 +2,7 @@
 
 mod busy;
 mod cluster;
+mod told;
 mod waits;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

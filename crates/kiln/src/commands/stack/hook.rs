@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 
 use clap::{Args, Subcommand};
-use kiln_client::{Client, Event, EventFilter};
+use kiln_client::{Client, Event, EventFilter, HookNews};
 use kiln_value::value;
 
 use super::{StackArg, of_stack};
@@ -90,15 +90,17 @@ async fn pending(client: &Client, stack: &str, nested_depth: u32) -> Outcome<Vec
     let mut waiting: BTreeMap<(String, String, String), Event> = BTreeMap::new();
     for event in client.events(stack, &filter).await.map_err(of_stack(stack))? {
         let place = |hook: &str| (event.stack_id().to_owned(), event.resource_name().to_owned(), hook.to_owned());
-        let reason = event.reason();
-        if let Some(hook) =
-            reason.split_once(" paused until Hook ").and_then(|(_, rest)| rest.strip_suffix(" is cleared"))
-        {
-            waiting.insert(place(hook), event.clone());
-        } else if let Some(hook) = reason.strip_prefix("Hook ").and_then(|rest| rest.strip_suffix(" is cleared")) {
-            waiting.remove(&place(hook));
-        } else if reason == "Failure occurred while waiting." {
-            waiting.retain(|(stack, name, _), _| stack != event.stack_id() || name != event.resource_name());
+        match event.hook() {
+            Some(HookNews::Reached(hook)) => {
+                waiting.insert(place(hook), event.clone());
+            }
+            Some(HookNews::Cleared(hook)) => {
+                waiting.remove(&place(hook));
+            }
+            Some(HookNews::Left) => {
+                waiting.retain(|(stack, name, _), _| stack != event.stack_id() || name != event.resource_name());
+            }
+            None => {}
         }
     }
     let mut found: Vec<(String, Event)> = waiting.into_iter().map(|((_, _, hook), event)| (hook, event)).collect();
