@@ -90,6 +90,13 @@ impl StackDrift {
         self.resources.iter().any(|one| matches!(one.drift, Drift::Modified(_) | Drift::Deleted))
     }
 
+    /// The resource with this name; `group/0/server` is one of a nested stack.
+    pub fn resource(&self, name: &str) -> Option<&ResourceDrift> {
+        let (name, below) = name.split_once('/').map_or((name, None), |(name, below)| (name, Some(below)));
+        let found = self.resources.iter().find(|one| one.row.name == name)?;
+        below.map_or(Some(found), |below| found.nested.as_ref()?.resource(below))
+    }
+
     /// The number of resources, with those of nested stacks, of which a part was not compared.
     pub fn not_checked(&self) -> usize {
         let count = |one: &ResourceDrift| match &one.nested {
@@ -134,13 +141,14 @@ impl Masked for StackDrift {
 }
 
 impl View {
-    /// Compares resources with their objects; an empty list of names means all.
+    /// Compares resources with their objects. An empty list of names means all; `group/0/server` is a resource of a
+    /// nested stack.
     ///
     /// # Errors Those of the store, for nested stacks.
     pub fn drift<'a>(&'a self, names: &'a [String]) -> BoxFuture<'a, Result<StackDrift, Error>> {
         async move {
-            let rows = self.resources().filter(|row| names.is_empty() || names.contains(&row.name));
-            let compared: Vec<BoxFuture<'_, _>> = rows.cloned().map(|row| self.compared(row).boxed()).collect();
+            let rows = self.resources().filter_map(|row| Some((row.clone(), chosen(names, &row.name)?)));
+            let compared: Vec<BoxFuture<'_, _>> = rows.map(|(row, below)| self.compared(row, below).boxed()).collect();
             let compared = futures::stream::iter(compared).buffered(AT_ONCE);
             let compared: Vec<Result<ResourceDrift, Error>> = compared.collect().await;
             let resources = compared.into_iter().collect::<Result<_, _>>()?;
@@ -149,13 +157,15 @@ impl View {
         .boxed()
     }
 
-    async fn compared(&self, row: Resource) -> Result<ResourceDrift, Error> {
+    /// Compares a resource, and those of its nested stack with these names.
+    async fn compared(&self, row: Resource, below: Vec<String>) -> Result<ResourceDrift, Error> {
         if let Some(child) = row.child
             && let Some(view) = Self::load(self.backends(), child).await?
         {
-            let nested = view.drift(&[]).await?;
+            let nested = view.drift(&below).await?;
             let drift = match (nested.has_drifted(), nested.not_checked()) {
                 (true, _) => Drift::Modified(Vec::new()),
+                _ if !below.is_empty() => Drift::NotChecked("only a part of its nested stack was compared".to_owned()),
                 (false, 0) => Drift::InSync,
                 (false, _) => Drift::NotChecked("resources of its nested stack were not compared".to_owned()),
             };
@@ -231,6 +241,16 @@ impl View {
         });
         Ok((Drift::Modified(differing.collect()), not_checked))
     }
+}
+
+/// The names that are chosen in the nested stack of a resource, where none means all; `None` if the resource is not chosen.
+fn chosen(names: &[String], resource: &str) -> Option<Vec<String>> {
+    if names.is_empty() || names.iter().any(|name| name == resource) {
+        return Some(Vec::new());
+    }
+    let below = names.iter().filter_map(|name| name.strip_prefix(resource)?.strip_prefix('/').map(str::to_owned));
+    let below: Vec<String> = below.collect();
+    (!below.is_empty()).then_some(below)
 }
 
 /// The properties that the template gives, that others can change, and that the type cannot read in the object. A list

@@ -8,13 +8,13 @@ use crate::{Door, Error, Guarded, Service};
 
 impl Service {
     /// Compares the resources of a stack and of its nested stacks with their objects now; nothing is changed or stored.
-    /// An empty list of names means all resources. Hidden values are masked.
+    /// An empty list of names means all resources; `group/0/server` is one of a nested stack. Hidden values are masked.
     pub async fn drift(&self, stack: Stack, names: &[String]) -> Result<StackDrift, Error> {
         let view = View::of(&self.backends, stack).await?;
-        if let Some(missing) = names.iter().find(|name| view.resource(name).is_none()) {
+        let compared = view.drift(names).await?;
+        if let Some(missing) = names.iter().find(|name| compared.resource(name).is_none()) {
             return Err(Error::NoResource { resource: missing.clone(), stack: view.stack.name.clone() });
         }
-        let compared = view.drift(names).await?;
         // The parameters of nested stacks get their hidden values from those of this one, or of the stacks above it.
         let hidden = self.hidden_values(&view.stack).await?;
         Ok(Guarded::new(compared, hidden).into_shown(Door::Drift))

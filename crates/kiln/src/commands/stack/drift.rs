@@ -4,6 +4,7 @@ use clap::Args;
 use kiln_client::Error;
 use kiln_value::{Value, text};
 
+use super::resource::not_found;
 use super::{note, of_stack};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
@@ -24,7 +25,7 @@ pub(crate) struct DriftArgs {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]
     stack: String,
-    /// Compare only this resource (can be repeated)
+    /// Compare only this resource; 'group/0/server' is one of a nested stack; may be repeated
     #[arg(long, value_name = "RESOURCE")]
     resource: Vec<String>,
     /// Exit with 2 if something has drifted, with 5 if nothing has but something was not checked
@@ -81,8 +82,9 @@ impl DriftArgs {
         if !error.is_not_found() || connection.client.stack(&self.stack, false).await.is_err() {
             return of_stack(&self.stack)(error);
         }
-        if error.to_string().contains("The Resource (") {
-            return error.into();
+        let said = error.to_string();
+        if let Some(missing) = self.resource.iter().find(|name| said.starts_with(&format!("The Resource ({name}) "))) {
+            return not_found(&connection.client, &self.stack, missing, error).await;
         }
         Failure::new("The service cannot compare stacks with their objects; only Kiln can")
     }
