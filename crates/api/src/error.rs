@@ -194,6 +194,7 @@ fn diagnostic(diagnostic: &Diagnostic) -> Value {
         "line": (start.map(|at| at.line)),
         "column": (start.map(|at| at.column)),
         "hints": (diagnostic.hints.clone()),
+        "parameter": (diagnostic.parameter()),
         "nested": (diagnostic.nested.as_ref().map(|place| value!({
             "file": (&place.file),
             "path": (place.path.to_string()),

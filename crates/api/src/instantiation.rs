@@ -8,7 +8,7 @@ use kiln_service::{CreateStack, Limits, Service, Settings, StackContent, Templat
 use kiln_template::Files;
 use kiln_template::environment;
 use kiln_topology::question::{Questions, Wanted};
-use kiln_value::{Diagnostic, Map, Value, text};
+use kiln_value::{Diagnostic, Map, Path, Span, Value, text};
 
 use crate::error::ApiError;
 use crate::http::query;
@@ -83,6 +83,47 @@ impl<'a> Instantiation<'a> {
             existing,
             clear_parameters,
             ..UpdateStack::default()
+        })
+    }
+
+    /// An error with the places of wrong values of parameters, which are in the environment and not in the template.
+    pub(crate) fn placed(&self, error: impl Into<ApiError>) -> ApiError {
+        let mut error = error.into();
+        for diagnostic in &mut error.diagnostics {
+            let Some(name) = diagnostic.parameter().map(str::to_owned) else { continue };
+            let given = self.body.get("parameters").and_then(|given| given.get(&name)).is_some();
+            match self.environment_of(&name).filter(|_| !given) {
+                Some((file, place)) => (diagnostic.file, diagnostic.span) = (Some(file), place),
+                // The place is that of the declaration.
+                None if given => diagnostic.span = None,
+                None => {}
+            }
+        }
+        error
+    }
+
+    /// The environment that gives the value of a parameter, and the place in its text.
+    fn environment_of(&self, parameter: &str) -> Option<(String, Option<Span>)> {
+        let files = self.get("environment_files").and_then(Value::as_list).unwrap_or_default();
+        let texts = files.iter().rev().filter_map(|name| {
+            let name = text::str(name);
+            let text = self.files.get(&name)?.to_owned();
+            Some((name, Value::Str(text)))
+        });
+        let of_body = self.get("environment").filter(|_| files.is_empty());
+        let mut environments: Vec<(String, Value)> = texts.collect();
+        environments.extend(of_body.map(|environment| ("environment".to_owned(), environment.clone())));
+        ["parameters", "parameter_defaults"].into_iter().find_map(|section| {
+            let path = Path::root().key(section).key(parameter);
+            environments.iter().find_map(|(name, environment)| match environment {
+                Value::Str(text) => {
+                    let document = kiln_yaml::parse(text).ok()?;
+                    document.value.get(section)?.get(parameter)?;
+                    let spans = document.spans.find(&document.value, &path);
+                    Some((name.clone(), Some(spans.key.unwrap_or(spans.value))))
+                }
+                other => other.get(section)?.get(parameter).map(|_| (name.clone(), None)),
+            })
         })
     }
 

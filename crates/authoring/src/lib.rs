@@ -2,6 +2,7 @@
 //!
 //! Everything is a function of a text (a [`Page`]), its files and the resource types, without I/O.
 
+pub mod duplicates;
 pub mod format;
 pub mod graph;
 pub mod language;

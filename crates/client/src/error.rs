@@ -82,6 +82,8 @@ pub struct ErrorLocation {
     pub column: Option<i64>,
     /// Hints.
     pub hints: Vec<String>,
+    /// The parameter whose value is wrong: the error is where the value comes from.
+    pub parameter: Option<String>,
     /// The place in a nested template, if it is in one; `path` is that of the resource that uses it.
     pub nested: Option<NestedLocation>,
 }
@@ -125,6 +127,7 @@ impl ErrorLocation {
             line: value.get("line").and_then(Value::as_i64),
             column: value.get("column").and_then(Value::as_i64),
             hints: hints.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            parameter: value.str_at("parameter").map(str::to_owned),
             nested: value.get("nested").and_then(NestedLocation::read),
         }
     }

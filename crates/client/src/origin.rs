@@ -1,6 +1,6 @@
 //! The origin of a template, to show errors in its source.
 
-use kiln_value::{Path, Span, Spans, Value};
+use kiln_value::{Path, Segment, Span, Spans, Value};
 
 /// The text of a document of the user: a template or an environment, with its value and the positions of its parts.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,10 +24,12 @@ impl Origin {
         read(&self.value, text)
     }
 
-    /// The positions of the entry with these keys, if there is one.
-    pub fn entry(&self, keys: [&str; 2]) -> Option<Span> {
-        self.value.get(keys[0])?.get(keys[1])?;
-        self.span(&Path::root().key(keys[0]).key(keys[1]))
+    /// The part at a path.
+    pub fn value(&self, path: &Path) -> Option<&Value> {
+        path.0.iter().try_fold(&self.value, |value, step| match step {
+            Segment::Key(key) => value.get(key),
+            Segment::Index(index) => value.at(*index),
+        })
     }
 
     /// The positions of the part at a path: of the key of an entry, else of the value; `None` for the whole document.

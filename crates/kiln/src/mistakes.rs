@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use annotate_snippets::Level as Shade;
 use kiln_authoring::Page;
+use kiln_authoring::duplicates::{Duplicate, duplicates};
 use kiln_authoring::language::{Level, Surroundings, Trouble, suggest};
 use kiln_authoring::offline::{MAX_DEPTH, examine};
 use kiln_client::{Bundle, Client, Error, ErrorLocation, NestedLocation, Origin};
 use kiln_plan::{ResourceTypes, Sources};
 use kiln_template::Files;
 use kiln_template::environment::{self, Environment};
-use kiln_value::{Diagnostic, Map, Path, Span, Value, text};
+use kiln_value::{Diagnostic, Map, Path, Span, Subject, Value, text};
 
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, shown};
@@ -35,6 +36,13 @@ struct Mistake {
     hints: Vec<String>,
     place: Option<Place>,
     /// The path, as shown if there is no place.
+    path: String,
+}
+
+/// The value of a parameter, with its place: in an environment, or as shown.
+struct Given {
+    value: String,
+    place: Option<Place>,
     path: String,
 }
 
@@ -72,6 +80,20 @@ impl<'a> Sent<'a> {
         found.iter().map(picture).collect()
     }
 
+    /// The duplicate keys in the files, which are no errors.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let pictures = self.origins().flat_map(|origin| {
+            let name = shown(&origin.url);
+            let source = Source::new(&name, &origin.text);
+            let found = duplicates(&origin.text).into_iter();
+            let picture = |one: Duplicate| {
+                source.picture(Shade::WARNING, None, &visible(&one.message()), one.span, &[one.hint()])
+            };
+            found.map(picture).collect::<Vec<_>>()
+        });
+        pictures.collect()
+    }
+
     fn origins(&self) -> impl Iterator<Item = &'a Origin> + use<'a> {
         std::iter::once(&self.bundle.origin).chain(&self.bundle.others)
     }
@@ -86,29 +108,44 @@ impl<'a> Sent<'a> {
             return Mistake { message: nested.message.clone(), hints, place, path: String::new() };
         }
         let mut mistake = Mistake { message: place.message.clone(), hints, place: None, path: String::new() };
-        if let Some(name) = value_of_parameter(place) {
-            if self.given.contains_key(name) {
-                mistake.path = format!("--parameter {name}");
+        let origin = &self.bundle.origin;
+        let path = origin.path(&place.path);
+        let read = origin.value(&path).and_then(parameter_read);
+        if let Some(given) = place.parameter.as_deref().or(read).and_then(|name| self.given(name)) {
+            // An error of a property may be about something else than the value.
+            if place.parameter.is_some() {
+                (mistake.place, mistake.path) = (given.place, given.path);
                 return mistake;
             }
-            let sections = ["parameters", "parameter_defaults"];
-            let entry = |(file, origin): (usize, &Origin)| {
-                let (section, span) =
-                    sections.iter().find_map(|section| Some((*section, origin.entry([section, name])?)))?;
-                Some(Place { file, path: Path::root().key(section).key(name), span })
-            };
-            // The last environment takes precedence.
-            let environments = self.origins().enumerate().skip(1).filter(|(_, origin)| self.is_environment(origin));
-            mistake.place = environments.filter_map(entry).last();
-            if mistake.place.is_some() {
+            if !given.value.is_empty() && place.message.contains(&given.value) {
+                (mistake.place, mistake.path) = (given.place, given.path);
+                mistake.hints.push(format!("it is the value of {}", place.path));
                 return mistake;
             }
         }
-        let origin = &self.bundle.origin;
-        let path = origin.path(&place.path);
         mistake.place = origin.span(&path).map(|span| Place { file: 0, path, span });
         mistake.path.clone_from(&place.path);
         mistake
+    }
+
+    /// The command line or the environment that gives the value of a parameter.
+    fn given(&self, name: &str) -> Option<Given> {
+        if let Some(value) = self.given.get(name) {
+            return Some(Given { value: text::str(value), place: None, path: format!("--parameter {name}") });
+        }
+        let environments = self.origins().enumerate().filter(|(_, origin)| self.is_environment(origin));
+        let entry = |(file, origin): (usize, &Origin), section: &str| {
+            let path = Path::root().key(section).key(name);
+            let value = text::str(origin.value(&path)?);
+            let place = origin.span(&path).map(|span| Place { file, path, span });
+            Some(Given { value, place, path: String::new() })
+        };
+        // The last environment takes precedence.
+        let environments: Vec<(usize, &Origin)> = environments.collect();
+        let mut found = ["parameters", "parameter_defaults"]
+            .into_iter()
+            .flat_map(|section| environments.iter().rev().filter_map(move |one| entry(*one, section)));
+        found.next()
     }
 
     fn is_environment(&self, origin: &Origin) -> bool {
@@ -146,6 +183,12 @@ impl Mistake {
     }
 }
 
+/// The name of the parameter that a value is read from as a whole.
+fn parameter_read(value: &Value) -> Option<&str> {
+    let (function, name) = value.as_map().filter(|map| map.len() == 1)?.first()?;
+    ["get_param", "Ref"].contains(&function.as_str()).then(|| name.as_str()).flatten()
+}
+
 fn without_place(mistake: &Mistake, message: &str) -> String {
     let mut lines = vec![format!("{}: {message}", Failure::word())];
     if !mistake.path.is_empty() {
@@ -153,14 +196,6 @@ fn without_place(mistake: &Mistake, message: &str) -> String {
     }
     lines.extend(mistake.hints.iter().map(|hint| format!("  = help: {hint}")));
     lines.join("\n")
-}
-
-/// The name of the parameter whose value an error is about.
-fn value_of_parameter(place: &ErrorLocation) -> Option<&str> {
-    let name = place.path.strip_prefix("parameters.").or_else(|| place.path.strip_prefix("Parameters."))?;
-    let is_of_value =
-        place.message.starts_with("Parameter '") || place.message.ends_with(") was not defined in template.");
-    is_of_value.then_some(name)
 }
 
 /// The failure of a request: the errors of the service, and those that it did not come to, each in its file.
@@ -189,21 +224,17 @@ async fn others(
         return Vec::new();
     }
     let Ok(sources) = sources(bundle, sent.given) else { return Vec::new() };
-    let mut found: Vec<ErrorLocation> = examine(&sources, catalog, MAX_DEPTH).1.iter().map(location).collect();
-    found.retain(|error| !told.iter().any(|told| told.message == error.message && told.path == error.path));
+    let mut found = examine(&sources, catalog, MAX_DEPTH).1;
     // The service may have other types than this command.
-    if found.iter().any(|error| unknown_type(&error.message).is_some()) {
+    if found.iter().any(|error| matches!(error.subject, Some(Subject::ResourceType(_)))) {
         let Ok(types) = client.resource_types(&vec![], false).await else { return Vec::new() };
-        found.retain(|error| {
-            !unknown_type(&error.message).is_some_and(|name| types.iter().any(|this| this.as_str() == Some(name)))
+        found.retain(|error| match &error.subject {
+            Some(Subject::ResourceType(name)) => types.iter().all(|this| this.as_str() != Some(name)),
+            _ => true,
         });
     }
-    found
-}
-
-fn unknown_type(message: &str) -> Option<&str> {
-    let (_, rest) = message.split_once("The Resource Type (")?;
-    Some(rest.split_once(") could not be found")?.0)
+    let found = found.iter().map(location);
+    found.filter(|error| !told.iter().any(|told| told.message == error.message && told.path == error.path)).collect()
 }
 
 /// The failure for one or more errors that were found without a service.
@@ -243,6 +274,7 @@ fn location(error: &Diagnostic) -> ErrorLocation {
         line: error.span.map(|span| span.start.line.into()),
         column: error.span.map(|span| span.start.column.into()),
         hints: error.hints.clone(),
+        parameter: error.parameter().map(str::to_owned),
         nested,
     }
 }

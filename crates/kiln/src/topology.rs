@@ -439,10 +439,8 @@ impl UserFile {
         let places = refusals.iter().map(|refusal| ErrorLocation {
             message: refusal.text(),
             path: if refusal.file.is_none() { refusal.at.to_string() } else { String::new() },
-            line: None,
-            column: None,
             hints: refusal.hints.clone(),
-            nested: None,
+            ..ErrorLocation::default()
         });
         let failure = Failure::new(message).and(places.collect());
         let Some(document) = &self.document else { return failure };

@@ -7,7 +7,7 @@ use kiln_template::constraint::DataType;
 use kiln_template::environment::{Environment, Resolved};
 use kiln_template::parameter::ParameterSchema;
 use kiln_template::{Definition, Files, Template};
-use kiln_value::{Diagnostic, Map, Path, Value};
+use kiln_value::{Diagnostic, Map, Path, Subject, Value};
 
 use crate::ResourceTypes;
 
@@ -74,7 +74,8 @@ impl Kind {
                     Ok(Self::Type(Arc::clone(entry)))
                 } else {
                     let text = format!("The Resource Type ({name}) could not be found.");
-                    Err(Diagnostic::new("StackValidationFailed", text).at(at.clone()))
+                    let error = Diagnostic::new("StackValidationFailed", text).at(at.clone());
+                    Err(error.about(Subject::ResourceType(name.to_owned())))
                 }
             }
         }

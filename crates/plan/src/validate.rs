@@ -10,7 +10,7 @@ use kiln_resource::translation::{Answers, Lookup};
 use kiln_resource::{Facts, ResourceType, Siblings, properties, translation};
 use kiln_template::Definition;
 use kiln_template::constraint::CustomConstraints;
-use kiln_value::{Diagnostic, Map, NestedPlace, Path, PathedText, Segment, Value};
+use kiln_value::{Diagnostic, Map, NestedPlace, Path, PathedText, Segment, Subject, Value};
 
 use crate::ResourceTypes;
 use crate::blueprint::{Blueprint, Nesting, Sources};
@@ -307,7 +307,7 @@ impl Blueprint {
         };
         let found = match nested {
             // Heat looks up the type of a group's members before it validates the group.
-            Err(error) if label == GROUP && error.message.starts_with("The Resource Type (") => {
+            Err(error) if label == GROUP && matches!(error.subject, Some(Subject::ResourceType(_))) => {
                 return vec![error.at(at.clone())];
             }
             Err(error) => vec![error],
@@ -430,6 +430,8 @@ fn below(error: &Diagnostic, prefix: &str, at: &Path) -> Diagnostic {
     outer.file.clone_from(&error.file);
     outer.nested.clone_from(&error.nested);
     outer.hints.clone_from(&error.hints);
+    // A parameter of the nested template gets its value from the resource.
+    outer.subject = error.subject.clone().filter(|subject| matches!(subject, Subject::ResourceType(_)));
     outer
 }
 

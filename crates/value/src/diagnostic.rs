@@ -30,10 +30,21 @@ pub struct Details {
     pub file: Option<String>,
     /// Where the error is in a nested template; `path` is that of the resource that uses it.
     pub nested: Option<NestedPlace>,
+    /// What is wrong, where tools must know it.
+    pub subject: Option<Subject>,
     /// Hints, such as "did you mean …".
     pub hints: Vec<String>,
     /// Not an error: a value is not known yet, because a parameter without a default has no value.
     pub not_known_yet: bool,
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The value of this parameter: the error is where the value comes from, which may be an environment.
+    Parameter(String),
+    /// There is no resource type with this name.
+    ResourceType(String),
 }
 
 /// The place of an error in a nested template.
@@ -57,6 +68,7 @@ impl Diagnostic {
             span: None,
             file: None,
             nested: None,
+            subject: None,
             hints: Vec::new(),
             not_known_yet: false,
         }))
@@ -67,6 +79,21 @@ impl Diagnostic {
     pub fn at(mut self, path: Path) -> Self {
         self.path = path;
         self
+    }
+
+    /// Sets what is wrong.
+    #[must_use]
+    pub fn about(mut self, subject: Subject) -> Self {
+        self.subject = Some(subject);
+        self
+    }
+
+    /// The parameter whose value is wrong.
+    pub fn parameter(&self) -> Option<&str> {
+        match &self.subject {
+            Some(Subject::Parameter(name)) => Some(name),
+            _ => None,
+        }
     }
 
     /// Marks the error as caused by a value that is not known yet.

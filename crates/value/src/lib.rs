@@ -24,7 +24,7 @@ pub mod text;
 mod unknown;
 mod value;
 
-pub use diagnostic::{Diagnostic, NestedPlace};
+pub use diagnostic::{Diagnostic, NestedPlace, Subject};
 pub use identity::StackIdentity;
 pub use map::{Entries, Map};
 pub use origin::Origin;

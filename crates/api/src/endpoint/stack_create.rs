@@ -23,8 +23,9 @@ struct Entry {
 
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:create")?;
-    let new = call.instantiation().await?.create()?;
-    let stack = call.service().create_stack(&call.caller, new).await?;
+    let body = call.instantiation().await?;
+    let new = body.create()?;
+    let stack = call.service().create_stack(&call.caller, new).await.map_err(|error| body.placed(error))?;
     let link = call.links.to_stack(&stack, "self");
     let location = HeaderValue::from_str(&link.href);
     let created = Created { stack: Entry { id: stack.id.to_string(), links: [link] } };

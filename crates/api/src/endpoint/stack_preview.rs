@@ -14,9 +14,10 @@ use crate::view::planned::Plan;
 
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:preview")?;
-    let new = call.instantiation().await?.create()?;
+    let body = call.instantiation().await?;
+    let new = body.create()?;
     let with_plan = call.query.boolean("resource_changes")?.unwrap_or(false);
-    let preview = call.service().preview_create(&call.caller, new).await?;
+    let preview = call.service().preview_create(&call.caller, new).await.map_err(|error| body.placed(error))?;
     let plan = if with_plan { Some(call.service().plan_create(&call.caller, &preview).await?) } else { None };
     let preview = preview.into_shown(Door::CreatePreview);
     let mut stack = summary(call, &preview);

@@ -21,8 +21,9 @@ pub(crate) async fn patch(call: &Call) -> Result<Response, ApiError> {
 }
 
 async fn update(call: &Call, patch: bool) -> Result<Response, ApiError> {
-    let update = call.instantiation().await?.update(patch)?;
+    let body = call.instantiation().await?;
+    let update = body.update(patch)?;
     let stack = call.stack().await?;
-    call.service().update_stack(&call.caller, &stack, update).await?;
+    call.service().update_stack(&call.caller, &stack, update).await.map_err(|error| body.placed(error))?;
     Ok(page::accepted(&call.headers))
 }

@@ -16,7 +16,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     let (template, content) = (body.required_template()?, body.content()?);
     let any = ignores_availability(call)?;
     let validated = call.service().validate_template(&call.caller, &template, content, show_nested, any).await;
-    let validated = validated.map_err(refused)?;
+    let validated = validated.map_err(|error| body.placed(refused(error)))?;
     let mut answer = validated.summary.to_map();
     answer.insert("Environment".to_owned(), validated.environment);
     Ok(reply::json(&Value::Map(answer)))

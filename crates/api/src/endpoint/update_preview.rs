@@ -28,7 +28,8 @@ async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
     let update = body.update(patch)?;
     let stack = call.stack().await?;
     let generation = stack.generation;
-    let previewed = call.service().preview_update(&call.caller, stack, update).await?;
+    let previewed = call.service().preview_update(&call.caller, stack, update).await;
+    let previewed = previewed.map_err(|error| body.placed(error))?;
     let mut plan = previewed.shown(Door::UpdatePreview, |update| Plan::of(&update.preview, nested)).into_map();
     plan.insert("generation".to_owned(), generation.into());
     let plan = Value::Map(plan);

@@ -189,6 +189,43 @@ async fn places_are_told_where_the_template_came_as_text() {
     assert_eq!((&diagnostic["line"], &diagnostic["column"]), (&json!(6), &json!(7)), "{}", answer.text);
 }
 
+/// A wrong value is in the environment that gives it, which may be one of several files.
+#[tokio::test]
+async fn wrong_values_of_parameters_are_in_their_environment() {
+    let app = App::new().await;
+    let template = "heat_template_version: 2018-08-31\nparameters: {flavor: {type: string}, size: {type: number, default: 1}}\n\
+                    resources: {}\n";
+    let files = json!({
+        "one.yaml": "parameters:\n  flavor: small\n  size: much\n",
+        "two.yaml": "parameters:\n  size: more\n",
+        "three.yaml": "parameter_defaults:\n  size: most\n",
+    });
+    let names = ["one.yaml", "two.yaml", "three.yaml"];
+    let text = "parameters:\n  flavor: small\n  flavr: m1.tiny\n";
+    let map = json!({ "parameters": { "flavor": "small", "flavr": "tiny" } });
+    for (more, file, line, hint) in [
+        (json!({ "environment": text }), json!("environment"), json!(3), json!(["did you mean flavor?"])),
+        (json!({ "environment": map }), json!("environment"), json!(null), json!(["did you mean flavor?"])),
+        (json!({ "environment_files": names, "files": files }), json!("two.yaml"), json!(2), json!([])),
+        (
+            json!({ "environment": text.replace("flavr", "#"), "parameters": { "flavor": "small", "size": "x" } }),
+            json!(null),
+            json!(null),
+            json!([]),
+        ),
+    ] {
+        let mut body = json!({ "stack_name": "s", "template": template });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        for path in ["stacks", "stacks/preview"] {
+            let answer = app.json(Method::POST, &format!("/v1/tenant1/{path}"), &body).await;
+            assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text);
+            let found = &answer.json()["error"]["diagnostics"][0];
+            let told = (&found["file"], &found["line"], &found["hints"]);
+            assert_eq!(told, (&file, &line, &hint), "{path}: {}", answer.text);
+        }
+    }
+}
+
 #[tokio::test]
 async fn updates_keep_or_replace() {
     let app = App::new().await;

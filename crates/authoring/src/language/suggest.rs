@@ -90,7 +90,10 @@ fn known_word(page: &Page, message: &str) -> Option<String> {
     known.into_iter().find_map(|(before, behind, words)| {
         let rest = message.split_once(before)?.1;
         let wrong = if behind.is_empty() { rest } else { rest.split_once(behind)?.0 };
-        Some(format!("did you mean {}?", nearest(wrong, words.iter().copied())?))
+        match nearest(wrong, words.iter().copied())? {
+            near if near == wrong => Some(format!("a newer version of templates has {wrong}")),
+            near => Some(format!("did you mean {near}?")),
+        }
     })
 }
 

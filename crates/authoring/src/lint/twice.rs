@@ -1,71 +1,18 @@
 //! Redundant definitions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use kiln_value::{Path, Position, Segment, Span};
-use libyaml_safer::{Event, EventData, Mark, Parser};
+use kiln_value::{Path, Segment};
 
 use super::{Findings, Subject};
+use crate::duplicates::duplicates;
 use crate::mention::{Manner, Role};
 
-/// Reads the text itself: the value contains only the last of equal keys.
 pub(super) fn keys(subject: &Subject, findings: &mut Findings) {
-    let page = subject.page;
-    let mut text = page.text.clone();
-    text.push('\n');
-    let mut input = text.as_bytes();
-    let mut parser = Parser::new();
-    parser.set_input_string(&mut input);
-    let mut open: Vec<Open> = Vec::new();
-    // JSON has a different parser, but this one reads its keys as well.
-    while let Ok(event) = parser.parse() {
-        match &event.data {
-            EventData::StreamEnd => break,
-            EventData::MappingStart { .. } => {
-                began(&mut open);
-                open.push(Open::Map { keys: HashMap::new(), next_is_key: true });
-            }
-            EventData::SequenceStart { .. } => {
-                began(&mut open);
-                open.push(Open::List);
-            }
-            EventData::MappingEnd | EventData::SequenceEnd => _ = open.pop(),
-            EventData::Alias { .. } => _ = began(&mut open),
-            EventData::Scalar { value, .. } => {
-                if let Some(keys) = began(&mut open)
-                    && let Some(first) = keys.insert(value.clone(), event.start_mark)
-                    && value != "<<"
-                {
-                    let span = span(&event);
-                    let path = page.at(span.start).0;
-                    let message = format!("duplicate key \"{value}\": only the last one is used");
-                    let hint = format!("the first one is on line {}", first.line + 1);
-                    findings.add(message, path, span, Some(hint));
-                }
-            }
-            _ => {}
-        }
+    for duplicate in duplicates(&subject.page.text) {
+        let path = subject.page.at(duplicate.span.start).0;
+        findings.add(duplicate.message(), path, duplicate.span, Some(duplicate.hint()));
     }
-}
-
-/// A collection that is being parsed.
-enum Open {
-    Map { keys: HashMap<String, Mark>, next_is_key: bool },
-    List,
-}
-
-/// Records the start of a node; returns the keys so far, if the node is a key.
-fn began(open: &mut [Open]) -> Option<&mut HashMap<String, Mark>> {
-    let Some(Open::Map { keys, next_is_key }) = open.last_mut() else { return None };
-    let is_key = *next_is_key;
-    *next_is_key = !is_key;
-    is_key.then_some(keys)
-}
-
-fn span(event: &Event) -> Span {
-    let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX).saturating_add(1);
-    let position = |mark: Mark| Position { line: number(mark.line), column: number(mark.column) };
-    Span { start: position(event.start_mark), end: position(event.end_mark) }
 }
 
 pub(super) fn depends_on(subject: &Subject, findings: &mut Findings) {

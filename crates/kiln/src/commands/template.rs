@@ -150,10 +150,16 @@ fn blueprint(bundle: &Bundle, given: &Map, catalog: &ResourceTypes) -> Outcome<B
 /// templates in it.
 fn offline(bundle: &Bundle, given: &Map, catalog: &ResourceTypes, nested: bool, depth: u32) -> Outcome<One> {
     let sent = Sent { bundle, given, catalog: Some(catalog) };
-    let (blueprint, mut errors) = examine(&sources(bundle, given)?, catalog, depth);
-    // Report types that cannot be created first.
-    if let Some(blueprint) = &blueprint {
-        errors = obstacles(blueprint, catalog, depth);
+    for warning in sent.warnings() {
+        anstream::eprintln!("{warning}\n");
+    }
+    let (blueprint, found) = examine(&sources(bundle, given)?, catalog, depth);
+    // Types that cannot be created come first.
+    let mut errors = blueprint.as_ref().map(|blueprint| obstacles(blueprint, catalog, depth)).unwrap_or_default();
+    for error in found {
+        if errors.iter().all(|known| (&known.message, &known.path) != (&error.message, &error.path)) {
+            errors.push(error);
+        }
     }
     let Some(blueprint) = blueprint.filter(|_| errors.is_empty()) else { return Err(wrong(&errors, sent)) };
     let summary = blueprint.summary(catalog, nested.then_some(depth)).map_err(|error| wrong(&[error], sent))?;

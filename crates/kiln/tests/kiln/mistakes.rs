@@ -88,6 +88,62 @@ fn each_error_is_shown_at_the_word_that_is_wrong() {
     assert!(told(&ran).contains(&("t.yaml:13:5".to_owned(), "properties".to_owned())), "{}", ran.err);
 }
 
+/// An invalid parameter does not hide the errors of resources.
+#[test]
+fn an_invalid_default_hides_nothing() {
+    let folder = Folder::new("invalid-default");
+    let text = "heat_template_version: 2015-04-30\nparameters: {count: {type: number, default: many}}\nresources:\n  \
+                word: {type: OS::Heat::RandomString, properties: {length: 1000}}\nconditions: {}\n";
+    folder.write("t.yaml", text);
+    let ran = folder.run(&["template", "validate", "--offline", "-t", "t.yaml"]);
+    let places: Vec<String> = told(&ran).into_iter().map(|(place, _)| place).collect();
+    assert_eq!(places, ["t.yaml:2:14", "t.yaml:4:53", "t.yaml:5:1"], "{}", ran.err);
+    assert!(ran.err.contains("a newer version of templates has conditions"), "{}", ran.err);
+    folder.write("t.yaml", &text.replace("conditions: {}\n", ""));
+    let ran = folder.run(&["template", "validate", "--offline", "-t", "t.yaml"]);
+    let places: Vec<String> = told(&ran).into_iter().map(|(place, _)| place).collect();
+    assert_eq!(places, ["t.yaml:2:14", "t.yaml:4:53"], "{}", ran.err);
+}
+
+/// A property is right, and the value that it reads is wrong.
+#[test]
+fn a_value_is_shown_where_it_is_given() {
+    let folder = Folder::new("given-value");
+    let text = "heat_template_version: 2018-08-31\nparameters: {length: {type: number, default: 8}}\nresources:\n  \
+                word: {type: OS::Heat::RandomString, properties: {length: {get_param: length}}}\n  \
+                other: {type: OS::Heat::RandomString, properties: {lenth: {get_param: length}}}\n";
+    folder.write("t.yaml", text);
+    folder.write("e.yaml", "parameter_defaults:\n  length: 9\n");
+    folder.write("f.yaml", "parameter_defaults:\n  length: 1000\n");
+    let validate = ["template", "validate", "--offline", "-t", "t.yaml", "-e", "f.yaml"];
+    let ran = folder.run(&[&validate[..], &["-e", "e.yaml"]].concat());
+    assert_eq!(told(&ran), pairs(&[("t.yaml:5:54", "length")]), "{}", ran.err);
+    let ran = folder.run(&validate);
+    assert_eq!(told(&ran), pairs(&[("t.yaml:5:54", "length"), ("f.yaml:2:3", "")]), "{}", ran.err);
+    assert!(ran.err.contains("it is the value of resources.word.properties.length"), "{}", ran.err);
+    let ran = folder.run(&[&validate[..], &["--parameter", "length=1001"]].concat());
+    assert_eq!(told(&ran), pairs(&[("t.yaml:5:54", "length"), ("--parameter length", "")]), "{}", ran.err);
+}
+
+/// A template with them is valid, and so is an environment: only the last one counts.
+#[test]
+fn duplicate_keys_are_told_in_every_file() {
+    let folder = Folder::new("duplicate-keys");
+    let text = "heat_template_version: 2018-08-31\nparameters: {size: {type: number, default: 1}}\nresources:\n  \
+                a: {type: child.yaml}\n  a: {type: OS::Heat::Value, properties: {value: {get_param: size}}}\n  \
+                b: {type: child.yaml}\n";
+    folder.write("t.yaml", text);
+    let child = "heat_template_version: 2018-08-31\nresources: {}\noutputs:\n  o: {value: 1}\n  o: {value: 2}\n";
+    folder.write("child.yaml", child);
+    folder.write("e.yaml", "parameters:\n  size: 1\n  size: 2\n");
+    let ran = folder.run(&["template", "validate", "--offline", "-t", "t.yaml", "-e", "e.yaml"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(ran.err.matches("warning: duplicate key").count(), 3, "{}", ran.err);
+    let mut places: Vec<String> = told(&ran).into_iter().map(|(place, _)| place).collect();
+    places.sort();
+    assert_eq!(places, ["child.yaml:5:3", "e.yaml:3:3", "t.yaml:5:3"], "{}", ran.err);
+}
+
 #[test]
 fn a_suggestion_is_near() {
     let folder = Folder::new("near");
@@ -196,6 +252,12 @@ fn a_nested_resource_has_one_notation() {
     resource(&["mark", "unhealthy", "one", "nested/fine"]).ok();
     let misspelt = resource(&["show", "one", "nested/brokn"]);
     assert!(misspelt.err.contains("did you mean broken?"), "{}", misspelt.err);
+    let drift = |name: &str| folder.local(&["stack", "drift", "one", "--resource", name, "-f", "json"]);
+    let compared = drift("nested/fine").json();
+    let compared: Vec<_> = compared.as_array().unwrap().iter().map(|one| &one["resource_name"]).collect();
+    assert_eq!(compared, ["nested", "fine"]);
+    let misspelt = drift("nested/fin");
+    assert!(misspelt.code == 1 && misspelt.err.contains("did you mean fine?"), "{}", misspelt.err);
     let events = ["stack", "event", "list", "one", "--resource", "nested/broken"];
     let of_status = |status: &str| {
         let filter = format!("resource_status={status}");

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use kiln_value::{Diagnostic, Value};
+use kiln_value::{Diagnostic, Subject, Value};
 
 use super::registry::{EntryKind, Node, RegistryEntry, is_template};
 use super::{Environment, Globals, Registry};
@@ -82,7 +82,7 @@ fn entry(node: &Node) -> Option<&RegistryEntry> {
 
 fn not_found(resource_type: &str) -> Diagnostic {
     let message = format!("The Resource Type ({resource_type}) could not be found.");
-    Diagnostic::new("EntityNotFound", message)
+    Diagnostic::new("EntityNotFound", message).about(Subject::ResourceType(resource_type.to_owned()))
 }
 
 /// A lookup in the user's registry and then the service's, or in the service's alone.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use kiln_value::{Diagnostic, Map, Path, StackIdentity, Unknown, Value};
+use kiln_value::{Diagnostic, Map, Path, StackIdentity, Subject, Unknown, Value};
 
 use super::{Parameter, ParameterSchema};
 use crate::constraint::{Constraint, CustomConstraints, Rule};
@@ -154,7 +154,7 @@ impl Parameters {
             let message = format!("The Parameter ({name}) was not defined in template.");
             let error =
                 Diagnostic::new("UnknownUserParameter", message).at(Path::root().key(section).key(name.as_str()));
-            hinted(error, name, self.schemata.keys().map(String::as_str))
+            hinted(error.about(Subject::Parameter(name.clone())), name, self.schemata.keys().map(String::as_str))
         });
         let invalid = self.iter().filter_map(|parameter| {
             let error = parameter.validate(custom, strict).err()?;

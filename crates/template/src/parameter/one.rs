@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kiln_value::{Diagnostic, Map, Value, number, text};
+use kiln_value::{Diagnostic, Map, Subject, Value, number, text};
 
 use super::{HIDDEN, ParameterSchema};
 use crate::constraint::{CustomConstraints, DataType, Rule, check_all};
@@ -89,7 +89,9 @@ impl Parameter {
     pub fn validate(&self, custom: &dyn CustomConstraints, with_value: bool) -> Result<(), Diagnostic> {
         let judged = self.schema.check().and_then(|()| match self.given() {
             _ if !with_value => Ok(()),
-            Some(given) => self.validate_value(given, custom),
+            Some(given) => {
+                self.validate_value(given, custom).map_err(|error| error.about(Subject::Parameter(self.name.clone())))
+            }
             None => Err(missing(&self.name)),
         });
         judged.map_err(|mut error| {

@@ -378,6 +378,7 @@ impl UpdateArgs {
             ErrorLocation {
                 message: format!("The Parameter ({name}) was not defined in template."),
                 path: format!("parameters.{name}"),
+                parameter: Some(name.clone()),
                 hints: near.map(|near| format!("did you mean {near}?")).into_iter().collect(),
                 ..ErrorLocation::default()
             }
