@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the fuzzers: `fuzz/run.sh SECONDS [TARGET…]`, all targets by default, each for this number of seconds, one on each
-# processor.
+# processor. `fuzz/run.sh build` only compiles them.
 #
 # Requires `cargo install cargo-fuzz`; without sanitizers the stable toolchain is sufficient. The seeds in corpus/ belong
 # to the project and are not changed; new inputs are stored in $KILN_FUZZ_CORPUS (default: target/corpus), failures in
@@ -29,4 +29,5 @@ fuzz() {
 export -f fuzz
 
 cargo fuzz build --fuzz-dir . --sanitizer none
+[ "$seconds" != build ] || exit 0
 printf '%s\n' "${targets[@]}" | xargs -P "$(nproc)" -I TARGET bash -c 'fuzz TARGET'

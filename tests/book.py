@@ -24,7 +24,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent))
 from harness import request  # noqa: E402
 from harness.checks import case, check, equal, finish, until  # noqa: E402
 from harness.deployment import KILN, Deployment  # noqa: E402
-from harness.pypi import ROOT, openstack_client  # noqa: E402
+from harness.pypi import ROOT, TARGET, openstack_client  # noqa: E402
 
 IS_RELEASE = pathlib.Path(KILN).parent.name == 'release'
 
@@ -173,8 +173,9 @@ def simulation():
             command = line.split('  #')[0].strip().replace('FILE', str(file))
             # With sabotage, there are as many runs as defects.
             command = re.sub(r'\b0\.\.(\d+)', '0..20' if 'sabotage' in command else '0..200', command)
-            # The profile of the tests, which is compiled already.
-            command = command.replace('cargo sim', 'cargo run -q --locked -p kiln-sim --')
+            # In the profile of the tests; they have built it, if they ran.
+            built = TARGET / 'debug/sim'
+            command = command.replace('cargo sim', str(built) if built.exists() else 'cargo run -q --locked -p kiln-sim --')
             # In few seeds not every defect is found: exit 1.
             said = shell(command, ROOT, ok=(0, 1) if command.endswith('--sabotage all') else (0,))
             if command.endswith('--sabotage all'):

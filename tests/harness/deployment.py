@@ -100,6 +100,11 @@ class Deployment:
                 process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def processor_seconds(self):
+        """What the service, which was started last, has had of the processor."""
+        fields = pathlib.Path(f'/proc/{self.running[-1].pid}/stat').read_text().rpartition(')')[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
     def log(self, name):
         return (self.folder / f'{name}.log').read_text()
 

@@ -1,4 +1,5 @@
 """Packages from PyPI in virtual environments in the target folder, which are made once."""
+import fcntl
 import os
 import pathlib
 import shutil
@@ -15,15 +16,18 @@ OPENSTACK = ('python-openstackclient', 'python-heatclient', 'openstacksdk')
 
 
 def install(name, *packages):
-    """The folder of a virtual environment with packages."""
+    """The folder of a virtual environment with packages. Another script may want the same at the same time."""
     folder = CLIENTS / name
+    CLIENTS.mkdir(parents=True, exist_ok=True)
     marker, wanted = folder / 'installed', ' '.join(packages)
-    if not marker.exists() or marker.read_text() != wanted:
-        shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run(['/usr/bin/env', 'python3', '-m', 'venv', str(folder)], check=True)
-        if subprocess.run([str(folder / 'bin/pip'), 'install', '-q', *packages]).returncode != 0:
-            skip(f'pip cannot install {wanted}')
-        marker.write_text(wanted)
+    with open(CLIENTS / f'{name}.lock', 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not marker.exists() or marker.read_text() != wanted:
+            shutil.rmtree(folder, ignore_errors=True)
+            subprocess.run(['/usr/bin/env', 'python3', '-m', 'venv', str(folder)], check=True)
+            if subprocess.run([str(folder / 'bin/pip'), 'install', '-q', *packages]).returncode != 0:
+                skip(f'pip cannot install {wanted}')
+            marker.write_text(wanted)
     return folder
 
 

@@ -2,6 +2,7 @@
 """Two versions of Kiln on one database, changed one after the other under load, forth and back:
 
     crates/store/tests/databases.sh tests/upgrade/run.py KILN [FORMER]
+    tests/upgrade/run.py --build    only builds FORMER
 
 KILN is the present binary. FORMER is the binary of an older version; without it, the one of the last tag (or of the commit
 in KILN_FORMER) is built once in $CARGO_TARGET_DIR/former. Databases: SQLite, and those in KILN_TEST_DATABASES.
@@ -314,6 +315,9 @@ def rolling(database, kiln, old):
 def main():
     if len(sys.argv) < 2:
         raise SystemExit(__doc__)
+    if sys.argv[1] == '--build':
+        former()
+        return
     kiln = pathlib.Path(sys.argv[1]).resolve()
     old = pathlib.Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else former()
     for database in ['sqlite', *os.environ.get('KILN_TEST_DATABASES', '').split()]:
