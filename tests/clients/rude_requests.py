@@ -11,7 +11,6 @@ import pathlib
 import re
 import socket
 import sys
-import time
 import urllib.parse
 import xml.etree.ElementTree
 
@@ -116,10 +115,11 @@ def bodies(kiln):
         ('a pattern', json.dumps({'stack_name': 'p', 'template': {**EMPTY, 'parameters': {'a': {
             'type': 'string', 'default': 'a' * 40 + '!', 'constraints': [{'allowed_pattern': '(a+)+$'}]}}}}).encode()),
     ]:
-        start = time.monotonic()
+        start = kiln.processor_seconds()
         status, _, answer = call('POST', stacks, body, kiln.token_text)
         check(f'{what} is refused', status in (400, 413), f'{status} {str(answer)[:300]}')
-        check(f'{what} is refused soon', time.monotonic() - start < 5, time.monotonic() - start)
+        took = kiln.processor_seconds() - start
+        check(f'{what} is refused soon', took < 5, took)
     healthy(kiln, 'bodies')
     for url in ('http://127.0.0.1/t', 'http://[::1]/t', 'http://169.254.169.254/latest', 'file:///etc/passwd', 'http://0/',
                 'http://2130706433/', 'gopher://127.0.0.1/', 'http://localhost.localdomain/', f'{kiln.root}/healthcheck'):
@@ -159,11 +159,10 @@ def waiting(kiln):
         except OSError:
             break
     # From another address: the limit is one of each address.
-    start = time.monotonic()
     with socket.create_connection(('127.0.0.1', kiln.port), timeout=15, source_address=('127.0.0.2', 0)) as other:
         other.sendall(b'GET /healthcheck HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n')
         answer = other.recv(1000)
-    check('others are served', statuses(answer) == [200] and time.monotonic() - start < 5, answer)
+    check('others are served', statuses(answer) == [200], answer)
     for one in opened:
         one.close()
     healthy(kiln, 'waiting connections')

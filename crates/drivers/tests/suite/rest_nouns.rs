@@ -145,13 +145,15 @@ async fn address_scope_and_subnet_pool() {
     let mut scope = Live::create(&cloud, "OS::Neutron::AddressScope", value!({})).await;
     scope.is_found().await;
     scope.has(value!({"name": (scope.facts.physical_name.as_str()), "shared": false, "ip_version": 4})).await;
-    scope.update(value!({"name": "kiln-renamed"}), value!({"name": "kiln-renamed"})).await;
-    let given =
-        value!({"prefixes": ["10.90.0.0/16"], "address_scope": "kiln-renamed", "tags": ["a"], "name": "kiln-pool"});
+    let renamed = format!("{}-renamed", scope.facts.physical_name);
+    let renamed = renamed.as_str();
+    scope.update(value!({"name": renamed}), value!({"name": renamed})).await;
+    let given = value!({"prefixes": ["10.90.0.0/16"], "address_scope": renamed, "tags": ["a"], "name": "kiln-pool"});
     let mut pool = Live::create(&cloud, "OS::Neutron::SubnetPool", given).await;
     pool.is_found().await;
     pool.has(value!({"address_scope_id": (scope.id()), "tags": ["a"]})).await;
-    let given = value!({"prefixes": ["10.90.0.0/15"], "address_scope": "kiln-renamed", "tags": ["b", "c"], "name": "kiln-pool"});
+    let given =
+        value!({"prefixes": ["10.90.0.0/15"], "address_scope": renamed, "tags": ["b", "c"], "name": "kiln-pool"});
     pool.update(given, value!({"prefixes": ["10.90.0.0/15"], "tags": ["b", "c"]})).await;
     pool.delete().await;
     scope.delete().await;

@@ -63,6 +63,13 @@ async fn get(ground: &Ground, path: &str) -> Value {
     ground.cloud.call(CloudRequest::new("orchestration", Method::Get, path)).await.unwrap().body
 }
 
+/// The value of an output of a stack.
+fn output(stack: &Value, key: &str) -> Value {
+    let outputs = stack.get("outputs").and_then(Value::as_list).unwrap();
+    let output = outputs.iter().find(|output| output.str_at("output_key") == Some(key)).unwrap();
+    output.get("output_value").cloned().unwrap_or_default()
+}
+
 #[tokio::test]
 #[ignore = "needs a real OpenStack with an orchestration service"]
 async fn attributes_are_those_of_the_peer() {
@@ -86,15 +93,17 @@ async fn attributes_are_those_of_the_peer() {
         let stack = body.get("stack").cloned().unwrap();
         match stack.str_at("stack_status") {
             Some("CREATE_IN_PROGRESS") => {}
-            Some("CREATE_COMPLETE") => break stack,
+            // Nova learns of the floating address some time later.
+            Some("CREATE_COMPLETE") => {
+                let address = output(&stack, "address floating_ip_address");
+                if kiln_value::text::repr(&output(&stack, "server networks")).contains(address.as_str().unwrap()) {
+                    break stack;
+                }
+            }
             _ => panic!("{}", stack.str_at("stack_status_reason").unwrap_or_default()),
         }
     };
-    let theirs = stack.get("outputs").and_then(Value::as_list).unwrap();
-    let theirs = |key: &str| {
-        let output = theirs.iter().find(|output| output.str_at("output_key") == Some(key)).unwrap();
-        output.get("output_value").cloned().unwrap_or_default()
-    };
+    let theirs = |key: &str| output(&stack, key);
     let listed = get(&ground, &format!("{path}/resources")).await;
     let listed = listed.get("resources").and_then(Value::as_list).unwrap().to_vec();
     let (mut differences, mut told) = (Vec::new(), 0);
