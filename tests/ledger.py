@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Updates the table of vectors in docs/compatibility.md from the output of the runner.
 
-    cargo test --release --test vectors | tests/ledger.py
+    cargo test --release -p kiln-tests --test vectors | tests/ledger.py
 """
 import pathlib
 import re
