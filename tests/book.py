@@ -116,10 +116,10 @@ def demo():
             form = re.sub(r'[0-9a-f]{8}-[-0-9a-f]{27}', '[-0-9a-f]{36}', re.escape(line).replace(r'\-', '-'))
             check(f'the demo prints {line.strip()}', line.strip() == '…' or re.search(form, text), form)
         last = text[text.index('Kiln is still running'):]
-        commands = re.findall(r'^  ((?:export|openstack|curl) .*)$', last, re.M)
-        check('the demo prints commands', len(commands) >= 7, last)
+        commands = re.findall(r'^  ((?:export|kiln|openstack|curl) .*)$', last, re.M)
+        check('the demo prints commands', len(commands) == 8, last)
         exports = '; '.join(line for line in commands if line.startswith('export'))
-        path = f'{pathlib.Path(openstack_client()).parent}:{os.environ["PATH"]}'
+        path = f'{pathlib.Path(openstack_client()).parent}:{pathlib.Path(KILN).resolve().parent}:{os.environ["PATH"]}'
         for line in commands:
             if not line.startswith('export'):
                 said = shell(f'{exports}; {line}', ROOT, PATH=path)
