@@ -468,6 +468,13 @@ async fn serving_ends_when_told() {
     assert!(served.await.unwrap().is_ok());
 }
 
+/// The seconds that this thread has had of the processor.
+fn processor_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/stat").expect("Linux");
+    let times = stat.rsplit(')').next().expect("a name").split_whitespace().skip(11).take(2);
+    times.map(|ticks| ticks.parse::<f64>().expect("a number") / 100.0).sum()
+}
+
 /// Each place of a value that is not known yet was compared with all others: this took a minute.
 #[tokio::test]
 async fn a_property_with_many_values_that_are_not_known_is_validated_in_time() {
@@ -477,9 +484,10 @@ async fn a_property_with_many_values_that_are_not_known_is_validated_in_time() {
         "one": {"type": "OS::Heat::SoftwareConfig"},
         "all": {"type": "OS::Heat::MultipartMime", "properties": {"parts": many}},
     }});
-    let start = std::time::Instant::now();
+    let start = processor_seconds();
     let body = json!({"stack_name": "s", "template": template});
     let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
     assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
-    assert!(start.elapsed() < std::time::Duration::from_secs(15), "{:?}", start.elapsed());
+    let took = processor_seconds() - start;
+    assert!(took < 15.0, "{took} s");
 }

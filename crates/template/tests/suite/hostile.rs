@@ -165,7 +165,7 @@ proptest! {
 }
 
 #[test]
-fn large_parameters_are_read_in_time() {
+fn large_parameters_are_parsed_once() {
     let many = vec!["item"; 200_000].join(",");
     let schema = ParameterSchema::from_hot("p", &value!({"type": "comma_delimited_list"}), HotEdition::First).unwrap();
     let parameters = kiln_template::parameter::Parameters::new(
@@ -175,9 +175,7 @@ fn large_parameters_are_read_in_time() {
         value!({"p": many}).as_map().unwrap(),
         &Map::new(),
     );
-    let started = std::time::Instant::now();
-    for _ in 0..1000 {
-        assert_eq!(parameters.value("p").unwrap().as_list().map(<[_]>::len), Some(200_000));
-    }
-    assert!(started.elapsed().as_secs() < 5, "a parameter must be parsed once, not at every use");
+    let read = || parameters.value("p").unwrap().as_list().unwrap();
+    assert_eq!(read().len(), 200_000);
+    assert!(std::ptr::eq(read(), read()), "a parameter must be parsed once, not at every use");
 }
