@@ -12,6 +12,7 @@ use kiln_template::constraint::CustomConstraints;
 use kiln_value::{Diagnostic, Map, Value};
 
 use crate::gather::Question;
+use crate::sizes::check_nested;
 use crate::view::{GroupContent, group_content};
 
 impl Question {
@@ -22,6 +23,9 @@ impl Question {
             Ok(child) => child,
             Err(failure) => return Some(failure),
         };
+        if let Err(failure) = check_nested(&*self.backends.store, child.sources()) {
+            return Some(failure);
+        }
         let check = |custom: &dyn CustomConstraints| {
             let catalog = &*self.backends.resource_types;
             let (answers, max_depth) = (&Answers::new(), self.nested_depth);

@@ -176,6 +176,7 @@ impl Engine {
             id: self.id,
             hostname: self.options.hostname.clone(),
             store: Arc::clone(&self.backends.store),
+            work: Arc::clone(&self.backends.store),
             clock: Arc::clone(&self.backends.clock),
             leases: self.leases.clone(),
             ttl: self.options.lease,

@@ -10,6 +10,9 @@ use tokio::task::AbortHandle;
 use crate::clock::Clock;
 use crate::fence::Fence;
 
+/// A call to the database that takes as long as this number of leases is a standstill.
+const STANDSTILL: u32 = 4;
+
 /// A lease with its actor and fence.
 #[derive(Debug)]
 struct Held {
@@ -84,6 +87,8 @@ pub(crate) struct Heartbeat {
     pub(crate) id: EngineId,
     pub(crate) hostname: String,
     pub(crate) store: Arc<dyn Store>,
+    /// The database as the work on stacks uses it.
+    pub(crate) work: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) leases: Leases,
     pub(crate) ttl: Duration,
@@ -97,7 +102,7 @@ impl Heartbeat {
         let beat = self.ttl / 3;
         let interval = u32::try_from(beat.as_secs()).unwrap_or(u32::MAX).max(1);
         loop {
-            let beats = async { tokio::join!(self.report(interval), self.renew()).1 };
+            let beats = async { tokio::join!(self.report_progress(interval), self.renew()).1 };
             let pause = if self.within(beat, beats).await == Some(true) { beat } else { beat / 4 };
             self.clock.sleep(pause).await;
         }
@@ -132,6 +137,17 @@ impl Heartbeat {
                 tracing::warn!(%error, "failed to renew leases");
                 false
             }
+        }
+    }
+
+    /// Reports that the engine is alive. One whose calls to the database do not end, for example because another session
+    /// holds a lock, does nothing for its stacks: it is down.
+    async fn report_progress(&self, interval: u32) {
+        let waited = self.work.oldest_call();
+        if waited > self.ttl * STANDSTILL {
+            tracing::error!(?waited, "a call to the database does not end: the engine stands still");
+        } else {
+            self.report(interval).await;
         }
     }
 

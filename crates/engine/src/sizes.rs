@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kiln_plan::{Decision, Model, Subject, failure_of};
+use kiln_plan::{Decision, Model, Sources, Subject, failure_of};
 use kiln_resource::{Failure, Operation, OperationState, Phase, Running, size_limit};
-use kiln_store::{Resource, ResourceId, StackId, Store};
+use kiln_store::{Error, Resource, ResourceId, StackId, Store};
 use kiln_value::{Diagnostic, Value};
 use uuid::Uuid;
 
 use crate::gather::Question;
+use crate::load;
 
 /// The size of the definition of each resource, by its name.
 #[derive(Debug, Default)]
@@ -94,7 +95,20 @@ pub(crate) fn check_row(store: &dyn Store, subject: &Subject, decision: &Decisio
             ..Resource::new(StackId(Uuid::nil()), ResourceId(Uuid::nil()), "", "", Timestamp::UNIX_EPOCH)
         },
     };
-    store.check_size(&row).map_err(|error| failure_of(&size_limit::refusal_of(&error.to_string())))
+    store.check_size(&row).map_err(too_large)
+}
+
+/// Refuses a nested stack whose texts the database cannot store.
+pub(crate) fn check_nested(store: &dyn Store, sources: &Sources) -> Result<(), Failure> {
+    // Its files are those of the root, which are stored.
+    if sources.template.size() + sources.environment.to_stored().size() <= SMALL {
+        return Ok(());
+    }
+    store.check_texts(&load::texts(sources)).map_err(too_large)
+}
+
+fn too_large(error: Error) -> Failure {
+    failure_of(&size_limit::refusal_of(&error.to_string()))
 }
 
 /// The total size of the outputs of a stack so far.

@@ -53,8 +53,8 @@ async fn opened(options: Options, migrate: bool) -> Result<SqlStore> {
         if let Err(error) = checks::stacks_of_heat(&store).await {
             tracing::error!("[database] connection: {error:#}");
         }
-        if !without_effect.is_empty() {
-            tracing::info!("[database] connection: {} have no effect in Kiln", without_effect.join(", "));
+        for (name, why) in without_effect {
+            tracing::info!("[database] connection: {name} has no effect: {why}");
         }
         Ok::<_, kiln_store::Error>(store)
     };
@@ -67,9 +67,10 @@ async fn opened(options: Options, migrate: bool) -> Result<SqlStore> {
 /// An error of the key or of the database, without its password: the message of a library may contain the URL.
 fn refused(url: &str, error: &kiln_store::Error) -> anyhow::Error {
     let why = match error {
-        kiln_store::Error::Unusable(why) if why.contains("auth_encryption_key") => {
-            return anyhow!("[DEFAULT] {why}: run 'openssl rand -hex 16' to generate a key");
+        kiln_store::Error::Unusable(why) if why.starts_with("auth_encryption_key") => {
+            return anyhow!("[DEFAULT] {why}: run 'openssl rand -hex 16' to generate one");
         }
+        kiln_store::Error::Unusable(why) if why.starts_with("older_encryption_keys") => return anyhow!("[kiln] {why}"),
         kiln_store::Error::Unusable(why) => why.clone(),
         error => error.to_string(),
     };

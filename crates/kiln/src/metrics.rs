@@ -220,6 +220,8 @@ async fn scrape(backends: Backends) -> Response {
 }
 
 async fn text(backends: &Backends) -> Result<String, kiln_store::Error> {
+    // Before the calls of this request.
+    let waited = backends.store.oldest_call();
     let (census, engines) = (backends.store.census().await?, backends.store.engines().await?);
     let now = backends.clock.now();
     let up = engines.iter().filter(|engine| kiln_web::is_up(engine, now)).count();
@@ -246,6 +248,9 @@ async fn text(backends: &Backends) -> Result<String, kiln_store::Error> {
         "Time since the last heartbeat of the engine that is silent the longest.",
     );
     _ = writeln!(text, "kiln_engine_silence_seconds {}", longest.max(0));
+    gauge(&mut text, "database_wait_seconds", "How long the oldest call to the database in progress has waited.");
+    let waited = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+    _ = writeln!(text, "kiln_database_wait_seconds {}", Seconds(waited));
     gauge(&mut text, "build_info", "The version of this process.");
     _ = writeln!(text, "kiln_build_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION"));
     process(&mut text);

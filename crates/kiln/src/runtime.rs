@@ -48,6 +48,8 @@ const CALL_AFTERMATH: Duration = Duration::from_secs(15);
 
 /// The parts of a service.
 pub(crate) struct Runtime {
+    /// The database for the engine. Requests have less patience with it.
+    store: Arc<dyn Store>,
     /// The Keystone user of the service, if there is a Keystone.
     own: Option<OwnUser>,
     policy_files: Option<PolicyFiles>,
@@ -83,7 +85,9 @@ pub(crate) struct OwnCloud {
 impl Runtime {
     /// A service for all users of a cloud: Keystone validates tokens, and stacks use trusts.
     pub(crate) async fn of_service(config: &Config) -> Result<Self> {
-        let store = database::open(config).await?;
+        let database = database::open_with(database::options(config)?).await?;
+        let requests: Arc<dyn Store> = Arc::new(database.for_requests());
+        let store: Arc<dyn Store> = Arc::new(database);
         let policy_files = PolicyFiles::of(config)?;
         let policy = Arc::new(policy_files.read()?);
         let service = config.account("keystone_authtoken")?;
@@ -119,9 +123,10 @@ impl Runtime {
         let clouds = StoredClouds::new(Arc::clone(&store), connector, Arc::clone(&identity));
         let clouds = Arc::new(clouds.with_signalling(signalling(config, &service)?));
         let clock = clock(&*store).await?;
-        let backends = backends(store, Arc::clone(&clock), catalog, clouds);
+        let backends = backends(requests, Arc::clone(&clock), catalog, clouds);
         let engine = engine_options(config)?;
         Ok(Self {
+            store,
             own: Some(own),
             policy_files: Some(policy_files),
             service: Service {
@@ -171,8 +176,10 @@ impl Runtime {
         let options =
             kiln_service::Options { limits, no_cloud, adopt: true, abandon: true, ..kiln_service::Options::default() };
         let clock = clock(&*store).await?;
-        let (backends, policy) = (backends(store, Arc::clone(&clock), catalog, clouds), Arc::new(Policy::default()));
+        let backends = backends(Arc::clone(&store), Arc::clone(&clock), catalog, clouds);
+        let policy = Arc::new(Policy::default());
         Ok(Self {
+            store,
             own: None,
             policy_files: None,
             service: Service {
@@ -248,7 +255,8 @@ impl Runtime {
 
     /// Runs an engine until a stop is requested, then releases its leases.
     pub(crate) async fn engine(&self, stop: Stop) -> Result<()> {
-        let mut engine = Engine::new(self.engine.clone(), self.service.backends.clone());
+        let backends = Backends { store: Arc::clone(&self.store), ..self.backends() };
+        let mut engine = Engine::new(self.engine.clone(), backends);
         engine = engine.with_plugins(self.plugins.clone());
         let heartbeat = match &self.heartbeat {
             Some(options) => Some(HeartbeatThread::start(options.clone()).await?),

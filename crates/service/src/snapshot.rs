@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kiln_engine::load;
+use kiln_engine::{export, load};
 use kiln_identity::Caller;
 use kiln_plan::{Blueprint, Sources};
 use kiln_resource::{Action, MessageId, SnapshotId, State, Status};
@@ -43,6 +43,9 @@ impl Service {
             data: Value::Null,
             created: now,
         };
+        // What is saved must not be in the cloud without a record.
+        let data = export(&self.backends, stack).await?;
+        store.check_snapshot(&Snapshot { data, ..snapshot.clone() })?;
         let request = StackRequest {
             details: Details { snapshot: Some(snapshot.id), ..Details::default() },
             snapshot: Some(snapshot.clone()),

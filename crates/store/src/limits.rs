@@ -1,6 +1,9 @@
-//! Retention times and batch sizes, the same for every store.
+//! Retention times, batch sizes and lengths, the same for every store.
 
 use std::time::Duration;
+
+/// Characters of a name or tag that PostgreSQL, MariaDB and MySQL store in an index.
+pub(crate) const NAME: usize = 255;
 
 /// When a text is referenced again and its time is older than this, the time is updated …
 pub(crate) const CONTENT_FRESH: Duration = Duration::from_mins(30);

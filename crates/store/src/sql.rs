@@ -5,6 +5,7 @@
 //! is retried after a conflict with another one.
 
 mod administration;
+mod calls;
 mod change_sets;
 mod commit;
 mod connection;
@@ -45,12 +46,13 @@ use jiff::Timestamp;
 use kiln_value::Secret;
 use sea_orm::{ConnectionTrait, DbBackend};
 
+use self::calls::Calls;
 use self::connection::Place;
 use self::dialect::Dialect;
 use self::leases::Among;
 use self::packet::Packet;
 use self::pool::{Pool, Transaction};
-use self::retry::{Fault, Losses};
+use self::retry::{Fault, Losses, PATIENCE, REQUEST_PATIENCE};
 use self::rows::Columns;
 use self::secrets::Vault;
 use self::shared_reads::SharedReads;
@@ -63,6 +65,7 @@ use crate::{
     UnusedUserProject,
 };
 
+pub use self::connection_url::{UrlParameter, url_parameters};
 pub use self::migrations::{SchemaState, SchemaVersions};
 pub use self::options::{Durability, Options};
 
@@ -77,6 +80,9 @@ pub struct SqlStore {
     vault: Arc<Vault>,
     hub: Arc<Hub>,
     losses: Losses,
+    calls: Arc<Calls>,
+    /// How long a transaction is retried while the database cannot be reached.
+    patience: Duration,
     /// Whether there is a message bus: events of stacks are announced.
     notifications: bool,
     /// Only kept alive: the tasks end with the last clone.
@@ -91,12 +97,19 @@ impl SqlStore {
         let (writer, reader) = options.connect(&losses).await?;
         let dialect = dialect_of(&writer).await?;
         let (hub, wires) = match writer.place() {
-            Place::Postgres { options, .. } => wires::by_notifications(&writer, &reader, (**options).clone()),
+            Place::Postgres { hosts, .. } => wires::by_notifications(&writer, &reader, hosts.clone()),
             place if place.is_private() => (Hub::new(Reach::Alone), Wires::default()),
             _ => wires::by_table(&writer, &reader, dialect),
         };
-        let stack_reads = Arc::default();
-        Ok(Self { writer, reader, stack_reads, dialect, vault, hub, losses, notifications, _wires: Arc::new(wires) })
+        let (stack_reads, calls) = (Arc::default(), Arc::default());
+        let (patience, _wires) = (PATIENCE, Arc::new(wires));
+        Ok(Self { writer, reader, stack_reads, dialect, vault, hub, losses, calls, patience, notifications, _wires })
+    }
+
+    /// The same store for requests of clients: while the database cannot be reached, a call fails within 5 s.
+    #[must_use]
+    pub fn for_requests(&self) -> Self {
+        Self { patience: REQUEST_PATIENCE, ..self.clone() }
     }
 
     /// Whether the connections to a server are encrypted, and how, as a text. `None`: the database is a file.
@@ -130,6 +143,10 @@ impl Store for SqlStore {
     fn connections(&self) -> Vec<(&'static str, u32, usize)> {
         let (writer, reader) = (self.writer.count(), self.reader.count());
         vec![("writes", writer.0, writer.1), ("reads", reader.0, reader.1)]
+    }
+
+    fn oldest_call(&self) -> Duration {
+        self.calls.oldest()
     }
 
     async fn migrate(&self) -> Result<(), Error> {
@@ -270,6 +287,23 @@ impl Store for SqlStore {
         }
         let row = rows::of_resource(row, &self.vault)?;
         packet.check_row(&row).map_err(|error| Error::Invalid(error.to_string()))
+    }
+
+    fn check_texts(&self, texts: &DesiredText) -> Result<(), Error> {
+        let packet = self.writer.packet();
+        for text in [&texts.template, &texts.environment, &texts.files] {
+            // Encryption adds a third and some bytes.
+            if packet.check_size(text.len() * 2).is_err() {
+                let stored = self.vault.seal_value("", text.clone())?;
+                packet.check_size(stored.len()).map_err(|error| Error::Invalid(error.to_string()))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_snapshot(&self, snapshot: &Snapshot) -> Result<(), Error> {
+        let row = rows::of_snapshot(snapshot, &self.vault)?;
+        self.writer.packet().check_row(&row).map_err(|error| Error::Invalid(error.to_string()))
     }
 
     async fn inbox(&self, stack: StackId, now: Timestamp) -> Result<Vec<Message>, Error> {

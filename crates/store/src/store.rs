@@ -367,6 +367,16 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
         Ok(())
     }
 
+    /// The same for the texts of a stack.
+    fn check_texts(&self, _texts: &DesiredText) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// The same for a snapshot.
+    fn check_snapshot(&self, _snapshot: &Snapshot) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// The messages of a stack that are due by `now` or by the database's clock, sorted by (due, sent, id). This always
     /// includes the message that made the stack claimable, even if the clocks differ.
     async fn inbox(&self, stack: StackId, now: Timestamp) -> Result<Vec<Message>, Error>;
@@ -422,6 +432,10 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
     /// The connections to the database by use, for reports: how many there are, and how many of them are idle.
     fn connections(&self) -> Vec<(&'static str, u32, usize)> {
         Vec::new()
+    }
+    /// How long the oldest call that is in progress has waited for the database.
+    fn oldest_call(&self) -> Duration {
+        Duration::ZERO
     }
     /// A doorbell for those who wait for events: it rings after new events are stored, by any process, with the roots of
     /// their stacks.

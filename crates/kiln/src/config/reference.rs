@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use kiln_store::UrlParameter;
+
 use super::heats_own::{FIXED, UNREAD};
 use super::option::{ConfigOption, Place};
 use super::options;
@@ -56,6 +58,21 @@ fn facts(option: &ConfigOption) -> String {
     facts
 }
 
+/// The parameters of the URL of a database. Neighbours with the same text share a line.
+fn url_parameters(text: &mut String) {
+    let all: Vec<UrlParameter> = kiln_store::url_parameters().collect();
+    for table in all.chunk_by(|a, b| a.database == b.database) {
+        let Some(first) = table.first() else { continue };
+        _ = write!(text, "| {} | | |\n|---|---|---|\n", first.database);
+        for same in table.chunk_by(|a, b| (a.what, a.about) == (b.what, b.about)) {
+            let names: Vec<String> = same.iter().map(|parameter| format!("`{}`", parameter.name)).collect();
+            let (what, about) = same.first().map_or(("", ""), |parameter| (parameter.what, parameter.about));
+            _ = writeln!(text, "| {} | {what} | {about} |", names.join(", "));
+        }
+        text.push('\n');
+    }
+}
+
 /// The reference as a page.
 pub(crate) fn markdown() -> String {
     let mut text = "\
@@ -96,6 +113,12 @@ restart.
         }
         text.push('\n');
     }
+    text.push_str(
+        "## Parameters of [database] connection\n\n\
+         They mean what they mean to PyMySQL, mysqlclient and psycopg. What has no effect is accepted, and the log says so; other\n\
+         parameters are refused.\n\n",
+    );
+    url_parameters(&mut text);
     text.push_str("## Options of Heat that are not built\n\nOther values than these are reported with a warning.\n\n");
     text.push_str("| option | values | what Kiln does |\n|---|---|---|\n");
     for fixed in FIXED {

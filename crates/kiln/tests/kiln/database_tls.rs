@@ -6,68 +6,14 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use kiln_testcloud::Testcloud;
 use sea_orm::{ConnectionTrait as _, Database, DbBackend, Statement};
 
+use crate::databases::{servers, with_url};
 use crate::run::{Folder, Ran};
 use crate::running::Running;
-
-/// A server with TLS, whose certificate is for "localhost".
-struct Server {
-    url: String,
-    port: String,
-    certificates: String,
-}
-
-/// The servers of `crates/store/tests/databases.sh`: PostgreSQL and MariaDB.
-fn servers() -> [Server; 2] {
-    let urls = std::env::var("KILN_TEST_DATABASES").expect("started by crates/store/tests/databases.sh");
-    let certificates = std::env::var("KILN_TEST_TLS").expect("started by crates/store/tests/databases.sh");
-    ["postgres:", "mysql:"].map(|scheme| {
-        let url = urls.split_whitespace().find(|url| url.starts_with(scheme)).expect("both servers").to_owned();
-        let port = url.rsplit_once(':').unwrap().1.split('/').next().unwrap().to_owned();
-        Server { url, port, certificates: certificates.clone() }
-    })
-}
-
-impl Server {
-    fn is_postgres(&self) -> bool {
-        self.url.starts_with("postgres")
-    }
-
-    /// A URL as the drivers of Python have it; `CA` stands for the folder of certificates.
-    fn of(&self, user: &str, host: &str, database: &str, query: &str) -> String {
-        let scheme = if self.is_postgres() { "postgresql+psycopg2" } else { "mysql+pymysql" };
-        let query = query.replace("CA", &self.certificates);
-        format!("{scheme}://{user}:kiln@{host}:{}/{database}?{query}", self.port)
-    }
-
-    async fn execute(&self, statement: &str) {
-        let db = Box::pin(Database::connect(&self.url)).await.unwrap();
-        db.execute_unprepared(statement).await.unwrap();
-    }
-
-    /// The database is made, used and removed.
-    async fn with_database<F: AsyncFnOnce(&str)>(&self, test: F) {
-        static NUMBER: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("kiln_tls_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
-        self.execute(&format!("CREATE DATABASE {name}")).await;
-        test(&name).await;
-        let force = if self.is_postgres() { " WITH (FORCE)" } else { "" };
-        self.execute(&format!("DROP DATABASE {name}{force}")).await;
-    }
-}
-
-fn with_url(folder: &Folder, cloud: &Testcloud, url: &str) -> String {
-    let config = folder.configured(cloud, "");
-    let text = std::fs::read_to_string(&config).unwrap();
-    let own = text.lines().find(|line| line.starts_with("connection = ")).unwrap();
-    std::fs::write(&config, text.replace(own, &format!("connection = {url}"))).unwrap();
-    config
-}
 
 /// What `kiln manage db sync` says.
 fn synced(folder: &Folder, cloud: &Testcloud, url: &str) -> Ran {
@@ -109,7 +55,7 @@ async fn every_connection_of_a_service_is_encrypted() {
                         tokio::time::sleep(Duration::from_millis(20)).await;
                     }
                 } else {
-                    service.wait_for("[database] connection: use_unicode have no effect in Kiln");
+                    service.wait_for("[database] connection: use_unicode has no effect: texts are always Unicode");
                 }
                 assert_eq!(service.stop().0, 0);
             })
@@ -186,6 +132,44 @@ async fn what_is_demanded_of_a_connection_is_checked() {
     }
 }
 
+/// The first host answers nothing, the second refuses connections, the third only reads, the fourth is the server.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs servers: crates/store/tests/databases.sh"]
+async fn the_first_host_that_writes_is_used() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let folder = Folder::new("database-hosts");
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let [server, _] = servers();
+    server
+        .with_database(async |database| {
+            let db = Box::pin(Database::connect(server.database(database))).await.unwrap();
+            let reads =
+                "CREATE ROLE reads_DB SUPERUSER LOGIN; ALTER ROLE reads_DB SET default_transaction_read_only = on";
+            db.execute_unprepared(&reads.replace("DB", database)).await.unwrap();
+            let silent = silent.local_addr().unwrap().port();
+            let hosts = format!("127.0.0.1:{silent},127.0.0.1:{closed},localhost:{}", server.port);
+            let query = "target_session_attrs=read-write&keepalives=1&keepalives_idle=5&application_name=hosts";
+            let url = format!("postgresql+psycopg2://kiln@{hosts}/{database}?{query}");
+            let service = Running::start(folder.kiln(&["serve", "--config-file", &with_url(&folder, &cloud, &url)]));
+            service.url();
+            service.wait_for("[database] connection: keepalives_idle has no effect: Kiln tests connections");
+            let listens = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'hosts' AND query LIKE 'LISTEN%'";
+            let listens = Statement::from_string(DbBackend::Postgres, listens);
+            while db.query_one_raw(listens.clone()).await.unwrap().is_none() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            assert_eq!(service.stop().0, 0);
+
+            // A server that only reads is not used.
+            let url = url.replace("kiln@", &format!("reads_{database}@"));
+            let ran = synced(&folder, &cloud, &url);
+            assert!(ran.code == 1 && ran.err.contains("target_session_attrs demands read-write"), "{ran:?}");
+            db.execute_unprepared(&format!("DROP ROLE reads_{database}")).await.unwrap();
+        })
+        .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_sent_to_a_server_without_tls_that_must_have_it() {
     let cloud = Testcloud::builder().start().await.unwrap();
@@ -219,7 +203,9 @@ async fn a_wrong_parameter_is_named_by_the_check_and_at_the_start() {
             "parameter plugin is unknown; the known ones are ",
         ),
         ("postgresql://h:s3cret@127.0.0.1:1/heat?sslmode=yes", "parameter sslmode: \"yes\" is not "),
-        ("postgresql://h:s3cret@127.0.0.1:1/heat?keepalives_idle=5", "parameter keepalives_idle is not supported: "),
+        ("postgresql://h:s3cret@127.0.0.1:1/heat?sslcrl=/crl.pem", "parameter sslcrl is not supported: "),
+        ("postgresql://h:s3cret@a,b,c/heat?port=1,2", "parameter port: 2 ports for 3 hosts"),
+        ("mysql+pymysql://h:s3cret@a,b/heat", "several hosts are not supported with MySQL and MariaDB: put a proxy "),
     ] {
         let config = with_url(&folder, &cloud, url);
         let check = folder.run(&["config", "check", &config]);

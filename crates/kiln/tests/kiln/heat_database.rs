@@ -1,8 +1,13 @@
 //! Kiln started on a database of Heat.
+//!
+//! ```sh
+//! crates/store/tests/databases.sh cargo test -p kiln --test kiln -- --include-ignored heat_database
+//! ```
 
 use kiln_testcloud::Testcloud;
-use sea_orm::{ConnectionTrait as _, Database};
+use sea_orm::{ConnectionTrait as _, Database, DbBackend};
 
+use crate::databases::{servers, with_url};
 use crate::run::Folder;
 use crate::running::Running;
 
@@ -19,12 +24,30 @@ const HEAT: &[&str] = &[
 #[tokio::test(flavor = "multi_thread")]
 async fn live_stacks_of_heat_are_not_passed_over_in_silence() {
     let folder = Folder::new("heat-database");
+    let url = format!("sqlite://{}/kiln.db?mode=rwc", folder.path().display());
+    live_stacks_are_told(&folder, &url).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs servers: crates/store/tests/databases.sh"]
+async fn live_stacks_of_heat_are_found_on_servers() {
+    for server in servers() {
+        let folder = Folder::new("heat-database-server");
+        server.with_database(async |database| live_stacks_are_told(&folder, &server.database(database)).await).await;
+    }
+}
+
+/// For an empty database.
+async fn live_stacks_are_told(folder: &Folder, url: &str) {
     let cloud = Testcloud::builder().start().await.unwrap();
-    let config = folder.configured(&cloud, "");
-    let db =
-        Box::pin(Database::connect(format!("sqlite://{}/kiln.db?mode=rwc", folder.path().display()))).await.unwrap();
+    let config = with_url(folder, &cloud, url);
+    let db = Box::pin(Database::connect(url)).await.unwrap();
     for statement in HEAT {
-        db.execute_unprepared(statement).await.unwrap();
+        let statement = match db.get_database_backend() {
+            DbBackend::Postgres => statement.replace("DATETIME", "TIMESTAMP"),
+            _ => (*statement).to_owned(),
+        };
+        db.execute_unprepared(&statement).await.unwrap();
     }
     let told = "this is a database of Heat with 2 live stacks, which Kiln does not show";
     for role in ["api", "engine"] {

@@ -3,14 +3,23 @@
 use kiln_resource::{Action, State as Progress, Status};
 
 use super::state::{Content, LeaseRow, StackRow, State, micro, micros_of};
-use crate::limits::CONTENT_FRESH;
+use crate::limits::{CONTENT_FRESH, NAME};
 use crate::snapshot::SUPERSEDED;
 use crate::{DesiredText, Digest, Error, Event, NewStack, Snapshot, Stack, StackId, StackRequest, stack};
+
+/// Refuses names that a server cannot store.
+fn check_names<'n>(mut names: impl Iterator<Item = &'n String>) -> Result<(), Error> {
+    match names.find(|name| name.chars().count() > NAME) {
+        Some(_) => Err(Error::Invalid(format!("a name has more than {NAME} characters"))),
+        None => Ok(()),
+    }
+}
 
 impl State {
     /// Refuses a stack that cannot be created.
     pub(super) fn check_new(&self, new: &NewStack) -> Result<(), Error> {
         self.check_credentials(new.credentials)?;
+        check_names(new.parent.is_none().then_some(&new.name).into_iter().chain(&new.tags))?;
         if new.parent.is_none() && self.names.contains_key(&(new.project.clone(), new.name.clone())) {
             return Err(Error::NameTaken(new.name.clone()));
         }
@@ -50,6 +59,7 @@ impl State {
     /// Refuses a request unless the stack exists and has the expected generation.
     pub(super) fn check_request(&self, id: StackId, generation: i64, request: &StackRequest) -> Result<(), Error> {
         self.check_credentials(request.credentials)?;
+        check_names(request.tags.iter().flatten())?;
         match request.if_generation {
             Some(expected) if expected != generation => Err(Error::Changed(id)),
             _ => Ok(()),

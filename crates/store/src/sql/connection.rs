@@ -26,7 +26,8 @@ pub(super) enum Place {
         is_private: bool,
     },
     Postgres {
-        options: Box<PgConnectOptions>,
+        /// In the order in which they are tried.
+        hosts: Vec<PgConnectOptions>,
         demands: Demands,
     },
     MySql {
@@ -75,14 +76,21 @@ impl Connection {
     pub(super) async fn open(place: &Place) -> Result<Self, sqlx::Error> {
         match place {
             Place::Sqlite { options, .. } => Ok(Self::Sqlite(SqliteConnection::connect_with(options).await?)),
-            Place::Postgres { options, demands } => {
-                let mut connection = demands.within(PgConnection::connect_with(options)).await?;
-                let limit = format!("SET idle_in_transaction_session_timeout = '{IDLE_IN_TRANSACTION}s'");
-                connection.execute(AssertSqlSafe(limit)).await?;
-                if demands.must_write {
-                    refuse_read_only(&mut connection).await?;
-                }
-                Ok(Self::Postgres(connection))
+            Place::Postgres { hosts, demands } => {
+                let demands = *demands;
+                let open = |host: PgConnectOptions| async move {
+                    let open = async {
+                        let mut connection = PgConnection::connect_with(&host).await?;
+                        let limit = format!("SET idle_in_transaction_session_timeout = '{IDLE_IN_TRANSACTION}s'");
+                        connection.execute(AssertSqlSafe(limit)).await?;
+                        if demands.must_write {
+                            refuse_read_only(&mut connection).await?;
+                        }
+                        Ok(connection)
+                    };
+                    demands.within(open).await
+                };
+                first_of(hosts, open).await.map(Self::Postgres)
             }
             Place::MySql { options, demands, wsrep_sync_wait } => {
                 let mut connection = demands.within(MySqlConnection::connect_with(options)).await?;
@@ -197,6 +205,32 @@ impl Connection {
             Self::MySql(connection) => connection.ping().await,
         }
     }
+}
+
+/// Opens a connection to the first host that takes it. As with libpq, the others are not asked when one refuses the user.
+pub(super) async fn first_of<T, F>(
+    hosts: &[PgConnectOptions],
+    open: impl Fn(PgConnectOptions) -> F,
+) -> Result<T, sqlx::Error>
+where
+    F: Future<Output = Result<T, sqlx::Error>>,
+{
+    let mut failed = sqlx::Error::Configuration("there is no host".into());
+    for host in hosts {
+        failed = match open(host.clone()).await {
+            Err(error) if !is_denied(&error) => error,
+            answer => return answer,
+        };
+        if hosts.len() > 1 {
+            tracing::debug!(host = host.get_host(), port = host.get_port(), error = %failed, "cannot use a host");
+        }
+    }
+    Err(failed)
+}
+
+/// Whether the server refuses the user or the password.
+fn is_denied(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code.starts_with("28"))
 }
 
 /// Refuses a server that only reads: `target_session_attrs=read-write`.

@@ -11,79 +11,173 @@ use url::{Url, form_urlencoded};
 use super::default_file::DefaultFile;
 use super::tls::{Mode, Roots, Tls};
 
-/// What a parameter does.
+/// What a parameter does, and a text about it for operators.
 enum Meaning {
     /// It is read here.
-    Read(fn(&mut Given, &str) -> Result<(), String>),
+    Read(fn(&mut Given, &str) -> Result<(), String>, &'static str),
     /// The driver understands it.
-    Driver,
-    /// It cannot have an effect: it tunes what Kiln's driver does not have.
-    NoEffect,
-    /// It is not supported; what to do instead.
+    Driver(&'static str),
+    /// It cannot have an effect: why.
+    NoEffect(&'static str),
+    /// It is not supported: what to do instead.
     Refused(&'static str),
 }
 
 use Meaning::{Driver, NoEffect, Read, Refused};
 
-const NOTICED: &str = "Kiln itself notices connections on which the database is silent; remove it";
+const NOTICED: &str = "Kiln tests connections that were idle, and closes one when the database does nothing for it";
 const NO_CIPHERS: &str = "TLS 1.2 and 1.3 are used with their AEAD ciphers only; restrict ciphers on the server";
+const NO_PASSPHRASE: &str = "keys with a passphrase are not supported; use one without";
+const CONNECT_TIMEOUT: &str = "seconds that a connection may take; 30. With several hosts, each has at most one second";
+const OWN_CERTIFICATE: &str = "own certificate and its key";
 
 /// The parameters of MySQL and MariaDB.
 const MYSQL: &[(&str, Meaning)] = &[
-    ("ssl_ca", Read(|given, text| path(&mut given.ca, text))),
-    ("ssl_capath", Read(|given, text| path(&mut given.capath, text))),
-    ("ssl_cert", Read(|given, text| path(&mut given.cert, text))),
-    ("ssl_key", Read(|given, text| path(&mut given.key, text))),
-    ("ssl_check_hostname", Read(|given, text| set(&mut given.check_host, flag(text)))),
-    ("ssl_verify_cert", Read(|given, text| set(&mut given.verify_cert, flag(text)))),
-    ("ssl_verify_identity", Read(|given, text| set(&mut given.verify_identity, flag(text)))),
-    ("ssl_mode", Read(|given, text| set(&mut given.mode, Mode::of_mysql(text)))),
-    ("ssl_disabled", Read(|given, text| set(&mut given.disabled, flag(text)))),
+    (
+        "ssl_ca",
+        Read(
+            |given, text| path(&mut given.ca, text),
+            "file with certificates of authorities: encrypted, certificate and host name are verified. Without any `ssl_` parameter, \
+             connections are not encrypted",
+        ),
+    ),
+    ("ssl_capath", Read(|given, text| path(&mut given.capath, text), "the same, for all files of a folder")),
+    ("ssl_cert", Read(|given, text| path(&mut given.cert, text), OWN_CERTIFICATE)),
+    ("ssl_key", Read(|given, text| path(&mut given.key, text), OWN_CERTIFICATE)),
+    (
+        "ssl_verify_cert",
+        Read(
+            |given, text| set(&mut given.verify_cert, flag(text)),
+            "true: the certificate is verified, the host name only with `ssl_verify_identity`; without `ssl_ca`, by the authorities \
+             of the system. false: encrypted without a check",
+        ),
+    ),
+    (
+        "ssl_verify_identity",
+        Read(|given, text| set(&mut given.verify_identity, flag(text)), "whether the host name is verified too"),
+    ),
+    (
+        "ssl_check_hostname",
+        Read(|given, text| set(&mut given.check_host, flag(text)), "whether the host name is verified too"),
+    ),
+    (
+        "ssl_mode",
+        Read(
+            |given, text| set(&mut given.mode, Mode::of_mysql(text)),
+            "instead of the former three: DISABLED, PREFERRED, REQUIRED, VERIFY_CA, VERIFY_IDENTITY",
+        ),
+    ),
+    ("ssl_disabled", Read(|given, text| set(&mut given.disabled, flag(text)), "true: not encrypted")),
+    ("unix_socket", Read(|given, text| path(&mut given.socket, text), "connect to this socket")),
+    (
+        "read_default_file",
+        Read(
+            |given, text| path(&mut given.default_file, text),
+            "an option file (`my.cnf`), for what the URL lacks: user, password, host, port, database, socket, ssl-ca, ssl-capath, \
+             ssl-cert, ssl-key",
+        ),
+    ),
+    (
+        "read_default_group",
+        Read(|given, text| set(&mut given.default_group, Ok(text.to_owned())), "the group in this file; client"),
+    ),
+    ("charset", Read(|_, text| unicode(text), "utf8, utf8mb3 or utf8mb4: connections always use utf8mb4")),
+    ("connect_timeout", Read(|given, text| set(&mut given.connect_timeout, seconds(text)), CONNECT_TIMEOUT)),
+    ("read_timeout", NoEffect(NOTICED)),
+    ("write_timeout", NoEffect(NOTICED)),
+    ("use_unicode", NoEffect("texts are always Unicode")),
+    ("binary_prefix", NoEffect("Kiln stores no binary data")),
+    ("local_infile", NoEffect("Kiln loads no files into the database")),
+    ("autocommit", NoEffect("Kiln begins and ends transactions itself")),
     ("ssl_cipher", Refused(NO_CIPHERS)),
-    ("ssl_key_password", Refused("keys with a passphrase are not supported; use one without")),
+    ("ssl_key_password", Refused(NO_PASSPHRASE)),
     ("ssl", Refused("write ssl_mode=REQUIRED, or ssl_ca=FILE")),
     ("sslmode", Refused("MySQL and MariaDB have ssl_mode")),
-    ("unix_socket", Read(|given, text| path(&mut given.socket, text))),
-    ("read_default_file", Read(|given, text| path(&mut given.default_file, text))),
-    ("read_default_group", Read(|given, text| set(&mut given.default_group, Ok(text.to_owned())))),
     ("bind_address", Refused("the system chooses the local address; remove it")),
-    ("charset", Read(|_, text| unicode(text))),
-    ("connect_timeout", Read(|given, text| set(&mut given.connect_timeout, seconds(text)))),
-    ("read_timeout", Refused(NOTICED)),
-    ("write_timeout", Refused(NOTICED)),
-    ("use_unicode", NoEffect),
-    ("binary_prefix", NoEffect),
-    ("local_infile", NoEffect),
-    ("autocommit", NoEffect),
 ];
 
 /// The parameters of PostgreSQL.
 const POSTGRES: &[(&str, Meaning)] = &[
-    ("sslmode", Read(|given, text| set(&mut given.mode, Mode::of_postgres(text)))),
-    ("sslrootcert", Read(|given, text| path(&mut given.ca, text))),
-    ("sslcert", Read(|given, text| path(&mut given.cert, text))),
-    ("sslkey", Read(|given, text| path(&mut given.key, text))),
-    ("sslpassword", Refused("keys with a passphrase are not supported; use one without")),
+    (
+        "sslmode",
+        Read(
+            |given, text| set(&mut given.mode, Mode::of_postgres(text)),
+            "disable, allow, prefer (the default), require, verify-ca, verify-full. The environment variables PGSSLMODE, \
+             PGSSLROOTCERT, PGSSLCERT and PGSSLKEY count as with libpq",
+        ),
+    ),
+    (
+        "sslrootcert",
+        Read(
+            |given, text| path(&mut given.ca, text),
+            "file with certificates of authorities, by default `~/.postgresql/root.crt`; system: those of the system, with \
+             verify-full. With it, require means verify-ca",
+        ),
+    ),
+    ("sslcert", Read(|given, text| path(&mut given.cert, text), OWN_CERTIFICATE)),
+    ("sslkey", Read(|given, text| path(&mut given.key, text), OWN_CERTIFICATE)),
+    (
+        "host",
+        Read(
+            |given, text| hosts(&mut given.hosts, text),
+            "hosts, separated by commas or each in a parameter of its own, with or without a port (`host=a:5432&host=b:5432`), \
+             as in the URL; they are tried in this order. A host with a slash is the folder of a socket",
+        ),
+    ),
+    ("hostaddr", Read(|given, text| hosts(&mut given.addresses, text), "addresses, instead of the hosts")),
+    ("port", Read(|given, text| ports(&mut given.ports, text), "one port, or as many as there are hosts; 5432")),
+    (
+        "target_session_attrs",
+        Read(
+            |given, text| set(&mut given.must_write, must_write(text)),
+            "any, or read-write (primary): a server that only reads is not used, and the next host is tried",
+        ),
+    ),
+    ("dbname", Driver("the database")),
+    ("user", Driver("the user")),
+    ("password", Driver("the password")),
+    ("application_name", Driver("the name of the sessions in pg_stat_activity")),
+    ("options", Driver("settings of the sessions, as in libpq")),
+    ("client_encoding", Read(|_, text| unicode(text), "utf8: connections always use it")),
+    ("connect_timeout", Read(|given, text| set(&mut given.connect_timeout, seconds(text)), CONNECT_TIMEOUT)),
+    ("keepalives", NoEffect(NOTICED)),
+    ("keepalives_idle", NoEffect(NOTICED)),
+    ("keepalives_interval", NoEffect(NOTICED)),
+    ("keepalives_count", NoEffect(NOTICED)),
+    ("tcp_user_timeout", NoEffect(NOTICED)),
+    ("sslpassword", Refused(NO_PASSPHRASE)),
     ("sslcrl", Refused("lists of revoked certificates are not supported")),
     ("ssl_ca", Refused("PostgreSQL has sslrootcert")),
     ("ssl_mode", Refused("PostgreSQL has sslmode")),
-    ("host", Driver),
-    ("hostaddr", Driver),
-    ("port", Driver),
-    ("dbname", Driver),
-    ("user", Driver),
-    ("password", Driver),
-    ("application_name", Driver),
-    ("options", Driver),
-    ("client_encoding", Read(|_, text| unicode(text))),
-    ("connect_timeout", Read(|given, text| set(&mut given.connect_timeout, seconds(text)))),
-    ("target_session_attrs", Read(|given, text| set(&mut given.must_write, must_write(text)))),
-    ("keepalives", Refused(NOTICED)),
-    ("keepalives_idle", Refused(NOTICED)),
-    ("keepalives_interval", Refused(NOTICED)),
-    ("keepalives_count", Refused(NOTICED)),
-    ("tcp_user_timeout", Refused(NOTICED)),
 ];
+
+/// A parameter of the URL of a database, for the manual.
+#[derive(Clone, Copy, Debug)]
+pub struct UrlParameter {
+    /// `MySQL and MariaDB` or `PostgreSQL`.
+    pub database: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it is honoured, has no effect, or is refused.
+    pub what: &'static str,
+    /// What it does, why it has no effect, or what to do instead.
+    pub about: &'static str,
+}
+
+/// All parameters of URLs that Kiln knows, in the order of the manual.
+pub fn url_parameters() -> impl Iterator<Item = UrlParameter> {
+    let of = |database, table: &'static [(&'static str, Meaning)]| {
+        table.iter().map(move |(name, meaning)| {
+            let (what, about) = match meaning {
+                Read(_, about) | Driver(about) => ("honoured", *about),
+                NoEffect(why) => ("no effect", *why),
+                Refused(hint) => ("refused", *hint),
+            };
+            UrlParameter { database, name, what, about }
+        })
+    };
+    of("MySQL and MariaDB", MYSQL).chain(of("PostgreSQL", POSTGRES))
+}
 
 /// What the parameters say.
 #[derive(Default)]
@@ -102,6 +196,49 @@ struct Given {
     default_group: Option<String>,
     connect_timeout: Option<Duration>,
     must_write: Option<bool>,
+    hosts: Vec<Host>,
+    addresses: Vec<Host>,
+    ports: Vec<u16>,
+}
+
+/// Where a server of PostgreSQL is. `None`: as the rest of the URL says.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Host {
+    name: Option<String>,
+    port: Option<u16>,
+}
+
+impl Host {
+    /// `db`, `db:5432`, `[::1]:5432`, `::1` or `/run/postgresql`.
+    fn parse(text: &str) -> Result<Self, String> {
+        let (name, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((address, rest)) => (address, rest.strip_prefix(':')),
+            None if text.matches(':').count() == 1 => text.split_once(':').map_or((text, None), |(a, b)| (a, Some(b))),
+            None => (text, None),
+        };
+        if name.is_empty() {
+            return Err("a host is empty".to_owned());
+        }
+        Ok(Self { name: Some(name.to_owned()), port: port.map(port_of).transpose()? })
+    }
+}
+
+fn hosts(list: &mut Vec<Host>, text: &str) -> Result<(), String> {
+    for host in text.split(',') {
+        list.push(Host::parse(host)?);
+    }
+    Ok(())
+}
+
+fn port_of(text: &str) -> Result<u16, String> {
+    text.parse().ok().filter(|port| *port > 0).ok_or_else(|| format!("{text:?} is not a port"))
+}
+
+fn ports(list: &mut Vec<u16>, text: &str) -> Result<(), String> {
+    for port in text.split(',') {
+        list.push(port_of(port)?);
+    }
+    Ok(())
 }
 
 fn set<T>(place: &mut Option<T>, value: Result<T, String>) -> Result<(), String> {
@@ -154,10 +291,13 @@ fn must_write(text: &str) -> Result<bool, String> {
     }
 }
 
+/// How long a connection may take if there is another host to try: who waits for it must not wait for all of them.
+const HOST_LIMIT: Duration = Duration::from_secs(1);
+
 /// What is demanded of a connection, besides encryption.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Demands {
-    /// The time limit for opening it.
+    /// The time limit for opening it, for each host.
     pub(super) connect_timeout: Option<Duration>,
     /// Whether a server that only reads is refused.
     pub(super) must_write: bool,
@@ -185,8 +325,10 @@ pub(super) struct ConnectionUrl {
     pub(super) tls: Tls,
     /// What else is demanded of a connection.
     pub(super) demands: Demands,
-    /// The parameters that were accepted and have no effect.
-    pub(super) without_effect: Vec<&'static str>,
+    /// The parameters that were accepted and have no effect, and why.
+    pub(super) without_effect: Vec<(&'static str, &'static str)>,
+    /// For PostgreSQL, in the order in which they are tried.
+    hosts: Vec<Host>,
     socket: Option<PathBuf>,
     login: DefaultFile,
 }
@@ -201,6 +343,7 @@ impl ConnectionUrl {
             tls: Tls::none(),
             demands: Demands::default(),
             without_effect: Vec::new(),
+            hosts: Vec::new(),
             socket: None,
             login: DefaultFile::default(),
         };
@@ -221,9 +364,11 @@ impl ConnectionUrl {
             // The Rust driver for MySQL writes `ssl-mode`.
             let name = name.replace('-', "_");
             match table.iter().find(|(known, _)| *known == name) {
-                Some((_, Read(read))) => read(&mut given, &value).map_err(|why| format!("parameter {name}: {why}"))?,
-                Some((_, Driver)) => driver.push(pair),
-                Some((known, NoEffect)) => read.without_effect.push(known),
+                Some((_, Read(read, _))) => {
+                    read(&mut given, &value).map_err(|why| format!("parameter {name}: {why}"))?;
+                }
+                Some((_, Driver(_))) => driver.push(pair),
+                Some((known, NoEffect(why))) => read.without_effect.push((known, why)),
                 Some((_, Refused(hint))) => return Err(format!("parameter {name} is not supported: {hint}")),
                 None => {
                     let known = table.iter().filter(|(_, meaning)| !matches!(meaning, Refused(_)));
@@ -232,9 +377,12 @@ impl ConnectionUrl {
                 }
             }
         }
+        read.take_hosts(&given)?;
         read.add_query(driver.into_iter());
-        read.demands =
-            Demands { connect_timeout: given.connect_timeout, must_write: given.must_write.unwrap_or(false) };
+        let limit = given.connect_timeout;
+        let connect_timeout =
+            if read.hosts.len() > 1 { limit.or(Some(HOST_LIMIT)).min(Some(HOST_LIMIT)) } else { limit };
+        read.demands = Demands { connect_timeout, must_write: given.must_write.unwrap_or(false) };
         if read.native.starts_with("mysql:") {
             read.login = given.default_values()?;
             read.socket = given.socket.take();
@@ -243,6 +391,43 @@ impl ConnectionUrl {
             read.tls = given.postgres_tls(variable)?;
         }
         Ok(read)
+    }
+
+    /// Several hosts: those of the parameters, or those between `@` and the path. The driver gets a URL with one.
+    fn take_hosts(&mut self, given: &Given) -> Result<(), String> {
+        let start = self.native.find("//").map_or(0, |at| at + 2);
+        let end = self.native[start..].find('/').map_or(self.native.len(), |at| start + at);
+        let start = self.native[start..end].rfind('@').map_or(start, |at| start + at + 1);
+        let list = self.native[start..end].to_owned();
+        let (first, is_list) = list.split_once(',').map_or((list.as_str(), false), |(first, _)| (first, true));
+        if self.native.starts_with("mysql:") {
+            return if is_list {
+                Err("several hosts are not supported with MySQL and MariaDB: put a proxy in front of them".to_owned())
+            } else {
+                Ok(())
+            };
+        }
+        self.hosts = match (given.addresses.as_slice(), given.hosts.as_slice()) {
+            ([], []) if is_list => list.split(',').map(Host::parse).collect::<Result<_, _>>()?,
+            ([], []) => vec![Host::default()],
+            ([], hosts) => hosts.to_vec(),
+            (addresses, _) => addresses.to_vec(),
+        };
+        // A URL with a user must have a host.
+        let first =
+            if first.is_empty() && self.hosts.iter().all(|host| host.name.is_some()) { "localhost" } else { first };
+        self.native.replace_range(start..end, first);
+        match given.ports.as_slice() {
+            [] => {}
+            [port] => self.hosts.iter_mut().for_each(|host| host.port = host.port.or(Some(*port))),
+            ports if ports.len() == self.hosts.len() => {
+                self.hosts.iter_mut().zip(ports).for_each(|(host, port)| host.port = Some(*port));
+            }
+            ports => {
+                return Err(format!("parameter port: {} ports for {} hosts", ports.len(), self.hosts.len()));
+            }
+        }
+        Ok(())
     }
 
     fn add_query<'a>(&mut self, pairs: impl Iterator<Item = &'a str>) {
@@ -279,9 +464,21 @@ impl ConnectionUrl {
         self.tls.mysql(options, mode)
     }
 
-    /// The options of a PostgreSQL connection.
-    pub(super) fn postgres(&self, options: PgConnectOptions, mode: Mode) -> PgConnectOptions {
-        self.tls.postgres(options, mode)
+    /// The options of a PostgreSQL connection to each host.
+    pub(super) fn postgres(&self, options: &PgConnectOptions, mode: Mode) -> Vec<PgConnectOptions> {
+        let to = |host: &Host| {
+            let options = match &host.name {
+                None => options.clone(),
+                Some(folder) if folder.starts_with('/') => options.clone().socket(folder),
+                Some(name) => options.clone().host(name),
+            };
+            let options = match host.port {
+                None => options,
+                Some(port) => options.port(port),
+            };
+            self.tls.postgres(options, mode)
+        };
+        self.hosts.iter().map(to).collect()
     }
 }
 
@@ -411,7 +608,7 @@ mod tests {
             ("postgresql+psycopg2://h:a+b@db:5432/heat", "postgres://h:a+b@db:5432/heat"),
             (
                 "postgres://h@db/heat?application_name=a%20b&sslmode=require&port=1",
-                "postgres://h@db/heat?application_name=a%20b&port=1",
+                "postgres://h@db/heat?application_name=a%20b",
             ),
             ("sqlite:///var/lib/kiln.db?mode=rwc", "sqlite:///var/lib/kiln.db?mode=rwc"),
             ("sqlite::memory:", "sqlite::memory:"),
@@ -496,10 +693,11 @@ mod tests {
             }
         }
         let read = parsed(&url("autocommit=1&local-infile=1&connect_timeout=3")).unwrap();
-        assert_eq!(
-            (read.without_effect, read.demands.connect_timeout),
-            (vec!["autocommit", "local_infile"], Some(Duration::from_secs(3)))
-        );
+        let names: Vec<&str> = read.without_effect.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["autocommit", "local_infile"]);
+        assert_eq!(read.demands.connect_timeout, Some(Duration::from_secs(3)));
+        let read = parsed(&url("Pkeepalives=1&keepalives_idle=5&tcp_user_timeout=9")).unwrap();
+        assert_eq!(read.without_effect.len(), 3);
         assert!(parsed(&url("Ptarget_session_attrs=read-write")).unwrap().demands.must_write);
     }
 
@@ -533,10 +731,40 @@ mod tests {
     }
 
     #[test]
-    fn the_manual_has_every_parameter() {
-        let page = include_str!("../../../../docs/operating.md");
-        for (name, _) in MYSQL.iter().chain(POSTGRES) {
-            assert!(page.contains(&format!("`{name}`")), "{name}");
+    fn several_hosts_are_tried_in_order() {
+        let places = |url: &str| {
+            let url = parsed(url)?;
+            let options = url.postgres(&url.native.parse::<PgConnectOptions>().unwrap(), Mode::Disable);
+            let place = |options: &PgConnectOptions| match options.get_socket() {
+                Some(folder) => folder.display().to_string(),
+                None => format!("{}:{}", options.get_host(), options.get_port()),
+            };
+            Ok::<_, String>(options.iter().map(place).collect::<Vec<_>>().join(" "))
+        };
+        for (url, expected) in [
+            ("postgresql://u:p@a:1/d", "a:1"),
+            ("postgresql://u:p,q@a:1,b,[::1]:3/d?port=9", "a:1 b:9 ::1:3"),
+            ("postgresql+psycopg2://u:p@/d?host=a:1&host=b:2", "a:1 b:2"),
+            ("postgresql://u@x/d?host=a,b,/run/pg&port=1,2,3", "a:1 b:2 /run/pg"),
+            ("postgresql://u@x:7/d?host=a,::1", "a:7 ::1:7"),
+            ("postgresql://u@x,y:7/d?hostaddr=10.0.0.1&host=a,b", "10.0.0.1:5432"),
+        ] {
+            assert_eq!(places(url).as_deref(), Ok(expected), "{url}");
         }
+        for (url, why) in [
+            ("postgresql://u@a,b,c/d?port=1,2", "parameter port: 2 ports for 3 hosts"),
+            ("postgresql://u@a,,c/d", "a host is empty"),
+            ("postgresql://u@a/d?host=a:x", "parameter host: \"x\" is not a port"),
+            (
+                "mysql+pymysql://u@a,b/d",
+                "several hosts are not supported with MySQL and MariaDB: put a proxy in front of them",
+            ),
+        ] {
+            assert_eq!(places(url).unwrap_err(), why, "{url}");
+        }
+        let limit = |url: &str| parsed(url).unwrap().demands.connect_timeout;
+        assert_eq!(limit("postgresql://u@a,b/d"), Some(HOST_LIMIT));
+        assert_eq!(limit("postgresql://u@a,b/d?connect_timeout=10"), Some(HOST_LIMIT));
+        assert_eq!(limit("postgresql://u@a/d"), None);
     }
 }

@@ -11,7 +11,7 @@ use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Order, Query, SelectStatement, UnionType, UpdateStatement};
 use uuid::Uuid;
 
-use super::retry::{Fault, retry};
+use super::retry::Fault;
 use super::rows::{Columns, micros_of};
 use super::{SqlStore, schema};
 use crate::limits::CLAIMS;
@@ -176,7 +176,7 @@ impl SqlStore {
             .value("ttl", micros_of(ttl))
             .and_where(Expr::col("expires").lte(self.dialect.now()))
             .cond_where(Cond::any().add(Expr::exists(requested)).add(Expr::exists(messages)));
-        retry(&self.losses, |attempt| {
+        self.retry_numbered(|attempt| {
             let (update, mark) = (&update, mark.as_str());
             async move {
                 let swapped = self.writer.execute(update).await?.rows_affected() > 0;

@@ -13,7 +13,7 @@ use super::connection::Place;
 use super::connection_url::ConnectionUrl;
 use super::pool::Pool;
 use super::pulse::Pulse;
-use super::retry::{Fault, Losses, retry};
+use super::retry::{Fault, Losses, PATIENCE, retry};
 use super::secrets::Vault;
 use super::tls::Mode;
 use crate::Error;
@@ -83,8 +83,8 @@ impl Options {
         self.connection_url().map(drop)
     }
 
-    /// The parameters of the URL that are accepted and have no effect.
-    pub fn without_effect(&self) -> Result<Vec<&'static str>, Error> {
+    /// The parameters of the URL that are accepted and have no effect, and why.
+    pub fn without_effect(&self) -> Result<Vec<(&'static str, &'static str)>, Error> {
         Ok(self.connection_url()?.without_effect)
     }
 
@@ -101,7 +101,7 @@ impl Options {
             let (writer, reader) = self.pools(&url, *mode, losses)?;
             // Two processes that open a new file at the same time both switch it to WAL mode. SQLite does not let the
             // second one wait for that, unlike for other locks.
-            match retry(losses, |_| opened([&writer, &reader])).await? {
+            match retry(losses, PATIENCE, |_| opened([&writer, &reader])).await? {
                 Ok(()) => return Ok((writer, reader)),
                 Err(disagreement) => last = disagreement,
             }
@@ -147,8 +147,8 @@ impl Options {
                 Ok(Place::MySql { options: Box::new(options), demands, wsrep_sync_wait: self.wsrep_sync_wait })
             }
             _ => {
-                let options = url.postgres(native.parse::<PgConnectOptions>()?.disable_statement_logging(), mode);
-                Ok(Place::Postgres { options: Box::new(options), demands })
+                let options = native.parse::<PgConnectOptions>()?.disable_statement_logging();
+                Ok(Place::Postgres { hosts: url.postgres(&options, mode), demands })
             }
         }
     }

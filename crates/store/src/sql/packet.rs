@@ -1,13 +1,19 @@
 //! The size of statements. MariaDB and MySQL take none above `max_allowed_packet`: they refuse it, or close the connection,
-//! which looks as if it was lost.
+//! which looks as if it was lost. So does a proxy that has a limit of its own.
+
+use std::io::{Error as IoError, ErrorKind};
 
 use sea_orm::Statement;
 use sea_orm::sea_query::{Expr, Value, Values};
+use sea_orm::sqlx;
 
 /// The most that a value takes besides its text: its length, its type and its bit among the nulls; or a number.
 const OF_VALUE: usize = 16;
 /// The same for a statement: its header, and rounding.
 const OF_STATEMENT: usize = 256;
+
+/// From this size on, a statement may be the reason why its connection is lost.
+const LARGE: usize = 1 << 20;
 
 /// The limit of a connection, in bytes; `None`: the database has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,19 +27,41 @@ pub(super) struct TooLarge {
     limit: usize,
 }
 
-impl Packet {
-    /// Refuses a statement that the database does not take.
-    pub(super) fn check(self, statement: &Statement) -> Result<(), TooLarge> {
-        let values = statement.values.as_ref().map_or(&[] as &[Value], |Values(values)| values);
-        self.check_size(statement.sql.len().max(values.iter().map(size_of).sum()))
-    }
+/// The connection was lost in a large statement.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection was lost in a statement of {size} bytes")]
+pub(super) struct LostInLarge {
+    size: usize,
+    source: sqlx::Error,
+}
 
+/// The loss of a connection in a statement of a size: if that is large, the error says so. When the server is silent on all
+/// connections, the statement is not the reason.
+pub(super) fn lost_in(size: usize, error: sqlx::Error) -> sqlx::Error {
+    let kind = match &error {
+        sqlx::Error::Io(error) => error.kind(),
+        _ => ErrorKind::ConnectionAborted,
+    };
+    if size < LARGE || kind == ErrorKind::TimedOut {
+        return error;
+    }
+    sqlx::Error::Io(IoError::new(kind, LostInLarge { size, source: error }))
+}
+
+/// The bytes of a statement.
+pub(super) fn size_of_statement(statement: &Statement) -> usize {
+    let values = statement.values.as_ref().map_or(&[] as &[Value], |Values(values)| values);
+    statement.sql.len().max(values.iter().map(size_of).sum())
+}
+
+impl Packet {
     /// Refuses a row that no statement can insert.
     pub(super) fn check_row(self, row: &[Expr]) -> Result<(), TooLarge> {
         self.check_size(size_of_row(row))
     }
 
-    fn check_size(self, size: usize) -> Result<(), TooLarge> {
+    /// Refuses a statement of a size that the database does not take.
+    pub(super) fn check_size(self, size: usize) -> Result<(), TooLarge> {
         match self.0 {
             Some(limit) if size + OF_STATEMENT > limit => Err(TooLarge { size, limit }),
             _ => Ok(()),

@@ -15,9 +15,9 @@ use sea_orm::{ConnAcquireErr, ConnectionTrait, DbBackend, DbErr, ExecResult, Que
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::connection::{Connection, Place, Session};
-use super::packet::Packet;
+use super::packet::{Packet, lost_in, size_of_statement};
 use super::pulse::{Pulse, silent};
-use super::retry::{Fault, Losses, is_answer};
+use super::retry::{Fault, Losses, is_answer, is_loss};
 
 /// How long a statement waits for a connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -186,8 +186,10 @@ impl Lent {
 
     /// Executes a statement, unless it is too large for the server.
     async fn execute(&mut self, statement: Statement) -> Result<ExecResult, sqlx::Error> {
-        self.packet().check(&statement).map_err(|error| sqlx::Error::Encode(error.into()))?;
-        self.run(async |connection| connection.execute(statement).await).await
+        let size = size_of_statement(&statement);
+        self.packet().check_size(size).map_err(|error| sqlx::Error::Encode(error.into()))?;
+        let result = self.run(async |connection| connection.execute(statement).await).await;
+        result.map_err(|error| if is_loss(&error) { lost_in(size, error) } else { error })
     }
 
     /// Executes a statement. If this future is dropped before its end, there is no answer.

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::pool::Transaction;
 use super::reading::find_stack;
-use super::retry::{Fault, retry};
+use super::retry::Fault;
 use super::rows::{Columns, json, micros, micros_of, optional_id, pack, plain};
 use super::snapshots::{fail_unfinished_snapshots, save_snapshots};
 use super::writing::{insert, insert_events};
@@ -48,16 +48,17 @@ impl SqlStore {
     pub(super) async fn ask(&self, stack: StackId, request: &StackRequest) -> Result<Stack, Error> {
         #[expect(clippy::disallowed_methods, reason = "identifies this request; its value does not matter")]
         let id = EventId(Uuid::new_v4());
-        let asked = retry(&self.losses, |attempt| async move {
-            match self.ask_once(stack, request, id).await {
-                // An earlier attempt wrote the request and lost its connection, as its event shows.
-                Err(fault) if attempt > 1 && !fault.is_lost() && has_event(&self.reader, id).await? => {
-                    find_stack(&self.reader, stack).await?.ok_or(fault)
+        let asked = self
+            .retry_numbered(|attempt| async move {
+                match self.ask_once(stack, request, id).await {
+                    // An earlier attempt wrote the request and lost its connection, as its event shows.
+                    Err(fault) if attempt > 1 && !fault.is_lost() && has_event(&self.reader, id).await? => {
+                        find_stack(&self.reader, stack).await?.ok_or(fault)
+                    }
+                    done => done,
                 }
-                done => done,
-            }
-        })
-        .await?;
+            })
+            .await?;
         self.hub.ring(stack);
         self.hub.tell(Some(asked.root));
         self.tell_couriers(&asked, false);

@@ -9,15 +9,20 @@ use sea_orm::sqlx::{self, postgres::PgDatabaseError, sqlite::SqliteError};
 use sea_orm::{DbErr, RuntimeErr, SqlErr};
 
 use super::SqlStore;
+use super::packet::LostInLarge;
 use crate::Error;
 
 /// Maximum number of attempts of a transaction that conflicts with others.
 const ATTEMPTS: u32 = 12;
-/// How long a transaction is retried after its connection was lost. (Connecting may take the same time again.)
-const LOST_PATIENCE: Duration = Duration::from_secs(30);
-/// How long a transaction is retried while the server does not answer, on whichever connection: who waits for it gets the
-/// error within 5 s.
-const SILENT_PATIENCE: Duration = Duration::from_secs(3);
+/// How long a transaction is retried after its connection was lost, or while the server does not answer. (Connecting may
+/// take the same time again.)
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+/// The same for a transaction that a client waits for: it gets the error within 5 s.
+pub(super) const REQUEST_PATIENCE: Duration = Duration::from_secs(3);
+/// How often a connection may be lost in the same large statement: then the statement is the reason.
+const LARGE_ATTEMPTS: u32 = 4;
+/// The delay before a large statement is sent again.
+const LARGE_DELAY: Duration = Duration::from_millis(500);
 /// Maximum delay before the second attempt; it doubles with each attempt.
 const FIRST_DELAY: Duration = Duration::from_millis(4);
 /// Upper limit of the delay.
@@ -115,9 +120,12 @@ impl Fault {
         self.sqlx().is_some_and(is_loss)
     }
 
-    /// Whether the server answers on no connection.
-    fn is_silent(&self) -> bool {
-        matches!(self.sqlx(), Some(sqlx::Error::Io(error)) if error.kind() == std::io::ErrorKind::TimedOut)
+    /// The large statement in which the connection was lost.
+    fn lost_in_large(&self) -> Option<&LostInLarge> {
+        match self.sqlx() {
+            Some(sqlx::Error::Io(error)) => error.get_ref()?.downcast_ref(),
+            _ => None,
+        }
     }
 
     /// Whether all connections were in use for too long.
@@ -189,20 +197,21 @@ pub(super) fn is_answer(error: &sqlx::Error) -> bool {
 }
 
 /// Whether the error means that the connection was lost.
-fn is_loss(error: &sqlx::Error) -> bool {
+pub(super) fn is_loss(error: &sqlx::Error) -> bool {
     let error = match error {
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => return true,
         sqlx::Error::Database(error) => error,
         _ => return false,
     };
     if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
-        // Shutdown in progress; node not ready (Galera); network errors; interrupted, when killed during a
-        // statement; killed; disconnected because idle.
-        return matches!(error.number(), 1053 | 1047 | 1158..=1161 | 1317 | 1927 | 4031);
+        // Shutdown in progress; node not ready (Galera); network errors; the server only reads by now; interrupted, when
+        // killed during a statement; killed; disconnected because idle.
+        return matches!(error.number(), 1053 | 1047 | 1158..=1161 | 1290 | 1317 | 1836 | 1927 | 4031);
     }
     if let Some(error) = error.try_downcast_ref::<PgDatabaseError>() {
-        // Terminated by an administrator; crash; starting or stopping; idle timeout; connection exceptions.
-        return matches!(error.code(), "57P01" | "57P02" | "57P03" | "57P05" | "25P03")
+        // Terminated by an administrator; crash; starting or stopping; idle timeout; the server only reads by now;
+        // connection exceptions.
+        return matches!(error.code(), "57P01" | "57P02" | "57P03" | "57P05" | "25P03" | "25006")
             || error.code().starts_with("08");
     }
     false
@@ -224,16 +233,16 @@ impl Losses {
     }
 }
 
-/// Runs a whole transaction until it succeeds or fails permanently.
+/// Runs a whole transaction until it succeeds, fails permanently, or was lost for longer than the patience.
 ///
 /// When the connection is lost, it is unknown whether the database has committed. So the work must be idempotent. It
 /// receives the number of the attempt, from 1.
-pub(super) async fn retry<T, F>(losses: &Losses, work: impl Fn(u32) -> F) -> Result<T, Error>
+pub(super) async fn retry<T, F>(losses: &Losses, patience: Duration, work: impl Fn(u32) -> F) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Fault>>,
 {
     let started = Instant::now();
-    let (mut attempt, mut happened) = (1, false);
+    let (mut attempt, mut large, mut happened) = (1, 0, false);
     loop {
         let fault = match work(attempt).await {
             Ok(done) => {
@@ -244,7 +253,15 @@ where
             Err(fault) => fault,
         };
         happened |= fault.may_have_happened();
-        let patience = if fault.is_silent() { SILENT_PATIENCE } else { LOST_PATIENCE };
+        let mut pause = delay(attempt);
+        if let Some(lost) = fault.lost_in_large() {
+            (large, pause) = (large + 1, LARGE_DELAY);
+            if large >= LARGE_ATTEMPTS {
+                return Err(Error::Invalid(format!(
+                    "{lost}, {large} times: the database, or a proxy in front of it, may only take smaller ones"
+                )));
+            }
+        }
         if fault.is_lost() && started.elapsed() < patience {
             losses.note();
             if matches!(fault, Fault::Database(DbErr::Conn(_))) {
@@ -261,7 +278,7 @@ where
             });
         }
         tracing::trace!(target: "kiln::metric", metric = "store_retries", lost = fault.is_lost());
-        tokio::time::sleep(delay(attempt)).await;
+        tokio::time::sleep(pause).await;
         attempt += 1;
     }
 }
@@ -272,7 +289,16 @@ impl SqlStore {
     where
         F: Future<Output = Result<T, Fault>>,
     {
-        retry(&self.losses, |_| work()).await
+        self.retry_numbered(|_| work()).await
+    }
+
+    /// [`retry`] with the patience of this store.
+    pub(super) async fn retry_numbered<T, F>(&self, work: impl Fn(u32) -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Fault>>,
+    {
+        let _call = self.calls.begin();
+        retry(&self.losses, self.patience, work).await
     }
 }
 
@@ -308,7 +334,9 @@ mod tests {
     async fn what_was_lost_is_done_again() {
         let losses = Losses::default();
         assert!(!losses.doubt(Duration::MAX));
-        let done = retry(&losses, |attempt| async move { if attempt < 30 { Err(lost()) } else { Ok(attempt) } }).await;
+        let done =
+            retry(&losses, PATIENCE, |attempt| async move { if attempt < 30 { Err(lost()) } else { Ok(attempt) } })
+                .await;
         assert_eq!(done.unwrap(), 30);
         assert!(losses.doubt(Duration::from_secs(1)), "idle since before the loss");
         assert!(!losses.doubt(Duration::ZERO), "used since");

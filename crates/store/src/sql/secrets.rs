@@ -37,7 +37,11 @@ impl Vault {
     /// Encrypts with `key`, decrypts with any key. A key has 32 bytes, or 16 bytes that are doubled, as in Heat
     /// (docs/heat-behaviour.md §19).
     pub(super) fn new(key: &Secret<String>, older: &[Secret<String>]) -> Result<Self, Error> {
-        let keys = std::iter::once(key).chain(older).map(cipher).collect::<Result<_, _>>()?;
+        let refused = |option: &str| Error::Unusable(format!("{option} must have 32 (or 16) bytes"));
+        let mut keys = vec![cipher(key).ok_or_else(|| refused("auth_encryption_key"))?];
+        for key in older {
+            keys.push(cipher(key).ok_or_else(|| refused("older_encryption_keys: each"))?);
+        }
         Ok(Self { keys, values: false })
     }
 
@@ -110,16 +114,16 @@ fn is_envelope(text: &str) -> bool {
     text.strip_prefix(FORMAT).is_some_and(|rest| rest.starts_with(':'))
 }
 
-fn cipher(key: &Secret<String>) -> Result<(String, Aes256Gcm), Error> {
+/// `None`: the key has another length.
+fn cipher(key: &Secret<String>) -> Option<(String, Aes256Gcm)> {
     let bytes = match key.expose().len() {
         16 => key.expose().repeat(2).into_bytes(),
         _ => key.expose().clone().into_bytes(),
     };
-    let cipher = Aes256Gcm::new_from_slice(&bytes)
-        .map_err(|_| Error::Unusable("auth_encryption_key must have 32 (or 16) bytes".into()))?;
+    let cipher = Aes256Gcm::new_from_slice(&bytes).ok()?;
     let hash = Sha256::new().chain_update("kiln key id").chain_update(&bytes).finalize();
     let id = hash.get(..4).map(hex).unwrap_or_default();
-    Ok((id, cipher))
+    Some((id, cipher))
 }
 
 #[cfg(test)]
@@ -146,7 +150,9 @@ mod tests {
         let short = Vault::new(&key("0123456789abcdef"), &[]).unwrap();
         let long = Vault::new(&key("0123456789abcdef0123456789abcdef"), &[]).unwrap();
         assert_eq!(long.open("r", &short.seal("r", "x").unwrap()).unwrap().expose(), "x");
-        assert!(Vault::new(&key("short"), &[]).is_err());
+        let refused = |own: &str, older: &str| Vault::new(&key(own), &[key(older)]).unwrap_err().to_string();
+        assert!(refused("short", "0123456789abcdef").contains("auth_encryption_key must have 32 (or 16) bytes"));
+        assert!(refused("0123456789abcdef", "short").contains("older_encryption_keys: each must have 32"));
     }
 
     #[test]

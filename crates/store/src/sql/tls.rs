@@ -198,15 +198,12 @@ impl Tls {
             Mode::VerifyCa => MySqlSslMode::VerifyCa,
             Mode::VerifyFull => MySqlSslMode::VerifyIdentity,
         });
-        let options = match &self.roots {
-            Roots::None => options,
-            Roots::File(file) => options.ssl_ca(file),
-            Roots::Pem(pem) => options.ssl_ca_from_pem(pem.clone()),
-        };
-        match &self.own {
-            None => options,
-            Some((cert, key)) => options.ssl_client_cert(cert).ssl_client_key(key),
-        }
+        self.certificates(
+            options,
+            |options, file| options.ssl_ca(file),
+            MySqlConnectOptions::ssl_ca_from_pem,
+            |options, cert, key| options.ssl_client_cert(cert).ssl_client_key(key),
+        )
     }
 
     pub(super) fn postgres(&self, options: PgConnectOptions, mode: Mode) -> PgConnectOptions {
@@ -219,14 +216,30 @@ impl Tls {
             Mode::VerifyCa => PgSslMode::VerifyCa,
             Mode::VerifyFull => PgSslMode::VerifyFull,
         });
+        self.certificates(
+            options,
+            |options, file| options.ssl_root_cert(file),
+            PgConnectOptions::ssl_root_cert_from_pem,
+            |options, cert, key| options.ssl_client_cert(cert).ssl_client_key(key),
+        )
+    }
+
+    /// Adds the authorities and the own certificate to the options of a driver.
+    fn certificates<O>(
+        &self,
+        options: O,
+        of_file: fn(O, &Path) -> O,
+        of_pem: fn(O, Vec<u8>) -> O,
+        own: fn(O, &Path, &Path) -> O,
+    ) -> O {
         let options = match &self.roots {
             Roots::None => options,
-            Roots::File(file) => options.ssl_root_cert(file),
-            Roots::Pem(pem) => options.ssl_root_cert_from_pem(pem.clone()),
+            Roots::File(file) => of_file(options, file),
+            Roots::Pem(pem) => of_pem(options, pem.clone()),
         };
         match &self.own {
             None => options,
-            Some((cert, key)) => options.ssl_client_cert(cert).ssl_client_key(key),
+            Some((cert, key)) => own(options, cert, key),
         }
     }
 }
@@ -292,9 +305,9 @@ pub(super) async fn encryption(db: &Pool, dialect: Dialect) -> Result<Option<Str
 /// What the connections of a pool demand.
 fn demanded(db: &Pool) -> Mode {
     match db.place() {
-        Place::Postgres { options, .. } => match options.get_ssl_mode() {
-            PgSslMode::VerifyFull => Mode::VerifyFull,
-            PgSslMode::VerifyCa => Mode::VerifyCa,
+        Place::Postgres { hosts, .. } => match hosts.first().map(PgConnectOptions::get_ssl_mode) {
+            Some(PgSslMode::VerifyFull) => Mode::VerifyFull,
+            Some(PgSslMode::VerifyCa) => Mode::VerifyCa,
             _ => Mode::Require,
         },
         Place::MySql { options, .. } => match options.get_ssl_mode() {

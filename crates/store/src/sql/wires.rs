@@ -42,11 +42,11 @@ impl Drop for Wires {
 }
 
 /// A hub with notifications of PostgreSQL, and its tasks.
-pub(super) fn by_notifications(writer: &Pool, reader: &Pool, server: PgConnectOptions) -> (Arc<Hub>, Wires) {
+pub(super) fn by_notifications(writer: &Pool, reader: &Pool, hosts: Vec<PgConnectOptions>) -> (Arc<Hub>, Wires) {
     let (hub, inbound, origin) = carried();
     let tail = tokio::spawn(tail::tail(reader.clone(), Arc::clone(&hub))).abort_handle();
     let carry = tokio::spawn(notifications::carry(writer.clone(), inbound, origin.clone())).abort_handle();
-    let listen = tokio::spawn(notifications::listen(server, Arc::clone(&hub), origin)).abort_handle();
+    let listen = tokio::spawn(notifications::listen(hosts, Arc::clone(&hub), origin)).abort_handle();
     (hub, Wires(vec![carry, listen, tail]))
 }
 

@@ -5,133 +5,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kiln_resource::{Action, Status};
-use kiln_store::{Batch, EventQuery, Message, MessageId, MessageKind, SqlStore, StackRequest, Store};
+use kiln_store::{Batch, Error, EventQuery, Message, MessageId, MessageKind, Resource, SqlStore, StackRequest, Store};
 use kiln_value::{Secret, Value};
+use rand::SeedableRng;
 use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
 use sea_orm::{ConnectionTrait, Database, DbBackend, Statement};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use crate::bed::{Bed, beds, options};
-use crate::make::{TTL, at, child, engine, event, resource, settle, stack, text};
-
-/// When the proxy cuts connections.
-enum Cut {
-    Never,
-    /// This number of times at a COMMIT, before or after the server has received it.
-    AtCommit {
-        after: bool,
-        left: usize,
-    },
-    /// Once per number of client packets, before or after the server has received it.
-    Often {
-        rng: Box<StdRng>,
-        packets: u32,
-    },
-}
-
-enum Fate {
-    Forward,
-    CutBefore,
-    CutAfter,
-}
-
-impl Cut {
-    fn fate(&mut self, packet: &[u8]) -> Fate {
-        let after = match self {
-            Self::AtCommit { after, left: left @ 1.. } if packet.windows(6).any(|word| word == b"COMMIT") => {
-                *left -= 1;
-                Some(*after)
-            }
-            Self::Often { rng, packets } => rng.random_ratio(1, *packets).then(|| rng.random()),
-            Self::Never | Self::AtCommit { .. } => None,
-        };
-        match after {
-            None => Fate::Forward,
-            Some(false) => Fate::CutBefore,
-            Some(true) => Fate::CutAfter,
-        }
-    }
-}
-
-/// A proxy between the store and its server.
-struct Proxy {
-    url: String,
-    cut: Arc<Mutex<Cut>>,
-    cuts: Arc<Mutex<usize>>,
-    /// Aborted on drop.
-    _tasks: JoinSet<()>,
-}
-
-impl Proxy {
-    async fn start(bed: &Bed) -> Self {
-        let (scheme, rest) = bed.url().split_once('@').unwrap();
-        let (server, database) = rest.split_once('/').unwrap();
-        let server = server.to_owned();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("{scheme}@{}/{database}", listener.local_addr().unwrap());
-        let (cut, cuts) = (Arc::new(Mutex::new(Cut::Never)), Arc::new(Mutex::new(0)));
-        let mut tasks = JoinSet::new();
-        let shared = (Arc::clone(&cut), Arc::clone(&cuts));
-        tasks.spawn(async move {
-            let mut connections = JoinSet::new();
-            while let Ok((client, _)) = listener.accept().await {
-                client.set_nodelay(true).unwrap();
-                let (cut, cuts) = shared.clone();
-                let server = server.clone();
-                connections.spawn(async move {
-                    let server = TcpStream::connect(&server).await.unwrap();
-                    server.set_nodelay(true).unwrap();
-                    pass(client, server, &cut, &cuts).await;
-                });
-            }
-        });
-        Self { url, cut, cuts, _tasks: tasks }
-    }
-
-    fn cut(&self, cut: Cut) {
-        *self.cut.lock().unwrap() = cut;
-    }
-
-    fn cuts(&self) -> usize {
-        *self.cuts.lock().unwrap()
-    }
-
-    async fn store(&self) -> Arc<SqlStore> {
-        let options = kiln_store::Options { max_connections: 5, ..options(&self.url) };
-        Arc::new(SqlStore::open(options).await.unwrap())
-    }
-}
-
-/// Forwards data in both directions until one side ends or the connection is cut.
-async fn pass(client: TcpStream, server: TcpStream, cut: &Mutex<Cut>, cuts: &Mutex<usize>) {
-    let (mut from_client, mut to_client) = client.into_split();
-    let (mut from_server, mut to_server) = server.into_split();
-    let up = async {
-        let mut packet = vec![0; 1 << 16];
-        while let Ok(length @ 1..) = from_client.read(&mut packet).await {
-            let packet = &packet[..length];
-            let fate = cut.lock().unwrap().fate(packet);
-            if !matches!(fate, Fate::CutBefore) && to_server.write_all(packet).await.is_err() {
-                return;
-            }
-            if !matches!(fate, Fate::Forward) {
-                *cuts.lock().unwrap() += 1;
-                return;
-            }
-        }
-    };
-    let down = async {
-        let _ = tokio::io::copy(&mut from_server, &mut to_client).await;
-    };
-    tokio::select! {
-        () = up => {}
-        () = down => {}
-    }
-}
+use crate::make::{TTL, at, child, claimed, engine, event, resource, settle, stack, text};
+use crate::proxy::{Cut, Proxy};
 
 fn signal(stack: kiln_store::StackId) -> Message {
     let (id, kind, body) = (MessageId(Uuid::new_v4()), MessageKind::Signal, Value::Null);
@@ -266,6 +150,48 @@ async fn connections_that_an_administrator_kills_are_no_errors() {
                 check(&bed, id).await;
             }
             drop(store);
+        }
+        bed.end().await;
+    }
+}
+
+/// A limit that nobody knows, for example that of a proxy.
+#[tokio::test]
+async fn a_statement_in_which_each_connection_is_lost_is_given_up_with_its_size() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        if bed.is_server() {
+            let (made, lease) = claimed(&*bed.store, "web").await;
+            let proxy = Proxy::start(&bed).await;
+            let store = proxy.store().await;
+            proxy.cut(Cut::Above(1 << 20));
+            let with = |size: usize| Resource { metadata: "x".repeat(size).into(), ..resource(made.id, "r") };
+            let batch = |row: &Resource| Batch { save: [row.clone()].into_iter().collect(), ..Batch::default() };
+            let refused = store.commit(lease, batch(&with(3 << 20))).await.unwrap_err();
+            let text = refused.to_string();
+            assert!(matches!(refused, Error::Invalid(_)) && text.contains("lost in a statement of 31"), "{text}");
+            assert_eq!(proxy.cuts(), 4);
+            // The store goes on with smaller ones.
+            let small = with(1 << 19);
+            store.commit(lease, batch(&small)).await.unwrap();
+            assert_eq!(bed.store.resources(made.id).await.unwrap(), [small]);
+            drop(store);
+        }
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn requests_are_told_within_seconds_that_connections_are_refused() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        if bed.is_server() {
+            let proxy = Proxy::start(&bed).await;
+            let store = proxy.store().await.for_requests();
+            drop(proxy);
+            let call = tokio::time::timeout(Duration::from_secs(15), store.create_stack(stack("web")));
+            let answer = call.await.expect("an answer");
+            assert!(matches!(answer, Err(Error::Unavailable { .. })), "{answer:?}");
         }
         bed.end().await;
     }

@@ -21,6 +21,7 @@ mod model;
 mod orphans;
 mod outbox;
 mod packets;
+mod proxy;
 mod recycled;
 mod requests;
 mod reset;

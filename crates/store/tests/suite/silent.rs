@@ -4,92 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_resource::Action;
-use kiln_store::{Error, Options, SqlStore, StackRequest, Store};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use kiln_store::{Error, SqlStore, StackRequest, Store};
 use tokio::task::JoinSet;
 
-use crate::bed::{Bed, beds, options};
+use crate::bed::{beds, options};
 use crate::make::{TTL, at, claim, engine, stack};
-
-/// Which connections a proxy forwards nothing of.
-#[derive(Clone, Copy, PartialEq)]
-enum Stalled {
-    None,
-    /// Those that are open.
-    Open,
-    /// Those, and new ones.
-    All,
-}
-
-/// A proxy between the store and its server. It never closes a connection of its own accord.
-struct Proxy {
-    url: String,
-    stalled: watch::Sender<Stalled>,
-    /// Aborted on drop.
-    _tasks: JoinSet<()>,
-}
-
-impl Proxy {
-    async fn start(bed: &Bed) -> Self {
-        let (scheme, rest) = bed.url().split_once('@').unwrap();
-        let (server, database) = rest.split_once('/').unwrap();
-        let server = server.to_owned();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("{scheme}@{}/{database}", listener.local_addr().unwrap());
-        let (stalled, seen) = watch::channel(Stalled::None);
-        let mut tasks = JoinSet::new();
-        tasks.spawn(async move {
-            let mut connections = JoinSet::new();
-            while let Ok((client, _)) = listener.accept().await {
-                let (server, mut seen) = (server.clone(), seen.clone());
-                connections.spawn(async move {
-                    // A connection that comes while open ones are stalled is forwarded.
-                    seen.wait_for(|stalled| *stalled != Stalled::All).await.unwrap();
-                    seen.mark_unchanged();
-                    let server = TcpStream::connect(&server).await.unwrap();
-                    let (from_client, to_client) = client.into_split();
-                    let (from_server, to_server) = server.into_split();
-                    tokio::join!(forward(from_client, to_server, seen.clone()), forward(from_server, to_client, seen));
-                });
-            }
-        });
-        Self { url, stalled, _tasks: tasks }
-    }
-
-    fn stall(&self, stalled: Stalled) {
-        self.stalled.send(stalled).unwrap();
-    }
-
-    async fn store(&self) -> Arc<SqlStore> {
-        let options = Options { max_connections: 5, ..options(&self.url) };
-        Arc::new(SqlStore::open(options).await.unwrap())
-    }
-}
-
-/// Forwards until connections are stalled; then it keeps both sides open.
-async fn forward(
-    mut from: impl AsyncRead + Unpin,
-    mut to: impl AsyncWrite + Unpin,
-    mut seen: watch::Receiver<Stalled>,
-) {
-    let mut packet = vec![0; 1 << 16];
-    loop {
-        let length = tokio::select! {
-            biased;
-            _ = seen.changed() => std::future::pending().await,
-            length = from.read(&mut packet) => length,
-        };
-        match length {
-            Ok(length @ 1..) if to.write_all(&packet[..length]).await.is_ok() => {}
-            _ => {
-                let _ = to.shutdown().await;
-                return;
-            }
-        }
-    }
-}
+use crate::proxy::{Proxy, Stalled};
 
 /// Uses connections of both pools at the same time, so that several are idle afterwards.
 async fn warm(store: &Arc<SqlStore>) {
@@ -137,7 +57,7 @@ async fn a_server_that_answers_nothing_is_an_error_within_seconds_and_forgotten_
     while let Some(bed) = beds.next().await {
         if bed.is_server() {
             let proxy = Proxy::start(&bed).await;
-            let store = proxy.store().await;
+            let store = Arc::new(proxy.store().await.for_requests());
             warm(&store).await;
             proxy.stall(Stalled::All);
             let mut calls = JoinSet::new();

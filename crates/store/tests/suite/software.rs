@@ -1,7 +1,9 @@
 //! Software configs and deployments.
 
-use kiln_resource::{ConfigBody, DeploymentBody, SoftwareChange, SoftwareConfig, SoftwareDeployment};
-use kiln_store::{Batch, ConfigQuery, DeploymentQuery, Error};
+use kiln_resource::{
+    Action, ConfigBody, DeploymentBody, SoftwareChange, SoftwareConfig, SoftwareDeployment, State, Status,
+};
+use kiln_store::{Batch, ConfigQuery, DeploymentQuery, Error, Resource};
 use kiln_value::{Value, value};
 use uuid::Uuid;
 
@@ -164,5 +166,48 @@ async fn resources_are_found_by_the_id_of_their_object() {
         assert_eq!(found.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), ["long"]);
         assert!(store.resources_by_physical_id("another", "s1").await.unwrap().is_empty());
         assert!(store.resources_by_physical_id(&stack.project, "s3").await.unwrap().is_empty());
+    }
+}
+
+fn with(action: Action, status: Status, object: Option<&str>, implementation: &str, row: Resource) -> Resource {
+    Resource {
+        state: State::new(action, status),
+        physical_id: object.map(str::to_owned),
+        implementation: implementation.to_owned(),
+        ..row
+    }
+}
+
+#[tokio::test]
+async fn creates_without_an_object_are_found_in_the_whole_project() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let store = &*bed.store;
+        let (create, net) = (Action::Create, "OS::Neutron::Net");
+        let (first, lease) = claimed(store, "first").await;
+        let row = |name: &str| resource(first.id, name);
+        let save = vec![
+            with(create, Status::InProgress, None, net, row("begun")),
+            with(create, Status::Failed, None, net, row("lost")),
+            with(create, Status::InProgress, Some("n1"), net, row("made")),
+            with(create, Status::Complete, None, net, row("done")),
+            with(Action::Delete, Status::InProgress, None, net, row("going")),
+            with(create, Status::InProgress, None, "OS::Neutron::Nét", row("other")),
+        ];
+        store.commit(lease, Batch { save: save.into(), ..Batch::default() }).await.unwrap();
+        let (second, lease) = claimed(store, "second").await;
+        let save = vec![with(create, Status::InProgress, None, net, resource(second.id, "beside"))];
+        store.commit(lease, Batch { save: save.into(), ..Batch::default() }).await.unwrap();
+
+        let found = async |project: &str, kind: &str| {
+            let rows = store.creates_without_object(project, kind).await.unwrap();
+            let mut names: Vec<String> = rows.into_iter().map(|row| row.name).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(found(&first.project, net).await, ["begun", "beside", "lost"]);
+        assert_eq!(found(&first.project, "OS::Neutron::Nét").await, ["other"]);
+        assert_eq!(found(&first.project, "OS::Nova::Server").await, [""; 0]);
+        assert_eq!(found("another", net).await, [""; 0]);
     }
 }

@@ -33,6 +33,7 @@ mod replacement;
 mod saved;
 mod scheduler_hints;
 mod sinks;
+mod stopped_database;
 mod storm;
 mod tokens;
 mod traces;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use kiln_client::{Bundle, StackRequest};
 use kiln_testcloud::{Action, Fault, Service, Testcloud, When};
-use kiln_value::{Value, value};
+use kiln_value::{Map, Value, value};
 
 use crate::processes::cluster::{Cluster, Limits, end_of};
 
@@ -85,28 +85,83 @@ async fn what_mariadb_cannot_store_is_refused_before_it_is_created() {
     cluster.end().await;
 }
 
-/// Texts of nested stacks are not measured before: the request fails while the other create is in flight.
+/// A group of large values.
+fn group(count: i64, value: Value) -> StackRequest {
+    request(&value!({
+        "quick": {"type": "OS::Neutron::SecurityGroup"},
+        "group": {"type": "OS::Heat::ResourceGroup", "depends_on": "quick", "properties": {
+            "count": count, "resource_def": {"type": "OS::Heat::Value", "properties": {"value": value}},
+        }},
+    }))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs servers: crates/store/tests/databases.sh"]
+async fn the_texts_of_a_nested_stack_are_measured_before_it_is_created() {
+    let cluster = cluster().await;
+    let client = cluster.client(cluster.cloud.users().demo);
+    slow(&cluster, Duration::from_millis(700));
+    client.create_stack("s", &group(4, large(768))).await.expect("accepted");
+    let (status, reason) = end_of(&client, "s", Duration::from_mins(1)).await;
+    assert_eq!(status, "CREATE_FAILED", "{reason}");
+    assert!(reason.contains("resources.group") && reason.contains(LIMIT), "{reason}");
+    assert_eq!(names(&cluster), ["plain"], "the create in flight is recorded");
+    client.update_stack("s", &group(1, "small".into())).await.expect("accepted");
+    let (status, reason) = end_of(&client, "s", Duration::from_mins(1)).await;
+    assert_eq!(status, "UPDATE_COMPLETE", "{reason}");
+    assert_eq!(names(&cluster), ["plain"]);
+    cluster.end().await;
+}
+
+/// Four values that fit into their rows, but not together into the data of a snapshot.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs servers: crates/store/tests/databases.sh"]
+async fn a_snapshot_that_mariadb_cannot_store_is_refused_before_anything_is_saved() {
+    let cluster = cluster().await;
+    let client = cluster.client(cluster.cloud.users().demo);
+    let value = |n: u32| (format!("v{n}"), value!({"type": "OS::Heat::Value", "properties": {"value": (large(768))}}));
+    let mut resources: Map = (0..4).map(value).collect();
+    resources.insert("volume".to_owned(), value!({"type": "OS::Cinder::Volume", "properties": {"size": 1}}));
+    client.create_stack("s", &request(&resources.into())).await.expect("accepted");
+    assert_eq!(end_of(&client, "s", Duration::from_mins(1)).await.0, "CREATE_COMPLETE");
+    let refused = client.create_snapshot("s", None).await.expect_err("too large").to_string();
+    assert!(refused.contains(LIMIT), "{refused}");
+    assert_eq!(end_of(&client, "s", Duration::from_mins(1)).await.0, "CREATE_COMPLETE");
+    assert_eq!(cluster.cloud.journal().count(|call| call.path.starts_with("/backups")), 0);
+    cluster.end().await;
+}
+
+/// Four outputs of a nested stack that fit into the rows of its values, but not together into the row of its parent: nobody
+/// knows that before, and the request fails while another create is in flight.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs servers: crates/store/tests/databases.sh"]
 async fn a_create_in_flight_is_not_repeated_after_a_row_was_refused() {
-    let group = |count: i64, value: Value| {
-        request(&value!({
+    let nested = |count: u32, value: Value| {
+        let name = |n: u32| format!("v{n}");
+        let resource = |n| (name(n), value!({"type": "OS::Heat::Value", "properties": {"value": (value.clone())}}));
+        let output = |n| (name(n), value!({"value": {"get_attr": [(name(n)), "value"]}}));
+        let inner = value!({
+            "heat_template_version": "2018-08-31",
+            "resources": ((0..count).map(resource).collect::<Map>()),
+            "outputs": ((0..count).map(output).collect::<Map>()),
+        });
+        let mut request = request(&value!({
             "quick": {"type": "OS::Neutron::SecurityGroup"},
-            "group": {"type": "OS::Heat::ResourceGroup", "depends_on": "quick", "properties": {
-                "count": count, "resource_def": {"type": "OS::Heat::Value", "properties": {"value": value}},
-            }},
-        }))
+            "nested": {"type": "nested.yaml", "depends_on": "quick"},
+        }));
+        request.bundle.files.insert("nested.yaml".to_owned(), kiln_value::text::json(&inner).into());
+        request
     };
     let cluster = cluster().await;
     let client = cluster.client(cluster.cloud.users().demo);
     slow(&cluster, Duration::from_secs(8));
-    client.create_stack("s", &group(4, large(768))).await.expect("accepted");
+    client.create_stack("s", &nested(4, large(768))).await.expect("accepted");
     let (status, reason) = end_of(&client, "s", Duration::from_mins(1)).await;
     assert_eq!(status, "CREATE_FAILED", "{reason}");
     assert!(reason.contains("Internal error: ") && reason.contains(LIMIT), "{reason}");
     assert_eq!(names(&cluster), [""; 0], "the create is in flight");
 
-    client.update_stack("s", &group(1, "small".into())).await.expect("accepted");
+    client.update_stack("s", &nested(1, "small".into())).await.expect("accepted");
     let (status, reason) = end_of(&client, "s", Duration::from_mins(1)).await;
     assert_eq!(status, "UPDATE_COMPLETE", "{reason}");
     assert_eq!(names(&cluster), ["plain"]);

@@ -12,6 +12,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::{LISTEN_AGAIN, RINGS_AT_ONCE};
 use crate::StackId;
 use crate::doorbell::Hub;
+use crate::sql::connection::first_of;
 use crate::sql::pool::Pool;
 use crate::sql::pulse::silent;
 
@@ -39,10 +40,10 @@ pub(super) async fn carry(writer: Pool, mut rings: UnboundedReceiver<StackId>, o
 
 /// Receives the rings of other processes while anybody in this process listens. After a lost connection, listeners look
 /// at everything.
-pub(super) async fn listen(server: PgConnectOptions, hub: Arc<Hub>, origin: String) {
+pub(super) async fn listen(hosts: Vec<PgConnectOptions>, hub: Arc<Hub>, origin: String) {
     loop {
         hub.listened().await;
-        if let Err(error) = hear(&server, &hub, &origin).await {
+        if let Err(error) = hear(&hosts, &hub, &origin).await {
             tracing::debug!(%error, "failed to receive notifications");
         }
         hub.set_listening(false);
@@ -51,11 +52,16 @@ pub(super) async fn listen(server: PgConnectOptions, hub: Arc<Hub>, origin: Stri
     }
 }
 
-async fn hear(server: &PgConnectOptions, hub: &Hub, origin: &str) -> Result<(), sqlx::Error> {
-    // For the one connection of the listener.
-    let pool = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
-    let mut listener = PgListener::connect_with(&pool.connect_lazy_with(server.clone())).await?;
-    listener.listen(CHANNEL).await?;
+async fn hear(hosts: &[PgConnectOptions], hub: &Hub, origin: &str) -> Result<(), sqlx::Error> {
+    // A standby refuses listeners.
+    let mut listener = first_of(hosts, |host| async move {
+        // For the one connection of the listener.
+        let pool = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
+        let mut listener = PgListener::connect_with(&pool.connect_lazy_with(host)).await?;
+        listener.listen(CHANNEL).await?;
+        Ok(listener)
+    })
+    .await?;
     hub.set_listening(true);
     hub.ring_here(None);
     loop {
