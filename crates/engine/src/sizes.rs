@@ -107,6 +107,11 @@ pub(crate) fn check_nested(store: &dyn Store, sources: &Sources) -> Result<(), F
     store.check_texts(&load::texts(sources)).map_err(too_large)
 }
 
+/// Refuses the outputs of a nested stack if the row of its resource cannot hold them.
+pub(crate) fn check_outputs(store: &dyn Store, row: &Resource) -> Result<(), Failure> {
+    store.check_size(row).map_err(too_large)
+}
+
 fn too_large(error: Error) -> Failure {
     failure_of(&size_limit::refusal_of(&error.to_string()))
 }

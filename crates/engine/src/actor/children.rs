@@ -23,6 +23,7 @@ use crate::backends::Backends;
 use crate::fence::Fence;
 use crate::load;
 use crate::retry;
+use crate::sizes::check_outputs;
 use crate::step::{Memory, abort_failure};
 use crate::view::{GroupContent, group_content, inside};
 
@@ -377,14 +378,18 @@ impl Work {
         let wanted = self.scope.as_ref().map(|scope| scope.blueprint().wanted_paths(&name)).unwrap_or_default();
         let by_age = self.kind_of(&row.name, &row.implementation).is_some_and(|kind| kind.members_by_age());
         let (backends, child) = (self.actor.backends.clone(), child.id);
-        let number = self.slots.reading(id);
+        let (number, mut kept) = (self.slots.reading(id), row.clone());
         self.spawn(async move {
-            let event = match inside(&backends, child, &wanted, by_age).await {
-                Ok(inside) => Event::Finished {
+            let outputs = inside(&backends, child, &wanted, by_age).await.and_then(|inside| {
+                kept.attributes = inside.to_map();
+                check_outputs(&*backends.store, &kept).map(|()| kept.attributes)
+            });
+            let event = match outputs {
+                Ok(outputs) => Event::Finished {
                     row: id,
                     physical_id: None,
                     data: Map::new(),
-                    attributes: Some(inside.to_map()),
+                    attributes: Some(outputs),
                     outcome: Outcome::Done(None),
                 },
                 Err(failure) => finished(id, Outcome::Failed(Blame::of(&name, &failure))),

@@ -130,7 +130,7 @@ fn the_check_refuses_what_stops_the_start() {
         (
             "sqlite:///k.db",
             format!("{key}\n[kiln]\nolder_encryption_keys = {key}, {key}0"),
-            "[kiln] older_encryption_keys: each must have 32 (or 16) bytes",
+            "[kiln] older_encryption_keys must each have 32 (or 16) bytes",
         ),
     ] {
         let text = format!("[DEFAULT]\nauth_encryption_key = {key}\n[database]\nconnection = {url}\n");

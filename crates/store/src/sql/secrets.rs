@@ -37,10 +37,10 @@ impl Vault {
     /// Encrypts with `key`, decrypts with any key. A key has 32 bytes, or 16 bytes that are doubled, as in Heat
     /// (docs/heat-behaviour.md §19).
     pub(super) fn new(key: &Secret<String>, older: &[Secret<String>]) -> Result<Self, Error> {
-        let refused = |option: &str| Error::Unusable(format!("{option} must have 32 (or 16) bytes"));
-        let mut keys = vec![cipher(key).ok_or_else(|| refused("auth_encryption_key"))?];
+        let refused = |what: &str| Error::Unusable(format!("{what} have 32 (or 16) bytes"));
+        let mut keys = vec![cipher(key).ok_or_else(|| refused("auth_encryption_key must"))?];
         for key in older {
-            keys.push(cipher(key).ok_or_else(|| refused("older_encryption_keys: each"))?);
+            keys.push(cipher(key).ok_or_else(|| refused("older_encryption_keys must each"))?);
         }
         Ok(Self { keys, values: false })
     }
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(long.open("r", &short.seal("r", "x").unwrap()).unwrap().expose(), "x");
         let refused = |own: &str, older: &str| Vault::new(&key(own), &[key(older)]).unwrap_err().to_string();
         assert!(refused("short", "0123456789abcdef").contains("auth_encryption_key must have 32 (or 16) bytes"));
-        assert!(refused("0123456789abcdef", "short").contains("older_encryption_keys: each must have 32"));
+        assert!(refused("0123456789abcdef", "short").contains("older_encryption_keys must each have 32"));
     }
 
     #[test]

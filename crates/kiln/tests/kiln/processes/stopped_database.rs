@@ -135,6 +135,7 @@ async fn everything_goes_on(server: &str) {
     tokio::time::sleep(cluster.limits.lease * 2).await;
     let mut migration = Command::new(env!("CARGO_BIN_EXE_kiln"));
     migration.args(["manage", "db", "sync", "--config-file"]).arg(cluster.folder().join("kiln-0.conf"));
+    migration.env("RUST_LOG", "warn");
     let migration = Running::start(migration);
     migration.wait_for("cannot connect to the database; trying again");
     drop(stopped);
