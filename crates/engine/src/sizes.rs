@@ -95,7 +95,7 @@ pub(crate) fn check_row(store: &dyn Store, subject: &Subject, decision: &Decisio
             ..Resource::new(StackId(Uuid::nil()), ResourceId(Uuid::nil()), "", "", Timestamp::UNIX_EPOCH)
         },
     };
-    store.check_size(&row).map_err(too_large)
+    store.check_size(&row).map_err(|error| too_large(&error))
 }
 
 /// Refuses a nested stack whose texts the database cannot store.
@@ -104,15 +104,15 @@ pub(crate) fn check_nested(store: &dyn Store, sources: &Sources) -> Result<(), F
     if sources.template.size() + sources.environment.to_stored().size() <= SMALL {
         return Ok(());
     }
-    store.check_texts(&load::texts(sources)).map_err(too_large)
+    store.check_texts(&load::texts(sources)).map_err(|error| too_large(&error))
 }
 
 /// Refuses the outputs of a nested stack if the row of its resource cannot hold them.
 pub(crate) fn check_outputs(store: &dyn Store, row: &Resource) -> Result<(), Failure> {
-    store.check_size(row).map_err(too_large)
+    store.check_size(row).map_err(|error| too_large(&error))
 }
 
-fn too_large(error: Error) -> Failure {
+fn too_large(error: &Error) -> Failure {
     failure_of(&size_limit::refusal_of(&error.to_string()))
 }
 

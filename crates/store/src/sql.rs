@@ -101,9 +101,19 @@ impl SqlStore {
             place if place.is_private() => (Hub::new(Reach::Alone), Wires::default()),
             _ => wires::by_table(&writer, &reader, dialect),
         };
-        let (stack_reads, calls) = (Arc::default(), Arc::default());
-        let (patience, _wires) = (PATIENCE, Arc::new(wires));
-        Ok(Self { writer, reader, stack_reads, dialect, vault, hub, losses, calls, patience, notifications, _wires })
+        Ok(Self {
+            writer,
+            reader,
+            stack_reads: Arc::default(),
+            dialect,
+            vault,
+            hub,
+            losses,
+            calls: Arc::default(),
+            patience: PATIENCE,
+            notifications,
+            _wires: Arc::new(wires),
+        })
     }
 
     /// The same store for requests of clients: while the database cannot be reached, a call fails within 5 s.

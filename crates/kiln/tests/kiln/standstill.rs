@@ -16,7 +16,7 @@ use crate::databases::{Server, servers, with_url};
 use crate::run::Folder;
 use crate::running::Running;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// Waits for a line in what a URL answers.
 async fn wait_for(url: &str, is_it: impl Fn(&str) -> bool) {

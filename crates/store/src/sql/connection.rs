@@ -230,7 +230,7 @@ where
 
 /// Whether the server refuses the user or the password.
 fn is_denied(error: &sqlx::Error) -> bool {
-    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code.starts_with("28"))
+    matches!(error, sqlx::Error::Database(error) if error.code().is_some_and(|code| code.starts_with("28")))
 }
 
 /// Refuses a server that only reads: `target_session_attrs=read-write`.

@@ -204,6 +204,10 @@ pub(super) fn is_loss(error: &sqlx::Error) -> bool {
         _ => return false,
     };
     if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
+        // A node of Galera that is not in the cluster at the moment.
+        if error.number() == 1180 && error.message().contains("provider status") {
+            return true;
+        }
         // Shutdown in progress; node not ready (Galera); network errors; the server only reads by now; interrupted, when
         // killed during a statement; killed; disconnected because idle.
         return matches!(error.number(), 1053 | 1047 | 1158..=1161 | 1290 | 1317 | 1836 | 1927 | 4031);

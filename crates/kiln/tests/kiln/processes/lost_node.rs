@@ -63,7 +63,7 @@ async fn all_become(client: &Client, names: &[String], wanted: &str) {
 
 /// Creates a stack as a client does that repeats what was answered with 503: until the cluster has excluded the node, the
 /// others do not answer either.
-async fn create_despite_silence(client: &Client, name: &str, wanted: &Wanted) {
+pub(crate) async fn create_despite_silence(client: &Client, name: &str, wanted: &Wanted) {
     let start = Instant::now();
     let mut repeated = false;
     loop {
@@ -72,7 +72,7 @@ async fn create_despite_silence(client: &Client, name: &str, wanted: &Wanted) {
             Err(Error::Refused(refusal)) if refusal.status == 503 && start.elapsed() < LIMIT => repeated = true,
             // The request before it, whose answer was 503, has created it.
             Err(Error::Refused(refusal)) if refusal.status == 409 && repeated => return,
-            Err(error) => panic!("the API goes on with another node: {error}"),
+            Err(error) => panic!("the API goes on: {error}"),
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
