@@ -3,10 +3,11 @@
 
     devcloud/devcloud up kiln
     bench/bare.py [LOAD...]                # all loads, or those whose name contains a word
+    bench/bare.py --testcloud 0.1          # on the simulated cloud, which takes 0.1 s for each request
 
 For each load, a program creates the objects by the APIs of Neutron, Nova and Cinder, 16 at a time, and waits for them with
 lists, twice a second; for the stack of three tiers, it creates each object as soon as those that it needs exist. Then Kiln
-creates a stack of the same objects. Both are repeated in turns, each when the machine is idle. Printed are the shortest time
+creates a stack of the same objects. Both are repeated in turns, on devcloud each when the machine is idle. Printed are the shortest time
 of each, Kiln's as a multiple, and the multiples of the rounds. The program has its token before; so has Kiln, because another
 stack of the user exists. Everything is deleted again. Only the standard library is needed. Nothing is asserted: the machine is
 shared.
@@ -16,19 +17,21 @@ import base64
 import concurrent.futures
 import pathlib
 import sys
+import tempfile
 import time
 
 import run
+import scale
 
 FLAVOR = 'm1.nano'
 
 
 class Cloud:
-    """The user demo of devcloud, with the endpoints of the services."""
+    """The user demo of a cloud, with the endpoints of the services."""
 
-    def __init__(self):
-        self.token, _ = run.token()
-        catalog = run.call('GET', run.account()['OS_AUTH_URL'] + '/auth/catalog', self.token)['catalog']
+    def __init__(self, env):
+        self.token, _ = run.token(env)
+        catalog = run.call('GET', env['OS_AUTH_URL'] + '/auth/catalog', self.token)['catalog']
         self.urls = {service['type']: next(one['url'] for one in service['endpoints'] if one['interface'] == 'public')
                      for service in catalog if service['endpoints']}
 
@@ -215,8 +218,23 @@ def main():
     parser.add_argument('load', nargs='*', help='words of the loads to run')
     parser.add_argument('--rounds', type=int, default=3)
     parser.add_argument('--kiln-port', default='8014')
+    parser.add_argument('--testcloud', metavar='SECONDS', help='use the simulated cloud, with this response time')
+    parser.add_argument('--binary', default=scale.TARGET / 'release/kiln', help='the binary for it (default: %(default)s)')
     options = parser.parse_args()
-    cloud, kiln = Cloud(), run.Service('Kiln', options.kiln_port, ['kiln'])
+    if not options.testcloud:
+        env = run.account()
+        compare(options, Cloud(env), run.Service('Kiln', options.kiln_port, ['kiln'], env), idle)
+        return
+    with tempfile.TemporaryDirectory(prefix='kiln-bare') as folder:
+        words = ['--latency', options.testcloud, '--build-time', '1']
+        cluster = scale.Cluster(options.binary, pathlib.Path(folder), None, 1, words)
+        try:
+            compare(options, Cloud(cluster.rc), run.Service('Kiln', cluster.port, [], cluster.rc), lambda: None)
+        finally:
+            cluster.stop()
+
+
+def compare(options, cloud, kiln, settle):
     print(f'{"load":20} {"bare":>9} {"Kiln":>9}  times')
     _, other = kiln.create(run.hot({'other': {'type': 'OS::Heat::Value', 'properties': {'value': 'x'}}}))
     for load in loads(cloud):
@@ -224,9 +242,9 @@ def main():
             continue
         bare, made = [], []
         for _ in range(options.rounds):
-            idle()
+            settle()
             bare.append(load.bare(cloud))
-            idle()
+            settle()
             seconds, path = kiln.create(load.template, parameters=load.parameters, pause=0.1)
             made.append(seconds)
             kiln.delete(path)

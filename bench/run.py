@@ -33,8 +33,9 @@ def account(user='demo'):
     return dict(re.findall(r'export (\w+)=(.*)', devcloud('rc', user)))
 
 
-def token(user='demo'):
-    env = account(user)
+def token(env=None):
+    """The token and the project of an account, by default that of demo on devcloud."""
+    env = env or account()
     body = {'auth': {'identity': {'methods': ['password'], 'password': {'user': {
         'name': env['OS_USERNAME'], 'domain': {'id': 'default'}, 'password': env['OS_PASSWORD']}}},
         'scope': {'project': {'name': env['OS_PROJECT_NAME'], 'domain': {'id': 'default'}}}}}
@@ -57,9 +58,9 @@ def call(method, url, token, body=None, **headers):
 class Service:
     """An orchestration service."""
 
-    def __init__(self, name, port, processes):
+    def __init__(self, name, port, processes, env=None):
         self.name, self.processes = name, processes
-        self.token, project = token()
+        self.token, project = token(env)
         self.url = f'http://127.0.0.1:{port}/v1/{project}'
 
     def call(self, method, path, body=None):

@@ -53,11 +53,11 @@ def cpu(pid):
 class Cluster:
     """A simulated cloud, one `kiln serve`, and more engines on the same database."""
 
-    def __init__(self, binary, folder, database, engines):
+    def __init__(self, binary, folder, database, engines, cloud_words=('--build-time', '0')):
         self.processes = []
         cloud = free_port()
         exports = folder / 'exports'
-        self.run(binary, folder, 'testcloud', '--port', str(cloud), '--exports', str(exports), '--build-time', '0')
+        self.run(binary, folder, 'testcloud', '--port', str(cloud), '--exports', str(exports), *cloud_words)
         while not exports.exists() or 'OS_PASSWORD' not in exports.read_text():
             time.sleep(0.02)
         self.rc = dict(re.findall(r'(OS_\w+)=(\S+)', exports.read_text()))
@@ -196,6 +196,17 @@ def created(count):
     return load
 
 
+def named_networks(cluster):
+    """1,000 networks with names, as templates have them."""
+    net = {'type': 'OS::Neutron::Net'}
+    accepted, seconds = cluster.create('named', hot({
+        f'n{number}': {**net, 'properties': {'name': f'named-{number}'}} for number in range(1000)}))
+    deleted = cluster.delete('named')
+    accepted, unnamed = cluster.create('unnamed', hot({f'n{number}': net for number in range(1000)}))
+    cluster.delete('unnamed')
+    return seconds, f'{unnamed:.2f} s without names, deleted in {deleted:.2f} s'
+
+
 def update_without_changes(cluster):
     template = values(10_000)
     cluster.create('same', template)
@@ -275,6 +286,7 @@ LOADS = {
     '10,000 values': created(10_000),
     '20,000 values': created(20_000),
     '100,000 values': created(100_000),
+    '1,000 named networks': named_networks,
     'update of 10,000 without changes': update_without_changes,
     'plan of an update of 10,000': plan_of_an_update,
     '1,000 nested stacks of 22': nested_stacks,
