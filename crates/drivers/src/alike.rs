@@ -15,7 +15,8 @@ pub(crate) fn seconds(time: &str) -> Option<i64> {
 }
 
 /// Whether an object shows the value that was sent under a key. `loadbalancer_id` may be shown as
-/// `loadbalancers: [{"id": …}]`. What the object does not show cannot be compared, and nothing that was sent is null.
+/// `loadbalancers: [{"id": …}]`. What the object does not show cannot be compared, except for an empty text, and the
+/// project of an object that belongs to none. Nothing that was sent is null.
 pub(crate) fn shows(object: &Value, key: &str, sent: &Value) -> bool {
     let other_name = match key {
         "project_id" => Some("tenant_id"),
@@ -24,6 +25,9 @@ pub(crate) fn shows(object: &Value, key: &str, sent: &Value) -> bool {
     };
     if let Some(shown) = object.get(key).or_else(|| object.get(other_name?)) {
         return covers(shown, sent);
+    }
+    if sent.as_str() == Some("") || other_name.is_some() {
+        return true;
     }
     let owners = key.strip_suffix("_id").and_then(|one| object.get(&format!("{one}s"))?.as_list());
     owners.is_some_and(|owners| matches!(owners, [owner] if owner.get("id") == Some(sent)))
@@ -78,6 +82,7 @@ mod tests {
         assert!(is_shown("fixed_ips", value!([{"subnet_id": "s"}])));
         assert!(!is_shown("fixed_ips", value!([{"subnet_id": "t"}])));
         assert!(is_shown("external_gateway_info", value!({"network_id": "n"})));
-        assert!(!is_shown("qos_policy_id", "q".into()));
+        assert!(!is_shown("qos_policy_id", "q".into()) && is_shown("status_reason", "".into()));
+        assert!(shows(&value!({"name": "role"}), "project_id", &"p".into()));
     }
 }

@@ -56,6 +56,12 @@ impl Shape for Lease {
         Ok(())
     }
 
+    /// Blazar shows the properties of reservations in another form.
+    async fn live(&self, _cx: &Context<'_>, _object: &Value, live: &mut Map) -> Result<(), Failure> {
+        live.shift_remove("reservations");
+        Ok(())
+    }
+
     fn validates_in_cloud(&self, _facts: &Facts) -> bool {
         true
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, ResourceType};
-use kiln_value::{Diagnostic, Map};
+use kiln_value::{Diagnostic, Map, Value};
 
 use crate::call::Service;
 use crate::path;
@@ -73,6 +73,14 @@ impl Shape for RecordSet {
             let zone = DESIGNATE.get(cx, format!("/v2/zones/{}", path::segment(&id))).await?;
             let full = format!("{name}.{}", zone.str_at("name").unwrap_or_default());
             body.insert("name".to_owned(), full.into());
+        }
+        Ok(())
+    }
+
+    async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        let given = cx.facts.property("name").as_str().unwrap_or_default();
+        if object.str_at("name").is_some_and(|name| name.starts_with(&format!("{given}."))) {
+            live.insert("name".to_owned(), given.into());
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ mod port;
 mod router;
 mod router_gateway;
 mod router_interface;
+pub(crate) mod rules;
 mod security_group;
 mod security_group_rule;
 pub(crate) mod server_address;
@@ -19,13 +20,11 @@ mod trunk;
 use std::sync::Arc;
 
 use kiln_resource::{Context, Driver, Failure, ResourceType, Sibling, Siblings};
-use kiln_value::{Map, Value};
+use kiln_value::Value;
 
 use crate::call::{Service, security_group_id};
 use crate::quota::Quota;
 use crate::rest::{RestDriver, Shape};
-
-pub(crate) use security_group::{rules_of as security_group_rules, set_rules as set_security_group_rules};
 
 /// Neutron.
 const NEUTRON: Service = Service("network");
@@ -70,13 +69,6 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
 
 fn shaped(resource_type: &ResourceType, shape: impl Shape + 'static) -> Option<Arc<dyn Driver>> {
     Some(Arc::new(RestDriver::shaped(resource_type, shape)?))
-}
-
-/// Renames the key of an entry in a body.
-fn rename(body: &mut Map, property: &str, wire: &str) {
-    if let Some(value) = body.shift_remove(property) {
-        body.insert(wire.to_owned(), value);
-    }
 }
 
 /// The IDs of security groups that may be given by name.

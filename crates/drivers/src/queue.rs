@@ -46,8 +46,8 @@ pub(crate) fn now(stage: &str) -> Step {
 }
 
 /// Continues to wait: the poll found no change, so there is nothing to store.
-pub(crate) fn again(cx: &Context<'_>, state: &Value) -> Step {
-    Step::wait(state.clone(), pace(cx.polls.saturating_add(1)))
+pub(crate) fn again(cx: &Context<'_>, state: &Value, what: impl Into<String>) -> Step {
+    Step::wait(state.clone(), pace(cx.polls.saturating_add(1))).waits_for(what)
 }
 
 /// Releases a claimed ID before the failure is reported: a later object with this ID must not be deleted.
@@ -93,7 +93,7 @@ pub(crate) async fn poll(kind: &dyn Tasks, cx: &Context<'_>, state: &Value) -> R
             tasks.remove(0);
             return Ok(start(tasks));
         }
-        return Ok(again(cx, state));
+        return Ok(again(cx, state, format!("the end of {:?}", task.str_at("do").unwrap_or_default())));
     }
     let effect = kind.call(cx, &task).await?;
     if let Some(task) = tasks.first_mut().and_then(Value::as_map_mut) {

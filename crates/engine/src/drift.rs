@@ -6,7 +6,7 @@ use futures::StreamExt as _;
 use futures::future::{BoxFuture, FutureExt as _};
 use kiln_plan::facts;
 use kiln_plan::hidden::{HiddenValues, Masked};
-use kiln_resource::drift::drift;
+use kiln_resource::drift::Shown;
 use kiln_resource::names::{self, Kept};
 use kiln_resource::translation::Answers;
 use kiln_resource::{Context, OperationState, Resource, ResourceType};
@@ -57,6 +57,8 @@ pub struct PropertyDrift {
     pub expected: Value,
     /// The value in the object; null if it has none.
     pub actual: Value,
+    /// Whether it cannot be updated in place: `converge` leaves it as it is.
+    pub needs_replacement: bool,
 }
 
 /// A resource, compared with its object.
@@ -213,20 +215,21 @@ impl View {
             let facts = facts(row, &kind, &stack_facts(&self.stack));
             let software = self.backends().software(&self.stack.project);
             let cx = Context { cloud: &*cloud, software: &software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
-            entry.driver.live(&cx).await
+            Shown::read(&*entry.driver, &cx).await
         };
-        let live = match found.await {
-            Ok(live) => live,
+        let shown = match found.await {
+            Ok(shown) => shown,
             Err(failure) if failure.is_not_found() => return Ok((Drift::Deleted, Vec::new())),
             Err(failure) => return Err(format!("its object cannot be read: {failure}").into()),
         };
-        if live.is_empty() {
+        if shown.live.is_empty() {
             return Err("its object exists, but the type does not say which properties it has".into());
         }
         let stored = row.properties();
-        let differing = drift(&entry.resource_type, stored, &live);
+        let mut differing = shown.drift(&entry.resource_type, stored);
+        differing.extend(shown.lasting_drift(&entry.resource_type, stored));
         let given = row.definition.as_ref().map(|definition| definition.given());
-        let not_checked = unread(&entry.resource_type, given.unwrap_or(stored), stored, &live);
+        let not_checked = unread(&entry.resource_type, given.unwrap_or(stored), stored, &shown.live);
         if differing.is_empty() {
             let drift = if not_checked.is_empty() {
                 Drift::InSync
@@ -236,8 +239,9 @@ impl View {
             return Ok((drift, not_checked));
         }
         let differing = differing.into_iter().map(|(name, actual)| {
-            let expected = stored.get(&name).cloned().unwrap_or_default();
-            PropertyDrift { name, expected, actual }
+            let expected = shown.expected.get(&name).or_else(|| stored.get(&name)).cloned().unwrap_or_default();
+            let needs_replacement = !entry.resource_type.can_update(&name);
+            PropertyDrift { name, expected, actual, needs_replacement }
         });
         Ok((Drift::Modified(differing.collect()), not_checked))
     }
@@ -253,16 +257,13 @@ fn chosen(names: &[String], resource: &str) -> Option<Vec<String>> {
     (!below.is_empty()).then_some(below)
 }
 
-/// The properties that the template gives, that others can change, and that the type cannot read in the object. A list
-/// counts even if it is not given: others may add to the rules of a security group.
+/// The properties that the template gives and that the type cannot read in the object. A list that can be updated counts
+/// even if it is not given: others may add to the rules of a security group.
 fn unread(resource_type: &ResourceType, given: &Map, stored: &Map, live: &Map) -> Vec<String> {
     let is_said = |name: &str, value: &Value| {
-        given.get(name).is_some_and(|given| !given.is_null()) || matches!(value, Value::List(_))
+        given.get(name).is_some_and(|given| !given.is_null())
+            || matches!(value, Value::List(_)) && resource_type.can_update(name)
     };
-    let can_change = |name: &str| {
-        resource_type.properties.get(name).is_some_and(|property| property.update_allowed && !property.immutable)
-    };
-    let open =
-        stored.iter().filter(|(name, value)| is_said(name, value) && can_change(name) && !live.contains_key(*name));
+    let open = stored.iter().filter(|(name, value)| is_said(name, value) && !live.contains_key(*name));
     open.map(|(name, _)| name.clone()).collect()
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use indexmap::IndexMap;
 use kiln_plan::{Blueprint, Decision, Gathered, Live, Model, StackScope, Subject, decide, facts, failure_of, observe};
+use kiln_resource::drift::Shown;
 use kiln_resource::translation::{Answers, Lookup};
 use kiln_resource::{Cloud, Context, Failure, Observed, Resource};
 use kiln_store::Stack;
@@ -275,14 +276,14 @@ impl Question {
                 let cloud = self.cloud().await?;
                 let software = &self.backends.software(&facts.stack.project_id);
                 let cx = Context { cloud: &*cloud, software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
-                entry.driver.live(&cx).await
+                Shown::read(&*entry.driver, &cx).await
             };
             if let Some(found) = self.settled(&mut attempt, read.await).await {
                 break found;
             }
         };
         match found {
-            Ok(properties) => Some(Live::Properties(properties)),
+            Ok(shown) => Some(Live::Properties(shown)),
             Err(failure) if failure.is_not_found() => Some(Live::Missing),
             Err(failure) => {
                 tracing::warn!(resource = self.name, %failure, "cannot compare a resource with its object");

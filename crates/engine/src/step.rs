@@ -340,7 +340,10 @@ impl Job {
             let left = self.memory.lost.unwrap_or_default().saturating_sub(self.backends.clock.monotonic());
             let until = (self.backends.clock.now() + left).as_microsecond();
             let token = self.running.token.as_str();
-            let lost = value!({"token": token, "until": until, "since": (self.facts.unmarked_since)});
+            let others = self.facts.data.get(UNMARKED).and_then(|noted| noted.get("others")).cloned();
+            let lost = value!({
+                "token": token, "until": until, "since": (self.facts.unmarked_since), "others": others,
+            });
             step = step.data(LOST_CREATE, lost);
         }
         self.finished(step, None, Outcome::Failed(Blame::of(&self.name, failure))).into()

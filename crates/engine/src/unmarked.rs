@@ -1,8 +1,8 @@
 //! Creates whose objects have no mark.
 //!
 //! A name from a template is not unique, so the object of a lost create would need a mark that says whose it is, and a
-//! second request that removes the mark. Without one, the object is found by its name, its properties and its time:
-//! only if exactly one fits, and only when the call cannot be in progress any more. Otherwise nobody can tell
+//! second request that removes the mark. Without one, the object is found by its name, its properties, and its time or
+//! that it did not exist before: only if exactly one fits, and only when the call cannot be in progress any more. Otherwise nobody can tell
 //! (ARCHITECTURE.md).
 
 use std::collections::HashMap;
@@ -17,7 +17,8 @@ use crate::clock::micros;
 use crate::step::{Advance, Job, LOST_CREATE};
 
 /// The entry of a resource's data during a create without a mark: the time of the service before the call (`since`, in
-/// seconds), that of the database (`at`, in microseconds), and how many calls had no response before (`calls`).
+/// seconds), that of the database (`at`, in microseconds), how many calls had no response before (`calls`), and the
+/// IDs of the objects that look alike and existed before, if the service does not show times (`others`).
 pub(crate) const UNMARKED: &str = "kiln_unmarked";
 
 /// A call is made at most this long after `since`.
@@ -99,14 +100,34 @@ impl Job {
         if alone && fresh {
             return None;
         }
-        let time = if alone { cloud.time(&unmarked.service).await } else { None };
-        let entry = match time {
-            Some(since) => value!({"since": since, "at": now, "calls": (i64::from(self.memory.unanswered))}),
-            None if noted.is_none() => return None,
+        let noted = noted.is_some();
+        let (since, others) = match (alone, unmarked.listed) {
+            (false, _) => (None, Value::Null),
+            (true, false) => (cloud.time(&unmarked.service).await, Value::Null),
+            (true, true) => match self.look_alikes(cloud).await {
+                Some(others) => (Some(now / 1_000_000), others),
+                None => (None, Value::Null),
+            },
+        };
+        let calls = i64::from(self.memory.unanswered);
+        let entry = match since {
+            Some(since) => value!({"since": since, "at": now, "calls": calls, "others": others}),
+            None if !noted => return None,
             None => Value::Null,
         };
         let (attempt, token) = (self.running.attempt, self.running.token.clone());
         Some(self.stepped(Step::done().data(UNMARKED, entry), Phase::Intent, attempt, token).into())
+    }
+
+    /// The IDs of the objects that look like the one of this create; `None` if they cannot be listed.
+    async fn look_alikes(&mut self, cloud: &dyn Cloud) -> Option<Value> {
+        let since = self.facts.unmarked_since.replace(0);
+        let found = self.driver.find(&self.context(cloud)).await;
+        self.facts.unmarked_since = since;
+        match found {
+            Ok(Found::Alike(alike)) => Some(alike.into_iter().filter_map(|object| object.step.physical_id).collect()),
+            _ => None,
+        }
     }
 
     /// Looks for the object of a lost create. While the call may be in progress, an object without a mark is not found:
@@ -126,9 +147,14 @@ impl Job {
         let since = self.facts.unmarked_since.unwrap_or(i64::MIN);
         let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
         let until = since.saturating_add(seconds(FRESH + self.call_limit));
+        let data = &self.facts.data;
+        let others = [UNMARKED, LOST_CREATE].into_iter().find_map(|key| data.get(key)?.get("others")?.as_list());
         let mut suspects = Vec::new();
         for object in alike {
-            let is_older = object.created.is_some_and(|created| created < since.saturating_sub(seconds(SKEW)));
+            let is_older = match others {
+                Some(others) => others.iter().any(|id| id.as_str() == object.step.physical_id.as_deref()),
+                None => object.created.is_some_and(|created| created < since.saturating_sub(seconds(SKEW))),
+            };
             if !is_older && !self.is_of_a_row(&object).await? {
                 suspects.push(object);
             }
@@ -138,7 +164,11 @@ impl Job {
             [one] => one,
             _ => return Ok(Verdict::CannotTell(format!("{} objects look like it", suspects.len()))),
         };
-        let in_time = one.created.is_some_and(|created| (since..=until).contains(&created));
+        let in_time = match others {
+            // It did not exist before the call, and nobody has had much time to create another one since then.
+            Some(_) => self.backends.clock.now().as_second() <= until.saturating_add(seconds(self.call_limit)),
+            None => one.created.is_some_and(|created| (since..=until).contains(&created)),
+        };
         if one.fits && in_time && !self.has_rival().await? {
             return Ok(Verdict::Made(one.step.clone()));
         }

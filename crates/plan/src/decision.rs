@@ -8,7 +8,7 @@ mod lookups;
 use std::sync::Arc;
 
 use kiln_resource::constraint::{Judge, OwnConstraints};
-use kiln_resource::drift::drift;
+use kiln_resource::drift::Shown;
 use kiln_resource::names::{self, KeptNames};
 use kiln_resource::properties::Judged;
 use kiln_resource::translation::{self, Answers};
@@ -90,13 +90,13 @@ pub struct Subject {
     pub replacement: Option<Map>,
 }
 
-/// What the cloud shows of the object ([`kiln_resource::Driver::live`]).
+/// What the cloud shows of the object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Live {
     /// It does not exist.
     Missing,
     /// The values of its properties.
-    Properties(Map),
+    Properties(Shown),
 }
 
 /// Input from the cloud.
@@ -439,7 +439,7 @@ fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> 
     }
     let resource_type = subject.kind.resource_type();
     let drifted = match &gathered.live {
-        Some(Live::Properties(live)) => drift(resource_type, row.properties(), live),
+        Some(Live::Properties(shown)) => shown.drift(resource_type, row.properties()),
         _ => Map::new(),
     };
     match subject.compare(row, definition, typed.clone(), &drifted)? {

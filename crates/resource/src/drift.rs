@@ -1,27 +1,57 @@
-//! Differences between the stored properties of a resource and those of its object (`converge`).
+//! Differences between the stored properties of a resource and those of its object (`drift`, `converge`).
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use kiln_value::{Map, Value, text};
 
-use crate::ResourceType;
+use crate::{Context, Driver, Failure, ResourceType};
 
 /// Lists with more entries that have no equal entry at the same place count as different.
 const MAX_UNORDERED: usize = 100;
 
-/// The properties whose value in the object is not the stored one, with their value in the object.
-///
-/// `live` is the result of [`crate::Driver::live`]. Only properties that have a stored value and can be updated in place
-/// are compared: what the template does not say is not a difference, and an empty default, such as that of `device_id`,
-/// says nothing. The order of lists does not matter, because
-/// services return them in any order, and neither do additional keys of maps, which services add.
-pub fn drift(resource_type: &ResourceType, stored: &Map, live: &Map) -> Map {
-    let updatable = |name: &str| resource_type.properties.get(name).is_some_and(|p| p.update_allowed && !p.immutable);
-    live.iter()
-        .filter(|(name, _)| updatable(name))
-        .filter(|(name, value)| stored.get(*name).is_some_and(|stored| !is_empty(stored) && !covers(stored, value)))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
+/// What a service shows of an object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Shown {
+    /// The result of [`crate::Driver::live`].
+    pub live: Map,
+    /// The result of [`crate::Driver::expected`].
+    pub expected: Map,
+}
+
+impl Shown {
+    /// Reads an object.
+    ///
+    /// # Errors
+    /// Those of the driver; a failure that is not found means that the object does not exist.
+    pub async fn read(driver: &dyn Driver, cx: &Context<'_>) -> Result<Self, Failure> {
+        Ok(Self { live: driver.live(cx).await?, expected: driver.expected(cx).await? })
+    }
+
+    /// The properties whose value in the object is not the stored one, with their value in the object: those that can be
+    /// updated in place.
+    ///
+    /// What the template does not say is not a difference, and an empty default, such as that of `device_id`, says
+    /// nothing. The order of lists does not matter, because services return them in any order, and neither do additional
+    /// keys of maps, which services add.
+    pub fn drift(&self, resource_type: &ResourceType, stored: &Map) -> Map {
+        self.differing(stored, |name| resource_type.can_update(name))
+    }
+
+    /// As [`Shown::drift`], for the properties that only a replacement can change.
+    pub fn lasting_drift(&self, resource_type: &ResourceType, stored: &Map) -> Map {
+        self.differing(stored, |name| !resource_type.can_update(name))
+    }
+
+    fn differing(&self, stored: &Map, counts: impl Fn(&str) -> bool) -> Map {
+        let differs = |name: &String, live: &Value| match (self.expected.get(name), stored.get(name)) {
+            (Some(expected), _) => expected != live,
+            (None, Some(stored)) => !is_empty(stored) && !covers(stored, live),
+            (None, None) => false,
+        };
+        let differing = self.live.iter().filter(|(name, live)| counts(name) && differs(name, live));
+        differing.map(|(name, live)| (name.clone(), live.clone())).collect()
+    }
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -45,8 +75,20 @@ fn covers(stored: &Value, live: &Value) -> bool {
         (Value::List(stored), Value::List(live)) => stored.len() == live.len() && list_covers(stored, live),
         // Services return numbers as texts, and the reverse.
         (_, Value::Map(_) | Value::List(_)) | (Value::Map(_) | Value::List(_), _) => false,
-        (stored, live) => stored == live || text::str(stored) == text::str(live),
+        (stored, live) => stored == live || is_same_text(&text::str(stored), &text::str(live)),
     }
+}
+
+/// Whether two texts are equal, or two notations of an address.
+fn is_same_text(one: &str, other: &str) -> bool {
+    let address = |text: &str| {
+        let (address, length) = text.split_once('/').unwrap_or((text, ""));
+        Some((address.parse::<IpAddr>().ok()?, length.to_owned()))
+    };
+    let is_mac = |text: &str| text.len() == 17 && text.split(':').all(|byte| u8::from_str_radix(byte, 16).is_ok());
+    one == other
+        || (is_mac(one) && one.eq_ignore_ascii_case(other))
+        || address(one).is_some_and(|one| address(other) == Some(one))
 }
 
 fn list_covers(stored: &[Value], live: &[Value]) -> bool {
@@ -93,6 +135,12 @@ mod tests {
         assert!(!is_same(pool, value!([{"start": "5", "end": "6"}, {"start": "5", "end": "6"}])));
         assert!(is_same(value!([]), Value::Null) && !is_same(value!(["x"]), Value::Null));
         assert!(is_same(value!({"a": null}), value!({"a": 3})));
+        let is_text = |one: &str, other: &str| is_same(one.into(), other.into());
+        assert!(is_text("2001:DB8:0::/64", "2001:db8::/64") && is_text("FE80::1", "fe80::1"));
+        assert!(!is_text("10.0.0.0/8", "10.0.0.0/16") && !is_text("10.0.0.0", "10.0.0.0/8") && !is_text("a", "A"));
+        assert!(
+            is_text("FA:16:3e:00:00:0A", "fa:16:3e:00:00:0a") && !is_text("FA:16:3E:00:00:0A", "fa:16:3e:00:00:0b")
+        );
     }
 
     #[test]

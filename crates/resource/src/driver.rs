@@ -59,8 +59,8 @@ pub struct Facts {
     /// The token of this attempt to create the object, a UUID. It is stored before the first call, so that
     /// [`Driver::find`] can look for the object of a lost call.
     pub token: String,
-    /// The object is created without a mark: the time before the call by the clock of [`Unmarked::service`], in seconds
-    /// since 1970.
+    /// The object is created without a mark: the time before the call in seconds since 1970, by the clock of
+    /// [`Unmarked::service`], or by that of the database for one that is [`Unmarked::listed`].
     pub unmarked_since: Option<i64>,
     /// Which of several nested templates is requested ([`Nested::then`]); null at first.
     pub nested_step: Value,
@@ -230,6 +230,8 @@ pub struct Unmarked {
     pub service: String,
     /// Two creates of a type with the same value make objects that look alike.
     pub likeness: Value,
+    /// The service does not show when objects were created: those that look alike are listed before the call.
+    pub listed: bool,
 }
 
 /// The code of a resource type.
@@ -318,6 +320,13 @@ pub trait Driver: Send + Sync {
         if self.needs_cloud() {
             self.start(cx, &Operation::Check).await?;
         }
+        Ok(Map::new())
+    }
+
+    /// The properties that mean more than their stored value says, such as the rules of a security group, to which the
+    /// service adds its own: what [`Driver::live`] returns if nobody has changed the object. They are compared exactly.
+    async fn expected(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let _ = cx;
         Ok(Map::new())
     }
 

@@ -118,6 +118,11 @@ impl ResourceType {
         }
     }
 
+    /// Whether a property can be updated in place.
+    pub fn can_update(&self, property: &str) -> bool {
+        self.properties.get(property).is_some_and(|property| property.update_allowed && !property.immutable)
+    }
+
     /// Whether the type has this attribute: one of the schema, `show`, or any if attributes are open.
     pub fn has_attribute(&self, name: &str) -> bool {
         self.open_attributes || name == "show" || self.attributes.contains_key(name)

@@ -124,6 +124,9 @@ pub struct Adopt {
     /// The key of the object with the time of its creation. If there is one, a mark that an update would remove is not
     /// sent: the object is found by its name, its properties and this time.
     pub created: Option<String>,
+    /// The service does not show when objects were created: instead, the objects with the name are listed before the
+    /// create, and are not the one.
+    pub listed: bool,
     /// A natural key: the service does not allow two objects with the same values of these properties.
     pub key: Vec<String>,
 }

@@ -242,7 +242,8 @@ impl Driver for ObjectDriver {
 
     fn unmarked(&self, facts: &Facts) -> Option<Unmarked> {
         let likeness = facts.property("word").clone();
-        (self.kind == Plain::Blind).then(|| Unmarked { service: self.kind.service().to_owned(), likeness })
+        let service = self.kind.service().to_owned();
+        (self.kind == Plain::Blind).then(|| Unmarked { service, likeness, listed: false })
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

@@ -42,7 +42,12 @@ fn entry(one: &ResourceDrift, compared: &StackDrift, parent: Option<&str>, links
     let properties = if let Drift::Modified(properties) = &one.drift { properties.as_slice() } else { &[] };
     let differences: Value = properties
         .iter()
-        .map(|one| value!({ "property": (&one.name), "expected": (one.expected.clone()), "actual": (one.actual.clone()) }))
+        .map(|one| {
+            value!({
+                "property": (&one.name), "expected": (one.expected.clone()), "actual": (one.actual.clone()),
+                "needs_replacement": (one.needs_replacement),
+            })
+        })
         .collect();
     let stack = &compared.stack;
     let mut entry = value!({

@@ -173,10 +173,10 @@ async fn attach(cx: &Context<'_>, state: &Value) -> Result<Step, Failure> {
         let id = volume.str_at("VolumeId").unwrap_or_default();
         if cinder::attachment_of(cx, server, id).await?.is_none() {
             cinder::attach(cx, server, id, volume.str_at("Device")).await?;
-            return Ok(queue::again(cx, state));
+            return Ok(queue::again(cx, state, format!("the attachment of the volume {id}")));
         }
         if !cinder::is_attached(cx, server, id).await? {
-            return Ok(queue::again(cx, state));
+            return Ok(queue::again(cx, state, format!("the attachment of the volume {id}")));
         }
     }
     Ok(Step::done())

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure};
 use kiln_value::{Map, Value, value};
 
-use crate::neutron::{security_group_rules, set_security_group_rules};
+use crate::neutron::rules;
 use crate::rest::{Edit, Shape};
 
 /// A security group of Neutron, with rules for IPv4.
@@ -30,13 +30,25 @@ fn rule(given: &Value, direction: &str) -> Value {
     })
 }
 
-fn rules(facts: &Facts) -> Value {
-    let of = |property: &str, direction: &'static str| {
-        let given = facts.property(property).as_list().unwrap_or_default();
-        given.iter().map(|given| rule(given, direction)).collect::<Vec<_>>()
+/// The properties with rules, and the direction of their rules.
+const PROPERTIES: [(&str, &str); 2] = [("SecurityGroupIngress", "ingress"), ("SecurityGroupEgress", "egress")];
+
+/// Rules of Neutron by the property that they belong to.
+fn by_direction(rules: &Value) -> Map {
+    let of = |(property, direction): (&str, &str)| {
+        let rules = rules.as_list().unwrap_or_default().iter();
+        let own = rules.filter(|rule| rule.str_at("direction") == Some(direction)).cloned();
+        (property.to_owned(), Value::List(own.collect()))
     };
-    let mut rules = of("SecurityGroupIngress", "ingress");
-    rules.extend(of("SecurityGroupEgress", "egress"));
+    PROPERTIES.map(of).into()
+}
+
+fn given(facts: &Facts) -> Value {
+    let of = |(property, direction): (&str, &'static str)| {
+        let rules = facts.property(property).as_list().unwrap_or_default();
+        rules.iter().map(|given| rule(given, direction)).collect::<Vec<_>>()
+    };
+    let rules: Vec<Value> = PROPERTIES.into_iter().flat_map(of).collect();
     Value::List(rules)
 }
 
@@ -48,21 +60,35 @@ impl Shape for SecurityGroup {
     }
 
     fn has_more(&self, facts: &Facts) -> bool {
-        rules(facts).is_truthy()
+        given(facts).is_truthy()
     }
 
     fn note(&self, object: &Value) -> Value {
-        security_group_rules(object)
+        rules::of(object)
+    }
+
+    fn keep(&self, facts: &Facts, object: &Value) -> Map {
+        rules::keep(object, &given(facts))
     }
 
     async fn after_create(&self, cx: &Context<'_>, id: &str, noted: &Value) -> Result<(), Failure> {
-        let rules = rules(cx.facts);
-        if rules.is_truthy() { set_security_group_rules(cx, id, &rules, noted).await } else { Ok(()) }
+        let given = given(cx.facts);
+        if given.is_truthy() { rules::set(cx, id, &given, noted).await } else { Ok(()) }
     }
 
     async fn before_update(&self, cx: &Context<'_>, id: &str, edit: &Edit<'_>) -> Result<(), Failure> {
-        let is_changed =
-            ["SecurityGroupIngress", "SecurityGroupEgress"].iter().any(|key| edit.changed.contains_key(*key));
-        if is_changed { set_security_group_rules(cx, id, &rules(cx.facts), &Value::Null).await } else { Ok(()) }
+        let is_changed = PROPERTIES.iter().any(|(property, _)| edit.changed.contains_key(*property));
+        if is_changed { rules::set(cx, id, &given(cx.facts), &Value::Null).await } else { Ok(()) }
+    }
+
+    async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        if let Some(rules) = rules::live(cx.facts, object, &given(cx.facts)) {
+            live.extend(by_direction(&rules));
+        }
+        Ok(())
+    }
+
+    async fn expected(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        Ok(by_direction(&rules::expected(cx, &given(cx.facts)).await?))
     }
 }

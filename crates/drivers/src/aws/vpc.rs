@@ -119,7 +119,7 @@ impl Driver for Vpc {
         let network = NEUTRON.show(cx, format!("/v2.0/networks/{}", segment(id)), "network").await?;
         let router = router_of(cx, id).await?;
         let is_ready = is_built(Some(&network)) && is_built(router.as_ref());
-        Ok(if is_ready { Step::done() } else { queue::again(cx, state) })
+        Ok(if is_ready { Step::done() } else { queue::again(cx, state, "the network and its router") })
     }
 
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {

@@ -57,11 +57,11 @@ impl Driver for VolumeAttachment {
             Some(queue::STAGE) => queue::poll(self, cx, state).await,
             Some("detach") => {
                 let is_done = is_detached(cx, server, volume, cx.facts.require_id()?).await?;
-                Ok(if is_done { Step::done() } else { again(cx, state) })
+                Ok(if is_done { Step::done() } else { again(cx, state, "the end of the detach") })
             }
             _ => {
                 let is_done = is_attached(cx, server, volume).await?;
-                Ok(if is_done { Step::done() } else { again(cx, state) })
+                Ok(if is_done { Step::done() } else { again(cx, state, "the end of the attach") })
             }
         }
     }

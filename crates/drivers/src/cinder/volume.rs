@@ -154,7 +154,7 @@ async fn look_after_create(cx: &Context<'_>, id: &str, state: &Value) -> Result<
     match status(&volume) {
         "available" => {}
         now @ ("creating" | "restoring-backup" | "downloading") => {
-            return Ok(again(cx, state).waits_for(format!("the status available, not {now}")));
+            return Ok(again(cx, state, format!("the status available, not {now}")));
         }
         "error" => return Err(Failure::in_error("error", "Unknown")),
         status => return Err(Failure::unknown_status("Volume create failed", status, "Unknown")),
@@ -204,14 +204,14 @@ const BUSY: &str = "busy";
 async fn delete_when_still(cx: &Context<'_>, state: &Value) -> Result<Step, Failure> {
     let step = delete(cx).await?;
     let is_busy = matches!(&step.progress, Progress::Wait { state: next, .. } if next == state);
-    Ok(if is_busy { again(cx, state) } else { step })
+    Ok(if is_busy { again(cx, state, "a status in which it can be deleted") } else { step })
 }
 
 async fn look_after_delete(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure> {
     match CINDER.seek(cx, volume_path(id), "volume").await? {
         None => Ok(Step::done()),
         Some(volume) if status(&volume) == "error_deleting" => Err(Failure::in_error("error_deleting", "delete")),
-        Some(_) => Ok(again(cx, state)),
+        Some(volume) => Ok(again(cx, state, format!("the end of the delete, in the status {}", status(&volume)))),
     }
 }
 
@@ -279,7 +279,8 @@ impl Driver for Volume {
 
     fn unmarked(&self, facts: &Facts) -> Option<Unmarked> {
         let is_named = facts.property("name").is_truthy() && !is_restored(facts);
-        is_named.then(|| Unmarked { service: CINDER.0.to_owned(), likeness: name(facts).into() })
+        let (service, likeness) = (CINDER.0.to_owned(), name(facts).into());
+        is_named.then_some(Unmarked { service, likeness, listed: false })
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

@@ -105,7 +105,7 @@ async fn look(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure
             Ok(Step::done())
         }
         "deactivated" if !wants_active => Ok(Step::done()),
-        _ => Ok(again(cx, state)),
+        status => Ok(again(cx, state, format!("the status active, not {status}"))),
     }
 }
 

@@ -167,8 +167,9 @@ impl Driver for RemoteStack {
         let status = stack.str_at("stack_status").unwrap_or_default();
         let reason = stack.str_at("stack_status_reason").unwrap_or_default();
         match status.split_once('_') {
-            Some((at, _)) if at != operation.action().as_str() => Ok(queue::again(cx, state)),
-            Some((_, "IN_PROGRESS")) => Ok(queue::again(cx, state)),
+            Some((at, now)) if at != operation.action().as_str() || now == "IN_PROGRESS" => {
+                Ok(queue::again(cx, state, format!("the end of the {} of the stack, now {status}", operation.action())))
+            }
             Some((_, "COMPLETE")) => Ok(Step::done()),
             Some((_, "FAILED")) => Err(Failure::in_error(status, reason)),
             _ => Err(Failure::unknown_status("Resource failed", status, reason)),

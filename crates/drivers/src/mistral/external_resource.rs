@@ -53,7 +53,7 @@ fn awaiting(id: &str) -> Step {
 async fn look(cx: &Context<'_>, state: &Value, id: &str) -> Result<Step, Failure> {
     let execution = MISTRAL.get(cx, execution::path(id)).await?;
     match execution.str_at("state").unwrap_or_default() {
-        "IDLE" | "RUNNING" | "PAUSED" => Ok(queue::again(cx, state)),
+        "IDLE" | "RUNNING" | "PAUSED" => Ok(queue::again(cx, state, format!("the end of the execution {id}"))),
         "SUCCESS" => {
             let output = execution::parsed(&execution, "output").as_map().cloned().unwrap_or_default();
             let own = output.get("resource_id").filter(|id| id.is_truthy()).map(text::str);

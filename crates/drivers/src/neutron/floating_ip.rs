@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure, Sibling, Siblings};
 use kiln_value::{Diagnostic, Map};
 
-use super::{interfaces_to_ports_of, network_of, rename, sibling_property};
+use super::{interfaces_to_ports_of, network_of, sibling_property};
 use crate::rest::{Edit, Shape};
 use crate::validation::{dependency, is_given};
 
@@ -13,12 +13,6 @@ pub(super) struct FloatingIp;
 
 #[async_trait]
 impl Shape for FloatingIp {
-    async fn create_body(&self, _cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
-        rename(body, "floating_network", "floating_network_id");
-        rename(body, "floating_subnet", "subnet_id");
-        Ok(())
-    }
-
     /// Only the association can change, always as a whole: the address of a new port is not that of the old one.
     async fn update_body(&self, cx: &Context<'_>, _edit: &Edit<'_>, body: &mut Map) -> Result<(), Failure> {
         body.clear();

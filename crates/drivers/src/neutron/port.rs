@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure, PropertyChange, Sibling, Siblings};
 use kiln_value::{Diagnostic, Map, Value, text, value};
 
-use super::{NEUTRON, network_of, rename, security_group_ids, subnets_of};
+use super::{NEUTRON, network_of, security_group_ids, subnets_of};
 use crate::path;
 use crate::rest::{Edit, Shape};
 use crate::validation::not_both;
@@ -17,7 +17,8 @@ pub(super) struct Port;
 #[async_trait]
 impl Shape for Port {
     async fn create_body(&self, cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
-        to_wire(cx, body).await
+        let no_addresses = cx.facts.property("no_fixed_ips").is_truthy();
+        to_wire(cx, body, no_addresses).await
     }
 
     async fn update_body(&self, cx: &Context<'_>, edit: &Edit<'_>, body: &mut Map) -> Result<(), Failure> {
@@ -28,16 +29,19 @@ impl Shape for Port {
         if let Some(pairs) = body.get_mut("allowed_address_pairs").filter(|pairs| pairs.is_null()) {
             *pairs = Value::List(Vec::new());
         }
-        let _ = edit;
-        to_wire(cx, body).await
+        let no_addresses = edit.changed.get("no_fixed_ips").is_some_and(Value::is_truthy);
+        to_wire(cx, body, no_addresses).await
     }
 
     /// The stored names of security groups and policies are compared by their IDs.
-    async fn live(&self, cx: &Context<'_>, _object: &Value, live: &mut Map) -> Result<(), Failure> {
+    async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        let may_have = !cx.facts.property("no_fixed_ips").is_truthy();
+        let has_none = object.get("fixed_ips").and_then(Value::as_list).is_none_or(<[Value]>::is_empty);
+        live.insert("no_fixed_ips".to_owned(), (has_none && !may_have).into());
         for (property, key) in [("security_groups", "security_groups"), ("qos_policy", "qos_policy_id")] {
             let stored = cx.facts.property(property);
             let mut wire = Map::from([(key.to_owned(), stored.clone())]);
-            match to_wire(cx, &mut wire).await {
+            match to_wire(cx, &mut wire, false).await {
                 Ok(()) if stored.is_truthy() => {}
                 Err(failure) if failure.is_passing() => return Err(failure),
                 _ => continue,
@@ -112,22 +116,18 @@ fn fixed_addresses(properties: &Map) -> Vec<&str> {
     addresses.iter().filter_map(|address| address.str_at("ip_address")).collect()
 }
 
-async fn to_wire(cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
-    rename(body, "network", "network_id");
+async fn to_wire(cx: &Context<'_>, body: &mut Map, no_addresses: bool) -> Result<(), Failure> {
     if let Some(policy) = body.get_mut("qos_policy_id") {
         *policy = match policy.as_str() {
             Some(policy) if !policy.is_empty() => cx.cloud.find("neutron.qos_policy", policy).await?.into(),
             _ => Value::Null,
         };
     }
-    body.shift_remove("replacement_policy");
-    if body.shift_remove("no_fixed_ips").is_some_and(|no| no.is_truthy()) {
+    if no_addresses {
         body.insert("fixed_ips".into(), Value::List(Vec::new()));
     } else if body.get("fixed_ips").is_some_and(|addresses| !addresses.is_truthy()) {
         // An empty list would remove all addresses, but in templates it means any address.
         body.shift_remove("fixed_ips");
-    } else if let Some(Value::List(addresses)) = body.get_mut("fixed_ips") {
-        addresses.iter_mut().filter_map(Value::as_map_mut).for_each(|address| rename(address, "subnet", "subnet_id"));
     }
     if let Some(groups) = body.get_mut("security_groups") {
         *groups = security_group_ids(cx, groups.as_list().unwrap_or_default()).await?.into();

@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure, Sibling, Siblings};
-use kiln_value::{Diagnostic, Map, Value, value};
+use kiln_value::{Diagnostic, Value, value};
 
-use super::{NEUTRON, rename, subnets_of};
+use super::{NEUTRON, subnets_of};
 use crate::path;
 use crate::rest::{Edit, Shape};
 use crate::validation::{conflict, failed, not_both};
@@ -17,16 +17,6 @@ const GATEWAY: &str = "external_gateway_info";
 
 #[async_trait]
 impl Shape for Router {
-    async fn create_body(&self, _cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
-        to_wire(body);
-        Ok(())
-    }
-
-    async fn update_body(&self, _cx: &Context<'_>, _edit: &Edit<'_>, body: &mut Map) -> Result<(), Failure> {
-        to_wire(body);
-        Ok(())
-    }
-
     fn has_more(&self, facts: &Facts) -> bool {
         facts.property(AGENTS).is_truthy()
     }
@@ -63,16 +53,6 @@ impl Shape for Router {
     fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
         let network = this.properties().get(GATEWAY).and_then(|gateway| gateway.get("network"));
         network.filter(|n| !n.is_null()).map_or_else(Vec::new, |network| subnets_of(network, siblings))
-    }
-}
-
-fn to_wire(body: &mut Map) {
-    body.shift_remove(AGENTS);
-    body.shift_remove("l3_agent_id");
-    let Some(gateway) = body.get_mut(GATEWAY).and_then(Value::as_map_mut) else { return };
-    rename(gateway, "network", "network_id");
-    if let Some(Value::List(addresses)) = gateway.get_mut("external_fixed_ips") {
-        addresses.iter_mut().filter_map(Value::as_map_mut).for_each(|address| rename(address, "subnet", "subnet_id"));
     }
 }
 

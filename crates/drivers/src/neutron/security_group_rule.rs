@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure};
-use kiln_value::{Diagnostic, Map};
+use kiln_value::{Diagnostic, Map, Value};
 
-use super::rename;
+use super::rules;
 use crate::rest::Shape;
 use crate::validation::{failed, not_both};
 
@@ -13,9 +13,14 @@ pub(super) struct SecurityGroupRule;
 
 #[async_trait]
 impl Shape for SecurityGroupRule {
-    async fn create_body(&self, _cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
-        rename(body, "security_group", "security_group_id");
-        rename(body, "remote_group", "remote_group_id");
+    /// The same rule may be written in another way.
+    async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        let given = &cx.facts.properties;
+        let mut wanted = given.clone();
+        wanted.insert("remote_group_id".to_owned(), cx.facts.property("remote_group").clone());
+        if object.as_map().is_some_and(|object| rules::is_same(&wanted, object)) {
+            live.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
+        }
         Ok(())
     }
 

@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure};
 use kiln_value::{Diagnostic, Map, Value};
 
-use super::rename;
 use crate::rest::{Edit, Shape};
 use crate::validation::{conflict, failed, is_given, unspecified};
 
@@ -16,12 +15,12 @@ pub(super) struct Subnet;
 #[async_trait]
 impl Shape for Subnet {
     async fn create_body(&self, _cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
-        to_wire(body);
+        set_gateway(body);
         Ok(())
     }
 
     async fn update_body(&self, _cx: &Context<'_>, edit: &Edit<'_>, body: &mut Map) -> Result<(), Failure> {
-        to_wire(body);
+        set_gateway(body);
         if let Some(pools) = body.get_mut("allocation_pools").filter(|pools| pools.is_null()) {
             *pools = Value::List(Vec::new());
         }
@@ -62,11 +61,8 @@ impl Shape for Subnet {
     }
 }
 
-fn to_wire(body: &mut Map) {
-    rename(body, "network", "network_id");
-    rename(body, "subnetpool", "subnetpool_id");
-    rename(body, "segment", "segment_id");
-    // A null gateway in the template arrives as an empty string and means: no gateway.
+/// A null gateway in the template arrives as an empty string and means: no gateway.
+fn set_gateway(body: &mut Map) {
     if let Some(gateway) = body.get_mut("gateway_ip").filter(|g| g.as_str() == Some("")) {
         *gateway = Value::Null;
     }

@@ -22,6 +22,14 @@ impl Shape for Flavor {
         Ok(())
     }
 
+    async fn live(&self, _cx: &Context<'_>, _object: &Value, live: &mut Map) -> Result<(), Failure> {
+        // Nova shows an empty text for none.
+        if let Some(swap) = live.get_mut("swap").filter(|swap| swap.as_str() == Some("")) {
+            *swap = 0.into();
+        }
+        Ok(())
+    }
+
     /// With an empty ID or `auto`, Nova generates the ID.
     fn is_own_id(&self, id: &str) -> bool {
         !id.is_empty() && id != "auto"

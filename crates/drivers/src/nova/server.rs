@@ -48,6 +48,9 @@ const ON_ITS_WAY: &[&str] = &[
 /// The collectors of the agent in every server of Nova.
 const COLLECTORS: &[&str] = &["ec2"];
 
+/// What an operation waits for while Nova does not answer.
+const NOVA_AGAIN: &str = "an answer of Nova";
+
 /// Whether the server has an agent for software deployments.
 fn needs_agent(facts: &Facts) -> bool {
     facts.property("user_data_format").as_str() == Some("SOFTWARE_CONFIG")
@@ -118,11 +121,11 @@ async fn set_tags(cx: &Context<'_>, id: &str, tags: &Value) -> Result<(), Failur
 }
 
 async fn look_after_build(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure> {
-    let Some(server) = peek(cx, id).await? else { return Ok(again(cx, state)) };
+    let Some(server) = peek(cx, id).await? else { return Ok(again(cx, state, NOVA_AGAIN)) };
     if !is_active(&server, "Server")? {
-        return Ok(again(cx, state).waits_for(format!("the status ACTIVE, not {}", status(&server))));
+        return Ok(again(cx, state, format!("the status ACTIVE, not {}", status(&server))));
     }
-    if create::needs_mark(cx.facts) {
+    if create::is_described(cx.facts, state) {
         create::remove_mark(cx, id).await?;
     }
     let tags = cx.facts.property("tags");
@@ -142,14 +145,14 @@ async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
 
 async fn look_after_delete(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure> {
     let server = match peek(cx, id).await {
-        Ok(None) => return Ok(again(cx, state)),
+        Ok(None) => return Ok(again(cx, state, NOVA_AGAIN)),
         Ok(Some(server)) => server,
         Err(failure) if failure.is_not_found() => return delete_agent(cx).await,
         Err(failure) => return Err(failure),
     };
     // The status does not change until the delete ends.
     if task_state(&server) == Some("deleting") {
-        return Ok(again(cx, state));
+        return Ok(again(cx, state, "the end of the delete"));
     }
     match status(&server) {
         "DELETED" => return delete_agent(cx).await,
@@ -163,7 +166,7 @@ async fn look_after_delete(cx: &Context<'_>, id: &str, state: &Value) -> Result<
         }
         _ => {}
     }
-    Ok(again(cx, state).waits_for(format!("the end of the delete, in the status {}", status(&server))))
+    Ok(again(cx, state, format!("the end of the delete, in the status {}", status(&server))))
 }
 
 /// Deletes what the agent has in the cloud, and then the ports. Another attempt at the create gets another user.
@@ -219,10 +222,12 @@ async fn turn(cx: &Context<'_>, action: &str, wanted: &str) -> Result<Step, Fail
 }
 
 async fn look_after_suspend(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure> {
-    let Some(server) = peek(cx, id).await? else { return Ok(again(cx, state)) };
+    let Some(server) = peek(cx, id).await? else { return Ok(again(cx, state, NOVA_AGAIN)) };
     match status(&server) {
         "SUSPENDED" => Ok(Step::done()),
-        status if status == "ACTIVE" || ON_ITS_WAY.contains(&status) => Ok(again(cx, state)),
+        status if status == "ACTIVE" || ON_ITS_WAY.contains(&status) => {
+            Ok(again(cx, state, format!("the status SUSPENDED, not {status}")))
+        }
         status => {
             let what = format!("Suspend of server {} failed", server.str_at("name").unwrap_or_default());
             Err(Failure::unknown_status(&what, status, "Unknown"))
@@ -232,8 +237,9 @@ async fn look_after_suspend(cx: &Context<'_>, id: &str, state: &Value) -> Result
 
 async fn look_after_resume(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure> {
     match peek(cx, id).await? {
+        None => Ok(again(cx, state, NOVA_AGAIN)),
         Some(server) if is_active(&server, "Server")? => Ok(Step::done()),
-        _ => Ok(again(cx, state)),
+        Some(server) => Ok(again(cx, state, format!("the status ACTIVE, not {}", status(&server)))),
     }
 }
 

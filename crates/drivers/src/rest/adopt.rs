@@ -18,8 +18,9 @@ pub(super) enum Sign<'a> {
     TokenId,
     /// A unique value of this key of the body. `given` is the final value of the key.
     Value { key: &'a str, value: &'a str, given: Option<Value> },
-    /// What it is and when it was created, in place of a value of this key that would have to be removed.
-    Unmarked { key: &'a str, created: &'a str },
+    /// What it is and when it was created, as far as the service shows it, in place of a value of this key that would
+    /// have to be removed.
+    Unmarked { key: &'a str, created: Option<&'a str> },
     /// These keys: the service does not allow two objects with the same values.
     Key(Vec<&'a str>),
     /// No identification is possible.
@@ -29,19 +30,26 @@ pub(super) enum Sign<'a> {
 impl RestDriver {
     /// The identification of the object that a body creates.
     pub(super) fn sign<'a>(&'a self, facts: &'a Facts, body: &Map) -> Sign<'a> {
-        match (self.mark(facts, body), &self.rest.adopt.created, facts.unmarked_since) {
-            (Sign::Value { key, given: Some(_), .. }, Some(created), Some(_)) => Sign::Unmarked { key, created },
-            (sign, ..) => sign,
+        let created = self.rest.adopt.created.as_deref();
+        match self.mark(facts, body) {
+            Sign::Value { key, given: Some(_), .. } if facts.unmarked_since.is_some() => {
+                Sign::Unmarked { key, created }
+            }
+            sign => sign,
         }
     }
 
     /// What would make the create need no mark: see [`kiln_resource::Driver::unmarked`].
     pub(super) fn without_mark(&self, facts: &Facts) -> Option<Unmarked> {
-        self.rest.adopt.created.as_ref()?;
+        let adopt = &self.rest.adopt;
+        if adopt.created.is_none() && !adopt.listed {
+            return None;
+        }
         let body = self.plain_body(facts);
         let Sign::Value { given: Some(_), .. } = self.mark(facts, &body) else { return None };
         let name = self.rest.name.as_deref().and_then(|name| body.get(self.wire_name(name))).cloned();
-        Some(Unmarked { service: self.service().to_owned(), likeness: name.unwrap_or(Value::Map(body)) })
+        let (service, likeness) = (self.service().to_owned(), name.unwrap_or(Value::Map(body)));
+        Some(Unmarked { service, likeness, listed: adopt.created.is_none() })
     }
 
     /// The identification of a create that may have a mark.
@@ -127,7 +135,13 @@ impl RestDriver {
     }
 
     /// The objects with the name of the one that a body creates without a mark in `mark`.
-    async fn find_alike(&self, cx: &Context<'_>, mark: &str, created: &str, body: &Map) -> Result<Found, Failure> {
+    async fn find_alike(
+        &self,
+        cx: &Context<'_>,
+        mark: &str,
+        created: Option<&str>,
+        body: &Map,
+    ) -> Result<Found, Failure> {
         let name = self.rest.name.as_deref().map(|property| self.wire_name(property));
         let name = name.and_then(|key| Some((key, body.get(key)?.as_str()?)));
         let query = self.select(name.into_iter().collect());
@@ -141,7 +155,7 @@ impl RestDriver {
         let looks_alike = |object: &Value| {
             Ok(Alike {
                 step: self.made(cx, object)?,
-                created: object.str_at(created).and_then(alike::seconds),
+                created: created.and_then(|key| object.str_at(key)).and_then(alike::seconds),
                 fits: sent.iter().all(|(key, sent)| alike::shows(object, key, sent)),
             })
         };
@@ -214,7 +228,7 @@ impl RestDriver {
             Some(_) if self.shape.needs_response(cx.facts) => {
                 // The complete response was lost, and nobody has used the object yet.
                 call::absent_is_fine(self.remove(cx, id).await)?;
-                Ok(queue::again(cx, state))
+                Ok(queue::again(cx, state, "the end of the delete of an earlier attempt"))
             }
             Some(object) => self.made(cx, &object),
             None => Ok(queue::give_up(&failure)),

@@ -481,6 +481,10 @@ impl Driver for RestDriver {
         Ok(live)
     }
 
+    async fn expected(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        self.shape.expected(cx).await
+    }
+
     fn needs_replace(&self, change: &PropertyChange) -> bool {
         self.shape.needs_replace(change)
     }

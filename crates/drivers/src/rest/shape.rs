@@ -139,6 +139,12 @@ pub(crate) trait Shape: Send + Sync {
         Ok(())
     }
 
+    /// See [`kiln_resource::Driver::expected`].
+    async fn expected(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let _ = cx;
+        Ok(Map::new())
+    }
+
     /// See [`kiln_resource::Driver::needs_replace`].
     fn needs_replace(&self, change: &PropertyChange) -> bool {
         let _ = change;

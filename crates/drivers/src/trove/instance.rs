@@ -207,8 +207,9 @@ impl Driver for Instance {
         if let Some(failure) = self.0.broken(cx.facts, &object) {
             return Err(failure);
         }
-        if object.str_at("status") != Some("ACTIVE") {
-            return Ok(queue::again(cx, state));
+        let status = object.str_at("status").unwrap_or("UNKNOWN");
+        if status != "ACTIVE" {
+            return Ok(queue::again(cx, state, format!("the status ACTIVE, not {status}")));
         }
         if state.str_at("stage") == Some(USERS) {
             settle_users(cx, id).await?;

@@ -63,7 +63,7 @@ pub(super) async fn settle(cx: &Context<'_>, state: &Value) -> Result<Step, Fail
     let is_pending = state.str_at("detached").is_some_and(is_present)
         || state.get("attached").and_then(Value::as_i64).is_some_and(|before| count(&present) <= before);
     if is_pending {
-        return Ok(queue::again(cx, state));
+        return Ok(queue::again(cx, state, "the change of an interface"));
     }
     let mut missing: Vec<&Value> = wanted.iter().collect();
     let mut surplus: Vec<&Value> = Vec::new();

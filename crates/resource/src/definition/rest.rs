@@ -169,16 +169,17 @@ fn adopt(node: Option<Node<'_>>, named: bool, described: bool) -> Adopt {
         return Adopt::default();
     }
     if node.value.as_map().is_some() {
-        node.only(&["id", "mark", "created", "match"]);
+        node.only(&["id", "mark", "created", "listed", "match"]);
         return Adopt {
             id: node.flag_at("id", false),
             mark: node.text_at("mark"),
             created: node.text_at("created"),
+            listed: node.flag_at("listed", false),
             key: node.texts_at("match"),
             ..by_name
         };
     }
-    node.complain("adopt must be name (if the type has one), false, or a map with id, mark, created or match");
+    node.complain("adopt must be name (if the type has one), false, or a map with id, mark, created, listed or match");
     Adopt::default()
 }
 

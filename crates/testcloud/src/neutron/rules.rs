@@ -151,6 +151,7 @@ fn check_protocol(row: &mut Row) -> Result<(), Refusal> {
         "6" => "tcp".into(),
         "17" => "udp".into(),
         "1" => "icmp".into(),
+        "icmp" | "icmpv6" if row.text("ethertype") == "IPv6" => "ipv6-icmp".into(),
         _ => text.into(),
     };
     row.put("protocol", canonical);

@@ -300,6 +300,10 @@ impl Noun {
             row.put("project_id", caller.project.clone());
             row.put("created_at", world.stamp().trim_end_matches('Z'));
         }
+        if self.service == Service::ContainerInfra {
+            row.put("project_id", caller.project.clone());
+            row.put("created_at", world.stamp().replace('Z', "+00:00"));
+        }
         row.extend(body);
         row.put("_id", id);
         row.put("_noun", self.name());

@@ -42,7 +42,7 @@ pub(super) async fn poll(cx: &Context<'_>, state: &Value) -> Result<Step, Failur
     let id = state.str_at("backup").unwrap_or_default();
     let backup = CINDER.show(cx, backup_path(id), "backup").await?;
     match status(&backup) {
-        "creating" => Ok(again(cx, state)),
+        "creating" => Ok(again(cx, state, format!("the backup {id}"))),
         "available" => Ok(Step::done().data(BACKUP, id)),
         _ => Err(Failure::in_error("error", backup.str_at("fail_reason").unwrap_or("Unknown"))),
     }

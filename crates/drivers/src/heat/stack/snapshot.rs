@@ -38,7 +38,7 @@ pub(super) async fn poll(cx: &Context<'_>, state: &Value) -> Result<Step, Failur
     let id = state.str_at("snapshot").unwrap_or_default();
     let shown = take(call(cx, Method::Get, &snapshot_path(cx, id)?, None).await?.body, "snapshot");
     match shown.str_at("status").unwrap_or_default() {
-        "IN_PROGRESS" => Ok(queue::again(cx, state)),
+        "IN_PROGRESS" => Ok(queue::again(cx, state, format!("the snapshot {id}"))),
         "COMPLETE" => {
             let part = |key: &str| shown.get("data").and_then(|data| data.get(key)).cloned().unwrap_or_default();
             let parameters = part("environment").get("parameters").cloned().unwrap_or_else(|| Map::new().into());

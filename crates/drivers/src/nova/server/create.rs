@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kiln_resource::software::add_for_agent;
-use kiln_resource::{CloudRequest, Context, Facts, Failure, Found, Method, Step};
+use kiln_resource::{CloudRequest, Context, Facts, Failure, Found, Method, Progress, Step};
 use kiln_value::{Map, Value, value};
 
 use super::networks::{self, INTERNAL_PORTS};
@@ -18,9 +18,38 @@ pub(super) fn name(facts: &Facts) -> &str {
     facts.property("name").as_str().filter(|name| !name.is_empty()).unwrap_or(&facts.physical_name)
 }
 
-/// Whether only a mark distinguishes the server from others with the same name.
-pub(super) fn needs_mark(facts: &Facts) -> bool {
-    facts.property("name").is_truthy()
+/// What distinguishes a server from others with the same name.
+#[derive(PartialEq)]
+pub(super) enum Mark {
+    /// Its unique name.
+    Name,
+    /// A tag, which it keeps: neither the server as Heat shows it nor its guest has it, and its removal would be another
+    /// request. The tags of the template replace it.
+    Tag,
+    /// Its description, which is removed after the build: Nova accepts tags only from 2.52, and an omitted `networks`
+    /// only before 2.37.
+    Description,
+}
+
+/// The mark of a new server.
+pub(super) fn mark(facts: &Facts) -> Mark {
+    match (facts.property("name").is_truthy(), facts.property("networks").is_truthy()) {
+        (false, _) => Mark::Name,
+        (true, true) => Mark::Tag,
+        (true, false) => Mark::Description,
+    }
+}
+
+fn tag(facts: &Facts) -> String {
+    format!("kiln-{}", facts.token)
+}
+
+/// Key of the state of a build: the server has no mark in its description. Earlier versions of Kiln do not write it.
+const UNDESCRIBED: &str = "undescribed";
+
+/// Whether the description of a server has a mark. `state` is that of its build.
+pub(super) fn is_described(facts: &Facts, state: &Value) -> bool {
+    mark(facts) != Mark::Name && !state.get(UNDESCRIBED).is_some_and(Value::is_truthy)
 }
 
 /// Removes the mark from the description, where users would see it forever. Idempotent.
@@ -54,7 +83,8 @@ pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
     match cx.cloud.call(request).await {
         Ok(response) => {
             let server = response.body.get("server").and_then(|server| server.str_at("id"));
-            Ok(made(made_id(server, "a server")?, &interfaces.made))
+            let is_described = mark(cx.facts) == Mark::Description;
+            Ok(made(made_id(server, "a server")?, &interfaces.made, is_described))
         }
         Err(failure) => {
             // The server may exist after all. It then requires its ports, and a repeated call reuses them.
@@ -66,8 +96,11 @@ pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
     }
 }
 
-fn made(id: &str, ports: &[String]) -> Step {
-    let step = building().id(id);
+fn made(id: &str, ports: &[String], is_described: bool) -> Step {
+    let mut step = building().id(id);
+    if let (false, Progress::Wait { state: Value::Map(state), .. }) = (is_described, &mut step.progress) {
+        state.insert(UNDESCRIBED.to_owned(), true.into());
+    }
     if ports.is_empty() { step } else { step.data(INTERNAL_PORTS, networks::ports_entry(ports)) }
 }
 
@@ -76,23 +109,30 @@ pub(super) async fn find(cx: &Context<'_>) -> Result<Found, Failure> {
     let name = name(cx.facts);
     // Nova treats the name as a regular expression.
     let pattern = format!("^{}$", escape(name));
+    // Tags are shown from 2.26.
     let request =
-        CloudRequest::new(COMPUTE.0, Method::Get, "/servers/detail").query("name", pattern).microversion("2.19");
+        CloudRequest::new(COMPUTE.0, Method::Get, "/servers/detail").query("name", pattern).microversion("2.26");
     let body = cx.cloud.call(request).await?.body;
     let servers = items(body, "servers")?;
+    let (tag, is_unique) = (tag(cx.facts), mark(cx.facts) == Mark::Name);
+    let has_tag = |server: &Value| {
+        let tags = server.get("tags").and_then(Value::as_list).unwrap_or_default();
+        tags.iter().any(|own| own.as_str() == Some(&tag))
+    };
+    // Earlier versions of Kiln have marked every description.
+    let is_described = |server: &Value| server.str_at("description") == Some(&cx.facts.token);
     let is_ours = |server: &&Value| {
         server.str_at("name") == Some(name)
             // Left by an earlier attempt with the same name.
             && super::task_state(server) != Some("deleting")
             && super::status(server) != "DELETED"
-            && (!needs_mark(cx.facts) || server.str_at("description") == Some(&cx.facts.token))
+            && (is_unique || has_tag(server) || is_described(server))
     };
-    let Some(id) = servers.iter().find(is_ours).and_then(|server| server.str_at("id")) else {
-        return Ok(Found::NotMade);
-    };
+    let found = servers.iter().find(is_ours).and_then(|server| Some((server.str_at("id")?, is_described(server))));
+    let Some((id, is_described)) = found else { return Ok(Found::NotMade) };
     let ports = networks::marked(cx).await?;
     let ports: Vec<String> = ports.iter().filter_map(|port| port.str_at("id").map(str::to_owned)).collect();
-    Ok(Found::Made(made(id, &ports)))
+    Ok(Found::Made(made(id, &ports, is_described)))
 }
 
 /// Escapes a string for a regular expression.
@@ -120,8 +160,13 @@ async fn request(
     server.insert("flavorRef".into(), facts.property("flavor").clone());
     // Before 2.19, the name is also the description.
     let mut version = (2, 19);
-    if needs_mark(facts) {
-        server.insert("description".into(), facts.token.as_str().into());
+    match mark(facts) {
+        Mark::Name => {}
+        Mark::Tag => {
+            server.insert("tags".into(), value!([(tag(facts))]));
+            version = version.max((2, 52));
+        }
+        Mark::Description => drop(server.insert("description".into(), facts.token.as_str().into())),
     }
     let user_data = user_data(cx).await?;
     if !user_data.is_empty() {
@@ -177,6 +222,7 @@ async fn request(
     }
     let version = match version {
         (2, 67) => "2.67",
+        (2, 52) => "2.52",
         (2, 42) => "2.42",
         (2, 37) => "2.37",
         _ => "2.19",

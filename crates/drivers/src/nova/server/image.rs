@@ -45,7 +45,7 @@ pub(super) async fn poll(cx: &Context<'_>, state: &Value) -> Result<Step, Failur
     };
     match image.str_at("status").unwrap_or_default() {
         "active" => Ok(Step::done().data(IMAGE, image.get("id").cloned().unwrap_or_default())),
-        "queued" | "saving" | "uploading" | "importing" => Ok(again(cx, state)),
+        "queued" | "saving" | "uploading" | "importing" => Ok(again(cx, state, "the status active of the image")),
         status => Err(Failure::in_error(&status.to_uppercase(), "image of the server")),
     }
 }

@@ -12,6 +12,8 @@ scenarios!(
     a_router_and_its_interface,
     a_security_group_and_its_rules,
     a_security_group_with_many_rules,
+    the_description_of_a_rule,
+    a_port_without_addresses,
     a_rule_of_its_own,
     a_floating_address,
     refusals,
@@ -198,6 +200,47 @@ async fn a_security_group_with_many_rules(ground: &Ground) {
     group.delete().await;
 }
 
+/// Neutron cannot change a rule: it is created again.
+async fn the_description_of_a_rule(ground: &Ground) {
+    let given = |first: &str| {
+        value!({"rules": [
+            {"protocol": "tcp", "port_range_min": 22, "port_range_max": 22, "description": first},
+            {"protocol": "tcp", "port_range_min": 80, "port_range_max": 80, "description": "web"},
+        ]})
+    };
+    let mut group = ground.made("OS::Neutron::SecurityGroup", "group", given("one")).await;
+    let described = async |group: &Resource| -> Vec<(Value, Value)> {
+        let shown = group.attribute("show").await;
+        let rules = shown.get("security_group_rules").and_then(Value::as_list).unwrap_or_default().to_vec();
+        let field = |rule: &Value, key: &str| rule.get(key).cloned().unwrap_or_default();
+        let described = rules.iter().filter(|rule| rule.get("description").is_some_and(Value::is_truthy));
+        let mut found: Vec<_> = described.map(|rule| (field(rule, "description"), field(rule, "id"))).collect();
+        found.sort_by_key(|(text, _)| kiln_value::text::str(text));
+        found
+    };
+    let before = described(&group).await;
+    assert_eq!(group.update(given("two")).await.unwrap(), Outcome::Updated);
+    let after = described(&group).await;
+    let texts: Vec<&Value> = after.iter().map(|(text, _)| text).collect();
+    assert_eq!(texts, [&Value::from("two"), &Value::from("web")]);
+    assert_eq!(before[1], after[1], "an unchanged rule is not touched");
+    group.delete().await;
+}
+
+async fn a_port_without_addresses(ground: &Ground) {
+    let (mut net, mut subnet) = network(ground, "10.78.0.0/24").await;
+    let given = |no: bool| value!({"network": net.id(), "no_fixed_ips": no});
+    let mut port = ground.made("OS::Neutron::Port", "port", given(true)).await;
+    assert_eq!(port.attribute("fixed_ips").await, value!([]));
+    let mut other = ground.made("OS::Neutron::Port", "other", given(false)).await;
+    assert_eq!(other.attribute("fixed_ips").await.as_list().map(<[Value]>::len), Some(1));
+    assert_eq!(other.update(given(true)).await.unwrap(), Outcome::Updated);
+    assert_eq!(other.attribute("fixed_ips").await, value!([]));
+    for resource in [&mut port, &mut other, &mut subnet, &mut net] {
+        resource.delete().await;
+    }
+}
+
 async fn a_rule_of_its_own(ground: &Ground) {
     let mut group = ground.made("OS::Neutron::SecurityGroup", "group", value!({"name": "kilntest-g"})).await;
     let given = value!({"security_group": "kilntest-g", "protocol": "udp", "port_range_min": 53, "port_range_max": 53});
@@ -206,6 +249,27 @@ async fn a_rule_of_its_own(ground: &Ground) {
     assert_eq!(twice.class, "Conflict");
     rule.delete().await;
     group.delete().await;
+}
+
+/// Each rule of a policy is sent with the project that owns it.
+#[tokio::test]
+async fn the_owner_of_a_qos_rule() {
+    let ground = Ground::simulated().await;
+    let mut policy = ground.admin_resource("OS::Neutron::QoSPolicy", "policy");
+    policy.create(value!({"name": "gold"})).await.unwrap();
+    let owner = "0123456789abcdef0123456789abcdef";
+    for (kind, given) in [
+        ("OS::Neutron::QoSBandwidthLimitRule", value!({"max_kbps": 100})),
+        ("OS::Neutron::QoSDscpMarkingRule", value!({"dscp_mark": 8})),
+        ("OS::Neutron::QoSMinimumBandwidthRule", value!({"min_kbps": 100})),
+        ("OS::Neutron::QoSMinimumPacketRateRule", value!({"min_kpps": 100})),
+    ] {
+        let mut given = given.as_map().cloned().unwrap_or_default();
+        given.extend([("policy".to_owned(), policy.id().into()), ("tenant_id".to_owned(), owner.into())]);
+        let mut rule = ground.admin_resource(kind, "rule");
+        rule.create(given.into()).await.unwrap();
+        assert_eq!(rule.attribute("show").await.str_at("tenant_id"), Some(owner), "{kind}");
+    }
 }
 
 async fn a_floating_address(ground: &Ground) {

@@ -8,6 +8,7 @@
 mod cases;
 mod compare;
 mod coverage;
+mod names;
 mod player;
 mod runs;
 mod signalling;

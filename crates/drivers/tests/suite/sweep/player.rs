@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use kiln_resource::change::Comparison;
+use kiln_resource::drift::Shown;
 use kiln_resource::translation::{self, Answers};
 use kiln_resource::{
     Cloud, Context, Driver, Facts, Failure, FailureKind, Found, NoSoftware, Operation, Progress, ResourceType,
@@ -94,6 +95,10 @@ impl Player {
 
     pub(crate) fn id(&self) -> &str {
         self.facts.physical_id.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn kind(&self) -> &ResourceType {
+        &self.kind
     }
 
     /// A new driver for every call: each call may be made by another engine.
@@ -258,6 +263,7 @@ impl Player {
         let driver = self.driver();
         let facts = &self.as_created(operation);
         let cx = Context { cloud: &stage.cloud, software: &NoSoftware, facts, now: 0.0, seed: [1; 32], polls };
+        let is_listed = driver.unmarked(facts).is_some_and(|unmarked| unmarked.listed);
         match phase {
             Phase::Wait(told) => Called::Step(driver.poll(&cx, operation, told).await),
             Phase::Intent if *operation == Operation::Create && is_resumed && !driver.is_repeatable() => {
@@ -267,7 +273,7 @@ impl Player {
                     Ok(Found::CannotTell(text)) => Called::Unknown(text),
                     Ok(Found::Alike(mut alike)) => match alike.pop() {
                         None => Called::Step(driver.start(&cx, operation).await),
-                        Some(one) if one.fits && one.created.is_some() && alike.is_empty() => {
+                        Some(one) if one.fits && alike.is_empty() && (one.created.is_some() || is_listed) => {
                             Called::Step(Ok(one.step))
                         }
                         other => panic!("{} is not found: {other:?}, {alike:?}", self.facts.name),
@@ -310,8 +316,10 @@ impl Player {
     pub(crate) async fn drift(&self, stage: &Stage) -> Map {
         let software = &NoSoftware;
         let cx = Context { cloud: &stage.cloud, software, facts: &self.facts, now: 0.0, seed: [1; 32], polls: 0 };
-        let live = self.driver().live(&cx).await.unwrap();
-        kiln_resource::drift::drift(&self.kind, &self.facts.properties, &live)
+        let shown = Shown::read(&*self.driver(), &cx).await.unwrap();
+        let mut drift = shown.drift(&self.kind, &self.facts.properties);
+        drift.extend(shown.lasting_drift(&self.kind, &self.facts.properties));
+        drift
     }
 
     /// The data that are stored with the resource.

@@ -16,7 +16,7 @@ use crate::output::{Cell, Format, List, OutputArgs};
 Reads the objects of the stack and of its nested stacks, and changes nothing. The status is IN_SYNC,
 MODIFIED, DELETED or NOT_CHECKED: a property that the type cannot read in the object, or a resource
 that cannot be read, is never IN_SYNC. 'kiln stack update --existing --converge' repairs what others
-have changed. Heat has no such call.
+have changed, except what needs a replacement of the resource. Heat has no such call.
 
 Examples:
   kiln stack drift web
@@ -101,7 +101,9 @@ fn differences(resource: &Value) -> String {
     let differences = resource.get("differences").and_then(Value::as_list).unwrap_or_default().iter();
     let lines = differences.map(|one| {
         let (expected, actual) = (shown(one, "expected"), shown(one, "actual"));
-        format!("{}: {expected} is {actual}", one.str_at("property").unwrap_or_default())
+        let replace = one.get("needs_replacement").is_some_and(Value::is_truthy);
+        let note = if replace { " (needs a replacement)" } else { "" };
+        format!("{}: {expected} is {actual}{note}", one.str_at("property").unwrap_or_default())
     });
     lines.chain(open).collect::<Vec<_>>().join("\n")
 }

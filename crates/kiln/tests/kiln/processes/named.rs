@@ -169,3 +169,95 @@ async fn another_object_with_the_name_is_not_adopted() {
     fails_and_deletes_nothing(&cluster, &client, "other", 1).await;
     cluster.end().await;
 }
+
+/// A server keeps its mark, which is a tag; other services do not show when an object was created.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_costs_no_request_where_no_time_is_shown() {
+    let cluster = cluster().await;
+    let client = cluster.client(cluster.cloud.users().demo);
+    let scope = |name: &str| value!({"type": "OS::Neutron::AddressScope", "properties": {"name": name}});
+    let changes = || -> Vec<String> {
+        let calls = cluster.cloud.journal().list().into_iter();
+        let changes = calls.filter(|call| call.service != Service::Identity && call.method != "GET");
+        let mut changes: Vec<String> = changes.map(|call| call.call()).collect();
+        changes.sort();
+        changes
+    };
+    let resources = value!({
+        "net": {"type": "OS::Neutron::Net"},
+        "subnet": {"type": "OS::Neutron::Subnet", "properties": {
+            "network": {"get_resource": "net"}, "cidr": "10.77.0.0/24",
+        }},
+        "server": {"type": "OS::Nova::Server", "depends_on": "subnet", "properties": {
+            "name": "server", "image": "cirros", "flavor": "m1.nano", "networks": [{"network": {"get_resource": "net"}}],
+        }},
+        "scope": (scope("scope")),
+        "policy": {"type": "OS::Neutron::IKEPolicy", "properties": {"name": "policy", "description": "of tests"}},
+    });
+    cluster.cloud.journal().clear();
+    client.create_stack("named", &request(resources)).await.expect("accepted");
+    settled(&client, "named", "CREATE_COMPLETE").await;
+    let bare = [
+        "POST compute /servers",
+        "POST network /address-scopes",
+        "POST network /networks",
+        "POST network /subnets",
+        "POST network /vpn/ikepolicies",
+    ];
+    assert_eq!(changes(), bare);
+    let tags = cluster.cloud.snapshot().objects["servers"][0]["tags"].clone();
+    let tag = tags[0].as_str().unwrap_or_default().to_owned();
+    assert!(tag.starts_with("kiln-"), "{tag}");
+
+    let scopes = |name: &str| -> Vec<String> {
+        let snapshot = cluster.cloud.snapshot();
+        let named = snapshot.objects["plain_nouns"].iter().filter(|scope| scope["name"] == name);
+        named.map(|scope| scope["id"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    let id = async |stack: &str| {
+        let resources = client.resources(stack, 0, false, &vec![]).await.expect("resources");
+        resources[0].physical_id().to_owned()
+    };
+    let fault = |action, when| Fault::new(Service::Network, "POST", "/address-scopes$", action).when(when);
+    let faults = cluster.cloud.faults();
+
+    // An equal object from before is never the one: neither if the create made one, nor if it made none.
+    let other = Other::of(&cluster).await;
+    for (name, action) in [("made", Action::LostReply), ("not-made", Action::Status(504))] {
+        let foreign = value!({"address_scope": {"name": name, "ip_version": 4}});
+        other.call("network", Method::Post, "/v2.0/address-scopes".to_owned(), Some(foreign)).await;
+        let foreign = scopes(name);
+        faults.clear();
+        faults.add(fault(action, When::Nth(1)));
+        client.create_stack(name, &request(value!({"scope": (scope(name))}))).await.expect("accepted");
+        settled(&client, name, "CREATE_COMPLETE").await;
+        assert_eq!(scopes(name).len(), 2, "{name}");
+        assert_ne!(id(name).await, foreign[0], "{name}");
+    }
+
+    // Somebody else creates the same at the same time: neither object is adopted or deleted.
+    faults.clear();
+    faults.add(fault(Action::Twin, When::Nth(1)));
+    faults.add(fault(Action::LostReply, When::Nth(1)));
+    client.create_stack("twin", &request(value!({"scope": (scope("twin"))}))).await.expect("accepted");
+    let (status, reason) = end(&client, "twin").await;
+    assert_eq!(status, "CREATE_FAILED");
+    assert!(reason.contains("2 objects look like it."), "{reason}");
+    client.delete_stack("twin").await.expect("accepted");
+    settled(&client, "twin", "DELETE_COMPLETE").await;
+    assert_eq!(scopes("twin").len(), 2);
+
+    // A server is found by its tag among others with its name.
+    faults.clear();
+    faults.add(Fault::new(Service::Compute, "POST", "/servers$", Action::LostReply).when(When::Nth(1)));
+    let server = value!({"type": "OS::Nova::Server", "properties": {
+        "name": "server", "image": "cirros", "flavor": "m1.nano", "networks": [{"allocate_network": "none"}],
+    }});
+    client.create_stack("server", &request(value!({"server": server}))).await.expect("accepted");
+    settled(&client, "server", "CREATE_COMPLETE").await;
+    let snapshot = cluster.cloud.snapshot();
+    let servers: Vec<_> = snapshot.objects["servers"].iter().filter(|server| server["name"] == "server").collect();
+    assert_eq!(servers.len(), 2);
+    assert_eq!(id("server").await, servers[1]["id"].as_str().unwrap_or_default());
+    cluster.end().await;
+}

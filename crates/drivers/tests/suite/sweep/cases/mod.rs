@@ -31,6 +31,8 @@ macro_rules! every_case {
             router_interface,
             router_interface_by_port,
             router_gateway,
+            router_addresses,
+            port_without_addresses,
             floating_ip,
             floating_ip_association,
             security_group,
@@ -332,6 +334,17 @@ pub(crate) fn port_named() -> Case {
 pub(crate) fn router() -> Case {
     let create = value!({"external_gateway_info": {"network": "public"}, "name": "given", "tags": ["a"]});
     case("OS::Neutron::Router", create).updated(value!({"name": "given", "admin_state_up": false}))
+}
+
+pub(crate) fn router_addresses() -> Case {
+    let gateway = value!({"network": "public", "external_fixed_ips": [{"subnet": "public-subnet"}]});
+    let given = |up: bool| value!({"external_gateway_info": gateway.clone(), "admin_state_up": up});
+    case("OS::Neutron::Router", given(true)).updated(given(false)).by_admin()
+}
+
+pub(crate) fn port_without_addresses() -> Case {
+    let given = |none: bool| value!({"network": "{net}", "no_fixed_ips": none});
+    case("OS::Neutron::Port", given(false)).on_network().updated(given(true))
 }
 
 pub(crate) fn router_interface() -> Case {
