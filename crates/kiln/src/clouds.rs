@@ -34,6 +34,8 @@ pub(crate) struct Signalling {
     pub(crate) role: String,
     /// URL of the CFN API, if it is not that of the catalog.
     pub(crate) cfn: Option<String>,
+    /// URL of the CFN API for servers that read their metadata, if it is not that of the catalog.
+    pub(crate) metadata: Option<String>,
     /// URL of the REST API, if it is not that of the catalog.
     pub(crate) heat: Option<String>,
     /// Public URL of Keystone.
@@ -242,7 +244,8 @@ impl Cloud for FollowingCloud {
             None => self.endpoint("orchestration").await?,
         };
         let (keystone, region) = (signalling.keystone.clone(), signalling.region.clone());
-        Ok(SignalEndpoints { cfn, heat, keystone, region })
+        let metadata = signalling.metadata.clone();
+        Ok(SignalEndpoints { cfn, metadata, heat, keystone, region })
     }
 
     async fn account_names(&self) -> Result<AccountNames, Failure> {

@@ -172,18 +172,36 @@ impl Config {
         if let Some((_, value)) = argument {
             return Some((value.clone(), Source::Program));
         }
-        let names = || std::iter::once((section, option.name())).chain(option.older_in(section));
-        for (group, name) in names() {
-            let variable = format!("OS_{}__{}", group.to_uppercase(), name.to_uppercase());
-            if let Some(value) = (self.env)(&variable).filter(|value| !value.is_empty()) {
-                return Some((value, Source::Environment(variable)));
-            }
-        }
-        names().find_map(|(group, name)| {
-            let given = self.ini.all(group, name).last()?;
-            let value = self.ini.replaced(group, given);
-            (!value.is_empty()).then(|| (value, self.source(given)))
-        })
+        let mut names = Self::names_of(At { section, option });
+        let variable = names.find_map(|(group, name)| self.in_environment(group, name));
+        variable.or_else(|| Self::names_of(At { section, option }).find_map(|(group, name)| self.in_files(group, name)))
+    }
+
+    /// As [`Config::given`], for an option that Kiln does not read.
+    fn given_as(&self, section: &str, name: &str) -> Option<(String, Source)> {
+        self.in_environment(section, name).or_else(|| self.in_files(section, name))
+    }
+
+    /// Section and name of an option, then the older ones.
+    fn names_of(At { section, option }: At<'_>) -> impl Iterator<Item = (&str, &str)> {
+        std::iter::once((section, option.name())).chain(option.older_in(section))
+    }
+
+    fn in_environment(&self, section: &str, name: &str) -> Option<(String, Source)> {
+        let variable = format!("OS_{}__{}", section.to_uppercase(), name.to_uppercase());
+        let value = (self.env)(&variable).filter(|value| !value.is_empty())?;
+        Some((value, Source::Environment(variable)))
+    }
+
+    fn in_files(&self, section: &str, name: &str) -> Option<(String, Source)> {
+        let given = self.ini.all(section, name).last()?;
+        let value = self.ini.replaced(section, given);
+        (!value.is_empty()).then(|| (value, self.source(given)))
+    }
+
+    /// Section and name of all options in the files.
+    fn names(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.ini.options().map(|(section, name, _)| (section, name))
     }
 
     fn source(&self, given: &Given) -> Source {
@@ -287,8 +305,9 @@ impl Config {
             None => Vec::new(),
             Some((value, Source::Environment(_))) => vec![value],
             Some(_) => {
-                let given = self.ini.all(at.section, at.option.name()).iter();
-                given.map(|given| self.ini.replaced(at.section, given)).collect()
+                let is_set = |(section, name): &(&str, &str)| self.in_files(section, name).is_some();
+                let Some((section, name)) = Self::names_of(at).find(is_set) else { return Vec::new() };
+                self.ini.all(section, name).iter().map(|given| self.ini.replaced(section, given)).collect()
             }
         }
     }

@@ -70,6 +70,7 @@ pub(crate) fn of_service(config: &Config, plugins: Plugins) -> Result<ResourceTy
     let mut catalog = plugins::catalog(Registry::build(types, driver_for), plugins);
     read_environments(&mut catalog, config)?;
     catalog.yaql = config.yaql_limits()?;
+    catalog.backups = config.flag(&stacks::BACKUPS_ENABLED)?;
     Ok(catalog)
 }
 

@@ -26,7 +26,7 @@ use crate::clients;
 use crate::clouds::{Signalling, StoredClouds};
 use crate::config::option::ConfigOption;
 use crate::config::options::{clouds, kiln, server, stacks};
-use crate::config::{Account, Config};
+use crate::config::{Account, Config, heats_own};
 use crate::database;
 use crate::heartbeat_thread::HeartbeatThread;
 use crate::lifecycle_plugins;
@@ -85,6 +85,9 @@ pub(crate) struct OwnCloud {
 impl Runtime {
     /// A service for all users of a cloud: Keystone validates tokens, and stacks use trusts.
     pub(crate) async fn of_service(config: &Config) -> Result<Self> {
+        if let Some(error) = heats_own::refused(config).into_iter().next() {
+            return Err(error);
+        }
         let database = database::open_with(database::options(config)?).await?;
         let requests: Arc<dyn Store> = Arc::new(database.for_requests());
         let store: Arc<dyn Store> = Arc::new(database);
@@ -304,7 +307,7 @@ pub(crate) fn check_options(config: &Config) -> Vec<anyhow::Error> {
         listeners::check(config),
         own_certificate::check(config),
     ];
-    checks.into_iter().filter_map(Result::err).collect()
+    heats_own::refused(config).into_iter().chain(checks.into_iter().filter_map(Result::err)).collect()
 }
 
 /// The project of stacks without a cloud.
@@ -379,6 +382,7 @@ pub(crate) fn signalling(config: &Config, service: &Account) -> Result<Signallin
         role: config.text(&stacks::HEAT_STACK_USER_ROLE).unwrap_or_default(),
         // Heat's option has the path of one of the two kinds of signals.
         cfn: config.text(&stacks::HEAT_WAITCONDITION_SERVER_URL).map(|url| url.replace("/waitcondition", "")),
+        metadata: config.text(&stacks::HEAT_METADATA_SERVER_URL),
         heat: config.text(&clouds::HEAT_URL).map(|url| url.replace("/%(tenant_id)s", "")),
         keystone: public.map(|url| if url.contains("/v3") { url } else { format!("{}/v3", url.trim_end_matches('/')) }),
         region: config.text(&stacks::REGION_NAME_FOR_SERVICES).or_else(|| service.region.clone()),

@@ -25,6 +25,8 @@ pub struct ResourceTypes {
     pub scheduler_hints: Vec<Arc<dyn SchedulerHints>>,
     /// The limits of YAQL expressions.
     pub yaql: YaqlLimits,
+    /// Whether the cloud has a service for backups of volumes (`[volumes] backups_enabled`).
+    pub backups: bool,
     /// The types of those templates.
     provided: BTreeMap<String, ResourceType>,
 }
@@ -41,6 +43,7 @@ impl ResourceTypes {
             constraints,
             scheduler_hints: Vec::new(),
             yaql: YaqlLimits::default(),
+            backups: true,
             provided: BTreeMap::new(),
         }
     }

@@ -151,6 +151,8 @@ pub struct UserDomain {
 pub struct SignalEndpoints {
     /// URL of the CFN API, with its version: `http://heat:8000/v1`.
     pub cfn: Option<String>,
+    /// URL of the CFN API for servers that read their metadata, if it is not that of the catalog; with or without version.
+    pub metadata: Option<String>,
     /// URL of the REST API with version and project: `http://heat:8004/v1/<project>`.
     pub heat: Option<String>,
     /// URL of Keystone.

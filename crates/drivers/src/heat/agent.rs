@@ -4,7 +4,7 @@
 //! are read (`kiln_resource::software::add_for_agent`).
 
 use kiln_resource::software::{COLLECT, METADATA_OBJECT, METADATA_QUEUE};
-use kiln_resource::{Context, Facts, Failure, Found, Progress, Step};
+use kiln_resource::{Cloud, Context, Facts, Failure, Found, Progress, Step};
 use kiln_value::{Map, Value, value};
 
 use super::push;
@@ -220,10 +220,18 @@ async fn for_zaqar(cx: &Context<'_>) -> Result<Value, Failure> {
     }))
 }
 
+/// The CloudFormation API where servers read their metadata, if it is configured or in the catalog.
+pub(crate) async fn metadata_server(cloud: &dyn Cloud) -> Result<Option<String>, Failure> {
+    match cloud.signal_endpoints().await?.metadata {
+        Some(url) => Ok(Some(url)),
+        None => cloud.endpoint("cloudformation").await,
+    }
+}
+
 async fn for_cfn(cx: &Context<'_>) -> Result<Value, Failure> {
     let facts = cx.facts;
     let endpoints = cx.cloud.signal_endpoints().await?;
-    let url = cx.cloud.endpoint("cloudformation").await?.or(endpoints.cfn).map(|url| metadata_url(&url));
+    let url = metadata_server(cx.cloud).await?.or(endpoints.cfn).map(|url| metadata_url(&url));
     Ok(value!({
         "metadata_url": url,
         "access_key_id": (secret(cx, ACCESS)),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use kiln_value::{Value, value};
 
-use super::option::{ACCOUNTS, ConfigOption, Place};
+use super::option::{ACCOUNTS, At, ConfigOption, Place};
 use super::{Config, Source, heats_own, options};
 use crate::clients;
 use crate::failure::nearest;
@@ -17,9 +17,9 @@ use crate::ini::{DEFAULT, Given};
 pub(crate) enum Level {
     /// The option has no meaning in Kiln.
     Note,
-    /// The value means something in Heat that Kiln does not do.
+    /// The value means something in Heat that Kiln does not do, without a difference for stacks.
     Warning,
-    /// The option is unknown or its value is not valid.
+    /// The option is unknown, its value is not valid, or it means something in Heat that Kiln does not do.
     Error,
 }
 
@@ -176,22 +176,24 @@ fn judge(config: &Config, sections: &Sections, name: (&str, &str), given: &Given
     if let Some(option) = in_section().find(|option| option.name() == key) {
         return invalid(option, &value);
     }
-    let is_older = |option: &&&ConfigOption| option.older_in(section).any(|older| older == name);
-    if let Some(option) = options::all().filter(|option| is_older(&option)).find(|option| {
-        // An older name may be in another section.
-        sections.allow(option, section) || option.older_in(section).any(|(older, _)| older != section)
-    }) {
-        let hint = Some(format!("use {}", option.name()));
+    let is_older = |option: &&ConfigOption| {
+        // An older name may have been in another section.
+        let is_here = |place: &str| if place.is_empty() { sections.allow(option, section) } else { place == section };
+        option.older_in("").any(|(place, older)| older == key && is_here(place))
+    };
+    if let Some(option) = options::all().find(is_older) {
+        let elsewhere = !sections.allow(option, section);
+        let hint = if elsewhere { format!("use {}", At::from(option)) } else { format!("use {}", option.name()) };
+        let hint = Some(hint);
         return invalid(option, &value).or_else(|| Some((Level::Note, "is an older name".to_owned(), hint)));
     }
     if let Some(fixed) = heats_own::fixed(section, key) {
-        let has_meaning = value.is_empty() || fixed.allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(&value));
-        let what = fixed.behaviour.to_owned();
-        return Some(if has_meaning {
-            (Level::Note, "has no effect".to_owned(), Some(what))
-        } else {
-            (Level::Warning, format!("is not built for {value:?}"), Some(what))
-        });
+        let what = Some(fixed.behaviour.to_owned());
+        if fixed.allows(&value) {
+            return Some((Level::Note, "has no effect".to_owned(), what));
+        }
+        let level = if fixed.is_only_told() { Level::Warning } else { Level::Error };
+        return Some((level, format!("is not built for {value:?}"), what));
     }
     if let Some(reason) = heats_own::reason(section, key) {
         return Some((Level::Note, "has no effect".to_owned(), Some(reason.to_owned())));
@@ -229,7 +231,7 @@ mod tests {
             "[DEFAULT]\nmax_stack_per_tenant = 1\nuse_syslog = true\nmax_template_size = 5x\nnum_engine_workers = 3\n\
              [keystone_authtoken]\npasword = x\nusername = u\nauth_uri = http://k\n\
              [heat_Api]\nbind_port = 1\n[trustee]\nauth_section = keys\n[keys]\nusername = u\nno_such_thing = 1\n\
-             [volumes]\nbackups_enabled = False\n[nothing]\nat_all = 1\n[clients_nova]\nendpoint_type = outside\n",
+             [healthcheck]\ndetailed = True\n[nothing]\nat_all = 1\n[clients_nova]\nendpoint_type = outside\n",
         );
         assert_eq!(
             told,
@@ -247,8 +249,8 @@ mod tests {
                 "kiln.conf:11: error: [heat_Api] bind_port is not an option of Kiln or Heat: did you mean [heat_api] \
                  bind_port?",
                 "kiln.conf:16: error: [keys] no_such_thing is not an option of Kiln or Heat",
-                "kiln.conf:18: warning: [volumes] backups_enabled is not built for \"False\": volume backups are tried \
-                 when a template asks for them",
+                "kiln.conf:18: error: [healthcheck] detailed is not built for \"True\": /healthcheck is public and has no \
+                 details; see kiln manage doctor",
                 "kiln.conf:20: error: [nothing] at_all is not an option of Kiln or Heat",
                 "kiln.conf:22: error: [clients_nova] endpoint_type = outside is not one of public, internal, admin, \
                  publicURL, internalURL, adminURL",
@@ -267,8 +269,9 @@ mod tests {
                 assert_eq!(told(allowed), expected);
             }
             let (other, name) = ("something-else", fixed.name);
+            let level = if fixed.is_only_told() { "warning" } else { "error" };
             let expected =
-                format!("kiln.conf:2: warning: [{section}] {name} is not built for {other:?}: {}", fixed.behaviour);
+                format!("kiln.conf:2: {level}: [{section}] {name} is not built for {other:?}: {}", fixed.behaviour);
             assert_eq!(told(other), expected);
         }
     }

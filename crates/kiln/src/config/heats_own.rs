@@ -1,5 +1,10 @@
 //! Options of Heat, of its older releases and of its libraries that Kiln does not read, and why.
 
+use std::collections::BTreeSet;
+
+use anyhow::{Error, anyhow};
+
+use super::Config;
 use super::option::ACCOUNTS;
 
 /// Options that Kiln does not read for one reason.
@@ -12,7 +17,7 @@ pub(crate) struct Unread {
     pub(crate) options: &'static [(&'static str, &'static str)],
 }
 
-/// An option that means something in Heat, but whose other values are not built in Kiln.
+/// An option that means something in Heat, but whose other values are not built in Kiln: they are refused.
 #[derive(Debug)]
 pub(crate) struct Fixed {
     /// Section.
@@ -52,6 +57,35 @@ pub(crate) fn fixed(section: &str, name: &str) -> Option<&'static Fixed> {
     FIXED.iter().find(|fixed| is_section(fixed.section) && fixed.name == name)
 }
 
+impl Fixed {
+    /// Whether a value means what Kiln does.
+    pub(crate) fn allows(&self, value: &str) -> bool {
+        value.is_empty() || self.allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(value))
+    }
+
+    /// Whether a service starts with another value, but warns: stacks are what they are in Heat.
+    pub(crate) fn is_only_told(&self) -> bool {
+        self.section == AUDIT
+    }
+
+    /// The sections that it may be in.
+    fn sections(&self) -> Vec<&'static str> {
+        if self.section == ACCOUNT { ACCOUNTS.to_vec() } else { vec![self.section] }
+    }
+}
+
+/// The values, also from the environment, that mean something in Heat which Kiln does not do.
+pub(crate) fn refused(config: &Config) -> Vec<Error> {
+    let known = FIXED.iter().flat_map(|fixed| fixed.sections().into_iter().map(|section| (section, fixed.name)));
+    let names: BTreeSet<(&str, &str)> = known.chain(config.names()).collect();
+    let refused = names.into_iter().filter_map(|(section, name)| {
+        let fixed = fixed(section, name).filter(|fixed| !fixed.is_only_told())?;
+        let (value, _) = config.given_as(section, name).filter(|(value, _)| !fixed.allows(value))?;
+        Some(anyhow!("[{section}] {name} is not built for {value:?}: {}", fixed.behaviour))
+    });
+    refused.collect()
+}
+
 /// The options without a meaning in Kiln, by reason.
 pub(crate) static UNREAD: &[Unread] = &[
     Unread {
@@ -60,6 +94,7 @@ pub(crate) static UNREAD: &[Unread] = &[
             ("DEFAULT", "num_engine_workers executor_thread_pool_size rpc_thread_pool_size"),
             ("heat_api", "workers"),
             ("heat_api_cfn", "workers"),
+            ("DEFAULT", "workers"),
             ("heat_api_cloudwatch", "workers"),
         ],
     },
@@ -68,10 +103,16 @@ pub(crate) static UNREAD: &[Unread] = &[
         options: &[
             ("DEFAULT", "rpc_response_timeout rpc_ping_enabled rpc_conn_pool_size conn_pool_min_size conn_pool_ttl"),
             ("DEFAULT", "engine_life_check_timeout rpc_backend"),
+            ("DEFAULT", "kombu_reconnect_delay rabbit_ha_queues rabbit_login_method rabbit_retry_backoff"),
+            ("amqp1", "*"),
             ("oslo_messaging_amqp", "*"),
             ("oslo_messaging_kafka", "*"),
             ("oslo_messaging_rabbit", "*"),
         ],
+    },
+    Unread {
+        reason: "the certificate of RabbitMQ and its name are always verified",
+        options: &[("oslo_messaging_rabbit", "ssl_enforce_hostname_verification")],
     },
     Unread {
         reason: "a notification is sent again for an hour while RabbitMQ does not answer",
@@ -81,7 +122,7 @@ pub(crate) static UNREAD: &[Unread] = &[
         reason: "Kiln has its own HTTP server; its limits are in [kiln]",
         options: &[
             ("DEFAULT", "wsgi_default_pool_size wsgi_keep_alive wsgi_log_format wsgi_server_debug tcp_keepidle"),
-            ("DEFAULT", "client_socket_timeout max_header_line api_paste_config"),
+            ("DEFAULT", "client_socket_timeout max_header_line api_paste_config backlog"),
             ("eventlet_opts", "*"),
             ("heat_api", "backlog max_header_line tcp_keepidle heat_api_root"),
             ("heat_api_cfn", "backlog max_header_line tcp_keepidle"),
@@ -91,7 +132,10 @@ pub(crate) static UNREAD: &[Unread] = &[
     },
     Unread {
         reason: "the limit of request bodies is [DEFAULT] max_json_body_size",
-        options: &[("oslo_middleware", "max_request_body_size")],
+        options: &[
+            ("oslo_middleware", "max_request_body_size"),
+            ("DEFAULT", "max_request_body_size osapi_max_request_body_size"),
+        ],
     },
     Unread {
         reason: "Kiln does not run in Python: use kiln manage report to look inside",
@@ -146,6 +190,9 @@ pub(crate) static UNREAD: &[Unread] = &[
             ("database", "max_retries mysql_sql_mode mysql_enable_ndb pool_timeout"),
             ("database", "retry_interval synchronous_reader use_db_reconnect min_pool_size idle_timeout use_tpool"),
             ("database", "asyncio_connection"),
+            ("DEFAULT", "db_backend sql_connection_debug sql_connection_trace sql_max_overflow sql_max_retries"),
+            ("DEFAULT", "sql_retry_interval"),
+            ("DATABASE", "reconnect_interval sql_max_retries sqlalchemy_max_overflow sqlalchemy_pool_timeout"),
         ],
     },
     Unread {
@@ -159,6 +206,10 @@ pub(crate) static UNREAD: &[Unread] = &[
     Unread {
         reason: "templates of resource types are compiled in",
         options: &[("DEFAULT", "template_dir loadbalancer_template")],
+    },
+    Unread {
+        reason: "notifications are versioned objects of Nova; those of Heat have one form",
+        options: &[("notifications", "notification_format")],
     },
     Unread { reason: "systemd is told that Kiln is ready by its own protocol", options: &[("DEFAULT", "onready")] },
     Unread {
@@ -186,10 +237,6 @@ pub(crate) static UNREAD: &[Unread] = &[
         ],
     },
     Unread {
-        reason: "servers get the address from heat_waitcondition_server_url or the catalog",
-        options: &[("DEFAULT", "heat_metadata_server_url heat_watch_server_url")],
-    },
-    Unread {
         reason: "it was for boto in servers, which the agents of today do not use",
         options: &[
             ("DEFAULT", "instance_connection_is_secure instance_connection_https_validate_certificates"),
@@ -198,7 +245,7 @@ pub(crate) static UNREAD: &[Unread] = &[
     },
     Unread {
         reason: "the CloudWatch API was removed from Heat",
-        options: &[("heat_api_cloudwatch", "*"), ("DEFAULT", "enable_cloud_watch_lite")],
+        options: &[("heat_api_cloudwatch", "*"), ("DEFAULT", "enable_cloud_watch_lite heat_watch_server_url")],
     },
     Unread {
         reason: "the service was removed from OpenStack",
@@ -240,11 +287,28 @@ pub(crate) static UNREAD: &[Unread] = &[
     },
     Unread {
         reason: "TLS follows the defaults of rustls: versions 1.2 and 1.3",
+        options: &[("ec2authtoken", "tls_ciphers tls_min_version"), ("ssl", "version ciphers")],
+    },
+    Unread {
+        reason: "calls of Keystone are in the metrics, and in the log at level debug",
         options: &[
-            ("ec2authtoken", "tls_ciphers tls_min_version collect_timing split_loggers"),
+            ("ec2authtoken", "collect_timing split_loggers"),
+            ("keystone_authtoken", "collect_timing split_loggers"),
             ("trustee", "collect_timing split_loggers"),
-            ("ssl", "version ciphers"),
         ],
+    },
+    Unread {
+        reason: "the rules themselves check the scope of a token (system_scope:all)",
+        options: &[("oslo_policy", "enforce_scope")],
+    },
+    Unread {
+        reason: "interfaces are checked until the timeout of the stack",
+        options: &[("DEFAULT", "max_interface_check_attempts")],
+    },
+    Unread { reason: NO_AUDIT, options: &[(AUDIT, "topics transport_url use_oslo_messaging mem_queue_size")] },
+    Unread {
+        reason: "the parts of Kiln exchange no versioned objects of oslo",
+        options: &[("oslo_versionedobjects", "*")],
     },
     Unread { reason: "locks are in the database", options: &[("oslo_concurrency", "*")] },
     Unread {
@@ -263,6 +327,7 @@ pub(crate) static UNREAD: &[Unread] = &[
     Unread {
         reason: "rules are checked by Kiln; remote checks are not built and refused when the policy is read",
         options: &[
+            ("DEFAULT", "policy_default_rule"),
             ("oslo_policy", "policy_default_rule remote_content_type remote_ssl_ca_crt_file remote_timeout"),
             ("oslo_policy", "remote_ssl_client_crt_file remote_ssl_client_key_file remote_ssl_verify_server_crt"),
         ],
@@ -323,21 +388,21 @@ pub(crate) static FIXED: &[Fixed] = &[
     },
     Fixed {
         section: "DEFAULT",
-        name: "max_interface_check_attempts",
-        allowed: &["10"],
-        behaviour: "interfaces are checked until the timeout of the stack",
-    },
-    Fixed {
-        section: "DEFAULT",
         name: "metadata_put_timeout",
         allowed: &["60", "60.0"],
         behaviour: "metadata is sent with [kiln] call_timeout",
     },
     Fixed {
-        section: "volumes",
-        name: "backups_enabled",
-        allowed: &["true"],
-        behaviour: "volume backups are tried when a template asks for them",
+        section: "oslo_messaging_rabbit",
+        name: "ssl_enforce_fips_mode",
+        allowed: &["false"],
+        behaviour: "TLS is that of rustls, without FIPS mode",
+    },
+    Fixed {
+        section: "oslo_messaging_rabbit",
+        name: "rabbit_login_method",
+        allowed: &["AMQPLAIN", "PLAIN"],
+        behaviour: "users log in with their password",
     },
     Fixed {
         section: "auth_password",
@@ -387,17 +452,7 @@ pub(crate) static FIXED: &[Fixed] = &[
         allowed: &["false"],
         behaviour: "/healthcheck is public",
     },
-    Fixed {
-        section: "oslo_policy",
-        name: "enforce_scope",
-        allowed: &["true"],
-        behaviour: "the scope of tokens is checked by the rules of Heat",
-    },
     Fixed { section: AUDIT, name: "driver", allowed: &["noop"], behaviour: NO_AUDIT },
-    Fixed { section: AUDIT, name: "topics", allowed: &[], behaviour: NO_AUDIT },
-    Fixed { section: AUDIT, name: "transport_url", allowed: &[], behaviour: NO_AUDIT },
-    Fixed { section: AUDIT, name: "use_oslo_messaging", allowed: &["false"], behaviour: NO_AUDIT },
-    Fixed { section: AUDIT, name: "mem_queue_size", allowed: &[], behaviour: NO_AUDIT },
     Fixed {
         section: "ssl",
         name: "cert_file",

@@ -45,7 +45,11 @@ fn facts(option: &ConfigOption) -> String {
         "" => {}
         unit => _ = write!(facts, "; {unit}"),
     }
-    let older: Vec<&str> = option.older_in("").map(|(_, name)| name).collect();
+    let older = option.older_in("").map(|(section, name)| match section {
+        "" => name.to_owned(),
+        section => format!("[{section}] {name}"),
+    });
+    let older: Vec<String> = older.collect();
     if !older.is_empty() {
         _ = write!(facts, "; older name: {}", older.join(", "));
     }
@@ -119,7 +123,7 @@ restart.
          parameters are refused.\n\n",
     );
     url_parameters(&mut text);
-    text.push_str("## Options of Heat that are not built\n\nOther values than these are reported with a warning.\n\n");
+    text.push_str("## Options of Heat that are not built\n\nOther values than these stop the start of a service; those of `[audit_middleware_notifications]` are reported.\n\n");
     text.push_str("| option | values | what Kiln does |\n|---|---|---|\n");
     for fixed in FIXED {
         let allowed: Vec<String> =

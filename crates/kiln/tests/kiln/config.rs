@@ -1,11 +1,15 @@
 //! `kiln config`: checks of real configuration files, the values in use, the reference; SIGHUP.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use kiln_testcloud::Testcloud;
 
-use crate::run::Folder;
+use crate::run::{Folder, Ran};
 use crate::running::Running;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -115,6 +119,179 @@ fn findings_are_objects_too() {
     assert!(ran.code == 1 && ran.err.contains("broken.conf: line 2: no ':' or '=' found"), "{}", ran.err);
 }
 
+/// Options of a list in `heat-options`: `[section]`, then one name a line.
+fn listed(name: &str) -> Vec<(String, String)> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/heat-options").join(format!("{name}.txt"));
+    let mut section = String::new();
+    let mut options = Vec::new();
+    for line in std::fs::read_to_string(file).unwrap().lines() {
+        match line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            Some(name) => name.clone_into(&mut section),
+            None => options.push((section.clone(), line.to_owned())),
+        }
+    }
+    options
+}
+
+/// Every option that Heat's own generator prints, and all that deployments set, is honoured, refused, or said to have
+/// no effect. What is printed is the same table as in the data, with a reason for each.
+#[test]
+fn every_option_of_heat_is_honoured_refused_or_said_to_have_no_effect() {
+    const LISTS: [&str; 8] = [
+        "heat",
+        "heat-older-names",
+        "kolla-ansible",
+        "openstack-ansible",
+        "openstack-helm",
+        "tripleo",
+        "charm-heat",
+        "sunbeam-charm-heat",
+    ];
+    let folder = Folder::new("heat-options");
+    let mut table: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+    for name in LISTS {
+        let options = listed(name);
+        assert!(name != "heat" || options.len() >= 528, "{}", options.len());
+        // Not a value of any option that has values of its own.
+        let lines = options.iter().map(|(section, option)| format!("[{section}]\n{option} = no-such-value\n"));
+        let file = folder.write("heat.conf", &lines.collect::<Vec<_>>().concat());
+        let ran = folder.run(&["config", "check", "-f", "json", file.to_str().unwrap()]);
+        let found: Vec<serde_json::Value> = serde_json::from_str(&ran.out).unwrap();
+        for (section, option) in options {
+            let told = found.iter().find(|told| told["section"] == *section && told["option"] == *option);
+            let text = |key: &str| told.and_then(|told| told[key].as_str()).unwrap_or_default();
+            let group = match text("message") {
+                "is not an option of Kiln or Heat" if name.starts_with("heat") => {
+                    panic!("[{section}] {option}: {ran:?}")
+                }
+                "is not an option of Kiln or Heat" => "unknown, also to Heat".to_owned(),
+                "has no effect" => format!("no effect: {}", text("hint")),
+                message if message.starts_with("is not built") => {
+                    format!("{}, other values: {}", text("level"), text("hint"))
+                }
+                _ => "honoured".to_owned(),
+            };
+            table.entry(group).or_default().entry(section).or_default().insert(option);
+        }
+    }
+    let mut shown = String::new();
+    for (group, sections) in &table {
+        _ = writeln!(shown, "{group}");
+        for (section, options) in sections {
+            let options: Vec<&str> = options.iter().map(String::as_str).collect();
+            _ = writeln!(shown, "  [{section}] {}", options.join(" "));
+        }
+    }
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/heat-options/table.txt");
+    if std::env::var_os("KILN_UPDATE_DATA").is_some() {
+        std::fs::write(&file, &shown).unwrap();
+    }
+    assert_eq!(shown, std::fs::read_to_string(file).unwrap(), "KILN_UPDATE_DATA=1 updates the data");
+}
+
+/// What is honoured is also read: each option of the table occurs in the code.
+#[test]
+fn every_option_of_the_table_is_read() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut folders = vec![source.clone()];
+    let (mut table, mut code) = (String::new(), String::new());
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let text = std::fs::read_to_string(&path).unwrap();
+                (if path.starts_with(source.join("config/options")) { &mut table } else { &mut code }).push_str(&text);
+            }
+        }
+    }
+    let is_name = |id: &&str| id.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    let names: Vec<&str> = table
+        .lines()
+        .filter_map(|line| Some(line.strip_prefix("    ")?.split_once(" = ")?.0))
+        .filter(is_name)
+        .collect();
+    assert!(names.len() > 150, "{}", names.len());
+    let words: BTreeSet<&str> = code.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+    let unread: Vec<&str> = names.into_iter().filter(|name| !words.contains(name)).collect();
+    assert!(unread.is_empty(), "{unread:?}");
+}
+
+/// A value that means something in Heat and nothing in Kiln stops the start, also from the environment; a name of an
+/// older release means what it meant.
+#[test]
+fn what_is_not_built_stops_the_start() {
+    let folder = Folder::new("config-refused");
+    let key = "auth_encryption_key = 0123456789abcdef0123456789abcdef";
+    let database = "[database]\nconnection = sqlite:///k.db";
+    let why = "[ssl] cert_file is not built for \"/c.pem\": HTTPS is served with [heat_api] cert_file and key_file";
+    let plain = folder.write("plain.conf", &format!("[DEFAULT]\n{key}\n{database}\n"));
+    let set = folder.write("set.conf", &format!("[DEFAULT]\n{key}\n{database}\n[ssl]\ncert_file = /c.pem\n"));
+    let mut by_variable = folder.kiln(&["serve", "--config-file", plain.to_str().unwrap()]);
+    by_variable.env("OS_SSL__CERT_FILE", "/c.pem");
+    for mut command in [by_variable, folder.kiln(&["serve", "--config-file", set.to_str().unwrap()])] {
+        let ran = Ran::from(command.output().unwrap());
+        assert!(ran.code == 1 && ran.err.contains(why), "{}", ran.err);
+    }
+    let ran = folder.run(&["config", "check", set.to_str().unwrap()]);
+    assert!(ran.code == 1 && ran.out.contains(&format!("set.conf:6: error: {why}")), "{}", ran.out);
+    let older = folder.write(
+        "older.conf",
+        "[DEFAULT]\nnotification_driver = messagingv2\nnotification_driver = log\npolicy_file = p.yaml\n\
+         [oslo_messaging_rabbit]\nrabbit_use_ssl = true\nkombu_ssl_ca_certs = /ca.pem\n",
+    );
+    let ran = folder.run(&["config", "show", "--set", "--config-file", older.to_str().unwrap(), "-f", "json"]).ok();
+    let shown: serde_json::Value = serde_json::from_str(&ran).unwrap();
+    let row = |option: &str| shown.as_array().unwrap().iter().find(|row| row["Option"] == option).unwrap().clone();
+    assert_eq!((row("driver")["Value"].as_str(), row("policy_file")["Value"].as_str()), (Some("log"), Some("p.yaml")));
+    assert_eq!((row("ssl")["Value"].as_str(), row("ssl_ca_file")["Value"].as_str()), (Some("true"), Some("/ca.pem")));
+    let ran = folder.run(&["config", "check", older.to_str().unwrap()]);
+    let told =
+        "older.conf:2: note: [DEFAULT] notification_driver is an older name: use [oslo_messaging_notifications] driver";
+    assert!(ran.out.contains(told), "{}", ran.out);
+}
+
+/// kolla, OpenStack-Ansible and openstack-helm set both.
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_read_metadata_where_it_says_and_backups_are_refused_without_their_service() {
+    let folder = Folder::new("config-heat");
+    let cloud = Testcloud::builder().build_time(std::time::Duration::ZERO).start().await.unwrap();
+    let options = "heat_metadata_server_url = http://meta.example:8000\n[kiln]\ncfn_api = false\n[volumes]\n\
+                   backups_enabled = false\n";
+    let config = folder.configured(&cloud, options);
+    let service = Running::start(folder.kiln(&["serve", "--config-file", &config]));
+    let url = service.url();
+    let template = |resource: &str| {
+        let text = format!("heat_template_version: 2018-08-31\nresources: {{it: {{{resource}}}}}\n");
+        folder.write("t.yaml", &text).display().to_string()
+    };
+    let create = |name: &str, template: String| {
+        let args = ["stack", "create", "-t", &template, "--wait", "--poll", "0.1", name];
+        Ran::from(folder.client(&cloud, &url, &args).output().unwrap())
+    };
+    let server = "type: OS::Nova::Server, properties: {image: cirros, flavor: m1.nano, networks: [{network: private}]}";
+    create("server", template(server)).ok();
+    let saved: serde_json::Value = serde_json::from_str(&cloud.save()).unwrap();
+    assert!(user_data(&saved).contains("http://meta.example:8000/v1/"), "{saved}");
+    let volume = template("type: OS::Cinder::Volume, properties: {size: 1}, deletion_policy: Snapshot");
+    let refused = create("volume", volume);
+    let why = "\"Snapshot\" deletion policy not supported - volume backup service is not enabled.";
+    assert!(refused.code == 1 && refused.err.contains(why), "{}", refused.err);
+    service.signal("KILL");
+}
+
+/// All texts in a document that are base64, decoded.
+fn user_data(document: &serde_json::Value) -> String {
+    match document {
+        serde_json::Value::String(text) => {
+            STANDARD.decode(text).map_or_else(|_| String::new(), |text| String::from_utf8_lossy(&text).into_owned())
+        }
+        serde_json::Value::Array(items) => items.iter().map(user_data).collect(),
+        serde_json::Value::Object(map) => map.values().map(user_data).collect(),
+        _ => String::new(),
+    }
+}
+
 /// What stops the start is found by the check, and a short password takes no letters out of the reason.
 #[test]
 fn the_check_refuses_what_stops_the_start() {
@@ -180,7 +357,7 @@ fn values_in_use_have_sources_and_no_secrets() {
     let show = |more: &[&str]| {
         let args = [&["config", "show", "--config-file", file.to_str().unwrap(), "-f", "json"], more].concat();
         let mut command = folder.kiln(&args);
-        let ran = crate::run::Ran::from(command.env("OS_HEAT_API__BIND_PORT", "9004").output().unwrap()).ok();
+        let ran = Ran::from(command.env("OS_HEAT_API__BIND_PORT", "9004").output().unwrap()).ok();
         assert!(!ran.contains("s3cret"), "{ran}");
         serde_json::from_str::<serde_json::Value>(&ran).unwrap()
     };

@@ -5,6 +5,7 @@ use kiln_template::{Definition, DeletionPolicy};
 use kiln_value::{Diagnostic, Map, Path, Value};
 
 use super::{Rules, property_error};
+use crate::ResourceTypes;
 use crate::blueprint::Blueprint;
 use crate::kind::Kind;
 use crate::places::Places;
@@ -19,19 +20,26 @@ impl Blueprint {
         draft: &Draft<'_>,
         rules: &Rules<'_>,
     ) -> Vec<Diagnostic> {
-        let mut found: Vec<Diagnostic> = self.snapshot_error(definition, kind).into_iter().collect();
+        let mut found: Vec<Diagnostic> = self.snapshot_error(definition, kind, rules.catalog).into_iter().collect();
         found.extend(self.update_policy_errors(definition, kind, draft, rules));
         found
     }
 
-    /// The error of a deletion policy `Snapshot` of a type without snapshots.
-    fn snapshot_error(&self, definition: &Definition, kind: &Kind) -> Option<Diagnostic> {
-        let snapshots = || kind.entry().is_some_and(|entry| entry.driver.snapshots());
-        if definition.deletion_policy() != DeletionPolicy::Snapshot || snapshots() {
+    /// The error of a deletion policy `Snapshot` of a type without snapshots, or of a volume in a cloud without backups.
+    fn snapshot_error(&self, definition: &Definition, kind: &Kind, catalog: &ResourceTypes) -> Option<Diagnostic> {
+        if definition.deletion_policy() != DeletionPolicy::Snapshot {
             return None;
         }
+        let is_volume = || kind.resource_type().service.iter().any(|service| service == "volumev3");
+        let why = if !kind.entry().is_some_and(|entry| entry.driver.snapshots()) {
+            ""
+        } else if !catalog.backups && is_volume() {
+            " - volume backup service is not enabled."
+        } else {
+            return None;
+        };
         let at = self.place_of(&definition.name).key(self.bound().template().words().deletion_policy);
-        let text = format!("{at}: \"Snapshot\" deletion policy not supported");
+        let text = format!("{at}: \"Snapshot\" deletion policy not supported{why}");
         Some(Diagnostic::new("StackValidationFailed", text).at(at))
     }
 

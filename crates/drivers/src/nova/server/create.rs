@@ -10,6 +10,7 @@ use super::networks::{self, INTERNAL_PORTS};
 use super::user_data::{self, Format};
 use super::{COMPUTE, block_devices, building};
 use crate::call::{items, made_id};
+use crate::heat::agent::metadata_server;
 use crate::heat::multipart::config_or_text;
 use crate::scheduler_hints;
 
@@ -235,7 +236,7 @@ pub(super) async fn user_data(cx: &Context<'_>) -> Result<String, Failure> {
     let facts = cx.facts;
     let format = Format::parse(facts.property("user_data_format").as_str());
     let cfn_url = match format {
-        Format::CfnTools => cx.cloud.endpoint("cloudformation").await?,
+        Format::CfnTools => metadata_server(cx.cloud).await?,
         Format::Raw | Format::SoftwareConfig => None,
     };
     let given = facts.property("user_data").as_str().unwrap_or_default();

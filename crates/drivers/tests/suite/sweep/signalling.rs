@@ -63,6 +63,7 @@ impl Cloud for Signalling {
     async fn signal_endpoints(&self) -> Result<SignalEndpoints, Failure> {
         Ok(SignalEndpoints {
             cfn: Some("http://heat:8000/v1".to_owned()),
+            metadata: None,
             heat: Some("http://heat:8004/v1".to_owned()),
             keystone: Some("http://keystone/v3".to_owned()),
             region: None,

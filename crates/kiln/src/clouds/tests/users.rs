@@ -81,6 +81,7 @@ impl World {
             }),
             role: "heat_stack_user".to_owned(),
             cfn: Some("http://heat:8000/v1".to_owned()),
+            metadata: None,
             heat: Some("http://heat:8004/v1".to_owned()),
             keystone: Some(self.cloud.auth_url()),
             region: None,

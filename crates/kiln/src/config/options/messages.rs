@@ -27,25 +27,30 @@ options! {
         NOTIFICATIONS, "driver", Repeated,
         "Form of the notifications: messagingv2 or messaging, to RabbitMQ; log: each is a line of the log; noop: none. \
          Empty: none.",
-    );
+    ).older(&["DEFAULT/notification_driver"]);
     NOTIFICATIONS_TRANSPORT_URL = ConfigOption::new(
         NOTIFICATIONS, "transport_url", Text, "URL of RabbitMQ: rabbit://USER:PASSWORD@HOST:5672/VHOST. Its query has options of [oslo_messaging_rabbit]: \
          ?ssl=1&ssl_ca_file=FILE.",
-    ).secret().computed("[DEFAULT] transport_url");
+    ).older(&["DEFAULT/notification_transport_url"]).secret().computed("[DEFAULT] transport_url");
     TOPICS = ConfigOption::new(NOTIFICATIONS, "topics", List, "Routing keys are TOPIC.info and TOPIC.error.")
+        .older(&["rpc_notifier2/topics", "DEFAULT/notification_topics"])
         .default("notifications");
-    SSL = ConfigOption::new(RABBIT, "ssl", Flag, "Connect with TLS.").default("false");
+    SSL = ConfigOption::new(RABBIT, "ssl", Flag, "Connect with TLS.").older(&["rabbit_use_ssl"]).default("false");
     SSL_CA_FILE = ConfigOption::new(RABBIT, "ssl_ca_file", Path, "File with certificates of authorities.")
+        .older(&["kombu_ssl_ca_certs"])
         .computed("those of the system");
-    SSL_CERT_FILE = ConfigOption::new(RABBIT, "ssl_cert_file", Path, "File with the client certificate.");
-    SSL_KEY_FILE = ConfigOption::new(RABBIT, "ssl_key_file", Path, "File with the key of the client certificate.");
+    SSL_CERT_FILE = ConfigOption::new(RABBIT, "ssl_cert_file", Path, "File with the client certificate.")
+        .older(&["kombu_ssl_certfile"]);
+    SSL_KEY_FILE = ConfigOption::new(RABBIT, "ssl_key_file", Path, "File with the key of the client certificate.")
+        .older(&["kombu_ssl_keyfile"]);
     SSL_VERSION = ConfigOption::new(
         RABBIT, "ssl_version", Choice(&["TLSv1_2", "TLSv1_3", "SSLv23", "tlsv1_2", "tlsv1_3", "sslv23"]),
         "The only version of TLS; SSLv23: 1.2 or 1.3.",
-    ).default("SSLv23");
+    ).older(&["kombu_ssl_version"]).default("SSLv23");
     AMQP_DURABLE_QUEUES = ConfigOption::new(RABBIT, "amqp_durable_queues", Flag, "Declare durable queues.")
         .default("false");
     AMQP_AUTO_DELETE = ConfigOption::new(RABBIT, "amqp_auto_delete", Flag, "Declare queues that delete themselves.")
+        .older(&["DEFAULT/amqp_auto_delete"])
         .default("false");
     RABBIT_QUORUM_QUEUE = ConfigOption::new(RABBIT, "rabbit_quorum_queue", Flag, "Declare quorum queues.")
         .default("false");

@@ -39,7 +39,7 @@ options! {
         DATABASE, "connection", Text,
         "URL of the database: sqlite:///FILE, postgresql://…, mysql://…. Drivers and parameters as in URLs of \
          SQLAlchemy (mysql+pymysql://…?ssl_ca=FILE) are accepted. Required.",
-    ).secret();
+    ).older(&["DEFAULT/sql_connection", "DATABASE/sql_connection", "sql/connection"]).secret();
     MAX_POOL_SIZE = ConfigOption::new(
         DATABASE, "max_pool_size", Whole(1, 10_000), "Most connections of a process to the database.",
     ).default("10");
@@ -55,16 +55,19 @@ options! {
     SQLITE_SYNCHRONOUS = ConfigOption::new(
         DATABASE, "sqlite_synchronous", Flag,
         "SQLite only: wait for the disk at each commit, so that a power failure loses nothing.",
-    ).default("false");
+    ).older(&["DEFAULT/sqlite_synchronous"]).default("false");
     API_BIND_HOST = ConfigOption::new(API, "bind_host", Text, "Address or host name of the REST API.")
+        .older(&["DEFAULT/bind_host"])
         .default("0.0.0.0");
     API_BIND_PORT = ConfigOption::new(API, "bind_port", Whole(0, 65_535), "Port of the REST API; 0: a free one.")
+        .older(&["DEFAULT/bind_port"])
         .default("8004");
     API_CERT_FILE = ConfigOption::new(
         API, "cert_file", Path,
         "Serve HTTPS with this certificate, in PEM format with those of its authorities. It is read again when it changes.",
-    );
-    API_KEY_FILE = ConfigOption::new(API, "key_file", Path, "File with the key of the certificate.");
+    ).older(&["DEFAULT/cert_file"]);
+    API_KEY_FILE = ConfigOption::new(API, "key_file", Path, "File with the key of the certificate.")
+        .older(&["DEFAULT/key_file"]);
     CFN_BIND_HOST = ConfigOption::new(CFN, "bind_host", Text, "Address or host name of the CloudFormation API.")
         .computed("[heat_api] bind_host");
     CFN_BIND_PORT = ConfigOption::new(
@@ -107,8 +110,8 @@ options! {
         POLICY, "policy_file", Path,
         "File with rules, in YAML or JSON, relative to the folder of the configuration file or /etc/kiln. It is read \
          again when it changes.",
-    ).computed("policy.yaml if it exists");
+    ).older(&["DEFAULT/policy_file"]).computed("policy.yaml if it exists");
     POLICY_DIRS = ConfigOption::new(
         POLICY, "policy_dirs", Repeated, "Folder with more such files.",
-    ).computed("policy.d if it exists");
+    ).older(&["DEFAULT/policy_dirs"]).computed("policy.d if it exists");
 }

@@ -1,4 +1,4 @@
-//! Options of stacks: `[DEFAULT]`, `[yaql]`, `[revision]`.
+//! Options of stacks: `[DEFAULT]`, `[yaql]`, `[volumes]`, `[revision]`.
 
 use super::options;
 use crate::config::option::Kind::{Choice, Flag, Limit, List, Path, Seconds, Text, Url, Whole};
@@ -29,7 +29,8 @@ options! {
         "trusts_delegated_roles", List,
         "Roles that a user delegates to the trustee; empty: all roles of the user.",
     );
-    STACK_USER_DOMAIN_ID = main("stack_user_domain_id", Text, "ID of the Keystone domain for the users of stacks.");
+    STACK_USER_DOMAIN_ID = main("stack_user_domain_id", Text, "ID of the Keystone domain for the users of stacks.")
+        .older(&["stack_user_domain"]);
     STACK_USER_DOMAIN_NAME = main(
         "stack_user_domain_name", Text,
         "Name of the Keystone domain for the users of stacks, unless stack_user_domain_id is set.",
@@ -44,6 +45,10 @@ options! {
     HEAT_WAITCONDITION_SERVER_URL = main(
         "heat_waitcondition_server_url", Url,
         "URL of the CloudFormation API for servers that report to wait conditions, with or without /waitcondition.",
+    ).computed("endpoint cloudformation of the catalog");
+    HEAT_METADATA_SERVER_URL = main(
+        "heat_metadata_server_url", Url,
+        "URL of the CloudFormation API for servers that read their metadata, with or without /v1.",
     ).computed("endpoint cloudformation of the catalog");
     REGION_NAME_FOR_SERVICES = main("region_name_for_services", Text, "Region of the services in the catalog.")
         .computed("[keystone_authtoken] region_name");
@@ -121,6 +126,11 @@ options! {
     MEMORY_QUOTA = ConfigOption::new(
         Place::Section("yaql"), "memory_quota", Limit, "Most memory of a YAQL expression; 0: no limit.",
     ).default("10000").unit("bytes");
+    BACKUPS_ENABLED = ConfigOption::new(
+        Place::Section("volumes"), "backups_enabled", Flag,
+        "Whether the cloud has a service for backups of volumes. Without it, volumes with the deletion policy Snapshot \
+         are refused.",
+    ).default("true");
     HEAT_REVISION = ConfigOption::new(
         Place::Section("revision"), "heat_revision", Text, "Revision that the API reports in build_info.",
     ).default("unknown");
