@@ -57,6 +57,7 @@ use crate::failure::{Failure, Outcome};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    commands::completion::answer();
     let cli = Cli::parse_from(arguments(std::env::args_os()));
     let has_own_log = matches!(
         cli.command,
