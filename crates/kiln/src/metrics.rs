@@ -241,11 +241,13 @@ async fn text(backends: &Backends) -> Result<String, kiln_store::Error> {
     _ = writeln!(text, "kiln_leases {}", census.leases);
     gauge(&mut text, "engines", "Engines that are up, or have not reported for some time.");
     _ = writeln!(text, "kiln_engines{{status=\"up\"}} {up}\nkiln_engines{{status=\"down\"}} {}", engines.len() - up);
-    let longest = engines.iter().map(|engine| now.duration_since(engine.seen).as_secs()).max().unwrap_or_default();
+    // A stopped engine reports once more, that it will not report again.
+    let running = engines.iter().filter(|engine| engine.interval > 0);
+    let longest = running.map(|engine| now.duration_since(engine.seen).as_secs()).max().unwrap_or_default();
     gauge(
         &mut text,
         "engine_silence_seconds",
-        "Time since the last heartbeat of the engine that is silent the longest.",
+        "Time since the last heartbeat of the engine that is silent the longest; stopped ones are not silent.",
     );
     _ = writeln!(text, "kiln_engine_silence_seconds {}", longest.max(0));
     gauge(&mut text, "database_wait_seconds", "How long the oldest call to the database in progress has waited.");

@@ -368,6 +368,10 @@ impl Store for SqlStore {
         self.list_engines().await
     }
 
+    fn is_full(&self) -> bool {
+        self.losses.is_full()
+    }
+
     async fn forget(&self, retention: &Retention) -> Result<u64, Error> {
         self.forget_some(retention).await
     }

@@ -421,6 +421,10 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
     async fn report(&self, engine: &EngineInfo) -> Result<(), Error>;
     /// The engines that have reported.
     async fn engines(&self) -> Result<Vec<EngineInfo>, Error>;
+    /// Whether the database had no room for something in the last minute.
+    fn is_full(&self) -> bool {
+        false
+    }
     /// Purges old rows, a limited number per call; returns the number of deleted rows.
     async fn forget(&self, retention: &Retention) -> Result<u64, Error>;
 

@@ -19,19 +19,23 @@ pub fn is_up(engine: &EngineInfo, now: Timestamp) -> bool {
     engine.interval > 0 && now.duration_since(engine.seen) <= SignedDuration::from_secs(2 * i64::from(engine.interval))
 }
 
-/// 200 while requests can be processed: without an engine they are stored and wait. 503 without a database.
+/// 200 while requests can be processed: without an engine they are stored and wait. 503 without a database, or if it has no
+/// room.
 pub async fn health(backends: &Backends) -> Response {
     let now = backends.clock.now();
     let engines = tokio::time::timeout(PATIENCE, backends.store.engines()).await;
     let (status, text) = match engines {
         Ok(Ok(engines)) => {
             let up = engines.iter().filter(|engine| is_up(engine, now)).count();
-            let mut text = "database: up\n".to_owned();
+            let is_full = backends.store.is_full();
+            let (status, database) =
+                if is_full { (StatusCode::SERVICE_UNAVAILABLE, "full") } else { (StatusCode::OK, "up") };
+            let mut text = format!("database: {database}\n");
             _ = match up {
                 0 => writeln!(text, "engine: down"),
                 up => writeln!(text, "engine: up ({up})"),
             };
-            (StatusCode::OK, text)
+            (status, text)
         }
         failed => {
             // Details are only logged, because this endpoint is public.

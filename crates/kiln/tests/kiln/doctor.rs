@@ -79,6 +79,9 @@ async fn each_check_fails_for_its_own_reason() {
     wrong(&domain, "role of stack users", "ok");
     let role = [&domain[..], &[("OS_DEFAULT__HEAT_STACK_USER_ROLE", "nosuch")]].concat();
     wrong(&role, "role of stack users", "failed");
+    let delegated = |roles| [("OS_DEFAULT__TRUSTS_DELEGATED_ROLES", roles)];
+    wrong(&delegated("heat_stack_owner"), "delegated role", "ok");
+    wrong(&delegated("nosuch"), "delegated role", "failed");
     let url = |text| [("OS_DEFAULT__HEAT_WAITCONDITION_SERVER_URL", text)];
     wrong(&url("http://127.0.0.1:8000/v1/waitcondition"), "URL for servers", "warning");
 

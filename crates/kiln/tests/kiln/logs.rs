@@ -164,6 +164,20 @@ async fn who_opens_too_many_connections_is_told_once() {
     service.signal("KILL");
 }
 
+/// The last connection of all is told too, with who has most of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_all_connections_is_told() {
+    let folder = Folder::new("log-full");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let options = "[kiln]\ncfn_api = false\nmax_connections = 2\n";
+    let service = Running::start(folder.kiln(&["serve", "--config-file", &folder.configured(&cloud, options)]));
+    let url = service.url();
+    let _held: Vec<_> = (0..2).map(|_| TcpStream::connect(url.trim_start_matches("http://")).unwrap()).collect();
+    let told = service.wait_for("WARN further connections wait: max_connections is reached");
+    assert!(told.contains("address=127.0.0.1") && told.contains("connections=2"), "{told}");
+    service.signal("KILL");
+}
+
 /// A service waits for its database, and says at once what it waits for.
 #[test]
 fn a_refused_connection_at_the_start_is_told_at_once() {

@@ -11,6 +11,7 @@ mod databases;
 mod demo;
 mod doctor;
 mod documented;
+mod full;
 mod heat_database;
 mod heat_manage;
 mod help;

@@ -5,8 +5,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use kiln_testcloud::Testcloud;
+use sea_orm::{ConnectionTrait as _, Database};
 
 use crate::run::{Folder, Ran};
+use crate::running::Running;
 
 /// A resource type of the operator.
 const NET: &str = "
@@ -208,6 +210,25 @@ async fn a_service_is_asked_and_drained() {
     let wrong = kiln(&["--os-password", "wrong", "stack", "list"]);
     assert_eq!(wrong.code, 1, "{}", wrong.err);
     kiln(&["stack", "delete", "--wait", "--poll", "0.1", "one"]).ok();
+    assert_eq!(service.stop(), 0);
+}
+
+/// However long ago it was stopped: an alert about silence would be wrong.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_engine_is_neither_up_nor_silent() {
+    let folder = Folder::new("stopped-engine");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let mut service = Service::start_as(&folder, &cloud, "api", "0");
+    let config = folder.path().join("kiln.conf").display().to_string();
+    let engine = Running::start(folder.kiln(&["engine", "--config-file", &config]));
+    let has = |line: &str| scraped(&service).lines().any(|have| have == line);
+    while !has("kiln_engines{status=\"up\"} 1") {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(engine.stop().0, 0);
+    let database = Box::pin(Database::connect(format!("sqlite://{}/serve.db", folder.path().display()))).await.unwrap();
+    database.execute_unprepared("UPDATE kiln_engine SET seen = seen - 3600000000").await.unwrap();
+    assert!(has("kiln_engines{status=\"up\"} 0") && has("kiln_engine_silence_seconds 0"), "{}", scraped(&service));
     assert_eq!(service.stop(), 0);
 }
 

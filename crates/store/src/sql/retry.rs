@@ -1,7 +1,7 @@
 //! Which failures are retried, and how often.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sea_orm::sqlx::mysql::MySqlDatabaseError;
@@ -25,6 +25,8 @@ const LARGE_ATTEMPTS: u32 = 4;
 const LARGE_DELAY: Duration = Duration::from_millis(500);
 /// Maximum delay before the second attempt; it doubles with each attempt.
 const FIRST_DELAY: Duration = Duration::from_millis(4);
+/// How long a database counts as full after it had no room.
+const FULL_FOR: Duration = Duration::from_mins(1);
 /// Upper limit of the delay.
 const LAST_DELAY: Duration = Duration::from_secs(1);
 
@@ -138,6 +140,21 @@ impl Fault {
         self.is_lost() && matches!(self, Self::Database(DbErr::Exec(_)))
     }
 
+    /// Whether the database had no room for the data.
+    fn is_full(&self) -> bool {
+        let Some(sqlx::Error::Database(error)) = self.sqlx() else { return false };
+        if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
+            // Disk full; the table is full; error writing a file.
+            return matches!(error.number(), 1021 | 1114 | 3);
+        }
+        if let Some(error) = error.try_downcast_ref::<PgDatabaseError>() {
+            return error.code() == "53100";
+        }
+        // SQLITE_FULL; SQLITE_IOERR_WRITE, at a quota or a limit of the size of files.
+        let is_sqlite = error.try_downcast_ref::<SqliteError>().is_some();
+        is_sqlite && error.code().is_some_and(|code| matches!(code.as_ref(), "13" | "778"))
+    }
+
     /// Whether a unique index rejected a row.
     pub(super) fn is_duplicate(&self) -> bool {
         matches!(self, Self::Database(error) if matches!(error.sql_err(), Some(SqlErr::UniqueConstraintViolation(_))))
@@ -221,19 +238,38 @@ pub(super) fn is_loss(error: &sqlx::Error) -> bool {
     false
 }
 
-/// The time of the last lost connection: connections that have been idle since then are not used again.
+/// The time of the last lost connection: connections that have been idle since then are not used again. And the time when
+/// the database last had no room.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Losses(Arc<Mutex<Option<Instant>>>);
+pub(super) struct Losses(Arc<Mutex<Last>>);
+
+#[derive(Debug, Default)]
+struct Last {
+    lost: Option<Instant>,
+    full: Option<Instant>,
+}
 
 impl Losses {
+    fn last(&self) -> MutexGuard<'_, Last> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn note(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        self.last().lost = Some(Instant::now());
     }
 
     /// Whether a connection with this idle time has been idle since before the last loss.
     pub(super) fn doubt(&self, idle_for: Duration) -> bool {
-        let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        last.is_some_and(|last| idle_for >= last.elapsed())
+        self.last().lost.is_some_and(|last| idle_for >= last.elapsed())
+    }
+
+    fn note_full(&self) {
+        self.last().full = Some(Instant::now());
+    }
+
+    /// Whether the database had no room for something a short time ago.
+    pub(super) fn is_full(&self) -> bool {
+        self.last().full.is_some_and(|last| last.elapsed() < FULL_FOR)
     }
 }
 
@@ -276,6 +312,10 @@ where
         } else if fault.is_transient() && attempt < ATTEMPTS {
             tracing::debug!(attempt, ?fault, "retrying the transaction");
         } else {
+            if fault.is_full() {
+                tracing::error!(%fault, "the database has no room");
+                losses.note_full();
+            }
             return Err(match fault.into() {
                 Error::Unavailable { why, .. } => Error::Unavailable { why, may_have_happened: happened },
                 error => error,

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use crate::ConnectionLimits;
 
@@ -16,7 +18,12 @@ pub(super) struct Room {
     seats: Arc<Semaphore>,
     per_address: Option<usize>,
     addresses: Mutex<HashMap<IpAddr, Client>>,
+    /// When the log was last told that all are in use.
+    told: Mutex<Option<Instant>>,
 }
+
+/// How often the log is told that all connections are in use.
+const TOLD_EVERY: Duration = Duration::from_mins(1);
 
 /// The connections from an address.
 #[derive(Default)]
@@ -63,12 +70,37 @@ impl Room {
                  engine, the database and the clouds (ulimit -n)"
             );
         }
-        Self { seats: Arc::new(Semaphore::new(total)), per_address: limits.per_address, addresses: Mutex::default() }
+        Self {
+            seats: Arc::new(Semaphore::new(total)),
+            per_address: limits.per_address,
+            addresses: Mutex::default(),
+            told: Mutex::default(),
+        }
     }
 
     /// Waits until another connection may be accepted.
     pub(super) async fn seat(&self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(seat) = Arc::clone(&self.seats).try_acquire_owned() {
+            return Some(seat);
+        }
+        self.tell_full();
         Arc::clone(&self.seats).acquire_owned().await.ok()
+    }
+
+    /// Logs who has most of the connections.
+    fn tell_full(&self) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.is_some_and(|told| told.elapsed() < TOLD_EVERY) {
+            return;
+        }
+        *told = Some(Instant::now());
+        let clients = self.clients();
+        let Some((address, client)) = clients.iter().max_by_key(|(_, client)| client.count) else { return };
+        let (connections, project) = (client.count, client.project.as_deref().unwrap_or_default());
+        tracing::warn!(
+            %address, %project, connections,
+            "further connections wait: max_connections is reached; this address has most of them"
+        );
     }
 
     /// A slot for a connection, if there is one at once.
