@@ -75,10 +75,13 @@ impl Service {
             catalog: None,
             token: None,
         };
+        // Templates stay far below the steps of a request.
+        let mut options = kiln_service::Options::default();
+        options.limits.request_steps /= 10;
         let service = kiln_service::Service {
             shared: kiln_service::SharedCredentials::default(),
             templates: None,
-            options: kiln_service::Options::default(),
+            options,
             backends: Backends {
                 store: Arc::new(store),
                 resource_types: Arc::clone(&catalog),

@@ -35,6 +35,7 @@ use std::panic;
 use std::process::ExitCode;
 
 use case::{Case, Outcome};
+use kiln_value::steps;
 
 const EMBEDDED: &str = include_str!("../data/vectors.jsonl");
 const EXCEPTIONS: &str = include_str!("exceptions.txt");
@@ -128,6 +129,11 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(unexplained > 0))
 }
 
+/// Templates stay far below the steps of a request.
+fn within_steps(run: fn(&Case) -> Outcome, case: &Case) -> Outcome {
+    steps::within(steps::MOST / 10, || run(case)).unwrap_or_else(|error| Outcome::Failed(error.to_string()))
+}
+
 fn run_all(text: &str, words: &[String]) -> BTreeMap<(String, String), Tally> {
     let mut tallies: BTreeMap<(String, String), Tally> = BTreeMap::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -138,7 +144,7 @@ fn run_all(text: &str, words: &[String]) -> BTreeMap<(String, String), Tally> {
         }
         let outcome = match runner(&case.kind) {
             None => Outcome::NotRun,
-            Some(run) => panic::catch_unwind(|| run(&case)).unwrap_or_else(|cause| {
+            Some(run) => panic::catch_unwind(|| within_steps(run, &case)).unwrap_or_else(|cause| {
                 let text = cause.downcast_ref::<String>().map(String::as_str);
                 let text = text.or_else(|| cause.downcast_ref::<&str>().copied());
                 Outcome::Failed(format!("panicked: {}", text.unwrap_or_default()))

@@ -19,7 +19,7 @@ use tracing::Instrument as _;
 use crate::call::Call;
 use crate::endpoint;
 use crate::error::ApiError;
-use crate::http::route::{self, Match};
+use crate::http::route::{self, Endpoint, Match, PathParams};
 use crate::http::watchers::Watchers;
 use crate::http::{body, page, reply};
 use crate::link::Links;
@@ -134,6 +134,20 @@ impl Api {
             Match::None => return page::not_found(&head.headers),
         };
         known.route = Some(endpoint.route());
+        let project = caller.project_id.clone();
+        let work = self.act(head, body, caller, endpoint, params);
+        self.parts.service.backends.caches.turns.within(&project, work).await
+    }
+
+    /// Reads the body of a request and does what it asks for.
+    async fn act(
+        &self,
+        head: &Head,
+        body: Body,
+        caller: Arc<Caller>,
+        endpoint: Endpoint,
+        params: PathParams,
+    ) -> Response {
         let options = &self.parts.options;
         let read =
             body::read(head, body, options.max_body, endpoint.takes_template().then_some(&options.topology_types));

@@ -146,7 +146,8 @@ impl Cfn {
         params.check()?;
         let call = Call { cfn: Arc::clone(&self.parts), caller, params };
         call.allow(&action.rule())?;
-        Ok((action, steps::metered(call.service().options.limits.request_steps, action.run(&call)).await?))
+        let work = steps::metered(call.service().options.limits.request_steps, action.run(&call));
+        Ok((action, call.backends().caches.turns.within(&call.caller.project_id, work).await?))
     }
 
     /// A request to the URL of a resource.

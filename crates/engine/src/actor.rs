@@ -189,7 +189,8 @@ impl Actor {
             actor: self,
         };
         work.read_messages().await?;
-        work.run().await
+        let (caches, project) = (Arc::clone(&work.actor.backends.caches), work.stack.project.clone());
+        caches.turns.within(&project, work.run()).await
     }
 }
 
@@ -308,6 +309,7 @@ impl Work {
 
     /// Starts a task whose result is an event. It works for the present request.
     fn spawn(&mut self, task: impl Future<Output = Reply> + Send + 'static) {
+        let task = self.actor.backends.caches.turns.within(&self.stack.project, task);
         self.tasks.spawn(task.instrument(self.span.present()));
     }
 

@@ -14,6 +14,7 @@ use crate::handover::Handover;
 use crate::software::StoredSoftware;
 use crate::source_cache::SourceCache;
 use crate::stack_cache::StackCache;
+use crate::turns::Turns;
 use crate::unmarked::Creating;
 use crate::view_cache::ViewCache;
 
@@ -34,7 +35,7 @@ pub struct Backends {
     pub caches: Arc<Caches>,
 }
 
-/// What was read last of the store, which is the truth.
+/// What a process knows: what it read last of the store, which is the truth, and what it is doing.
 #[derive(Default)]
 pub struct Caches {
     /// Parsed templates, environments and files.
@@ -47,6 +48,8 @@ pub struct Caches {
     pub handover: Handover,
     /// The creates without a mark that are in progress.
     pub creating: Creating,
+    /// The threads that projects occupy.
+    pub turns: Turns,
 }
 
 impl Caches {

@@ -11,7 +11,7 @@ use kiln_plan::{Blueprint, Inside, Kind, Model, StackScope, facts, observe};
 use kiln_resource::{Context, Failure, Member, Resource, ResourceId};
 use kiln_store::{Error, Stack, StackId};
 use kiln_template::{Files, ResourceView, Scope, Wanted};
-use kiln_value::{Map, Value};
+use kiln_value::{Map, Value, steps};
 use tracing::Instrument as _;
 
 use crate::actor::stack_facts;
@@ -101,8 +101,9 @@ impl View {
 
     /// Begins [`View::of`] in a task of its own, so that the caller can do something else meanwhile.
     pub async fn begin(backends: &Backends, stack: Stack) -> impl Future<Output = Result<Self, Error>> + Send + use<> {
-        let backends = backends.clone();
-        let task = tokio::spawn(async move { Self::of(&backends, stack).await }.in_current_span());
+        let (backends, caches, project) = (backends.clone(), Arc::clone(&backends.caches), stack.project.clone());
+        let work = steps::carried(async move { Self::of(&backends, stack).await });
+        let task = tokio::spawn(caches.turns.within(&project, work).in_current_span());
         // Otherwise the runtime would begin it only when this task waits for it.
         tokio::task::yield_now().await;
         async move { task.await.map_err(|error| Error::Database(error.to_string()))? }

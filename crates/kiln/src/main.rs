@@ -70,7 +70,8 @@ fn main() -> ExitCode {
     if !has_own_log {
         logging::of_command(&cli.global.log);
     }
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let threads = kiln_engine::threads();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Failure::new(format!("cannot start: {error}")).report(),
     };

@@ -81,13 +81,24 @@ pub fn bounded<T>(work: impl FnOnce() -> T) -> T {
     if current().is_some() { work() } else { Account::new(MOST).within(work) }
 }
 
-/// A function for another thread, which runs it with the account that is open here.
-pub fn carried<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
+/// Runs a function with an account of so many steps.
+///
+/// # Errors They were too few.
+pub fn within<T>(most: usize, work: impl FnOnce() -> T) -> Result<T, Exhausted> {
+    Account::new(most).within(|| {
+        let done = work();
+        check().map(|()| done)
+    })
+}
+
+/// Work of a task of its own, with the account that is open here.
+pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let account = current();
-    move || match account {
-        Some(account) => account.within(work),
-        None => work(),
-    }
+    let mut work = Box::pin(work);
+    std::future::poll_fn(move |cx| match &account {
+        Some(account) => account.within(|| work.as_mut().poll(cx)),
+        None => work.as_mut().poll(cx),
+    })
 }
 
 fn current() -> Option<Arc<Account>> {

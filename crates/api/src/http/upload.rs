@@ -88,19 +88,13 @@ pub(super) async fn read(
     };
     // As much as a client may send as JSON.
     let limits = Limits { archive_bytes: limit, bytes: limit.saturating_mul(16), ..Limits::default() };
-    let types = Arc::clone(types);
-    let read = tokio::task::spawn_blocking(steps::carried(move || {
-        let made = upload::read(&bytes, &given, cloud_init, &limits, &types);
-        steps::check().map_err(|exhausted| vec![exhausted.report()])?;
-        let mut made = made?;
-        if made.is_lowered {
-            let entry = Original::new(bytes).to_file(&made.template);
-            made.files.insert(original::FILE.to_owned(), entry.into());
-        }
-        Ok(made)
-    }));
-    let Upload { template, files, questions, .. } =
-        read.await.map_err(ApiError::internal)?.map_err(ApiError::of_several)?;
+    let made = upload::read(&bytes, &given, cloud_init, &limits, types);
+    steps::check().map_err(|exhausted| ApiError::from(exhausted.report()))?;
+    let Upload { template, mut files, questions, is_lowered, .. } = made.map_err(ApiError::of_several)?;
+    if is_lowered {
+        let entry = Original::new(bytes).to_file(&template);
+        files.insert(original::FILE.to_owned(), entry.into());
+    }
     request.insert("template".to_owned(), template);
     request.insert("files".to_owned(), files.into());
     request.insert("questions".to_owned(), questions.into());

@@ -18,6 +18,7 @@ mod software;
 mod sources;
 mod stacks;
 mod support;
+mod turns;
 mod type_policy;
 mod unbuilt;
 mod uploads;

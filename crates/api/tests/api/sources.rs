@@ -8,7 +8,7 @@ use http::{Method, StatusCode};
 use kiln_identity::Local;
 use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Method as CloudMethod};
 use kiln_service::{Limits, ReadError, TemplateReader};
-use kiln_value::{Map, Secret};
+use kiln_value::{Map, Secret, steps};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, App, PROJECT, user};
@@ -308,4 +308,24 @@ async fn the_steps_of_a_request_are_limited_in_all() {
     let hostile = create("yaql", yaql).await;
     assert_eq!(hostile.status, StatusCode::BAD_REQUEST, "{}", &hostile.text[..hostile.text.len().min(500)]);
     assert!(hostile.text.contains("steps in all"), "{}", hostile.text);
+}
+
+/// Templates of 10,000 resources stay far below the steps of a request.
+#[tokio::test]
+async fn large_templates_have_steps_enough() {
+    let app = App::new().await;
+    let limits =
+        Limits { request_steps: steps::MOST / 10, template: 8 << 20, resources_per_stack: None, ..Limits::default() };
+    let app = App::on(app.store.clone(), user(&["member"]), limits);
+    let resources: serde_json::Map<String, Value> = (0..10_000)
+        .map(|number| {
+            let value = json!({"type": "OS::Heat::Value", "properties": {"value": {"get_param": "a"}}});
+            (format!("r{number}"), value)
+        })
+        .collect();
+    let parameters = json!({"a": {"type": "string", "default": "x", "constraints": [{"allowed_pattern": "[a-z]+"}]}});
+    let template = json!({"heat_template_version": "2018-08-31", "parameters": parameters, "resources": resources});
+    let body = json!({"stack_name": "large", "template": template});
+    let answer = app.json(Method::POST, &format!("/v1/{PROJECT}/stacks"), &body).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", &answer.text[..answer.text.len().min(500)]);
 }

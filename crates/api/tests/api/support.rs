@@ -66,6 +66,7 @@ pub(crate) fn user(roles: &[&str]) -> Caller {
 }
 
 /// The API and its store.
+#[derive(Clone)]
 pub(crate) struct App {
     router: Router,
     pub(crate) api: Api,
@@ -140,6 +141,11 @@ impl App {
             Service { backends: Backends { resource_types, ..self.service.backends.clone() }, ..self.service.clone() };
         let api = Api::new(Parts { options: Options::default(), service: service.clone() });
         Self { router: api.router(), api, service, ..self }
+    }
+
+    /// What the process knows.
+    pub(crate) fn caches(&self) -> Arc<kiln_engine::Caches> {
+        Arc::clone(&self.service.backends.caches)
     }
 
     /// The same process with another caller.

@@ -2,7 +2,9 @@
 
 use http::{Method, StatusCode};
 
-use crate::support::App;
+use kiln_service::Limits;
+
+use crate::support::{App, user};
 
 const SERVICE: &str = "\
 tosca_definitions_version: tosca_simple_yaml_1_3
@@ -168,4 +170,40 @@ async fn an_upload_uses_the_types_of_the_operator() {
     let id = made.json()["stack"]["id"].as_str().unwrap().to_owned();
     let template = app.send(Method::GET, &format!("/v1/tenant1/stacks/one/{id}/template"), None, None).await.json();
     assert_eq!(template["resources"]["redis"]["properties"]["value"], 4);
+}
+
+/// Each node refers twice to the one before it, so that the value doubles with each node.
+fn doubling(nodes: usize) -> String {
+    let refer = |number: usize| format!("{{get_property: [n{number}, x]}}");
+    let node = |number: usize| {
+        format!("    n{number}: {{type: N, properties: {{x: {{a: {0}, b: {0}}}}}}}\n", refer(number - 1))
+    };
+    format!(
+        "tosca_definitions_version: tosca_simple_yaml_1_3\nnode_types:\n  N: {{derived_from: tosca.nodes.Root, \
+         properties: {{x: {{type: map}}}}}}\ntopology_template:\n  node_templates:\n    n0: {{type: N, properties: {{x: \
+         {{a: v}}}}}}\n{}  outputs: {{o: {{value: {}}}}}\n",
+        (1..nodes).map(node).collect::<Vec<_>>().concat(),
+        refer(nodes - 1),
+    )
+}
+
+/// A document of three kilobytes would become a template of terabytes.
+#[tokio::test]
+async fn references_that_double_a_value_are_bounded() {
+    let app = App::new().await;
+    let upload = async |app: &App, nodes: usize| {
+        let path = format!("/v1/tenant1/stacks?stack_name=s{nodes}");
+        app.upload(&path, "application/yaml", doubling(nodes).as_bytes()).await
+    };
+    assert_eq!(upload(&app, 8).await.status, StatusCode::CREATED);
+    let refused = upload(&app, 45).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    assert!(refused.text.contains("What this document becomes is too large."), "{}", refused.text);
+    // Lowering takes its steps from those of the request.
+    let limits = Limits { request_steps: 1_000_000, ..Limits::default() };
+    let app = App::on(app.store.clone(), user(&["member"]), limits);
+    let refused = upload(&app, 45).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    assert_eq!(refused.json()["error"]["type"], "RequestLimitExceeded", "{}", refused.text);
+    assert!(refused.text.contains("take more than 1000000 steps in all"), "{}", refused.text);
 }

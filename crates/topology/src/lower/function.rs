@@ -1,6 +1,6 @@
 //! Functions of TOSCA become functions of HOT.
 
-use kiln_value::{Map, Path, Value, text, value};
+use kiln_value::{Map, Path, Value, steps, text, value};
 
 use super::state::State;
 use crate::graph::{Node, Target};
@@ -8,6 +8,12 @@ use crate::tosca::{arguments, call};
 
 /// Properties that refer to properties that refer to properties, and so on.
 const MAX_DEPTH: usize = 50;
+/// Steps of a request for a value.
+const STEPS_A_VALUE: usize = 20;
+/// Bytes that are copied in a step.
+const BYTES_A_STEP: usize = 64;
+/// The size of a value without its text.
+const BYTES_A_VALUE: usize = 64;
 
 /// Who uses a value.
 #[derive(Clone, Copy)]
@@ -38,6 +44,14 @@ impl<'g> State<'g> {
     fn lower_value(&mut self, user: User<'g>, value: &Value, at: &Path) -> Option<Value> {
         if user.depth > MAX_DEPTH {
             self.refuse(at, "Properties refer to each other in a circle.");
+            return None;
+        }
+        // A list of two references to a list of two references, and so on, doubles with each step.
+        let text = value.as_str().map_or(0, str::len);
+        if steps::spend(STEPS_A_VALUE + text / BYTES_A_STEP).is_err() {
+            return None;
+        }
+        if user.depth > 0 && !self.take(BYTES_A_VALUE + text, at) {
             return None;
         }
         let Some((name, argument)) = call(value) else {

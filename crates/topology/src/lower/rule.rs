@@ -61,10 +61,18 @@ impl<'g> State<'g> {
 
     /// Takes from the budget for what type files make, whose size an author determines.
     pub(super) fn spend(&mut self, rule: &Rule, size: usize, at: &Path) {
-        if rule.is_of_file && !self.rules.spend(size) && !self.refusals.iter().any(|refusal| refusal.kind == TOO_LARGE)
-        {
-            self.refusals.push(Refusal::new(TOO_LARGE, at, "What the types of this document become is too large."));
+        if rule.is_of_file {
+            self.take(size, at);
         }
+    }
+
+    /// Takes from the budget for what an author multiplies, by types or by references; whether there was enough.
+    pub(super) fn take(&mut self, size: usize, at: &Path) -> bool {
+        let is_enough = self.rules.spend(size);
+        if !is_enough && !self.refusals.iter().any(|refusal| refusal.kind == TOO_LARGE) {
+            self.refusals.push(Refusal::new(TOO_LARGE, at, "What this document becomes is too large."));
+        }
+        is_enough
     }
 
     fn is_made(node: &Node, resource: &Value) -> bool {

@@ -10,7 +10,7 @@ use kiln_value::{Map, Path, Value, text};
 use crate::graph::Node;
 use crate::{Refusal, TypeFiles};
 
-/// Bytes that type files may make of a document.
+/// Bytes that type files and references may make of a document.
 const BUDGET: usize = 64 << 20;
 
 /// The rules by type.

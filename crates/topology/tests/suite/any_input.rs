@@ -131,3 +131,23 @@ fn deep_and_circular_documents_end() {
          requirements: [{host: a}]}\n",
     );
 }
+
+/// Each node refers twice to the one before it: the value doubles with each.
+#[test]
+fn references_that_double_a_value_are_refused() {
+    let refer = |number: usize| format!("{{get_property: [n{number}, x]}}");
+    let node = |number: usize| {
+        format!("    n{number}: {{type: N, properties: {{x: {{a: {0}, b: {0}}}}}}}\n", refer(number - 1))
+    };
+    let nodes = (1..45).map(node).collect::<Vec<_>>().concat();
+    let text = format!(
+        "tosca_definitions_version: tosca_simple_yaml_1_3\nnode_types:\n  N: {{derived_from: tosca.nodes.Root, \
+         properties: {{x: {{type: map}}}}}}\ntopology_template:\n  node_templates:\n    n0: {{type: N, properties: {{x: \
+         {{a: v}}}}}}\n{nodes}  outputs: {{o: {{value: {}}}}}\n",
+        refer(44),
+    );
+    let files = HashMap::from([("t.yaml".to_owned(), text)]);
+    let template = tosca::read(&files, "t.yaml", &Map::new()).unwrap();
+    let refused = lower(&template.graph, "t.yaml").unwrap_err();
+    assert_eq!(refused.iter().map(|refusal| refusal.kind).collect::<Vec<_>>(), ["too-large"]);
+}
