@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `actor.rs` | the main loop: start a request, decide, store, call, wait |
 //! | `actor/slots.rs` | running operations and timers |
+//! | `actor/task.rs` | tasks: the only place that starts one |
 //! | `actor/calls.rs` | calls of drivers |
 //! | `actor/take_over.rs` | operations that another engine has begun |
 //! | `actor/children.rs` | nested stacks |
@@ -35,6 +36,7 @@ mod snapshots;
 mod span;
 mod storing;
 mod take_over;
+pub(crate) mod task;
 mod watches;
 mod write_queue;
 
@@ -42,13 +44,12 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::FutureExt as _;
 use jiff::Timestamp;
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::hook::{Hooks, hooks_of};
-use kiln_plan::{Command, Event, Goal, Model, StackScope};
-use kiln_resource::{Action, Resource, ResourceId, StackFacts, State, Status};
+use kiln_plan::{Command, Decision, Event, Goal, Model, StackScope};
+use kiln_resource::{Action, OperationState, Resource, ResourceId, StackFacts, State, Status};
 use kiln_store::{Error, Lease, Settle, Stack, Turn};
 use kiln_value::{Map, Value};
 use tokio::sync::{Notify, OwnedSemaphorePermit, watch};
@@ -61,6 +62,7 @@ use self::slots::Slots;
 use self::snapshots::{Removing, Unfinished};
 use self::span::OperationSpan;
 use self::take_over::TakeOver;
+use self::task::Task;
 use self::watches::Watches;
 use self::write_queue::WriteQueue;
 use crate::backends::Backends;
@@ -78,12 +80,9 @@ const OLD: Duration = Duration::from_secs(15);
 /// How an actor ended.
 pub(crate) enum Exit {
     /// The work is done.
-    Settled,
-    /// The engine stops. `clean`: no call is in progress, and no call has an unknown outcome.
-    Drained {
-        /// Whether the next engine can rely on it that no call of this one is in progress.
-        clean: bool,
-    },
+    Settled(Option<AtRest>),
+    /// The engine stops.
+    Drained(Option<AtRest>),
     /// Another engine owns the stack.
     Lost,
     /// The store failed.
@@ -98,14 +97,48 @@ impl Exit {
     /// Its name in metrics.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Self::Settled => "settled",
-            Self::Drained { .. } => "drained",
+            Self::Settled(_) => "settled",
+            Self::Drained(_) => "drained",
             Self::Lost => "lost",
             Self::Broken(_) => "broken",
             Self::Refused(_) => "refused",
             Self::Panicked => "panicked",
         }
     }
+}
+
+/// An actor whose lease may be released: no call is in progress, and none has an unknown outcome. Only such an actor can
+/// make it.
+pub(crate) struct AtRest(Lease);
+
+impl AtRest {
+    /// Nothing is left to do: there is no task, no slot and no row with a running operation.
+    async fn settled(work: &mut Work) -> Option<Self> {
+        // Reads that nobody waits for any more.
+        work.tasks.shutdown().await;
+        let is_idle = work.slots.is_empty() && !work.model.rows().any(has_operation);
+        is_idle.then_some(Self(work.actor.lease))
+    }
+
+    /// The operations wait for the next engine, none of them in a call.
+    async fn drained(work: &mut Work) -> Option<Self> {
+        work.tasks.shutdown().await;
+        // Of an operation without a slot, or of another version, nothing is known.
+        let is_known = |row: &Resource| row.running().is_some() && work.slots.is_busy(row.id);
+        let all_known = work.model.rows().all(|row| !has_operation(row) || is_known(row));
+        let waits = all_known && !work.slots.any_calling() && !work.slots.any_lost();
+        waits.then_some(Self(work.actor.lease))
+    }
+
+    /// The lease to release.
+    pub(crate) fn lease(self) -> Lease {
+        self.0
+    }
+}
+
+/// Whether an operation is in progress, also one of another version.
+fn has_operation(row: &Resource) -> bool {
+    matches!(row.operation, OperationState::Running(_) | OperationState::Unknown(_))
 }
 
 impl From<Error> for Exit {
@@ -292,11 +325,11 @@ impl Work {
                 && self.removing.is_empty()
                 && self.events.is_empty()
             {
-                return Ok(Some(Exit::Drained { clean: !self.slots.any_lost() }));
+                return Ok(Some(Exit::Drained(AtRest::drained(self).await)));
             }
         } else {
             if !self.active && self.inbox.is_empty() && self.removing.is_empty() {
-                return Ok(Some(Exit::Settled));
+                return Ok(Some(Exit::Settled(AtRest::settled(self).await)));
             }
             self.call_queued();
         }
@@ -305,12 +338,6 @@ impl Work {
             self.wait().await?;
         }
         Ok(None)
-    }
-
-    /// Starts a task whose result is an event. It works for the present request.
-    fn spawn(&mut self, task: impl Future<Output = Reply> + Send + 'static) {
-        let task = self.actor.backends.caches.turns.within(&self.stack.project, task);
-        self.tasks.spawn(task.instrument(self.span.present()));
     }
 
     fn now(&self) -> Duration {
@@ -360,7 +387,7 @@ impl Work {
         self.active = true;
         self.questions.clear();
         let action = self.stack.state.action;
-        let barred = self.bar().await?;
+        let mut barred = self.bar().await?;
         self.deadline = Some(self.end_of_time(action).await);
         let desired = match action {
             Action::Delete => None,
@@ -375,8 +402,7 @@ impl Work {
                 Err(error) => {
                     // It was valid when it was stored: the types or files must have changed since.
                     let reason = format!("{}: {}", error.class, error.message);
-                    self.end(State::new(action, Status::Failed), reason);
-                    return Ok(());
+                    barred.get_or_insert(reason);
                 }
             }
         }
@@ -653,15 +679,13 @@ impl Work {
                 return;
             }
         };
-        let mut answer: BoxFuture<'static, Event> = Box::pin(async move {
-            let Answer { decision, attributes, .. } = question.answer().await;
-            Event::Decided { serial, name, decision, fresh, kind, attributes }
+        let task = Task::new(question.answer().map(Ok), move |answer| {
+            let refuse = |failure| Answer::of(Decision::Refuse { failure });
+            let Answer { decision, attributes, .. } = answer.unwrap_or_else(refuse);
+            Reply::Event(Event::Decided { serial, name, decision, fresh, kind, attributes })
         });
-        match (&mut answer).now_or_never() {
-            Some(event) => self.events.push_back(event),
-            None => {
-                self.spawn(answer.map(Reply::Event));
-            }
+        if let Some(reply) = self.reply_or_spawn(task) {
+            self.take(Ok(reply));
         }
     }
 

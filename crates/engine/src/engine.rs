@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use kiln_resource::{State, Status};
-use kiln_store::{Batch, Doorbell, EngineId, Error, Lease, Settle, StackId, Store};
+use kiln_store::{Doorbell, EngineId, Error, Lease, StackId, Store};
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 
-use crate::actor::{Actor, Exit};
+use crate::actor::{Actor, AtRest, Exit};
 use crate::backends::Backends;
+use crate::breakdown;
 use crate::courier::{Courier, MessageBus};
 use crate::fence::Fence;
 use crate::heartbeat::{Heartbeat, Leases};
@@ -274,8 +274,9 @@ impl Engine {
         self.leases.remove(lease);
         tracing::trace!(target: "kiln::metric", metric = "actors_ended", exit = exit.name());
         match exit {
-            Exit::Settled | Exit::Drained { clean: true } => self.give_back(lease).await,
-            Exit::Drained { clean: false } | Exit::Lost => {}
+            Exit::Settled(Some(rest)) | Exit::Drained(Some(rest)) => self.give_back(rest).await,
+            // A call may be in progress: the lease expires, so that the next owner looks for what it has made.
+            Exit::Settled(None) | Exit::Drained(None) | Exit::Lost => {}
             // The lease expires and any engine takes the stack up again later: the problem may take some time.
             Exit::Broken(error) => tracing::error!(stack = %lease.stack, %error, "work on a stack failed"),
             Exit::Refused(text) => self.fail(lease, &text).await,
@@ -287,27 +288,17 @@ impl Engine {
         true
     }
 
-    async fn give_back(&self, lease: Lease) {
+    async fn give_back(&self, rest: AtRest) {
+        let lease = rest.lease();
         if let Err(error) = self.backends.store.release(&[lease]).await {
             // Nobody renews it: it expires.
             tracing::warn!(stack = %lease.stack, %error, "failed to release a lease");
         }
     }
 
-    /// Fails a request that cannot be processed, so that its stack is not stuck. Calls may have been in progress: the lease
-    /// expires, so that the next owner looks for what they have made.
+    /// Fails a request that cannot be processed. Calls may have been in progress: the lease expires.
     async fn fail(&self, lease: Lease, text: &str) {
-        let store = &self.backends.store;
-        let Ok(Some(stack)) = store.stack(lease.stack).await else { return };
-        let settle = Settle {
-            generation: stack.generation,
-            state: State::new(stack.state.action, Status::Failed),
-            reason: format!("Internal error: {text}"),
-            deleted: false,
-            reached: false,
-            now: self.backends.clock.now(),
-        };
-        if let Err(error) = store.commit(lease, Batch { settle: Some(settle), ..Batch::default() }).await {
+        if let Err(error) = breakdown::end(&self.backends, lease, self.options.call_limit, text).await {
             tracing::error!(stack = %lease.stack, %error, "failed to mark a stack as failed");
         }
     }

@@ -15,6 +15,7 @@ use kiln_store::Stack;
 use kiln_value::{Map, Path, steps};
 
 use crate::actor::stack_facts;
+use crate::actor::task::bug;
 use crate::backends::Backends;
 use crate::fence::Fence;
 use crate::meaning::{NewMeaning, new_meanings};
@@ -149,10 +150,7 @@ impl Question {
         match AssertUnwindSafe(self.gather()).catch_unwind().await {
             Ok(Ok(answer)) => answer,
             Ok(Err(failure)) => Answer::of(Decision::Refuse { failure }),
-            Err(_) => {
-                let failure = Failure::other("InternalError", "bug in the driver of the resource type");
-                Answer::of(Decision::Refuse { failure })
-            }
+            Err(_) => Answer::of(Decision::Refuse { failure: bug() }),
         }
     }
 

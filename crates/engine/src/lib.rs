@@ -4,6 +4,7 @@
 
 mod actor;
 pub mod backends;
+mod breakdown;
 mod child;
 pub mod clock;
 pub mod clouds;

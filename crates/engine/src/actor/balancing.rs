@@ -12,6 +12,7 @@ use kiln_value::{Value, value};
 use super::calls::Reply;
 use super::inbox::received;
 use super::scaling::blueprint;
+use super::task::Task;
 use super::{Work, stack_facts};
 use crate::load;
 
@@ -61,10 +62,8 @@ impl Work {
             return self.writes.handled(message.id);
         }
         let (backends, stack) = (self.actor.backends.clone(), self.stack.clone());
-        self.spawn(async move {
-            let blueprint = blueprint(&backends, &stack).await.map(Box::new);
-            Reply::Members(Box::new(message), balancer, blueprint)
-        });
+        let read = async move { blueprint(&backends, &stack).await.map(Box::new) };
+        self.spawn(Task::new(read, move |blueprint| Reply::Members(Box::new(message), balancer, blueprint)));
     }
 
     /// The template of the stack was read for it.

@@ -1,11 +1,9 @@
 //! Calls of drivers: start, interrupt, result.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::FutureExt as _;
 use kiln_plan::{Blame, Blueprint, Event, Inside, Kind, Outcome, facts, failure_of, observe};
 use kiln_resource::{
     Driver, Facts, Failure, Operation, Phase, Received, Resource, ResourceId, SoftwareChange, StackFacts,
@@ -19,6 +17,7 @@ use super::inbox;
 use super::scaling::{Group, Resized, Scale};
 use super::slots::Interrupted;
 use super::snapshots::Removed;
+use super::task::Task;
 use super::{Work, stack_facts};
 use crate::retry::RetryLimits;
 use crate::step::{ADOPTED, Advance, Job, LOST_CREATE, Learned, Memory, abort_failure, repeats_after};
@@ -89,7 +88,7 @@ impl Work {
             }
             Ok(Reply::Received(message, row, result)) => self.received(*message, row, result),
             Ok(Reply::Removed(removed)) => self.removed(*removed),
-            // Tasks catch panics, and nobody aborts them.
+            // A panic in a task is its reply, and nobody aborts one.
             Err(error) => tracing::error!(%error, "a task failed"),
         }
     }
@@ -209,17 +208,12 @@ impl Work {
         self.watches.set(id, observed);
         let name = job.name.clone();
         let span = self.span.step(&job);
-        let work = AssertUnwindSafe(job.advance().instrument(span)).catch_unwind();
-        let mut work: BoxFuture<'static, Reply> = Box::pin(work.map(move |advance| {
-            let broken = || {
-                let failure = Failure::other("InternalError", "bug in the driver of the resource type");
-                finished(id, Outcome::Failed(Blame::of(&name, &failure))).into()
-            };
-            Reply::Advanced(id, advance.unwrap_or_else(|_| broken()))
-        }));
-        match (&mut work).now_or_never() {
-            Some(reply) => self.take_first(reply),
-            None => self.spawn(work),
+        let task = Task::new(job.advance().instrument(span).map(Ok), move |advance| {
+            let broken = |failure| finished(id, Outcome::Failed(Blame::of(&name, &failure))).into();
+            Reply::Advanced(id, advance.unwrap_or_else(broken))
+        });
+        if let Some(reply) = self.reply_or_spawn(task) {
+            self.take_first(reply);
         }
     }
 

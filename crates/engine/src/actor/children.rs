@@ -18,6 +18,7 @@ use kiln_value::{Map, Value, text, value};
 use serde::{Deserialize, Serialize};
 
 use super::calls::{Reply, finished, later};
+use super::task::Task;
 use super::{Work, stack_facts};
 use crate::backends::Backends;
 use crate::fence::Fence;
@@ -149,19 +150,17 @@ impl Work {
     fn read_members(&mut self, id: ResourceId, child: Option<StackId>, step: Value, preparation: Option<Preparation>) {
         let number = self.slots.reading(id);
         let backends = self.actor.backends.clone();
-        self.spawn(async move {
-            let read = async {
-                let mut content = match child {
-                    Some(child) => group_content(&backends, child).await?,
-                    None => GroupContent::default(),
-                };
-                if let Some(preparation) = preparation {
-                    content.prepared = preparation.run().await?;
-                }
-                Ok(content)
+        let read = async move {
+            let mut content = match child {
+                Some(child) => group_content(&backends, child).await?,
+                None => GroupContent::default(),
             };
-            Reply::Group(id, number, step, read.await)
-        });
+            if let Some(preparation) = preparation {
+                content.prepared = preparation.run().await?;
+            }
+            Ok(content)
+        };
+        self.spawn(Task::new(read, move |content| Reply::Group(id, number, step, content)));
     }
 
     /// What the driver of a group must read in the cloud before it generates the template.
@@ -379,11 +378,11 @@ impl Work {
         let by_age = self.kind_of(&row.name, &row.implementation).is_some_and(|kind| kind.members_by_age());
         let (backends, child) = (self.actor.backends.clone(), child.id);
         let (number, mut kept) = (self.slots.reading(id), row.clone());
-        self.spawn(async move {
-            let outputs = inside(&backends, child, &wanted, by_age).await.and_then(|inside| {
-                kept.attributes = inside.to_map();
-                check_outputs(&*backends.store, &kept).map(|()| kept.attributes)
-            });
+        let read = async move {
+            kept.attributes = inside(&backends, child, &wanted, by_age).await?.to_map();
+            check_outputs(&*backends.store, &kept).map(|()| kept.attributes)
+        };
+        self.spawn(Task::new(read, move |outputs| {
             let event = match outputs {
                 Ok(outputs) => Event::Finished {
                     row: id,
@@ -395,7 +394,7 @@ impl Work {
                 Err(failure) => finished(id, Outcome::Failed(Blame::of(&name, &failure))),
             };
             Reply::Inside(id, number, event)
-        });
+        }));
     }
 
     /// Cancels the last request to a nested stack; `requests` are not stored yet. The message contains the generation

@@ -1,11 +1,8 @@
 //! Messages: signals, health marks, cancels, timers. Each message is handled once, those to one resource in order.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use jiff::SignedDuration;
 use kiln_plan::{Event, Kind, Model, facts};
 use kiln_resource::{Action, Context, Driver, Facts, Failure, MessageId, Received, ResourceId};
@@ -13,6 +10,7 @@ use kiln_store::{Error, Message, MessageKind, Stack, StackId};
 use kiln_value::Value;
 
 use super::calls::Reply;
+use super::task::Task;
 use super::{Work, stack_facts};
 use crate::backends::Backends;
 use crate::fence::Fence;
@@ -244,14 +242,9 @@ impl Work {
             call_retries: self.actor.options.call_retries,
         };
         self.inbox.receiving.insert(id, row.name.clone());
-        let work = AssertUnwindSafe(delivery.run()).catch_unwind();
-        let mut work: BoxFuture<'static, Reply> = Box::pin(work.map(move |result| {
-            let broken = |_| Err(Failure::other("InternalError", "bug in the driver of the resource type"));
-            Reply::Received(Box::new(message), id, result.unwrap_or_else(broken))
-        }));
-        match (&mut work).now_or_never() {
-            Some(reply) => self.take(Ok(reply)),
-            None => self.spawn(work),
+        let task = Task::new(delivery.run(), move |result| Reply::Received(Box::new(message), id, result));
+        if let Some(reply) = self.reply_or_spawn(task) {
+            self.take(Ok(reply));
         }
     }
 

@@ -15,6 +15,7 @@ use kiln_value::{Value, text, value};
 use super::calls::Reply;
 use super::inbox::received;
 use super::resizing::Resizing;
+use super::task::Task;
 use super::{Work, stack_facts};
 use crate::backends::Backends;
 use crate::load;
@@ -58,7 +59,8 @@ impl Work {
         }
         let (backends, stack) = (self.actor.backends.clone(), self.stack.clone());
         let scale = Box::new(Scale { message, policy, received, request, group });
-        self.spawn(async move { Reply::Scale(scale, read_group(&backends, &stack, child).await) });
+        let read = async move { read_group(&backends, &stack, child).await };
+        self.spawn(Task::new(read, move |group| Reply::Scale(scale, group)));
     }
 
     fn is_changing(&self, group: ResourceId, child: StackId) -> bool {
@@ -175,11 +177,9 @@ impl Work {
         let (backends, stack) = (self.actor.backends.clone(), self.stack.clone());
         let failed = (child.state.status != Status::Complete).then(|| child.reason.clone());
         let id = child.id;
-        self.spawn(async move {
-            let name = message.resource.clone().unwrap_or_default();
-            let resized = read_resized(&backends, &stack, &name, id, by_age).await;
-            Reply::Scaled(Box::new(message), group, failed, resized)
-        });
+        let name = message.resource.clone().unwrap_or_default();
+        let read = async move { read_resized(&backends, &stack, &name, id, by_age).await };
+        self.spawn(Task::new(read, move |resized| Reply::Scaled(Box::new(message), group, failed, resized)));
     }
 
     /// Records the end of a change of size: the attributes of the group, its cooldown, and the event of the policy.

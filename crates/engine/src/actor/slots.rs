@@ -200,6 +200,11 @@ impl Slots {
         self.by_row.contains_key(&id)
     }
 
+    /// Whether no operation is running.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_row.is_empty()
+    }
+
     #[cfg(test)]
     fn get(&self, id: ResourceId) -> Option<&Slot> {
         self.by_row.get(&id)

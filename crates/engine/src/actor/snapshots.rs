@@ -8,7 +8,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
+use futures::FutureExt as _;
 use kiln_plan::{Blame, saved_by};
 use kiln_resource::{
     Action, Context, Facts, Failure, MessageId, Registry, Resource, ResourceId, SnapshotId, State, Status,
@@ -19,6 +19,7 @@ use tokio::sync::watch;
 
 use super::Work;
 use super::calls::Reply;
+use super::task::{Task, bug};
 use crate::backends::Backends;
 use crate::export::{self, IMPLEMENTATION};
 use crate::fence::Fence;
@@ -227,10 +228,11 @@ impl Work {
             drain: self.actor.drain.clone(),
         };
         let stack = self.stack.id;
-        self.spawn(async move {
-            let ending = remover.end_of(stack, id, known).await;
-            Reply::Removed(Box::new(Removed { id, message, ending }))
-        });
+        let removal = async move { Ok(remover.end_of(stack, id, known).await) };
+        self.spawn(Task::new(removal, move |ending| {
+            let broken = |failure| Ending::Failed(None, Blame::of(&id.to_string(), &failure));
+            Reply::Removed(Box::new(Removed { id, message, ending: ending.unwrap_or_else(broken) }))
+        }));
     }
 
     /// The removal of a snapshot has ended: its result is stored together with the removal of the message.
@@ -292,10 +294,7 @@ impl Remover {
             Ok(Ok(true)) => Ending::Done,
             Ok(Ok(false)) => Ending::Postponed,
             Ok(Err(blame)) => Ending::Failed(Some(Box::new(snapshot)), blame),
-            Err(_) => {
-                let blame = broken("bug in the driver of the resource type");
-                Ending::Failed(Some(Box::new(snapshot)), blame)
-            }
+            Err(_) => Ending::Failed(Some(Box::new(snapshot)), Blame::of(&id.to_string(), &bug())),
         }
     }
 

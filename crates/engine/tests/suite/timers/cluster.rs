@@ -11,7 +11,7 @@ use kiln_resource::{
     Action, Cloud, CloudRequest, CloudResponse, Context, Driver, Facts, Failure, Found, Method, Nested, Operation,
     PropertySchema, Received, Registry, Resource, ResourceType, StackId, Step,
 };
-use kiln_store::{MemoryStore, NewStack, Stack, StackRequest};
+use kiln_store::{Event, EventQuery, MemoryStore, NewStack, Stack, StackRequest};
 use kiln_template::Files;
 use kiln_template::constraint::DataType;
 use kiln_template::environment::Environment;
@@ -133,6 +133,10 @@ impl Driver for Handle {
     }
 }
 
+/// The words of a group whose driver panics: in a task of the actor, before there is a nested stack, and in the actor.
+pub(crate) const PANICS_FIRST: &str = "panics first";
+pub(crate) const PANICS_LATER: &str = "panics later";
+
 /// A group that updates its member to `word` in three steps, with delays of a minute.
 struct InSteps;
 
@@ -150,8 +154,17 @@ impl Driver for InSteps {
         Ok(Map::new())
     }
 
+    fn prepares(&self, facts: &Facts) -> Option<&'static str> {
+        (facts.property("word").as_str() == Some(PANICS_FIRST)).then_some("word")
+    }
+
+    async fn prepare(&self, _: &Context<'_>) -> Result<Map, Failure> {
+        panic!("on purpose: a task of the actor");
+    }
+
     fn nested(&self, facts: &Facts, _: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
         let number = facts.nested_step.as_i64().unwrap_or(0);
+        assert!(number == 0 || facts.property("word").as_str() != Some(PANICS_LATER), "on purpose: the actor");
         let word = format!("{}{number}", facts.property("word").as_str().unwrap_or_default());
         Some(Ok(Nested {
             template: value!({"heat_template_version": "2018-08-31",
@@ -279,6 +292,11 @@ impl Cluster {
         self.create_stack(&sources(resource_type, "first"), timeout_mins).await
     }
 
+    /// Requests a stack with a group that takes three steps.
+    pub(crate) async fn create_group(&self, word: &str) -> StackId {
+        self.create_stack(&sources("Test::InSteps", word), None).await
+    }
+
     /// Requests a stack with any template.
     pub(crate) async fn create_from(&self, sources: &Sources) -> StackId {
         self.create_stack(sources, None).await
@@ -318,6 +336,11 @@ impl Cluster {
             assert!(self.start.elapsed() < Duration::from_hours(5), "stuck: {stack:?}, {:?}", self.driver.seen());
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
+    }
+
+    /// The events of a stack.
+    pub(crate) async fn events(&self, id: StackId) -> Vec<Event> {
+        self.backends.store.events(&EventQuery { stacks: vec![id], ..EventQuery::default() }).await.expect("read")
     }
 
     /// The rows of a stack.

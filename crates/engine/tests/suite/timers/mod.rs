@@ -1,5 +1,6 @@
 //! Every time limit of an engine, with paused time: polls, back-offs, timeouts, leases, drains, delays.
 
+mod breakdowns;
 mod busy;
 mod cluster;
 mod told;
