@@ -34,6 +34,20 @@ pub enum MessageKind {
 }
 
 impl MessageKind {
+    /// All kinds that this version knows. A stack is not due for a message of another kind.
+    pub const ALL: [Self; 10] = [
+        Self::Signal,
+        Self::RefusedSignal,
+        Self::MarkUnhealthy,
+        Self::Cancel,
+        Self::Scaling,
+        Self::Members,
+        Self::ClearHook,
+        Self::DeleteSnapshot,
+        Self::Forget,
+        Self::Timer,
+    ];
+
     /// Its name in the database.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -66,21 +80,8 @@ impl FromStr for MessageKind {
     type Err = UnknownMessageKind;
 
     fn from_str(word: &str) -> Result<Self, UnknownMessageKind> {
-        [
-            Self::Signal,
-            Self::RefusedSignal,
-            Self::MarkUnhealthy,
-            Self::Cancel,
-            Self::Scaling,
-            Self::Members,
-            Self::ClearHook,
-            Self::DeleteSnapshot,
-            Self::Forget,
-            Self::Timer,
-        ]
-        .into_iter()
-        .find(|kind| kind.as_str() == word)
-        .ok_or_else(|| UnknownMessageKind(word.to_owned()))
+        let kind = Self::ALL.into_iter().find(|kind| kind.as_str() == word);
+        kind.ok_or_else(|| UnknownMessageKind(word.to_owned()))
     }
 }
 

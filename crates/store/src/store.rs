@@ -378,7 +378,9 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
     }
 
     /// The messages of a stack that are due by `now` or by the database's clock, sorted by (due, sent, id). This always
-    /// includes the message that made the stack claimable, even if the clocks differ.
+    /// includes the message that made the stack claimable, even if the clocks differ. What this version cannot read is kept
+    /// and reported, but left out: a kind that it does not know makes no stack claimable, and a damaged message is due
+    /// again after some minutes.
     async fn inbox(&self, stack: StackId, now: Timestamp) -> Result<Vec<Message>, Error>;
     /// The messages of a stack that are not handled yet, due or not. Only with `sizes` their bodies are measured: that reads
     /// the rows, not only an index.

@@ -3,18 +3,22 @@
 //! A message is a row, and no other row must be kept consistent with it: a stack can be claimed while it has due
 //! messages. The row of a handled message is kept for some time without its content, to detect a repeated send.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
-use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{CaseStatement, Cond, Expr, ExprTrait, OnConflict, Order, Query, SelectStatement};
+use sea_orm::{ConnectionTrait, QueryResult};
 
 use super::pool::Transaction;
 use super::retry::Fault;
-use super::rows::{self, Columns, micros};
+use super::rows::{self, Columns, micros, micros_of};
 use super::secrets::Vault;
 use super::writing::insert;
 use super::{SqlStore, schema};
-use crate::{Backlog, Error, Message, MessageId, StackId};
+use crate::{Backlog, Error, Message, MessageId, MessageKind, StackId};
 
+/// When a damaged message is read again: another process may have the key for it.
+const DAMAGED_FOR: Duration = Duration::from_mins(10);
 /// IDs in one statement.
 const CHUNK: usize = 1_000;
 /// Index of the due time in the columns of a message.
@@ -74,10 +78,33 @@ impl SqlStore {
             .order_by("id", Order::Asc)
             .to_owned();
         self.retry(|| async {
-            let rows = self.reader.query_all(&select).await?;
-            rows.iter().map(|row| Columns::of(row).message(&self.vault)).collect()
+            let mut messages = Vec::new();
+            for row in self.reader.query_all(&select).await? {
+                match Columns::of(&row).message(&self.vault) {
+                    Ok(message) => messages.push(message),
+                    Err(Fault::Refused(Error::Damaged(error))) => self.leave_unread(stack, &row, &error).await?,
+                    Err(fault) => return Err(fault),
+                }
+            }
+            Ok(messages)
         })
         .await
+    }
+
+    /// A message that this process cannot read is kept. It does not make its stack claimable.
+    async fn leave_unread(&self, stack: StackId, row: &QueryResult, error: &str) -> Result<(), Fault> {
+        let message = Columns::of(row).text()?;
+        tracing::warn!(%stack, message, error, "a message cannot be read, and is kept");
+        // A kind that is not known is that of another version, for which the message stays due.
+        let later = Query::update()
+            .table(schema::MESSAGE)
+            .value("due", self.dialect.now().add(micros_of(DAMAGED_FOR)))
+            .and_where(Expr::col("id").eq(message))
+            .and_where(Expr::col("due").is_not_null())
+            .and_where(is_known(schema::MESSAGE))
+            .to_owned();
+        self.writer.execute(&later).await?;
+        Ok(())
     }
 
     pub(super) async fn read_backlog(&self, stack: StackId, sizes: bool) -> Result<Backlog, Error> {
@@ -121,8 +148,14 @@ impl SqlStore {
             .from(schema::MESSAGE)
             .and_where(Expr::col((schema::MESSAGE, "stack")).eq(stack))
             .and_where(Expr::col((schema::MESSAGE, "due")).lte(self.dialect.now()))
+            .and_where(is_known(schema::MESSAGE))
             .to_owned()
     }
+}
+
+/// Whether this version knows the kind of a message.
+pub(super) fn is_known(table: &'static str) -> Expr {
+    Expr::col((table, "kind")).is_in(MessageKind::ALL.map(MessageKind::as_str))
 }
 
 /// Inserts messages that are not stored yet.

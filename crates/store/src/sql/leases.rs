@@ -11,6 +11,7 @@ use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Order, Query, SelectStatement, UnionType, UpdateStatement};
 use uuid::Uuid;
 
+use super::inbox::is_known;
 use super::retry::Fault;
 use super::rows::{Columns, micros_of};
 use super::{SqlStore, schema};
@@ -131,7 +132,8 @@ impl SqlStore {
             Query::select().column(sea_orm::sea_query::Asterisk).from_subquery(select, alias).to_owned()
         };
         let requests = part(schema::STACK, "id", Expr::col((schema::STACK, "due")).is_not_null());
-        let due = Expr::col((schema::MESSAGE, "due")).lte(self.dialect.now()).and(is_first_message());
+        let due = Expr::col((schema::MESSAGE, "due")).lte(self.dialect.now());
+        let due = due.and(is_known(schema::MESSAGE)).and(is_first_message());
         let messages = part(schema::MESSAGE, "stack", due);
         let select: SelectStatement = requests.clone().union(UnionType::All, messages).to_owned();
         let mut found: Vec<Candidate> = self
@@ -297,6 +299,7 @@ fn is_first_message() -> Expr {
         .expr(Expr::val(1))
         .from_as(this, older)
         .and_where(Expr::col((older, "stack")).equals((this, "stack")))
+        .and_where(is_known(older))
         .cond_where(Cond::any().add(before).add(same_time.and(smaller)))
         .to_owned();
     Expr::exists(select).not()

@@ -276,3 +276,37 @@ async fn a_kind_of_message_that_is_not_known_is_no_other() {
         bed.end().await;
     }
 }
+
+#[tokio::test]
+async fn what_a_version_cannot_read_is_kept_and_makes_no_stack_claimable() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        if !bed.is_shared() {
+            continue;
+        }
+        let stack = settled(&bed, "web").await;
+        let (first, second) = (signal(stack.id, 1), signal(stack.id, 2));
+        bed.store.send(&first).await.unwrap();
+        let change = |column: &str, value: &str| {
+            format!("UPDATE kiln_message SET {column} = '{value}' WHERE id = '{}'", first.id)
+        };
+        bed.execute(&change("kind", "OF_TOMORROW")).await;
+        assert_eq!(claimable(&bed).await, []);
+        assert_eq!(bed.store.inbox(stack.id, now()).await.unwrap(), []);
+        // It hides nothing, and it is there for the version that knows it.
+        bed.store.send(&second).await.unwrap();
+        assert_eq!(claimable(&bed).await, [stack.id]);
+        assert_eq!(bed.store.inbox(stack.id, now()).await.unwrap(), [second.clone()]);
+        bed.execute(&change("kind", "SIGNAL")).await;
+        assert_eq!(bed.store.inbox(stack.id, now()).await.unwrap(), [first.clone(), second.clone()]);
+
+        bed.execute(&change("body", "{")).await;
+        assert_eq!(bed.store.inbox(stack.id, now()).await.unwrap(), [second.clone()]);
+        let lease = claim(&*bed.store, engine(), stack.id).await;
+        handle(&bed, lease, &[&second]).await;
+        bed.store.release(&[lease]).await.unwrap();
+        assert_eq!(claimable(&bed).await, []);
+        assert_eq!(bed.store.backlog(stack.id, false).await.unwrap().messages, 1);
+        bed.end().await;
+    }
+}
