@@ -315,6 +315,7 @@ impl Work {
         self.take_messages();
         self.decide_all().await?;
         self.flush().await?;
+        self.come_due().await?;
         // The end of a request releases the messages that waited for it.
         if self.again || (was_active && !self.active) {
             return Ok(None);
@@ -363,19 +364,27 @@ impl Work {
             }
             () = self.actor.wake.notified() => self.look().await?,
             _ = drain.changed(), if !draining => {}
-            () = clock.sleep(next.saturating_sub(now)) => {
-                let now = clock.monotonic();
-                self.slots.wake(now);
-                if self.deadline.is_some_and(|deadline| now >= deadline) {
-                    self.deadline = None;
-                    self.slots.run_out_of_time();
-                    self.events.push_back(Event::TimedOut);
-                } else if now >= self.next_look {
-                    self.next_look = now + self.actor.options.look;
-                    self.look().await?;
-                    self.read_messages().await?;
-                }
-            }
+            // The next round finds what is due.
+            () = clock.sleep(next.saturating_sub(now)) => {}
+        }
+        Ok(())
+    }
+
+    /// Timers, the time limit and news have their turn in each round: operations may end faster than their results are stored.
+    async fn come_due(&mut self) -> Result<(), Error> {
+        let now = self.now();
+        self.slots.wake(now);
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
+            self.deadline = None;
+            self.slots.run_out_of_time();
+            self.events.push_back(Event::TimedOut);
+        }
+        if now >= self.next_look {
+            self.next_look = now + self.actor.options.look;
+            self.look().await?;
+            self.read_messages().await?;
+        } else if self.actor.wake.notified().now_or_never().is_some() {
+            self.look().await?;
         }
         Ok(())
     }

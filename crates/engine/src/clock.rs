@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kiln_store::{Error, Store};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -16,8 +16,15 @@ use uuid::Uuid;
 pub trait Clock: Send + Sync {
     /// Wall clock time: it may be set back, and differs between machines.
     fn now(&self) -> Timestamp;
-    /// Monotonic time since an arbitrary moment, for timeouts and leases.
+    /// Monotonic time since an arbitrary moment, for timeouts and leases. It goes on while the host is suspended, as far as
+    /// the host knows.
     fn monotonic(&self) -> Duration;
+    /// How far the wall clock of the machine is ahead of the monotonic time. It changes when one of them jumps: a virtual
+    /// machine that was suspended learns of it only when its wall clock is set.
+    fn offset(&self) -> SignedDuration {
+        let monotonic = SignedDuration::try_from(self.monotonic()).unwrap_or(SignedDuration::MAX);
+        self.now().as_duration().saturating_sub(monotonic)
+    }
     /// Waits.
     async fn sleep(&self, time: Duration);
 }
@@ -33,6 +40,14 @@ impl Clock for SystemClock {
         Timestamp::now()
     }
 
+    #[cfg(target_os = "linux")]
+    fn monotonic(&self) -> Duration {
+        // Unlike `Instant`, it counts the time in which the host is suspended.
+        let since_boot = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        Duration::try_from(since_boot).unwrap_or_default()
+    }
+
+    #[cfg(not(target_os = "linux"))]
     fn monotonic(&self) -> Duration {
         static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
         START.elapsed()
@@ -93,6 +108,10 @@ impl Clock for StoreClock {
 
     fn monotonic(&self) -> Duration {
         self.own.monotonic()
+    }
+
+    fn offset(&self) -> SignedDuration {
+        self.own.offset()
     }
 
     async fn sleep(&self, time: Duration) {

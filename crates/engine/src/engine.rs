@@ -13,14 +13,18 @@ use crate::actor::{Actor, AtRest, Exit};
 use crate::backends::Backends;
 use crate::breakdown;
 use crate::courier::{Courier, MessageBus};
-use crate::fence::Fence;
 use crate::heartbeat::{Heartbeat, Leases};
 use crate::lifecycle::{LifecyclePlugin, Plugins};
+use crate::observer::Observer;
 use crate::options::Options;
 use crate::room::Room;
 
 /// How long a stopping engine sends events.
 const LAST_POST: Duration = Duration::from_secs(5);
+/// How long an engine that has failed is remembered, for the list of services.
+const FORGOTTEN: Duration = Duration::from_mins(5);
+/// Pause before the first report is sent again.
+const REPORT_AGAIN: Duration = Duration::from_secs(1);
 
 /// An engine. All engines of a store are equal.
 pub struct Engine {
@@ -29,6 +33,7 @@ pub struct Engine {
     backends: Backends,
     bell: Arc<dyn Doorbell>,
     leases: Leases,
+    observer: Observer,
     room: Arc<Room>,
     actors: BTreeMap<StackId, Running>,
     tasks: JoinSet<(Lease, Exit)>,
@@ -66,6 +71,7 @@ impl Engine {
             backends,
             bell,
             leases: Leases::default(),
+            observer: Observer::default(),
             room,
             actors: BTreeMap::new(),
             tasks: JoinSet::new(),
@@ -103,6 +109,9 @@ impl Engine {
     pub async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
         let clock = Arc::clone(&self.backends.clock);
         self.backends.caches.handover.open();
+        let lock = self.backends.store.lock_engines().await?;
+        self.observer.are_gone(lock.gone.clone());
+        self.report_for_the_first_time(&mut stop).await;
         let heartbeat = self.start_heartbeat();
         let courier = Courier::new(self.backends.clone(), self.bus.clone(), self.plugins.clone(), self.options.lease);
         let housekeeping =
@@ -164,6 +173,17 @@ impl Engine {
         Ok(())
     }
 
+    /// Others must know the engine before it claims anything.
+    async fn report_for_the_first_time(&self, stop: &mut watch::Receiver<bool>) {
+        let heartbeat = self.heartbeat();
+        while !*stop.borrow() && !heartbeat.beat().await {
+            tokio::select! {
+                _ = stop.changed() => {}
+                () = self.backends.clock.sleep(REPORT_AGAIN) => {}
+            }
+        }
+    }
+
     fn start_heartbeat(&self) -> AbortOnDrop {
         let mut heartbeat = self.heartbeat();
         let Some((runtime, store)) = &self.pulse else { return AbortOnDrop(tokio::spawn(heartbeat.run())) };
@@ -195,11 +215,10 @@ impl Engine {
         }
         let room = self.room.left(self.actors.len());
         if room == 0 {
-            self.room.is_full();
+            self.room.is_full(self.actors.len());
             return Ok(());
         }
         let only = if all { &[] } else { rung };
-        let asked = self.backends.clock.monotonic();
         let mut leases = if all { self.claim_for_others(room).await? } else { Vec::new() };
         if leases.len() < room {
             let store = &self.backends.store;
@@ -209,17 +228,20 @@ impl Engine {
                 Err(error) => tracing::warn!(%error, "failed to claim more stacks"),
             }
         }
-        if leases.len() >= room {
-            self.room.is_full();
+        if all && leases.len() < room {
+            match self.take_over(room - leases.len()).await {
+                Ok(more) => leases.extend(more),
+                Err(error) => tracing::warn!(%error, "failed to take over stacks"),
+            }
         }
+        let more = leases.len() >= room;
         for lease in leases {
             if !lease.clean {
                 tracing::info!(stack = %lease.stack, idle = ?lease.idle, "took over the stack from a failed engine");
             }
             tracing::trace!(target: "kiln::metric", metric = "actors_started", taken_over = !lease.clean);
             let wake = Arc::new(Notify::new());
-            let fence = Fence::new(asked, self.options.lease);
-            self.leases.add(lease, fence.clone());
+            let fence = self.leases.add(lease, self.options.lease);
             let actor = Actor {
                 lease,
                 backends: self.backends.clone(),
@@ -237,7 +259,24 @@ impl Engine {
             });
             self.leases.set_actor(lease, task);
         }
+        if more {
+            self.room.is_full(self.actors.len());
+        }
         Ok(())
+    }
+
+    /// Claims the stacks of engines that have failed.
+    async fn take_over(&mut self, room: usize) -> Result<Vec<Lease>, Error> {
+        let (store, clock) = (&self.backends.store, &self.backends.clock);
+        let asked = clock.monotonic();
+        let engines = store.engines().await?;
+        let mut silent = self.observer.silent(&engines, (asked, clock.monotonic()), self.options.lease);
+        silent.retain(|silent| silent.engine != self.id);
+        let leases = store.take_over(self.id, self.options.lease, &silent, &self.leases.stacks(), room).await?;
+        for gone in silent.iter().filter(|silent| leases.is_empty() && silent.idle > FORGOTTEN) {
+            store.forget_engine(gone).await?;
+        }
+        Ok(leases)
     }
 
     /// If some projects crowd the engine, the stacks of other projects come first.
@@ -321,6 +360,7 @@ impl Engine {
         }
         drop(over);
         self.tasks.shutdown().await;
+        self.leases.clear();
         Ok(())
     }
 }

@@ -1,13 +1,15 @@
 //! No call to a cloud without a lease: the database fences writes, the monotonic clock of the engine fences calls.
 //!
-//! A [`Fence`] is open until the lease may have expired, by the monotonic clock of the engine and counted from before
-//! the request for the lease. A call waits at a closed fence until the lease is renewed. When the lease is lost, the
-//! actor is aborted together with the call.
+//! A [`Fence`] is open until others may find the engine silent, by the monotonic clock of the engine and counted from before
+//! its last report. It closes when that clock and the wall clock have moved apart, because the host may have been suspended.
+//! A call waits at a closed fence until the lease is renewed. When the lease is lost, the actor is aborted together with the
+//! call.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::SignedDuration;
 use kiln_resource::{
     Access, AccountNames, Cloud, CloudRequest, CloudResponse, Failure, Gate, RemoteCloud, SignalEndpoints, UserDomain,
 };
@@ -19,34 +21,66 @@ use crate::clock::Clock;
 /// The fraction of a lease that is reserved for the transmission of a call.
 const MARGIN: u32 = 10;
 
+/// How far the two clocks of a machine may move apart: more than a wall clock is corrected by within the life of a lease.
+const APART: SignedDuration = SignedDuration::from_secs(1);
+
+/// A moment by the clocks of the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Moment {
+    monotonic: Duration,
+    offset: SignedDuration,
+}
+
+impl Moment {
+    pub(crate) fn now(clock: &dyn Clock) -> Self {
+        Self { monotonic: clock.monotonic(), offset: clock.offset() }
+    }
+}
+
 /// The time until which calls for a stack are allowed. Clones share the same fence.
 #[derive(Clone, Debug)]
-pub(crate) struct Fence(Arc<watch::Sender<Duration>>);
+pub(crate) struct Fence(Arc<watch::Sender<Open>>);
 
-impl Fence {
-    /// A fence for a lease of `ttl` that was requested at `asked`, by the monotonic clock.
-    pub(crate) fn new(asked: Duration, ttl: Duration) -> Self {
-        Self(Arc::new(watch::Sender::new(end(asked, ttl))))
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    until: Duration,
+    offset: SignedDuration,
+}
+
+impl Open {
+    fn since(moment: Moment, ttl: Duration) -> Self {
+        Self { until: moment.monotonic + ttl.saturating_sub(ttl / MARGIN), offset: moment.offset }
     }
 
-    /// Extends the fence after a renewal that was requested at `asked`.
-    pub(crate) fn extend(&self, asked: Duration, ttl: Duration) {
-        self.0.send_if_modified(|open_until| {
-            let later = end(asked, ttl).max(*open_until);
-            std::mem::replace(open_until, later) != later
+    fn is_now(self, clock: &dyn Clock) -> bool {
+        clock.monotonic() < self.until && clock.offset().saturating_sub(self.offset).abs() < APART
+    }
+}
+
+impl Fence {
+    /// A fence for a lease of `ttl`, counted from the report of the engine before it was claimed.
+    pub(crate) fn new(reported: Moment, ttl: Duration) -> Self {
+        Self(Arc::new(watch::Sender::new(Open::since(reported, ttl))))
+    }
+
+    /// Extends the fence after a renewal; `reported`: before the report that came before it was sent.
+    pub(crate) fn extend(&self, reported: Moment, ttl: Duration) {
+        let new = Open::since(reported, ttl);
+        self.0.send_if_modified(|open| {
+            let later = new.until > open.until;
+            if later {
+                *open = new;
+            }
+            later
         });
     }
 
     /// Waits until a call is allowed.
     async fn pass(&self, clock: &dyn Clock) {
-        let mut open_until = self.0.subscribe();
+        let mut open = self.0.subscribe();
         // `self` owns the sender, so waiting cannot fail.
-        let _ = open_until.wait_for(|open_until| clock.monotonic() < *open_until).await;
+        let _ = open.wait_for(|open| open.is_now(clock)).await;
     }
-}
-
-fn end(asked: Duration, ttl: Duration) -> Duration {
-    asked + ttl.saturating_sub(ttl / MARGIN)
 }
 
 /// The fence of a request, which may still wait for a token or for the concurrency limit.
@@ -63,7 +97,7 @@ impl std::fmt::Debug for FenceGate {
 
 impl Gate for FenceGate {
     fn is_open(&self) -> bool {
-        self.clock.monotonic() < *self.fence.0.borrow()
+        self.fence.0.borrow().is_now(&*self.clock)
     }
 }
 
@@ -140,5 +174,57 @@ impl Cloud for FencedCloud {
 
     async fn project_id(&self) -> Result<String, Failure> {
         self.cloud.project_id().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    use super::*;
+
+    /// A machine whose wall clock is set after a time that it does not know of.
+    #[derive(Default)]
+    struct Machine {
+        monotonic: AtomicI64,
+        wall: AtomicI64,
+    }
+
+    #[async_trait]
+    impl Clock for Machine {
+        fn now(&self) -> jiff::Timestamp {
+            jiff::Timestamp::from_second(self.wall.load(Ordering::SeqCst)).unwrap()
+        }
+
+        fn monotonic(&self) -> Duration {
+            Duration::from_secs(self.monotonic.load(Ordering::SeqCst).unsigned_abs())
+        }
+
+        async fn sleep(&self, _time: Duration) {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    #[test]
+    fn after_a_suspension_there_is_no_call_before_the_next_renewal() {
+        let machine = Arc::new(Machine::default());
+        let pass = |monotonic, wall| {
+            machine.monotonic.fetch_add(monotonic, Ordering::SeqCst);
+            machine.wall.fetch_add(wall, Ordering::SeqCst);
+        };
+        let reported = Moment::now(&*machine);
+        let fence = Fence::new(reported, Duration::from_secs(15));
+        let gate = FenceGate { fence: fence.clone(), clock: Arc::clone(&machine) as Arc<dyn Clock> };
+        pass(10, 10);
+        assert!(gate.is_open());
+        pass(1, 40);
+        assert!(!gate.is_open());
+        // The reply to a renewal that was sent before.
+        fence.extend(Moment { monotonic: Duration::from_secs(5), ..reported }, Duration::from_secs(15));
+        assert!(!gate.is_open());
+        fence.extend(Moment::now(&*machine), Duration::from_secs(15));
+        assert!(gate.is_open());
+        pass(14, 14);
+        assert!(!gate.is_open(), "a tenth of the lease is reserved");
     }
 }

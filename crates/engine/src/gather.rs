@@ -19,7 +19,7 @@ use crate::actor::task::bug;
 use crate::backends::Backends;
 use crate::fence::Fence;
 use crate::meaning::{NewMeaning, new_meanings};
-use crate::retry;
+use crate::retry::Attempts;
 use crate::sizes::check_row;
 
 /// Prepares decisions for a stack with its desired and actual state.
@@ -235,10 +235,10 @@ impl Question {
     }
 
     async fn look_up(&self, lookup: &Lookup) -> Result<String, Failure> {
-        let mut attempt = 0;
+        let mut attempts = self.attempts();
         loop {
             let found = async { self.cloud().await?.find(&lookup.finder, &lookup.value).await };
-            if let Some(found) = self.settled(&mut attempt, found.await).await {
+            if let Some(found) = attempts.result(found.await).await {
                 return found;
             }
         }
@@ -247,7 +247,7 @@ impl Question {
     async fn must_replace_failed(&self) -> Result<bool, Failure> {
         let (Some(row), Some(entry)) = (&self.subject.row, self.subject.kind.entry()) else { return Ok(false) };
         let facts = facts(row, &self.subject.kind, &self.subject.stack);
-        let mut attempt = 0;
+        let mut attempts = self.attempts();
         loop {
             let needs = async {
                 let cloud = self.cloud().await?;
@@ -255,7 +255,7 @@ impl Question {
                 let cx = Context { cloud: &*cloud, software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
                 entry.driver.needs_replace_failed(&cx).await
             };
-            if let Some(needs) = self.settled(&mut attempt, needs.await).await {
+            if let Some(needs) = attempts.result(needs.await).await {
                 return needs;
             }
         }
@@ -268,7 +268,7 @@ impl Question {
             return Some(Live::Missing);
         }
         let facts = facts(row, &self.subject.kind, &self.subject.stack);
-        let mut attempt = 0;
+        let mut attempts = self.attempts();
         let found = loop {
             let read = async {
                 let cloud = self.cloud().await?;
@@ -276,7 +276,7 @@ impl Question {
                 let cx = Context { cloud: &*cloud, software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
                 Shown::read(&*entry.driver, &cx).await
             };
-            if let Some(found) = self.settled(&mut attempt, read.await).await {
+            if let Some(found) = attempts.result(read.await).await {
                 break found;
             }
         };
@@ -300,7 +300,7 @@ impl Question {
         let mut facts = facts(row, &self.subject.kind, &self.subject.stack);
         facts.observed.clone_from(&self.observed);
         let names: Vec<&str> = self.unread.iter().map(String::as_str).collect();
-        let mut attempt = 0;
+        let mut attempts = self.attempts();
         let mut found = loop {
             let read = async {
                 let cloud = self.cloud().await?;
@@ -308,7 +308,7 @@ impl Question {
                 let cx = Context { cloud: &*cloud, software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
                 entry.driver.attributes(&cx, &names).await
             };
-            if let Some(found) = self.settled(&mut attempt, read.await).await {
+            if let Some(found) = attempts.result(read.await).await {
                 break found?;
             }
         };
@@ -318,16 +318,9 @@ impl Question {
         Ok(found)
     }
 
-    /// The final result; `None` after a delay if the cloud did not respond and the call should be retried.
-    async fn settled<T>(&self, attempt: &mut u32, answer: Result<T, Failure>) -> Option<Result<T, Failure>> {
-        let failure = match &answer {
-            Err(failure) if failure.is_passing() && *attempt < self.call_retries => failure,
-            _ => return Some(answer),
-        };
-        let wait = retry::wait(*attempt, Some(failure), &self.backends.chance);
-        *attempt += 1;
-        self.backends.clock.sleep(wait).await;
-        None
+    /// The actor is dropped when the engine stops.
+    fn attempts(&self) -> Attempts {
+        Attempts::new(&self.backends, self.call_retries, None)
     }
 
     async fn cloud(&self) -> Result<Arc<dyn Cloud>, Failure> {

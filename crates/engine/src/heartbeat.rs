@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use kiln_store::{EngineId, EngineInfo, Lease, StackId, Store};
+use kiln_store::{EngineId, EngineInfo, Error, Lease, StackId, Store};
 use tokio::task::AbortHandle;
 
 use crate::clock::Clock;
-use crate::fence::Fence;
+use crate::fence::{Fence, Moment};
+use crate::observer::{BEATS, interval_of};
 
 /// A call to the database that takes as long as this number of leases is a standstill.
 const STANDSTILL: u32 = 4;
@@ -23,54 +24,73 @@ struct Held {
 
 /// The leases of an engine. Clones share the same leases.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Leases(Arc<Mutex<BTreeMap<StackId, Held>>>);
+pub(crate) struct Leases(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    held: BTreeMap<StackId, Held>,
+    /// Before the last successful report was sent; `None`: there was none.
+    reported: Option<Moment>,
+}
 
 impl Leases {
-    fn held(&self) -> std::sync::MutexGuard<'_, BTreeMap<StackId, Held>> {
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a lease with the fence that it opens. Work under an older lease of the stack, which has expired, is
-    /// aborted.
-    pub(crate) fn add(&self, lease: Lease, fence: Fence) {
-        let older = self.held().insert(lease.stack, Held { lease, fence, actor: None });
+    /// Adds a lease, and returns its fence. Work under an older lease of the stack is aborted.
+    pub(crate) fn add(&self, lease: Lease, ttl: Duration) -> Fence {
+        let mut state = self.state();
+        let fence = Fence::new(state.reported.unwrap_or_default(), ttl);
+        let older = state.held.insert(lease.stack, Held { lease, fence: fence.clone(), actor: None });
         if let Some(actor) = older.and_then(|held| held.actor) {
             actor.abort();
         }
+        fence
     }
 
     /// Sets the actor to abort when the lease is lost.
     pub(crate) fn set_actor(&self, lease: Lease, actor: AbortHandle) {
-        if let Some(held) = self.held().get_mut(&lease.stack).filter(|held| held.lease.epoch == lease.epoch) {
+        if let Some(held) = self.state().held.get_mut(&lease.stack).filter(|held| held.lease.epoch == lease.epoch) {
             held.actor = Some(actor);
         }
     }
 
     /// Stops renewing a lease.
     pub(crate) fn remove(&self, lease: Lease) {
-        let mut held = self.held();
-        if held.get(&lease.stack).is_some_and(|held| held.lease.epoch == lease.epoch) {
-            held.remove(&lease.stack);
+        let mut state = self.state();
+        if state.held.get(&lease.stack).is_some_and(|held| held.lease.epoch == lease.epoch) {
+            state.held.remove(&lease.stack);
         }
+    }
+
+    /// Stops renewing all leases.
+    pub(crate) fn clear(&self) {
+        self.state().held.clear();
     }
 
     /// Whether there is a lease for a stack.
     pub(crate) fn contains(&self, stack: StackId) -> bool {
-        self.held().contains_key(&stack)
+        self.state().held.contains_key(&stack)
+    }
+
+    /// The stacks with a lease.
+    pub(crate) fn stacks(&self) -> Vec<StackId> {
+        self.state().held.keys().copied().collect()
     }
 
     fn all(&self) -> Vec<Lease> {
-        self.held().values().map(|held| held.lease).collect()
+        self.state().held.values().map(|held| held.lease).collect()
     }
 
     /// Keeps the renewed leases of `asked`; the others are lost, and their actors are aborted.
-    fn renewed(&self, asked: &[Lease], renewed: &[Lease], at: Duration, ttl: Duration) {
+    fn renewed(&self, asked: &[Lease], renewed: &[Lease], reported: Moment, ttl: Duration) {
         let epochs: BTreeMap<StackId, i64> = renewed.iter().map(|lease| (lease.stack, lease.epoch)).collect();
-        let mut held = self.held();
+        let held = &mut self.state().held;
         for lease in asked {
             let Some(one) = held.get(&lease.stack).filter(|held| held.lease.epoch == lease.epoch) else { continue };
             if epochs.get(&lease.stack) == Some(&lease.epoch) {
-                one.fence.extend(at, ttl);
+                one.fence.extend(reported, ttl);
                 continue;
             }
             tracing::warn!(stack = %lease.stack, "lost the lease: another engine works on the stack");
@@ -99,11 +119,9 @@ pub(crate) struct Heartbeat {
 impl Heartbeat {
     /// Runs three times per lease duration, until it is dropped.
     pub(crate) async fn run(self) {
-        let beat = self.ttl / 3;
-        let interval = u32::try_from(beat.as_secs()).unwrap_or(u32::MAX).max(1);
+        let beat = self.ttl / BEATS;
         loop {
-            let beats = async { tokio::join!(self.report_progress(interval), self.renew()).1 };
-            let pause = if self.within(beat, beats).await == Some(true) { beat } else { beat / 4 };
+            let pause = if self.within(beat, self.beat()).await == Some(true) { beat } else { beat / 4 };
             self.clock.sleep(pause).await;
         }
     }
@@ -120,17 +138,29 @@ impl Heartbeat {
         }
     }
 
-    /// Returns whether everything succeeded; otherwise it is retried soon.
-    async fn renew(&self) -> bool {
+    /// Reports, on which others judge whether the engine lives, and then renews the leases: each is held for its time to
+    /// live from before the report. Returns whether both succeeded; otherwise they are retried soon. An engine whose calls
+    /// to the database do not end, for example because another session holds a lock, does nothing for its stacks: it is
+    /// down.
+    pub(crate) async fn beat(&self) -> bool {
+        let waited = self.work.oldest_call();
+        if waited > self.ttl * STANDSTILL {
+            tracing::error!(?waited, "a call to the database does not end: the engine stands still");
+            return false;
+        }
+        let reported = Moment::now(&*self.clock);
+        if let Err(error) = self.report(interval_of(self.ttl)).await {
+            tracing::warn!(%error, "failed to report the heartbeat");
+            return false;
+        }
+        self.leases.state().reported = Some(reported);
         let leases = self.leases.all();
         if leases.is_empty() {
             return true;
         }
-        // Counted from before the request: the database may read its clock immediately.
-        let asked = self.clock.monotonic();
         match self.store.renew(self.id, self.ttl, &leases).await {
             Ok(renewed) => {
-                self.leases.renewed(&leases, &renewed, asked, self.ttl);
+                self.leases.renewed(&leases, &renewed, reported, self.ttl);
                 true
             }
             Err(error) => {
@@ -140,23 +170,14 @@ impl Heartbeat {
         }
     }
 
-    /// Reports that the engine is alive. One whose calls to the database do not end, for example because another session
-    /// holds a lock, does nothing for its stacks: it is down.
-    async fn report_progress(&self, interval: u32) {
-        let waited = self.work.oldest_call();
-        if waited > self.ttl * STANDSTILL {
-            tracing::error!(?waited, "a call to the database does not end: the engine stands still");
-        } else {
-            self.report(interval).await;
+    /// Reports that the engine has stopped. Another run of the heartbeat must have ended.
+    pub(crate) async fn report_end(&self) {
+        if let Err(error) = self.report(0).await {
+            tracing::warn!(%error, "failed to report the end of the engine");
         }
     }
 
-    /// Reports that the engine has stopped. Another run of the heartbeat must have ended.
-    pub(crate) async fn report_end(&self) {
-        self.report(0).await;
-    }
-
-    async fn report(&self, interval: u32) {
+    async fn report(&self, interval: u32) -> Result<(), Error> {
         let info = EngineInfo {
             id: self.id,
             hostname: self.hostname.clone(),
@@ -165,8 +186,6 @@ impl Heartbeat {
             seen: self.clock.now(),
             interval,
         };
-        if let Err(error) = self.store.report(&info).await {
-            tracing::warn!(%error, "failed to report the heartbeat");
-        }
+        self.store.report(&info).await
     }
 }

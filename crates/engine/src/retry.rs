@@ -7,8 +7,10 @@
 use std::time::Duration;
 
 use kiln_resource::Failure;
+use tokio::sync::watch;
 
-use crate::clock::Chance;
+use crate::backends::Backends;
+use crate::clock::{Chance, Clock};
 
 /// Delay before the first retry; it doubles with each retry.
 const FIRST: Duration = Duration::from_secs(1);
@@ -32,6 +34,55 @@ pub(crate) fn wait(attempt: u32, failure: Option<&Failure>, chance: &Chance) -> 
     let own = chance.jitter(FIRST.saturating_mul(1 << attempt.min(5)).min(LONGEST));
     let asked = failure.and_then(|failure| failure.retry_after).unwrap_or_default();
     own.max(asked.min(LONGEST_ASKED))
+}
+
+/// Waits; false if the engine stops.
+pub(crate) async fn pause(clock: &dyn Clock, time: Duration, drain: &mut watch::Receiver<bool>) -> bool {
+    tokio::select! {
+        biased;
+        _ = drain.wait_for(|stops| *stops) => false,
+        () = clock.sleep(time) => true,
+    }
+}
+
+/// The attempts of a call that is not a step of an operation.
+pub(crate) struct Attempts {
+    backends: Backends,
+    retries: u32,
+    /// True when the engine stops: then no more attempts are made. `None`: the caller is dropped then.
+    drain: Option<watch::Receiver<bool>>,
+    made: u32,
+}
+
+impl Attempts {
+    pub(crate) fn new(backends: &Backends, retries: u32, drain: Option<watch::Receiver<bool>>) -> Self {
+        Self { backends: backends.clone(), retries, drain, made: 0 }
+    }
+
+    /// Whether the last one was made.
+    pub(crate) fn are_over(&self) -> bool {
+        self.made > self.retries
+    }
+
+    /// Waits after an attempt without a response; false if the engine stops.
+    pub(crate) async fn pause(&mut self, failure: &Failure) -> bool {
+        let time = wait(self.made, Some(failure), &self.backends.chance);
+        self.made += 1;
+        let clock = &self.backends.clock;
+        if let Some(drain) = &mut self.drain {
+            return pause(&**clock, time, drain).await;
+        }
+        clock.sleep(time).await;
+        true
+    }
+
+    /// The final result; `None` after a pause if there was no response and the call is to be repeated.
+    pub(crate) async fn result<T>(&mut self, answer: Result<T, Failure>) -> Option<Result<T, Failure>> {
+        match &answer {
+            Err(failure) if failure.is_passing() && self.made < self.retries && self.pause(failure).await => None,
+            _ => Some(answer),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -39,8 +39,13 @@ impl Room {
         Self { limit, present: Mutex::default(), full, freed, starts: Arc::new(Semaphore::new(STARTING)) }
     }
 
-    /// How many stacks can be claimed beside these.
+    /// How many stacks can be claimed beside these, and as many as may start at once: a claim is soon known to the
+    /// heartbeat.
     pub(crate) fn left(&self, stacks: usize) -> usize {
+        self.space(stacks).min(STARTING)
+    }
+
+    fn space(&self, stacks: usize) -> usize {
         self.limit.saturating_sub(stacks.saturating_sub(self.present().waiting))
     }
 
@@ -68,15 +73,19 @@ impl Room {
         self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// There may be more work than the engine has claimed: it wants to know when there is room.
-    pub(crate) fn is_full(&self) {
-        self.full.store(true, Ordering::Relaxed);
+    /// There may be more work than the engine has claimed, which has these stacks: it wants to know when there is room.
+    pub(crate) fn is_full(&self, stacks: usize) {
+        self.full.store(true, Ordering::SeqCst);
+        // There may be room since the engine has looked.
+        if self.space(stacks) > 0 {
+            self.freed.notify_one();
+        }
     }
 
     /// A stack waits until the result is dropped.
     pub(crate) fn leave(self: &Arc<Self>) -> Waiting {
         self.present().waiting += 1;
-        if self.full.swap(false, Ordering::Relaxed) {
+        if self.full.swap(false, Ordering::SeqCst) {
             self.freed.notify_one();
         }
         Waiting(Arc::clone(self))
@@ -117,6 +126,22 @@ mod tests {
     use futures::FutureExt as _;
 
     use super::*;
+
+    #[tokio::test]
+    async fn no_notice_is_lost_and_a_claim_is_small() {
+        let room = Arc::new(Room::new(200));
+        assert_eq!(room.left(0), STARTING);
+        assert_eq!(room.left(200), 0);
+        // A stack begins to wait after the engine has looked, and before it says that it has no room.
+        let waiting = room.leave();
+        room.is_full(200);
+        assert!(room.freed().now_or_never().is_some());
+        drop(waiting);
+        room.is_full(200);
+        assert!(room.freed().now_or_never().is_none());
+        let _waiting = room.leave();
+        assert!(room.freed().now_or_never().is_some());
+    }
 
     #[tokio::test]
     async fn few_stacks_start_at_the_same_time() {

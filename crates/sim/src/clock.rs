@@ -1,7 +1,7 @@
 //! Virtual time, and clocks that differ from it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -57,12 +57,14 @@ pub struct WallClock {
     ahead_ms: i64,
     /// Milliseconds by which it is currently set back.
     back_ms: AtomicI64,
+    /// How long the machine was suspended, in milliseconds.
+    suspended_ms: AtomicU64,
 }
 
 impl WallClock {
     /// A clock.
     pub fn new(time: TrueTime, ahead_ms: i64, drift_ppm: i64) -> Self {
-        Self { time, drift_ppm, ahead_ms, back_ms: AtomicI64::new(0) }
+        Self { time, drift_ppm, ahead_ms, back_ms: AtomicI64::new(0), suspended_ms: AtomicU64::new(0) }
     }
 
     /// Sets it back by this amount from its correct time; 0 corrects it.
@@ -77,7 +79,17 @@ impl WallClock {
 
     /// How far it is currently set back.
     pub fn back(&self) -> Duration {
-        Duration::from_millis(self.back_ms.load(Ordering::SeqCst).unsigned_abs())
+        Duration::from_millis(u64::try_from(self.back_ms.load(Ordering::SeqCst)).unwrap_or(0))
+    }
+
+    /// The machine was suspended: its monotonic clock stood still.
+    pub fn was_suspended(&self, time: Duration) {
+        self.suspended_ms.fetch_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
+    }
+
+    /// The monotonic time of the machine.
+    pub fn monotonic(&self) -> Duration {
+        self.elapsed().saturating_sub(Duration::from_millis(self.suspended_ms.load(Ordering::SeqCst)))
     }
 
     /// Time since the start of the run by this clock.
@@ -134,7 +146,7 @@ impl Clock for EngineClock {
                 let since = self.wall.now().duration_since(Timestamp::from_second(BEGINNING).unwrap_or_default());
                 Duration::try_from(since + SignedDuration::from_hours(2)).unwrap_or_default()
             }
-            _ => self.wall.elapsed(),
+            _ => self.wall.monotonic(),
         }
     }
 

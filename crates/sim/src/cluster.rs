@@ -154,6 +154,14 @@ impl Cluster {
         }
     }
 
+    /// Resumes an engine whose machine was suspended: no monotonic time has passed.
+    pub(crate) fn resume(&self, engine: usize, suspended: Duration) {
+        if let Some(slot) = self.slot(engine) {
+            slot.wall.was_suspended(suspended);
+        }
+        self.go_on(engine);
+    }
+
     /// Stops an engine cleanly.
     pub(crate) async fn stop(&self, engine: usize) {
         let Some(process) = self.slot(engine).and_then(|mut slot| slot.process.take()) else { return };

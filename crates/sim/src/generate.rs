@@ -337,7 +337,8 @@ fn fault(rng: &mut StdRng, engines: usize, calm_ms: u64) -> Fault {
     let services = ["thing", "slow", "pair", "holder", "inbox", "identity"];
     let (what, longest) = match rng.random_range(0..100) {
         0..30 => (FaultKind::Kill(engine), 30_000),
-        30..46 => (FaultKind::Pause(engine), 60_000),
+        30..42 => (FaultKind::Pause(engine), 60_000),
+        42..46 => (FaultKind::Suspend(engine), 60_000),
         46..56 => (FaultKind::Stop(engine), 10_000),
         56..64 => (FaultKind::CutCloud(engine), 40_000),
         64..72 => (FaultKind::CutStore(engine), 40_000),
@@ -347,7 +348,8 @@ fn fault(rng: &mut StdRng, engines: usize, calm_ms: u64) -> Fault {
             (FaultKind::ServiceOutage(service.to_owned()), 60_000)
         }
         88..93 => (FaultKind::ClockBack(engine, rng.random_range(1_000..3_600_000)), 120_000),
-        93..96 => (FaultKind::StoreClockBack(rng.random_range(1_000..600_000)), 120_000),
+        93..95 => (FaultKind::StoreClockBack(rng.random_range(1_000..600_000)), 120_000),
+        95..97 => (FaultKind::StoreClockForward(rng.random_range(1_000..600_000)), 120_000),
         _ => (FaultKind::Deaf, 60_000),
     };
     let when = match (what.engine(), rng.random_range(0..3)) {

@@ -275,11 +275,11 @@ impl Ledger {
         self.inner().claims.get(&lease.stack).map_or(lease, |(_, current)| *current)
     }
 
-    /// An engine sends a write to the cloud: it must own the stack. Clocks that are set back can hide that from it.
+    /// An engine sends a write to the cloud: it must own the stack.
     pub(crate) fn call_sent(&self, sim: &Simulation, label: Label, call: &CloudCall) {
         let Ok(stack) = call.stack.parse::<StackId>() else { return };
         let owner = self.inner().claims.get(&stack).map(|(owner, _)| *owner);
-        if owner.is_some_and(|owner| owner != label) && !sim.scenario.sets_store_clock_back() {
+        if owner.is_some_and(|owner| owner != label) {
             let by = owner.map(|owner| owner.to_string()).unwrap_or_default();
             sim.accuse(
                 Rule::UnfencedCall,

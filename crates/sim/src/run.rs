@@ -197,14 +197,21 @@ async fn inject(sim: &Arc<Simulation>, cluster: &Arc<Cluster>, fault: &Fault) {
             tokio::time::sleep(lasts).await;
             cluster.go_on(*engine);
         }
+        FaultKind::Suspend(engine) => {
+            cluster.pause(*engine);
+            tokio::time::sleep(lasts).await;
+            cluster.resume(*engine, lasts);
+        }
         FaultKind::ClockBack(engine, ms) => {
             cluster.set_back(*engine, *ms);
             tokio::time::sleep(lasts).await;
             cluster.set_back(*engine, 0);
         }
         FaultKind::StoreClockBack(ms) => {
-            // It is not corrected: a clock that jumps ahead would expire leases early.
             sim.store_clock.set_further_back(*ms);
+        }
+        FaultKind::StoreClockForward(ms) => {
+            sim.store_clock.set_further_back(-ms);
         }
         FaultKind::CutCloud(engine) => {
             sim.switches().cloud_cut.insert(Some(*engine));
@@ -346,7 +353,8 @@ async fn judge_rest(sim: &Arc<Simulation>) {
     for (query, count) in sim.ledger.take_queries() {
         let most = match query {
             // Each engine looks for work and for events to send, and reports its heartbeat.
-            "claim" => 65 * engines,
+            "claim" | "engines" | "take over" => 65 * engines,
+            "forget engine" => engines,
             "next_lane" => 32 * engines,
             "renew" | "report" => 15 * engines,
             "now" => 7 * engines,

@@ -135,6 +135,8 @@ pub enum FaultKind {
     Kill(usize),
     /// Pauses the engine, but not its clock.
     Pause(usize),
+    /// Suspends the machine of the engine: its monotonic clock stands still, and its wall clock is right when it goes on.
+    Suspend(usize),
     /// Stops the engine cleanly and restarts it.
     Stop(usize),
     /// Blocks the connection between the engine and the cloud.
@@ -149,6 +151,8 @@ pub enum FaultKind {
     ClockBack(usize, i64),
     /// Sets the clock of the database back by this number of milliseconds, permanently.
     StoreClockBack(i64),
+    /// Sets the clock of the database forward by this number of milliseconds, permanently.
+    StoreClockForward(i64),
     /// All rings are lost.
     Deaf,
 }
@@ -159,11 +163,16 @@ impl FaultKind {
         match self {
             Self::Kill(engine)
             | Self::Pause(engine)
+            | Self::Suspend(engine)
             | Self::Stop(engine)
             | Self::CutCloud(engine)
             | Self::CutStore(engine)
             | Self::ClockBack(engine, _) => Some(*engine),
-            Self::StoreOutage | Self::ServiceOutage(_) | Self::StoreClockBack(_) | Self::Deaf => None,
+            Self::StoreOutage
+            | Self::ServiceOutage(_)
+            | Self::StoreClockBack(_)
+            | Self::StoreClockForward(_)
+            | Self::Deaf => None,
         }
     }
 }
@@ -205,7 +214,7 @@ impl Scenario {
         !self.faults.iter().all(cloudy) || self.noise.store_refused > 0 || self.noise.store_lost_reply > 0
     }
 
-    /// Whether the clock of the database is set back, so that leases expire before their owners can know.
+    /// Whether the clock of the database is set back.
     pub fn sets_store_clock_back(&self) -> bool {
         self.faults.iter().any(|fault| matches!(fault.what, FaultKind::StoreClockBack(_)))
     }

@@ -14,8 +14,8 @@ use jiff::Timestamp;
 use kiln_store::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
     Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, MemoryStore, Message, NewStack, Resource,
-    Retention, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
-    UnusedUserProject,
+    Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary,
+    UnusedCredentials, UnusedUserProject,
 };
 use kiln_value::Secret;
 use tokio::sync::oneshot;
@@ -311,6 +311,34 @@ impl Store for StoreLink {
             Ok(leases)
         })
         .await
+    }
+
+    async fn take_over(
+        &self,
+        owner: EngineId,
+        ttl: Duration,
+        silent: &[Silent],
+        held: &[StackId],
+        limit: usize,
+    ) -> Result<Vec<Lease>, Error> {
+        let (sim, label) = (Arc::clone(&self.sim), self.label);
+        let (silent, held) = (silent.to_vec(), held.to_vec());
+        self.write("take over", async move {
+            let mut leases = sim.store.take_over(owner, ttl, &silent, &held, limit).await?;
+            for lease in &mut leases {
+                sim.ledger.claimed(&sim, label, *lease);
+                if sim.has(Sabotage::CrashIsClean) {
+                    (lease.clean, lease.idle) = (true, Duration::from_hours(1));
+                }
+            }
+            Ok(leases)
+        })
+        .await
+    }
+
+    async fn forget_engine(&self, silent: &Silent) -> Result<(), Error> {
+        let (sim, silent) = (Arc::clone(&self.sim), *silent);
+        self.write("forget engine", async move { sim.store.forget_engine(&silent).await }).await
     }
 
     async fn renew(&self, owner: EngineId, ttl: Duration, leases: &[Lease]) -> Result<Vec<Lease>, Error> {

@@ -29,7 +29,7 @@ pub use event::Event;
 pub use kiln_resource::{
     ChangeSetId, CredentialsId, EngineId, EventId, MessageId, Resource, ResourceId, SnapshotId, StackId,
 };
-pub use lease::Lease;
+pub use lease::{Lease, Silent};
 pub use memory::MemoryStore;
 pub use message::{Backlog, Message, MessageKind};
 pub use orphan::{Orphan, OrphanQuery, OrphanStore};
@@ -37,7 +37,7 @@ pub use outbox::{Announcement, Delivery, Destination, Lane, Notice, OutboxEntry,
 pub use query::{EventQuery, Sort, SortKey, StackQuery};
 pub use snapshot::Snapshot;
 pub use software::{ConfigQuery, DeploymentQuery, SoftwareStore};
-pub use sql::{Durability, Options, SchemaState, SchemaVersions, SqlStore, UrlParameter, url_parameters};
+pub use sql::{Durability, EngineLock, Options, SchemaState, SchemaVersions, SqlStore, UrlParameter, url_parameters};
 pub use stack::{Details, NewStack, Parent, Stack, StackRequest, StackSummary};
 pub use store::{
     Batch, BriefResources, Census, Doorbell, EngineInfo, Error, Retention, Settle, Store, Summary, Turn,

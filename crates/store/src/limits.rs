@@ -12,8 +12,6 @@ pub(crate) const CONTENT_FRESH: Duration = Duration::from_mins(30);
 pub(crate) const CONTENT_KEPT: Duration = Duration::from_hours(1);
 /// How long handled messages are remembered: much longer than a send is repeated.
 pub(crate) const HANDLED_KEPT: Duration = Duration::from_hours(1);
-/// An engine is deleted after this number of report intervals without a report.
-pub(crate) const SILENT_INTERVALS: u32 = 60;
 
 /// Stacks that one call purges.
 pub(crate) const STACKS: usize = 50;

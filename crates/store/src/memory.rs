@@ -30,7 +30,7 @@ use crate::doorbell::{Hub, Reach};
 use crate::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
     Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention,
-    Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
+    Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
     UnusedUserProject,
 };
 
@@ -265,6 +265,18 @@ impl Store for MemoryStore {
         Ok(state.claim(owner, ttl, work, limit, now))
     }
 
+    async fn take_over(
+        &self,
+        owner: EngineId,
+        ttl: Duration,
+        silent: &[Silent],
+        held: &[StackId],
+        limit: usize,
+    ) -> Result<Vec<Lease>, Error> {
+        let (mut state, now) = self.open();
+        Ok(state.take_over(owner, ttl, silent, held, limit, now))
+    }
+
     async fn renew(&self, owner: EngineId, ttl: Duration, leases: &[Lease]) -> Result<Vec<Lease>, Error> {
         let (mut state, now) = self.open();
         Ok(leases.iter().filter(|lease| lease.owner == owner && state.extend(**lease, ttl, now)).copied().collect())
@@ -355,6 +367,11 @@ impl Store for MemoryStore {
 
     async fn engines(&self) -> Result<Vec<EngineInfo>, Error> {
         Ok(self.open().0.engines())
+    }
+
+    async fn forget_engine(&self, silent: &Silent) -> Result<(), Error> {
+        self.open().0.forget_engine(silent);
+        Ok(())
     }
 
     async fn forget(&self, retention: &Retention) -> Result<u64, Error> {

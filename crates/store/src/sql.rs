@@ -13,6 +13,7 @@ mod connection_url;
 mod credentials;
 mod default_file;
 mod dialect;
+mod engine_lock;
 mod housekeeping;
 mod inbox;
 mod leases;
@@ -49,7 +50,7 @@ use sea_orm::{ConnectionTrait, DbBackend};
 use self::calls::Calls;
 use self::connection::Place;
 use self::dialect::Dialect;
-use self::leases::Among;
+use self::leases::{Among, Owned};
 use self::packet::Packet;
 use self::pool::{Pool, Transaction};
 use self::retry::{Fault, Losses, PATIENCE, REQUEST_PATIENCE};
@@ -61,11 +62,12 @@ use crate::doorbell::{Hub, Reach};
 use crate::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
     Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention,
-    Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, StackSummary, Store, Summary, UnusedCredentials,
-    UnusedUserProject,
+    Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, StackSummary, Store, Summary,
+    UnusedCredentials, UnusedUserProject,
 };
 
 pub use self::connection_url::{UrlParameter, url_parameters};
+pub use self::engine_lock::EngineLock;
 pub use self::migrations::{SchemaState, SchemaVersions};
 pub use self::options::{Durability, Options};
 
@@ -265,7 +267,7 @@ impl Store for SqlStore {
     }
 
     async fn claim(&self, owner: EngineId, ttl: Duration, only: &[StackId], limit: usize) -> Result<Vec<Lease>, Error> {
-        self.claim_due(owner, ttl, Among::of(only), limit).await
+        self.claim_from(Among::of(only), Owned::Free, owner, ttl, limit).await
     }
 
     async fn claim_for_others(
@@ -275,7 +277,18 @@ impl Store for SqlStore {
         projects: &[String],
         limit: usize,
     ) -> Result<Vec<Lease>, Error> {
-        self.claim_due(owner, ttl, Among::Others(projects), limit).await
+        self.claim_from(Among::Others(projects), Owned::Free, owner, ttl, limit).await
+    }
+
+    async fn take_over(
+        &self,
+        owner: EngineId,
+        ttl: Duration,
+        silent: &[Silent],
+        held: &[StackId],
+        limit: usize,
+    ) -> Result<Vec<Lease>, Error> {
+        self.claim_from(Among::All, Owned::ByNobody { owner, silent, held }, owner, ttl, limit).await
     }
 
     async fn renew(&self, owner: EngineId, ttl: Duration, leases: &[Lease]) -> Result<Vec<Lease>, Error> {
@@ -370,6 +383,14 @@ impl Store for SqlStore {
 
     fn is_full(&self) -> bool {
         self.losses.is_full()
+    }
+
+    async fn lock_engines(&self) -> Result<EngineLock, Error> {
+        self.take_engine_lock().await
+    }
+
+    async fn forget_engine(&self, silent: &Silent) -> Result<(), Error> {
+        self.drop_engine(silent).await
     }
 
     async fn forget(&self, retention: &Retention) -> Result<u64, Error> {

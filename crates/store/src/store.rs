@@ -9,8 +9,9 @@ use kiln_value::Secret;
 
 use crate::{
     Announcement, Backlog, ChangeSet, ChangeSetId, CredentialsId, DesiredText, Details, Digest, Distinct, EngineId,
-    Event, EventId, EventQuery, Lease, Message, MessageId, NewStack, Orphan, OrphanStore, OutboxStore, PluginRun,
-    Resource, ResourceId, Snapshot, SnapshotId, SoftwareStore, Stack, StackId, StackQuery, StackRequest,
+    EngineLock, Event, EventId, EventQuery, Lease, Message, MessageId, NewStack, Orphan, OrphanStore, OutboxStore,
+    PluginRun, Resource, ResourceId, Silent, Snapshot, SnapshotId, SoftwareStore, Stack, StackId, StackQuery,
+    StackRequest,
 };
 
 /// Errors of the store.
@@ -226,7 +227,7 @@ pub struct EngineInfo {
     pub started: Timestamp,
     /// Time of its last report, by the database's clock.
     pub seen: Timestamp,
-    /// Seconds between reports; 0: the engine has stopped, and its row is removed by this or the next report.
+    /// Seconds between reports; 0: the engine has ended, and its entry is removed by this or the next report.
     pub interval: u32,
 }
 
@@ -338,9 +339,9 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
 
     // --- the engine's work, under leases
 
-    /// Claims up to `limit` stacks that have work and no current lease (of all stacks, or of the given ones), oldest
-    /// work first. Work is an unfinished request or a due message. Each claim is one compare-and-swap, judged by the
-    /// database's clock.
+    /// Claims up to `limit` stacks that have work and no lease (of all stacks, or of the given ones), oldest work first.
+    /// Work is an unfinished request or a due message. Each claim is one compare-and-swap. A lease whose owner has no entry
+    /// in [`Self::engines`] ends when it is not renewed within its time to live, by the database's clock.
     async fn claim(&self, owner: EngineId, ttl: Duration, only: &[StackId], limit: usize) -> Result<Vec<Lease>, Error>;
     /// As [`Store::claim`], of all stacks but those of some projects, so that other projects get their turn.
     async fn claim_for_others(
@@ -350,8 +351,17 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
         projects: &[String],
         limit: usize,
     ) -> Result<Vec<Lease>, Error>;
-    /// Extends the given leases of an engine; returns those that it still holds. Other leases are not extended: they
-    /// expire.
+    /// As [`Store::claim`], of all stacks with a lease that nobody works under: those of silent engines, and those of
+    /// this engine that are not in `held` and were not renewed within their time to live, by the database's clock.
+    async fn take_over(
+        &self,
+        owner: EngineId,
+        ttl: Duration,
+        silent: &[Silent],
+        held: &[StackId],
+        limit: usize,
+    ) -> Result<Vec<Lease>, Error>;
+    /// Extends the given leases of an engine; returns those that it still holds. Other leases are not extended.
     async fn renew(&self, owner: EngineId, ttl: Duration, leases: &[Lease]) -> Result<Vec<Lease>, Error>;
     /// Releases leases; no call may be in progress. (A lease with a call that may be in progress must expire instead,
     /// so that the next owner knows about it.)
@@ -419,7 +429,7 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
 
     /// The clock of the database.
     async fn now(&self) -> Result<Timestamp, Error>;
-    /// Reports that an engine is alive; deletes engines without recent reports.
+    /// Reports that an engine is alive, or that it has ended ([`EngineInfo::interval`]).
     async fn report(&self, engine: &EngineInfo) -> Result<(), Error>;
     /// The engines that have reported.
     async fn engines(&self) -> Result<Vec<EngineInfo>, Error>;
@@ -427,6 +437,12 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
     fn is_full(&self) -> bool {
         false
     }
+    /// Takes the lock of a process that runs an engine, which no engine of another process holds alone. Only files have one.
+    async fn lock_engines(&self) -> Result<EngineLock, Error> {
+        Ok(EngineLock::default())
+    }
+    /// Forgets an engine, unless it has reported since.
+    async fn forget_engine(&self, silent: &Silent) -> Result<(), Error>;
     /// Purges old rows, a limited number per call; returns the number of deleted rows.
     async fn forget(&self, retention: &Retention) -> Result<u64, Error>;
 

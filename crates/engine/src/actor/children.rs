@@ -23,7 +23,7 @@ use super::{Work, stack_facts};
 use crate::backends::Backends;
 use crate::fence::Fence;
 use crate::load;
-use crate::retry;
+use crate::retry::Attempts;
 use crate::sizes::check_outputs;
 use crate::step::{Memory, abort_failure};
 use crate::view::{GroupContent, group_content, inside};
@@ -177,7 +177,7 @@ impl Work {
             backends: self.actor.backends.clone(),
             fence: self.actor.fence.clone(),
             root: Arc::clone(&self.root),
-            call_retries: self.actor.options.call_retries,
+            attempts: self.attempts(),
         })
     }
 
@@ -424,21 +424,16 @@ struct Preparation {
     backends: Backends,
     fence: Fence,
     root: Arc<Stack>,
-    call_retries: u32,
+    attempts: Attempts,
 }
 
 impl Preparation {
     /// Reads it, with retries while the cloud does not respond.
-    async fn run(self) -> Result<Map, Failure> {
-        let mut attempt = 0;
+    async fn run(mut self) -> Result<Map, Failure> {
         loop {
-            match self.read().await {
-                Err(failure) if failure.is_passing() && attempt < self.call_retries => {
-                    let wait = retry::wait(attempt, Some(&failure), &self.backends.chance);
-                    self.backends.clock.sleep(wait).await;
-                    attempt += 1;
-                }
-                result => return result,
+            let answer = self.read().await;
+            if let Some(result) = self.attempts.result(answer).await {
+                return result;
             }
         }
     }

@@ -14,7 +14,8 @@ use super::task::Task;
 use super::{Work, stack_facts};
 use crate::backends::Backends;
 use crate::fence::Fence;
-use crate::{mark, retry, software};
+use crate::retry::Attempts;
+use crate::{mark, software};
 
 /// The unhandled messages of a stack.
 #[derive(Default)]
@@ -239,10 +240,10 @@ impl Work {
             root: Arc::clone(&self.root),
             body: message.body.clone(),
             pushes: software::is_push(&message),
-            call_retries: self.actor.options.call_retries,
         };
+        let attempts = self.attempts();
         self.inbox.receiving.insert(id, row.name.clone());
-        let task = Task::new(delivery.run(), move |result| Reply::Received(Box::new(message), id, result));
+        let task = Task::new(delivery.run(attempts), move |result| Reply::Received(Box::new(message), id, result));
         if let Some(reply) = self.reply_or_spawn(task) {
             self.take(Ok(reply));
         }
@@ -280,6 +281,12 @@ impl Work {
         self.writes.handled(message.id);
     }
 
+    /// The attempts of a call for this actor.
+    pub(super) fn attempts(&self) -> Attempts {
+        let actor = &self.actor;
+        Attempts::new(&actor.backends, actor.options.call_retries, Some(actor.drain.clone()))
+    }
+
     /// Whether a message is delivered again if the cloud does not respond.
     fn is_young(&self, message: &Message) -> bool {
         self.actor.backends.clock.now().duration_since(message.sent) < DELIVERY_TIME
@@ -310,23 +317,18 @@ struct Delivery {
     body: Value,
     /// The metadata of the server are written: no signal.
     pushes: bool,
-    call_retries: u32,
 }
 
 impl Delivery {
-    /// Delivers the message, with retries while the cloud does not respond.
-    async fn run(self) -> Result<Received, Failure> {
-        let mut attempt = 0;
+    /// Delivers the message, with retries while the cloud does not respond and the engine does not stop.
+    async fn run(self, mut attempts: Attempts) -> Result<Received, Failure> {
         loop {
             match self.deliver().await {
                 Err(failure) if failure.is_passing() => {
                     // Also after the last attempt: the message may be delivered again.
-                    let wait = retry::wait(attempt, Some(&failure), &self.backends.chance);
-                    self.backends.clock.sleep(wait).await;
-                    if attempt >= self.call_retries {
+                    if !attempts.pause(&failure).await || attempts.are_over() {
                         return Err(failure);
                     }
-                    attempt += 1;
                 }
                 result => return result,
             }

@@ -304,14 +304,7 @@ impl Remover {
 
     /// Waits; false if the engine stops.
     async fn pause(&self, after: Duration) -> bool {
-        let mut drain = self.drain.clone();
-        if *drain.borrow_and_update() {
-            return false;
-        }
-        tokio::select! {
-            () = self.backends.clock.sleep(after) => true,
-            _ = drain.changed() => false,
-        }
+        retry::pause(&*self.backends.clock, after, &mut self.drain.clone()).await
     }
 
     /// Returns whether everything is deleted; false if the engine stops.

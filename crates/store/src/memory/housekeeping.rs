@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::state::{Sent, State, micro, micros_of};
-use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, SILENT_INTERVALS, STACKS};
-use crate::{Census, Digest, EngineInfo, MessageId, Retention, StackId};
+use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, STACKS};
+use crate::{Census, Digest, EngineInfo, MessageId, Retention, Silent, StackId};
 
 impl State {
     pub(super) fn census(&self, now: i64) -> Census {
@@ -37,10 +37,18 @@ impl State {
             .or_insert_with(|| EngineInfo { started: micro(engine.started), ..engine.clone() });
         known.seen = seen;
         known.interval = engine.interval;
-        self.engines.retain(|_, known| {
-            let silent = i64::from(known.interval) * i64::from(SILENT_INTERVALS) * 1_000_000;
-            known.seen.as_microsecond().saturating_add(silent) >= now
-        });
+        self.engines.retain(|_, known| known.interval > 0);
+    }
+
+    pub(super) fn forget_engine(&mut self, silent: &Silent) {
+        if self.is_still(silent) {
+            self.engines.remove(&silent.engine);
+        }
+    }
+
+    /// Whether an engine has not reported since.
+    pub(super) fn is_still(&self, silent: &Silent) -> bool {
+        self.engines.get(&silent.engine).is_some_and(|engine| engine.seen == silent.seen)
     }
 
     pub(super) fn engines(&self) -> Vec<EngineInfo> {

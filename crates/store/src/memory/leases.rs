@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::state::{LeaseRow, State, micros_of};
 use crate::limits::CLAIMS;
-use crate::{EngineId, Lease, StackId};
+use crate::{EngineId, Lease, Silent, StackId};
 
 impl LeaseRow {
     /// Whether the lease has expired.
@@ -16,6 +16,20 @@ impl LeaseRow {
     /// Whether the lease ends later than possible, because the clock was set back after the claim.
     fn is_from_the_future(&self, now: i64) -> bool {
         self.expires.saturating_sub(self.ttl) > now
+    }
+
+    fn extend(&mut self, ttl: Duration, now: i64) {
+        self.expires = now.saturating_add(micros_of(ttl));
+        self.ttl = micros_of(ttl);
+    }
+
+    /// The next lease.
+    fn swap(&mut self, stack: StackId, owner: EngineId, ttl: Duration, idle: Duration, now: i64) -> Lease {
+        let clean = self.released == self.epoch;
+        self.owner = Some(owner);
+        self.epoch += 1;
+        self.extend(ttl, now);
+        Lease { stack, owner, epoch: self.epoch, clean, idle, at: now }
     }
 }
 
@@ -38,26 +52,45 @@ impl State {
             if !seen.insert(stack) {
                 continue;
             }
+            let engines = &self.engines;
             let Some(row) = self.stacks.get_mut(&stack) else { continue };
             let lease = &mut row.lease;
-            if lease.is_over(now) {
-                let idle = if lease.expires > 0 { now.saturating_sub(lease.expires) } else { 0 };
-                let clean = lease.released == lease.epoch;
-                lease.owner = Some(owner);
-                lease.epoch += 1;
-                leases.push(Lease {
-                    stack,
-                    owner,
-                    epoch: lease.epoch,
-                    clean,
-                    idle: Duration::from_micros(u64::try_from(idle).unwrap_or(0)),
-                    at: now,
-                });
-            } else if !lease.is_from_the_future(now) {
+            let is_gone = lease.owner.is_none_or(|owner| !engines.contains_key(&owner));
+            if lease.expires == 0 || is_gone && lease.is_over(now) {
+                leases.push(lease.swap(stack, owner, ttl, Duration::ZERO, now));
+            } else if is_gone && lease.is_from_the_future(now) {
+                lease.extend(ttl, now);
+            }
+        }
+        leases
+    }
+
+    pub(super) fn take_over(
+        &mut self,
+        owner: EngineId,
+        ttl: Duration,
+        silent: &[Silent],
+        held: &[StackId],
+        limit: usize,
+        now: i64,
+    ) -> Vec<Lease> {
+        let limit = limit.min(CLAIMS);
+        let (mut leases, mut seen) = (Vec::new(), BTreeSet::new());
+        for (_, stack) in self.work(&[], now) {
+            if leases.len() >= limit {
+                break;
+            }
+            let Some(lease) = self.stacks.get(&stack).map(|row| &row.lease).filter(|lease| lease.expires > 0) else {
+                continue;
+            };
+            let left = silent.iter().find(|silent| lease.owner == Some(silent.engine) && self.is_still(silent));
+            let is_over = lease.is_over(now) || lease.is_from_the_future(now);
+            let forgotten = lease.owner == Some(owner) && is_over && !held.contains(&stack);
+            if !seen.insert(stack) || left.is_none() && !forgotten {
                 continue;
             }
-            lease.expires = now.saturating_add(micros_of(ttl));
-            lease.ttl = micros_of(ttl);
+            let idle = left.map_or(Duration::ZERO, |silent| silent.idle);
+            leases.extend(self.stacks.get_mut(&stack).map(|row| row.lease.swap(stack, owner, ttl, idle, now)));
         }
         leases
     }
@@ -95,8 +128,7 @@ impl State {
             return false;
         }
         if let Some(row) = self.stacks.get_mut(&lease.stack) {
-            row.lease.expires = now.saturating_add(micros_of(ttl));
-            row.lease.ttl = micros_of(ttl);
+            row.lease.extend(ttl, now);
         }
         true
     }

@@ -4,11 +4,12 @@ use jiff::Timestamp;
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement, UnionType};
 
+use super::leases::is_still;
 use super::retry::Fault;
 use super::rows::{Columns, micros, micros_of, plain};
 use super::{SqlStore, schema};
-use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, SILENT_INTERVALS, STACKS};
-use crate::{Census, EngineInfo, Error, Retention};
+use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, STACKS};
+use crate::{Census, EngineInfo, Error, Retention, Silent};
 
 impl SqlStore {
     pub(super) async fn read_clock(&self) -> Result<Timestamp, Error> {
@@ -83,13 +84,16 @@ impl SqlStore {
                 .on_conflict(OnConflict::column("id").update_columns(["seen", "report_interval"]).to_owned())
                 .to_owned();
             self.writer.execute(&insert).await?;
-            let silent = Expr::col("seen")
-                .add(Expr::col("report_interval").mul(i64::from(SILENT_INTERVALS) * 1_000_000))
-                .lt(self.dialect.now());
-            self.writer.execute(Query::delete().from_table(schema::ENGINE).and_where(silent)).await?;
+            let ended = Expr::col("report_interval").eq(0);
+            self.writer.execute(Query::delete().from_table(schema::ENGINE).and_where(ended)).await?;
             Ok(())
         })
         .await
+    }
+
+    pub(super) async fn drop_engine(&self, silent: &Silent) -> Result<(), Error> {
+        let delete = Query::delete().from_table(schema::ENGINE).cond_where(is_still(silent)).to_owned();
+        self.retry(|| async { Ok(self.writer.execute(&delete).await.map(drop)?) }).await
     }
 
     pub(super) async fn list_engines(&self) -> Result<Vec<EngineInfo>, Error> {

@@ -1,8 +1,13 @@
 //! Leases.
 //!
 //! Each stack has a lease row from its creation. A claim is one UPDATE that succeeds for one engine only: it compares
-//! the epoch and expiry that the engine saw, increments the epoch, and checks the expiry against the database's clock.
-//! An expired lease that nobody has claimed still belongs to its owner, because nobody else can have written.
+//! the epoch and expiry that the engine saw, and increments the epoch. A lease that nobody has claimed still belongs to its
+//! owner, whatever its expiry, because nobody else can have written.
+//!
+//! Whether the owner is alive is not judged by the database's clock, which may be set. Another engine observes that the
+//! time of its last report does not change, and the claim reads that time and the expiry in one query: a report after it is
+//! followed by a renewal, which changes the expiry, so that the claim fails. The expiry itself is for leases whose owner
+//! has no row, and for engines of the release before.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -13,10 +18,10 @@ use uuid::Uuid;
 
 use super::inbox::is_known;
 use super::retry::Fault;
-use super::rows::{Columns, micros_of};
+use super::rows::{Columns, micros, micros_of};
 use super::{SqlStore, schema};
 use crate::limits::CLAIMS;
-use crate::{EngineId, Error, Lease, StackId};
+use crate::{EngineId, Error, Lease, Silent, StackId};
 
 /// Leases in one statement.
 const CHUNK: usize = 500;
@@ -30,8 +35,18 @@ struct Candidate {
     expires: i64,
     /// The epoch that was released cleanly.
     released: i64,
+    owner: Option<EngineId>,
     /// The database's clock.
     now: i64,
+}
+
+/// Which leases to claim.
+#[derive(Clone, Copy)]
+pub(super) enum Owned<'a> {
+    /// Those that were released, and those of engines that are gone.
+    Free,
+    /// Those that nobody works under: see [`crate::Store::take_over`].
+    ByNobody { owner: EngineId, silent: &'a [Silent], held: &'a [StackId] },
 }
 
 /// Among which stacks to claim.
@@ -56,25 +71,29 @@ impl Candidate {
         self.expires > self.now
     }
 
-    fn lease(&self, owner: EngineId) -> Lease {
-        let ended = if self.expires > 0 { self.expires } else { self.now };
+    fn lease(&self, owner: EngineId, whose: Owned<'_>) -> Lease {
+        let idle = match whose {
+            Owned::Free => None,
+            Owned::ByNobody { silent, .. } => silent.iter().find(|silent| Some(silent.engine) == self.owner),
+        };
         Lease {
             stack: self.stack,
             owner,
             epoch: self.epoch + 1,
             clean: self.released == self.epoch,
-            idle: Duration::from_micros(u64::try_from(self.now.saturating_sub(ended)).unwrap_or(0)),
+            idle: idle.map_or(Duration::ZERO, |silent| silent.idle),
             at: self.now,
         }
     }
 }
 
 impl SqlStore {
-    pub(super) async fn claim_due(
+    pub(super) async fn claim_from(
         &self,
+        among: Among<'_>,
+        whose: Owned<'_>,
         owner: EngineId,
         ttl: Duration,
-        among: Among<'_>,
         limit: usize,
     ) -> Result<Vec<Lease>, Error> {
         let limit = limit.min(CLAIMS);
@@ -83,32 +102,32 @@ impl SqlStore {
             return Ok(leases);
         }
         // Other engines may claim some of them first: read more than requested.
-        for candidate in self.claimable(among, limit.saturating_mul(2)).await? {
+        for candidate in self.claimable(among, whose, limit.saturating_mul(2)).await? {
             if leases.len() >= limit {
                 break;
             }
-            if candidate.is_from_the_future() {
+            if matches!(whose, Owned::Free) && candidate.is_from_the_future() {
                 self.shorten(ttl, &candidate).await?;
             } else if self.swap(owner, ttl, &candidate).await? {
-                leases.push(candidate.lease(owner));
+                leases.push(candidate.lease(owner, whose));
             }
         }
         Ok(leases)
     }
 
-    /// Stacks with work and without a current lease, oldest work first.
-    async fn claimable(&self, among: Among<'_>, limit: usize) -> Result<Vec<Candidate>, Error> {
+    /// Stacks with work and such a lease, oldest work first.
+    async fn claimable(&self, among: Among<'_>, whose: Owned<'_>, limit: usize) -> Result<Vec<Candidate>, Error> {
         // Each part uses its own index and stops at the limit.
         let part = |table: &'static str, id: &'static str, due: Expr| {
             let mut select = Query::select();
             select
                 .columns([(table, id), (table, "due")])
-                .columns(["epoch", "expires", "released"].map(|column| (schema::LEASE, column)))
+                .columns(["epoch", "expires", "released", "owner"].map(|column| (schema::LEASE, column)))
                 .expr_as(self.dialect.now(), "now")
                 .from(table)
                 .inner_join(schema::LEASE, Expr::col((schema::LEASE, "stack")).equals((table, id)))
                 .and_where(due)
-                .cond_where(self.is_over())
+                .cond_where(self.is_owned(whose))
                 .order_by((table, "due"), Order::Asc)
                 .order_by((table, id), Order::Asc)
                 .limit(limit as u64);
@@ -149,6 +168,31 @@ impl SqlStore {
         Ok(found)
     }
 
+    fn is_owned(&self, whose: Owned<'_>) -> Cond {
+        let owner = || Expr::col((schema::LEASE, "owner"));
+        match whose {
+            Owned::Free => {
+                let engines = Query::select().column("id").from(schema::ENGINE).to_owned();
+                let is_gone = Cond::all().add(owner().not_in_subquery(engines)).add(self.is_over());
+                Cond::any().add(Expr::col((schema::LEASE, "expires")).eq(0)).add(is_gone)
+            }
+            Owned::ByNobody { owner: own, silent, held } => {
+                let held = held.iter().map(ToString::to_string);
+                let forgotten = Cond::all()
+                    .add(owner().eq(own.to_string()))
+                    .add(Expr::col((schema::LEASE, "stack")).is_not_in(held))
+                    .add(self.is_over());
+                let silent = silent.iter().map(|silent| {
+                    let same =
+                        Query::select().expr(Expr::val(1)).from(schema::ENGINE).cond_where(is_still(silent)).to_owned();
+                    Cond::all().add(owner().eq(silent.engine.to_string())).add(Expr::exists(same))
+                });
+                let left = silent.fold(Cond::any().add(forgotten), Cond::add);
+                Cond::all().add(Expr::col((schema::LEASE, "expires")).gt(0)).add(left)
+            }
+        }
+    }
+
     /// A lease that has expired, or that the current clock cannot have issued.
     fn is_over(&self) -> Cond {
         let column = |name: &'static str| Expr::col((schema::LEASE, name));
@@ -176,7 +220,6 @@ impl SqlStore {
             .value("mark", mark.as_str())
             .value("expires", self.dialect.now().add(micros_of(ttl)))
             .value("ttl", micros_of(ttl))
-            .and_where(Expr::col("expires").lte(self.dialect.now()))
             .cond_where(Cond::any().add(Expr::exists(requested)).add(Expr::exists(messages)));
         self.retry_numbered(|attempt| {
             let (update, mark) = (&update, mark.as_str());
@@ -275,8 +318,15 @@ fn candidate(columns: &mut Columns<'_>) -> Result<Candidate, Fault> {
         epoch: columns.int()?,
         expires: columns.int()?,
         released: columns.int()?,
+        owner: columns.optional_parsed()?,
         now: columns.int()?,
     })
+}
+
+/// The row of an engine that has not reported since.
+pub(super) fn is_still(silent: &Silent) -> Cond {
+    let seen = Expr::col((schema::ENGINE, "seen")).eq(micros(silent.seen));
+    Cond::all().add(Expr::col((schema::ENGINE, "id")).eq(silent.engine.to_string())).add(seen)
 }
 
 /// An update of a lease that applies only if it is unchanged since it was read.

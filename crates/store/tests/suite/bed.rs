@@ -114,7 +114,7 @@ impl Bed {
         match self.end {
             End::Memory => {}
             End::File(path) => {
-                for suffix in ["", "-wal", "-shm"] {
+                for suffix in ["", "-wal", "-shm", "-engine"] {
                     let _ = std::fs::remove_file(format!("{}{suffix}", path.display()));
                 }
             }

@@ -29,7 +29,7 @@ async fn a_panic_of_the_actor_ends_its_operations() {
     assert!(stack.reason.starts_with("Internal error: "), "{}", stack.reason);
     assert_eq!(cluster.rows(id).await[0].state.to_string(), "CREATE_FAILED");
     let events = cluster.events(id).await;
-    assert!(events.last().is_some_and(|event| event.is_of_stack()), "a client that waits for it: {events:?}");
+    assert!(events.last().is_some_and(kiln_store::Event::is_of_stack), "a client that waits for it: {events:?}");
     cluster.ask(id, Action::Delete).await;
     assert!(cluster.settled(id).await.0.state.is_complete(Action::Delete));
     engine.kill();

@@ -302,6 +302,11 @@ impl Cluster {
         self.create_stack(sources, None).await
     }
 
+    /// Requests a stack with a time limit.
+    pub(crate) async fn create_limited(&self, sources: &Sources, timeout_mins: i64) -> StackId {
+        self.create_stack(sources, Some(timeout_mins)).await
+    }
+
     async fn create_stack(&self, sources: &Sources, timeout_mins: Option<i64>) -> StackId {
         let id = StackId(self.backends.chance.uuid());
         let stack = NewStack {

@@ -3,6 +3,7 @@
 mod breakdowns;
 mod busy;
 mod cluster;
+mod slow_store;
 mod told;
 mod waits;
 
@@ -11,10 +12,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kiln_resource::{Action, Failure, FailureKind, Found, MessageId, State, Status, Step};
-use kiln_store::{EngineId, EventQuery, Message, MessageKind};
-use kiln_value::value;
+use kiln_store::{EngineId, EventQuery, MemoryStore, Message, MessageKind, Silent};
+use kiln_value::{Value, value};
 
 use self::cluster::{Answer, Call, Cluster, done, waiting};
+use self::slow_store::SlowStore;
 
 const CREATE: Call = Call::Start(Action::Create);
 const POLL: Call = Call::Poll(Action::Create);
@@ -364,10 +366,12 @@ async fn without_a_renewed_lease_no_call_is_made() {
     let calls = cluster.driver.seen();
     // A tenth of the lease of 15 s is reserved.
     assert!(calls.len() > 4 && calls.iter().all(|(at, _)| *at <= 13.5), "{calls:?}");
-    // The engine claims the stack again after its lease has expired, and continues.
-    tokio::time::sleep(Duration::from_secs(10)).await;
+    // Another engine finds it silent, and continues.
+    let other = cluster.engine();
+    tokio::time::sleep(Duration::from_secs(20)).await;
     assert!(cluster.driver.seen().last().is_some_and(|(at, _)| *at > 15.0));
     engine.kill();
+    other.kill();
     idle.shutdown_background();
 }
 
@@ -511,6 +515,8 @@ async fn a_cancel_that_comes_late_ends_no_later_request_to_a_nested_stack() {
     let store = &cluster.backends.store;
     let child = store.children(id).await.expect("read").remove(0).id;
     // Another engine has the nested stack, and does nothing.
+    let (engine, seen) = store.engines().await.map(|engines| (engines[0].id, engines[0].seen)).expect("read");
+    store.forget_engine(&Silent { engine, seen, idle: Duration::ZERO }).await.expect("forgotten");
     let leases = store
         .claim(EngineId(cluster.backends.chance.uuid()), Duration::from_secs(30), &[child], 1)
         .await
@@ -594,4 +600,69 @@ async fn a_check_finds_what_was_never_created() {
     // As in Heat, each resource of the reason has the whole reason of its own.
     assert_eq!(stack.reason, format!("Resource CHECK failed: {}: Resource CHECK failed: {}", row.name, row.reason));
     engine.kill();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_time_limit_has_its_turn_although_results_come_faster_than_they_are_stored() {
+    let mut cluster = Cluster::new(|number, _, facts| {
+        // Each call ends while the result of the other is stored.
+        let state = i64::try_from(number).unwrap_or_default();
+        let time = Duration::from_millis(if facts.name == "two" { 500 } else { 1 });
+        Ok(Answer::After(time, Step::wait(state, Duration::ZERO).id("object")))
+    });
+    let clock = Arc::clone(&cluster.backends.clock);
+    cluster.backends.store = Arc::new(SlowStore(MemoryStore::new(Arc::new(move || clock.now()))));
+    let engine = cluster.engine();
+    let mut two = cluster::sources("Test::Thing", "first");
+    let template = Arc::make_mut(&mut two.template);
+    let resources = template.as_map_mut().and_then(|map| map.get_mut("resources")).and_then(Value::as_map_mut);
+    resources.expect("resources").insert("two".to_owned(), value!({"type": "Test::Thing"}));
+    let id = cluster.create_limited(&two, 1).await;
+    tokio::time::sleep(Duration::from_secs(90)).await;
+    let stack = cluster.backends.store.stack(id).await.expect("read").expect("there");
+    assert_eq!((stack.state.to_string().as_str(), stack.reason.as_str()), ("CREATE_FAILED", "Timed out"));
+    engine.kill();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_without_a_response_does_not_delay_a_stop() {
+    let cluster = Cluster::new(|_, call, _| match call {
+        Call::Receive(_) => {
+            let later = Some(Duration::from_mins(1));
+            Err(Failure { retry_after: later, ..failure(FailureKind::Unavailable) })
+        }
+        _ => done(),
+    });
+    let engine = cluster.engine();
+    let id = cluster.create(None).await;
+    cluster.settled(id).await;
+    let signal = message(&cluster, id, MessageKind::Signal, value!({"n": 1}));
+    cluster.backends.store.send(&signal).await.expect("sent");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let stop = engine.stop().await;
+    assert!(stop < Duration::from_secs(10), "{stop:?}");
+    let left = cluster.backends.store.inbox(id, cluster.backends.clock.now()).await.expect("read");
+    assert_eq!(left.len(), 1, "the next engine delivers it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_jump_of_the_clock_of_the_database_ends_no_lease() {
+    let mut cluster = Cluster::new(|_, call, _| match call {
+        Call::Start(Action::Create) => Ok(Answer::After(Duration::from_mins(1), Step::done().id("x"))),
+        Call::Find => Ok(Answer::Found(Found::NotMade)),
+        other => panic!("{other:?}"),
+    });
+    let ahead = Arc::new(AtomicUsize::new(0));
+    let (clock, jump) = (Arc::clone(&cluster.backends.clock), Arc::clone(&ahead));
+    let now = move || clock.now() + Duration::from_secs(jump.load(Ordering::SeqCst) as u64);
+    cluster.backends.store = Arc::new(MemoryStore::new(Arc::new(now)));
+    let engines = [cluster.engine(), cluster.engine()];
+    let id = cluster.create(None).await;
+    // Between two renewals.
+    tokio::time::sleep(Duration::from_secs(7)).await;
+    ahead.store(120, Ordering::SeqCst);
+    let (stack, at) = cluster.settled(id).await;
+    assert_eq!((stack.state.status, cluster.driver.count(&CREATE)), (Status::Complete, 1), "{}", stack.reason);
+    assert!(near(at, 60.0), "{at}");
+    engines.into_iter().for_each(cluster::Running::kill);
 }

@@ -15,8 +15,8 @@ use kiln_resource::{
 use kiln_store::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, ConfigQuery, Delivery, DeploymentQuery, Desired,
     DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventQuery, Lane, Lease, MemoryStore, Message, NewStack,
-    Orphan, OrphanQuery, OrphanStore, OutboxStore, Retention, Snapshot, SnapshotId, SoftwareStore, Stack, StackQuery,
-    StackRequest, Store, Summary, UnusedCredentials, UnusedUserProject,
+    Orphan, OrphanQuery, OrphanStore, OutboxStore, Retention, Silent, Snapshot, SnapshotId, SoftwareStore, Stack,
+    StackQuery, StackRequest, Store, Summary, UnusedCredentials, UnusedUserProject,
 };
 use kiln_value::Secret;
 use tokio::sync::{Notify, watch};
@@ -214,6 +214,7 @@ cut! {
     fn event(stack: StackId, id: EventId) -> Option<Event>;
     fn claim(owner: EngineId, ttl: Duration, only: &[StackId], limit: usize) -> Vec<Lease>;
     fn claim_for_others(owner: EngineId, ttl: Duration, projects: &[String], limit: usize) -> Vec<Lease>;
+    fn take_over(owner: EngineId, ttl: Duration, silent: &[Silent], held: &[StackId], limit: usize) -> Vec<Lease>;
     fn renew(owner: EngineId, ttl: Duration, leases: &[Lease]) -> Vec<Lease>;
     fn release(leases: &[Lease]) -> ();
     fn commit(lease: Lease, batch: Batch) -> Stack;
@@ -230,6 +231,7 @@ cut! {
     fn report(engine: &EngineInfo) -> ();
     fn now() -> Timestamp;
     fn engines() -> Vec<EngineInfo>;
+    fn forget_engine(silent: &Silent) -> ();
     fn save_change_set(set: &ChangeSet) -> ();
     fn change_sets(project: &str, stack_name: &str) -> Vec<ChangeSet>;
     fn count_change_sets(project: &str) -> u64;
