@@ -12,6 +12,7 @@ use kiln_resource::{
 use kiln_template::constraint::DataType;
 use kiln_value::{Map, Value};
 
+use crate::bases::{self, BASE};
 use crate::cloud::SABOTAGE;
 use crate::sabotage::Sabotage;
 use crate::template_model::Plain;
@@ -68,7 +69,9 @@ fn object_type(kind: Plain) -> ResourceType {
         ("build", changing(DataType::String)),
         ("keep", changing(DataType::Boolean)),
         ("holds", PropertySchema::new(DataType::String)),
+        (BASE, changing(DataType::String)),
     ];
+    made.translation.push(bases::translation());
     made.properties.extend(properties.map(|(name, schema)| (name.to_owned(), schema)));
     made.attributes.insert("word".to_owned(), AttributeSchema::default());
     made
@@ -147,12 +150,14 @@ impl Driver for ObjectDriver {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
         match operation {
             Operation::Create => {
-                let body = Self::body(cx, &["word", "size", "needs", "build", "keep", "holds"]);
+                let body = Self::body(cx, &["word", "size", "needs", "build", "keep", "holds", BASE]);
                 let response = cx.cloud.call(self.request(cx, Method::Post, "").body(body)).await?;
                 self.made(&response.body, has_defect(cx, Sabotage::EmptyId).await)
             }
-            Operation::Update { .. } => {
-                let body = Self::body(cx, &["word", "needs"]);
+            Operation::Update { changed, .. } => {
+                let mut names = vec!["word", "needs"];
+                names.extend(changed.contains_key(BASE).then_some(BASE));
+                let body = Self::body(cx, &names);
                 cx.cloud.call(self.of_object(cx, Method::Put, "")?.body(body)).await?;
                 Ok(if self.kind == Plain::Slow { Step::wait("settle", EVERY) } else { Step::done() })
             }

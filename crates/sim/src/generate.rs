@@ -4,9 +4,10 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{Rng, SeedableRng};
 
+use crate::bases::Bases;
 use crate::scenario::{Ask, EnginePlan, Fault, FaultKind, Noise, Scenario, UserAction, When, Wish};
 use crate::template_model::{Batches, Build, KindModel, Plain, ResourceModel, TemplateModel};
-use crate::{plugins, sinks, waits};
+use crate::{bases, plugins, sinks, waits};
 
 /// Maximum duration of user actions.
 const BUSY_MS: u64 = 90_000;
@@ -30,11 +31,22 @@ pub fn scenario(seed: u64) -> Scenario {
         faults = (0..rng.random_range(1..=5)).map(|_| fault(rng, engines.len(), calm_ms)).collect();
     }
     let batch = if rng.random_bool(0.15) { rng.random_range(1..=4) } else { 1_000 };
-    let mut scenario =
-        Scenario { seed, engines, actions, faults, noise: noise(rng), batch, sink: false, plugin: false, calm_ms };
+    let mut scenario = Scenario {
+        seed,
+        engines,
+        actions,
+        faults,
+        noise: noise(rng),
+        batch,
+        sink: false,
+        plugin: false,
+        bases: Bases::default(),
+        calm_ms,
+    };
     waits::add(&mut scenario, seed);
     sinks::add(&mut scenario, seed);
     plugins::add(&mut scenario, seed);
+    bases::add(&mut scenario, seed);
     scenario
 }
 
@@ -69,6 +81,13 @@ fn add_others(rng: &mut StdRng, actions: &mut Vec<UserAction>) {
                 actions.push(UserAction { at_ms: later, stack, ask });
             }
             actions.push(UserAction { at_ms, stack, ask });
+        }
+    }
+    if rng.random_bool(0.25) {
+        for action in &mut *actions {
+            if let Ask::Create(wish) | Ask::Update(wish) = &mut action.ask {
+                wish.aliases = rng.random_bool(0.5);
+            }
         }
     }
     if rng.random_bool(0.25) {
@@ -163,7 +182,7 @@ fn wish(rng: &mut StdRng, template: &TemplateModel) -> Wish {
     } else {
         None
     };
-    Wish { template: template.clone(), rollback: rng.random_bool(0.4), timeout_mins, hooks: Vec::new() }
+    Wish { template: template.clone(), rollback: rng.random_bool(0.4), timeout_mins, hooks: Vec::new(), aliases: false }
 }
 
 fn template(rng: &mut StdRng, depth: u32) -> TemplateModel {
@@ -211,6 +230,7 @@ fn resource(rng: &mut StdRng, name: String, before: &TemplateModel, depth: u32) 
         reads,
         after,
         retain,
+        base: String::new(),
         build,
     }
 }

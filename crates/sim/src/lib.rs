@@ -4,6 +4,7 @@
 //! cloud and database and reports the first violated [`rule::Rule`]. docs/simulation.md lists the rules and the defects
 //! that they detect.
 
+mod bases;
 mod bell;
 pub mod clock;
 mod cloud;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::bases::Bases;
 use crate::template_model::TemplateModel;
 
 /// A run: engines, user actions and faults. Times are milliseconds of virtual time.
@@ -25,6 +26,9 @@ pub struct Scenario {
     /// Whether the engines run a lifecycle plug-in.
     #[serde(default)]
     pub plugin: bool,
+    /// The named objects.
+    #[serde(default)]
+    pub bases: Bases,
     /// The time from which there are no user actions and no faults.
     pub calm_ms: u64,
 }
@@ -102,6 +106,9 @@ pub struct Wish {
     /// Hooks by patterns of names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<(String, String)>,
+    /// Whether the types of nested templates are those of the environment, and not the files themselves.
+    #[serde(default)]
+    pub aliases: bool,
 }
 
 /// A fault.

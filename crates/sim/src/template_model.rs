@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use kiln_value::{Map, Value, value};
 use serde::{Deserialize, Serialize};
 
+use crate::bases::BASE;
+
 /// The parameter that passes the dependencies of the outermost resources to a nested stack.
 pub const OUTER: &str = "outer";
 /// The output with the IDs of all objects of a nested stack.
@@ -42,6 +44,9 @@ pub struct ResourceModel {
     /// Whether its objects are kept when it is deleted.
     #[serde(default)]
     pub retain: bool,
+    /// The name of the object that its object is made from; none if it is empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub base: String,
     /// How its object is built.
     #[serde(default)]
     pub build: Build,
@@ -99,7 +104,8 @@ impl ResourceModel {
     /// A resource without dependencies.
     pub fn of(name: String, kind: KindModel) -> Self {
         let (needs, after) = (Vec::new(), Vec::new());
-        Self { name, kind, word: 0, size: 0, needs, reads: None, after, retain: false, build: Build::Sound }
+        let base = String::new();
+        Self { name, kind, word: 0, size: 0, needs, reads: None, after, retain: false, base, build: Build::Sound }
     }
 }
 
@@ -213,6 +219,11 @@ impl Build {
     }
 }
 
+/// The type of a nested template in the environment.
+pub fn alias(file: &str) -> String {
+    format!("Sim::Nested::{}", file.replace('.', "::"))
+}
+
 /// The word of a resource that reads no other word.
 pub fn word(word: u32) -> String {
     format!("w{word}")
@@ -269,16 +280,16 @@ impl TemplateModel {
         }
     }
 
-    /// The template in HOT, and the texts of its nested templates.
-    pub fn hot(&self) -> (Value, BTreeMap<String, String>) {
+    /// The template in HOT, and the texts of its nested templates, whose types have names of the environment or of the files.
+    pub fn hot(&self, aliases: bool) -> (Value, BTreeMap<String, String>) {
         let mut files = BTreeMap::new();
-        let template = self.write("", &mut files);
+        let template = self.write("", aliases, &mut files);
         (template, files)
     }
 
-    fn write(&self, place: &str, files: &mut BTreeMap<String, String>) -> Value {
+    fn write(&self, place: &str, aliases: bool, files: &mut BTreeMap<String, String>) -> Value {
         let resources: Map =
-            self.resources.iter().map(|r| (r.name.clone(), self.write_resource(r, place, files))).collect();
+            self.resources.iter().map(|r| (r.name.clone(), self.write_resource(r, place, aliases, files))).collect();
         let mut template = Map::from([("heat_template_version".to_owned(), "2018-08-31".into())]);
         if !place.is_empty() {
             let outer = value!({"type": "comma_delimited_list", "default": ""});
@@ -290,7 +301,13 @@ impl TemplateModel {
         template.into()
     }
 
-    fn write_resource(&self, resource: &ResourceModel, place: &str, files: &mut BTreeMap<String, String>) -> Value {
+    fn write_resource(
+        &self,
+        resource: &ResourceModel,
+        place: &str,
+        aliases: bool,
+        files: &mut BTreeMap<String, String>,
+    ) -> Value {
         let needs = self.ids_of(&resource.needs, !place.is_empty());
         let word: Value = match &resource.reads {
             Some(other) => value!({"get_attr": [(other.as_str()), "word"]}),
@@ -304,6 +321,9 @@ impl TemplateModel {
                 "build": (resource.build.word()),
                 "keep": (resource.retain),
             });
+            if let (false, Some(properties)) = (resource.base.is_empty(), properties.as_map_mut()) {
+                properties.insert(BASE.to_owned(), resource.base.as_str().into());
+            }
             if let (Plain::Holder, Some(properties)) = (kind, properties.as_map_mut()) {
                 properties.insert("holds".to_owned(), format!("{place}{}", resource.name).into());
             }
@@ -319,8 +339,9 @@ impl TemplateModel {
             KindModel::Nested(inner) => {
                 let below = format!("{place}{}.", resource.name);
                 let file = format!("{below}yaml");
-                let template = inner.write(&below, files);
+                let template = inner.write(&below, aliases, files);
                 files.insert(file.clone(), serde_json::to_string(&template).unwrap_or_default());
+                let file = if aliases { alias(&file) } else { file };
                 value!({"type": file, "properties": {OUTER: (needs.clone())}})
             }
             KindModel::Group { count, member, batches } => {

@@ -20,6 +20,7 @@ use crate::scenario::{Ask, UserAction, Wish};
 use crate::simulation::{Label, Simulation};
 use crate::states;
 use crate::store_link::StoreLink;
+use crate::template_model::alias;
 use crate::{sinks, trusts};
 
 /// Maximum number of attempts of a user.
@@ -210,17 +211,14 @@ pub(crate) fn stack_name(stack: usize) -> String {
 }
 
 fn sources(wish: &Wish, sink: bool) -> Sources {
-    let (template, files) = wish.template.hot();
-    let files: BTreeMap<String, String> = files;
-    Sources {
-        template: Arc::new(template),
-        environment: Arc::new(environment(wish, sink)),
-        files: Arc::new(Files(files)),
-    }
+    let (template, files) = wish.template.hot(wish.aliases);
+    let environment = Arc::new(environment(wish, &files, sink));
+    Sources { template: Arc::new(template), environment, files: Arc::new(Files(files)) }
 }
 
-/// The environment with the hooks, also for the resources of nested stacks with the same names, and with the event sink.
-fn environment(wish: &Wish, sink: bool) -> Environment {
+/// The environment with the hooks, also for the resources of nested stacks with the same names, with the types of nested
+/// templates, and with the event sink.
+fn environment(wish: &Wish, files: &BTreeMap<String, String>, sink: bool) -> Environment {
     let mut patterns: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (pattern, hook) in &wish.hooks {
         patterns.entry(pattern).or_default().push(hook);
@@ -231,7 +229,9 @@ fn environment(wish: &Wish, sink: bool) -> Environment {
             (pattern.to_owned(), value!({ "hooks": (hooks.clone()), (pattern): { "hooks": hooks } }))
         })
         .collect();
-    let mut sections = Map::from([("resource_registry".to_owned(), value!({ "resources": hooks }))]);
+    let mut registry = Map::from([("resources".to_owned(), hooks.into())]);
+    registry.extend(files.keys().filter(|_| wish.aliases).map(|file| (alias(file), file.as_str().into())));
+    let mut sections = Map::from([("resource_registry".to_owned(), registry.into())]);
     if sink {
         sections.insert("event_sinks".to_owned(), sinks::section());
     }

@@ -123,17 +123,7 @@ fn inbox_of(template: &mut TemplateModel) -> String {
 }
 
 fn resource(name: &str, kind: KindModel) -> ResourceModel {
-    ResourceModel {
-        name: name.to_owned(),
-        kind,
-        word: 0,
-        size: 0,
-        needs: Vec::new(),
-        reads: None,
-        after: Vec::new(),
-        retain: false,
-        build: crate::template_model::Build::Sound,
-    }
+    ResourceModel::of(name.to_owned(), kind)
 }
 
 /// When signals were stored, and waits began.

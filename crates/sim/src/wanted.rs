@@ -253,6 +253,10 @@ fn check_object(
     if object.size != i64::from(resource.size) {
         return Err(format!("{id} of {name} has the size {} and not {}", object.size, resource.size));
     }
+    let base = &resource.base;
+    if base.is_empty() != object.base.is_empty() || !object.base.starts_with(base.as_str()) {
+        return Err(format!("{id} of {name} is made from {:?} and not from {base:?}", object.base));
+    }
     let (has, wants): (BTreeSet<&String>, BTreeSet<&String>) = (object.needs.iter().collect(), needs.iter().collect());
     if has != wants {
         return Err(format!("{id} of {name} needs {has:?} and not {wants:?}"));

@@ -18,7 +18,7 @@ use crate::rule::Rule;
 use crate::sabotage::Sabotage;
 use crate::simulation::{Label, Simulation};
 use crate::template_model::Plain;
-use crate::{sinks, trusts};
+use crate::{bases, sinks, trusts};
 
 /// Timeout of callers.
 pub(crate) const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -232,6 +232,7 @@ async fn effect(sim: &Arc<Simulation>, call: &CloudCall, fate: Fate) -> Result<V
     {
         sim.accuse(Rule::Foreign, format!("{:?} {id} for {}", call.method, call.resource));
     }
+    bases::check(sim, call);
     let Answer { result, twin, dependants, hammered } = sim.cloud().serve(call, pace, now);
     sim.trace.note("cloud", || {
         let shown = match &result {
@@ -308,8 +309,13 @@ impl Cloud for Link {
         result.map(|body| CloudResponse { status: 200, headers: Map::new(), body })
     }
 
-    async fn find(&self, _: &str, name_or_id: &str) -> Result<String, Failure> {
-        Ok(name_or_id.to_owned())
+    async fn find(&self, finder: &str, name_or_id: &str) -> Result<String, Failure> {
+        if finder != bases::FINDER {
+            return Ok(name_or_id.to_owned());
+        }
+        let found = bases::find(&self.sim, name_or_id).await;
+        self.gate.pass().await;
+        found
     }
 
     async fn has_service(&self, _: &str) -> Result<bool, Failure> {

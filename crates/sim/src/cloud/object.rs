@@ -46,6 +46,8 @@ pub(crate) struct Object {
     pub word: String,
     /// Immutable.
     pub size: i64,
+    /// What it is made from.
+    pub base: String,
     /// Objects that it depends on.
     pub needs: Vec<String>,
     /// A unique name.

@@ -4,6 +4,7 @@ use kiln_resource::{CloudRequest, Method};
 use kiln_value::{Map, Value, value};
 
 use super::{Object, Phase, SimCloud};
+use crate::bases::BASE;
 use crate::template_model::{Build, Plain};
 
 /// A parsed request.
@@ -156,6 +157,7 @@ impl SimCloud {
             created_ms: now_ms,
             size: call.body.get("size").and_then(Value::as_i64).unwrap_or_default(),
             needs: needs_of(&call.body),
+            base: text(BASE),
             holds,
             keep: call.body.get("keep").is_some_and(Value::is_truthy),
             asleep: false,
@@ -250,6 +252,9 @@ impl SimCloud {
             (Method::Put, None) => {
                 if let Some(word) = call.body.get("word").and_then(Value::as_str) {
                     word.clone_into(&mut object.word);
+                }
+                if let Some(base) = call.body.get(BASE) {
+                    base.as_str().unwrap_or_default().clone_into(&mut object.base);
                 }
                 if call.body.contains_key("needs") {
                     object.needs = needs_of(&call.body);
