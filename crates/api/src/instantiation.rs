@@ -149,7 +149,7 @@ impl<'a> Instantiation<'a> {
             disable_rollback: boolean("disable_rollback")?,
             tags,
             converge: boolean("converge")?,
-            if_generation: self.get("if_generation").map(|value| query::integer("if_generation", value)).transpose()?,
+            if_version: self.get("if_version").map(text::str),
         })
     }
 

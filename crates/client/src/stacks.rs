@@ -25,8 +25,8 @@ pub struct StackRequest {
     pub clear_parameters: Vec<String>,
     /// Detect and repair drift from the actual resources. Only for updates.
     pub converge: bool,
-    /// The generation of the stack whose plan was shown: Kiln refuses to update another one. Only for updates.
-    pub if_generation: Option<i64>,
+    /// The version of the stack whose plan was shown: Kiln refuses to update another one. Only for updates.
+    pub if_version: Option<String>,
     /// The data of existing resources to adopt, with the template. Only for creates.
     pub adopt: Option<String>,
 }
@@ -69,8 +69,8 @@ impl StackRequest {
         if self.converge {
             body.insert("converge".into(), true.into());
         }
-        if let Some(generation) = self.if_generation {
-            body.insert("if_generation".into(), generation.into());
+        if let Some(version) = &self.if_version {
+            body.insert("if_version".into(), version.as_str().into());
         }
         Value::Map(body)
     }
@@ -87,14 +87,14 @@ pub struct Changes {
     pub resources: Map,
     /// The outputs that change, by name: their values `before` and `after`. Heat returns none.
     pub outputs: Map,
-    /// The generation of the stack, if the service is Kiln.
-    pub generation: Option<i64>,
+    /// What the plan was computed from, if the service is Kiln.
+    pub version: Option<String>,
 }
 
 impl Changes {
     /// Reads the answer of a preview; `None` if it has no changes of resources, as that of Heat for a create.
     fn of(mut answer: Value) -> Option<Self> {
-        let generation = answer.get("generation").and_then(Value::as_i64);
+        let version = answer.str_at("version").map(str::to_owned);
         let mut part = |key: &str| match answer.as_map_mut()?.swap_remove(key)? {
             Value::Map(part) => Some(part),
             _ => None,
@@ -102,7 +102,7 @@ impl Changes {
         Some(Self {
             resources: part("resource_changes")?,
             outputs: part("output_changes").unwrap_or_default(),
-            generation,
+            version,
         })
     }
 }

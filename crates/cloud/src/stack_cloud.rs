@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use kiln_resource::{
     Access, AccountNames, Cloud, CloudRequest, CloudResponse, Failure, FailureKind, FinderClient, Finders, Method,
-    RemoteCloud, shipped,
+    RemoteCloud, StackId, shipped,
 };
 use kiln_value::{Secret, Value};
 use moka::future::Cache;
@@ -26,14 +26,19 @@ pub struct StackCloud {
     memory: Memory,
     /// Separates its names from those of other credentials in the shared cache.
     number: u64,
+    /// Separates its names from those of other requests.
+    request: Option<Request>,
     remotes: Arc<RemoteClouds>,
     reads: Arc<SharedReads>,
 }
 
+/// A request to a stack: the root of its tree, and the number of the request.
+type Request = (StackId, i64);
+
 /// The cache that all clouds of one connector share, because there may be one cloud for every stack.
 #[derive(Clone)]
 pub(crate) struct Memory {
-    found: Cache<(u64, String, String), String>,
+    found: Cache<(u64, Option<Request>, String, String), String>,
     extensions: Cache<String, Arc<BTreeSet<String>>>,
     finders: Option<Finders>,
 }
@@ -63,7 +68,7 @@ impl Memory {
 impl StackCloud {
     /// A cloud with a session; the number is unique.
     pub(crate) fn new(session: Session, memory: Memory, number: u64, remotes: Arc<RemoteClouds>) -> Self {
-        Self { session, memory, number, remotes, reads: Arc::default() }
+        Self { session, memory, number, request: None, remotes, reads: Arc::default() }
     }
 
     /// Its number, which is unique among the clouds of its connector.
@@ -73,7 +78,14 @@ impl StackCloud {
 
     fn with_session(&self, session: Session) -> Self {
         let (remotes, reads) = (Arc::clone(&self.remotes), Arc::clone(&self.reads));
-        Self { session, memory: self.memory.clone(), number: self.number, remotes, reads }
+        Self { session, memory: self.memory.clone(), number: self.number, request: self.request, remotes, reads }
+    }
+
+    /// The same cloud for a request to a stack: names are looked up again, because they may mean other objects than at an
+    /// earlier request, or than another process found for a plan.
+    #[must_use]
+    pub fn for_request(&self, root: StackId, generation: i64) -> Self {
+        Self { request: Some((root, generation)), ..self.with_session(self.session.clone()) }
     }
 
     /// The same cloud with other TLS options for the requests to one service. Credentials go to Keystone with those of
@@ -95,7 +107,8 @@ impl StackCloud {
         let Some(id) = body.as_map().and_then(|map| map.values().next()?.str_at("id")) else { return };
         for finder in self.memory.finders().of_collection(&request.service, &request.path) {
             if finder.client == FinderClient::Neutron {
-                self.memory.found.insert((self.number, finder.name.clone(), id.to_owned()), id.to_owned()).await;
+                let key = (self.number, self.request, finder.name.clone(), id.to_owned());
+                self.memory.found.insert(key, id.to_owned()).await;
             }
         }
     }
@@ -120,7 +133,7 @@ impl Cloud for StackCloud {
     }
 
     async fn find(&self, finder: &str, name_or_id: &str) -> Result<String, Failure> {
-        let key = (self.number, finder.to_owned(), name_or_id.to_owned());
+        let key = (self.number, self.request, finder.to_owned(), name_or_id.to_owned());
         let look_up = find::find(self, self.memory.finders(), finder, name_or_id);
         self.memory.found.try_get_with(key, look_up).await.map_err(|failure| (*failure).clone())
     }

@@ -135,12 +135,14 @@ pub(crate) struct Answer {
     pub(crate) attributes: Map,
     /// In a preview, the names that keep their IDs but mean other objects today.
     pub(crate) meanings: Vec<NewMeaning>,
+    /// In a preview, the values of the object that differ from the stored ones.
+    pub(crate) drifted: Map,
 }
 
 impl Answer {
     /// A decision without anything else.
     pub(crate) fn of(decision: Decision) -> Self {
-        Self { decision, attributes: Map::new(), meanings: Vec::new() }
+        Self { decision, attributes: Map::new(), meanings: Vec::new(), drifted: Map::new() }
     }
 }
 
@@ -179,6 +181,13 @@ impl Question {
             }
             Decision::Keep { .. } | Decision::Refuse { .. } | Decision::Restrict { .. } => None,
         };
+        // The update itself would begin and fail.
+        let refusal = refusal.or_else(|| match &decision {
+            Decision::Update { definition, before, .. } if self.is_preview => {
+                self.subject.refusal(before, &definition.properties)
+            }
+            _ => None,
+        });
         if let Some(failure) = refusal {
             decision = Decision::Refuse { failure };
         }
@@ -189,7 +198,7 @@ impl Question {
         };
         let meanings = match &decision {
             Decision::Keep { .. } | Decision::Update { .. } if self.is_preview => {
-                let kept = self.subject.kept_names(&gathered.answers);
+                let kept = self.subject.kept_names(&gathered);
                 let names: Vec<Lookup> = kept.values().map(|kept| kept.lookup.clone()).collect();
                 // What cannot be looked up is no reason to refuse: the update itself does not ask.
                 _ = self.look_up_some(names, &mut gathered.answers).await;
@@ -197,7 +206,13 @@ impl Question {
             }
             _ => Vec::new(),
         };
-        Ok(Answer { decision, attributes, meanings })
+        let drifted = match (&gathered.live, &self.subject.row) {
+            (Some(Live::Properties(shown)), Some(row)) if self.is_preview => {
+                shown.drift(self.subject.kind.resource_type(), row.properties())
+            }
+            _ => Map::new(),
+        };
+        Ok(Answer { decision, attributes, meanings, drifted })
     }
 
     /// Looks up names without which there is no decision.

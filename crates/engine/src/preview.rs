@@ -153,7 +153,9 @@ impl Preview {
 ///
 /// # Errors Those of the store.
 pub async fn preview(backends: &Backends, view: &View, new: Arc<Blueprint>, converge: bool) -> Result<Preview, Error> {
-    let root = Arc::new(view.root().clone());
+    // Names are looked up anew, not remembered from the last request: that of the update will have another number too.
+    let generation = -i64::from(backends.chance.uuid().as_fields().0) - 1;
+    let root = Arc::new(Stack { generation, ..view.root().clone() });
     let mut rehearsal = Rehearsal::new(backends, &view.stack, Some(view), root, new, converge);
     rehearsal.play().await?;
     let after = rehearsal.inside(&[]).await;

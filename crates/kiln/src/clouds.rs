@@ -68,8 +68,9 @@ impl Clouds for StoredClouds {
             // The row is older than an update that replaced the credentials.
             None => self.stored.newer(stack.id, id).await?.ok_or_else(missing)?,
         };
-        let (stored, root) = (Arc::clone(&self.stored), stack.id);
-        Ok(Arc::new(FollowingCloud { stored, root, current: Mutex::new((id, cloud)) }))
+        let (stored, request) = (Arc::clone(&self.stored), (stack.id, stack.generation));
+        let cloud = Arc::new(cloud.for_request(stack.id, stack.generation));
+        Ok(Arc::new(FollowingCloud { stored, request, current: Mutex::new((id, cloud)) }))
     }
 
     fn region(&self, _: &Stack) -> Option<String> {
@@ -172,7 +173,8 @@ fn unreadable(error: &kiln_store::Error) -> Failure {
 /// are used.
 struct FollowingCloud {
     stored: Arc<StoredCredentials>,
-    root: StackId,
+    /// The root stack, and the number of its request.
+    request: (StackId, i64),
     current: Mutex<(CredentialsId, Arc<StackCloud>)>,
 }
 
@@ -187,7 +189,9 @@ impl FollowingCloud {
         if failure.class != UNAUTHORIZED {
             return Err(failure);
         }
-        let Ok(Some((id, cloud))) = self.stored.newer(self.root, old).await else { return Err(failure) };
+        let (root, generation) = self.request;
+        let Ok(Some((id, cloud))) = self.stored.newer(root, old).await else { return Err(failure) };
+        let cloud = Arc::new(cloud.for_request(root, generation));
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = (id, Arc::clone(&cloud));
         Ok(cloud)
     }

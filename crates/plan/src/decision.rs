@@ -246,6 +246,7 @@ impl Subject {
             return Ok(Decision::Replace { definition, why, announce: self.announce(&row.name) });
         }
         if let OperationState::HalfMade(tried) = &row.operation
+            && self.refusal(stored, &tried.properties).is_none()
             && let Some(decision) = self.finish_half_update(row, &tried.properties, &definition, &after)
         {
             return Ok(decision);
@@ -365,6 +366,13 @@ impl Subject {
         Some(Decision::Update { definition: Arc::clone(definition), before, changed })
     }
 
+    /// Why the driver refuses an update in place between these properties, before it changes anything.
+    pub fn refusal(&self, before: &Map, after: &Map) -> Option<Failure> {
+        let changed = changed_entries(before, after).into_iter().map(|(name, _)| name).collect();
+        let change = PropertyChange { before: before.clone(), after: after.clone(), changed };
+        self.kind.entry()?.driver.refuses(&change)
+    }
+
     /// With restricted actions, Heat compares before it starts the update, so there is no event.
     fn announce(&self, resource: &str) -> Option<String> {
         self.restricted.is_empty().then(|| format!("The Resource {resource} requires replacement."))
@@ -423,7 +431,7 @@ fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> 
         let text = format!("Update to property external_id of {name} ({kind}) is not supported.");
         return Err(Failure::other("NotSupported", text));
     }
-    let kept = subject.kept_names(&gathered.answers);
+    let kept = subject.kept_names(gathered);
     let (typed, definition) = subject.defined(gathered, &kept)?;
     let Some(row) = made else { return Ok(Decision::Create { definition }) };
     let reason = subject.reason_to_replace(row).or_else(|| {

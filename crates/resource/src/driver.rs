@@ -404,6 +404,13 @@ pub trait Driver: Send + Sync {
         false
     }
 
+    /// Why an update in place of these properties is refused, as far as that is certain without the object; the update
+    /// changes nothing then.
+    fn refuses(&self, change: &PropertyChange) -> Option<Failure> {
+        let _ = change;
+        None
+    }
+
     /// Whether an update in place destroys the data of the object ([`crate::ResourceType::loses`]). `properties` are the
     /// new ones.
     fn destroys_data(&self, properties: &Map, changed: &Map) -> bool {

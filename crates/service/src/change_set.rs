@@ -285,7 +285,7 @@ impl Service {
             disable_rollback: disable_rollback.or(content.disable_rollback),
             tags: content.tags,
             converge: None,
-            if_generation: None,
+            if_version: None,
         };
         let template = match content.template {
             Value::Map(template) => Some(TemplateText::of_map(template, &self.options.limits)?),

@@ -148,7 +148,7 @@ pub enum Error {
         action: Action,
     },
     /// The stack was changed since the plan was computed that the request refers to.
-    #[error("The plan is out of date: another request has changed the stack {0} since.")]
+    #[error("The plan is out of date: the stack {0} has changed since.")]
     StalePlan(String),
     /// There was a concurrent request.
     #[error("The stack was changed by another request; try again.")]

@@ -175,8 +175,8 @@ pub struct Settings {
     pub tags: Option<Vec<String>>,
     /// Whether an update compares the resources with their objects first.
     pub converge: Option<bool>,
-    /// The generation of the stack whose plan was shown: an update of another one is refused.
-    pub if_generation: Option<i64>,
+    /// The version of the stack whose plan was shown ([`crate::Service::version_of`]): an update of another one is refused.
+    pub if_version: Option<String>,
 }
 
 impl Settings {

@@ -41,6 +41,7 @@ mod type_policy;
 mod update;
 mod validate;
 mod validate_template;
+mod version;
 mod watch;
 
 pub use action::StackAction;

@@ -18,6 +18,8 @@ pub struct PreviewedUpdate {
     pub preview: Preview,
     /// The parameters after the update, as a stack shows them.
     pub parameters: Map,
+    /// What the plan was computed from ([`Service::version_of`]).
+    pub version: String,
     /// Whether template, environment and files stay the same.
     pub same_sources: bool,
 }
@@ -31,6 +33,8 @@ impl Service {
         update: UpdateStack,
     ) -> Result<Guarded<PreviewedUpdate>, Error> {
         let converge = self.converges(&update.settings);
+        // Read first: if the stack changes from now on, the plan is out of date.
+        let version = self.version_of(&stack).await?;
         // Of a large stack, to read the old one takes as long as to check the new one.
         let view = View::begin(&self.backends, stack.clone()).await;
         let blueprint = self.updated_blueprint(caller, &stack, update).await?;
@@ -41,7 +45,7 @@ impl Service {
         let same_sources = new.template == old.template && new.environment == old.environment && new.files == old.files;
         let parameters = blueprint.parameters().texts();
         let preview = preview(&self.backends, &view, Arc::new(blueprint), converge).await?;
-        let previewed = PreviewedUpdate { stack: view.stack, preview, parameters, same_sources };
+        let previewed = PreviewedUpdate { stack: view.stack, preview, parameters, version, same_sources };
         Ok(Guarded::new(previewed, hidden))
     }
 }

@@ -39,27 +39,30 @@ impl Service {
             Action::Delete => return Err(Error::NotSupported("Updating a stack when it is deleting".to_owned())),
             _ => {}
         }
-        if update.settings.if_generation.is_some_and(|shown| shown != stack.generation) {
-            return Err(Error::StalePlan(stack.name.clone()));
-        }
         let (settings, existing, adopt) = (update.settings.clone(), update.existing, update.adopt.clone());
         let blueprint = self.updated_blueprint(caller, stack, update).await?;
         let snapshot = (!adopt.is_empty()).then(|| self.data_to_adopt(stack.id, adopt.into()));
         let converge = self.converges(&settings);
         let details = Details { converge, snapshot: snapshot.as_ref().map(|data| data.id), ..Details::default() };
+        let credentials = self.renewed_credentials(caller, stack).await?;
+        if let Some(shown) = &settings.if_version
+            && *shown != self.version_of(stack).await?
+        {
+            return Err(Error::StalePlan(stack.name.clone()));
+        }
         let request = StackRequest {
             desired: Some(load::hand_over(&self.backends, stack.id, blueprint)),
             disable_rollback: settings.disable_rollback,
             timeout_mins: settings.timeout_mins,
             tags: settings.tags.or_else(|| (!existing).then(Vec::new)),
-            credentials: self.renewed_credentials(caller, stack).await?,
+            credentials,
             details,
             snapshot,
             if_generation: Some(stack.generation),
             ..StackRequest::new(Action::Update, self.backends.clock.now())
         };
         let stack = self.backends.store.request(stack.id, request).await.map_err(|error| match error {
-            kiln_store::Error::Changed(_) if settings.if_generation.is_some() => Error::StalePlan(stack.name.clone()),
+            kiln_store::Error::Changed(_) if settings.if_version.is_some() => Error::StalePlan(stack.name.clone()),
             error => error.into(),
         })?;
         begun(&stack);

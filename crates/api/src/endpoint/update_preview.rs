@@ -20,19 +20,20 @@ pub(crate) async fn patch(call: &Call) -> Result<Response, ApiError> {
     run(call, true).await
 }
 
-/// Heat's lists, and in addition the outputs that change and the generation of the stack, which an update can name
-/// (`if_generation`).
+/// Heat's lists, and in addition the outputs that change and the version of the stack, which an update can name
+/// (`if_version`).
 async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
     let body = call.instantiation().await?;
     let nested = call.query.boolean("show_nested")?.unwrap_or(false);
     let update = body.update(patch)?;
     let stack = call.stack().await?;
-    let generation = stack.generation;
     let previewed = call.service().preview_update(&call.caller, stack, update).await;
     let previewed = previewed.map_err(|error| body.placed(error))?;
-    let mut plan = previewed.shown(Door::UpdatePreview, |update| Plan::of(&update.preview, nested)).into_map();
-    plan.insert("generation".to_owned(), generation.into());
-    let plan = Value::Map(plan);
+    let plan = previewed.shown(Door::UpdatePreview, |update| {
+        let mut plan = Plan::of(&update.preview, nested).into_map();
+        plan.insert("version".to_owned(), update.version.as_str().into());
+        Value::Map(plan)
+    });
     let response = reply::json(&plan);
     // The client need not wait until a large plan is freed.
     tokio::task::spawn_blocking(move || drop((previewed, plan)));

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{
-    Alike, CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, Progress, Step,
-    Unmarked,
+    Alike, CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, Progress,
+    PropertyChange, Step, Unmarked,
 };
 use kiln_value::{Diagnostic, Map, Value, value};
 
@@ -301,6 +301,10 @@ impl Driver for Volume {
         let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(true) };
         let volume = CINDER.seek(cx, volume_path(id), "volume").await?;
         Ok(volume.is_none_or(|volume| matches!(status(&volume), "error" | "deleting")))
+    }
+
+    fn refuses(&self, change: &PropertyChange) -> Option<Failure> {
+        update::refusal(change)
     }
 
     fn snapshots(&self) -> bool {

@@ -308,7 +308,10 @@ impl Driver for Server {
             return Err(Failure::new(FailureKind::NotFound, "NotFound", "the server is deleted"));
         }
         let read = |name: &str| Some((name.to_owned(), server.get(name)?.clone()));
-        Ok(["name", "metadata"].into_iter().filter_map(read).collect())
+        // A server that was booted from a volume shows no image.
+        let part = |name: &str| Some((name.to_owned(), server.get(name)?.get("id")?.clone()));
+        let parts = ["image", "flavor"].into_iter().filter_map(part);
+        Ok(["name", "metadata"].into_iter().filter_map(read).chain(parts).collect())
     }
 
     async fn push_metadata(&self, cx: &Context<'_>) -> Result<(), Failure> {

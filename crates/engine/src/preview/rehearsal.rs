@@ -196,7 +196,11 @@ impl<'a> Rehearsal<'a> {
                 Err(Trouble::Store(error)) => return Err(error),
                 Err(Trouble::Refused(text)) => change = PlannedChange::Refused(text),
                 Ok(Contents::NotKnown(awaited)) => {
-                    if let Decision::Update { .. } = &answer.decision {
+                    if let (Decision::Update { .. }, Some(row)) = (&answer.decision, &row) {
+                        nested = self.old_stack(row).await?;
+                        if let Some(nested) = &mut nested {
+                            leave_open(nested, &awaited);
+                        }
                         change = undecided(PlannedChange::Unchanged, change, vec![awaited]);
                     }
                     self.next.insert(name.clone(), Next { prospect: Prospect::Opaque, data: Map::new() });
@@ -210,7 +214,9 @@ impl<'a> Rehearsal<'a> {
                     nested = Some(*preview);
                 }
             }
-            if let (Decision::Replace { .. }, Some(row), Some(preview)) = (&answer.decision, &row, &mut nested) {
+            if let (Decision::Replace { .. }, Some(row), Some(preview)) = (&answer.decision, &row, &mut nested)
+                && !row.is_retained()
+            {
                 preview.entries.extend(self.what_goes(row).await?);
             }
         } else if !kind.is_nested() {
@@ -223,7 +229,9 @@ impl<'a> Rehearsal<'a> {
                 self.next.insert(name.clone(), Next { prospect, data: Map::new() });
             }
         }
-        if let (Decision::Replace { .. }, Some(row), None) = (&answer.decision, &row, &nested) {
+        if let (Decision::Replace { .. }, Some(row), None) = (&answer.decision, &row, &nested)
+            && !row.is_retained()
+        {
             nested = self.old_stack(row).await?;
         }
         let resource_type = definition.resource_type.clone();
@@ -240,6 +248,7 @@ impl<'a> Rehearsal<'a> {
                 _ => before.extend(compared.clone()),
             }
         }
+        before.extend(answer.drifted);
         let entry = PlannedResource {
             name: name.clone(),
             resource_type: resource_type.clone(),
@@ -472,7 +481,7 @@ impl<'a> Rehearsal<'a> {
     }
 
     async fn gone(&self, row: Resource) -> Result<PlannedResource, Error> {
-        let nested = self.old_stack(&row).await?;
+        let nested = if row.is_retained() { None } else { self.old_stack(&row).await? };
         Ok(PlannedResource {
             name: row.name.clone(),
             resource_type: row.resource_type.clone(),
@@ -515,6 +524,17 @@ impl<'a> Rehearsal<'a> {
             entries.push(PlannedResource { required_by, ..self.gone(row).await? });
         }
         Ok(Preview { stack: self.stack.clone(), entries, outputs: Vec::new() })
+    }
+}
+
+/// The content of a nested stack whose future is not known: each of its resources may be deleted, or stay.
+fn leave_open(nested: &mut Preview, awaited: &Awaited) {
+    for entry in &mut nested.entries {
+        let most = std::mem::replace(&mut entry.change, PlannedChange::Unchanged);
+        entry.change = undecided(PlannedChange::Unchanged, most, vec![awaited.clone()]);
+        if let Some(nested) = &mut entry.nested {
+            leave_open(nested, awaited);
+        }
     }
 }
 

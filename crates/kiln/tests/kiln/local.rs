@@ -111,6 +111,49 @@ resources:
     assert!(ran.err.contains(&told), "{}", ran.err);
 }
 
+/// As in Heat, the rollback itself deletes the replacement that failed, before the stack is rolled back.
+#[test]
+fn a_failed_replacement_is_deleted_during_the_rollback() {
+    let folder = Folder::new("failed-replacement");
+    let template = |value: &str, fail: &str| {
+        folder.write(
+            "t.yaml",
+            &format!(
+                "heat_template_version: 2018-08-31\nresources:\n  one:\n    type: OS::Heat::TestResource\n    properties: \
+                 {{update_replace_value: {value}, fail: {fail}}}\n"
+            ),
+        );
+    };
+    template("a", "false");
+    folder.local(&["stack", "create", "-t", "t.yaml", "s"]).ok();
+    let physical = || {
+        folder.local(&["stack", "resource", "show", "s", "one", "-f", "json"]).json()["physical_resource_id"].clone()
+    };
+    let before = physical();
+    template("b", "true");
+    let update = ["stack", "update", "-t", "t.yaml", "--rollback", "enabled", "--yes", "s"];
+    assert_eq!(folder.local(&update).code, 3);
+    assert_eq!(physical(), before);
+    let events = folder.local(&["stack", "event", "list", "s", "-f", "json"]).json();
+    let events: Vec<(&str, &str)> = events
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| (event["resource_name"].as_str().unwrap(), event["resource_status"].as_str().unwrap()))
+        .collect();
+    let at = |wanted: (&str, &str)| {
+        events.iter().position(|event| *event == wanted).unwrap_or_else(|| panic!("{wanted:?}: {events:?}"))
+    };
+    let order = [
+        ("one", "CREATE_FAILED"),
+        ("s", "ROLLBACK_IN_PROGRESS"),
+        ("one", "DELETE_IN_PROGRESS"),
+        ("one", "DELETE_COMPLETE"),
+        ("s", "ROLLBACK_COMPLETE"),
+    ];
+    assert!(order.map(at).is_sorted(), "{events:?}");
+}
+
 #[test]
 fn a_stack_is_abandoned_and_adopted() {
     let folder = Folder::new("adopt");

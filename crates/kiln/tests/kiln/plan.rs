@@ -35,9 +35,52 @@ fn what_runs_is_the_plan_that_was_shown() {
     let ran = answered(&folder.kiln(&UPDATE), UPDATE_ASKS, other, "y\n");
     assert_eq!(ran.code, 1, "{}", ran.out);
     assert!(ran.out.contains("-/+ secret  (OS::Heat::RandomString)\n        length: 8 → 9"), "{}", ran.out);
-    let stale = "The plan is out of date: another request has changed the stack one since.";
+    let stale = "The plan is out of date: the stack one has changed since.";
     assert!(ran.out.contains(stale) && ran.out.contains("run the command again"), "{}", ran.out);
     assert_eq!(length(&folder), "\"8\"", "nothing was changed");
+    let ran = answered(&folder.kiln(&UPDATE), UPDATE_ASKS, || (), "y\n");
+    assert_eq!((ran.code, length(&folder).as_str()), (0, "\"9\""), "{}", ran.out);
+}
+
+/// What scaling or a mark changes after the plan was shown is no part of it either.
+#[test]
+fn a_plan_is_out_of_date_if_a_nested_stack_or_a_resource_has_changed() {
+    let folder = Folder::new("plan-stale-nested");
+    let template = "\
+heat_template_version: 2018-08-31
+parameters: {length: {type: number, default: 8}}
+resources:
+  secret: {type: OS::Heat::RandomString, properties: {length: {get_param: length}}}
+  other: {type: OS::Heat::RandomString}
+  group:
+    type: OS::Heat::AutoScalingGroup
+    properties: {min_size: 1, max_size: 3, resource: {type: OS::Heat::RandomString}}
+  more:
+    type: OS::Heat::ScalingPolicy
+    properties: {adjustment_type: change_in_capacity, auto_scaling_group_id: {get_resource: group}, scaling_adjustment: 1}
+";
+    folder.write("t.yaml", template);
+    folder.local(&["stack", "create", "-t", "t.yaml", "one"]).ok();
+    let stack = |args: &[&str]| folder.local(&[&["stack", "resource"], args].concat());
+    let listed = |args: &[&str]| stack(&[&["list", "one", "-f", "json"], args].concat()).json();
+    let wait = |is_done: &dyn Fn() -> bool| {
+        assert!((0..100).any(|_| is_done() || folder.local(&["stack", "wait", "one"]).code > 9));
+    };
+    let scale = || {
+        let members = listed(&["-n", "2"]).as_array().unwrap().len();
+        stack(&["signal", "one", "more"]).ok();
+        wait(&|| listed(&["-n", "2"]).as_array().unwrap().len() > members);
+    };
+    let mark = || {
+        stack(&["mark", "unhealthy", "one", "other"]).ok();
+        wait(&|| listed(&[]).as_array().unwrap().iter().any(|row| row["resource_status"] == "CHECK_FAILED"));
+    };
+    for change in [&scale as &dyn Fn(), &mark] {
+        let ran = answered(&folder.kiln(&UPDATE), UPDATE_ASKS, change, "y\n");
+        assert_eq!(ran.code, 1, "{}", ran.out);
+        assert!(ran.out.contains("The plan is out of date: the stack one has changed since."), "{}", ran.out);
+        assert_eq!(length(&folder), "\"8\"", "nothing was changed");
+    }
     let ran = answered(&folder.kiln(&UPDATE), UPDATE_ASKS, || (), "y\n");
     assert_eq!((ran.code, length(&folder).as_str()), (0, "\"9\""), "{}", ran.out);
 }
@@ -163,4 +206,112 @@ resources:
         .map(|entry| entry["resource_name"].as_str().unwrap())
         .collect();
     assert_eq!(of_json.len(), 5, "{of_json:?}");
+}
+
+/// A shrink is refused, so it is not planned as possible; after it has failed, the volume has its size.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_is_refused_is_planned_as_refused() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let folder = Folder::new("plan-shrink");
+    let local = |args: &[&str]| -> Ran {
+        folder.client(&cloud, "http://localhost", &[&["--local", "stack"], args].concat()).output().unwrap().into()
+    };
+    let write = |size: &str| {
+        let volume = format!("type: OS::Cinder::Volume, properties: {{size: {size}, name: data}}");
+        folder.write(
+            "t.yaml",
+            &format!(
+                "heat_template_version: 2018-08-31\nresources:\n  volume: {{{volume}}}\noutputs:\n  size: {{value: {{get_attr: \
+                 [volume, size]}}}}\n"
+            ),
+        );
+    };
+    write("2");
+    local(&["create", "-t", "t.yaml", "one"]).ok();
+    // As in Heat, the attribute is a text in values; where attributes are shown, it is the number of the service.
+    assert_eq!(local(&["output", "show", "one", "size", "-f", "json"]).json()["output_value"], "2");
+    assert_eq!(local(&["resource", "show", "one", "volume", "-f", "json"]).json()["attributes"]["size"], 2);
+    write("1");
+    let plan = local(&["update", "-t", "t.yaml", "--dry-run", "one"]);
+    assert!(plan.out.contains("  ! volume") && plan.out.contains("Shrinking volume is not supported."), "{}", plan.out);
+    assert_eq!(local(&["update", "-t", "t.yaml", "--yes", "one"]).code, 3);
+    write("2");
+    let plan = local(&["update", "-t", "t.yaml", "--dry-run", "one"]).ok();
+    assert_eq!(plan.trim(), "one: 1 unchanged");
+    write("3");
+    let plan = local(&["update", "-t", "t.yaml", "--dry-run", "one"]).ok();
+    assert!(plan.contains("size: 2 → 3"), "{plan}");
+    local(&["update", "-t", "t.yaml", "--yes", "one"]).ok();
+}
+
+/// With `--converge`, the values before a change are those of the object, also if it is replaced.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_values_before_a_change_are_those_of_the_object() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let folder = Folder::new("plan-live");
+    let local = |args: &[&str]| -> Ran {
+        folder.client(&cloud, "http://localhost", &[&["--local", "stack"], args].concat()).output().unwrap().into()
+    };
+    let template = "\
+heat_template_version: 2018-08-31
+resources:
+  same: {type: OS::Cinder::Volume, properties: {size: 1, description: mine}}
+  replaced: {type: OS::Cinder::Volume, properties: {size: 1, description: mine, availability_zone: ZONE}}
+";
+    folder.write("t.yaml", &template.replace("ZONE", "nova"));
+    local(&["create", "-t", "t.yaml", "one"]).ok();
+    let demo = cloud.users().demo;
+    let options = kiln_cloud::Options::new(cloud.auth_url().parse().unwrap());
+    let credentials = kiln_cloud::Credentials::password(demo.user, demo.password, demo.project, "Default");
+    let user = kiln_cloud::Connector::new(cloud.transport(), options).cloud(&credentials).await;
+    for name in ["same", "replaced"] {
+        let id = local(&["resource", "show", "one", name, "-f", "json"]).json()["physical_resource_id"].clone();
+        let path = format!("/v3/volumes/{}", id.as_str().unwrap());
+        let request = kiln_resource::CloudRequest::new("volumev3", kiln_resource::Method::Put, path);
+        let body = kiln_value::value!({"volume": {"description": "other"}});
+        kiln_resource::Cloud::call(&*user, request.body(body)).await.unwrap();
+    }
+    folder.write("t.yaml", &template.replace("ZONE", "east"));
+    let shown = local(&["update", "-t", "t.yaml", "--converge", "--dry-run", "one"]).ok();
+    for sign in ["  ~ same", "-/+ replaced"] {
+        let part = shown.split_once(sign).unwrap_or_else(|| panic!("{sign}: {shown}")).1;
+        let lines: Vec<&str> = part.lines().skip(1).take_while(|line| line.starts_with("        ")).collect();
+        assert!(lines.contains(&"        description: \"other\" → \"mine\""), "{sign}: {shown}");
+    }
+}
+
+/// If the number of members is known only later, those that there are may be deleted.
+#[test]
+fn members_of_a_group_of_unknown_size_are_in_the_plan() {
+    let folder = Folder::new("plan-open");
+    let template = "\
+heat_template_version: 2018-08-31
+resources:
+  digit:
+    type: OS::Heat::RandomString
+    properties: {length: 1, salt: SALT, character_classes: [{class: digits, min: 1}]}
+  group:
+    type: OS::Heat::ResourceGroup
+    properties: {count: {get_attr: [digit, value]}, resource_def: {type: OS::Heat::RandomString}}
+";
+    let write = |salt: &str| folder.write("t.yaml", &template.replace("SALT", salt));
+    let members = || {
+        let listed = folder.local(&["stack", "resource", "list", "-n", "2", "one", "-f", "json"]).json();
+        listed.as_array().unwrap().len() - 2
+    };
+    write("a");
+    folder.local(&["stack", "create", "-t", "t.yaml", "one"]).ok();
+    let salts = ["b", "c", "d", "e", "f", "g", "h"];
+    let count = salts.into_iter().find_map(|salt| {
+        let count = members();
+        write(salt);
+        (count > 0).then_some(count).or_else(|| {
+            folder.local(&["stack", "update", "-t", "t.yaml", "--yes", "one"]).ok();
+            None
+        })
+    });
+    let count = count.unwrap();
+    let shown = folder.local(&["stack", "update", "-t", "t.yaml", "--dry-run", "one"]).ok();
+    assert_eq!(shown.matches("     ?- ").count(), count, "{shown}");
+    assert!(shown.contains(&format!("{count} may be deleted")) && shown.contains("known after digit.value"), "{shown}");
 }

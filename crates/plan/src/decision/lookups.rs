@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use indexmap::{IndexMap, IndexSet};
 use kiln_resource::names::{self, KeptNames};
-use kiln_resource::translation::{self, Answers, Lookup};
+use kiln_resource::translation::{self, Lookup};
 use kiln_resource::{OperationState, StoredDefinition};
-use kiln_value::Path;
+use kiln_value::{Path, Segment};
 
-use super::Subject;
+use super::{Gathered, Live, Subject};
 
 /// Names to look up.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,11 +35,11 @@ impl Subject {
             return lookups;
         }
         let (rules, given) = (&self.kind.resource_type().translation, &self.definition.properties);
-        let kept = self.kept_names(&Answers::new());
+        let kept = self.kept_names(&Gathered::default());
         for name in names::of(rules, given) {
             if !kept.contains_key(&name.place) {
                 lookups.wanted.entry(name.lookup).or_insert(name.place);
-            } else if self.converge {
+            } else if self.converge && self.is_in_place(&name.place) {
                 lookups.may_fail.insert(name.lookup);
             }
         }
@@ -61,20 +61,30 @@ impl Subject {
         row.and_then(|row| row.definition.as_deref()).into_iter().chain(tried)
     }
 
-    /// The names that keep the IDs of the last change, whatever they mean today.
-    pub fn kept_names(&self, answers: &Answers) -> KeptNames {
+    /// Whether a name is in a property that an update can change in place.
+    fn is_in_place(&self, place: &Path) -> bool {
+        let Some(Segment::Key(name)) = place.0.first() else { return false };
+        self.kind.resource_type().can_update(name)
+    }
+
+    /// The names that keep the IDs of the last change, whatever they mean today. With `converge`, those in properties that
+    /// the object shows are compared with it by what they mean today, as in Heat.
+    pub fn kept_names(&self, gathered: &Gathered) -> KeptNames {
         let rules = &self.kind.resource_type().translation;
         let mut kept: Option<KeptNames> = None;
         for held in self.namesakes() {
-            let names = names::kept(rules, held, &self.definition.properties, answers);
+            let names = names::kept(rules, held, &self.definition.properties, &gathered.answers);
             match &mut kept {
                 Some(kept) => kept.retain(|place, name| names.get(place) == Some(name)),
                 None => kept = Some(names),
             }
         }
         let mut kept = kept.unwrap_or_default();
-        if self.converge {
-            kept.retain(|_, name| !answers.contains_key(&name.lookup));
+        if let (true, Some(Live::Properties(shown))) = (self.converge, &gathered.live) {
+            let is_shown =
+                |place: &Path| matches!(place.0.first(), Some(Segment::Key(name)) if shown.live.contains_key(name));
+            let has_meaning = |name: &names::Kept| gathered.answers.contains_key(&name.lookup);
+            kept.retain(|place, name| !(self.is_in_place(place) && is_shown(place) && has_meaning(name)));
         }
         kept
     }
@@ -85,6 +95,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::{Arc, LazyLock};
 
+    use kiln_resource::translation::Answers;
     use kiln_resource::{Action, Registry, Resource, ResourceId, StackFacts, StackId, State, Status};
     use kiln_value::{Value, value};
 
@@ -142,6 +153,10 @@ mod tests {
         let lookups = subject.lookups();
         for lookup in lookups.wanted.keys().chain(&lookups.may_fail) {
             ask(lookup, &mut gathered.answers);
+        }
+        if subject.converge {
+            let live = value!({"image": "img-1", "flavor": "fla-1"}).as_map().cloned().expect("a map");
+            gathered.live = Some(Live::Properties(kiln_resource::drift::Shown { live, ..Default::default() }));
         }
         let mut decision = decide(subject, &gathered);
         if let Decision::Replace { .. } = decision {
@@ -247,13 +262,13 @@ mod tests {
     }
 
     #[test]
-    fn names_are_followed_on_request_and_keep_their_ids_if_they_mean_nothing() {
+    fn a_comparison_follows_names_that_the_object_shows_if_they_mean_something() {
         let given = server("golden", &value!([{"network": "lan"}]));
         let follow = |world| changed(&decided(&subject(&given, Some(row(&given)), true), world).0);
         let all = |pairs: &[(&str, &str)]| pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
-        let after: BTreeMap<String, String> = all(&[("image", "img-2"), ("flavor", "fla-2"), ("networks", "net-2")]);
+        let after: BTreeMap<String, String> = all(&[("image", "img-2"), ("flavor", "fla-2")]);
         assert_eq!(follow(AFTER), after);
-        assert_eq!(follow(GONE), all(&[("flavor", "fla-2"), ("networks", "net-2")]));
+        assert_eq!(follow(GONE), all(&[("flavor", "fla-2")]));
         assert_eq!(follow(BEFORE), all(&[]));
     }
 

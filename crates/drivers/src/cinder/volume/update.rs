@@ -1,7 +1,7 @@
 //! Updates of a volume in place.
 
 use async_trait::async_trait;
-use kiln_resource::{CloudRequest, Context, Failure, Method, Step};
+use kiln_resource::{CloudRequest, Context, Failure, Method, PropertyChange, Step};
 use kiln_value::{Map, Value, value};
 
 use super::{act, description, metadata, name, set_read_only};
@@ -15,6 +15,11 @@ use crate::queue::{self, Effect, Tasks};
 /// the size: Cinder can extend attached volumes if the backend supports it.
 pub(super) async fn start(cx: &Context<'_>, changed: &Map) -> Result<Step, Failure> {
     let id = cx.facts.require_id()?;
+    let volume = show(cx, id).await?;
+    let size = volume.get("size").and_then(Value::as_i64).unwrap_or(0);
+    if changed.get("size").and_then(Value::as_i64).is_some_and(|wanted| wanted < size) {
+        return Err(shrinks());
+    }
     if changed.contains_key("name") || changed.contains_key("description") {
         let body = value!({"volume": {"name": name(cx.facts), "description": description(cx.facts)}});
         CINDER.put(cx, volume_path(id), body).await?;
@@ -23,17 +28,12 @@ pub(super) async fn start(cx: &Context<'_>, changed: &Map) -> Result<Step, Failu
         let path = format!("{}/metadata", volume_path(id));
         CINDER.put(cx, path, value!({"metadata": metadata(cx.facts)})).await?;
     }
-    let volume = show(cx, id).await?;
     let mut tasks = Vec::new();
     if let Some(backup) = changed.get("backup_id").filter(|backup| !backup.is_null()) {
         tasks.push(value!({"do": "restore", "backup": backup}));
     }
-    let size = volume.get("size").and_then(Value::as_i64).unwrap_or(0);
     let mut extended = None;
     match changed.get("size").and_then(Value::as_i64) {
-        Some(wanted) if wanted < size => {
-            return Err(Failure::other("NotSupported", "Shrinking volume is not supported."));
-        }
         Some(wanted) if wanted > size => {
             if tasks.is_empty() && status(&volume) == "in-use" && extend_in_use(cx, id, wanted).await? {
                 extended = Some(value!({"do": "extend", "size": wanted, "called": true}));
@@ -59,6 +59,16 @@ pub(super) async fn start(cx: &Context<'_>, changed: &Map) -> Result<Step, Failu
         tasks.insert(0, value!({"do": "retype", "type": volume_type}));
     }
     Ok(queue::start(tasks))
+}
+
+/// Why an update is refused before anything is changed.
+pub(super) fn refusal(change: &PropertyChange) -> Option<Failure> {
+    let size = |properties: &Map| properties.get("size").and_then(Value::as_i64);
+    (size(&change.after)? < size(&change.before)?).then(shrinks)
+}
+
+fn shrinks() -> Failure {
+    Failure::other("NotSupported", "Shrinking volume is not supported.")
 }
 
 /// Extends an attached volume; false if the service refuses it.

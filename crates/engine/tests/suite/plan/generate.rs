@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use kiln_template::environment::Environment;
 use kiln_value::{Map, Value, value};
+
+use super::world::{Meanings, NAMES, Noun};
 
 /// Random numbers from a seed (splitmix64).
 pub(crate) struct Dice(pub(crate) u64);
@@ -20,7 +23,7 @@ impl Dice {
         usize::try_from(self.next() % u64::try_from(limit.max(1)).expect("small")).expect("small")
     }
 
-    fn one_in(&mut self, chances: usize) -> bool {
+    pub(crate) fn one_in(&mut self, chances: usize) -> bool {
         self.below(chances) == 0
     }
 
@@ -37,8 +40,29 @@ pub(crate) enum Kind {
     Net,
     Subnet,
     Port,
-    Group { count: usize, member: Member, removed: Vec<String> },
-    Nested { file: usize },
+    /// A server of named objects.
+    Server {
+        image: String,
+        flavor: String,
+        network: String,
+    },
+    /// A port of a named network.
+    Guest {
+        network: String,
+    },
+    Volume {
+        size: usize,
+    },
+    Group {
+        count: usize,
+        member: Member,
+        removed: Vec<String>,
+    },
+    Nested {
+        file: usize,
+    },
+    /// A resource whose type is a template of the environment.
+    Custom,
 }
 
 /// The kind of a group's members.
@@ -47,6 +71,8 @@ pub(crate) enum Member {
     Value,
     Random,
     Net,
+    /// A server of named objects.
+    Server,
 }
 
 /// A string in a template.
@@ -55,6 +81,8 @@ pub(crate) enum Text {
     Literal(String),
     Attribute(String, &'static str),
     Reference(String),
+    /// The parameter, whose value is in the environment.
+    Parameter,
     Joined(Box<Text>, Box<Text>),
 }
 
@@ -64,12 +92,19 @@ pub(crate) struct Entry {
     pub(crate) kind: Kind,
     text: Text,
     depends_on: Option<String>,
+    deletion_policy: Option<&'static str>,
 }
 
-/// A template: a list of resources that refer only to earlier ones.
+/// A template, a list of resources that refer only to earlier ones, with its environment.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Template {
     pub(crate) entries: Vec<Entry>,
+    /// The file of the type of the environment.
+    custom: usize,
+    /// The value of the parameter.
+    word: String,
+    /// The default of a parameter of nested templates.
+    default: Option<String>,
 }
 
 /// The nested templates; the second version of each has the same interface.
@@ -84,10 +119,10 @@ outputs:
   q: {value: {get_attr: [w, value]}}
 ",
     "heat_template_version: 2021-04-16
-parameters: {p: {type: string}}
+parameters: {p: {type: string}, d: {type: string, default: fixed}}
 resources:
   v: {type: OS::Heat::Value, properties: {value: {get_param: p}}}
-  w: {type: OS::Heat::RandomString, properties: {length: 9, salt: fixed}}
+  w: {type: OS::Heat::RandomString, properties: {length: 9, salt: {get_param: d}}}
 outputs:
   o: {value: constant}
   q: {value: {get_attr: [w, value]}}
@@ -123,6 +158,7 @@ impl Text {
     fn to_value(&self) -> Value {
         match self {
             Self::Literal(text) => text.as_str().into(),
+            Self::Parameter => value!({"get_param": "word"}),
             Self::Reference(name) => value!({"get_resource": (name)}),
             // A list of members' values is converted to a string.
             Self::Attribute(name, "refs") => value!({"list_join": ["-", {"get_attr": [(name), "refs"]}]}),
@@ -134,7 +170,7 @@ impl Text {
 
     fn names(&self) -> Vec<&str> {
         match self {
-            Self::Literal(_) => Vec::new(),
+            Self::Literal(_) | Self::Parameter => Vec::new(),
             Self::Reference(name) | Self::Attribute(name, _) => vec![name],
             Self::Joined(a, b) => [a.names(), b.names()].concat(),
         }
@@ -147,17 +183,20 @@ impl Kind {
             Self::Value | Self::Random => &["value"],
             Self::Net => &["name", "status"],
             Self::Subnet => &["cidr", "gateway_ip"],
-            Self::Port => &["name", "mac_address"],
-            Self::Group { member: Member::Net, .. } => &["refs"],
+            Self::Port | Self::Guest { .. } => &["name", "mac_address"],
+            Self::Server { .. } => &["name"],
+            Self::Volume { .. } => &["size"],
+            Self::Group { member: Member::Net | Member::Server, .. } => &["refs"],
             Self::Group { .. } => &["refs", "members"],
-            Self::Nested { .. } => &["o", "q"],
+            Self::Nested { .. } | Self::Custom => &["o", "q"],
         }
     }
 }
 
 impl Template {
     pub(crate) fn generate(dice: &mut Dice) -> Self {
-        let mut template = Self { entries: Vec::new() };
+        let (custom, word) = (dice.below(FILES.len()), dice.word());
+        let mut template = Self { entries: Vec::new(), custom, word, default: None };
         for n in 0..2 + dice.below(6) {
             let entry = template.entry(dice, format!("r{n}"), n);
             template.entries.push(entry);
@@ -171,13 +210,20 @@ impl Template {
 
     fn entry(&self, dice: &mut Dice, name: String, at: usize) -> Entry {
         let nets = !self.nets(at).is_empty();
-        let kind = match dice.below(12) {
+        let kind = match dice.below(18) {
             0..=2 => Kind::Value,
             3 | 4 => Kind::Random,
             5 | 6 => Kind::Net,
             7 if nets => Kind::Subnet,
             8 if nets => Kind::Port,
             9 => Kind::Group { count: dice.below(4), member: Self::member(dice), removed: Vec::new() },
+            10..=12 => {
+                let [image, flavor, network] = NAMES.map(|(_, names)| names[dice.below(2)].to_owned());
+                Kind::Server { image, flavor, network }
+            }
+            13 => Kind::Guest { network: NAMES[2].1[dice.below(2)].to_owned() },
+            14 => Kind::Volume { size: 1 + dice.below(3) },
+            15 => Kind::Custom,
             _ => Kind::Nested { file: dice.below(FILES.len()) },
         };
         let text = match &kind {
@@ -188,16 +234,27 @@ impl Template {
             _ => self.text(dice, at),
         };
         let depends_on = (at > 0 && dice.one_in(6)).then(|| self.entries[dice.below(at)].name.clone());
-        Entry { name, kind, text, depends_on }
+        let deletion_policy = Self::policy(dice, &kind);
+        Entry { name, kind, text, depends_on, deletion_policy }
     }
 
     fn member(dice: &mut Dice) -> Member {
-        [Member::Value, Member::Random, Member::Net][dice.below(3)]
+        [Member::Value, Member::Random, Member::Net, Member::Server][dice.below(4)]
+    }
+
+    fn policy(dice: &mut Dice, kind: &Kind) -> Option<&'static str> {
+        match (dice.below(6), kind) {
+            (0, _) => Some("Retain"),
+            (1, _) => Some("Delete"),
+            (2, Kind::Volume { .. }) => Some("Snapshot"),
+            _ => None,
+        }
     }
 
     fn text(&self, dice: &mut Dice, at: usize) -> Text {
         let earlier = (at > 0).then(|| &self.entries[dice.below(at)]);
-        match (dice.below(6), earlier) {
+        match (dice.below(7), earlier) {
+            (6, _) => Text::Parameter,
             (0 | 1, _) | (_, None) => Text::Literal(dice.word()),
             (2, Some(entry)) => Text::Reference(entry.name.clone()),
             (3, Some(_)) => Text::Joined(Box::new(self.text(dice, at)), Box::new(self.text(dice, at))),
@@ -209,17 +266,17 @@ impl Template {
     }
 
     /// The template with one to three changes.
-    pub(crate) fn changed(&self, dice: &mut Dice) -> Self {
+    pub(crate) fn changed(&self, dice: &mut Dice, meanings: &Meanings) -> Self {
         let mut new = self.clone();
         for _ in 0..=dice.below(3) {
-            new.change(dice);
+            new.change(dice, meanings);
         }
         new
     }
 
-    fn change(&mut self, dice: &mut Dice) {
+    fn change(&mut self, dice: &mut Dice, meanings: &Meanings) {
         let at = dice.below(self.entries.len());
-        match dice.below(10) {
+        match dice.below(13) {
             0 | 1 if !matches!(self.entries[at].kind, Kind::Subnet | Kind::Port) => {
                 self.entries[at].text = Text::Literal(dice.word());
             }
@@ -240,11 +297,24 @@ impl Template {
                     self.rename(at, &name);
                 }
             }
+            10 => match dice.below(3) {
+                0 => self.custom = dice.below(FILES.len()),
+                1 => self.word = dice.word(),
+                _ => self.default = (!dice.one_in(3)).then(|| dice.word()),
+            },
+            11 => self.entries[at].deletion_policy = Self::policy(dice, &self.entries[at].kind),
             7 => self.entries[at].depends_on = (at > 0).then(|| self.entries[dice.below(at)].name.clone()),
             _ => match &mut self.entries[at].kind {
                 Kind::Group { removed, .. } if dice.one_in(3) => *removed = vec![dice.below(3).to_string()],
                 Kind::Group { count, .. } => *count = dice.below(4),
                 Kind::Nested { file } => *file = dice.below(FILES.len()),
+                Kind::Volume { size } => *size = 1 + dice.below(3),
+                Kind::Guest { network } => *network = named(dice, Noun::Network, meanings),
+                Kind::Server { image, flavor, network } => match dice.below(3) {
+                    0 => *image = named(dice, Noun::Image, meanings),
+                    1 => *flavor = named(dice, Noun::Flavor, meanings),
+                    _ => *network = named(dice, Noun::Network, meanings),
+                },
                 _ => self.entries[at].depends_on = None,
             },
         }
@@ -269,7 +339,8 @@ impl Template {
         self.entries = kept;
         if self.entries.is_empty() {
             let text = Text::Literal("cat".to_owned());
-            self.entries.push(Entry { name: "last".to_owned(), kind: Kind::Value, text, depends_on: None });
+            let (name, kind) = ("last".to_owned(), Kind::Value);
+            self.entries.push(Entry { name, kind, text, depends_on: None, deletion_policy: None });
         }
     }
 
@@ -277,7 +348,7 @@ impl Template {
         fn renamed(text: &mut Text, from: &str, to: &str) {
             match text {
                 Text::Attribute(name, _) | Text::Reference(name) if name == from => to.clone_into(name),
-                Text::Literal(_) | Text::Attribute(..) | Text::Reference(_) => {}
+                Text::Literal(_) | Text::Parameter | Text::Attribute(..) | Text::Reference(_) => {}
                 Text::Joined(a, b) => {
                     renamed(a, from, to);
                     renamed(b, from, to);
@@ -306,7 +377,27 @@ impl Template {
         };
         let outputs: Map =
             self.entries.iter().flat_map(output).map(|(name, value)| (name, value!({"value": value}))).collect();
-        value!({"heat_template_version": "2021-04-16", "resources": resources, "outputs": outputs})
+        let parameters = value!({"word": {"type": "string"}});
+        value!({
+            "heat_template_version": "2021-04-16", "parameters": parameters, "resources": resources, "outputs": outputs,
+        })
+    }
+
+    /// Whether a group has a list of members to remove.
+    pub(crate) fn removes_members_of(&self, group: &str) -> bool {
+        let mut groups = self.entries.iter().filter(|entry| entry.name == group);
+        groups.any(|entry| matches!(&entry.kind, Kind::Group { removed, .. } if !removed.is_empty()))
+    }
+
+    /// The environment.
+    pub(crate) fn environment(&self) -> Environment {
+        let default = |word: &String| value!({"d": (word.as_str())});
+        let sections = value!({
+            "parameters": {"word": (self.word.as_str())},
+            "parameter_defaults": (self.default.as_ref().map_or_else(|| value!({}), default)),
+            "resource_registry": {"Custom::Thing": (format!("file{}.yaml", self.custom))},
+        });
+        Environment::from_sections(sections.as_map().expect("a map")).expect("an environment")
     }
 
     fn resource(&self, entry: &Entry) -> Value {
@@ -322,11 +413,23 @@ impl Template {
                 value!({"network": text, "cidr": (format!("10.{}.{}.0/24", salt % 250, at)), "name": "sub"})
             }),
             Kind::Port => ("OS::Neutron::Port", value!({"network": text, "name": (entry.name.as_str())})),
+            Kind::Guest { network } => ("OS::Neutron::Port", value!({"network": (network.as_str()), "name": text})),
+            Kind::Server { image, flavor, network } => {
+                ("OS::Nova::Server", server([image, flavor, network].map(String::as_str), value!({"text": text})))
+            }
+            Kind::Volume { size } => {
+                ("OS::Cinder::Volume", value!({"size": (i64::try_from(*size).expect("small")), "name": text}))
+            }
+            Kind::Custom => ("Custom::Thing", value!({"p": text})),
             Kind::Group { count, member, removed } => ("OS::Heat::ResourceGroup", {
                 let member = match member {
                     Member::Value => value!({"type": "OS::Heat::Value", "properties": {"value": text}}),
                     Member::Random => {
                         value!({"type": "OS::Heat::RandomString", "properties": {"length": 6, "salt": text}})
+                    }
+                    Member::Server => {
+                        let properties = server(["golden", "tiny", "lan"], value!({"text": text}));
+                        value!({"type": "OS::Nova::Server", "properties": properties})
                     }
                     Member::Net => {
                         let name = value!({"list_join": ["%index%", ["a", (text.clone())]]});
@@ -353,8 +456,20 @@ impl Template {
     }
 }
 
+/// A name, or sometimes the ID that a name has today.
+fn named(dice: &mut Dice, noun: Noun, meanings: &Meanings) -> String {
+    let (_, names) = NAMES.into_iter().find(|(of, _)| *of == noun).expect("named");
+    let name = names[dice.below(2)].to_owned();
+    let id = meanings.get(&(noun, name.clone())).filter(|_| dice.one_in(3));
+    id.cloned().unwrap_or(name)
+}
+
+fn server([image, flavor, network]: [&str; 3], metadata: Value) -> Value {
+    value!({"image": image, "flavor": flavor, "networks": [{"network": network}], "metadata": metadata})
+}
+
 fn depends(resource: &mut Value, entry: &Entry) {
-    if let (Some(on), Some(map)) = (&entry.depends_on, resource.as_map_mut()) {
-        map.insert("depends_on".to_owned(), on.as_str().into());
-    }
+    let Some(map) = resource.as_map_mut() else { return };
+    map.extend(entry.depends_on.as_ref().map(|on| ("depends_on".to_owned(), on.as_str().into())));
+    map.extend(entry.deletion_policy.map(|policy| ("deletion_policy".to_owned(), policy.into())));
 }

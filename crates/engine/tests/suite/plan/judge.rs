@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kiln_engine::preview::{PlannedChange, PlannedResource, Preview};
-use kiln_resource::Resource;
+use kiln_resource::{Resource, State};
 use kiln_store::{EventQuery, StackId, Store};
 use kiln_value::{Map, Value};
 
-use super::Outputs;
+use super::world::{Meanings, Noun};
+use super::{Outputs, Seen};
 
 /// The rows of a tree, by their paths of names.
 pub(crate) type Rows = BTreeMap<String, Row>;
@@ -38,7 +39,9 @@ pub(crate) async fn rows(store: &dyn Store, stack: StackId) -> Rows {
             ..EventQuery::default()
         };
         let events = store.events(&query).await.expect("read");
-        for resource in store.resources(stack).await.expect("read") {
+        // A failed update leaves rows that it would have created.
+        let rows = store.resources(stack).await.expect("read").into_iter().filter(|row| row.state != State::INIT);
+        for resource in rows {
             let path = format!("{path}/{}", resource.name);
             open.extend(resource.child.map(|child| (path.clone(), child)));
             let updates = events.iter().filter(|event| event.resource_name == resource.name).count();
@@ -106,18 +109,95 @@ impl Verdict {
         found
     }
 
-    /// Compares a plan with the rows before and after the update.
-    pub(crate) fn of(preview: &Preview, before: &Rows, after: &Rows) -> Self {
+    /// Compares a plan with the rows and objects before and after the update.
+    pub(crate) fn of(preview: &Preview, before: &Seen, after: &Seen, today: &Meanings, converge: bool) -> Self {
         let mut verdict = Self { refuses: !Self::refused(preview).is_empty(), ..Self::default() };
-        verdict.stack(preview, "", before, after);
+        verdict.stack(preview, "", false, &before.rows, &after.rows);
+        verdict.objects(preview, "", before, after, today, converge);
         verdict
     }
 
-    fn stack(&mut self, preview: &Preview, path: &str, before: &Rows, after: &Rows) {
+    /// Compares a plan with the objects: what it says is lost, kept, or has other values.
+    fn objects(
+        &mut self,
+        preview: &Preview,
+        path: &str,
+        before: &Seen,
+        after: &Seen,
+        today: &Meanings,
+        converge: bool,
+    ) {
+        for entry in &preview.entries {
+            let path = format!("{path}/{}", entry.name);
+            let id = |rows: &Rows| rows.get(&path).and_then(|row| row.physical_id.clone());
+            let old = id(&before.rows).and_then(|id| Some((before.objects.get(&id)?, after.objects.get(&id))));
+            if let Some((old, now)) = old {
+                self.object(entry, &path, old, now, converge);
+            }
+            let is_new = id(&before.rows) != id(&after.rows);
+            if let (true, Some(row), Some(id)) = (is_new, after.rows.get(&path), id(&after.rows))
+                && let Some(server) = after.objects.get(&id).filter(|_| row.resource_type == "OS::Nova::Server")
+            {
+                for (noun, key) in [(Noun::Image, "image"), (Noun::Flavor, "flavor")] {
+                    let given =
+                        row.definition.as_ref().and_then(|held| held.given().get(key)?.as_str()).unwrap_or_default();
+                    let means = today.get(&(noun, given.to_owned())).map_or(given, String::as_str);
+                    if part(server, key) != means {
+                        self.wrong
+                            .push(format!("{path}: new with the {key} {}, not {given}: {means}", part(server, key)));
+                    }
+                }
+            }
+            if let Some(nested) = &entry.nested {
+                self.objects(nested, &path, before, after, today, converge);
+            }
+        }
+    }
+
+    /// Compares a plan with an object before and after.
+    fn object(&mut self, entry: &PlannedResource, path: &str, old: &Value, now: Option<&Value>, converge: bool) {
+        let goes = matches!(entry.change, PlannedChange::Replaced(_) | PlannedChange::Deleted);
+        let is_kept = now.is_some();
+        if goes && is_kept != entry.is_retained() {
+            self.wrong.push(format!("{path}: its object is kept: {is_kept}; planned {:?}", entry.change));
+        }
+        let is_server = entry.resource_type == "OS::Nova::Server";
+        let has_data = is_server || entry.resource_type == "OS::Cinder::Volume";
+        let is_rebuilt = now.is_some_and(|now| is_server && part(now, "image") != part(old, "image"));
+        let is_saved = entry
+            .row
+            .as_ref()
+            .is_some_and(|row| row.definition.as_ref().is_some_and(|held| held.deletion_policy == "Snapshot"));
+        let is_lost = has_data && (!is_kept && !is_saved || is_rebuilt);
+        let is_certain = !matches!(entry.change, PlannedChange::Undecided { .. });
+        if is_certain && is_lost != entry.lost.is_some() {
+            self.wrong.push(format!("{path}: lost {is_lost}, planned {:?} with {:?}", entry.change, entry.lost));
+        }
+        if entry.change == PlannedChange::Unchanged {
+            for key in ["name", "image", "flavor", "size", "network_id"] {
+                if now.is_none_or(|now| now.get(key) != old.get(key)) {
+                    self.wrong.push(format!("{path}: its {key} changed, which was not planned"));
+                }
+            }
+        }
+        let has_live = matches!(entry.change, PlannedChange::Updated(_) | PlannedChange::Replaced(_));
+        if converge && has_live && !is_server {
+            for key in ["name", "size"].into_iter().filter(|key| entry.before.get(*key).is_some_and(Value::is_truthy)) {
+                let shown = entry.before.get(key).map(kiln_value::text::str).unwrap_or_default();
+                let live = old.get(key).map(kiln_value::text::str).unwrap_or_default();
+                if live != shown {
+                    self.wrong.push(format!("{path}: {key} was {live}, shown as {shown}"));
+                }
+            }
+        }
+    }
+
+    /// With `is_open`, the plan does not know which resources the stack will have.
+    fn stack(&mut self, preview: &Preview, path: &str, is_open: bool, before: &Rows, after: &Rows) {
         let named: BTreeSet<&str> = preview.entries.iter().map(|entry| entry.name.as_str()).collect();
         let inside =
             |key: &&String| key.rsplit_once('/').is_some_and(|(front, name)| front == path && !named.contains(name));
-        for key in before.keys().chain(after.keys()).filter(inside) {
+        for key in before.keys().chain(after.keys().filter(|_| !is_open)).filter(inside) {
             self.wrong.push(format!("{key} is not in the plan"));
         }
         for entry in &preview.entries {
@@ -166,9 +246,15 @@ impl Verdict {
         }
         // A replaced nested stack is a different one: the names in it occur in both.
         if let (Some(nested), false) = (&entry.nested, outcome == Outcome::Replaced) {
-            self.stack(nested, path, before, after);
+            let is_open = matches!(entry.change, PlannedChange::Undecided { .. });
+            self.stack(nested, path, is_open, before, after);
         }
     }
+}
+
+/// The ID of the image or flavor of a server.
+fn part<'a>(server: &'a Value, key: &str) -> &'a str {
+    server.get(key).and_then(|part| part.str_at("id")).unwrap_or_default()
 }
 
 /// The definition of a row's object, without its dependencies.
@@ -188,6 +274,7 @@ fn allows(change: &PlannedChange, outcome: Outcome) -> bool {
             allows(at_least, outcome)
                 || allows(at_most, outcome)
                 || (**at_most != PlannedChange::Unchanged && outcome == Outcome::Changed)
+                || (**at_most == PlannedChange::Deleted && outcome == Outcome::Replaced)
         }
     }
 }

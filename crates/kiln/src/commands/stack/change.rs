@@ -331,7 +331,7 @@ impl UpdateArgs {
             return self.dry_run.show(&self.stack, changes, &self.output, lists);
         }
         if self.confirm.is_needed() {
-            request.if_generation = self.confirmed(connection, &request).await?;
+            request.if_version = self.confirmed(connection, &request).await?;
         }
         let waits = self.wait.waits(connection);
         let watched = if waits {
@@ -349,9 +349,9 @@ impl UpdateArgs {
         show::short(connection, &self.stack, &self.output, waits).await
     }
 
-    /// Shows the plan and asks for confirmation if resources are replaced or deleted; the generation of the stack that
+    /// Shows the plan and asks for confirmation if resources are replaced or deleted; the version of the stack that
     /// the plan belongs to.
-    async fn confirmed(&self, connection: &Connection, request: &StackRequest) -> Outcome<Option<i64>> {
+    async fn confirmed(&self, connection: &Connection, request: &StackRequest) -> Outcome<Option<String>> {
         let changes = connection.client.preview_update(&self.stack, request, true).await;
         let changes = self.judged(connection, request, changes).await?;
         let plan = Plan::of(&changes);
@@ -359,7 +359,7 @@ impl UpdateArgs {
             eprint!("{}{}", plan.drawn(&self.stack, Canvas::of_stderr()), note::of_plan(&changes.resources));
             self.confirm.confirm("Some resources will be replaced or deleted. Update the stack [y/N]? ").await?;
         }
-        Ok(changes.generation)
+        Ok(changes.version)
     }
 
     /// With `--existing`, the service ignores parameters that the template does not declare, as Heat does.
@@ -400,7 +400,7 @@ impl UpdateArgs {
                      their values",
                 ))
             }
-            Err(error) if request.if_generation.is_some() && error.status() == Some(409) => {
+            Err(error) if request.if_version.is_some() && error.status() == Some(409) => {
                 Err(Failure::from(error).hint("run the command again to see the current plan"))
             }
             answer => judged(connection, request, answer).await,

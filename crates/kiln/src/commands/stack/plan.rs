@@ -1,16 +1,18 @@
 //! The plan of a create or an update: what changes, why, and what is lost.
 
 mod property;
+mod step;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use kiln_client::Changes;
-use kiln_value::{Value, text};
+use kiln_value::Value;
 
 use crate::natural_order::natural_order;
 use crate::output::visible;
+use step::Step;
 
 /// The change of a resource or an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,11 +25,20 @@ enum Kind {
     /// The change depends on values that are known only after other resources are changed.
     MayUpdate,
     MayReplace,
+    MayDelete,
 }
 
 impl Kind {
-    const ALL: [Self; 7] =
-        [Self::Added, Self::Updated, Self::Replaced, Self::Deleted, Self::MayUpdate, Self::MayReplace, Self::Refused];
+    const ALL: [Self; 8] = [
+        Self::Added,
+        Self::Updated,
+        Self::Replaced,
+        Self::Deleted,
+        Self::MayUpdate,
+        Self::MayReplace,
+        Self::MayDelete,
+        Self::Refused,
+    ];
 
     fn sign(self) -> &'static str {
         match self {
@@ -38,6 +49,7 @@ impl Kind {
             Self::Refused => "  !",
             Self::MayUpdate => " ?~",
             Self::MayReplace => "?-+",
+            Self::MayDelete => " ?-",
         }
     }
 
@@ -51,6 +63,7 @@ impl Kind {
             Self::Refused => ("fail", "refused"),
             Self::MayUpdate => ("update in place or not, known later", "may be updated"),
             Self::MayReplace => ("replace or not, known later", "may be replaced"),
+            Self::MayDelete => ("delete or not, known later", "may be deleted"),
         }
     }
 
@@ -58,24 +71,10 @@ impl Kind {
         let colour = match self {
             Self::Added => AnsiColor::Green,
             Self::Updated | Self::MayUpdate => AnsiColor::Yellow,
-            Self::Replaced | Self::Deleted | Self::Refused | Self::MayReplace => AnsiColor::Red,
+            Self::Replaced | Self::Deleted | Self::Refused | Self::MayReplace | Self::MayDelete => AnsiColor::Red,
         };
         Style::new().fg_color(Some(colour.into()))
     }
-}
-
-/// The change of a resource in the plan.
-#[derive(Clone, Debug)]
-struct Step {
-    kind: Kind,
-    name: String,
-    resource_type: String,
-    /// The path of the resource through the nested stacks: `group/0`.
-    path: String,
-    /// Details: properties, reasons, lost data.
-    lines: Vec<String>,
-    /// Whether the object or its data is, or may be, destroyed.
-    destroys: bool,
 }
 
 /// How a plan is drawn.
@@ -129,12 +128,12 @@ impl Plan {
                 // Heat lists every nested stack as updated.
                 let is_unchanged = entry.get("change").and_then(|change| change.str_at("kind")) == Some("unchanged");
                 match kind.filter(|_| !is_unchanged) {
-                    Some(kind) => plan.steps.push(step(entry, kind)),
+                    Some(kind) => plan.steps.push(Step::of(entry, kind)),
                     None => plan.unchanged += 1,
                 }
             }
         }
-        plan.steps.sort_by(|a, b| natural_order(&a.name, &b.name));
+        plan.steps.sort_by(|a, b| natural_order(a.name(), b.name()));
         plan.outputs = changes.outputs.iter().map(|(name, change)| output(name, change)).collect();
         plan.outputs.sort_by(|(_, a, _), (_, b, _)| natural_order(a, b));
         plan
@@ -177,10 +176,10 @@ impl Plan {
             line(&mut out, canvas, "", &format!("Legend: {}", legend.join(", ")));
             out.push('\n');
         }
-        let paths: HashSet<&str> = self.steps.iter().map(|step| step.path.as_str()).collect();
+        let paths: HashSet<&str> = self.steps.iter().map(Step::path).collect();
         let mut inside: HashMap<&str, Vec<&Step>> = HashMap::new();
         for step in &self.steps {
-            let around = step.path.rsplit_once('/').map(|(around, _)| around).filter(|around| paths.contains(around));
+            let around = step.path().rsplit_once('/').map(|(around, _)| around).filter(|around| paths.contains(around));
             inside.entry(around.unwrap_or_default()).or_default().push(step);
         }
         draw(&mut inside, "", "", canvas, &mut out);
@@ -201,11 +200,11 @@ impl Plan {
 /// Draws the resources of a stack, which are taken from the map, and those below them.
 fn draw<'a>(inside: &mut HashMap<&'a str, Vec<&'a Step>>, path: &str, indent: &str, canvas: Canvas, out: &mut String) {
     for step in inside.remove(path).unwrap_or_default() {
-        head(out, canvas, indent, step.kind, &step.name, &format!("  ({})", visible(&step.resource_type)));
+        head(out, canvas, indent, step.kind, step.name(), &format!("  ({})", visible(&step.resource_type)));
         for text in &step.lines {
             line(out, canvas, indent, &format!("        {text}"));
         }
-        draw(inside, &step.path, &format!("{indent}    "), canvas, out);
+        draw(inside, step.path(), &format!("{indent}    "), canvas, out);
     }
 }
 
@@ -224,38 +223,6 @@ fn line(out: &mut String, canvas: Canvas, indent: &str, text: &str) {
         None => whole.as_str().into(),
     };
     _ = writeln!(out, "{shown}");
-}
-
-fn step(entry: &Value, kind: Kind) -> Step {
-    let none = Value::Null;
-    let change = entry.get("change").unwrap_or(&none);
-    let kind = match change.str_at("kind") {
-        Some("refused") => Kind::Refused,
-        Some("undecided") if kind == Kind::Replaced => Kind::MayReplace,
-        Some("undecided") => Kind::MayUpdate,
-        _ => kind,
-    };
-    let text_at = |value: &Value, key| value.str_at(key).unwrap_or_default().to_owned();
-    let name = text_at(entry, "resource_name");
-    let most = change.get("at_most").unwrap_or(change);
-    let is_certain = !matches!(kind, Kind::MayUpdate | Kind::MayReplace);
-    let mut lines = property::lines(most);
-    if lines.is_empty() && !is_certain {
-        let awaited = change.get("awaited").and_then(Value::as_list).unwrap_or_default();
-        lines.extend(awaited.iter().filter_map(|one| Some(format!("known after {}", one.str_at("known_after")?))));
-    }
-    let reasons = most.get("reasons").and_then(Value::as_list).unwrap_or_default();
-    lines.extend(
-        reasons.iter().filter(|_| is_certain).map(|reason| format!("because: {}", visible(&text::str(reason)))),
-    );
-    if change.get("retained").is_some_and(Value::is_truthy) {
-        lines.push("kept: the object is not deleted (deletion_policy: Retain)".to_owned());
-    }
-    let lost = change.str_at("lost");
-    lines.extend(lost.map(|what| format!("lost: {what}")));
-    let path = change.str_at("path").map_or_else(|| name.clone(), str::to_owned);
-    let destroys = lost.is_some() || matches!(kind, Kind::Replaced | Kind::MayReplace | Kind::Deleted);
-    Step { kind, name, resource_type: text_at(entry, "resource_type"), path, lines, destroys }
 }
 
 fn output(name: &str, change: &Value) -> (Kind, String, String) {

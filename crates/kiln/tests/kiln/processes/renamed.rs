@@ -131,7 +131,7 @@ fn notes(entries: &[Value], name: &str, key: Option<&str>) -> Vec<(String, Strin
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_that_means_another_object_changes_nothing_until_it_is_asked_for() {
     let cloud = Testcloud::builder().build_time(Duration::from_millis(50)).start().await.expect("a cloud");
-    let mut cluster = Cluster::in_one_process(cloud, Limits::default()).await;
+    let cluster = Cluster::in_one_process(cloud, Limits::default()).await;
     let client = cluster.client(cluster.cloud.users().demo);
     let admin = User::of(&cluster, cluster.cloud.users().admin).await;
     let demo = User::of(&cluster, cluster.cloud.users().demo).await;
@@ -148,8 +148,6 @@ async fn a_name_that_means_another_object_changes_nothing_until_it_is_asked_for(
     demo.call("network", Method::Put, &path, Some(value!({"network": {"name": "former"}}))).await;
     let (second_image, second_flavor) = (admin.image("golden").await, admin.flavor("tiny").await);
     let second_network = demo.network("lan").await;
-    // An engine knows a name for a minute.
-    cluster.restart_api().await;
     let all = [("flavor", &second_flavor), ("image", &second_image), ("networks[0].network", &second_network)];
     let all: Vec<(String, String)> = all.map(|(at, id)| (at.to_owned(), id.clone())).into();
 
@@ -192,7 +190,7 @@ async fn a_name_that_means_another_object_changes_nothing_until_it_is_asked_for(
     // On request.
     let plan = client.preview_update(STACK, &request("golden", 1, true), true).await.expect("a plan").resources;
     assert_eq!(names(&plan, "updated"), ["0", "group", "nested", "server"], "{plan:?}");
-    assert_eq!(names(&plan, "replaced"), ["port", "port"], "{plan:?}");
+    assert_eq!(names(&plan, "replaced"), [""; 0], "no port shows a network that can be changed: {plan:?}");
     updated(&client, &request("golden", 1, true)).await;
     assert_eq!(demo.image_of("single").await, second_image);
     assert_eq!(demo.image_of("member-0").await, second_image);
