@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use kiln_testcloud::Testcloud;
 use sea_orm::{ConnectionTrait as _, Database};
@@ -150,8 +151,15 @@ impl Drop for Service {
 
 /// The metrics of a service.
 fn scraped(service: &Service) -> String {
-    let told = service.told("serving metrics");
-    let address = told[0]["address"].as_str().unwrap();
+    let end = Instant::now() + Duration::from_secs(20);
+    let told = loop {
+        match service.told("serving metrics").pop() {
+            Some(told) => break told,
+            None => assert!(Instant::now() < end, "metrics are not served"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let address = told["address"].as_str().unwrap();
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
     let mut text = String::new();

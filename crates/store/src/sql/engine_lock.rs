@@ -1,7 +1,8 @@
 //! The lock of a process that runs an engine on a SQLite file.
 //!
 //! Each such process holds the lock of a file beside the database while it lives. Who gets it alone knows that all engines
-//! before are dead, and need not wait until they are found silent.
+//! before are dead, and need not wait until they are found silent. The first process that makes the file knows nothing: an
+//! engine of a version without the lock may be running.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
@@ -30,13 +31,19 @@ impl SqlStore {
         };
         let path = beside(options.get_filename());
         let unusable = |error: std::io::Error| Error::Unusable(format!("{}: {error}", path.display()));
-        let file = OpenOptions::new().create(true).append(true).open(&path).map_err(unusable)?;
+        let is_new = !path.exists();
+        let mut options = OpenOptions::new();
+        options.create(true).append(true);
+        // As the database of `--local`, in a folder that others may be able to read.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(&path).map_err(unusable)?;
         let mut gone = Vec::new();
-        if file.try_lock().is_ok() {
+        if file.try_lock().is_ok() && !is_new {
             gone = self.engines().await?.into_iter().map(|engine| engine.id).collect();
-            // Another process that is alone now does not find this engine, which has not reported yet.
-            file.unlock().map_err(unusable)?;
         }
+        // Another process that is alone now does not find this engine, which has not reported yet.
+        file.unlock().map_err(unusable)?;
         while let Err(error) = file.try_lock_shared() {
             match error {
                 TryLockError::WouldBlock => tokio::time::sleep(AGAIN).await,
