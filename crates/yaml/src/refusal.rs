@@ -7,7 +7,7 @@
 mod scanner;
 mod token;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use scanner::Scanner;
 use token::{Kind, Token};
@@ -26,7 +26,7 @@ pub(crate) struct Refusal {
 
 /// The first error in a text; `None` if there is none.
 pub(crate) fn refusal(text: &str) -> Option<Refusal> {
-    let mut grammar = Grammar { tokens: Scanner::new(text), handles: Vec::new(), anchors: HashSet::new(), depth: 0 };
+    let mut grammar = Grammar { tokens: Scanner::new(text), handles: Vec::new(), anchors: HashMap::new(), depth: 0 };
     match grammar.stream() {
         Err(Stop::Refused(refusal)) => Some(*refusal),
         Ok(()) | Err(Stop::GivenUp) => None,
@@ -61,7 +61,8 @@ struct Grammar {
     tokens: Scanner,
     /// The tag handles declared by directives of the document.
     handles: Vec<String>,
-    anchors: HashSet<String>,
+    /// Where the nodes with anchors begin.
+    anchors: HashMap<String, Mark>,
     depth: usize,
 }
 
@@ -157,15 +158,16 @@ impl Grammar {
 
     fn deep_node(&mut self, block: bool, indentless: bool) -> Outcome {
         if let Some(alias) = self.take(Kind::Alias)? {
-            let is_known = self.anchors.contains(&alias.text);
+            let is_known = self.anchors.contains_key(&alias.text);
             let problem = || format!("found undefined alias {}", quote(&alias.text));
             return if is_known { Ok(()) } else { refuse(problem(), alias.start) };
         }
         let began = self.tokens.peek()?.start;
-        let mut has_properties = self.anchor()?;
+        let mut anchor = self.take(Kind::Anchor)?;
+        let mut has_properties = anchor.is_some();
         if let Some(tag) = self.take(Kind::Tag)? {
-            if !has_properties {
-                self.anchor()?;
+            if anchor.is_none() {
+                anchor = self.take(Kind::Anchor)?;
             }
             has_properties = true;
             if !tag.text.is_empty() && !self.handles.contains(&tag.text) {
@@ -173,7 +175,12 @@ impl Grammar {
                 return refuse_in("while parsing a node", began, problem, tag.start);
             }
         }
-        match self.tokens.peek()?.kind {
+        let kind = self.tokens.peek()?.kind;
+        // With an anchor, there is a node, if only an empty one.
+        if let Some(anchor) = anchor {
+            self.know(anchor.text, began)?;
+        }
+        match kind {
             Kind::BlockEntry if indentless => self.indentless_sequence(),
             Kind::Scalar => self.tokens.take().map(|_| ()),
             Kind::FlowSequenceStart => self.flow_sequence(),
@@ -188,11 +195,13 @@ impl Grammar {
         }
     }
 
-    fn anchor(&mut self) -> Outcome<bool> {
-        let anchor = self.take(Kind::Anchor)?;
-        let is_there = anchor.is_some();
-        self.anchors.extend(anchor.map(|anchor| anchor.text));
-        Ok(is_there)
+    /// A node with an anchor begins.
+    fn know(&mut self, anchor: String, began: Mark) -> Outcome {
+        let context = format!("found duplicate anchor {}; first occurrence", quote(&anchor));
+        match self.anchors.insert(anchor, began) {
+            Some(first) => refuse_in(context, first, "second occurrence", began),
+            None => Ok(()),
+        }
     }
 
     /// A node, or an empty one if one of these tokens follows.

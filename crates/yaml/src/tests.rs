@@ -15,6 +15,14 @@ fn refused(text: &str) -> String {
     parse(text).map(|document| document.value).unwrap_err().message
 }
 
+/// PyYAML finds them before what is wrong further on.
+#[test]
+fn duplicate_anchors_come_before_later_errors() {
+    let message = refused("value: 1\n&two: &two = b\n- x\n");
+    assert!(message.starts_with("found duplicate anchor 'two'; first occurrence\n"), "{message}");
+    assert!(message.contains("line 2, column 1:") && message.contains("second occurrence"), "{message}");
+}
+
 #[test]
 fn types_of_plain_scalars() {
     assert_eq!(
