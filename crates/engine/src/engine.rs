@@ -178,6 +178,7 @@ impl Engine {
         let heartbeat = self.heartbeat();
         while !*stop.borrow() && !heartbeat.beat().await {
             tokio::select! {
+                biased;
                 _ = stop.changed() => {}
                 () = self.backends.clock.sleep(REPORT_AGAIN) => {}
             }

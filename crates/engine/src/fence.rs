@@ -5,7 +5,8 @@
 //! A call waits at a closed fence until the lease is renewed. When the lease is lost, the actor is aborted together with the
 //! call.
 
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,7 +15,7 @@ use kiln_resource::{
     Access, AccountNames, Cloud, CloudRequest, CloudResponse, Failure, Gate, RemoteCloud, SignalEndpoints, UserDomain,
 };
 use kiln_value::Secret;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use crate::clock::Clock;
 
@@ -39,7 +40,14 @@ impl Moment {
 
 /// The time until which calls for a stack are allowed. Clones share the same fence.
 #[derive(Clone, Debug)]
-pub(crate) struct Fence(Arc<watch::Sender<Open>>);
+pub(crate) struct Fence(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    open: Mutex<Open>,
+    /// Wakes calls in the order in which they came, unlike a watch channel, so that a simulation can be replayed.
+    extended: Notify,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Open {
@@ -60,26 +68,34 @@ impl Open {
 impl Fence {
     /// A fence for a lease of `ttl`, counted from the report of the engine before it was claimed.
     pub(crate) fn new(reported: Moment, ttl: Duration) -> Self {
-        Self(Arc::new(watch::Sender::new(Open::since(reported, ttl))))
+        Self(Arc::new(Shared { open: Mutex::new(Open::since(reported, ttl)), extended: Notify::new() }))
     }
 
     /// Extends the fence after a renewal; `reported`: before the report that came before it was sent.
     pub(crate) fn extend(&self, reported: Moment, ttl: Duration) {
         let new = Open::since(reported, ttl);
-        self.0.send_if_modified(|open| {
-            let later = new.until > open.until;
-            if later {
-                *open = new;
-            }
-            later
-        });
+        let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if new.until > open.until {
+            *open = new;
+            self.0.extended.notify_waiters();
+        }
+    }
+
+    fn is_open(&self, clock: &dyn Clock) -> bool {
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner).is_now(clock)
     }
 
     /// Waits until a call is allowed.
     async fn pass(&self, clock: &dyn Clock) {
-        let mut open = self.0.subscribe();
-        // `self` owns the sender, so waiting cannot fail.
-        let _ = open.wait_for(|open| open.is_now(clock)).await;
+        loop {
+            let mut extended = pin!(self.0.extended.notified());
+            // From now on, so that no extension is missed.
+            extended.as_mut().enable();
+            if self.is_open(clock) {
+                return;
+            }
+            extended.await;
+        }
     }
 }
 
@@ -97,7 +113,7 @@ impl std::fmt::Debug for FenceGate {
 
 impl Gate for FenceGate {
     fn is_open(&self) -> bool {
-        self.fence.0.borrow().is_now(&*self.clock)
+        self.fence.is_open(&*self.clock)
     }
 }
 

@@ -130,6 +130,8 @@ impl Heartbeat {
     /// answers again, before the leases expire.
     async fn within<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
+            // In a fixed order, so that a simulation can be replayed.
+            biased;
             done = work => Some(done),
             () = self.clock.sleep(limit) => {
                 tracing::warn!(?limit, "the database does not answer the heartbeat");

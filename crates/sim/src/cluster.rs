@@ -121,6 +121,8 @@ impl Cluster {
                 }
             };
             tokio::select! {
+                // In a fixed order, so that a simulation can be replayed.
+                biased;
                 () = running => {}
                 () = clock.follow(&*store) => {}
             }

@@ -30,6 +30,9 @@ async fn lanes(store: &dyn Store) -> Vec<String> {
     lanes
 }
 
+/// Longer than some statements take on a database with much to do.
+const SOON: Duration = Duration::from_secs(3);
+
 async fn take(store: &dyn Store, lane: &str, ttl: Duration) -> Option<(Uuid, Delivery)> {
     let mark = Uuid::new_v4();
     store.claim_lane(lane, mark, ttl, 50).await.unwrap().map(|delivery| (mark, delivery))
@@ -109,21 +112,21 @@ async fn a_claim_expires_and_a_failure_holds_back_what_comes_after_it() {
         let store = &*bed.store;
         let root = store.create_stack(with_sinks("web", QUEUE)).await.unwrap();
         let lane = lanes(store).await.remove(0);
-        let (killed, _) = take(store, &lane, Duration::from_millis(100)).await.unwrap();
+        let (killed, _) = take(store, &lane, SOON).await.unwrap();
         assert_eq!(take(store, &lane, TTL).await, None);
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        tokio::time::sleep(SOON).await;
         let (mark, delivery) = take(store, &lane, TTL).await.unwrap();
         // The courier that was too slow changes nothing any more.
         store.postpone_entries(killed, &numbers(&delivery), TTL).await.unwrap();
-        store.postpone_entries(mark, &numbers(&delivery), Duration::from_secs(1)).await.unwrap();
+        store.postpone_entries(mark, &numbers(&delivery), SOON).await.unwrap();
         let lease = claim(store, engine(), root.id).await;
         let batch = Batch { events: vec![event(&root, "a", 1)], ..Batch::default() };
         store.commit(lease, batch).await.unwrap();
         let waiting = store.next_lane("").await.unwrap().unwrap();
-        assert!(waiting.wait > Duration::ZERO && waiting.wait <= Duration::from_secs(1), "{waiting:?}");
+        assert!(waiting.wait > Duration::ZERO && waiting.wait <= SOON, "{waiting:?}");
         assert_eq!(waiting.attempts, 1);
         assert_eq!(take(store, &lane, TTL).await, None, "in order");
-        tokio::time::sleep(Duration::from_millis(1050)).await;
+        tokio::time::sleep(SOON).await;
         let (_, delivery) = take(store, &lane, TTL).await.unwrap();
         assert_eq!(delivery.entries.len(), 2);
         assert_eq!((delivery.entries[0].attempts, delivery.entries[1].attempts), (1, 0));
