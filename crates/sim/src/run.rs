@@ -354,7 +354,8 @@ async fn judge_rest(sim: &Arc<Simulation>) {
         let most = match query {
             // Each engine looks for work and for events to send, and reports its heartbeat.
             "claim" | "engines" | "take over" => 65 * engines,
-            "forget engine" => engines,
+            // Each engine forgets each process that was killed.
+            "forget engine" => 10 * engines,
             "next_lane" => 32 * engines,
             "renew" | "report" => 15 * engines,
             "now" => 7 * engines,
