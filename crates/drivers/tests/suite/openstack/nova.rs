@@ -65,16 +65,19 @@ async fn a_server(ground: &Ground) {
     server.act(Operation::Resume).await.unwrap();
     assert_eq!(server.attribute("show").await.str_at("status"), Some("ACTIVE"));
 
-    server.act(Operation::Snapshot).await.unwrap();
-    let image = server.facts.data.get("snapshot_image_id").cloned().unwrap();
-    server.act(Operation::Snapshot).await.unwrap();
-    assert_eq!(server.facts.data.get("snapshot_image_id"), Some(&image), "a repeated call finds the image");
-    assert_eq!(
-        server.driver.restored(&server.facts.data).unwrap(),
-        [("image".to_owned(), image)].into_iter().collect()
-    );
-    server.delete_snapshot().await;
-    server.delete_snapshot().await;
+    // The compute driver of devcloud never uploads an image.
+    if ground.testcloud.is_some() {
+        server.act(Operation::Snapshot).await.unwrap();
+        let image = server.facts.data.get("snapshot_image_id").cloned().unwrap();
+        server.act(Operation::Snapshot).await.unwrap();
+        assert_eq!(server.facts.data.get("snapshot_image_id"), Some(&image), "a repeated call finds the image");
+        assert_eq!(
+            server.driver.restored(&server.facts.data).unwrap(),
+            [("image".to_owned(), image)].into_iter().collect()
+        );
+        server.delete_snapshot().await;
+        server.delete_snapshot().await;
+    }
 
     server.delete().await;
     assert!(server.needs_replace_failed().await);
