@@ -119,9 +119,9 @@ impl Engine {
         let _housekeeping = AbortOnDrop(tokio::spawn(housekeeping));
         let closing = watch::Sender::new(false);
         let mut courier = AbortOnDrop(tokio::spawn(courier.run(closing.subscribe())));
-        let mut claim_all = true;
+        let mut claim_all = false;
         let mut rung: Vec<StackId> = Vec::new();
-        let mut next_poll = clock.monotonic() + self.options.poll;
+        let mut next_poll = clock.monotonic();
         while !*stop.borrow() {
             if let Err(error) = self.claim(&rung, claim_all).await {
                 tracing::warn!(%error, "failed to claim stacks");
@@ -129,6 +129,9 @@ impl Engine {
             (claim_all, rung) = (false, Vec::new());
             let now = clock.monotonic();
             if now >= next_poll {
+                if let Err(error) = self.take_over().await {
+                    tracing::warn!(%error, "failed to take over stacks");
+                }
                 claim_all = true;
                 next_poll = now + self.options.poll;
                 self.backends.caches.expire(now);
@@ -229,12 +232,12 @@ impl Engine {
                 Err(error) => tracing::warn!(%error, "failed to claim more stacks"),
             }
         }
-        if all && leases.len() < room {
-            match self.take_over(room - leases.len()).await {
-                Ok(more) => leases.extend(more),
-                Err(error) => tracing::warn!(%error, "failed to take over stacks"),
-            }
-        }
+        self.start(leases, room);
+        Ok(())
+    }
+
+    /// Starts the actors of claimed stacks. There was room for so many.
+    fn start(&mut self, leases: Vec<Lease>, room: usize) {
         let more = leases.len() >= room;
         for lease in leases {
             if !lease.clean {
@@ -263,11 +266,14 @@ impl Engine {
         if more {
             self.room.is_full(self.actors.len());
         }
-        Ok(())
     }
 
     /// Claims the stacks of engines that have failed.
-    async fn take_over(&mut self, room: usize) -> Result<Vec<Lease>, Error> {
+    async fn take_over(&mut self) -> Result<(), Error> {
+        let room = self.room.left(self.actors.len());
+        if room == 0 {
+            return Ok(());
+        }
         let (store, clock) = (&self.backends.store, &self.backends.clock);
         let asked = clock.monotonic();
         let engines = store.engines().await?;
@@ -277,7 +283,8 @@ impl Engine {
         for gone in silent.iter().filter(|silent| leases.is_empty() && silent.idle > FORGOTTEN) {
             store.forget_engine(gone).await?;
         }
-        Ok(leases)
+        self.start(leases, room);
+        Ok(())
     }
 
     /// If some projects crowd the engine, the stacks of other projects come first.
