@@ -44,8 +44,10 @@ impl Service {
             created: now,
         };
         // What is saved must not be in the cloud without a record.
-        let data = export(&self.backends, stack).await?;
-        store.check_snapshot(&Snapshot { data, ..snapshot.clone() })?;
+        if store.limits_sizes() {
+            let data = export(&self.backends, stack).await?;
+            store.check_snapshot(&Snapshot { data, ..snapshot.clone() })?;
+        }
         let request = StackRequest {
             details: Details { snapshot: Some(snapshot.id), ..Details::default() },
             snapshot: Some(snapshot.clone()),

@@ -324,6 +324,10 @@ impl Store for SqlStore {
         Ok(())
     }
 
+    fn limits_sizes(&self) -> bool {
+        self.writer.packet().0.is_some()
+    }
+
     fn check_snapshot(&self, snapshot: &Snapshot) -> Result<(), Error> {
         let row = rows::of_snapshot(snapshot, &self.vault)?;
         self.writer.packet().check_row(&row).map_err(|error| Error::Invalid(error.to_string()))

@@ -382,6 +382,11 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
         Ok(())
     }
 
+    /// Whether the database limits the size of statements. Only then, [`Store::check_snapshot`] can refuse anything.
+    fn limits_sizes(&self) -> bool {
+        false
+    }
+
     /// The same for a snapshot.
     fn check_snapshot(&self, _snapshot: &Snapshot) -> Result<(), Error> {
         Ok(())
