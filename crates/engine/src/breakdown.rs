@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kiln_resource::{Operation, Phase, Resource, State, Status};
 use kiln_store::{Batch, Error, Event, EventId, Lease, Settle, Stack};
-use kiln_value::{Map, Value, value};
+use kiln_value::{Map, Value};
 
 use crate::backends::Backends;
 use crate::step::LOST_CREATE;
@@ -60,9 +60,8 @@ fn give_up(row: &mut Resource, reason: &str, now: Timestamp, call_limit: Duratio
         && let Phase::Intent | Phase::Lost(_) = running.phase
     {
         let until = (now + call_limit).as_microsecond();
-        let since = unmarked::since(&row.data);
-        let token = running.token.as_str();
-        row.data.insert(LOST_CREATE.to_owned(), value!({"token": token, "until": until, "since": since}));
+        let lost = unmarked::lost(&row.data, &running.token, until);
+        row.data.insert(LOST_CREATE.to_owned(), lost);
     }
     row.data.shift_remove(UNMARKED);
     row.state = State::new(running.operation.action(), Status::Failed);

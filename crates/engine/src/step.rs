@@ -13,13 +13,13 @@ use kiln_resource::{
     SoftwareChange, Step,
 };
 use kiln_store::Stack;
-use kiln_value::{Map, Value, value};
+use kiln_value::{Map, Value};
 
 use crate::backends::Backends;
 use crate::fence::Fence;
 use crate::retry::{self, RetryLimits};
 use crate::software::StoredSoftware;
-use crate::unmarked::{UNMARKED, Verdict};
+use crate::unmarked::{self, UNMARKED, Verdict};
 
 /// The entry of a resource's data with the token of a create with unknown outcome, and the time until which its call
 /// may be in progress (microseconds since 1970). A later delete looks for the object first.
@@ -339,11 +339,7 @@ impl Job {
         if self.running.operation == Operation::Create {
             let left = self.memory.lost.unwrap_or_default().saturating_sub(self.backends.clock.monotonic());
             let until = (self.backends.clock.now() + left).as_microsecond();
-            let token = self.running.token.as_str();
-            let others = self.facts.data.get(UNMARKED).and_then(|noted| noted.get("others")).cloned();
-            let lost = value!({
-                "token": token, "until": until, "since": (self.facts.unmarked_since), "others": others,
-            });
+            let lost = unmarked::lost(&self.facts.data, &self.running.token, until);
             step = step.data(LOST_CREATE, lost);
         }
         self.finished(step, None, Outcome::Failed(Blame::of(&self.name, failure))).into()

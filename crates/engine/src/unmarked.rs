@@ -42,6 +42,13 @@ pub(crate) fn since(data: &Map) -> Option<i64> {
     data.get(UNMARKED)?.get("since")?.as_i64()
 }
 
+/// The entry [`LOST_CREATE`] of a create whose call may have been made, for a later delete. `data` is that of the resource,
+/// `until` the end of the call at the latest, in microseconds.
+pub(crate) fn lost(data: &Map, token: &str, until: i64) -> Value {
+    let others = data.get(UNMARKED).and_then(|noted| noted.get("others")).cloned();
+    value!({"token": token, "until": until, "since": (since(data)), "others": others})
+}
+
 /// The creates without a mark that this engine has in progress, by what their objects have in common.
 #[derive(Default)]
 pub struct Creating(Mutex<Entries>);
