@@ -43,6 +43,8 @@ pub struct MemoryStore {
     state: Arc<Mutex<State>>,
     clock: DatabaseClock,
     hub: Arc<Hub>,
+    /// How long a commit takes.
+    commit_time: Duration,
 }
 
 impl fmt::Debug for MemoryStore {
@@ -54,7 +56,13 @@ impl fmt::Debug for MemoryStore {
 impl MemoryStore {
     /// An empty store with this database clock.
     pub fn new(clock: DatabaseClock) -> Self {
-        Self { state: Arc::default(), clock, hub: Hub::new(Reach::Alone) }
+        Self { state: Arc::default(), clock, hub: Hub::new(Reach::Alone), commit_time: Duration::ZERO }
+    }
+
+    /// The same store, in which each commit takes this long.
+    #[must_use]
+    pub fn with_commits_of(self, commit_time: Duration) -> Self {
+        Self { commit_time, ..self }
     }
 
     /// The same store; events of stacks are announced on a message bus from now on.
@@ -291,6 +299,9 @@ impl Store for MemoryStore {
     }
 
     async fn commit(&self, lease: Lease, batch: Batch) -> Result<Stack, Error> {
+        if !self.commit_time.is_zero() {
+            tokio::time::sleep(self.commit_time).await;
+        }
         let (mut state, now) = self.open();
         state.check_batch(lease, &batch)?;
         let rings = batch.rings();

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use kiln_resource::{Action, Step};
 
-use super::cluster::{Answer, Call, Cluster, PANICS_FIRST, PANICS_LATER, done};
-use super::near;
+use super::cluster::{Cluster, PANICS_FIRST, PANICS_LATER, done};
+use super::{answered_late, near};
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_in_a_task_fails_the_resource_at_once() {
@@ -37,14 +37,7 @@ async fn a_panic_of_the_actor_ends_its_operations() {
 
 #[tokio::test(start_paused = true)]
 async fn an_update_that_cannot_begin_waits_for_the_call_of_the_create() {
-    let cluster = Cluster::new(|_, call, facts| match call {
-        Call::Start(Action::Create) => Ok(Answer::After(Duration::from_secs(20), Step::done().id("x"))),
-        Call::Start(Action::Delete) => {
-            assert_eq!(facts.physical_id.as_deref(), Some("x"));
-            Ok(Answer::Step(Step::done()))
-        }
-        other => panic!("{other:?}"),
-    });
+    let cluster = answered_late(Step::done());
     let engine = cluster.engine();
     let id = cluster.create(None).await;
     tokio::time::sleep(Duration::from_secs(5)).await;

@@ -3,7 +3,6 @@
 mod breakdowns;
 mod busy;
 mod cluster;
-mod slow_store;
 mod told;
 mod waits;
 
@@ -16,7 +15,6 @@ use kiln_store::{EngineId, EventQuery, MemoryStore, Message, MessageKind, Silent
 use kiln_value::{Value, value};
 
 use self::cluster::{Answer, Call, Cluster, done, waiting};
-use self::slow_store::SlowStore;
 
 const CREATE: Call = Call::Start(Action::Create);
 const POLL: Call = Call::Poll(Action::Create);
@@ -65,19 +63,22 @@ async fn a_delete_ends_the_sleep_of_a_build_at_once() {
     engine.kill();
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_interrupted_call_is_remembered_not_dropped() {
-    // The response of the create arrives 20 s late; the delete was requested meanwhile and needs the ID.
-    let cluster = Cluster::new(|_, call, facts| match call {
-        Call::Start(Action::Create) => {
-            Ok(Answer::After(Duration::from_secs(20), Step::wait("b", Duration::ZERO).id("x")))
-        }
+/// The response to the create, with the ID of the object, arrives 20 s late; a delete needs the ID.
+fn answered_late(step: Step) -> Cluster {
+    Cluster::new(move |_, call, facts| match call {
+        Call::Start(Action::Create) => Ok(Answer::After(Duration::from_secs(20), step.clone().id("x"))),
         Call::Start(Action::Delete) => {
             assert_eq!(facts.physical_id.as_deref(), Some("x"));
             Ok(Answer::Step(Step::done()))
         }
         other => panic!("{other:?}"),
-    });
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupted_call_is_remembered_not_dropped() {
+    // The delete was requested meanwhile and needs the ID.
+    let cluster = answered_late(Step::wait("b", Duration::ZERO));
     let engine = cluster.engine();
     let id = cluster.create(None).await;
     tokio::time::sleep(Duration::from_secs(5)).await;
@@ -611,7 +612,8 @@ async fn a_time_limit_has_its_turn_although_results_come_faster_than_they_are_st
         Ok(Answer::After(time, Step::wait(state, Duration::ZERO).id("object")))
     });
     let clock = Arc::clone(&cluster.backends.clock);
-    cluster.backends.store = Arc::new(SlowStore(MemoryStore::new(Arc::new(move || clock.now()))));
+    let store = MemoryStore::new(Arc::new(move || clock.now())).with_commits_of(Duration::from_secs(1));
+    cluster.backends.store = Arc::new(store);
     let engine = cluster.engine();
     let mut two = cluster::sources("Test::Thing", "first");
     let template = Arc::make_mut(&mut two.template);

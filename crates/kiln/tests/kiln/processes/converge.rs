@@ -38,7 +38,11 @@ fn request(converge: bool) -> StackRequest {
             "type": "OS::Neutron::Net", "properties": {"name": "member-%index%"},
         }}},
     });
-    let template = value!({"heat_template_version": "2018-08-31", "resources": resources});
+    request_of(&resources, converge)
+}
+
+fn request_of(resources: &Value, converge: bool) -> StackRequest {
+    let template = value!({"heat_template_version": "2018-08-31", "resources": (resources.clone())});
     StackRequest {
         bundle: Bundle { template: Some(template), ..Bundle::default() },
         converge,
@@ -226,12 +230,7 @@ async fn rules_of_security_groups_are_compared_and_repaired() {
     ]});
     let closed = value!({"rules": [{"direction": "egress", "protocol": "udp"}]});
     let resources = value!({"web": (group(web)), "closed": (group(closed)), "default": (group(value!({})))});
-    let template = value!({"heat_template_version": "2018-08-31", "resources": resources});
-    let request = |converge: bool| StackRequest {
-        bundle: Bundle { template: Some(template.clone()), ..Bundle::default() },
-        converge,
-        ..StackRequest::default()
-    };
+    let request = |converge: bool| request_of(&resources, converge);
     client.create_stack(STACK, &request(false)).await.expect("accepted");
     settled(&client, "CREATE_COMPLETE").await;
     let ids = ids(&client).await;
@@ -301,12 +300,7 @@ async fn what_only_a_replacement_can_change_is_drift() {
             "network": {"get_resource": "net"}, "mac_address": "FA:16:3E:00:00:0A", "no_fixed_ips": true,
         }},
     });
-    let template = value!({"heat_template_version": "2018-08-31", "resources": resources});
-    let request = |converge: bool| StackRequest {
-        bundle: Bundle { template: Some(template.clone()), ..Bundle::default() },
-        converge,
-        ..StackRequest::default()
-    };
+    let request = |converge: bool| request_of(&resources, converge);
     admin.create_stack(STACK, &request(false)).await.expect("accepted");
     settled(&admin, "CREATE_COMPLETE").await;
     let ids = ids(&admin).await;
