@@ -21,7 +21,7 @@ impl Page {
     /// Parses a text.
     ///
     /// # Errors
-    /// Those of the parser, or the version is missing or unknown; with a position if there is one.
+    /// Errors of the parser, or the version is missing or unknown; with a position if there is one.
     pub fn read(text: impl Into<String>) -> Result<Self, Diagnostic> {
         let text = text.into();
         let document = source::parse(&text, source::ROOT, usize::MAX)?;

@@ -37,7 +37,8 @@ pub(crate) struct Addresses(Vec<IpNet>);
 impl Addresses {
     /// Public addresses and these networks, as `10.1.0.0/16` or an address.
     ///
-    /// # Errors A text that is not a network.
+    /// # Errors
+    /// A text that is not a network.
     pub(crate) fn new(networks: &[String]) -> Result<Self, NoNetwork> {
         let network = |text: &String| {
             let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));

@@ -57,7 +57,8 @@ impl Connector {
 
     /// The same with these networks for remote clouds, besides public addresses: `10.1.0.0/16` or an address.
     ///
-    /// # Errors A text that is not a network.
+    /// # Errors
+    /// A text that is not a network.
     pub fn with_remote_networks(self, networks: &[String]) -> Result<Self, NoNetwork> {
         Ok(self.with_remotes_at(Addresses::new(networks)?))
     }

@@ -51,7 +51,8 @@ impl WebReader {
     /// A reader that may also use these networks, as `10.1.0.0/16` or an address. `timeout` limits a read with its
     /// redirects.
     ///
-    /// # Errors A text that is not a network.
+    /// # Errors
+    /// A text that is not a network.
     pub fn new(networks: &[String], timeout: Duration) -> Result<Self, NoNetwork> {
         let allowed = Addresses::new(networks)?;
         let resolve =

@@ -16,7 +16,7 @@ use crate::unmarked::{self, UNMARKED};
 ///
 /// # Errors
 ///
-/// Those of the store.
+/// Errors of the store.
 pub(crate) async fn end(backends: &Backends, lease: Lease, call_limit: Duration, text: &str) -> Result<(), Error> {
     let store = &backends.store;
     let Some(stack) = store.stack(lease.stack).await?.filter(Stack::is_pending) else { return Ok(()) };

@@ -146,7 +146,8 @@ impl View {
     /// Compares resources with their objects. An empty list of names means all; `group/0/server` is a resource of a
     /// nested stack.
     ///
-    /// # Errors Those of the store, for nested stacks.
+    /// # Errors
+    /// Errors of the store, for nested stacks.
     pub fn drift<'a>(&'a self, names: &'a [String]) -> BoxFuture<'a, Result<StackDrift, Error>> {
         async move {
             let rows = self.resources().filter_map(|row| Some((row.clone(), chosen(names, &row.name)?)));

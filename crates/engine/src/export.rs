@@ -20,7 +20,8 @@ const OWN: &str = "kiln_";
 /// The data of a stack, in Heat's format (docs/heat-behaviour.md §9). It contains values of hidden parameters and the
 /// data of drivers, as it must to adopt or restore the stack.
 ///
-/// # Errors Those of the store.
+/// # Errors
+/// Errors of the store.
 pub async fn export(backends: &Backends, stack: &Stack) -> Result<Value, Error> {
     let model = Model::new(backends.store.resources(stack.id).await?);
     of_model(backends, stack, &model).await

@@ -25,7 +25,8 @@ pub struct Listing {
 impl Listing {
     /// Loads it.
     ///
-    /// # Errors Those of the store; [`Error::Damaged`] if the stored template is invalid.
+    /// # Errors
+    /// Errors of the store; [`Error::Damaged`] if the stored template is invalid.
     pub async fn of(backends: &Backends, stack: &Stack) -> Result<Self, Error> {
         // The template is dropped before the rows are read.
         let (names, required_by) = {

@@ -99,7 +99,8 @@ impl Outline {
 
 /// Reads the template and parameters of a stack.
 ///
-/// # Errors Those of the store; [`Error::Damaged`] if the stored texts are invalid.
+/// # Errors
+/// Errors of the store; [`Error::Damaged`] if the stored texts are invalid.
 pub async fn outline(backends: &Backends, stack: &Stack) -> Result<Outline, Error> {
     if let Some(content) = backends.caches.views.get(stack, backends.clock.monotonic()) {
         let bound = content.blueprint.bound();
@@ -127,7 +128,8 @@ fn damaged(error: serde_json::Error) -> Error {
 
 /// The sources of a desired or previous state.
 ///
-/// # Errors Those of the store; [`Error::Damaged`] if the stored texts are invalid.
+/// # Errors
+/// Errors of the store; [`Error::Damaged`] if the stored texts are invalid.
 pub async fn stored(backends: &Backends, desired: &Desired) -> Result<Sources, Error> {
     Ok(backends.caches.sources.sources(&*backends.store, desired, backends.clock.monotonic()).await?.sources)
 }

@@ -151,7 +151,8 @@ impl Preview {
 /// The effect of an update of a stack to a new blueprint, including nested stacks; nothing is changed. With `converge`,
 /// the resources are compared with their objects first.
 ///
-/// # Errors Those of the store.
+/// # Errors
+/// Errors of the store.
 pub async fn preview(backends: &Backends, view: &View, new: Arc<Blueprint>, converge: bool) -> Result<Preview, Error> {
     // Names are looked up anew, not remembered from the last request: that of the update will have another number too.
     let generation = -i64::from(backends.chance.uuid().as_fields().0) - 1;
@@ -165,7 +166,8 @@ pub async fn preview(backends: &Backends, view: &View, new: Arc<Blueprint>, conv
 
 /// The effect of a create of a stack that does not exist yet; nothing is changed.
 ///
-/// # Errors Those of the store.
+/// # Errors
+/// Errors of the store.
 pub async fn preview_create(backends: &Backends, stack: &Stack, new: Arc<Blueprint>) -> Result<Preview, Error> {
     let mut rehearsal = Rehearsal::new(backends, stack, None, Arc::new(stack.clone()), new, false);
     rehearsal.play().await?;

@@ -123,7 +123,8 @@ pub(crate) struct OutputSizes(usize);
 impl OutputSizes {
     /// The value of the next output.
     ///
-    /// # Errors `RequestLimitExceeded` if it makes the outputs too large.
+    /// # Errors
+    /// `RequestLimitExceeded` if it makes the outputs too large.
     pub(crate) fn check(&mut self, value: Option<Value>) -> Result<Value, Diagnostic> {
         let value = value.unwrap_or_default();
         let total = self.0 + value.size();

@@ -65,7 +65,8 @@ fn is_pushed(row: &Resource) -> bool {
 
 /// The server with this ID, if its metadata are written where its agent reads them.
 ///
-/// # Errors Those of the store.
+/// # Errors
+/// Errors of the store.
 pub async fn pushed_server(backends: &Backends, project: &str, server: &str) -> Result<Option<Resource>, Error> {
     pushed_row(&*backends.store, project, server).await
 }
@@ -78,7 +79,8 @@ async fn pushed_row(store: &dyn Store, project: &str, server: &str) -> Result<Op
 /// Tells the engine of a server to write its metadata a little later. It is sent before a deployment is stored, so that the
 /// agent learns of the deployment even if the service dies before [`push_metadata`].
 ///
-/// # Errors Those of the store.
+/// # Errors
+/// Errors of the store.
 pub async fn plan_push(backends: &Backends, server: &Resource) -> Result<(), Error> {
     let now = backends.clock.now();
     let message = Message {
@@ -100,7 +102,8 @@ pub(crate) fn is_push(message: &Message) -> bool {
 
 /// Writes the metadata of a server where its agent reads them, after its deployments have changed.
 ///
-/// # Errors Those of the store and of the cloud.
+/// # Errors
+/// Errors of the store and of the cloud.
 pub async fn push_metadata(backends: &Backends, row: &Resource) -> Result<(), Failure> {
     match View::load(backends, row.stack).await.map_err(|error| failure(&error))? {
         Some(view) => view.push_metadata(row).await,
@@ -111,7 +114,8 @@ pub async fn push_metadata(backends: &Backends, row: &Resource) -> Result<(), Fa
 /// The metadata of a resource for clients and for the agents in servers. The deployments of a server are not stored in it
 /// but added here.
 ///
-/// # Errors Those of the store.
+/// # Errors
+/// Errors of the store.
 pub async fn metadata_of(store: &dyn Store, project: &str, row: &Resource) -> Result<Map, Error> {
     let mut metadata = row.metadata.as_map().cloned().unwrap_or_default();
     let deployed = match &row.physical_id {

@@ -55,7 +55,8 @@ impl Default for SourceCache {
 impl SourceCache {
     /// The sources of a desired or previous state, from the cache or the store. `now` is monotonic.
     ///
-    /// # Errors Those of the store; [`Error::Damaged`] if the stored texts are invalid.
+    /// # Errors
+    /// Errors of the store; [`Error::Damaged`] if the stored texts are invalid.
     pub(crate) async fn sources(&self, store: &dyn Store, desired: &Desired, now: Duration) -> Result<Parsed, Error> {
         if let Some(parsed) = self.get(desired, now) {
             return Ok(parsed);

@@ -51,7 +51,8 @@ pub struct OutputValue {
 impl View {
     /// Loads a stack; `None` if it does not exist.
     ///
-    /// # Errors Those of the store; [`Error::Damaged`] if the stored template is invalid.
+    /// # Errors
+    /// Errors of the store; [`Error::Damaged`] if the stored template is invalid.
     pub async fn load(backends: &Backends, id: StackId) -> Result<Option<Self>, Error> {
         match backends.store.stack(id).await? {
             Some(stack) => {
@@ -65,7 +66,8 @@ impl View {
     /// Loads a stack as it is when its engine has received the users' marks (`resource mark unhealthy`) that are stored:
     /// the size of a group depends on them.
     ///
-    /// # Errors As [`View::load`].
+    /// # Errors
+    /// As [`View::load`].
     pub(crate) async fn load_marked(backends: &Backends, id: StackId) -> Result<Option<Self>, Error> {
         let mut before = mark::waiting(backends, id).await?;
         loop {
@@ -85,7 +87,8 @@ impl View {
 
     /// The data of a stack that a client asks for, from the cache or the store.
     ///
-    /// # Errors As [`View::load`].
+    /// # Errors
+    /// As [`View::load`].
     pub async fn of(backends: &Backends, stack: Stack) -> Result<Self, Error> {
         let now = backends.clock.monotonic();
         if let Some(content) = backends.caches.views.get(&stack, now) {
@@ -282,7 +285,8 @@ impl View {
     /// read. If `more` has `show`, and the type has a whole object to show, other attributes of the type are not read:
     /// some take requests of their own, and a URL of a console is created when it is read.
     ///
-    /// # Errors None for a resource without attributes; a failure if the cloud is not reachable.
+    /// # Errors
+    /// None for a resource without attributes; a failure if the cloud is not reachable.
     pub async fn attributes(&self, name: &str, more: &[String]) -> Map {
         let Some(row) = self.resource(name) else { return Map::new() };
         let Some(kind) = self.kind(row) else { return Map::new() };
@@ -398,7 +402,8 @@ pub(crate) struct GroupContent {
 
 /// The content of a group; nothing if its nested stack does not exist.
 ///
-/// # Errors If the nested stack cannot be read.
+/// # Errors
+/// If the nested stack cannot be read.
 pub(crate) async fn group_content(backends: &Backends, child: StackId) -> Result<GroupContent, Failure> {
     let view = View::load_marked(backends, child).await.map_err(|error| unreadable(&error))?;
     Ok(view.map(|view| view.group_content()).unwrap_or_default())
@@ -406,7 +411,8 @@ pub(crate) async fn group_content(backends: &Backends, child: StackId) -> Result
 
 /// The data of a nested stack that its parent resource stores ([`View::inside`]).
 ///
-/// # Errors If the nested stack does not exist or cannot be read.
+/// # Errors
+/// If the nested stack does not exist or cannot be read.
 pub(crate) async fn inside(
     backends: &Backends,
     child: StackId,

@@ -25,7 +25,8 @@ impl Login {
 
 /// The credentials of a caller who gives a password.
 ///
-/// # Errors [`DelegateError::Missing`] with Heat's text without a user or password, [`DelegateError::Refused`] for the
+/// # Errors
+/// [`DelegateError::Missing`] with Heat's text without a user or password, [`DelegateError::Refused`] for the
 /// name of another user.
 pub(crate) fn credentials(caller: &Caller) -> Result<Credentials, DelegateError> {
     let missing = |header: &str| DelegateError::Missing(header.to_owned());
@@ -41,7 +42,8 @@ pub(crate) fn credentials(caller: &Caller) -> Result<Credentials, DelegateError>
 
 /// The credentials of a caller, after Keystone has accepted them.
 ///
-/// # Errors As [`credentials`]; [`DelegateError::Refused`] for a wrong password.
+/// # Errors
+/// As [`credentials`]; [`DelegateError::Refused`] for a wrong password.
 pub(crate) async fn checked(connector: &Connector, caller: &Caller) -> Result<Credentials, DelegateError> {
     let credentials = credentials(caller)?;
     connector.session(credentials.clone()).token().await.map_err(failed)?;

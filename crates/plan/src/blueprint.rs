@@ -76,7 +76,8 @@ impl Blueprint {
     /// Reads and binds the sources. Errors in the structure of the template, its references and its types are reported
     /// here; values are checked by [`Blueprint::validate`].
     ///
-    /// # Errors Heat's class and text of the first error, in the order of docs/heat-behaviour.md §4.
+    /// # Errors
+    /// Heat's class and text of the first error, in the order of docs/heat-behaviour.md §4.
     pub fn build(
         mut sources: Sources,
         catalog: &ResourceTypes,
@@ -286,7 +287,8 @@ impl Blueprint {
     /// The resolved definition of a resource, as it is stored in its row: its type, the values of the template, its
     /// policies.
     ///
-    /// # Errors Errors of template functions; `RequestLimitExceeded` if the definition is too large.
+    /// # Errors
+    /// Errors of template functions; `RequestLimitExceeded` if the definition is too large.
     pub fn resolve(&self, definition: &Definition, scope: &dyn Scope) -> Result<StoredDefinition, Diagnostic> {
         let or_empty = |value: Option<Value>| match value {
             Some(Value::Map(map)) => map,

@@ -126,7 +126,8 @@ impl std::fmt::Debug for Kind {
 impl Provider {
     /// Reads a template as a type called `name`.
     ///
-    /// # Errors Errors in the text or version of the template.
+    /// # Errors
+    /// Errors in the text or version of the template.
     pub fn new(url: &str, name: &str, text: &str) -> Result<Self, Diagnostic> {
         let document = kiln_template::source::parse(text, url, usize::MAX).map_err(|error| in_file(error, url))?;
         let template = Template::from_value(document.value).map_err(|error| in_file(error, url))?;

@@ -48,7 +48,8 @@ impl Blueprint {
     /// The sources of a resource's nested stack before anything exists; `None` if the resource has no nested stack.
     /// `properties` as in [`Blueprint::provider_sources`].
     ///
-    /// # Errors Those of the driver and of the child environment.
+    /// # Errors
+    /// Errors of the driver and of the child environment.
     pub fn draft_sources(&self, definition: &Definition, properties: &Map) -> Option<Result<Sources, Diagnostic>> {
         let kind = self.kind(&definition.name)?;
         let facts = Facts {
@@ -63,7 +64,8 @@ impl Blueprint {
     /// The sources of a resource's nested stack; `None` if the resource has none. The properties in the facts are
     /// resolved, with null for missing values.
     ///
-    /// # Errors Those of the driver and of the child environment.
+    /// # Errors
+    /// Errors of the driver and of the child environment.
     pub fn nested_sources(&self, definition: &Definition, facts: &Facts) -> Option<Result<NestedSources, Diagnostic>> {
         let last = |sources| NestedSources {
             sources,
@@ -88,7 +90,8 @@ impl Blueprint {
 
     /// The sources of a template resource's stack; `properties` are resolved, with null for missing values.
     ///
-    /// # Errors `ValueError` for an invalid child environment.
+    /// # Errors
+    /// `ValueError` for an invalid child environment.
     pub fn provider_sources(
         &self,
         definition: &Definition,
@@ -119,7 +122,8 @@ impl Blueprint {
 
     /// The sources of a group's stack.
     ///
-    /// # Errors `ValueError` for an invalid child environment.
+    /// # Errors
+    /// `ValueError` for an invalid child environment.
     pub fn group_sources(&self, definition: &Definition, nested: Nested) -> Result<Sources, Diagnostic> {
         let parameters = self.bound().parameters();
         let mut given = nested.parameters;

@@ -71,7 +71,8 @@ impl ResourceTypes {
 
     /// Adds the text of a template that the operator's environment maps types to.
     ///
-    /// # Errors Errors in the text. It is added anyway, so that stacks that use it report the error.
+    /// # Errors
+    /// Errors in the text. It is added anyway, so that stacks that use it report the error.
     pub fn provide(&mut self, url: &str, text: String) -> Result<(), Diagnostic> {
         let names: Vec<String> =
             self.globals.templates().filter(|(_, found)| *found == url).map(|(name, _)| name.to_owned()).collect();
@@ -84,7 +85,8 @@ impl ResourceTypes {
 
     /// Adds an environment file of the operator (`environment_dir`).
     ///
-    /// # Errors Errors in the text.
+    /// # Errors
+    /// Errors in the text.
     pub fn load(&mut self, text: &str) -> Result<(), Diagnostic> {
         self.globals.load(text)
     }

@@ -23,7 +23,7 @@ impl Shown {
     /// Reads an object.
     ///
     /// # Errors
-    /// Those of the driver; a failure that is not found means that the object does not exist.
+    /// Errors of the driver; a failure that is not found means that the object does not exist.
     pub async fn read(driver: &dyn Driver, cx: &Context<'_>) -> Result<Self, Failure> {
         Ok(Self { live: driver.live(cx).await?, expected: driver.expected(cx).await? })
     }

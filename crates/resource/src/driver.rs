@@ -110,7 +110,8 @@ impl Facts {
 
     /// The physical ID.
     ///
-    /// # Errors Not found, if it is unknown.
+    /// # Errors
+    /// Not found, if it is unknown.
     pub fn require_id(&self) -> Result<&str, Failure> {
         self.physical_id.as_deref().ok_or_else(|| {
             Failure::new(crate::FailureKind::NotFound, "NotFound", format!("{} has no physical id", self.name))

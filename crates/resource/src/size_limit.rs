@@ -26,7 +26,8 @@ fn of_stack(resources: usize) -> usize {
 
 /// Refuses a definition that is too large.
 ///
-/// # Errors `RequestLimitExceeded`
+/// # Errors
+/// `RequestLimitExceeded`
 pub fn check_resource(definition: &StoredDefinition) -> Result<(), Diagnostic> {
     match definition.size() {
         size if size > OF_RESOURCE => {
@@ -38,7 +39,8 @@ pub fn check_resource(definition: &StoredDefinition) -> Result<(), Diagnostic> {
 
 /// Refuses an output that makes those of its stack too large: `size` is their total.
 ///
-/// # Errors `RequestLimitExceeded`
+/// # Errors
+/// `RequestLimitExceeded`
 pub fn check_outputs(size: usize) -> Result<(), Diagnostic> {
     if size > OF_OUTPUTS {
         return Err(refusal(&format!("The outputs of a stack have {size} bytes together"), OF_OUTPUTS));
@@ -48,7 +50,8 @@ pub fn check_outputs(size: usize) -> Result<(), Diagnostic> {
 
 /// Refuses metadata of a resource that signals have made too large.
 ///
-/// # Errors The text of a `RequestLimitExceeded`, without its beginning.
+/// # Errors
+/// The text of a `RequestLimitExceeded`, without its beginning.
 pub fn check_metadata(size: usize) -> Result<(), String> {
     if size > OF_RESOURCE {
         return Err(format!(
@@ -60,7 +63,8 @@ pub fn check_metadata(size: usize) -> Result<(), String> {
 
 /// Refuses a text that a driver puts together from other resources.
 ///
-/// # Errors The text of a `RequestLimitExceeded`.
+/// # Errors
+/// The text of a `RequestLimitExceeded`.
 pub fn check_text(size: usize) -> Result<(), String> {
     if size > OF_RESOURCE {
         return Err(format!("{PREFIX}The parts have more than {OF_RESOURCE} bytes together."));
@@ -70,7 +74,8 @@ pub fn check_text(size: usize) -> Result<(), String> {
 
 /// Refuses definitions that are too large together: `size` is their total.
 ///
-/// # Errors `RequestLimitExceeded`
+/// # Errors
+/// `RequestLimitExceeded`
 pub fn check_stack(resources: usize, size: usize) -> Result<(), Diagnostic> {
     let limit = of_stack(resources);
     if size > limit {
@@ -82,7 +87,8 @@ pub fn check_stack(resources: usize, size: usize) -> Result<(), Diagnostic> {
 
 /// Refuses a group whose members are too large together: each has about `size` bytes.
 ///
-/// # Errors `RequestLimitExceeded`
+/// # Errors
+/// `RequestLimitExceeded`
 pub fn check_group(members: usize, size: usize) -> Result<(), Diagnostic> {
     let (size, limit) = (members.saturating_mul(size), of_stack(members));
     if size > limit {

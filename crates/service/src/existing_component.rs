@@ -12,7 +12,8 @@ const ACTION: &str = "resource:show";
 impl Service {
     /// The reference ID of a resource of a stack of the caller's project, or the value of an attribute at a path.
     ///
-    /// # Errors Why there is none, as a sentence.
+    /// # Errors
+    /// Why there is none, as a sentence.
     pub(crate) async fn existing_component(
         &self,
         caller: &Caller,
@@ -52,7 +53,8 @@ impl Service {
 
     /// The country of the region, if it is one of these.
     ///
-    /// # Errors Why it is not, as a sentence.
+    /// # Errors
+    /// Why it is not, as a sentence.
     pub(crate) fn country(&self, countries: &[String]) -> Result<String, String> {
         let Some(own) = &self.options.jurisdiction else {
             return Err("The operator has not said in which country this region is.".to_owned());

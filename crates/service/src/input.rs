@@ -30,7 +30,8 @@ impl TemplateText {
 
     /// Takes a parsed template.
     ///
-    /// # Errors [`Error::Limit`]. Heat measures the size of its Python representation.
+    /// # Errors
+    /// [`Error::Limit`]. Heat measures the size of its Python representation.
     pub fn of_map(template: Map, limits: &Limits) -> Result<Self, Error> {
         let value = Value::Map(template);
         let (size, limit) = (text::str(&value).chars().count(), limits.template);

@@ -31,7 +31,8 @@ pub trait TemplateReader: Send + Sync {
 impl Service {
     /// The template at a URL.
     ///
-    /// # Errors [`Error::TemplateUrl`], always if the operator does not allow URLs.
+    /// # Errors
+    /// [`Error::TemplateUrl`], always if the operator does not allow URLs.
     pub async fn template_at(&self, url: &str) -> Result<String, Error> {
         let Some(reader) = &self.templates else {
             return Err(Error::TemplateUrl("reading templates from URLs is disabled".to_owned()));

@@ -55,7 +55,8 @@ pub struct Watch {
 impl Service {
     /// Watches events from `after` on. Without it, a tree is watched from its first event, and a project from now.
     ///
-    /// # Errors Unknown events.
+    /// # Errors
+    /// Unknown events.
     pub async fn watch(&self, what: Watched, after: Option<EventId>, filter: EventQuery) -> Result<Watch, Error> {
         let store = &self.backends.store;
         let bell = store.news();

@@ -372,7 +372,8 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
 
     /// Refuses a row that the database could never store, before what it records is done.
     ///
-    /// # Errors [`Error::Invalid`]
+    /// # Errors
+    /// [`Error::Invalid`]
     fn check_size(&self, _row: &Resource) -> Result<(), Error> {
         Ok(())
     }

@@ -83,7 +83,8 @@ pub fn bounded<T>(work: impl FnOnce() -> T) -> T {
 
 /// Runs a function with an account of so many steps.
 ///
-/// # Errors They were too few.
+/// # Errors
+/// If there are too few steps.
 pub fn within<T>(most: usize, work: impl FnOnce() -> T) -> Result<T, Exhausted> {
     Account::new(most).within(|| {
         let done = work();
@@ -112,7 +113,8 @@ pub(crate) fn left() -> usize {
 
 /// Takes steps from the open account. When there are too few, none are left.
 ///
-/// # Errors The account is exhausted.
+/// # Errors
+/// If the account is exhausted.
 pub fn spend(steps: usize) -> Result<(), Exhausted> {
     let Some(account) = current() else { return Ok(()) };
     let rest = |left: usize| Some(left.saturating_sub(steps));
@@ -122,7 +124,8 @@ pub fn spend(steps: usize) -> Result<(), Exhausted> {
 
 /// Whether the open account is exhausted: results since then may be incomplete.
 ///
-/// # Errors It is.
+/// # Errors
+/// If it is exhausted.
 pub fn check() -> Result<(), Exhausted> {
     spend(0)
 }

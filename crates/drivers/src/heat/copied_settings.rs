@@ -17,7 +17,8 @@ pub(super) fn stored<'a>(facts: &'a Facts, reference: &Value) -> Option<&'a Map>
 /// Reads the settings of a server, for the data of the group: image, flavor, key and security groups, as in Heat
 /// (docs/heat-behaviour.md §15.3).
 ///
-/// # Errors If the server does not exist, or was booted from a volume, so that it has no image.
+/// # Errors
+/// If the server does not exist, or was booted from a volume, so that it has no image.
 pub(super) async fn read(cx: &Context<'_>, server: &str, reference: &Value) -> Result<Map, Failure> {
     let server = cx.cloud.find("nova.server", server).await?;
     let shown = Service("compute").show(cx, format!("/servers/{server}"), "server").await?;

@@ -40,7 +40,8 @@ impl Policy {
 
     /// Reads a policy in the words of CFN.
     ///
-    /// # Errors `ValueError` for a pause that is no duration.
+    /// # Errors
+    /// `ValueError` for a pause that is no duration.
     pub(super) fn of_cfn(settings: &Map) -> Result<Self, Diagnostic> {
         let count = |name: &str| settings.get(name).and_then(Value::as_i64).and_then(|n| u64::try_from(n).ok());
         let pause = settings.get("PauseTime").and_then(Value::as_str).map(argument::duration).transpose()?;
@@ -53,7 +54,8 @@ impl Policy {
 
     /// The first step; `None` if nothing has to change.
     ///
-    /// # Errors Heat's text, if the pauses do not fit into the timeout of the stack.
+    /// # Errors
+    /// Heat's text, if the pauses do not fit into the timeout of the stack.
     pub(super) fn first(
         self,
         facts: &Facts,

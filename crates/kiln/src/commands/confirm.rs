@@ -41,14 +41,16 @@ impl ConfirmArgs {
 
     /// Asks, if a confirmation is demanded of a command that asks for none by default, as the `openstack` client.
     ///
-    /// # Errors As [`ConfirmArgs::confirm`].
+    /// # Errors
+    /// As [`ConfirmArgs::confirm`].
     pub(crate) async fn if_demanded(self, question: &str) -> Outcome {
         if self.require_yes && !self.yes { self.confirm(question).await } else { Ok(()) }
     }
 
     /// Asks a yes/no question on the terminal. Every answer that does not start with `y` means no.
     ///
-    /// # Errors If the answer is no or Ctrl-C; without a terminal always.
+    /// # Errors
+    /// If the answer is no or Ctrl-C; without a terminal always.
     pub(crate) async fn confirm(self, question: &str) -> Outcome {
         if !std::io::stdin().is_terminal() {
             let failure = Failure::new("the command replaces, deletes or forgets something; nothing was changed");

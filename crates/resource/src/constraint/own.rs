@@ -14,7 +14,8 @@ use crate::{Cloud, Finders};
 pub trait ConstraintCheck: Send + Sync {
     /// Checks a value against the constraint with this name. The cloud has the credentials of the user.
     ///
-    /// # Errors The reason why the value is refused, or why it could not be checked.
+    /// # Errors
+    /// The reason why the value is refused, or why it could not be checked.
     async fn check(&self, cloud: &dyn Cloud, name: &str, value: &Value) -> Result<(), String>;
 }
 

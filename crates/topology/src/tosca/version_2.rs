@@ -59,7 +59,8 @@ fn walk(value: &mut Value, at: &Path, refusals: &mut Vec<Refusal>) {
 
 /// Adds the constraints of a validation clause.
 ///
-/// # Errors The function that has no constraint.
+/// # Errors
+/// The function that has no constraint.
 fn constrain(clause: &Map, constraints: &mut Vec<Value>) -> Result<(), String> {
     let Some((function, arguments)) = clause.first().filter(|_| clause.len() == 1) else {
         return Err("more than one function".to_owned());
