@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Updates the table of vectors in docs/compatibility.md from the output of the runner.
+"""Updates the table of vectors in docs/conformance.md from the output of the runner.
 
     cargo test --release -p kiln-tests --test vectors | tests/ledger.py
 """
@@ -7,7 +7,7 @@ import pathlib
 import re
 import sys
 
-LEDGER = pathlib.Path(__file__).resolve().parent.parent / 'docs/compatibility.md'
+LEDGER = pathlib.Path(__file__).resolve().parent.parent / 'docs/conformance.md'
 LINE = re.compile(r'(\S+) (\S+) (?:(\d+) of (\d+)|not run \((\d+)\))$')
 TABLE = re.compile(r'(<!-- vectors -->\n).*(<!-- /vectors -->)', re.S)
 

@@ -20,7 +20,7 @@ A file of `types/` has these keys:
 
 Every type has a file, or an entry with a reason in `types/without.yaml`. Differences with a reason are in `types/explained.yaml`: glob of the type, glob of the field, reason. Prints one line per
 type and one per unexplained difference (-v: also the explained ones), and `N passed, N failed`. With --table, the table in
-docs/compatibility.md is replaced by the results.
+docs/conformance.md is replaced by the results.
 """
 import argparse
 import collections
@@ -271,7 +271,7 @@ def write_table(results, without):
         rest = [f'{", ".join(sorted(names))}: {reason}' for reason, names in row.items()]
         rest += [f'{", ".join(sorted(lacks))}: the service is not in devcloud'] if lacks else []
         lines.append(f'| {service} | {" | ".join(columns)} | {"; ".join(rest)} |')
-    page = ROOT / 'docs/compatibility.md'
+    page = ROOT / 'docs/conformance.md'
     before, _, rest = page.read_text().partition('<!-- types -->\n')
     _, _, after = rest.partition('<!-- /types -->')
     text = '\n'.join(' '.join(line.split()) for line in lines)
@@ -285,7 +285,7 @@ def main():
     parser.add_argument('--save', type=pathlib.Path, metavar='FOLDER', help='write what was seen to a folder')
     parser.add_argument('--saved', type=pathlib.Path, metavar='FOLDER',
                         help='compare again what --save has written, without a cloud')
-    parser.add_argument('--table', action='store_true', help='write the results into docs/compatibility.md')
+    parser.add_argument('--table', action='store_true', help='write the results into docs/conformance.md')
     parser.add_argument('words', nargs='*', metavar='WORD')
     options = parser.parse_args()
     files = sorted(path for path in TYPES.rglob('*.yaml') if path.parent != TYPES)
