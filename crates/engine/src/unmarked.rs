@@ -3,7 +3,7 @@
 //! A name from a template is not unique, so the object of a lost create would need a mark that says whose it is, and a
 //! second request that removes the mark. Without one, the object is found by its name, its properties, and its time or
 //! that it did not exist before: only if exactly one fits, and only when the call cannot be in progress any more. Otherwise nobody can tell
-//! (ARCHITECTURE.md).
+//! (docs/decisions/lost-creates.md).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
