@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kiln_engine::{Backends, Chance, Clouds, Engine, Options, SystemClock, View, load};
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Rules, Sources};
@@ -14,6 +14,7 @@ use kiln_template::Files;
 use kiln_template::constraint::AcceptAll;
 use kiln_template::environment::{self, Environment};
 use kiln_value::{Diagnostic, Map, Secret, StackIdentity, Value, value};
+use tokio::time::Instant;
 
 use crate::case::{Case, Outcome};
 use crate::gate::{self, Gate, GatedClouds, Hold};

@@ -1,6 +1,8 @@
 //! Kiln's part of `bench/languages.py`: `languages MEASURE FILE` prints the duration of the fastest run in seconds and
 //! the peak memory of the process in bytes.
 
+#![expect(clippy::disallowed_methods, reason = "a measurement runs by the real clock")]
+
 use std::error::Error;
 use std::hint::black_box;
 use std::sync::Arc;

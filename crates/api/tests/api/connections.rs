@@ -154,9 +154,9 @@ async fn streams_of_events_do_not_keep_other_requests_out() {
         assert!(is_healthy(address).await);
         // When a stream ends, its place is free.
         streams.pop();
-        let until = std::time::Instant::now() + PATIENCE;
+        let until = tokio::time::Instant::now() + PATIENCE;
         while open(address).await.1 != "HTTP/1.1 200 OK" {
-            assert!(std::time::Instant::now() < until, "the place stays taken");
+            assert!(tokio::time::Instant::now() < until, "the place stays taken");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::{StreamExt as _, stream};
@@ -18,6 +18,7 @@ use kiln_template::Files;
 use kiln_template::environment::Environment;
 use kiln_testcloud::{Action as FaultAction, Fault, THREE_TIER, Testcloud, When};
 use kiln_value::{Map, Secret};
+use tokio::time::Instant;
 
 struct OneCloud(Arc<dyn Cloud>);
 

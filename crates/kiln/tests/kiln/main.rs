@@ -1,6 +1,7 @@
 //! Tests of the `kiln` binary.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
+#![expect(clippy::disallowed_methods, reason = "processes run by the real clock")]
 
 mod all_types;
 mod blocks;

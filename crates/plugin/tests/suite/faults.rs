@@ -1,9 +1,10 @@
 //! What a plug-in does wrong fails the call in hand, with a text that names the plug-in and the method.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kiln_plugin::Program;
 use kiln_resource::{Facts, FailureKind, Found, Operation, Progress};
+use tokio::time::Instant;
 
 use crate::world::{TOKEN, Tokens, World, context};
 

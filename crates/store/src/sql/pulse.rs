@@ -9,9 +9,10 @@ use std::collections::HashMap;
 use std::io::{Error as IoError, ErrorKind};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sea_orm::sqlx;
+use tokio::time::Instant;
 
 use super::connection::{Connection, Place, Session};
 use super::retry::is_answer;

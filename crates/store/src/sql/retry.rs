@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sea_orm::sqlx::mysql::MySqlDatabaseError;
 use sea_orm::sqlx::{self, postgres::PgDatabaseError, sqlite::SqliteError};
 use sea_orm::{DbErr, RuntimeErr, SqlErr};
+use tokio::time::Instant;
 
 use super::SqlStore;
 use super::packet::LostInLarge;
@@ -349,6 +350,7 @@ impl SqlStore {
 /// A random delay up to a limit that doubles with each attempt, so that conflicting transactions separate.
 fn delay(attempt: u32) -> Duration {
     let limit = FIRST_DELAY.saturating_mul(1 << attempt.min(16)).min(LAST_DELAY);
+    #[expect(clippy::disallowed_methods, reason = "only the length of a pause, and a store has no seed")]
     limit.mul_f64(rand::random::<f64>())
 }
 

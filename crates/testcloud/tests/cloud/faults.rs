@@ -1,9 +1,10 @@
 //! Faults, the journal, and many objects.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kiln_testcloud::{Action, Fault, Service, Testcloud, When};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::client::{Client, start, text};
 use crate::nova::{parts, server};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_engine::{Backends, Chance, Clock as _, Engine, NoCloud, Options, SystemClock, load};
@@ -19,6 +19,7 @@ use kiln_template::constraint::DataType;
 use kiln_template::environment::Environment;
 use kiln_value::{Map, Secret, Value, value};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// How long a request may take.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -1,11 +1,12 @@
 //! Creates stacks and waits for them.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kiln_engine::{Backends, Clock as _, SystemClock, load};
 use kiln_plan::Sources;
 use kiln_resource::StackId;
 use kiln_store::{NewStack, Stack, Store};
+use tokio::time::Instant;
 
 /// Requests a new stack, as the API does.
 pub(crate) async fn create(backends: &Backends, name: &str, sources: &Sources) -> StackId {

@@ -233,7 +233,7 @@ async fn deployments_of_users_reach_the_agent_too() {
     world.cloud.faults().add(lost.when(testcloud::When::Count(1)));
     world.service.create_deployment(&alice, new).await.expect("a deployment");
     assert_eq!(count().await, Some(1), "the write has failed");
-    let start = std::time::Instant::now();
+    let start = tokio::time::Instant::now();
     while count().await != Some(2) {
         assert!(start.elapsed() < Duration::from_secs(30), "the agent learns nothing of the deployment");
         tokio::time::sleep(Duration::from_millis(50)).await;

@@ -4,13 +4,14 @@ mod cloud;
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use kiln_store::{SchemaState, SchemaVersions, SqlStore, Store as _};
 use kiln_value::{Value, value};
+use tokio::time::Instant;
 use url::Url;
 
 use crate::cli::ConfigArgs;

@@ -1,9 +1,10 @@
 //! `kiln stack resource forget`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
 use kiln_client::OrphanFilter;
+use tokio::time::Instant;
 
 use super::of_stack;
 use super::resource::{located, not_found};

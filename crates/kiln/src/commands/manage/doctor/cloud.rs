@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Result;
 use http::HeaderMap;
@@ -13,6 +13,7 @@ use kiln_cloud::{
 use kiln_plugin::Plugins;
 use kiln_resource::{CloudRequest, Method, RegisteredType};
 use kiln_value::Value;
+use tokio::time::Instant;
 use url::{Host, Url};
 
 use super::{Grade, PATIENCE, Report, certificates, clock, root, shown};
