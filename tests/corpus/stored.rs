@@ -1,8 +1,8 @@
 //! The sources of a stack as they are read from the store: an engine may begin with those that the request was accepted
 //! with, or with the stored ones, and must do the same.
 
-use kiln_engine::load;
 use kiln_plan::Blueprint;
+use kiln_stack::load;
 
 use crate::Verdict;
 

@@ -12,13 +12,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use kiln_engine::{Clouds, NoCloud};
 use kiln_plan::ResourceTypes;
 use kiln_resource::translation::{Rule, Translation};
 use kiln_resource::{
     Action, Cloud, CloudRequest, CloudResponse, Context, Driver, Failure, Found, Operation, PropertyChange, Registry,
     Step,
 };
+use kiln_stack::{Clouds, NoCloud};
 use kiln_store::Stack;
 use kiln_value::{Map, Value};
 use tokio::sync::Notify;

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use kiln_engine::{Backends, Chance, Clouds, Engine, Options, SystemClock, View, load};
+use kiln_engine::{Engine, Options};
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Rules, Sources};
 use kiln_resource::{Action, Registry, Resource, StackId};
 use kiln_service::{StackContent, TemplateText, UpdateStack};
+use kiln_stack::{Backends, Chance, Clouds, SystemClock, View, load};
 use kiln_store::{EventQuery, Message, MessageId, MessageKind, NewStack, Stack, StackRequest, Store};
 use kiln_store::{Options as StoreOptions, SqlStore};
 use kiln_template::Files;
@@ -124,7 +125,7 @@ impl Bench {
     }
 
     fn now() -> jiff::Timestamp {
-        use kiln_engine::Clock as _;
+        use kiln_stack::Clock as _;
         SystemClock.now()
     }
 
@@ -332,7 +333,7 @@ impl Bench {
         let view = View::load(&self.backends, id).await.expect("read").expect("there");
         let identity = load::identity(&view.stack);
         let new = Blueprint::build(sources, &CATALOG, identity, Nesting::default())?;
-        let preview = kiln_engine::preview(&self.backends, &view, Arc::new(new), false).await.expect("a preview");
+        let preview = kiln_view::preview(&self.backends, &view, Arc::new(new), false).await.expect("a preview");
         let mut lists: BTreeMap<&str, Vec<String>> =
             ["unchanged", "updated", "replaced", "added", "deleted"].map(|list| (list, Vec::new())).into();
         for entry in preview.entries {
@@ -350,7 +351,7 @@ impl Bench {
     /// The keys of the exported data.
     async fn export(&self) -> Map {
         let stack = self.backends.store.stack(self.stack.expect("a stack")).await.expect("read").expect("there");
-        let data = kiln_engine::export(&self.backends, &stack).await.expect("exported");
+        let data = kiln_stack::export(&self.backends, &stack).await.expect("exported");
         let keys = |value: &Value| {
             let mut keys: Vec<String> = value.as_map().into_iter().flatten().map(|(key, _)| key.clone()).collect();
             keys.sort();

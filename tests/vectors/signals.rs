@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use kiln_drivers::heat::wait_handle::WaitHandle;
-use kiln_engine::{Backends, Clouds};
 use kiln_identity::{Local, Policy};
 use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, Method, SignalEndpoints, StackId, UserDomain};
 use kiln_service::{Service, Signal};
+use kiln_stack::{Backends, Clouds};
 use kiln_store::Stack;
 use kiln_value::{Diagnostic, Map, Secret, Value, value};
 

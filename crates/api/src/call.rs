@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
-use kiln_engine::Backends;
 use kiln_identity::Caller;
 use kiln_service::{Error, Service};
+use kiln_stack::Backends;
 use kiln_store::{Stack, StackId, Store};
 use kiln_value::{Map, Value};
 use kiln_web::Query;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use kiln_engine::Backends;
 use kiln_identity::Caller;
 use kiln_service::{Error, PreparedChange, Service};
+use kiln_stack::Backends;
 use kiln_store::{ChangeSetId, Stack, Store};
 use kiln_template::Template;
 use kiln_value::{StackIdentity, Value};

@@ -1,7 +1,7 @@
 //! The input of requests that create, update or validate a stack.
 
-use kiln_engine::load;
 use kiln_service::{ObjectToImport, ObjectsToImport, Settings, StackContent, TemplateText, UpdateStack};
+use kiln_stack::load;
 use kiln_store::Stack;
 use kiln_template::environment;
 use kiln_value::Map;

@@ -49,7 +49,11 @@ use jiff::Timestamp;
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::hook::{Hooks, hooks_of};
 use kiln_plan::{Command, Decision, Event, Goal, Model, StackScope};
-use kiln_resource::{Action, OperationState, Resource, ResourceId, StackFacts, State, Status};
+use kiln_resource::{Action, OperationState, Resource, ResourceId, State, Status};
+use kiln_stack::gather::{Answer, Gatherer};
+use kiln_stack::load::stack_facts;
+use kiln_stack::sizes::Sizes;
+use kiln_stack::{Backends, load};
 use kiln_store::{Error, Lease, Settle, Stack, Turn};
 use kiln_value::{Map, Value};
 use tokio::sync::{Notify, OwnedSemaphorePermit, watch};
@@ -65,14 +69,10 @@ use self::take_over::TakeOver;
 use self::task::Task;
 use self::watches::Watches;
 use self::write_queue::WriteQueue;
-use crate::backends::Backends;
-use crate::fence::Fence;
-use crate::gather::{Answer, Gatherer};
 use crate::lifecycle::Plugins;
-use crate::load;
 use crate::options::Options;
 use crate::room::Room;
-use crate::sizes::Sizes;
+use crate::unmarked::Creating;
 
 /// The age from which a request is looked at twice, by the clock of the database.
 const OLD: Duration = Duration::from_secs(15);
@@ -158,7 +158,8 @@ pub(crate) struct Actor {
     pub(crate) options: Arc<Options>,
     /// Notified of news about the stack or its nested stacks.
     pub(crate) wake: Arc<Notify>,
-    pub(crate) fence: Fence,
+    /// The creates without a mark that are in progress in this engine.
+    pub(crate) creating: Arc<Creating>,
     pub(crate) room: Arc<Room>,
     pub(crate) plugins: Plugins,
     /// True when the engine stops.
@@ -670,7 +671,7 @@ impl Work {
             model: &self.model,
             stack: &self.stack,
             root: Arc::clone(&self.root),
-            fence: Some(self.actor.fence.clone()),
+            is_preview: false,
             call_retries: self.actor.options.call_retries,
             request: (self.stack.state.action != Action::Rollback).then_some(self.generation),
             nested_depth: self.actor.options.nested_depth,
@@ -719,17 +720,5 @@ impl Work {
             }
         }
         Ok(())
-    }
-}
-
-/// The stack data that is passed to drivers.
-pub(crate) fn stack_facts(stack: &Stack) -> StackFacts {
-    StackFacts {
-        id: stack.id.to_string(),
-        name: stack.name.clone(),
-        project_id: stack.project.clone(),
-        user_project_id: stack.user_project.clone(),
-        root_id: stack.root.to_string(),
-        path: Vec::new(),
     }
 }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kiln_resource::{Operation, Phase, Resource, State, Status};
+use kiln_stack::Backends;
 use kiln_store::{Batch, Error, Event, EventId, Lease, Settle, Stack};
 use kiln_value::{Map, Value};
 
-use crate::backends::Backends;
 use crate::step::LOST_CREATE;
 use crate::unmarked::{self, UNMARKED};
 

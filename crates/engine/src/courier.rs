@@ -13,12 +13,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_resource::{Failure, FailureKind};
+use kiln_stack::Backends;
 use kiln_store::{Delivery, Destination, Error, Lane, OutboxEntry};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 pub use self::bus::{Message, MessageBus};
-use crate::backends::Backends;
 use crate::lifecycle::Plugins;
 
 /// How long an entry is retried.

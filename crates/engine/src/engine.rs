@@ -5,19 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
+use kiln_stack::Backends;
 use kiln_store::{Doorbell, EngineId, Error, Lease, StackId, Store};
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 
 use crate::actor::{Actor, AtRest, Exit};
-use crate::backends::Backends;
 use crate::breakdown;
 use crate::courier::{Courier, MessageBus};
+use crate::fence::FencedClouds;
 use crate::heartbeat::{Heartbeat, Leases};
 use crate::lifecycle::{LifecyclePlugin, Plugins};
 use crate::observer::Observer;
 use crate::options::Options;
 use crate::room::Room;
+use crate::unmarked::Creating;
 
 /// How long a stopping engine sends events.
 const LAST_POST: Duration = Duration::from_secs(5);
@@ -43,6 +45,7 @@ pub struct Engine {
     crowd: Crowd,
     bus: Option<Arc<dyn MessageBus>>,
     plugins: Plugins,
+    creating: Arc<Creating>,
 }
 
 /// The projects that have their share of the engine.
@@ -80,6 +83,7 @@ impl Engine {
             crowd: Crowd::default(),
             bus: None,
             plugins: Plugins::default(),
+            creating: Arc::default(),
         }
     }
 
@@ -135,6 +139,7 @@ impl Engine {
                 claim_all = true;
                 next_poll = now + self.options.poll;
                 self.backends.caches.expire(now);
+                self.creating.expire(now);
                 continue;
             }
             tokio::select! {
@@ -246,12 +251,13 @@ impl Engine {
             tracing::trace!(target: "kiln::metric", metric = "actors_started", taken_over = !lease.clean);
             let wake = Arc::new(Notify::new());
             let fence = self.leases.add(lease, self.options.lease);
+            let (clouds, clock) = (Arc::clone(&self.backends.clouds), Arc::clone(&self.backends.clock));
             let actor = Actor {
                 lease,
-                backends: self.backends.clone(),
+                backends: Backends { clouds: Arc::new(FencedClouds { clouds, fence, clock }), ..self.backends.clone() },
+                creating: Arc::clone(&self.creating),
                 options: Arc::clone(&self.options),
                 wake: Arc::clone(&wake),
-                fence,
                 room: Arc::clone(&self.room),
                 plugins: self.plugins.clone(),
                 drain: self.drain.subscribe(),

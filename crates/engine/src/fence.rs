@@ -14,10 +14,10 @@ use jiff::SignedDuration;
 use kiln_resource::{
     Access, AccountNames, Cloud, CloudRequest, CloudResponse, Failure, Gate, RemoteCloud, SignalEndpoints, UserDomain,
 };
+use kiln_stack::{Clock, Clouds};
+use kiln_store::{Stack, UnusedCredentials};
 use kiln_value::Secret;
 use tokio::sync::Notify;
-
-use crate::clock::Clock;
 
 /// The fraction of a lease that is reserved for the transmission of a call.
 const MARGIN: u32 = 10;
@@ -117,15 +117,42 @@ impl Gate for FenceGate {
     }
 }
 
+/// Clouds behind a fence. An actor has no others.
+pub(crate) struct FencedClouds {
+    pub(crate) clouds: Arc<dyn Clouds>,
+    pub(crate) fence: Fence,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+#[async_trait]
+impl Clouds for FencedClouds {
+    async fn cloud(&self, stack: &Stack) -> Result<Arc<dyn Cloud>, Failure> {
+        let cloud = self.clouds.cloud(stack).await?;
+        Ok(Arc::new(FencedCloud::new(cloud, self.fence.clone(), Arc::clone(&self.clock))))
+    }
+
+    fn region(&self, stack: &Stack) -> Option<String> {
+        self.clouds.region(stack)
+    }
+
+    async fn revoke(&self, unused: &UnusedCredentials) -> Result<(), Failure> {
+        self.clouds.revoke(unused).await
+    }
+
+    async fn delete_user_project(&self, project: &str) -> Result<(), Failure> {
+        self.clouds.delete_user_project(project).await
+    }
+}
+
 /// A cloud behind a fence.
-pub(crate) struct FencedCloud {
+struct FencedCloud {
     cloud: Arc<dyn Cloud>,
     fence: Fence,
     clock: Arc<dyn Clock>,
 }
 
 impl FencedCloud {
-    pub(crate) fn new(cloud: Arc<dyn Cloud>, fence: Fence, clock: Arc<dyn Clock>) -> Self {
+    fn new(cloud: Arc<dyn Cloud>, fence: Fence, clock: Arc<dyn Clock>) -> Self {
         Self { cloud, fence, clock }
     }
 }

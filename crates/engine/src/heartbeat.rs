@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use kiln_stack::Clock;
 use kiln_store::{EngineId, EngineInfo, Error, Lease, StackId, Store};
 use tokio::task::AbortHandle;
 
-use crate::clock::Clock;
 use crate::fence::{Fence, Moment};
 use crate::observer::{BEATS, interval_of};
 

@@ -6,15 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_resource::{CredentialsId, StackId};
+use kiln_stack::{Backends, UNUSED_AFTER};
 use kiln_store::{Doorbell, Error, Retention};
 use tokio::sync::watch;
 
-use crate::backends::Backends;
 use crate::options::Options;
-
-/// Time after which unused credentials are revoked: a request may be about to attach them, and an engine may have
-/// started an operation with replaced credentials. Those of a deleted stack are revoked immediately.
-pub const UNUSED_AFTER: Duration = Duration::from_hours(1);
 
 /// Interval of the search for unused credentials without events.
 const RARELY: Duration = Duration::from_mins(10);

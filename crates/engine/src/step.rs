@@ -12,14 +12,13 @@ use kiln_resource::{
     Cloud, Context, Driver, Facts, Failure, FailureKind, Operation, Phase, Progress, Received, ResourceId, Running,
     SoftwareChange, Step,
 };
+use kiln_stack::Backends;
+use kiln_stack::retry::{self, RetryLimits};
+use kiln_stack::software::StoredSoftware;
 use kiln_store::Stack;
 use kiln_value::{Map, Value};
 
-use crate::backends::Backends;
-use crate::fence::Fence;
-use crate::retry::{self, RetryLimits};
-use crate::software::StoredSoftware;
-use crate::unmarked::{self, UNMARKED, Verdict};
+use crate::unmarked::{self, Creating, UNMARKED, Verdict};
 
 /// The entry of a resource's data with the token of a create with unknown outcome, and the time until which its call
 /// may be in progress (microseconds since 1970). A later delete looks for the object first.
@@ -112,7 +111,8 @@ pub(crate) struct Job {
     pub(crate) adopted: Option<Value>,
     /// Other objects of the resource that hold what this one needs.
     pub(crate) holders: Vec<Facts>,
-    pub(crate) fence: Fence,
+    /// The creates without a mark that are in progress in this engine.
+    pub(crate) creating: Arc<Creating>,
     pub(crate) limits: RetryLimits,
     /// Maximum time until the effect of a call is visible.
     pub(crate) call_limit: Duration,
@@ -214,7 +214,7 @@ impl Job {
     }
 
     async fn cloud(&self) -> Result<Arc<dyn Cloud>, Failure> {
-        self.backends.cloud(&self.root, self.driver.needs_cloud(), Some(&self.fence)).await
+        self.backends.cloud(&self.root, self.driver.needs_cloud()).await
     }
 
     pub(crate) fn context<'a>(&'a self, cloud: &'a dyn Cloud) -> Context<'a> {
@@ -250,7 +250,7 @@ impl Job {
         let called = self.backends.clock.monotonic();
         let started = self.driver.start(&self.context(cloud), &Operation::Create).await;
         if started.as_ref().err().is_none_or(|failure| !failure.may_have_acted()) {
-            self.backends.caches.creating.leave(self.row);
+            self.creating.leave(self.row);
         }
         let failure = match started {
             Ok(step) => return self.report(cloud, step).await,

@@ -10,10 +10,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use kiln_resource::{Alike, Cloud, Facts, Failure, FailureKind, Found, Phase, ResourceId, Step};
+use kiln_stack::clock::micros;
 use kiln_store::Error;
 use kiln_value::{Map, Value, text, value};
 
-use crate::clock::micros;
 use crate::step::{Advance, Job, LOST_CREATE};
 
 /// The entry of a resource's data during a create without a mark: the time of the service before the call (`since`, in
@@ -102,7 +102,7 @@ impl Job {
         let calls = number("calls").and_then(|calls| u32::try_from(calls).ok()).unwrap_or_default();
         self.memory.unanswered = self.memory.unanswered.max(calls);
         let likeness = format!("{} {} {}", self.root.project, self.facts.resource_type, text::json(&unmarked.likeness));
-        let alone = self.backends.caches.creating.enter(likeness, self.row, monotonic, monotonic + self.call_limit);
+        let alone = self.creating.enter(likeness, self.row, monotonic, monotonic + self.call_limit);
         let fresh = number("at").is_some_and(|at| (0..=micros(FRESH)).contains(&now.saturating_sub(at)));
         if alone && fresh {
             return None;

@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use kiln_cloud::{Connector, Credentials, StackCloud};
-use kiln_engine::Clouds;
 use kiln_identity::{DelegateError, DelegationPlan, Identity};
 use kiln_resource::{
     Access, AccountNames, Cloud, CloudRequest, CloudResponse, CredentialsId, Failure, FailureKind, Method, RemoteCloud,
     SignalEndpoints, StackId, UserDomain,
 };
+use kiln_stack::Clouds;
 use kiln_store::{Stack, Store, UnusedCredentials};
 use kiln_value::{Secret, Value};
 

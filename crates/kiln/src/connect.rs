@@ -9,7 +9,7 @@ use kiln_cloud::{
     CloudConfig, CloudError, ConfigError, Connector, Credentials, Session, SharedClient, StackCloud, TlsOptions,
     Transport,
 };
-use kiln_engine::Chance;
+use kiln_stack::Chance;
 use kiln_value::Secret;
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;

@@ -55,7 +55,7 @@ mod tests {
 
     use kiln_client::{Bundle, Client, StackRequest};
     use kiln_cloud::{Connector, Credentials, SharedClient, TlsOptions};
-    use kiln_engine::Chance;
+    use kiln_stack::Chance;
     use kiln_store::{EngineId, StackQuery};
     use kiln_testcloud::Testcloud;
     use kiln_value::Secret;

@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     if !has_own_log {
         logging::of_command(&cli.global.log);
     }
-    let threads = kiln_engine::threads();
+    let threads = kiln_stack::threads();
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Failure::new(format!("cannot start: {error}")).report(),

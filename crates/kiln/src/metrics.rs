@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
-use kiln_engine::Backends;
+use kiln_stack::Backends;
 use tokio::net::TcpListener;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Metadata, Subscriber};

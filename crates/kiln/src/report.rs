@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use kiln_api::Reporter;
-use kiln_engine::Backends;
 use kiln_resource::{Phase, Resource, Status};
+use kiln_stack::Backends;
 use kiln_store::{EngineId, SqlStore, StackId, Store as _};
 
 use crate::cli::ConfigArgs;

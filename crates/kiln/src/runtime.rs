@@ -10,13 +10,12 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use kiln_api::{Api, Reporter};
 use kiln_cfn::Cfn;
 use kiln_cloud::{Connector, Credentials, Named, Scope};
-use kiln_engine::{
-    Backends, Chance, Clock as _, Clouds, Engine, LifecyclePlugin, MessageBus, NoCloud, StoreClock, SystemClock,
-};
+use kiln_engine::{Engine, LifecyclePlugin, MessageBus};
 use kiln_identity::{Deferred, Identity, Keystone, KeystoneOptions, Local, Policy};
 use kiln_plan::ResourceTypes;
 use kiln_plugin::Plugins;
 use kiln_service::{Limits, Service, SharedCredentials};
+use kiln_stack::{Backends, Chance, Clock as _, Clouds, NoCloud, StoreClock, SystemClock};
 use kiln_store::{SqlStore, Store};
 use kiln_value::{Secret, Value, text};
 use kiln_web::{ConnectionLimits, Cors};

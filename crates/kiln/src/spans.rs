@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use jiff::Timestamp;
-use kiln_engine::Chance;
+use kiln_stack::Chance;
 use kiln_value::{Origin, origin};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};

@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use kiln_engine::Chance;
+use kiln_stack::Chance;
 
 /// A new content of a file, which does not have its name yet. Deleted if it does not get it.
 struct New {

@@ -9,10 +9,10 @@ use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use kiln_engine::View;
 use kiln_identity::Caller;
 use kiln_plan::Sources;
 use kiln_resource::{Cloud, CloudRequest, Failure, Method};
+use kiln_stack::View;
 use kiln_store::Stack;
 use kiln_template::Files;
 use kiln_topology::answer;

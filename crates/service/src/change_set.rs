@@ -3,11 +3,11 @@
 //! A change set belongs to one generation of its stack. Whether it can be executed, is being executed or is obsolete
 //! follows from the generation of the stack, so that it is right even if the process dies during the execution.
 
-use kiln_engine::preview::{PlannedChange, PlannedResource, Preview};
 use kiln_identity::Caller;
 use kiln_resource::{Action, ChangeSetId, StackId, Status};
 use kiln_store::{ChangeSet, Stack};
 use kiln_value::{Map, Value};
+use kiln_view::preview::{PlannedChange, PlannedResource, Preview};
 use serde::{Deserialize, Serialize};
 
 use crate::import::{self, ObjectsToImport};

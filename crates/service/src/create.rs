@@ -1,8 +1,8 @@
 //! Creates a stack.
 
-use kiln_engine::load;
 use kiln_identity::Caller;
 use kiln_resource::{Action, SnapshotId, StackId, State, Status};
+use kiln_stack::load;
 use kiln_store::{NewStack, Snapshot, Stack, StackQuery};
 use kiln_value::{Map, StackIdentity, Value, value};
 

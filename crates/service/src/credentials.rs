@@ -1,8 +1,8 @@
 //! Credentials of stacks.
 
-use kiln_engine::housekeeping::UNUSED_AFTER;
 use kiln_identity::{Caller, DelegateError};
 use kiln_resource::{CredentialsId, Status};
+use kiln_stack::UNUSED_AFTER;
 use kiln_store::Stack;
 
 use crate::{Error, Service};

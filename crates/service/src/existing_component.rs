@@ -1,7 +1,7 @@
 //! Resources of other stacks that a blueprint uses (`heat://STACK/RESOURCE`).
 
-use kiln_engine::View;
 use kiln_identity::Caller;
+use kiln_stack::View;
 use kiln_value::{Value, text};
 
 use crate::Service;

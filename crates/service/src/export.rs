@@ -18,7 +18,7 @@ impl Service {
     /// parameters.
     pub async fn export_stack(&self, stack: &Stack) -> Result<Value, Error> {
         self.refuse_abandon()?;
-        Ok(kiln_engine::export(&self.backends, stack).await?)
+        Ok(kiln_stack::export(&self.backends, stack).await?)
     }
 
     /// Deletes a stack and keeps the objects of its resources, also those of nested stacks. Returns the data of the
@@ -29,7 +29,7 @@ impl Service {
         if stack.is_pending() {
             return Err(Error::Busy { stack: stack.name.clone(), action: stack.state.action });
         }
-        let data = kiln_engine::export(&self.backends, stack).await?;
+        let data = kiln_stack::export(&self.backends, stack).await?;
         let request = StackRequest {
             details: Details { keep_objects: true, ..Details::default() },
             if_generation: Some(stack.generation),

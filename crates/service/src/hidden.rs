@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use kiln_engine::load;
 use kiln_plan::Sources;
+use kiln_stack::load;
 use kiln_store::{Desired, Stack};
 use kiln_template::Template;
 use kiln_value::Map;

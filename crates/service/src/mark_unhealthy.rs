@@ -1,8 +1,8 @@
 //! Marks a resource as unhealthy.
 
-use kiln_engine::View;
 use kiln_identity::Caller;
 use kiln_resource::{MessageId, Resource, Status};
+use kiln_stack::View;
 use kiln_store::{Message, MessageKind, Stack};
 use kiln_value::value;
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kiln_engine::preview::{Preview, preview_create};
-use kiln_engine::{Backends, Clouds, NoCloud, load};
 use kiln_identity::Caller;
 use kiln_plan::{Blueprint, Draft, Kind, Nesting};
 use kiln_resource::{Cloud, Facts, Failure, StackId, properties};
+use kiln_stack::{Backends, Clouds, NoCloud, load};
 use kiln_store::{NewStack, Stack};
 use kiln_template::Definition;
 use kiln_value::{Map, StackIdentity, Value};
+use kiln_view::preview::{Preview, preview_create};
 
 use crate::{CreateStack, Error, Guarded, HiddenValues, Masked, Service, Settings};
 

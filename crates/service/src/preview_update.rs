@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use kiln_engine::View;
-use kiln_engine::preview::{Preview, preview};
 use kiln_identity::Caller;
+use kiln_stack::View;
 use kiln_store::Stack;
 use kiln_value::Map;
+use kiln_view::preview::{Preview, preview};
 
 use crate::{Error, Guarded, HiddenValues, Service, UpdateStack};
 

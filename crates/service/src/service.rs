@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use kiln_engine::Backends;
 use kiln_identity::{Identity, Policy};
+use kiln_stack::Backends;
 
 use crate::{Options, SharedCredentials, TemplateReader};
 

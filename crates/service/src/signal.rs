@@ -1,8 +1,8 @@
 //! Signals a resource.
 
-use kiln_engine::View;
 use kiln_plan::{Hook, Kind};
 use kiln_resource::{Action, MessageId, Resource, ResourceId, size_limit};
+use kiln_stack::View;
 use kiln_store::{Message, MessageKind, Stack};
 use kiln_value::{Value, text, value};
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use kiln_engine::{export, load};
 use kiln_identity::Caller;
 use kiln_plan::{Blueprint, Sources};
 use kiln_resource::{Action, MessageId, SnapshotId, State, Status};
+use kiln_stack::{export, load};
 use kiln_store::{Details, Message, MessageKind, Snapshot, Stack, StackRequest};
 use kiln_template::Files;
 use kiln_template::environment::Environment;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use kiln_engine::load;
 use kiln_identity::Caller;
 use kiln_plan::Blueprint;
 use kiln_resource::Action;
+use kiln_stack::load;
 use kiln_store::{Details, Stack, StackRequest};
 use kiln_value::Map;
 

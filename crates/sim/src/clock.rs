@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
-use kiln_engine::Clock;
+use kiln_stack::Clock;
 use tokio::time::Instant;
 
 use crate::gate::Gate;

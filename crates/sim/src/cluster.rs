@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kiln_engine::{Backends, Chance, Clock, Engine, Options, StoreClock};
+use kiln_engine::{Engine, Options};
+use kiln_stack::{Backends, Chance, Clock, StoreClock};
 use kiln_store::Store;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;

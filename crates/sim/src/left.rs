@@ -3,9 +3,9 @@
 use std::sync::{Arc, PoisonError};
 
 use futures::future::{BoxFuture, FutureExt as _};
-use kiln_engine::load;
 use kiln_plan::Sources;
 use kiln_resource::{Action, SnapshotId, StackId, State, Status};
+use kiln_stack::load;
 use kiln_store::{
     Desired, DesiredText, Details, Error, MessageKind, NewStack, Snapshot, Stack, StackRequest, Store as _,
 };

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kiln_engine::load;
 use kiln_plan::Sources;
 use kiln_resource::{Action, MessageId, Resource, StackId, State, Status};
+use kiln_stack::load;
 use kiln_store::{Error, Message, MessageKind, NewStack, Stack, StackRequest, Store};
 use kiln_template::Files;
 use kiln_template::environment::Environment;

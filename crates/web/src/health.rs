@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use jiff::{SignedDuration, Timestamp};
-use kiln_engine::Backends;
+use kiln_stack::Backends;
 use kiln_store::EngineInfo;
 
 /// Timeout of the database.

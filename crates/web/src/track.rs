@@ -5,8 +5,8 @@ use std::time::Duration;
 use axum::response::Response;
 use http::HeaderValue;
 use http::request::Parts;
-use kiln_engine::Backends;
 use kiln_identity::Caller;
+use kiln_stack::Backends;
 use tracing::Span;
 use tracing::field::Empty;
 

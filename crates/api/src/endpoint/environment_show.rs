@@ -1,8 +1,8 @@
 //! `GET …/environment`: the effective environment, with masked values of hidden parameters.
 
 use axum::response::Response;
-use kiln_engine::load;
 use kiln_service::Door;
+use kiln_stack::load;
 
 use crate::call::Call;
 use crate::error::ApiError;

@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use axum::response::Response;
-use kiln_engine::Backends;
 use kiln_service::Watched;
+use kiln_stack::Backends;
 use kiln_store::{Event, EventId, EventQuery, Stack, StackId, StackQuery};
 
 use crate::call::Call;

@@ -2,8 +2,8 @@
 
 use axum::response::Response;
 use http::StatusCode;
-use kiln_engine::load;
 use kiln_service::Door;
+use kiln_stack::load;
 use kiln_template::Files;
 
 use crate::call::Call;

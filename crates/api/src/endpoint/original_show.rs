@@ -2,7 +2,7 @@
 
 use axum::response::{IntoResponse as _, Response};
 use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use kiln_engine::load;
+use kiln_stack::load;
 use kiln_topology::original::{FILE, Original};
 
 use crate::call::Call;

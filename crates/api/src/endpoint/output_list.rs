@@ -1,7 +1,7 @@
 //! `GET …/outputs`: names and descriptions.
 
 use axum::response::Response;
-use kiln_engine::View;
+use kiln_stack::View;
 use kiln_value::{Value, value};
 
 use crate::call::Call;

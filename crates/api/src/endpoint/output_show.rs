@@ -1,7 +1,7 @@
 //! `GET …/outputs/{key}`: an output with its value.
 
 use axum::response::Response;
-use kiln_engine::View;
+use kiln_stack::View;
 use kiln_value::value;
 
 use crate::call::Call;

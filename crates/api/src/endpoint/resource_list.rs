@@ -2,8 +2,8 @@
 
 use axum::response::Response;
 use futures::future::join_all;
-use kiln_engine::{Backends, View};
 use kiln_resource::Resource;
+use kiln_stack::{Backends, View};
 use kiln_store::Stack;
 use kiln_value::{Value, text};
 

@@ -1,8 +1,8 @@
 //! `GET …/resources/{name}`: a resource with its current attributes.
 
 use axum::response::Response;
-use kiln_engine::View;
 use kiln_service::Error;
+use kiln_stack::View;
 use serde::Serialize;
 
 use crate::call::Call;

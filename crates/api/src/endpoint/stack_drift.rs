@@ -1,8 +1,8 @@
 //! `GET …/drift`: compares a stack with its objects. Heat has no such call.
 
 use axum::response::Response;
-use kiln_engine::drift::{Drift, ResourceDrift, StackDrift};
 use kiln_value::{Value, value};
+use kiln_view::drift::{Drift, ResourceDrift, StackDrift};
 
 use crate::call::Call;
 use crate::error::ApiError;

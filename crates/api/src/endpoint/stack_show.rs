@@ -1,10 +1,10 @@
 //! `GET /stacks/{name}/{id}`.
 
 use axum::response::Response;
-use kiln_engine::View;
-use kiln_engine::load::{self, Outline};
 use kiln_resource::Action;
 use kiln_service::Door;
+use kiln_stack::View;
+use kiln_stack::load::{self, Outline};
 use kiln_store::Stack;
 use kiln_value::{Map, Value, value};
 

@@ -1,6 +1,6 @@
 //! Names that mean other objects than at the last change of a resource, in plans and comparisons.
 
-use kiln_engine::meaning::NewMeaning;
+use kiln_stack::meaning::NewMeaning;
 use kiln_value::{Value, value};
 
 /// The names in the properties of a resource.

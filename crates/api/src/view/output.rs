@@ -1,6 +1,6 @@
 //! An output with its value.
 
-use kiln_engine::OutputValue;
+use kiln_stack::OutputValue;
 use kiln_value::{Map, Value};
 
 /// The format of show calls; `output_error` is present only without a value.

@@ -1,11 +1,11 @@
 //! The planned changes of a stack as clients see them.
 
-use kiln_engine::load;
-use kiln_engine::preview::{PlannedChange, PlannedOutput, PlannedResource, Preview};
 use kiln_resource::{State, StoredDefinition};
 use kiln_service::{HiddenValues, Masked};
+use kiln_stack::load;
 use kiln_store::Stack;
 use kiln_value::{Map, StackIdentity, Value, value};
+use kiln_view::preview::{PlannedChange, PlannedOutput, PlannedResource, Preview};
 
 use super::instant::instant;
 use super::meaning;

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use kiln_engine::{Backends, View};
 use kiln_resource::{Resource, StackId};
+use kiln_stack::{Backends, View};
 use kiln_store::Stack;
 use kiln_value::{Map, Value};
 use serde::Serialize;

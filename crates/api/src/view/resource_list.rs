@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use kiln_engine::{Backends, Listing};
 use kiln_resource::{Resource, StackId};
+use kiln_stack::Backends;
 use kiln_store::{Stack, StackQuery};
+use kiln_view::Listing;
 
 use super::resource::ResourceEntry;
 use crate::error::ApiError;

@@ -8,11 +8,11 @@ use axum::body::Body;
 use http::{HeaderMap, Method, Request, StatusCode};
 use jiff::Timestamp;
 use kiln_api::{Api, Options, Parts};
-use kiln_engine::{Backends, Chance, Clock, NoCloud};
 use kiln_identity::{Caller, Local, Policy};
 use kiln_plan::ResourceTypes;
 use kiln_resource::{Registry, State, Status};
 use kiln_service::{Limits, Service};
+use kiln_stack::{Backends, Chance, Clock, NoCloud};
 use kiln_store::{SqlStore, Stack, Store};
 use kiln_value::Secret;
 use serde_json::Value;
@@ -144,7 +144,7 @@ impl App {
     }
 
     /// What the process knows.
-    pub(crate) fn caches(&self) -> Arc<kiln_engine::Caches> {
+    pub(crate) fn caches(&self) -> Arc<kiln_stack::Caches> {
         Arc::clone(&self.service.backends.caches)
     }
 

@@ -15,7 +15,7 @@ async fn a_project_that_computes_delays_only_itself() {
     other.project_id = "other".to_owned();
     let second = first.clone().used_by(other);
     let inside = Arc::new(Mutex::new(0));
-    let threads = kiln_engine::threads() - 1;
+    let threads = kiln_stack::threads() - 1;
     // Threads of their own, so that those of the test stay free.
     let (ends, busy): (Vec<_>, Vec<_>) = (0..threads)
         .map(|_| {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::BodyDataStream;
 use futures::StreamExt;
 use http::StatusCode;
-use kiln_engine::Clock as _;
+use kiln_stack::Clock as _;
 use kiln_store::{Batch, Event, EventId};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -1,9 +1,9 @@
 //! Stacks with parameters and outputs.
 
-use kiln_engine::View;
-use kiln_engine::load;
 use kiln_resource::Action;
 use kiln_service::Door;
+use kiln_stack::View;
+use kiln_stack::load;
 use kiln_store::Stack;
 use kiln_value::{Value, text, value};
 

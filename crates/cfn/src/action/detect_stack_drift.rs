@@ -1,8 +1,8 @@
 //! Requests a comparison of a stack with its objects. It is made when the client asks for its result, so that it is
 //! never older than the question, and nothing is lost if a process fails.
 
-use kiln_engine::View;
 use kiln_service::Error;
+use kiln_stack::View;
 use kiln_value::{Value, value};
 
 use crate::call::Call;

@@ -1,6 +1,6 @@
 //! The template of a stack.
 
-use kiln_engine::load;
+use kiln_stack::load;
 use kiln_value::{Value, value};
 
 use crate::call::Call;

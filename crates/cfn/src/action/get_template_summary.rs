@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kiln_engine::load;
 use kiln_service::{Error, StackContent, importable};
+use kiln_stack::load;
 use kiln_value::{Map, Value, value};
 
 use crate::call::Call;

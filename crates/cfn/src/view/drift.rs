@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use kiln_engine::drift::{Drift, PropertyDrift, ResourceDrift, StackDrift};
 use kiln_value::{Value, text, value};
+use kiln_view::drift::{Drift, PropertyDrift, ResourceDrift, StackDrift};
 
 use super::{arn, instant};
 use crate::call::Call;

@@ -1,7 +1,7 @@
 //! Resources.
 
-use kiln_engine::View;
 use kiln_resource::Resource;
+use kiln_stack::View;
 use kiln_store::Stack;
 use kiln_value::{Map, Value, value};
 

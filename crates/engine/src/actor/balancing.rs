@@ -6,6 +6,7 @@
 
 use kiln_plan::{Blueprint, define, facts, failure_of};
 use kiln_resource::{Action, Failure, Member, MessageId, Received, ResourceId};
+use kiln_stack::load;
 use kiln_store::{Message, MessageKind, StackRequest};
 use kiln_value::{Value, value};
 
@@ -14,7 +15,6 @@ use super::inbox::received;
 use super::scaling::blueprint;
 use super::task::Task;
 use super::{Work, stack_facts};
-use crate::load;
 
 impl Work {
     /// Sends the members of a group to its load balancers.

@@ -8,6 +8,8 @@ use kiln_plan::{Blame, Blueprint, Event, Inside, Kind, Outcome, facts, failure_o
 use kiln_resource::{
     Driver, Facts, Failure, Operation, Phase, Received, Resource, ResourceId, SoftwareChange, StackFacts,
 };
+use kiln_stack::retry::RetryLimits;
+use kiln_stack::view::GroupContent;
 use kiln_store::Message;
 use kiln_value::{Map, Value};
 use tracing::Instrument as _;
@@ -19,10 +21,8 @@ use super::slots::Interrupted;
 use super::snapshots::Removed;
 use super::task::Task;
 use super::{Work, stack_facts};
-use crate::retry::RetryLimits;
 use crate::step::{ADOPTED, Advance, Job, LOST_CREATE, Learned, Memory, abort_failure, repeats_after};
 use crate::unmarked;
-use crate::view::GroupContent;
 
 /// The result of a spawned task.
 pub(super) enum Reply {
@@ -282,7 +282,7 @@ impl Work {
             software: self.actor.backends.software(&self.root.project),
             root: Arc::clone(&self.root),
             wanted,
-            fence: self.actor.fence.clone(),
+            creating: Arc::clone(&self.actor.creating),
             limits: RetryLimits { actions: options.action_retries, calls: options.call_retries },
             call_limit: options.call_limit,
             list_delay: options.list_delay,

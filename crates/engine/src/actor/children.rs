@@ -11,6 +11,11 @@ use kiln_plan::{Blame, Event, Kind, NestedSources, Outcome, Sources, define, fac
 use kiln_resource::{
     Action, Context, Driver, Facts, Failure, Member, MessageId, Operation, Phase, ResourceId, Running, State, Status,
 };
+use kiln_stack::Backends;
+use kiln_stack::load;
+use kiln_stack::retry::Attempts;
+use kiln_stack::sizes::check_outputs;
+use kiln_stack::view::{GroupContent, group_content, inside};
 use kiln_store::{
     Details, Error, Message, MessageKind, NewStack, Parent, Snapshot, SnapshotId, Stack, StackId, StackRequest, Summary,
 };
@@ -20,13 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::calls::{Reply, finished, later};
 use super::task::Task;
 use super::{Work, stack_facts};
-use crate::backends::Backends;
-use crate::fence::Fence;
-use crate::load;
-use crate::retry::Attempts;
-use crate::sizes::check_outputs;
 use crate::step::{Memory, abort_failure};
-use crate::view::{GroupContent, group_content, inside};
 
 /// The state of an operation on a nested stack, in [`Phase::Wait`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -175,7 +174,6 @@ impl Work {
             driver: Arc::clone(&entry.driver),
             facts,
             backends: self.actor.backends.clone(),
-            fence: self.actor.fence.clone(),
             root: Arc::clone(&self.root),
             attempts: self.attempts(),
         })
@@ -422,7 +420,6 @@ struct Preparation {
     driver: Arc<dyn Driver>,
     facts: Facts,
     backends: Backends,
-    fence: Fence,
     root: Arc<Stack>,
     attempts: Attempts,
 }
@@ -439,7 +436,7 @@ impl Preparation {
     }
 
     async fn read(&self) -> Result<Map, Failure> {
-        let cloud = self.backends.cloud(&self.root, true, Some(&self.fence)).await?;
+        let cloud = self.backends.cloud(&self.root, true).await?;
         let now = self.backends.wall_clock();
         let software = &self.backends.software(&self.root.project);
         let seed = self.backends.chance.seed();

@@ -3,10 +3,10 @@
 use kiln_plan::Sources;
 use kiln_plan::hidden::{Door, HiddenValues};
 use kiln_plan::{Decision, Event, Outcome};
+use kiln_stack::load;
 use kiln_store::{Error, Stack};
 
 use super::Work;
-use crate::load;
 
 impl Work {
     /// Masks an event for the planner. A nested stack also masks the hidden values of the stacks above it.

@@ -6,16 +6,15 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use kiln_plan::{Event, Kind, Model, facts};
 use kiln_resource::{Action, Context, Driver, Facts, Failure, MessageId, Received, ResourceId};
+use kiln_stack::Backends;
+use kiln_stack::retry::Attempts;
+use kiln_stack::{mark, software};
 use kiln_store::{Error, Message, MessageKind, Stack, StackId};
 use kiln_value::Value;
 
 use super::calls::Reply;
 use super::task::Task;
 use super::{Work, stack_facts};
-use crate::backends::Backends;
-use crate::fence::Fence;
-use crate::retry::Attempts;
-use crate::{mark, software};
 
 /// The unhandled messages of a stack.
 #[derive(Default)]
@@ -236,7 +235,6 @@ impl Work {
             facts: facts(row, kind, &stack_facts(&self.stack)),
             driver: Arc::clone(&entry.driver),
             backends: self.actor.backends.clone(),
-            fence: self.actor.fence.clone(),
             root: Arc::clone(&self.root),
             body: message.body.clone(),
             pushes: software::is_push(&message),
@@ -312,7 +310,6 @@ struct Delivery {
     facts: Facts,
     driver: Arc<dyn Driver>,
     backends: Backends,
-    fence: Fence,
     root: Arc<Stack>,
     body: Value,
     /// The metadata of the server are written: no signal.
@@ -337,7 +334,7 @@ impl Delivery {
 
     async fn deliver(&self) -> Result<Received, Failure> {
         let needs = self.pushes || self.driver.receives_with_cloud();
-        let cloud = self.backends.cloud(&self.root, needs, Some(&self.fence)).await?;
+        let cloud = self.backends.cloud(&self.root, needs).await?;
         let now = self.backends.wall_clock();
         let software = &self.backends.software(&self.root.project);
         let seed = self.backends.chance.seed();

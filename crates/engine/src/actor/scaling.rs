@@ -9,6 +9,9 @@ use std::sync::Arc;
 
 use kiln_plan::{Blueprint, Event, Inside, Kind, StackScope, define, facts, failure_of};
 use kiln_resource::{Action, Failure, MessageId, Received, Rescale, ResourceId, ScaleRequest, StackId, Status};
+use kiln_stack::Backends;
+use kiln_stack::load;
+use kiln_stack::view::{GroupContent, View, inside, unreadable};
 use kiln_store::{Message, MessageKind, Stack, StackRequest, Summary};
 use kiln_value::{Value, text, value};
 
@@ -17,9 +20,6 @@ use super::inbox::received;
 use super::resizing::Resizing;
 use super::task::Task;
 use super::{Work, stack_facts};
-use crate::backends::Backends;
-use crate::load;
-use crate::view::{GroupContent, View, inside, unreadable};
 
 /// A signal to a policy, which has asked for a change of a group.
 pub(super) struct Scale {

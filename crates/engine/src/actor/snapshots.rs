@@ -13,17 +13,17 @@ use kiln_plan::{Blame, saved_by};
 use kiln_resource::{
     Action, Context, Facts, Failure, MessageId, Registry, Resource, ResourceId, SnapshotId, State, Status,
 };
+use kiln_stack::Backends;
+use kiln_stack::export::{self, IMPLEMENTATION};
+use kiln_stack::retry;
 use kiln_store::{Error, Message, Snapshot, Stack, StackId};
 use kiln_value::{Map, Value};
 use tokio::sync::watch;
 
 use super::Work;
 use super::calls::Reply;
-use super::task::{Task, bug};
-use crate::backends::Backends;
-use crate::export::{self, IMPLEMENTATION};
-use crate::fence::Fence;
-use crate::retry;
+use super::task::Task;
+use kiln_stack::gather::bug;
 
 /// The snapshots that are being deleted.
 #[derive(Default)]
@@ -223,7 +223,6 @@ impl Work {
             end: backends.clock.monotonic() + self.actor.options.action_timeout,
             backends,
             root: Arc::clone(&self.root),
-            fence: self.actor.fence.clone(),
             call_retries: self.actor.options.call_retries,
             drain: self.actor.drain.clone(),
         };
@@ -263,7 +262,6 @@ impl Work {
 struct Remover {
     backends: Backends,
     root: Arc<Stack>,
-    fence: Fence,
     call_retries: u32,
     /// When to give up, by the monotonic clock.
     end: Duration,
@@ -349,7 +347,7 @@ impl Remover {
         let mut attempt = 0;
         loop {
             let removal = async {
-                let cloud = self.backends.cloud(&self.root, driver.needs_cloud(), Some(&self.fence)).await?;
+                let cloud = self.backends.cloud(&self.root, driver.needs_cloud()).await?;
                 let seed = self.backends.chance.seed();
                 let (software, facts) = (&self.backends.software(&self.root.project), &facts);
                 driver.delete_snapshot(&Context { cloud: &*cloud, software, facts, now: 0.0, seed, polls: 0 }).await

@@ -7,9 +7,8 @@
 use std::time::Duration;
 
 use kiln_resource::{LostCall, Phase};
+use kiln_stack::clock::micros;
 use kiln_store::Lease;
-
-use crate::clock::micros;
 
 /// What the engine knows about the calls of the previous owner of a lease.
 #[derive(Clone, Copy, Debug)]

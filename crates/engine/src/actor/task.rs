@@ -5,6 +5,7 @@ use std::panic::AssertUnwindSafe;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kiln_resource::Failure;
+use kiln_stack::gather::bug;
 use tracing::Instrument as _;
 
 use super::Work;
@@ -22,11 +23,6 @@ impl Task {
         let work = AssertUnwindSafe(work).catch_unwind();
         Self(Box::pin(work.map(move |result| reply(result.unwrap_or_else(|_| Err(bug()))))))
     }
-}
-
-/// The failure after a panic.
-pub(crate) fn bug() -> Failure {
-    Failure::other("InternalError", "bug in the driver of the resource type or in Kiln, see the log of the engine")
 }
 
 impl Work {

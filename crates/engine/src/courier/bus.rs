@@ -3,12 +3,11 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_resource::{Failure, FailureKind};
+use kiln_stack::Backends;
 use kiln_store::{Notice, OutboxEntry};
 use kiln_template::Template;
 use kiln_value::{Map, Value};
 use uuid::Uuid;
-
-use crate::backends::Backends;
 
 /// Heat's description of a template without one.
 const NO_DESCRIPTION: &str = "No description";

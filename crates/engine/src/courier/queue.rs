@@ -1,10 +1,9 @@
 //! Event sinks that are queues of Zaqar.
 
 use kiln_resource::{CloudRequest, Failure, FailureKind, Method, StackId};
+use kiln_stack::Backends;
 use kiln_store::OutboxEntry;
 use kiln_value::{Value, text, value};
-
-use crate::backends::Backends;
 
 /// Maximum number of messages per call, and their size in bytes: below Zaqar's default limits.
 const MESSAGES: usize = 20;

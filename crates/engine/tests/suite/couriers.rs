@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kiln_engine::{Backends, Chance, Clock, Clouds, Engine, Message, MessageBus, Options};
+use kiln_engine::{Engine, Message, MessageBus, Options};
 use kiln_plan::ResourceTypes;
 use kiln_resource::{Action, Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Registry, StackId, Status};
+use kiln_stack::{Backends, Chance, Clock, Clouds};
 use kiln_store::{
     DesiredText, EventQuery, MemoryStore, NewStack, OutboxStore, Stack, StackRequest, Store, UnusedCredentials,
 };

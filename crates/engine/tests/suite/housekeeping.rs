@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kiln_engine::housekeeping::{self, UNUSED_AFTER};
-use kiln_engine::{Backends, Chance, Clock, Clouds, NoCloud, Options};
+use kiln_engine::{Options, housekeeping};
 use kiln_plan::ResourceTypes;
 use kiln_resource::{Action, Cloud, CredentialsId, EngineId, Failure, FailureKind, Registry, StackId, State, Status};
+use kiln_stack::UNUSED_AFTER;
+use kiln_stack::{Backends, Chance, Clock, Clouds, NoCloud};
 use kiln_store::{Batch, DesiredText, MemoryStore, NewStack, Settle, Stack, StackRequest, Store, UnusedCredentials};
 use kiln_value::Secret;
 use tokio::sync::watch;

@@ -4,11 +4,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_engine::{Backends, Chance, Clock, Engine, NoCloud, Options, SystemClock, load};
+use kiln_engine::{Engine, Options};
 use kiln_plan::{ResourceTypes, Sources};
 use kiln_resource::{
     Action, Context, Driver, Failure, Found, Operation, PropertySchema, Registry, ResourceType, StackId, Status, Step,
 };
+use kiln_stack::{Backends, Chance, Clock, NoCloud, SystemClock, load};
 use kiln_store::{SqlStore, StackRequest, Store};
 use kiln_template::Files;
 use kiln_template::constraint::DataType;

@@ -22,14 +22,15 @@ use async_trait::async_trait;
 use http::HeaderMap;
 use jiff::Timestamp;
 use kiln_cloud::{Connector, Credentials, RetryPolicy, Scope, SharedClient, TlsOptions};
-use kiln_engine::housekeeping::{CredentialsSweep, UNUSED_AFTER};
-use kiln_engine::{Backends, Chance, Clock};
+use kiln_engine::housekeeping::CredentialsSweep;
 use kiln_identity::{Caller, Deferred, Identity, Keystone, KeystoneOptions, Policy};
 use kiln_plan::ResourceTypes;
 use kiln_resource::{Action, CloudRequest, EngineId, Method, Registry, State, Status};
 use kiln_service::{
     CreateStack, Limits, Service, Settings, SharedCredentials, StackContent, TemplateText, UpdateStack,
 };
+use kiln_stack::UNUSED_AFTER;
+use kiln_stack::{Backends, Chance, Clock};
 use kiln_store::{Batch, MemoryStore, Settle, Stack, StackQuery, StackRequest, Store};
 use kiln_testcloud::{Account, Testcloud};
 use kiln_value::{Secret, Value};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use kiln_client::{Bundle, Client, Source, StackRequest};
-use kiln_engine::Chance;
+use kiln_stack::Chance;
 use kiln_testcloud::{Account, Testcloud};
 use kiln_value::{Value, text};
 use tokio::net::TcpListener;

@@ -4,8 +4,8 @@ use std::io::{BufRead as _, IsTerminal as _};
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use kiln_engine::Chance;
 use kiln_resource::{ResourceId, StackId};
+use kiln_stack::Chance;
 use kiln_store::{EngineId, EngineInfo, SqlStore, Store as _};
 use kiln_value::text;
 

@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use hmac::{Hmac, Mac as _};
-use kiln_engine::Clock as _;
+use kiln_stack::Clock as _;
 use kiln_testcloud::Testcloud;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -40,7 +40,7 @@ fn mac(key: &[u8], text: &str) -> Vec<u8> {
 
 /// The headers `X-Amz-Date` and `Authorization` of a POST with a form. Like some clients, it does not sign its type.
 fn signed(address: &str, (access, secret): (&str, &str), body: &str) -> (String, String) {
-    let date = kiln_engine::SystemClock.now().strftime("%Y%m%dT%H%M%SZ").to_string();
+    let date = kiln_stack::SystemClock.now().strftime("%Y%m%dT%H%M%SZ").to_string();
     let scope = format!("{}/RegionOne/cloudformation/aws4_request", &date[..8]);
     let names = "host;x-amz-date";
     let headers = format!("host:{address}\n{DATE_HEADER}:{date}\n");

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_engine::Clouds;
 use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Method};
+use kiln_stack::Clouds;
 use kiln_store::{Stack, UnusedCredentials};
 use kiln_value::{Map, Value, value};
 use tokio::sync::oneshot;

@@ -1,7 +1,7 @@
 //! Export, abandon and adopt.
 
-use kiln_engine::load;
 use kiln_resource::{Action, SnapshotId, State, Status};
+use kiln_stack::load;
 use kiln_store::{Details, Snapshot, Stack, StackRequest};
 use kiln_value::{Value, value};
 
@@ -37,7 +37,7 @@ async fn an_abandoned_stack_keeps_its_objects_and_can_be_adopted() {
     let bench = Bench::new().await;
     let stack = bench.create(&tree()).await;
     let nested = bench.child(stack.id, "below").await;
-    let data = kiln_engine::export(&bench.backends, &stack).await.unwrap();
+    let data = kiln_stack::export(&bench.backends, &stack).await.unwrap();
     let one = data.get("resources").and_then(|all| all.get("one")).unwrap();
     let id = one.str_at("resource_id").unwrap();
     let wanted = value!({

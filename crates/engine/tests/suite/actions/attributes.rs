@@ -1,6 +1,6 @@
 //! The attributes of a resource, as `resource show` reads them.
 
-use kiln_engine::View;
+use kiln_stack::View;
 use kiln_value::value;
 
 use crate::actions::bench::{Bench, sources};

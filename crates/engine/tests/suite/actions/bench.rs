@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_engine::{Backends, Chance, Clock as _, Engine, NoCloud, Options, SystemClock, load};
+use kiln_engine::{Engine, Options};
 use kiln_plan::{ResourceTypes, Sources};
 use kiln_resource::{
     Action, AttributeSchema, Context, Driver, Failure, Found, Operation, PropertySchema, Received, Registry,
     ResourceType, SnapshotId, StackId, State, Status, Step,
 };
+use kiln_stack::{Backends, Chance, Clock as _, NoCloud, SystemClock, load};
 use kiln_store::{
     EventQuery, NewStack, Options as StoreOptions, Resource, Snapshot, SqlStore, Stack, StackRequest, Store,
 };

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use kiln_engine::{Clock as _, SystemClock, load};
 use kiln_plan::Sources;
 use kiln_plan::hook::waits_at;
 use kiln_resource::{Action, MessageId, StackId, State, Status};
+use kiln_stack::{Clock as _, SystemClock, load};
 use kiln_store::{Message, MessageKind, StackRequest};
 use kiln_value::{Value, value};
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use kiln_engine::load;
 use kiln_plan::Sources;
 use kiln_resource::{Action, MessageId, SnapshotId, StackId, State, Status};
+use kiln_stack::load;
 use kiln_store::{Details, Message, MessageKind, Snapshot, Stack, StackRequest};
 use kiln_value::{Value, value};
 

@@ -1,7 +1,7 @@
 //! Stacks as clients read them again and again, from memory or from the store.
 
-use kiln_engine::{Backends, Chance, View, ViewCache, load};
 use kiln_resource::{Action, Status};
+use kiln_stack::{Backends, Chance, View, ViewCache, load};
 use kiln_store::{MessageKind, Stack, StackId, StackRequest};
 use kiln_value::{Value, value};
 
@@ -210,7 +210,7 @@ async fn a_process_never_shows_what_another_one_has_changed() {
 async fn a_stack_above_the_bound_is_read_each_time() {
     const BOUND: usize = 64 << 10;
     let mut bench = Bench::new().await;
-    let caches = kiln_engine::Caches { views: ViewCache::of_size(BOUND), ..Default::default() };
+    let caches = kiln_stack::Caches { views: ViewCache::of_size(BOUND), ..Default::default() };
     bench.backends.caches = std::sync::Arc::new(caches);
     let size = |bench: &Bench| bench.backends.caches.views.size();
     let many = |count: usize| -> Value {

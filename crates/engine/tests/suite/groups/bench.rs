@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kiln_engine::preview::Preview;
-use kiln_engine::{Backends, Chance, Clock, Clouds, Engine, NoCloud, Options, View, load, preview};
+use kiln_engine::{Engine, Options};
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
 use kiln_resource::{Action, MessageId, Registry, Resource, StackId, Status, shipped};
+use kiln_stack::{Backends, Chance, Clock, Clouds, NoCloud, View, load};
 use kiln_store::{Event, EventQuery, MemoryStore, Message, MessageKind, NewStack, Stack, StackRequest};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
 use kiln_value::{Map, Value, text, value};
+use kiln_view::preview;
+use kiln_view::preview::Preview;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;

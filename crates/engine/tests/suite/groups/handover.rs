@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use kiln_engine::load;
 use kiln_plan::{Blueprint, Nesting};
 use kiln_resource::StackId;
+use kiln_stack::load;
 use kiln_store::NewStack;
 use kiln_value::{StackIdentity, Value};
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_engine::{Clouds, NoCloud, Options};
+use kiln_engine::Options;
 use kiln_resource::{Cloud, Failure};
+use kiln_stack::{Clouds, NoCloud};
 use kiln_store::Stack;
 
 use crate::groups::bench::Bench;

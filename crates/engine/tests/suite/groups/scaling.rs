@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_engine::preview::PlannedChange;
 use kiln_engine::{Message, MessageBus};
 use kiln_resource::{Failure, StackId, State, Status};
 use kiln_store::{MemoryStore, MessageKind};
 use kiln_value::{Value, value};
+use kiln_view::preview::PlannedChange;
 
 use crate::groups::bench::Bench;
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use kiln_engine::View;
 use kiln_resource::Status;
+use kiln_stack::View;
 
 use super::bench::Bench;
 

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kiln_engine::preview::{PlannedChange, PlannedResource, Preview};
 use kiln_resource::{Resource, State};
 use kiln_store::{EventQuery, StackId, Store};
 use kiln_value::{Map, Value};
+use kiln_view::preview::{PlannedChange, PlannedResource, Preview};
 
 use super::world::{Meanings, Noun};
 use super::{Outputs, Seen};

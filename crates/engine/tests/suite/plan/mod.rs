@@ -15,14 +15,16 @@ use generate::{Dice, Template};
 use jiff::Timestamp;
 use judge::Verdict;
 use kiln_cloud::Connector;
-use kiln_engine::preview::Preview;
-use kiln_engine::{Backends, Chance, Clock, Clouds, Engine, Options, View, load, preview};
+use kiln_engine::{Engine, Options};
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
 use kiln_resource::{Action, Cloud, Failure, Registry, Resource, StackId, Status};
+use kiln_stack::{Backends, Chance, Clock, Clouds, View, load};
 use kiln_store::{MemoryStore, NewStack, Stack, StackRequest};
 use kiln_template::Files;
 use kiln_testcloud::Testcloud;
 use kiln_value::Value;
+use kiln_view::preview;
+use kiln_view::preview::Preview;
 use tokio::time::Instant;
 use world::World;
 

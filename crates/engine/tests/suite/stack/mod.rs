@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use kiln_engine::{Backends, Clock as _, SystemClock, load};
 use kiln_plan::Sources;
 use kiln_resource::StackId;
+use kiln_stack::{Backends, Clock as _, SystemClock, load};
 use kiln_store::{NewStack, Stack, Store};
 use tokio::time::Instant;
 

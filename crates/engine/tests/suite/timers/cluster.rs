@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kiln_engine::{Backends, Chance, Clock, Engine, Options, load};
+use kiln_engine::{Engine, Options};
 use kiln_plan::{ResourceTypes, Sources};
 use kiln_resource::{
     Action, Cloud, CloudRequest, CloudResponse, Context, Driver, Facts, Failure, Found, Method, Nested, Operation,
     PropertySchema, Received, Registry, Resource, ResourceType, StackId, Step,
 };
+use kiln_stack::{Backends, Chance, Clock, load};
 use kiln_store::{Event, EventQuery, MemoryStore, NewStack, Stack, StackRequest};
 use kiln_template::Files;
 use kiln_template::constraint::DataType;
@@ -204,7 +205,7 @@ impl Cloud for Sky {
 }
 
 #[async_trait]
-impl kiln_engine::Clouds for Sky {
+impl kiln_stack::Clouds for Sky {
     async fn cloud(&self, _: &Stack) -> Result<Arc<dyn Cloud>, Failure> {
         Ok(Arc::new(Sky))
     }

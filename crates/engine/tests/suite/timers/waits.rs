@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_drivers::heat::wait_handle::WaitHandle;
-use kiln_engine::{Backends, load};
 use kiln_plan::{ResourceTypes, Sources};
 use kiln_resource::{
     Action, Context, Driver, Failure, Found, Operation, Received, Registry, Resource, StackId, Status, Step,
 };
+use kiln_stack::{Backends, load};
 use kiln_store::{EventQuery, MessageKind, Stack, StackRequest};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
@@ -111,7 +111,7 @@ impl Waits {
     }
 
     async fn data(&self) -> Value {
-        let view = kiln_engine::View::load(&self.cluster.backends, self.id).await.expect("read").expect("there");
+        let view = kiln_stack::View::load(&self.cluster.backends, self.id).await.expect("read").expect("there");
         view.outputs(None).await.into_iter().next().expect("an output").value
     }
 }

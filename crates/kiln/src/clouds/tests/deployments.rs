@@ -85,7 +85,7 @@ impl World {
     }
 
     pub(super) async fn output(&self, stack: &Stack, name: &str) -> Value {
-        let view = kiln_engine::View::of(&self.service.backends, stack.clone()).await.expect("a view");
+        let view = kiln_stack::View::of(&self.service.backends, stack.clone()).await.expect("a view");
         view.outputs(Some(name)).await.into_iter().next().map(|output| output.value).unwrap_or_default()
     }
 
@@ -98,7 +98,7 @@ impl World {
     }
 
     pub(super) async fn delete(&self, stack: &Stack) {
-        let request = StackRequest::new(Action::Delete, kiln_engine::SystemClock.now());
+        let request = StackRequest::new(Action::Delete, kiln_stack::SystemClock.now());
         self.service.backends.store.request(stack.id, request).await.expect("asked");
     }
 }
@@ -221,7 +221,7 @@ async fn a_deployment_for_the_delete_alone() {
     assert!(stack.state.is_complete(Action::Create), "{}", stack.reason);
     world.deployed(&[]).await;
 
-    let request = StackRequest::new(Action::Check, kiln_engine::SystemClock.now());
+    let request = StackRequest::new(Action::Check, kiln_stack::SystemClock.now());
     world.service.backends.store.request(stack.id, request).await.expect("asked");
     let stack = world.settled(stack.id).await;
     assert!(stack.state.is_complete(Action::Check), "{}", stack.reason);

@@ -13,11 +13,11 @@ struct ShortSleeps;
 #[async_trait]
 impl Clock for ShortSleeps {
     fn now(&self) -> Timestamp {
-        kiln_engine::SystemClock.now()
+        kiln_stack::SystemClock.now()
     }
 
     fn monotonic(&self) -> Duration {
-        kiln_engine::SystemClock.monotonic()
+        kiln_stack::SystemClock.monotonic()
     }
 
     async fn sleep(&self, time: Duration) {
@@ -56,7 +56,7 @@ async fn create_and_delete(world: &World, callers: &[Arc<Caller>]) -> [BTreeMap<
     let created = world.keystone_calls();
     world.cloud.journal().clear();
     for id in &stacks {
-        let request = StackRequest::new(Action::Delete, kiln_engine::SystemClock.now());
+        let request = StackRequest::new(Action::Delete, kiln_stack::SystemClock.now());
         world.service.backends.store.request(*id, request).await.expect("asked");
     }
     for id in &stacks {

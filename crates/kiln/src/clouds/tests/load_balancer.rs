@@ -95,7 +95,7 @@ async fn the_server_knows_the_addresses_of_the_instances() {
     assert!(configuration.contains(&line(1, &first)) && configuration.contains(&line(2, &second)), "{configuration}");
     assert_eq!(world.row(nested, "LB_instance").await.physical_id, server, "only the metadata have changed");
 
-    let request = StackRequest::new(Action::Delete, kiln_engine::SystemClock.now());
+    let request = StackRequest::new(Action::Delete, kiln_stack::SystemClock.now());
     store.request(id, request).await.expect("asked");
     let stack = world.settled(id).await;
     assert!(stack.state.is_complete(Action::Delete), "{}", stack.reason);
@@ -216,7 +216,7 @@ async fn the_members_of_a_group_are_behind_its_load_balancer() {
     let stack = world.settled(id).await;
     assert!(stack.state.is_complete(Action::Update), "{}", stack.reason);
     world.balances(nested, "").await;
-    let request = StackRequest::new(Action::Delete, kiln_engine::SystemClock.now());
+    let request = StackRequest::new(Action::Delete, kiln_stack::SystemClock.now());
     store.request(id, request).await.expect("asked");
     let stack = world.settled(id).await;
     assert!(stack.state.is_complete(Action::Delete), "{}", stack.reason);

@@ -43,7 +43,7 @@ pub(super) async fn run_engine(options: Options, backends: Backends) {
 impl World {
     /// The same world with an empty store, in which time passes.
     pub(super) fn in_real_time(mut self) -> Self {
-        self.memory = MemoryStore::new(Arc::new(|| kiln_engine::SystemClock.now()));
+        self.memory = MemoryStore::new(Arc::new(|| kiln_stack::SystemClock.now()));
         self.service.backends = self.backends_on(Arc::new(self.memory.clone()));
         self
     }
@@ -92,7 +92,7 @@ impl World {
             store,
             resource_types: Arc::new(ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for))),
             clouds: Arc::new(clouds.with_signalling(signalling)),
-            clock: Arc::new(kiln_engine::SystemClock),
+            clock: Arc::new(kiln_stack::SystemClock),
             chance: Arc::new(Chance::seeded(1)),
             caches: Arc::default(),
         }
@@ -173,7 +173,7 @@ async fn users_signal_with_their_own_access_and_go_with_the_stack() {
     let owner = token.body.get("token").and_then(|token| token.get("user")).and_then(|user| user.str_at("id"));
     assert_eq!(owner, signed.physical_id.as_deref());
 
-    let request = StackRequest::new(Action::Delete, kiln_engine::SystemClock.now());
+    let request = StackRequest::new(Action::Delete, kiln_stack::SystemClock.now());
     world.service.backends.store.request(id, request).await.expect("asked");
     let stack = world.settled(id).await;
     assert!(stack.state.is_complete(Action::Delete), "{}", stack.reason);

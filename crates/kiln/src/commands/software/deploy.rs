@@ -2,8 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use kiln_drivers::swift::temp_url;
-use kiln_engine::{Chance, Clock as _, SystemClock};
 use kiln_resource::{Cloud, CloudRequest, Method};
+use kiln_stack::{Chance, Clock as _, SystemClock};
 use kiln_value::identity::quote;
 use kiln_value::{Map, Value, value};
 

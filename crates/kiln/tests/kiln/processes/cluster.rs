@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use kiln_client::{Access, Client, Error};
 use kiln_cloud::{Connector, Credentials, Options, Session, SharedClient, TlsOptions};
-use kiln_engine::Chance;
+use kiln_stack::Chance;
 use kiln_testcloud::{Account, Testcloud};
 use kiln_value::Secret;
 use sea_orm::{ConnectionTrait as _, Database};

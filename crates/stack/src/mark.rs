@@ -11,7 +11,7 @@ use crate::backends::Backends;
 const REASON: &str = "state changed by resource_mark_unhealthy api";
 
 /// The marks of a stack that its engine has not handled.
-pub(crate) async fn waiting(backends: &Backends, stack: StackId) -> Result<Vec<Message>, Error> {
+pub async fn waiting(backends: &Backends, stack: StackId) -> Result<Vec<Message>, Error> {
     let mut messages = backends.store.inbox(stack, backends.clock.now()).await?;
     messages.retain(|message| message.kind == MessageKind::MarkUnhealthy);
     Ok(messages)
@@ -19,7 +19,7 @@ pub(crate) async fn waiting(backends: &Backends, stack: StackId) -> Result<Vec<M
 
 /// The event of a message that marks a resource. `None` for other messages, unknown resources, and resources with a
 /// running operation, which are marked after it.
-pub(crate) fn event(message: &Message, model: &Model) -> Option<Event> {
+pub fn event(message: &Message, model: &Model) -> Option<Event> {
     let row = model.current(message.resource.as_deref()?).filter(|row| row.running().is_none())?;
     let healthy = !message.body.get("mark_unhealthy").is_some_and(Value::is_truthy);
     let reason = message.body.str_at("reason").filter(|reason| !reason.is_empty()).unwrap_or(REASON).to_owned();

@@ -20,11 +20,11 @@ const IDLE: Duration = Duration::from_secs(30);
 
 /// The parsed sources of a stack.
 #[derive(Clone, Debug)]
-pub(crate) struct Parsed {
+pub struct Parsed {
     /// The sources.
-    pub(crate) sources: Sources,
+    pub sources: Sources,
     /// Whether the template may read the resource that it belongs to (`resource_facade`).
-    pub(crate) reads_facade: bool,
+    pub reads_facade: bool,
 }
 
 #[derive(Clone)]
@@ -57,7 +57,7 @@ impl SourceCache {
     ///
     /// # Errors
     /// Errors of the store; [`Error::Damaged`] if the stored texts are invalid.
-    pub(crate) async fn sources(&self, store: &dyn Store, desired: &Desired, now: Duration) -> Result<Parsed, Error> {
+    pub async fn sources(&self, store: &dyn Store, desired: &Desired, now: Duration) -> Result<Parsed, Error> {
         if let Some(parsed) = self.get(desired, now) {
             return Ok(parsed);
         }
@@ -66,7 +66,7 @@ impl SourceCache {
     }
 
     /// Keeps what the texts of a desired state contain.
-    pub(crate) fn keep(&self, desired: &Desired, texts: &DesiredText, sources: &Sources, now: Duration) -> Parsed {
+    pub fn keep(&self, desired: &Desired, texts: &DesiredText, sources: &Sources, now: Duration) -> Parsed {
         let reads_facade = texts.template.contains("resource_facade") || texts.template.contains("Fn::ResourceFacade");
         let parsed = Parsed { sources: sources.clone(), reads_facade };
         self.put(desired, texts, &parsed, now);
@@ -109,7 +109,7 @@ impl SourceCache {
     }
 
     /// Drops what has not been used for a while.
-    pub(crate) fn expire(&self, now: Duration) {
+    pub fn expire(&self, now: Duration) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).expire(now);
     }
 }

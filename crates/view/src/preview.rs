@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use kiln_plan::{Blueprint, Inside};
 use kiln_resource::{Resource, StoredDefinition};
+use kiln_stack::Backends;
+use kiln_stack::meaning::NewMeaning;
+use kiln_stack::view::{OutputValue, View};
 use kiln_store::{Error, Stack};
 use kiln_value::{Map, Value};
 
-use crate::backends::Backends;
-use crate::meaning::NewMeaning;
-use crate::view::{OutputValue, View};
 use rehearsal::Rehearsal;
 
 /// The planned change of a resource.

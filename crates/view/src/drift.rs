@@ -10,12 +10,11 @@ use kiln_resource::drift::Shown;
 use kiln_resource::names::{self, Kept};
 use kiln_resource::translation::Answers;
 use kiln_resource::{Context, OperationState, Resource, ResourceType};
+use kiln_stack::load::stack_facts;
+use kiln_stack::meaning::{NewMeaning, new_meanings};
+use kiln_stack::view::View;
 use kiln_store::Error;
 use kiln_value::{Map, Value};
-
-use crate::actor::stack_facts;
-use crate::meaning::{NewMeaning, new_meanings};
-use crate::view::View;
 
 /// Resources of a stack that are compared at the same time.
 const AT_ONCE: usize = 8;
@@ -142,110 +141,107 @@ impl Masked for StackDrift {
     }
 }
 
-impl View {
-    /// Compares resources with their objects. An empty list of names means all; `group/0/server` is a resource of a
-    /// nested stack.
-    ///
-    /// # Errors
-    /// Errors of the store, for nested stacks.
-    pub fn drift<'a>(&'a self, names: &'a [String]) -> BoxFuture<'a, Result<StackDrift, Error>> {
-        async move {
-            let rows = self.resources().filter_map(|row| Some((row.clone(), chosen(names, &row.name)?)));
-            let compared: Vec<BoxFuture<'_, _>> = rows.map(|(row, below)| self.compared(row, below).boxed()).collect();
-            let compared = futures::stream::iter(compared).buffered(AT_ONCE);
-            let compared: Vec<Result<ResourceDrift, Error>> = compared.collect().await;
-            let resources = compared.into_iter().collect::<Result<_, _>>()?;
-            Ok(StackDrift { stack: self.stack.clone(), resources })
-        }
-        .boxed()
+/// Compares resources with their objects. An empty list of names means all; `group/0/server` is a resource of a
+/// nested stack.
+///
+/// # Errors
+/// Errors of the store, for nested stacks.
+pub fn drift<'a>(view: &'a View, names: &'a [String]) -> BoxFuture<'a, Result<StackDrift, Error>> {
+    async move {
+        let rows = view.resources().filter_map(|row| Some((row.clone(), chosen(names, &row.name)?)));
+        let compared: Vec<BoxFuture<'_, _>> = rows.map(|(row, below)| compared(view, row, below).boxed()).collect();
+        let compared = futures::stream::iter(compared).buffered(AT_ONCE);
+        let compared: Vec<Result<ResourceDrift, Error>> = compared.collect().await;
+        let resources = compared.into_iter().collect::<Result<_, _>>()?;
+        Ok(StackDrift { stack: view.stack.clone(), resources })
     }
+    .boxed()
+}
 
-    /// Compares a resource, and those of its nested stack with these names.
-    async fn compared(&self, row: Resource, below: Vec<String>) -> Result<ResourceDrift, Error> {
-        if let Some(child) = row.child
-            && let Some(view) = Self::load(self.backends(), child).await?
-        {
-            let nested = view.drift(&below).await?;
-            let drift = match (nested.has_drifted(), nested.not_checked()) {
-                (true, _) => Drift::Modified(Vec::new()),
-                _ if !below.is_empty() => Drift::NotChecked("only a part of its nested stack was compared".to_owned()),
-                (false, 0) => Drift::InSync,
-                (false, _) => Drift::NotChecked("resources of its nested stack were not compared".to_owned()),
-            };
-            let (not_checked, meanings) = (Vec::new(), Vec::new());
-            return Ok(ResourceDrift { row, drift, not_checked, meanings, nested: Some(nested) });
-        }
-        let compared = self.object(&row).await;
-        let (drift, not_checked) =
-            compared.unwrap_or_else(|reason| (Drift::NotChecked(reason.into_owned()), Vec::new()));
-        let meanings = self.meanings(&row).await;
-        Ok(ResourceDrift { row, drift, not_checked, meanings, nested: None })
-    }
-
-    /// The names of a resource that mean other objects today, as far as they can be looked up.
-    async fn meanings(&self, row: &Resource) -> Vec<NewMeaning> {
-        let (Some(kind), Some(definition)) = (self.kind(row), &row.definition) else { return Vec::new() };
-        let rules = &kind.resource_type().translation;
-        let names = names::kept(rules, definition, definition.given(), &Answers::new());
-        let Ok(cloud) = self.backends().cloud(self.root(), !names.is_empty(), None).await else { return Vec::new() };
-        let mut today = Answers::new();
-        for Kept { lookup, .. } in names.values() {
-            if let Ok(id) = cloud.find(&lookup.finder, &lookup.value).await {
-                today.insert(lookup.clone(), id);
-            }
-        }
-        new_meanings(names, &today)
-    }
-
-    /// Compares a resource with its object: returns the result and the properties that were not compared. The error is the
-    /// reason why it cannot be compared.
-    async fn object(&self, row: &Resource) -> Result<(Drift, Vec<String>), std::borrow::Cow<'static, str>> {
-        if row.operation != OperationState::Idle {
-            return Err("an operation of the resource is not complete".into());
-        }
-        let kind = self.kind(row).ok_or("its type does not exist any more")?;
-        let entry = kind.entry().ok_or("it has no nested stack")?;
-        if !entry.driver.has_object() {
-            return Ok((Drift::NoObject, Vec::new()));
-        }
-        if row.physical_id.is_none() {
-            return Err("it has no object".into());
-        }
-        let found = async {
-            let cloud = self.backends().cloud(self.root(), true, None).await?;
-            let facts = facts(row, &kind, &stack_facts(&self.stack));
-            let software = self.backends().software(&self.stack.project);
-            let cx = Context { cloud: &*cloud, software: &software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
-            Shown::read(&*entry.driver, &cx).await
+/// Compares a resource, and those of its nested stack with these names.
+async fn compared(view: &View, row: Resource, below: Vec<String>) -> Result<ResourceDrift, Error> {
+    if let Some(child) = row.child
+        && let Some(nested) = View::load(view.backends(), child).await?
+    {
+        let nested = drift(&nested, &below).await?;
+        let drift = match (nested.has_drifted(), nested.not_checked()) {
+            (true, _) => Drift::Modified(Vec::new()),
+            _ if !below.is_empty() => Drift::NotChecked("only a part of its nested stack was compared".to_owned()),
+            (false, 0) => Drift::InSync,
+            (false, _) => Drift::NotChecked("resources of its nested stack were not compared".to_owned()),
         };
-        let shown = match found.await {
-            Ok(shown) => shown,
-            Err(failure) if failure.is_not_found() => return Ok((Drift::Deleted, Vec::new())),
-            Err(failure) => return Err(format!("its object cannot be read: {failure}").into()),
-        };
-        if shown.live.is_empty() {
-            return Err("its object exists, but the type does not say which properties it has".into());
-        }
-        let stored = row.properties();
-        let mut differing = shown.drift(&entry.resource_type, stored);
-        differing.extend(shown.lasting_drift(&entry.resource_type, stored));
-        let given = row.definition.as_ref().map(|definition| definition.given());
-        let not_checked = unread(&entry.resource_type, given.unwrap_or(stored), stored, &shown.live);
-        if differing.is_empty() {
-            let drift = if not_checked.is_empty() {
-                Drift::InSync
-            } else {
-                Drift::NotChecked(format!("these properties cannot be compared: {}", not_checked.join(", ")))
-            };
-            return Ok((drift, not_checked));
-        }
-        let differing = differing.into_iter().map(|(name, actual)| {
-            let expected = shown.expected.get(&name).or_else(|| stored.get(&name)).cloned().unwrap_or_default();
-            let needs_replacement = !entry.resource_type.can_update(&name);
-            PropertyDrift { name, expected, actual, needs_replacement }
-        });
-        Ok((Drift::Modified(differing.collect()), not_checked))
+        let (not_checked, meanings) = (Vec::new(), Vec::new());
+        return Ok(ResourceDrift { row, drift, not_checked, meanings, nested: Some(nested) });
     }
+    let compared = object(view, &row).await;
+    let (drift, not_checked) = compared.unwrap_or_else(|reason| (Drift::NotChecked(reason.into_owned()), Vec::new()));
+    let meanings = meanings(view, &row).await;
+    Ok(ResourceDrift { row, drift, not_checked, meanings, nested: None })
+}
+
+/// The names of a resource that mean other objects today, as far as they can be looked up.
+async fn meanings(view: &View, row: &Resource) -> Vec<NewMeaning> {
+    let (Some(kind), Some(definition)) = (view.kind(row), &row.definition) else { return Vec::new() };
+    let rules = &kind.resource_type().translation;
+    let names = names::kept(rules, definition, definition.given(), &Answers::new());
+    let Ok(cloud) = view.backends().cloud(view.root(), !names.is_empty()).await else { return Vec::new() };
+    let mut today = Answers::new();
+    for Kept { lookup, .. } in names.values() {
+        if let Ok(id) = cloud.find(&lookup.finder, &lookup.value).await {
+            today.insert(lookup.clone(), id);
+        }
+    }
+    new_meanings(names, &today)
+}
+
+/// Compares a resource with its object: returns the result and the properties that were not compared. The error is the
+/// reason why it cannot be compared.
+async fn object(view: &View, row: &Resource) -> Result<(Drift, Vec<String>), std::borrow::Cow<'static, str>> {
+    if row.operation != OperationState::Idle {
+        return Err("an operation of the resource is not complete".into());
+    }
+    let kind = view.kind(row).ok_or("its type does not exist any more")?;
+    let entry = kind.entry().ok_or("it has no nested stack")?;
+    if !entry.driver.has_object() {
+        return Ok((Drift::NoObject, Vec::new()));
+    }
+    if row.physical_id.is_none() {
+        return Err("it has no object".into());
+    }
+    let found = async {
+        let cloud = view.backends().cloud(view.root(), true).await?;
+        let facts = facts(row, &kind, &stack_facts(&view.stack));
+        let software = view.backends().software(&view.stack.project);
+        let cx = Context { cloud: &*cloud, software: &software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
+        Shown::read(&*entry.driver, &cx).await
+    };
+    let shown = match found.await {
+        Ok(shown) => shown,
+        Err(failure) if failure.is_not_found() => return Ok((Drift::Deleted, Vec::new())),
+        Err(failure) => return Err(format!("its object cannot be read: {failure}").into()),
+    };
+    if shown.live.is_empty() {
+        return Err("its object exists, but the type does not say which properties it has".into());
+    }
+    let stored = row.properties();
+    let mut differing = shown.drift(&entry.resource_type, stored);
+    differing.extend(shown.lasting_drift(&entry.resource_type, stored));
+    let given = row.definition.as_ref().map(|definition| definition.given());
+    let not_checked = unread(&entry.resource_type, given.unwrap_or(stored), stored, &shown.live);
+    if differing.is_empty() {
+        let drift = if not_checked.is_empty() {
+            Drift::InSync
+        } else {
+            Drift::NotChecked(format!("these properties cannot be compared: {}", not_checked.join(", ")))
+        };
+        return Ok((drift, not_checked));
+    }
+    let differing = differing.into_iter().map(|(name, actual)| {
+        let expected = shown.expected.get(&name).or_else(|| stored.get(&name)).cloned().unwrap_or_default();
+        let needs_replacement = !entry.resource_type.can_update(&name);
+        PropertyDrift { name, expected, actual, needs_replacement }
+    });
+    Ok((Drift::Modified(differing.collect()), not_checked))
 }
 
 /// The names that are chosen in the nested stack of a resource, where none means all; `None` if the resource is not chosen.

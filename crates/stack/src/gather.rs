@@ -14,38 +14,41 @@ use kiln_resource::{Cloud, Context, Failure, Observed, Resource};
 use kiln_store::Stack;
 use kiln_value::{Map, Path, steps};
 
-use crate::actor::stack_facts;
-use crate::actor::task::bug;
 use crate::backends::Backends;
-use crate::fence::Fence;
+use crate::load::stack_facts;
 use crate::meaning::{NewMeaning, new_meanings};
 use crate::retry::Attempts;
 use crate::sizes::check_row;
 
 /// Prepares decisions for a stack with its desired and actual state.
-pub(crate) struct Gatherer<'a> {
-    pub(crate) backends: &'a Backends,
-    pub(crate) scope: &'a StackScope,
-    pub(crate) model: &'a Model,
-    pub(crate) stack: &'a Stack,
-    pub(crate) root: Arc<Stack>,
-    /// The fence for calls; `None` for a preview.
-    pub(crate) fence: Option<Fence>,
+pub struct Gatherer<'a> {
+    /// The backends.
+    pub backends: &'a Backends,
+    /// The desired state, and what template functions see.
+    pub scope: &'a StackScope,
+    /// The rows.
+    pub model: &'a Model,
+    /// The stack.
+    pub stack: &'a Stack,
+    /// The root of its tree, which has the credentials.
+    pub root: Arc<Stack>,
+    /// Whether this is a preview.
+    pub is_preview: bool,
     /// Maximum number of retries of a call without a response.
-    pub(crate) call_retries: u32,
+    pub call_retries: u32,
     /// The running request; `None` for a preview, and for a rollback, which has the generation of an update.
-    pub(crate) request: Option<i64>,
+    pub request: Option<i64>,
     /// Maximum depth of nested stacks.
-    pub(crate) nested_depth: u32,
+    pub nested_depth: u32,
     /// Whether objects are compared with the stored properties first (`converge`).
-    pub(crate) converge: bool,
+    pub converge: bool,
 }
 
 impl Gatherer<'_> {
     /// The question about a resource with the current row `row`; `None` if the template has no such resource. If its
     /// definition cannot be resolved, the decision is already made. `replacement` contains the properties of the row
     /// that replaced it, if there is one.
-    pub(crate) fn question(
+    pub fn question(
         &self,
         name: &str,
         row: Option<Resource>,
@@ -93,14 +96,13 @@ impl Gatherer<'_> {
             },
             observed,
             unread,
-            is_preview: self.fence.is_none(),
-            parent: (self.fence.is_some() && kind.is_nested()).then(|| Arc::clone(blueprint)),
+            is_preview: self.is_preview,
+            parent: (!self.is_preview && kind.is_nested()).then(|| Arc::clone(blueprint)),
             name: name.to_owned(),
             depth: self.stack.depth + 1,
             nested_depth: self.nested_depth,
             backends: self.backends.clone(),
             root: Arc::clone(&self.root),
-            fence: self.fence.clone(),
             call_retries: self.call_retries,
         }))
     }
@@ -108,8 +110,9 @@ impl Gatherer<'_> {
 
 /// A resource to decide about. The definition is resolved; the rest may need the cloud.
 #[derive(Clone)]
-pub(crate) struct Question {
-    pub(crate) subject: Subject,
+pub struct Question {
+    /// What is decided about.
+    pub subject: Subject,
     /// Attributes that other resources read for the first time.
     unread: Vec<String>,
     /// What their driver reads of other resources.
@@ -118,37 +121,43 @@ pub(crate) struct Question {
     /// The parent stack, if the resource has a nested stack, which is validated before it is created; `None` for a
     /// preview.
     pub(crate) parent: Option<Arc<Blueprint>>,
-    pub(crate) name: String,
+    /// The name of the resource.
+    pub name: String,
     /// The depth of the nested stack.
     pub(crate) depth: u32,
     pub(crate) nested_depth: u32,
     pub(crate) backends: Backends,
     root: Arc<Stack>,
-    fence: Option<Fence>,
     call_retries: u32,
 }
 
 /// A decision, with the attributes that were read.
-pub(crate) struct Answer {
-    pub(crate) decision: Decision,
+pub struct Answer {
+    /// The decision.
+    pub decision: Decision,
     /// Attributes of an unchanged resource that are read for the first time.
-    pub(crate) attributes: Map,
+    pub attributes: Map,
     /// In a preview, the names that keep their IDs but mean other objects today.
-    pub(crate) meanings: Vec<NewMeaning>,
+    pub meanings: Vec<NewMeaning>,
     /// In a preview, the values of the object that differ from the stored ones.
-    pub(crate) drifted: Map,
+    pub drifted: Map,
 }
 
 impl Answer {
     /// A decision without anything else.
-    pub(crate) fn of(decision: Decision) -> Self {
+    pub fn of(decision: Decision) -> Self {
         Self { decision, attributes: Map::new(), meanings: Vec::new(), drifted: Map::new() }
     }
 }
 
+/// The failure after a panic.
+pub fn bug() -> Failure {
+    Failure::other("InternalError", "bug in the driver of the resource type or in Kiln, see the log of the engine")
+}
+
 impl Question {
     /// Gathers the input and decides. A panic of a driver only refuses the resource.
-    pub(crate) async fn answer(self) -> Answer {
+    pub async fn answer(self) -> Answer {
         match AssertUnwindSafe(self.gather()).catch_unwind().await {
             Ok(Ok(answer)) => answer,
             Ok(Err(failure)) => Answer::of(Decision::Refuse { failure }),
@@ -340,11 +349,11 @@ impl Question {
 
     async fn cloud(&self) -> Result<Arc<dyn Cloud>, Failure> {
         let needs = self.subject.kind.entry().is_none_or(|entry| entry.driver.needs_cloud());
-        self.backends.cloud(&self.root, needs, self.fence.as_ref()).await
+        self.backends.cloud(&self.root, needs).await
     }
 
     /// The cloud for the resources of a nested stack.
-    pub(crate) async fn child_cloud(&self) -> Result<Arc<dyn Cloud>, Failure> {
-        self.backends.cloud(&self.root, true, self.fence.as_ref()).await
+    pub async fn child_cloud(&self) -> Result<Arc<dyn Cloud>, Failure> {
+        self.backends.cloud(&self.root, true).await
     }
 }

@@ -120,7 +120,7 @@ impl Clock for StoreClock {
 }
 
 /// Microseconds, as times of the database are stored.
-pub(crate) fn micros(time: Duration) -> i64 {
+pub fn micros(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
 

@@ -15,7 +15,7 @@ use crate::load;
 
 /// The size of the definition of each resource, by its name.
 #[derive(Debug, Default)]
-pub(crate) struct Sizes {
+pub struct Sizes {
     of: HashMap<String, usize>,
     total: usize,
     /// The number of resources of the template.
@@ -24,7 +24,7 @@ pub(crate) struct Sizes {
 
 impl Sizes {
     /// Those of the rows of a stack with this number of resources in its template.
-    pub(crate) fn of(model: &Model, wanted: usize) -> Self {
+    pub fn of(model: &Model, wanted: usize) -> Self {
         let mut sizes = Self { wanted, ..Self::default() };
         for row in model.rows() {
             if let Some(definition) = &row.definition {
@@ -41,7 +41,7 @@ impl Sizes {
 
     /// Refuses a resource whose definition makes those of the stack too large. This is before the decision about it, because
     /// decisions about many resources may be in progress at once.
-    pub(crate) fn check(&mut self, question: Question) -> Result<Question, Decision> {
+    pub fn check(&mut self, question: Question) -> Result<Question, Decision> {
         let (name, size) = (question.name.as_str(), question.subject.definition.size());
         let before = self.of.get(name).copied().unwrap_or(0);
         // A stack that is too large already may shrink.
@@ -60,7 +60,7 @@ const SMALL: usize = 16 << 10;
 
 /// Refuses to create or change a resource whose row the database cannot store: a call must never be in flight whose result
 /// cannot be recorded.
-pub(crate) fn check_row(store: &dyn Store, subject: &Subject, decision: &Decision) -> Result<(), Failure> {
+pub fn check_row(store: &dyn Store, subject: &Subject, decision: &Decision) -> Result<(), Failure> {
     let (Decision::Create { definition }
     | Decision::Replace { definition, .. }
     | Decision::Update { definition, .. }
@@ -99,7 +99,7 @@ pub(crate) fn check_row(store: &dyn Store, subject: &Subject, decision: &Decisio
 }
 
 /// Refuses a nested stack whose texts the database cannot store.
-pub(crate) fn check_nested(store: &dyn Store, sources: &Sources) -> Result<(), Failure> {
+pub fn check_nested(store: &dyn Store, sources: &Sources) -> Result<(), Failure> {
     // Its files are those of the root, which are stored.
     if sources.template.size() + sources.environment.to_stored().size() <= SMALL {
         return Ok(());
@@ -108,7 +108,7 @@ pub(crate) fn check_nested(store: &dyn Store, sources: &Sources) -> Result<(), F
 }
 
 /// Refuses the outputs of a nested stack if the row of its resource cannot hold them.
-pub(crate) fn check_outputs(store: &dyn Store, row: &Resource) -> Result<(), Failure> {
+pub fn check_outputs(store: &dyn Store, row: &Resource) -> Result<(), Failure> {
     store.check_size(row).map_err(|error| too_large(&error))
 }
 
@@ -118,14 +118,14 @@ fn too_large(error: &Error) -> Failure {
 
 /// The total size of the outputs of a stack so far.
 #[derive(Debug, Default)]
-pub(crate) struct OutputSizes(usize);
+pub struct OutputSizes(usize);
 
 impl OutputSizes {
     /// The value of the next output.
     ///
     /// # Errors
     /// `RequestLimitExceeded` if it makes the outputs too large.
-    pub(crate) fn check(&mut self, value: Option<Value>) -> Result<Value, Diagnostic> {
+    pub fn check(&mut self, value: Option<Value>) -> Result<Value, Diagnostic> {
         let value = value.unwrap_or_default();
         let total = self.0 + value.size();
         size_limit::check_outputs(total)?;

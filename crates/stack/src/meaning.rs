@@ -17,7 +17,7 @@ pub struct NewMeaning {
 }
 
 /// The names with other IDs today; names without an answer mean nothing any more.
-pub(crate) fn new_meanings(kept: KeptNames, today: &Answers) -> Vec<NewMeaning> {
+pub fn new_meanings(kept: KeptNames, today: &Answers) -> Vec<NewMeaning> {
     let changed = kept.into_iter().filter_map(|(place, kept)| {
         let current = today.get(&kept.lookup).filter(|current| **current != kept.id)?.clone();
         Some(NewMeaning { property: place.to_string(), name: kept.lookup.value, kept: kept.id, current })

@@ -8,15 +8,14 @@ use indexmap::IndexMap;
 use kiln_plan::blueprint::attribute_names;
 use kiln_plan::hook::{Hook, waits_at};
 use kiln_plan::{Blueprint, Inside, Kind, Model, StackScope, facts, observe};
-use kiln_resource::{Context, Failure, Member, Resource, ResourceId};
+use kiln_resource::{Action, Context, Failure, Member, Resource, ResourceId};
 use kiln_store::{Error, Stack, StackId};
 use kiln_template::{Files, ResourceView, Scope, Wanted};
 use kiln_value::{Map, Value, steps};
 use tracing::Instrument as _;
 
-use crate::actor::stack_facts;
 use crate::backends::Backends;
-use crate::listing::add_waiting;
+use crate::load::stack_facts;
 use crate::sizes::OutputSizes;
 use crate::stack_cache::is_back;
 use crate::view_cache::Content;
@@ -68,7 +67,7 @@ impl View {
     ///
     /// # Errors
     /// As [`View::load`].
-    pub(crate) async fn load_marked(backends: &Backends, id: StackId) -> Result<Option<Self>, Error> {
+    pub async fn load_marked(backends: &Backends, id: StackId) -> Result<Option<Self>, Error> {
         let mut before = mark::waiting(backends, id).await?;
         loop {
             let Some(mut view) = Self::load(backends, id).await? else { return Ok(None) };
@@ -150,16 +149,17 @@ impl View {
     }
 
     /// The model of the stack, for a preview.
-    pub(crate) fn model(&self) -> &Model {
+    pub fn model(&self) -> &Model {
         &self.model
     }
 
-    pub(crate) fn backends(&self) -> &Backends {
+    /// What it was read with.
+    pub fn backends(&self) -> &Backends {
         &self.backends
     }
 
     /// The root stack of the tree.
-    pub(crate) fn root(&self) -> &Stack {
+    pub fn root(&self) -> &Stack {
         &self.root
     }
 
@@ -212,7 +212,7 @@ impl View {
     }
 
     /// A row with its current attributes; those that cannot be read keep their value.
-    pub(crate) async fn refreshed(&self, name: &str, wanted: &[Wanted]) -> Option<Resource> {
+    pub async fn refreshed(&self, name: &str, wanted: &[Wanted]) -> Option<Resource> {
         let mut row = self.resource(name)?.clone();
         let kind = self.kind(&row)?;
         if kind.is_nested() {
@@ -262,7 +262,7 @@ impl View {
         if row.physical_id.is_none() && entry.driver.has_object() {
             return Ok(Map::new());
         }
-        let cloud = self.backends.cloud(&self.root, entry.driver.needs_cloud(), None).await?;
+        let cloud = self.backends.cloud(&self.root, entry.driver.needs_cloud()).await?;
         let mut facts = facts(row, kind, &stack_facts(&self.stack));
         observe(&self.model, row, &*entry.driver, |row| self.kind(row), &mut facts);
         let software = self.backends.software(&self.stack.project);
@@ -271,10 +271,10 @@ impl View {
     }
 
     /// Writes the metadata of a server where its agent reads them.
-    pub(crate) async fn push_metadata(&self, row: &Resource) -> Result<(), Failure> {
+    pub async fn push_metadata(&self, row: &Resource) -> Result<(), Failure> {
         let Some(kind) = self.kind(row) else { return Ok(()) };
         let Some(entry) = kind.entry() else { return Ok(()) };
-        let cloud = self.backends.cloud(&self.root, entry.driver.needs_cloud(), None).await?;
+        let cloud = self.backends.cloud(&self.root, entry.driver.needs_cloud()).await?;
         let facts = facts(row, &kind, &stack_facts(&self.stack));
         let software = self.backends.software(&self.stack.project);
         let cx = Context { cloud: &*cloud, software: &software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
@@ -322,7 +322,7 @@ impl View {
     }
 
     /// The resources of the template as members of a group: failed ones first, then from the oldest to the newest.
-    pub(crate) fn members(&self) -> Vec<Member> {
+    pub fn members(&self) -> Vec<Member> {
         let template = self.blueprint.bound().template();
         let definitions = template.as_value().get(template.words().resources).and_then(Value::as_map);
         let scene = self.scene();
@@ -345,18 +345,14 @@ impl View {
     }
 
     /// The resources of the template and its files, for a stack that is the content of a group.
-    pub(crate) fn group_content(&self) -> GroupContent {
+    pub fn group_content(&self) -> GroupContent {
         let files = Arc::clone(&self.blueprint.sources().files);
         GroupContent { members: self.members(), files, prepared: Map::new() }
     }
 
     /// The data of this stack that its parent resource stores; `by_age`: the reference IDs are those of the healthy
     /// members, oldest first.
-    pub(crate) fn inside<'a>(
-        &'a self,
-        wanted: &'a [Vec<Value>],
-        by_age: bool,
-    ) -> BoxFuture<'a, Result<Inside, Failure>> {
+    pub fn inside<'a>(&'a self, wanted: &'a [Vec<Value>], by_age: bool) -> BoxFuture<'a, Result<Inside, Failure>> {
         async move {
             let outputs = self.outputs(None).await;
             let scene = self.scene();
@@ -391,20 +387,20 @@ impl View {
 
 /// The content of a group, which is that of its nested stack.
 #[derive(Default)]
-pub(crate) struct GroupContent {
+pub struct GroupContent {
     /// The members.
-    pub(crate) members: Vec<Member>,
+    pub members: Vec<Member>,
     /// The files of the nested stack, from which members may come that an update keeps.
-    pub(crate) files: Arc<Files>,
+    pub files: Arc<Files>,
     /// What its driver has read in the cloud ([`kiln_resource::Driver::prepare`]): entries for the data of the group.
-    pub(crate) prepared: Map,
+    pub prepared: Map,
 }
 
 /// The content of a group; nothing if its nested stack does not exist.
 ///
 /// # Errors
 /// If the nested stack cannot be read.
-pub(crate) async fn group_content(backends: &Backends, child: StackId) -> Result<GroupContent, Failure> {
+pub async fn group_content(backends: &Backends, child: StackId) -> Result<GroupContent, Failure> {
     let view = View::load_marked(backends, child).await.map_err(|error| unreadable(&error))?;
     Ok(view.map(|view| view.group_content()).unwrap_or_default())
 }
@@ -413,7 +409,7 @@ pub(crate) async fn group_content(backends: &Backends, child: StackId) -> Result
 ///
 /// # Errors
 /// If the nested stack does not exist or cannot be read.
-pub(crate) async fn inside(
+pub async fn inside(
     backends: &Backends,
     child: StackId,
     wanted: &[Vec<Value>],
@@ -425,19 +421,31 @@ pub(crate) async fn inside(
 }
 
 /// The failure of a resource whose stacks cannot be read.
-pub(crate) fn unreadable(error: &Error) -> Failure {
+pub fn unreadable(error: &Error) -> Failure {
     Failure::other("Error", error.to_string())
 }
 
 /// The resource and the attribute of `resource.<name>.<attribute>`: the longest existing name, because names may
 /// contain dots.
-pub(crate) fn resource_and_attribute(name: &str, is_there: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
+pub fn resource_and_attribute(name: &str, is_there: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
     let rest = name.strip_prefix("resource.")?;
     (0..rest.len())
         .rev()
         .filter(|at| rest.as_bytes().get(*at) == Some(&b'.'))
         .filter_map(|at| Some((rest.get(..at)?, rest.get(at + 1..)?)))
         .find(|(resource, _)| is_there(resource))
+}
+
+/// Adds a row in the state `INIT_COMPLETE` for every resource (name and type) of the template without a row, unless the
+/// stack is deleted.
+pub fn add_waiting<'a>(rows: &mut Vec<Resource>, stack: &Stack, resources: impl Iterator<Item = (&'a str, &'a str)>) {
+    if stack.state.action == Action::Delete {
+        return;
+    }
+    let known: BTreeSet<String> = rows.iter().map(|row| row.name.clone()).collect();
+    let nil = ResourceId(uuid::Uuid::nil());
+    let waiting = resources.filter(|(name, _)| !known.contains(*name));
+    rows.extend(waiting.map(|(name, kind)| Resource::new(stack.id, nil, name, kind, stack.created)));
 }
 
 fn path_of(wanted: &Wanted) -> Option<Vec<Value>> {

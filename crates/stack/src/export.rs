@@ -12,7 +12,7 @@ use crate::backends::Backends;
 use crate::load;
 
 /// The key of the implementation, where the type of the template is another name for it.
-pub(crate) const IMPLEMENTATION: &str = "kiln_type";
+pub const IMPLEMENTATION: &str = "kiln_type";
 
 /// Entries of a resource's data that only Kiln uses.
 const OWN: &str = "kiln_";
@@ -28,11 +28,7 @@ pub async fn export(backends: &Backends, stack: &Stack) -> Result<Value, Error> 
 }
 
 /// The data of a stack with these rows.
-pub(crate) fn of_model<'a>(
-    backends: &'a Backends,
-    stack: &'a Stack,
-    model: &'a Model,
-) -> BoxFuture<'a, Result<Value, Error>> {
+pub fn of_model<'a>(backends: &'a Backends, stack: &'a Stack, model: &'a Model) -> BoxFuture<'a, Result<Value, Error>> {
     async move {
         let sources = load::stored(backends, &stack.desired).await?;
         let mut resources = Map::new();
@@ -63,7 +59,7 @@ pub(crate) fn of_model<'a>(
 }
 
 /// The data of a resource, or of its nested stack.
-pub(crate) async fn of_resource(backends: &Backends, row: &Resource) -> Result<Value, Error> {
+pub async fn of_resource(backends: &Backends, row: &Resource) -> Result<Value, Error> {
     if let Some(child) = row.child
         && let Some(nested) = backends.store.stack(child).await?.filter(|nested| nested.deleted.is_none())
     {

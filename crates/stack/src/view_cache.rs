@@ -15,13 +15,13 @@ const BLUEPRINT: usize = 4;
 
 /// A stack as it was read.
 #[derive(Clone)]
-pub(crate) struct Content {
+pub struct Content {
     /// The desired state.
-    pub(crate) blueprint: Arc<Blueprint>,
+    pub blueprint: Arc<Blueprint>,
     /// The rows.
-    pub(crate) model: Arc<Model>,
+    pub model: Arc<Model>,
     /// The row of each name that is shown to users.
-    pub(crate) shown: Arc<BTreeMap<String, ResourceId>>,
+    pub shown: Arc<BTreeMap<String, ResourceId>>,
 }
 
 /// Keeps what was read last, up to a size.
@@ -35,12 +35,12 @@ impl ViewCache {
     }
 
     /// The current content of a stack. `now` is monotonic.
-    pub(crate) fn get(&self, stack: &Stack, now: Duration) -> Option<Content> {
+    pub fn get(&self, stack: &Stack, now: Duration) -> Option<Content> {
         self.0.get(stack, "", now)
     }
 
     /// Keeps the content of a stack; `writes` was read with its rows.
-    pub(crate) fn put(&self, stack: &Stack, writes: Option<i64>, content: &Content, now: Duration) {
+    pub fn put(&self, stack: &Stack, writes: Option<i64>, content: &Content, now: Duration) {
         if writes == Some(stack.writes) {
             let rows: usize = content.model.rows().map(size).sum();
             let bytes = rows + size_of_blueprint(&content.blueprint, stack.parent.is_none());
@@ -54,7 +54,7 @@ impl ViewCache {
     }
 
     /// Drops what has not been used for a while.
-    pub(crate) fn expire(&self, now: Duration) {
+    pub fn expire(&self, now: Duration) {
         self.0.expire(now);
     }
 }

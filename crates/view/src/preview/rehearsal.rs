@@ -11,17 +11,17 @@ use kiln_plan::{
     StackScope, define, facts, observe,
 };
 use kiln_resource::{Action, OperationState, Resource, ResourceId, State, StoredDefinition};
+use kiln_stack::Backends;
+use kiln_stack::gather::{Answer, Gatherer};
+use kiln_stack::load::stack_facts;
+use kiln_stack::sizes::{OutputSizes, Sizes};
+use kiln_stack::view::{GroupContent, View, resource_and_attribute};
 use kiln_store::{Error, Parent, Stack, StackId};
 use kiln_template::{Definition, Scope, Wanted};
 use kiln_value::{Diagnostic, Map, Unknown, Value};
 
 use super::weigh::{change_of, change_of_stack, undecided, weigh};
 use super::{Awaited, PlannedChange, PlannedResource, Preview};
-use crate::actor::stack_facts;
-use crate::backends::Backends;
-use crate::gather::{Answer, Gatherer};
-use crate::sizes::{OutputSizes, Sizes};
-use crate::view::{GroupContent, View, resource_and_attribute};
 
 /// The simulated update of one stack.
 pub(super) struct Rehearsal<'a> {
@@ -154,7 +154,7 @@ impl<'a> Rehearsal<'a> {
                 model: &self.model,
                 stack: self.stack,
                 root: Arc::clone(&self.root),
-                fence: None,
+                is_preview: true,
                 call_retries: 0,
                 request: None,
                 nested_depth: u32::MAX,
@@ -355,7 +355,7 @@ impl<'a> Rehearsal<'a> {
             Some(view) => view.stack.clone(),
             None => self.new_child(&pretended),
         };
-        let identity = crate::load::identity(&stack);
+        let identity = kiln_stack::load::identity(&stack);
         let inner = match Blueprint::build(sources, &self.backends.resource_types, identity, place) {
             Ok(inner) => Arc::new(inner),
             Err(error) if error.class == Unknown::CLASS => {

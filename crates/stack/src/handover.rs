@@ -35,7 +35,7 @@ impl Handover {
     }
 
     /// The process has an engine.
-    pub(crate) fn open(&self) {
+    pub fn open(&self) {
         self.is_open.store(true, Ordering::Relaxed);
     }
 
@@ -51,7 +51,7 @@ impl Handover {
     }
 
     /// The blueprint of a stack, if it was built in this process.
-    pub(crate) fn take(&self, stack: StackId, desired: &Desired) -> Option<Arc<Blueprint>> {
+    pub fn take(&self, stack: StackId, desired: &Desired) -> Option<Arc<Blueprint>> {
         self.waiting().take(&(stack, desired.clone()))
     }
 
@@ -61,7 +61,7 @@ impl Handover {
     }
 
     /// Drops what no engine has taken.
-    pub(crate) fn expire(&self, now: Duration) {
+    pub fn expire(&self, now: Duration) {
         self.waiting().expire(now);
     }
 }

@@ -63,7 +63,7 @@ impl<T: Clone> Default for StackCache<T> {
 
 impl<T: Clone> StackCache<T> {
     /// At most this many bytes, by estimate.
-    pub(crate) fn of_size(bytes: usize) -> Self {
+    pub fn of_size(bytes: usize) -> Self {
         Self(Mutex::new(Lru::new(bytes, IDLE)))
     }
 
@@ -90,7 +90,7 @@ impl<T: Clone> StackCache<T> {
     }
 
     /// Drops what has not been used for a while.
-    pub(crate) fn expire(&self, now: Duration) {
+    pub fn expire(&self, now: Duration) {
         self.lru().expire(now);
     }
 

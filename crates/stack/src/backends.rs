@@ -1,4 +1,4 @@
-//! Dependencies of an engine, all behind traits.
+//! Dependencies of everything that reads or changes stacks, all behind traits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,13 +9,11 @@ use kiln_store::{Stack, Store};
 
 use crate::clock::{Chance, Clock};
 use crate::clouds::{Clouds, NoCloud};
-use crate::fence::{Fence, FencedCloud};
 use crate::handover::Handover;
 use crate::software::StoredSoftware;
 use crate::source_cache::SourceCache;
 use crate::stack_cache::StackCache;
 use crate::turns::Turns;
-use crate::unmarked::Creating;
 use crate::view_cache::ViewCache;
 
 /// Store, resource types, clouds, time and randomness.
@@ -46,38 +44,24 @@ pub struct Caches {
     pub lists: StackCache<Arc<[u8]>>,
     /// The blueprints of requests that no engine has begun.
     pub handover: Handover,
-    /// The creates without a mark that are in progress.
-    pub creating: Creating,
     /// The threads that projects occupy.
     pub turns: Turns,
 }
 
 impl Caches {
     /// Drops what has not been used for a while. `now` is monotonic.
-    pub(crate) fn expire(&self, now: Duration) {
+    pub fn expire(&self, now: Duration) {
         self.sources.expire(now);
         self.views.expire(now);
         self.lists.expire(now);
         self.handover.expire(now);
-        self.creating.expire(now);
     }
 }
 
 impl Backends {
-    /// The cloud for a call of a driver: that of a tree of stacks, behind the fence of its lease, if there is one. A
-    /// driver that `needs` none gets none.
-    pub(crate) async fn cloud(
-        &self,
-        root: &Stack,
-        needs: bool,
-        fence: Option<&Fence>,
-    ) -> Result<Arc<dyn Cloud>, Failure> {
-        if !needs {
-            return Ok(Arc::new(NoCloud));
-        }
-        let cloud = self.clouds.cloud(root).await?;
-        let Some(fence) = fence else { return Ok(cloud) };
-        Ok(Arc::new(FencedCloud::new(cloud, fence.clone(), Arc::clone(&self.clock))))
+    /// The cloud for a call of a driver: that of a tree of stacks. A driver that `needs` none gets none.
+    pub async fn cloud(&self, root: &Stack, needs: bool) -> Result<Arc<dyn Cloud>, Failure> {
+        if needs { self.clouds.cloud(root).await } else { Ok(Arc::new(NoCloud)) }
     }
 
     /// The software configs and deployments of a project, for a call of a driver.
@@ -87,7 +71,7 @@ impl Backends {
 
     /// The current time as drivers get it: seconds since 1970.
     #[expect(clippy::cast_precision_loss, reason = "microseconds of this century fit 53 bits")]
-    pub(crate) fn wall_clock(&self) -> f64 {
+    pub fn wall_clock(&self) -> f64 {
         self.clock.now().as_microsecond() as f64 / 1e6
     }
 }

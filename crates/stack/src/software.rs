@@ -24,7 +24,8 @@ pub struct StoredSoftware {
 }
 
 impl StoredSoftware {
-    pub(crate) fn new(store: &Arc<dyn Store>, project: &str) -> Self {
+    /// The configs and deployments of a project.
+    pub fn new(store: &Arc<dyn Store>, project: &str) -> Self {
         Self { store: Arc::clone(store), project: project.to_owned() }
     }
 }
@@ -96,7 +97,7 @@ pub async fn plan_push(backends: &Backends, server: &Resource) -> Result<(), Err
 }
 
 /// Whether a message is that of [`plan_push`].
-pub(crate) fn is_push(message: &Message) -> bool {
+pub fn is_push(message: &Message) -> bool {
     message.kind == MessageKind::Timer && message.body.get(PUSH).is_some_and(Value::is_truthy)
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use kiln_plan::{Blueprint, Nesting, Sources};
+use kiln_resource::StackFacts;
 use kiln_store::{Desired, DesiredText, Error, Stack, StackId, Store};
 use kiln_template::environment::Environment;
 use kiln_template::parameter::Parameters;
@@ -12,13 +13,13 @@ use kiln_value::{Diagnostic, StackIdentity, Value};
 use crate::backends::Backends;
 
 /// The row of a stack; an error if it does not exist.
-pub(crate) async fn stack(store: &dyn Store, id: StackId) -> Result<Stack, Error> {
+pub async fn stack(store: &dyn Store, id: StackId) -> Result<Stack, Error> {
     store.stack(id).await?.ok_or_else(|| Error::NotFound(format!("stack {id}")))
 }
 
 /// The way from the root stack to a stack, as Heat writes it in hints for schedulers: the name of the root, then
 /// `resource,stack` for each nested stack.
-pub(crate) async fn path(store: &dyn Store, of: &Stack) -> Result<Vec<String>, Error> {
+pub async fn path(store: &dyn Store, of: &Stack) -> Result<Vec<String>, Error> {
     let mut path = Vec::new();
     let mut next = Some(of.clone());
     while let Some(at) = next.take() {
@@ -37,6 +38,18 @@ pub(crate) async fn path(store: &dyn Store, of: &Stack) -> Result<Vec<String>, E
 /// The identity that template functions see.
 pub fn identity(stack: &Stack) -> Option<StackIdentity> {
     StackIdentity::new(stack.project.as_str(), stack.name.as_str(), stack.id.to_string()).ok()
+}
+
+/// The stack data that is passed to drivers.
+pub fn stack_facts(stack: &Stack) -> StackFacts {
+    StackFacts {
+        id: stack.id.to_string(),
+        name: stack.name.clone(),
+        project_id: stack.project.clone(),
+        user_project_id: stack.user_project.clone(),
+        root_id: stack.root.to_string(),
+        path: Vec::new(),
+    }
 }
 
 /// The desired state of a stack from its stored texts. The inner error is one of the template.
@@ -61,7 +74,7 @@ pub fn hand_over(backends: &Backends, stack: StackId, blueprint: Blueprint) -> D
 }
 
 /// The blueprint of a request: the one that it was accepted with, if that was in this process.
-pub(crate) async fn accepted(
+pub async fn accepted(
     backends: &Backends,
     stack: &Stack,
     desired: &Desired,
@@ -76,7 +89,7 @@ pub(crate) async fn accepted(
 }
 
 /// Whether the template may read the resource that it belongs to.
-pub(crate) async fn reads_facade(backends: &Backends, desired: &Desired) -> Result<bool, Error> {
+pub async fn reads_facade(backends: &Backends, desired: &Desired) -> Result<bool, Error> {
     let parsed = backends.caches.sources.sources(&*backends.store, desired, backends.clock.monotonic()).await?;
     Ok(parsed.reads_facade)
 }
@@ -116,7 +129,7 @@ pub async fn outline(backends: &Backends, stack: &Stack) -> Result<Outline, Erro
 }
 
 /// Converts a stored text to an environment.
-pub(crate) fn environment(text: &str) -> Result<Environment, Error> {
+pub fn environment(text: &str) -> Result<Environment, Error> {
     let environment: Value = serde_json::from_str(text).map_err(damaged)?;
     Environment::from_value(&environment).map_err(|error| Error::Damaged(error.message.clone()))
 }

@@ -21,23 +21,23 @@ const LONGEST_ASKED: Duration = Duration::from_mins(5);
 
 /// Maximum numbers of retries.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RetryLimits {
+pub struct RetryLimits {
     /// For creates that end in an error or conflict, and deletes with a conflict (Heat's `action_retry_limit`).
-    pub(crate) actions: u32,
+    pub actions: u32,
     /// For steps without a response.
-    pub(crate) calls: u32,
+    pub calls: u32,
 }
 
 /// Delay before retry number `attempt` (from 0): 1 s, 2 s, 4 s … up to half a minute, less a random part, and at least
 /// the time that the service requests.
-pub(crate) fn wait(attempt: u32, failure: Option<&Failure>, chance: &Chance) -> Duration {
+pub fn wait(attempt: u32, failure: Option<&Failure>, chance: &Chance) -> Duration {
     let own = chance.jitter(FIRST.saturating_mul(1 << attempt.min(5)).min(LONGEST));
     let asked = failure.and_then(|failure| failure.retry_after).unwrap_or_default();
     own.max(asked.min(LONGEST_ASKED))
 }
 
 /// Waits; false if the engine stops.
-pub(crate) async fn pause(clock: &dyn Clock, time: Duration, drain: &mut watch::Receiver<bool>) -> bool {
+pub async fn pause(clock: &dyn Clock, time: Duration, drain: &mut watch::Receiver<bool>) -> bool {
     tokio::select! {
         biased;
         _ = drain.wait_for(|stops| *stops) => false,
@@ -46,7 +46,7 @@ pub(crate) async fn pause(clock: &dyn Clock, time: Duration, drain: &mut watch::
 }
 
 /// The attempts of a call that is not a step of an operation.
-pub(crate) struct Attempts {
+pub struct Attempts {
     backends: Backends,
     retries: u32,
     /// True when the engine stops: then no more attempts are made. `None`: the caller is dropped then.
@@ -55,17 +55,18 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    pub(crate) fn new(backends: &Backends, retries: u32, drain: Option<watch::Receiver<bool>>) -> Self {
+    /// At most so many `retries`; none after the engine stops.
+    pub fn new(backends: &Backends, retries: u32, drain: Option<watch::Receiver<bool>>) -> Self {
         Self { backends: backends.clone(), retries, drain, made: 0 }
     }
 
     /// Whether the last one was made.
-    pub(crate) fn are_over(&self) -> bool {
+    pub fn are_over(&self) -> bool {
         self.made > self.retries
     }
 
     /// Waits after an attempt without a response; false if the engine stops.
-    pub(crate) async fn pause(&mut self, failure: &Failure) -> bool {
+    pub async fn pause(&mut self, failure: &Failure) -> bool {
         let time = wait(self.made, Some(failure), &self.backends.chance);
         self.made += 1;
         let clock = &self.backends.clock;
@@ -77,7 +78,7 @@ impl Attempts {
     }
 
     /// The final result; `None` after a pause if there was no response and the call is to be repeated.
-    pub(crate) async fn result<T>(&mut self, answer: Result<T, Failure>) -> Option<Result<T, Failure>> {
+    pub async fn result<T>(&mut self, answer: Result<T, Failure>) -> Option<Result<T, Failure>> {
         match &answer {
             Err(failure) if failure.is_passing() && self.made < self.retries && self.pause(failure).await => None,
             _ => Some(answer),

@@ -1,10 +1,15 @@
 //! Access to the clouds of stacks.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure};
 use kiln_store::{Stack, UnusedCredentials};
+
+/// Time after which unused credentials are revoked: a request may be about to attach them, and an engine may have
+/// started an operation with replaced credentials. Those of a deleted stack are revoked immediately.
+pub const UNUSED_AFTER: Duration = Duration::from_hours(1);
 
 /// Provides the cloud of a stack, with the credentials that are stored for its tree.
 #[async_trait]

@@ -2,10 +2,10 @@
 
 use kiln_plan::Decision;
 use kiln_resource::Resource;
+use kiln_stack::gather::{Answer, Question};
 use kiln_value::{Map, Value};
 
 use super::{Awaited, PlannedChange, PlannedResource, Preview};
-use crate::gather::{Answer, Question};
 
 /// The maximum decision, and the planned change: what happens if unknown values are the current ones, and if they are
 /// not.

@@ -1,0 +1,34 @@
+//! A stack as it is read: its texts and rows, its objects in the cloud, and what the decisions about its resources need.
+//!
+//! The engine (`kiln_engine`) and the read model (`kiln_view`) are above it and do not know each other. All dependencies
+//! are behind traits, passed in [`Backends`].
+
+pub mod backends;
+mod child;
+pub mod clock;
+pub mod clouds;
+pub mod export;
+pub mod gather;
+mod handover;
+pub mod load;
+mod lru;
+pub mod mark;
+pub mod meaning;
+pub mod retry;
+pub mod sizes;
+pub mod software;
+mod source_cache;
+mod stack_cache;
+mod turns;
+pub mod view;
+mod view_cache;
+
+pub use backends::{Backends, Caches};
+pub use clock::{Chance, Clock, StoreClock, SystemClock};
+pub use clouds::{Clouds, NoCloud, UNUSED_AFTER};
+pub use export::export;
+pub use source_cache::SourceCache;
+pub use stack_cache::StackCache;
+pub use turns::{Turns, threads};
+pub use view::{OutputValue, View};
+pub use view_cache::ViewCache;
