@@ -55,6 +55,10 @@ $(auth_conf kiln)
 
 [trustee]
 $(auth_conf kiln | grep -v project)
+
+[kiln]
+template_urls = true
+template_url_networks = $IP/32
 CONF
 }
 

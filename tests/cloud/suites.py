@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Heat's own black-box tests against Kiln.
 
-    devcloud/devcloud up kiln
+    devcloud/devcloud up kiln swift
     tests/cloud/suites.py [--integration FOLDER] [--list] [REGEX]
 
 Runs heat-tempest-plugin from PyPI with its gabbi files, and the tests of heat_integrationtests in FOLDER (a checkout of
@@ -100,15 +100,15 @@ def outcomes(path, top, regex, only_list):
     env = {**os.environ, 'TEMPEST_CONFIG_DIR': str(WORK), 'TEMPEST_CONFIG': 'tempest.conf', 'PYTHONPATH': str(top),
            'PYTHONWARNINGS': 'ignore'}
     stestr = [VENV / 'bin/stestr', '--test-path', path, '--top-dir', top]
+    if not (WORK / '.stestr').exists():
+        execute(*stestr, 'init', cwd=WORK, env=env, check=True)
     if only_list:
         execute(*stestr, 'list', *regex, cwd=WORK, env=env)
         return {}
-    if not (WORK / '.stestr').exists():
-        execute(*stestr, 'init', cwd=WORK, env=env, check=True)
-    execute(*stestr, 'run', '--concurrency', 2, *regex, cwd=WORK, env=env, stdout=subprocess.DEVNULL)
-    last = execute(*stestr, 'last', '--subunit', cwd=WORK, env=env, capture_output=True)
-    # It fails when a test failed.
-    rows = execute(VENV / 'bin/subunit2csv', input=last.stdout, capture_output=True).stdout.decode()
+    # It fails when a test fails, and prints a text when none matches.
+    run = execute(*stestr, 'run', '--subunit', '--concurrency', 2, *regex, cwd=WORK, env=env, stdout=subprocess.PIPE)
+    table = execute(VENV / 'bin/subunit2csv', '--no-passthrough', input=run.stdout, stdout=subprocess.PIPE)
+    rows = table.stdout.decode()
     return {row['test']: row['status'] for row in csv.DictReader(rows.splitlines()) if row['status'] != 'exists'}
 
 
