@@ -16,7 +16,7 @@ use kiln_plan::ResourceTypes;
 use kiln_resource::translation::{Rule, Translation};
 use kiln_resource::{
     Action, Cloud, CloudRequest, CloudResponse, Context, Driver, Failure, Found, Operation, PropertyChange, Registry,
-    Step,
+    Step, TypeRules,
 };
 use kiln_stack::{Clouds, NoCloud};
 use kiln_store::Stack;
@@ -224,6 +224,12 @@ struct Gated {
     gate: Arc<Gate>,
 }
 
+impl TypeRules for Gated {
+    fn needs_replace(&self, change: &PropertyChange) -> bool {
+        self.driver.needs_replace(change)
+    }
+}
+
 #[async_trait]
 impl Driver for Gated {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
@@ -250,9 +256,5 @@ impl Driver for Gated {
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         self.driver.attributes(cx, names).await
-    }
-
-    fn needs_replace(&self, change: &PropertyChange) -> bool {
-        self.driver.needs_replace(change)
     }
 }

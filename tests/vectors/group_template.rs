@@ -40,7 +40,9 @@ pub(crate) fn run(case: &Case) -> Outcome {
         }
         _ => {}
     }
-    match driver_for(&group).and_then(|driver| driver.nested(&facts, &wanted)) {
+    let driver = driver_for(&group);
+    let described = driver.as_ref().and_then(|driver| driver.nested_stack());
+    match described.and_then(|described| described.nested(&facts, &wanted)) {
         Some(nested) => case.judge(&either(nested.map(|n| n.template), "template", "error").into()),
         None => Outcome::NotRun,
     }

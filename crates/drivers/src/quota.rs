@@ -1,7 +1,7 @@
 //! The quotas of a project: a setting, not an object. The ID of the resource is its physical name, as in Heat.
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step, TypeRules};
 use kiln_value::{Diagnostic, Map, Value};
 
 use crate::call::Service;
@@ -42,6 +42,15 @@ impl Quota {
     }
 }
 
+impl TypeRules for Quota {
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        if self.limits.iter().any(|name| validation::is_given(facts, name)) {
+            return Ok(());
+        }
+        Err(validation::unspecified(self.limits))
+    }
+}
+
 #[async_trait]
 impl Driver for Quota {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
@@ -75,12 +84,5 @@ impl Driver for Quota {
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         let limits = self.service.seek(cx, self.path(cx.facts), self.member).await?.unwrap_or_default();
         Ok(names.iter().map(|name| ((*name).to_owned(), limits.clone())).collect())
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        if self.limits.iter().any(|name| validation::is_given(facts, name)) {
-            return Ok(());
-        }
-        Err(validation::unspecified(self.limits))
     }
 }

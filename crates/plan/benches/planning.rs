@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kiln_plan::{Blueprint, Command, Decision, Event, Goal, Model, Nesting, Outcome, ResourceTypes, Sources};
-use kiln_resource::{Action, Context, Driver, Failure, Found, Operation, Registry, ResourceId, Step, StoredDefinition};
+use kiln_resource::{
+    Action, Context, Driver, Failure, Found, Operation, Registry, ResourceId, Step, StoredDefinition, TypeRules,
+};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
 use kiln_value::{Map, value};
@@ -14,6 +16,8 @@ fn main() {
 }
 
 struct Nothing;
+
+impl TypeRules for Nothing {}
 
 #[async_trait]
 impl Driver for Nothing {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kiln_resource::{PropertySchema, RegisteredType, ResourceType};
+use kiln_resource::{Group, NestedStack, PropertySchema, RegisteredType, ResourceType};
 use kiln_template::constraint::DataType;
 use kiln_template::environment::{Environment, Resolved};
 use kiln_template::parameter::ParameterSchema;
@@ -105,10 +105,19 @@ impl Kind {
         }
     }
 
-    /// Whether the members of the nested stack are in the order of their age
-    /// ([`kiln_resource::Driver::members_by_age`]).
+    /// The description of the nested stack, if it is a registered type.
+    pub fn nested_stack(&self) -> Option<&dyn NestedStack> {
+        self.entry()?.driver.nested_stack()
+    }
+
+    /// The rules of a group, if it is one.
+    pub fn group(&self) -> Option<&dyn Group> {
+        self.nested_stack()?.group()
+    }
+
+    /// Whether the members of the nested stack are in the order of their age ([`Group::members_by_age`]).
     pub fn members_by_age(&self) -> bool {
-        self.entry().is_some_and(|entry| entry.driver.members_by_age())
+        self.group().is_some_and(Group::members_by_age)
     }
 
     /// Whether the resource has a nested stack.

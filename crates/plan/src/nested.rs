@@ -27,7 +27,7 @@ pub struct NestedSources {
     pub timeout_mins: Option<i64>,
 }
 
-/// Adds the definition that a resource shall have to the facts for [`kiln_resource::Driver::nested`].
+/// Adds the definition that a resource shall have to the facts for [`kiln_resource::NestedStack::nested`].
 pub fn define(facts: &mut Facts, kind: &Kind, definition: &StoredDefinition) {
     facts.properties.clone_from(&definition.properties);
     let schema = &kind.resource_type().update_policy;
@@ -77,7 +77,7 @@ impl Blueprint {
         match self.kind(&definition.name)? {
             Kind::Template(provider) => Some(self.provider_sources(definition, provider, &facts.properties).map(last)),
             Kind::Type(entry) => {
-                let nested = entry.driver.nested(facts, &self.wanted_paths(&definition.name))?;
+                let nested = entry.driver.nested_stack()?.nested(facts, &self.wanted_paths(&definition.name))?;
                 Some(nested.and_then(|mut nested| {
                     let (data, then, pause) = (std::mem::take(&mut nested.data), nested.then.take(), nested.pause);
                     let timeout_mins = nested.timeout_mins;
@@ -164,7 +164,7 @@ impl Blueprint {
     }
 
     /// The files and the environment for a stack of another service, as the data in the facts of
-    /// [`kiln_resource::Driver::takes_sources`]; `parameters` are those of that stack.
+    /// [`kiln_resource::TypeRules::takes_sources`]; `parameters` are those of that stack.
     pub fn travelling_sources(&self, parameters: Option<&Map>) -> Result<Map, Diagnostic> {
         let parameters = parameters.cloned().unwrap_or_default();
         let environment = self.sources().environment.child(Some(&wrapped(parameters)), None, None)?;

@@ -373,7 +373,7 @@ impl ResourceView for View {
 /// An attribute of a resource with a nested stack (docs/heat-behaviour.md §14, §15).
 fn nested_attribute(kind: &Kind, facts: &Facts, inside: &Inside, name: &str, path: &[Value]) -> Option<Value> {
     if let Kind::Type(entry) = kind {
-        return entry.driver.nested_attribute(facts, &inside.outputs, &inside.refs, name, path);
+        return entry.driver.nested_stack()?.attribute(facts, &inside.outputs, &inside.refs, name, path);
     }
     if let Some(value) = inside.more.get(name) {
         return Some(select(value.clone(), path));

@@ -1,7 +1,7 @@
 //! The parameters of a template and of its nested templates.
 
 use indexmap::IndexMap;
-use kiln_resource::{Facts, RegisteredType, properties};
+use kiln_resource::{Facts, NestedStack, RegisteredType, properties};
 use kiln_template::Definition;
 use kiln_value::{Diagnostic, Map, Value};
 
@@ -104,7 +104,10 @@ impl Blueprint {
                 let properties = self.known_properties(definition, provider);
                 self.provider_sources(definition, provider, &properties).map(Some)
             }
-            Some(Kind::Type(entry)) => self.shown_group(definition, entry),
+            Some(Kind::Type(entry)) => match entry.driver.nested_stack() {
+                Some(described) => self.shown_group(definition, entry, described),
+                None => Ok(None),
+            },
         }
     }
 
@@ -136,11 +139,16 @@ impl Blueprint {
         fitting.collect()
     }
 
-    fn shown_group(&self, definition: &Definition, entry: &RegisteredType) -> Result<Option<Sources>, Diagnostic> {
+    fn shown_group(
+        &self,
+        definition: &Definition,
+        entry: &RegisteredType,
+        described: &dyn NestedStack,
+    ) -> Result<Option<Sources>, Diagnostic> {
         let draft = Draft::of(self);
         // Heat returns Python's own class for errors of properties here.
         let as_value_error = |error: Diagnostic| Diagnostic::new("ValueError", error.message.clone());
-        let needs = entry.driver.draft_needs();
+        let needs = described.draft_needs();
         for (_, expr) in definition.properties.entries().into_iter().flatten().filter(|(name, _)| needs.contains(name))
         {
             expr.resolve(&draft).map_err(as_value_error)?;
@@ -165,7 +173,7 @@ impl Blueprint {
             given: given.keys().cloned().collect(),
             ..Facts::default()
         };
-        let nested = entry.driver.nested_draft(&facts, &self.wanted_paths(&definition.name)).transpose()?;
+        let nested = described.draft(&facts, &self.wanted_paths(&definition.name)).transpose()?;
         nested.map(|nested| self.group_sources(definition, nested)).transpose()
     }
 }

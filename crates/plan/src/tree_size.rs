@@ -43,19 +43,19 @@ impl Blueprint {
             let nested = Blueprint::build(sources, catalog, self.identity.clone(), place).ok()?;
             Some(nested.tree_size(catalog, most, max_depth))
         };
-        let entry = match kind {
+        let described = match kind {
             Kind::Template(provider) => return inside(self.provider_sources(definition, provider, &properties).ok()?),
-            Kind::Type(entry) => entry,
+            Kind::Type(entry) => entry.driver.nested_stack()?,
         };
         let facts = Facts { name: definition.name.clone(), properties, ..Facts::default() };
-        let Some(members) = entry.driver.members(&facts) else {
-            let nested = entry.driver.nested(&facts, &[])?.ok()?;
+        let Some(members) = described.group().and_then(|group| group.initial_size(&facts)) else {
+            let nested = described.nested(&facts, &[])?.ok()?;
             return inside(self.group_sources(definition, nested).ok()?);
         };
         if members > most {
             return Some(members);
         }
-        let one = entry.driver.nested_draft(&facts, &[])?.ok()?;
+        let one = described.draft(&facts, &[])?.ok()?;
         let each = self.group_sources(definition, one).ok().and_then(inside).unwrap_or(1);
         Some(members.saturating_mul(each))
     }

@@ -246,7 +246,8 @@ impl Blueprint {
                 if let Err(error) = entry.driver.validate(&facts).and(among) {
                     return vec![self.in_our_words(error, at)];
                 }
-                match entry.driver.nested_draft(&facts, &self.wanted_paths(&definition.name)) {
+                let described = entry.driver.nested_stack();
+                match described.and_then(|nested| nested.draft(&facts, &self.wanted_paths(&definition.name))) {
                     None => Vec::new(),
                     Some(Err(error)) => vec![error.at(at.clone())],
                     // Without a service, templates on the web are not read.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operation, Progress, Received, Step};
+use kiln_resource::{
+    Context, Driver, Facts, Failure, FailureKind, Found, Operation, Progress, Received, Step, TypeRules,
+};
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use crate::access::call_with_access;
@@ -156,6 +158,16 @@ fn name_of(operation: &Operation) -> &'static str {
     }
 }
 
+impl TypeRules for PluginDriver {
+    fn restored(&self, data: &Map) -> Option<Map> {
+        data.get(RESTORED)?.as_map().cloned()
+    }
+
+    fn validates_in_cloud(&self, _: &Facts) -> bool {
+        self.has("validate")
+    }
+}
+
 #[async_trait]
 impl Driver for PluginDriver {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
@@ -209,10 +221,6 @@ impl Driver for PluginDriver {
         answer::after(&result).map_err(|why| self.wrong("delete_snapshot", why))
     }
 
-    fn restored(&self, data: &Map) -> Option<Map> {
-        data.get(RESTORED)?.as_map().cloned()
-    }
-
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         if !self.has("attributes") {
             return Ok(Map::new());
@@ -239,10 +247,6 @@ impl Driver for PluginDriver {
             Value::Bool(needs) => Ok(needs),
             _ => Err(self.wrong("needs_replace_failed", "expected true or false".to_owned())),
         }
-    }
-
-    fn validates_in_cloud(&self, _: &Facts) -> bool {
-        self.has("validate")
     }
 
     /// A plug-in that refuses the properties reports an error.

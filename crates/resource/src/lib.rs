@@ -8,11 +8,14 @@ pub mod constraint;
 pub mod definition;
 pub mod drift;
 pub mod driver;
+mod facts;
 pub mod failure;
 pub mod finder;
+mod group;
 pub mod ids;
 mod member;
 pub mod names;
+mod nested_stack;
 pub mod not_implemented;
 pub mod physical_name;
 pub mod properties;
@@ -35,6 +38,7 @@ mod step;
 pub mod stored_definition;
 pub mod support;
 pub mod translation;
+mod type_rules;
 pub mod view;
 
 pub use change::Comparison;
@@ -42,11 +46,14 @@ pub use cloud::{
     Access, AccountNames, Cloud, CloudRequest, CloudResponse, Gate, Listed, Method, RemoteCloud, SignalEndpoints,
     UserDomain,
 };
-pub use driver::{Context, Driver, Facts, Nested, Observed, Operation, PropertyChange, StackFacts, Unmarked};
+pub use driver::{Context, Driver, Operation};
+pub use facts::{Facts, Observed, StackFacts};
 pub use failure::{Failure, FailureKind};
 pub use finder::{Finder, FinderClient, Finders};
+pub use group::Group;
 pub use ids::{ChangeSetId, CredentialsId, EngineId, EventId, MessageId, ResourceId, SnapshotId, StackId};
 pub use member::Member;
+pub use nested_stack::{Nested, NestedStack};
 pub use not_implemented::NotImplemented;
 pub use property::{Inner, PropertySchema, Wire};
 pub use received::{Received, ReceivedEvent, Rescale, ScaleRequest};
@@ -65,3 +72,4 @@ pub use step::{Alike, Found, Progress, Step};
 pub use stored_definition::StoredDefinition;
 pub use support::{Support, SupportStatus};
 pub use translation::Translation;
+pub use type_rules::{PropertyChange, TypeRules, Unmarked};

@@ -3,10 +3,12 @@
 use async_trait::async_trait;
 use kiln_value::Map;
 
-use crate::{Context, Driver, Failure, Found, Operation, Step};
+use crate::{Context, Driver, Failure, Found, Operation, Step, TypeRules};
 
 /// The driver of types that Kiln only knows by their schema: they are validated and shown, and cannot be created.
 pub struct NotImplemented;
+
+impl TypeRules for NotImplemented {}
 
 #[async_trait]
 impl Driver for NotImplemented {

@@ -26,7 +26,7 @@ pub struct Received {
 pub struct ScaleRequest {
     /// The reference ID of the group.
     pub group: Value,
-    /// The adjustment, for the driver of the group ([`crate::Driver::rescale`]).
+    /// The adjustment, for the driver of the group ([`crate::Group::rescale`]).
     pub adjustment: Value,
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kiln_value::{Map, Value};
 
-use crate::driver::Observed;
+use crate::Observed;
 use crate::{Received, SoftwareChange};
 
 /// The progress of an operation.

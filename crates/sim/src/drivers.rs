@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use kiln_plan::ResourceTypes;
 use kiln_resource::{
     Alike, AttributeSchema, CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation,
-    PropertySchema, Received, Registry, ResourceType, Step, Unmarked, shipped,
+    PropertySchema, Received, Registry, ResourceType, Step, TypeRules, Unmarked, shipped,
 };
 use kiln_template::constraint::DataType;
 use kiln_value::{Map, Value};
@@ -145,6 +145,14 @@ impl ObjectDriver {
     }
 }
 
+impl TypeRules for ObjectDriver {
+    fn unmarked(&self, facts: &Facts) -> Option<Unmarked> {
+        let likeness = facts.property("word").clone();
+        let service = self.kind.service().to_owned();
+        (self.kind == Plain::Blind).then(|| Unmarked { service, likeness, listed: false })
+    }
+}
+
 #[async_trait]
 impl Driver for ObjectDriver {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
@@ -245,12 +253,6 @@ impl Driver for ObjectDriver {
         found.map_or(Ok(Found::NotMade), |object| self.made(object, false).map(Found::Made))
     }
 
-    fn unmarked(&self, facts: &Facts) -> Option<Unmarked> {
-        let likeness = facts.property("word").clone();
-        let service = self.kind.service().to_owned();
-        (self.kind == Plain::Blind).then(|| Unmarked { service, likeness, listed: false })
-    }
-
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         let object = self.send(cx, Method::Get, "").await?;
         let word = || object.get("word").cloned().unwrap_or_default();
@@ -282,6 +284,8 @@ impl Driver for ObjectDriver {
 
 /// The driver of `Sim::Value`, which has no object.
 struct ValueDriver;
+
+impl TypeRules for ValueDriver {}
 
 #[async_trait]
 impl Driver for ValueDriver {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{
-    Action, Context, Driver, Facts, Failure, Found, Operation, Received, Resource, ResourceId, Status, Step,
+    Action, Context, Driver, Facts, Failure, Found, Operation, Received, Resource, ResourceId, Status, Step, TypeRules,
 };
 use kiln_store::Batch;
 use kiln_value::{Map, Value};
@@ -49,6 +49,12 @@ impl WaitDriver {
     }
 }
 
+impl TypeRules for WaitDriver {
+    fn observes(&self, facts: &Facts) -> Vec<Value> {
+        vec![facts.property("inbox").clone()]
+    }
+}
+
 #[async_trait]
 impl Driver for WaitDriver {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
@@ -76,10 +82,6 @@ impl Driver for WaitDriver {
 
     fn is_repeatable(&self) -> bool {
         true
-    }
-
-    fn observes(&self, facts: &Facts) -> Vec<Value> {
-        vec![facts.property("inbox").clone()]
     }
 
     async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {

@@ -237,7 +237,7 @@ impl View {
     fn add_lists<'a>(&'a self, inside: &'a mut Inside, wanted: &'a [Vec<Value>], group: &'a Kind) -> BoxFuture<'a, ()> {
         async move {
             for name in wanted.iter().filter_map(|path| path.first()?.as_str()) {
-                let attribute = group.entry().and_then(|entry| entry.driver.member_attribute(name));
+                let attribute = group.group().and_then(|rules| rules.member_attribute(name));
                 let Some(attribute) = attribute.filter(|_| !inside.outputs.contains_key(name)) else { continue };
                 let wanted = [Wanted::One { name: attribute.into(), path: Vec::new() }];
                 let members = self.members().into_iter().filter(|member| !member.failed);
@@ -392,7 +392,8 @@ pub struct GroupContent {
     pub members: Vec<Member>,
     /// The files of the nested stack, from which members may come that an update keeps.
     pub files: Arc<Files>,
-    /// What its driver has read in the cloud ([`kiln_resource::Driver::prepare`]): entries for the data of the group.
+    /// What its driver has read in the cloud ([`kiln_resource::NestedStack::prepare`]): entries for the data of the
+    /// group.
     pub prepared: Map,
 }
 

@@ -1,7 +1,7 @@
 //! AWS::EC2::EIPAssociation
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operation, PropertyChange, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operation, PropertyChange, Step, TypeRules};
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::NEUTRON;
@@ -78,6 +78,33 @@ fn id(facts: &Facts) -> &str {
     text(&facts.properties, "EIP").or_else(|| text(&facts.properties, "AllocationId")).unwrap_or_default()
 }
 
+impl TypeRules for AddressAssociation {
+    fn reference(&self, facts: &Facts) -> Value {
+        facts.physical_name.as_str().into()
+    }
+
+    /// Another address for another server is another association.
+    fn needs_replace(&self, change: &PropertyChange) -> bool {
+        let is_changed = |name: &str| change.changed.iter().any(|changed| changed == name);
+        let becomes = |name: &str| is_changed(name) && change.after.get(name).is_some_and(Value::is_truthy);
+        (is_changed("EIP") || is_changed("AllocationId")) && (becomes("InstanceId") || becomes("NetworkInterfaceId"))
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        let has = |name: &str| is_given(facts, name);
+        if has("EIP") == has("AllocationId") {
+            return Err(failed("Either 'EIP' or 'AllocationId' must be provided."));
+        }
+        if has("EIP") && !has("InstanceId") {
+            return Err(failed("Must specify 'InstanceId' if you specify 'EIP'."));
+        }
+        if !has("InstanceId") && !has("NetworkInterfaceId") {
+            return Err(unspecified(&["InstanceId", "NetworkInterfaceId"]));
+        }
+        Ok(())
+    }
+}
+
 #[async_trait]
 impl Driver for AddressAssociation {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
@@ -112,30 +139,5 @@ impl Driver for AddressAssociation {
 
     async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
-    }
-
-    fn reference(&self, facts: &Facts) -> Value {
-        facts.physical_name.as_str().into()
-    }
-
-    /// Another address for another server is another association.
-    fn needs_replace(&self, change: &PropertyChange) -> bool {
-        let is_changed = |name: &str| change.changed.iter().any(|changed| changed == name);
-        let becomes = |name: &str| is_changed(name) && change.after.get(name).is_some_and(Value::is_truthy);
-        (is_changed("EIP") || is_changed("AllocationId")) && (becomes("InstanceId") || becomes("NetworkInterfaceId"))
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        let has = |name: &str| is_given(facts, name);
-        if has("EIP") == has("AllocationId") {
-            return Err(failed("Either 'EIP' or 'AllocationId' must be provided."));
-        }
-        if has("EIP") && !has("InstanceId") {
-            return Err(failed("Must specify 'InstanceId' if you specify 'EIP'."));
-        }
-        if !has("InstanceId") && !has("NetworkInterfaceId") {
-            return Err(unspecified(&["InstanceId", "NetworkInterfaceId"]));
-        }
-        Ok(())
     }
 }

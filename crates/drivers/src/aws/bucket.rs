@@ -1,7 +1,7 @@
 //! AWS::S3::Bucket
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, Step, TypeRules};
 use kiln_value::{Map, Value, text};
 
 use crate::call::absent_is_fine;
@@ -52,6 +52,12 @@ async fn delete(cx: &Context<'_>, name: &str) -> Result<(), Failure> {
     }
 }
 
+impl TypeRules for Bucket {
+    fn reference(&self, facts: &Facts) -> Value {
+        facts.physical_id.as_deref().unwrap_or("None").into()
+    }
+}
+
 #[async_trait]
 impl Driver for Bucket {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
@@ -92,9 +98,5 @@ impl Driver for Bucket {
             _ => Value::Null,
         };
         Ok(names.iter().map(|name| ((*name).to_owned(), value(name))).collect())
-    }
-
-    fn reference(&self, facts: &Facts) -> Value {
-        facts.physical_id.as_deref().unwrap_or("None").into()
     }
 }

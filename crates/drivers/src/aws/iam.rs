@@ -1,7 +1,7 @@
 //! AWS::IAM::User and AWS::IAM::AccessKey: a user in the domain of stack users, and an EC2 key of that user.
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operation, Step, TypeRules};
 use kiln_value::{Map, Value, text};
 
 use crate::heat::stack_user::{self, PASSWORD, SECRET, USER};
@@ -22,6 +22,17 @@ fn check_policies(facts: &Facts) -> Result<(), Failure> {
     }
     let text = format!("The Referenced Attribute ({} Policies) is incorrect.", facts.name);
     Err(Failure::other("InvalidTemplateAttribute", text))
+}
+
+impl TypeRules for User {
+    fn observed_types(&self) -> &'static [&'static str] {
+        &[POLICY_TYPE]
+    }
+
+    /// The name of the user in Keystone.
+    fn reference(&self, facts: &Facts) -> Value {
+        if facts.physical_name.is_empty() { facts.name.as_str() } else { &facts.physical_name }.into()
+    }
 }
 
 #[async_trait]
@@ -55,19 +66,16 @@ impl Driver for User {
     async fn attributes(&self, _: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
     }
-
-    fn observed_types(&self) -> &'static [&'static str] {
-        &[POLICY_TYPE]
-    }
-
-    /// The name of the user in Keystone.
-    fn reference(&self, facts: &Facts) -> Value {
-        if facts.physical_name.is_empty() { facts.name.as_str() } else { &facts.physical_name }.into()
-    }
 }
 
 /// A key. Its ID is the access key.
 pub(super) struct AccessKey;
+
+impl TypeRules for AccessKey {
+    fn observes(&self, facts: &Facts) -> Vec<Value> {
+        vec![facts.property("UserName").clone()]
+    }
+}
 
 #[async_trait]
 impl Driver for AccessKey {
@@ -109,10 +117,6 @@ impl Driver for AccessKey {
             _ => Value::Null,
         };
         Ok(names.iter().map(|name| ((*name).to_owned(), value(name))).collect())
-    }
-
-    fn observes(&self, facts: &Facts) -> Vec<Value> {
-        vec![facts.property("UserName").clone()]
     }
 
     /// The service does not show the key.

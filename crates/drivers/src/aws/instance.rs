@@ -1,7 +1,7 @@
 //! AWS::EC2::Instance
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Progress, PropertyChange, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Progress, PropertyChange, Step, TypeRules};
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::NOVA;
@@ -188,14 +188,33 @@ impl Instance {
     }
 }
 
+impl TypeRules for Instance {
+    fn scheduler_hints(&self, facts: &Facts) -> Option<Map> {
+        self.server.scheduler_hints(facts)
+    }
+
+    fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {
+        let collide = !self.server.collisions(held, wanted).is_empty();
+        if collide { vec!["NetworkInterfaces"] } else { Vec::new() }
+    }
+
+    fn refreshes_metadata(&self) -> bool {
+        self.server.refreshes_metadata()
+    }
+
+    fn needs_replace(&self, change: &PropertyChange) -> bool {
+        self.server.needs_replace(change)
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        self.server.validate(facts)
+    }
+}
+
 #[async_trait]
 impl Driver for Instance {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
         self.server.start(cx, operation).await
-    }
-
-    fn scheduler_hints(&self, facts: &Facts) -> Option<Map> {
-        self.server.scheduler_hints(facts)
     }
 
     async fn poll(&self, cx: &Context<'_>, operation: &Operation, state: &Value) -> Result<Step, Failure> {
@@ -223,32 +242,15 @@ impl Driver for Instance {
         Ok(values)
     }
 
-    fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {
-        let collide = !self.server.collisions(held, wanted).is_empty();
-        if collide { vec!["NetworkInterfaces"] } else { Vec::new() }
-    }
-
     async fn release(&self, cx: &Context<'_>, wanted: &Map) -> Result<Option<std::time::Duration>, Failure> {
         self.server.release(cx, wanted).await
-    }
-
-    fn refreshes_metadata(&self) -> bool {
-        self.server.refreshes_metadata()
     }
 
     async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
         self.server.live(cx).await
     }
 
-    fn needs_replace(&self, change: &PropertyChange) -> bool {
-        self.server.needs_replace(change)
-    }
-
     async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
         self.server.needs_replace_failed(cx).await
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        self.server.validate(facts)
     }
 }

@@ -1,7 +1,7 @@
 //! AWS::EC2::InternetGateway and AWS::EC2::VPCGatewayAttachment
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Sibling, Siblings, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Sibling, Siblings, Step, TypeRules};
 use kiln_value::{Map, Value};
 
 use super::vpc::set_gateway;
@@ -11,6 +11,8 @@ use crate::queue;
 
 /// The external network, which exists already.
 pub(super) struct InternetGateway;
+
+impl TypeRules for InternetGateway {}
 
 #[async_trait]
 impl Driver for InternetGateway {
@@ -50,6 +52,21 @@ const ROUTERS: &str = "routers";
 fn routers(facts: &Facts) -> Vec<String> {
     let stored = facts.data.get(ROUTERS).and_then(Value::as_str).unwrap_or_default();
     stored.split(',').filter(|id| !id.is_empty()).map(str::to_owned).collect()
+}
+
+impl TypeRules for GatewayAttachment {
+    fn observed_types(&self) -> &'static [&'static str] {
+        &[ROUTE_TABLE]
+    }
+
+    /// The route tables of the same VPC.
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
+        let vpc = this.properties().get("VpcId");
+        let tables = siblings
+            .of_type(ROUTE_TABLE)
+            .filter(|table| vpc.is_some_and(|vpc| !vpc.is_null()) && table.properties().get("VpcId") == vpc);
+        tables.map(|table| table.name.to_owned()).collect()
+    }
 }
 
 #[async_trait]
@@ -92,18 +109,5 @@ impl Driver for GatewayAttachment {
 
     async fn live(&self, _: &Context<'_>) -> Result<Map, Failure> {
         Ok(Map::new())
-    }
-
-    fn observed_types(&self) -> &'static [&'static str] {
-        &[ROUTE_TABLE]
-    }
-
-    /// The route tables of the same VPC.
-    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
-        let vpc = this.properties().get("VpcId");
-        let tables = siblings
-            .of_type(ROUTE_TABLE)
-            .filter(|table| vpc.is_some_and(|vpc| !vpc.is_null()) && table.properties().get("VpcId") == vpc);
-        tables.map(|table| table.name.to_owned()).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! AWS::EC2::RouteTable and AWS::EC2::SubnetRouteTableAssociation
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step, TypeRules};
 use kiln_value::{Map, Value, text};
 
 use super::vpc::{connect, disconnect, router_of, router_of_subnet, set_gateway};
@@ -48,6 +48,8 @@ async fn default_router(cx: &Context<'_>, subnet: &str) -> Result<Option<String>
         Err(failure) => Err(failure),
     }
 }
+
+impl TypeRules for RouteAssociation {}
 
 #[async_trait]
 impl Driver for RouteAssociation {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, PropertyChange, Step, Unmarked};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, PropertyChange, Step, TypeRules, Unmarked};
 use kiln_value::{Diagnostic, Map, Value};
 
 /// How the properties of a type become those of another type.
@@ -29,7 +29,7 @@ pub(super) trait Translation: Send + Sync {
         Map::new()
     }
 
-    /// See [`Driver::validate`], with the properties of the type itself.
+    /// See [`TypeRules::validate`], with the properties of the type itself.
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
         let _ = facts;
         Ok(())
@@ -84,17 +84,42 @@ fn with<'a>(cx: &Context<'a>, facts: &'a Facts) -> Context<'a> {
     Context { facts, ..*cx }
 }
 
+impl<D: Driver, T: Translation> TypeRules for Translated<D, T> {
+    fn scheduler_hints(&self, facts: &Facts) -> Option<Map> {
+        let properties = self.translation.properties(&facts.properties);
+        self.inner.scheduler_hints(&Facts { properties, ..facts.clone() })
+    }
+
+    fn unmarked(&self, facts: &Facts) -> Option<Unmarked> {
+        let properties = self.translation.properties(&facts.properties);
+        self.inner.unmarked(&Facts { properties, ..facts.clone() })
+    }
+
+    fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {
+        self.inner.collisions(&self.translation.properties(held), &self.translation.properties(wanted))
+    }
+
+    fn needs_replace(&self, change: &PropertyChange) -> bool {
+        let (before, after) = (self.translation.properties(&change.before), self.translation.properties(&change.after));
+        let changed = after.keys().filter(|key| after.get(*key) != before.get(*key)).cloned().collect();
+        self.inner.needs_replace(&PropertyChange { before, after, changed })
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        self.translation.validate(facts)
+    }
+
+    fn refreshes_metadata(&self) -> bool {
+        self.inner.refreshes_metadata()
+    }
+}
+
 #[async_trait]
 impl<D: Driver, T: Translation> Driver for Translated<D, T> {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
         let facts = self.facts(cx, operation).await?;
         let operation = self.operation(cx, operation, &facts.properties);
         self.inner.start(&with(cx, &facts), &operation).await
-    }
-
-    fn scheduler_hints(&self, facts: &Facts) -> Option<Map> {
-        let properties = self.translation.properties(&facts.properties);
-        self.inner.scheduler_hints(&Facts { properties, ..facts.clone() })
     }
 
     async fn poll(&self, cx: &Context<'_>, operation: &Operation, state: &Value) -> Result<Step, Failure> {
@@ -106,11 +131,6 @@ impl<D: Driver, T: Translation> Driver for Translated<D, T> {
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let facts = self.facts(cx, &Operation::Create).await?;
         self.inner.find(&with(cx, &facts)).await
-    }
-
-    fn unmarked(&self, facts: &Facts) -> Option<Unmarked> {
-        let properties = self.translation.properties(&facts.properties);
-        self.inner.unmarked(&Facts { properties, ..facts.clone() })
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
@@ -127,32 +147,14 @@ impl<D: Driver, T: Translation> Driver for Translated<D, T> {
         Ok(values)
     }
 
-    fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {
-        self.inner.collisions(&self.translation.properties(held), &self.translation.properties(wanted))
-    }
-
     async fn release(&self, cx: &Context<'_>, wanted: &Map) -> Result<Option<Duration>, Failure> {
         let facts = self.facts(cx, &Operation::Check).await?;
         self.inner.release(&with(cx, &facts), &self.translation.properties(wanted)).await
     }
 
-    fn needs_replace(&self, change: &PropertyChange) -> bool {
-        let (before, after) = (self.translation.properties(&change.before), self.translation.properties(&change.after));
-        let changed = after.keys().filter(|key| after.get(*key) != before.get(*key)).cloned().collect();
-        self.inner.needs_replace(&PropertyChange { before, after, changed })
-    }
-
     async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
         let facts = self.facts(cx, &Operation::Check).await?;
         self.inner.needs_replace_failed(&with(cx, &facts)).await
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        self.translation.validate(facts)
-    }
-
-    fn refreshes_metadata(&self) -> bool {
-        self.inner.refreshes_metadata()
     }
 
     async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {

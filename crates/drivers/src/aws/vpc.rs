@@ -1,7 +1,7 @@
 //! AWS::EC2::VPC: a network and its router, which have the same name.
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, Found, Operation, Step};
+use kiln_resource::{Context, Driver, Failure, Found, Operation, Step, TypeRules};
 use kiln_value::{Map, Value, value};
 
 use super::NEUTRON;
@@ -91,6 +91,8 @@ pub(super) async fn set_gateway(cx: &Context<'_>, router: &str, network: Option<
 fn is_built(object: Option<&Value>) -> bool {
     object.and_then(|object| object.str_at("status")).is_none_or(|status| matches!(status, "ACTIVE" | "DOWN"))
 }
+
+impl TypeRules for Vpc {}
 
 #[async_trait]
 impl Driver for Vpc {

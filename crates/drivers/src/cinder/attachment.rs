@@ -1,7 +1,7 @@
 //! OS::Cinder::VolumeAttachment
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, FailureKind, Found, Operation, Step};
+use kiln_resource::{Context, Driver, Failure, FailureKind, Found, Operation, Step, TypeRules};
 use kiln_value::{Map, Value, value};
 
 use super::{attach, attachment_of, detach, is_attached, is_detached};
@@ -19,6 +19,8 @@ fn parts(properties: &Map) -> (&str, &str, Option<&str>) {
     let device = properties.get("mountpoint").and_then(Value::as_str);
     (text(properties, "instance_uuid"), text(properties, "volume_id"), device)
 }
+
+impl TypeRules for VolumeAttachment {}
 
 #[async_trait]
 impl Driver for VolumeAttachment {

@@ -1,7 +1,7 @@
 //! OS::Cinder::EncryptedVolumeType
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, Found, Operation, Step};
+use kiln_resource::{Context, Driver, Failure, Found, Operation, Step, TypeRules};
 use kiln_value::{Map, Value, value};
 
 use super::CINDER;
@@ -34,6 +34,8 @@ async fn show(cx: &Context<'_>, id: &str) -> Result<Option<Value>, Failure> {
         Err(failure) => Err(failure),
     }
 }
+
+impl TypeRules for EncryptedVolumeType {}
 
 #[async_trait]
 impl Driver for EncryptedVolumeType {

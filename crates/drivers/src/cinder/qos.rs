@@ -1,7 +1,7 @@
 //! OS::Cinder::QoSSpecs and OS::Cinder::QoSAssociation
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, Found, Operation, Step};
+use kiln_resource::{Context, Driver, Failure, Found, Operation, Step, TypeRules};
 use kiln_value::{Map, Value, value};
 
 use super::CINDER;
@@ -62,6 +62,8 @@ fn unlike(list: Option<&Value>, other: Option<&Value>) -> Vec<Value> {
     let other = items(other);
     items(list).into_iter().filter(|item| !other.contains(item)).collect()
 }
+
+impl TypeRules for QosAssociation {}
 
 #[async_trait]
 impl Driver for QosAssociation {

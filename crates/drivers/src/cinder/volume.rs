@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use kiln_resource::{
     Alike, CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, Progress,
-    PropertyChange, Step, Unmarked,
+    PropertyChange, Step, TypeRules, Unmarked,
 };
 use kiln_value::{Diagnostic, Map, Value, value};
 
@@ -223,6 +223,30 @@ async fn check(cx: &Context<'_>) -> Result<Step, Failure> {
     }
 }
 
+impl TypeRules for Volume {
+    fn scheduler_hints(&self, facts: &Facts) -> Option<Map> {
+        Some(scheduler_hints::own(facts))
+    }
+
+    fn unmarked(&self, facts: &Facts) -> Option<Unmarked> {
+        let is_named = facts.property("name").is_truthy() && !is_restored(facts);
+        let (service, likeness) = (CINDER.0.to_owned(), name(facts).into());
+        is_named.then_some(Unmarked { service, likeness, listed: false })
+    }
+
+    fn refuses(&self, change: &PropertyChange) -> Option<Failure> {
+        update::refusal(change)
+    }
+
+    fn restored(&self, data: &Map) -> Option<Map> {
+        backup::restored(data)
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        validation::validate(facts)
+    }
+}
+
 #[async_trait]
 impl Driver for Volume {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
@@ -234,10 +258,6 @@ impl Driver for Volume {
             Operation::Snapshot => backup::start(cx).await,
             Operation::Suspend | Operation::Resume | Operation::Adopt => Ok(Step::done()),
         }
-    }
-
-    fn scheduler_hints(&self, facts: &Facts) -> Option<Map> {
-        Some(scheduler_hints::own(facts))
     }
 
     async fn poll(&self, cx: &Context<'_>, _operation: &Operation, state: &Value) -> Result<Step, Failure> {
@@ -277,12 +297,6 @@ impl Driver for Volume {
         }
     }
 
-    fn unmarked(&self, facts: &Facts) -> Option<Unmarked> {
-        let is_named = facts.property("name").is_truthy() && !is_restored(facts);
-        let (service, likeness) = (CINDER.0.to_owned(), name(facts).into());
-        is_named.then_some(Unmarked { service, likeness, listed: false })
-    }
-
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         let volume = match cx.facts.physical_id.as_deref() {
             Some(id) => CINDER.seek(cx, volume_path(id), "volume").await?,
@@ -303,24 +317,12 @@ impl Driver for Volume {
         Ok(volume.is_none_or(|volume| matches!(status(&volume), "error" | "deleting")))
     }
 
-    fn refuses(&self, change: &PropertyChange) -> Option<Failure> {
-        update::refusal(change)
-    }
-
     fn snapshots(&self) -> bool {
         true
     }
 
     async fn delete_snapshot(&self, cx: &Context<'_>) -> Result<Option<Duration>, Failure> {
         backup::delete(cx).await
-    }
-
-    fn restored(&self, data: &Map) -> Option<Map> {
-        backup::restored(data)
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        validation::validate(facts)
     }
 }
 

@@ -1,7 +1,9 @@
 //! OS::Glance::WebImage
 
 use async_trait::async_trait;
-use kiln_resource::{CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, Step};
+use kiln_resource::{
+    CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, Step, TypeRules,
+};
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use crate::call::{Service, made_id};
@@ -193,6 +195,24 @@ fn patch(before: &Map, changed: &Map) -> Vec<Value> {
     operations
 }
 
+impl TypeRules for WebImage {
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        let container = facts.property("container_format");
+        let is_amazon = matches!(container.as_str(), Some("ami" | "ari" | "aki"));
+        if is_amazon && facts.property("disk_format") != container {
+            return Err(failed(
+                "Invalid mix of disk and container formats. When setting a disk or container format to one of 'aki', \
+                 'ari', or 'ami', the container and disk formats must match.",
+            ));
+        }
+        if facts.property("members").is_truthy() && facts.property("visibility").as_str() != Some("shared") {
+            let message = "members property should only be specified for visibility with value shared.";
+            return Err(Diagnostic::new("ResourcePropertyValueDependency", message));
+        }
+        Ok(())
+    }
+}
+
 #[async_trait]
 impl Driver for WebImage {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
@@ -240,22 +260,6 @@ impl Driver for WebImage {
             name => image.get(name).cloned().unwrap_or_default(),
         };
         Ok(names.iter().map(|name| ((*name).to_owned(), value(name))).collect())
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        let container = facts.property("container_format");
-        let is_amazon = matches!(container.as_str(), Some("ami" | "ari" | "aki"));
-        if is_amazon && facts.property("disk_format") != container {
-            return Err(failed(
-                "Invalid mix of disk and container formats. When setting a disk or container format to one of 'aki', \
-                 'ari', or 'ami', the container and disk formats must match.",
-            ));
-        }
-        if facts.property("members").is_truthy() && facts.property("visibility").as_str() != Some("shared") {
-            let message = "members property should only be specified for visibility with value shared.";
-            return Err(Diagnostic::new("ResourcePropertyValueDependency", message));
-        }
-        Ok(())
     }
 }
 

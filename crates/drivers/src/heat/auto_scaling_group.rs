@@ -1,8 +1,7 @@
 //! `OS::Heat::AutoScalingGroup` (docs/heat-behaviour.md §15.3).
 
-use async_trait::async_trait;
 use indexmap::IndexMap;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Nested, Operation, Rescale, Step};
+use kiln_resource::{Facts, Group, Nested, NestedStack, Rescale, TypeRules};
 use kiln_value::{Diagnostic, Map, Value};
 
 use super::members;
@@ -34,29 +33,7 @@ fn wanted(facts: &Facts) -> Wanted {
     Wanted { definition, size, rolling: policy }
 }
 
-#[async_trait]
-impl Driver for AutoScalingGroup {
-    async fn start(&self, _: &Context<'_>, _: &Operation) -> Result<Step, Failure> {
-        Ok(Step::done())
-    }
-
-    /// There is no object in the cloud.
-    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
-        Ok(Found::NotMade)
-    }
-
-    fn needs_cloud(&self) -> bool {
-        false
-    }
-
-    fn is_repeatable(&self) -> bool {
-        true
-    }
-
-    async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
-        Ok(Map::new())
-    }
-
+impl TypeRules for AutoScalingGroup {
     fn reference(&self, facts: &Facts) -> Value {
         scaling_group::reference(facts)
     }
@@ -64,22 +41,16 @@ impl Driver for AutoScalingGroup {
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
         limits(facts).validate()
     }
+}
 
+impl NestedStack for AutoScalingGroup {
     fn nested(&self, facts: &Facts, read: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
         let template = |members, names: &[String]| scaling_group::hot_template(members, names, read);
         Some(scaling_group::next(facts, &wanted(facts), template))
     }
 
-    fn members(&self, facts: &Facts) -> Option<usize> {
-        usize::try_from(limits(facts).first()).ok()
-    }
-
-    fn members_by_age(&self) -> bool {
-        true
-    }
-
     /// One member, whatever the size is: Heat validates and shows one.
-    fn nested_draft(&self, facts: &Facts, _: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
+    fn draft(&self, facts: &Facts, _: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
         let resource = facts.property("resource").as_map()?;
         let member = Map::from([(MEMBER.to_owned(), resource.clone().into())]);
         Some(Ok(Nested { template: members::template(member, Map::new()), ..Nested::default() }))
@@ -89,7 +60,32 @@ impl Driver for AutoScalingGroup {
         &["resource"]
     }
 
-    fn nested_done(&self, facts: &Facts, size: usize, now: f64) -> Option<Map> {
+    fn attribute(
+        &self,
+        _: &Facts,
+        outputs: &Map,
+        refs: &IndexMap<String, Value>,
+        name: &str,
+        path: &[Value],
+    ) -> Option<Value> {
+        scaling_group::attribute(outputs, refs, name, path)
+    }
+
+    fn group(&self) -> Option<&dyn Group> {
+        Some(self)
+    }
+}
+
+impl Group for AutoScalingGroup {
+    fn initial_size(&self, facts: &Facts) -> Option<usize> {
+        usize::try_from(limits(facts).first()).ok()
+    }
+
+    fn members_by_age(&self) -> bool {
+        true
+    }
+
+    fn completed(&self, facts: &Facts, size: usize, now: f64) -> Option<Map> {
         Some(limits(facts).after_change(facts, size, now))
     }
 
@@ -99,16 +95,5 @@ impl Driver for AutoScalingGroup {
 
     fn rescaled(&self, facts: &Facts, adjustment: &Value, succeeded: bool, now: f64) -> Map {
         limits(facts).rescaled(facts, adjustment, succeeded, now)
-    }
-
-    fn nested_attribute(
-        &self,
-        _: &Facts,
-        outputs: &Map,
-        refs: &IndexMap<String, Value>,
-        name: &str,
-        path: &[Value],
-    ) -> Option<Value> {
-        scaling_group::attribute(outputs, refs, name, path)
     }
 }

@@ -1,9 +1,8 @@
 //! `OS::Heat::ResourceChain`: a nested stack with members of listed types and equal properties (docs/heat-behaviour.md
 //! §15.2).
 
-use async_trait::async_trait;
 use indexmap::IndexMap;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Nested, Operation, Step, size_limit};
+use kiln_resource::{Facts, Nested, NestedStack, TypeRules, size_limit};
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::members;
@@ -31,29 +30,9 @@ pub fn template(facts: &Facts, wanted: &[Vec<Value>], limit: Option<usize>) -> V
     members::template(resources, members::outputs(&names, wanted, false))
 }
 
-#[async_trait]
-impl Driver for ResourceChain {
-    async fn start(&self, _: &Context<'_>, _: &Operation) -> Result<Step, Failure> {
-        Ok(Step::done())
-    }
+impl TypeRules for ResourceChain {}
 
-    /// There is no object in the cloud.
-    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
-        Ok(Found::NotMade)
-    }
-
-    fn needs_cloud(&self) -> bool {
-        false
-    }
-
-    fn is_repeatable(&self) -> bool {
-        true
-    }
-
-    async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
-        Ok(Map::new())
-    }
-
+impl NestedStack for ResourceChain {
     fn nested(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
         let members = facts.property("resources").as_list().unwrap_or_default().len();
         let fits = size_limit::check_group(members, facts.property("resource_properties").size());
@@ -64,7 +43,7 @@ impl Driver for ResourceChain {
         &["resources", "resource_properties"]
     }
 
-    fn nested_attribute(
+    fn attribute(
         &self,
         _: &Facts,
         outputs: &Map,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, Found, Operation, Step};
+use kiln_resource::{Context, Driver, Failure, Found, Operation, Step, TypeRules};
 use kiln_value::{Map, Value, number};
 
 /// The type's driver.
@@ -20,6 +20,8 @@ fn seconds(cx: &Context<'_>, action: &str) -> f64 {
     let chance = cx.random() as f64 / u64::MAX as f64;
     number("min_wait") + number("max_jitter") * number("jitter_multiplier") * chance
 }
+
+impl TypeRules for Delay {}
 
 #[async_trait]
 impl Driver for Delay {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Progress, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Progress, Step, TypeRules};
 use kiln_value::{Map, Value, value};
 
 use super::{agent, push};
@@ -36,6 +36,8 @@ async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
     }
     Ok(Step::done())
 }
+
+impl TypeRules for DeployedServer {}
 
 #[async_trait]
 impl Driver for DeployedServer {

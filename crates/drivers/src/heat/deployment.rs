@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use kiln_resource::software::OUTPUTS;
 use kiln_resource::{
     CloudRequest, Context, DeploymentBody, Driver, Facts, Failure, Found, Method, Operation, Progress, Received,
-    Sibling, Siblings, SoftwareChange, SoftwareConfig, SoftwareDeployment, Step,
+    Sibling, Siblings, SoftwareChange, SoftwareConfig, SoftwareDeployment, Step, TypeRules,
 };
 use kiln_value::{Diagnostic, Map, Value, text};
 
@@ -252,6 +252,17 @@ async fn server_exists(cx: &Context<'_>) -> Result<bool, Failure> {
     }
 }
 
+impl TypeRules for Deployment {
+    fn cancelled(&self, facts: &Facts) -> Option<SoftwareChange> {
+        facts.physical_id.clone().map(SoftwareChange::CancelDeployment)
+    }
+
+    fn validate_among(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Result<(), Diagnostic> {
+        let server = this.properties().get("server").and_then(|server| server.str_at("get_resource"));
+        server.and_then(|name| siblings.get(name)).map_or(Ok(()), refuse_without_agent)
+    }
+}
+
 #[async_trait]
 impl Driver for Deployment {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
@@ -322,10 +333,6 @@ impl Driver for Deployment {
         false
     }
 
-    fn cancelled(&self, facts: &Facts) -> Option<SoftwareChange> {
-        facts.physical_id.clone().map(SoftwareChange::CancelDeployment)
-    }
-
     /// It has no ID before the first action that deploys the config.
     fn has_object(&self) -> bool {
         false
@@ -350,11 +357,6 @@ impl Driver for Deployment {
             }
         }
         Ok(found)
-    }
-
-    fn validate_among(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Result<(), Diagnostic> {
-        let server = this.properties().get("server").and_then(|server| server.str_at("get_resource"));
-        server.and_then(|name| siblings.get(name)).map_or(Ok(()), refuse_without_agent)
     }
 }
 

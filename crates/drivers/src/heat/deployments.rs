@@ -1,9 +1,8 @@
 //! Groups of software deployments: a nested stack with one deployment for each server.
 
-use async_trait::async_trait;
 use indexmap::IndexMap;
 use kiln_resource::scaling::{Batch, Rolling};
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Member, Nested, Operation, Step, size_limit};
+use kiln_resource::{Facts, Member, Nested, NestedStack, TypeRules, size_limit};
 use kiln_template::select;
 use kiln_value::{Diagnostic, Map, Value, text, value};
 
@@ -32,29 +31,13 @@ impl Deployments {
     }
 }
 
-#[async_trait]
-impl Driver for Deployments {
-    async fn start(&self, _: &Context<'_>, _: &Operation) -> Result<Step, Failure> {
-        Ok(Step::done())
+impl TypeRules for Deployments {
+    fn update_policies(&self) -> &'static [&'static str] {
+        &[BATCH_CREATE, ROLLING_UPDATE]
     }
+}
 
-    /// There is no object in the cloud.
-    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
-        Ok(Found::NotMade)
-    }
-
-    fn needs_cloud(&self) -> bool {
-        false
-    }
-
-    fn is_repeatable(&self) -> bool {
-        true
-    }
-
-    async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
-        Ok(Map::new())
-    }
-
+impl NestedStack for Deployments {
     fn nested(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
         let shared: usize = shared(facts).map(|(_, value)| value.size()).sum();
         if let Err(error) = size_limit::check_group(servers(facts).count(), shared) {
@@ -74,15 +57,11 @@ impl Driver for Deployments {
         Some(Ok(Nested { template, then, pause: policy.pause, ..Nested::default() }))
     }
 
-    fn update_policies(&self) -> &'static [&'static str] {
-        &[BATCH_CREATE, ROLLING_UPDATE]
-    }
-
     fn draft_needs(&self) -> &'static [&'static str] {
         &["servers"]
     }
 
-    fn nested_attribute(
+    fn attribute(
         &self,
         _: &Facts,
         outputs: &Map,

@@ -3,10 +3,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use async_trait::async_trait;
 use indexmap::IndexMap;
 use kiln_resource::scaling::{Batch, Rolling};
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Member, Nested, Operation, Step, size_limit};
+use kiln_resource::{Facts, Group, Member, Nested, NestedStack, TypeRules, size_limit};
 use kiln_value::{Diagnostic, Map, Value, text};
 
 use super::members;
@@ -176,30 +175,13 @@ fn remembered(facts: &Facts) -> BTreeSet<String> {
 /// The type's driver. The engine creates and updates the nested stack; the driver only describes it.
 pub(super) struct ResourceGroup;
 
-#[async_trait]
-impl Driver for ResourceGroup {
-    async fn start(&self, _: &Context<'_>, _: &Operation) -> Result<Step, Failure> {
-        Ok(Step::done())
+impl TypeRules for ResourceGroup {
+    fn update_policies(&self) -> &'static [&'static str] {
+        &[BATCH_CREATE, ROLLING_UPDATE]
     }
+}
 
-    /// There is no object in the cloud.
-    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
-        Ok(Found::NotMade)
-    }
-
-    fn needs_cloud(&self) -> bool {
-        false
-    }
-
-    fn is_repeatable(&self) -> bool {
-        true
-    }
-
-    async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
-        let removed = || remembered(cx.facts).into_iter().collect::<Value>();
-        Ok(names.iter().filter(|n| **n == "removed_rsrc_list").map(|n| ((*n).to_owned(), removed())).collect())
-    }
-
+impl NestedStack for ResourceGroup {
     fn nested(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
         let count = match count(facts) {
             Ok(count) if count > MOST_MEMBERS => {
@@ -231,16 +213,8 @@ impl Driver for ResourceGroup {
         Some(Ok(Nested { template, data, then, pause, ..Nested::default() }))
     }
 
-    fn update_policies(&self) -> &'static [&'static str] {
-        &[BATCH_CREATE, ROLLING_UPDATE]
-    }
-
-    fn members(&self, facts: &Facts) -> Option<usize> {
-        count(facts).ok()
-    }
-
     /// One member with all that is given for it; a group without members has nothing to validate.
-    fn nested_draft(&self, facts: &Facts, _: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
+    fn draft(&self, facts: &Facts, _: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
         match count(facts) {
             Ok(0) => None,
             Ok(_) => {
@@ -254,7 +228,7 @@ impl Driver for ResourceGroup {
         }
     }
 
-    fn nested_attribute(
+    fn attribute(
         &self,
         facts: &Facts,
         outputs: &Map,
@@ -266,6 +240,16 @@ impl Driver for ResourceGroup {
             "removed_rsrc_list" => Some(remembered(facts).into_iter().collect()),
             _ => members::attribute(outputs, refs, name, path, true),
         }
+    }
+
+    fn group(&self) -> Option<&dyn Group> {
+        Some(self)
+    }
+}
+
+impl Group for ResourceGroup {
+    fn initial_size(&self, facts: &Facts) -> Option<usize> {
+        count(facts).ok()
     }
 }
 
@@ -435,9 +419,8 @@ mod tests {
         let facts = group(2, &value!({"name_blacklist": "1"}), &value!([]));
         let outputs = value!({"value": ["x", "y"], "resource.0.value, k": 5});
         let refs = IndexMap::from([("0".to_owned(), "a".into()), ("2".to_owned(), "b".into())]);
-        let read = |name: &str, path: &[Value]| {
-            ResourceGroup.nested_attribute(&facts, outputs.as_map().unwrap(), &refs, name, path)
-        };
+        let read =
+            |name: &str, path: &[Value]| ResourceGroup.attribute(&facts, outputs.as_map().unwrap(), &refs, name, path);
         assert_eq!(read("refs", &[]), Some(value!(["a", "b"])));
         assert_eq!(read("refs", &[1.into()]), Some("b".into()));
         assert_eq!(read("refs", &[2.into()]), Some(Value::Null));

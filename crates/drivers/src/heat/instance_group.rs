@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use indexmap::IndexMap;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Nested, Operation, Rescale, Sibling, Siblings, Step};
+use kiln_resource::{Context, Facts, Failure, Group, Nested, NestedStack, Rescale, Sibling, Siblings, TypeRules};
 use kiln_template::select;
 use kiln_value::{Diagnostic, Map, Value, text, value};
 
@@ -154,29 +154,7 @@ fn registry() -> Map {
     Map::from([(MEMBER_TYPE.to_owned(), INSTANCE_TYPE.into())])
 }
 
-#[async_trait]
-impl Driver for InstanceGroup {
-    async fn start(&self, _: &Context<'_>, _: &Operation) -> Result<Step, Failure> {
-        Ok(Step::done())
-    }
-
-    /// There is no object in the cloud.
-    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
-        Ok(Found::NotMade)
-    }
-
-    fn needs_cloud(&self) -> bool {
-        false
-    }
-
-    fn is_repeatable(&self) -> bool {
-        true
-    }
-
-    async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
-        Ok(Map::new())
-    }
-
+impl TypeRules for InstanceGroup {
     fn observes(&self, facts: &Facts) -> Vec<Value> {
         vec![facts.property(CONFIGURATION).clone()]
     }
@@ -223,7 +201,10 @@ impl Driver for InstanceGroup {
         }
         Ok(())
     }
+}
 
+#[async_trait]
+impl NestedStack for InstanceGroup {
     fn prepares(&self, facts: &Facts) -> Option<&'static str> {
         let (property, reference, server) = Self::source(facts);
         (server.is_some() && copied_settings::stored(facts, reference).is_none()).then_some(property)
@@ -236,11 +217,6 @@ impl Driver for InstanceGroup {
         }
     }
 
-    fn load_balancers(&self, facts: &Facts) -> Vec<String> {
-        let names = facts.property(BALANCERS).as_list().unwrap_or_default();
-        names.iter().filter_map(Value::as_str).map(str::to_owned).collect()
-    }
-
     fn nested(&self, facts: &Facts, read: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
         let wanted = match self.wanted(facts) {
             Ok(wanted) => wanted?,
@@ -250,37 +226,13 @@ impl Driver for InstanceGroup {
         Some(nested.map(|nested| Nested { registry: registry(), ..nested }))
     }
 
-    fn members(&self, facts: &Facts) -> Option<usize> {
-        usize::try_from(self.size(&Facts { physical_id: None, ..facts.clone() }, false)).ok()
-    }
-
-    fn members_by_age(&self) -> bool {
-        true
-    }
-
     /// One member without settings: its type is checked.
-    fn nested_draft(&self, _: &Facts, _: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
+    fn draft(&self, _: &Facts, _: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
         let member = Map::from([("member".to_owned(), value!({"Type": MEMBER_TYPE}))]);
         Some(Ok(Nested { template: template(member, &[], &[]), registry: registry(), ..Nested::default() }))
     }
 
-    fn nested_done(&self, facts: &Facts, size: usize, now: f64) -> Option<Map> {
-        (*self == Self::Scaling).then(|| Self::limits(facts).after_change(facts, size, now))
-    }
-
-    fn rescale(&self, facts: &Facts, adjustment: &Value, now: f64) -> Option<Rescale> {
-        if *self == Self::Fixed { None } else { Self::limits(facts).rescale(facts, adjustment, now) }
-    }
-
-    fn rescaled(&self, facts: &Facts, adjustment: &Value, succeeded: bool, now: f64) -> Map {
-        Self::limits(facts).rescaled(facts, adjustment, succeeded, now)
-    }
-
-    fn member_attribute(&self, name: &str) -> Option<&'static str> {
-        (name == INSTANCE_LIST).then_some("PublicIp")
-    }
-
-    fn nested_attribute(
+    fn attribute(
         &self,
         _: &Facts,
         outputs: &Map,
@@ -295,6 +247,41 @@ impl Driver for InstanceGroup {
         let shown = |address: &Value| if address.is_null() { "0.0.0.0".to_owned() } else { text::str(address) };
         let all: Vec<String> = addresses.iter().map(shown).collect();
         Some(if all.is_empty() { Value::Null } else { select(all.join(",").into(), path) })
+    }
+
+    fn group(&self) -> Option<&dyn Group> {
+        Some(self)
+    }
+}
+
+impl Group for InstanceGroup {
+    fn load_balancers(&self, facts: &Facts) -> Vec<String> {
+        let names = facts.property(BALANCERS).as_list().unwrap_or_default();
+        names.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    fn initial_size(&self, facts: &Facts) -> Option<usize> {
+        usize::try_from(self.size(&Facts { physical_id: None, ..facts.clone() }, false)).ok()
+    }
+
+    fn members_by_age(&self) -> bool {
+        true
+    }
+
+    fn completed(&self, facts: &Facts, size: usize, now: f64) -> Option<Map> {
+        (*self == Self::Scaling).then(|| Self::limits(facts).after_change(facts, size, now))
+    }
+
+    fn rescale(&self, facts: &Facts, adjustment: &Value, now: f64) -> Option<Rescale> {
+        if *self == Self::Fixed { None } else { Self::limits(facts).rescale(facts, adjustment, now) }
+    }
+
+    fn rescaled(&self, facts: &Facts, adjustment: &Value, succeeded: bool, now: f64) -> Map {
+        Self::limits(facts).rescaled(facts, adjustment, succeeded, now)
+    }
+
+    fn member_attribute(&self, name: &str) -> Option<&'static str> {
+        (name == INSTANCE_LIST).then_some("PublicIp")
     }
 }
 
@@ -418,7 +405,7 @@ mod tests {
         let outputs = value!({"InstanceList": ["10.0.0.1", null]});
         let read = |outputs: &Value| {
             let outputs = outputs.as_map().unwrap();
-            InstanceGroup::Fixed.nested_attribute(&group(), outputs, &IndexMap::new(), "InstanceList", &[])
+            InstanceGroup::Fixed.attribute(&group(), outputs, &IndexMap::new(), "InstanceList", &[])
         };
         assert_eq!(read(&outputs), Some("10.0.0.1,0.0.0.0".into()));
         assert_eq!(read(&value!({"InstanceList": []})), Some(Value::Null));

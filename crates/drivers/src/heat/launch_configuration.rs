@@ -1,13 +1,29 @@
 //! `AWS::AutoScaling::LaunchConfiguration`: holds the settings of the instances of a group, which reads them.
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step, TypeRules};
 use kiln_value::{Diagnostic, Map};
 
 use crate::validation::{failed, is_given};
 
 /// The type's driver.
 pub(super) struct LaunchConfiguration;
+
+impl TypeRules for LaunchConfiguration {
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        if is_given(facts, "InstanceId") {
+            return Ok(());
+        }
+        let missing = ["ImageId", "InstanceType"].iter().find(|name| !is_given(facts, name));
+        match missing {
+            Some(name) => {
+                let text = format!("If without InstanceId, ImageId and InstanceType are required. Missing: {name}.");
+                Err(failed(text))
+            }
+            None => Ok(()),
+        }
+    }
+}
 
 #[async_trait]
 impl Driver for LaunchConfiguration {
@@ -35,19 +51,5 @@ impl Driver for LaunchConfiguration {
 
     async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
         Ok(Map::new())
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        if is_given(facts, "InstanceId") {
-            return Ok(());
-        }
-        let missing = ["ImageId", "InstanceType"].iter().find(|name| !is_given(facts, name));
-        match missing {
-            Some(name) => {
-                let text = format!("If without InstanceId, ImageId and InstanceType are required. Missing: {name}.");
-                Err(failed(text))
-            }
-            None => Ok(()),
-        }
     }
 }

@@ -4,9 +4,8 @@
 //! the server reads them every minute. The instances are external resources of the nested stack, which gives their
 //! addresses.
 
-use async_trait::async_trait;
 use indexmap::{IndexMap, IndexSet};
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Nested, Operation, Step};
+use kiln_resource::{Facts, Nested, NestedStack, TypeRules};
 use kiln_value::{Diagnostic, Map, Value, text, value};
 
 use crate::validation::failed;
@@ -144,29 +143,27 @@ fn template(facts: &Facts) -> Value {
     })
 }
 
-#[async_trait]
-impl Driver for LoadBalancer {
-    async fn start(&self, _: &Context<'_>, _: &Operation) -> Result<Step, Failure> {
-        Ok(Step::done())
+impl TypeRules for LoadBalancer {
+    fn reference(&self, facts: &Facts) -> Value {
+        facts.name.as_str().into()
     }
 
-    /// Nothing is made outside.
-    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
-        Ok(Found::NotMade)
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        if facts.property("Listeners").as_list().is_some_and(<[Value]>::is_empty) {
+            return Err(failed("A load balancer needs a listener."));
+        }
+        let check = facts.property("HealthCheck");
+        let seconds = |key: &str| check.get(key).and_then(Value::as_i64);
+        match (seconds("Interval"), seconds("Timeout")) {
+            (Some(interval), Some(timeout)) if interval < timeout => {
+                Err(failed("Interval must be larger than Timeout"))
+            }
+            _ => Ok(()),
+        }
     }
+}
 
-    fn needs_cloud(&self) -> bool {
-        false
-    }
-
-    fn is_repeatable(&self) -> bool {
-        true
-    }
-
-    async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
-        Ok(Map::new())
-    }
-
+impl NestedStack for LoadBalancer {
     fn nested(&self, facts: &Facts, _: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
         let mut parameters = Map::new();
         if let Some(groups) = facts.property("SecurityGroups").as_list() {
@@ -186,12 +183,8 @@ impl Driver for LoadBalancer {
         changes.then(|| Map::from([(GROUPS.to_owned(), groups.into())]))
     }
 
-    fn reference(&self, facts: &Facts) -> Value {
-        facts.name.as_str().into()
-    }
-
     /// Only the address is known; the others are empty.
-    fn nested_attribute(
+    fn attribute(
         &self,
         _: &Facts,
         outputs: &Map,
@@ -202,20 +195,6 @@ impl Driver for LoadBalancer {
         match name {
             "DNSName" => outputs.get("PublicIp").cloned(),
             _ => Some("".into()),
-        }
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        if facts.property("Listeners").as_list().is_some_and(<[Value]>::is_empty) {
-            return Err(failed("A load balancer needs a listener."));
-        }
-        let check = facts.property("HealthCheck");
-        let seconds = |key: &str| check.get(key).and_then(Value::as_i64);
-        match (seconds("Interval"), seconds("Timeout")) {
-            (Some(interval), Some(timeout)) if interval < timeout => {
-                Err(failed("Interval must be larger than Timeout"))
-            }
-            _ => Ok(()),
         }
     }
 }

@@ -76,7 +76,7 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         "OS::Heat::SwiftSignalHandle" => Arc::new(swift_signal_handle::SwiftSignalHandle),
         "OS::Heat::TestResource" => Arc::new(test_resource::TestResource),
         "OS::Heat::WaitCondition" => Arc::new(wait_condition::WaitCondition::Heat),
-        "AWS::CloudFormation::Stack" => Arc::new(nested_stack::NestedStack),
+        "AWS::CloudFormation::Stack" => Arc::new(nested_stack::StackAtUrl),
         "AWS::CloudFormation::WaitCondition" => Arc::new(wait_condition::WaitCondition::Cfn),
         "OS::Heat::WaitConditionHandle"
         | "AWS::CloudFormation::WaitConditionHandle"

@@ -1,11 +1,17 @@
 //! `OS::Heat::None` and the placeholders of obsolete types: they do nothing.
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step, TypeRules};
 use kiln_value::{Map, Value};
 
 /// Takes any properties, and every attribute is null.
 pub(super) struct None;
+
+impl TypeRules for None {
+    fn foreseen(&self, _: &Facts, _: &str) -> Option<Value> {
+        Some(Value::Null)
+    }
+}
 
 #[async_trait]
 impl Driver for None {
@@ -28,10 +34,6 @@ impl Driver for None {
 
     fn is_repeatable(&self) -> bool {
         true
-    }
-
-    fn foreseen(&self, _: &Facts, _: &str) -> Option<Value> {
-        Some(Value::Null)
     }
 
     async fn attributes(&self, _: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

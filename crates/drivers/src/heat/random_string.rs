@@ -1,7 +1,7 @@
 //! `OS::Heat::RandomString`: a random string.
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step, TypeRules};
 use kiln_value::{Diagnostic, Map, Value};
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -76,6 +76,25 @@ fn generate(length: usize, alphabets: &[Alphabet], rng: &mut impl RngCore) -> St
     text.into_iter().collect()
 }
 
+impl TypeRules for RandomString {
+    /// The text itself.
+    fn reference(&self, facts: &Facts) -> Value {
+        match (&facts.physical_id, facts.data.get("value")) {
+            (Some(_), Some(value)) => value.clone(),
+            _ => facts.name.as_str().into(),
+        }
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        let least: usize = alphabets(facts).iter().map(|a| a.min).sum();
+        if least <= length(facts) || facts.property("length").is_null() {
+            return Ok(());
+        }
+        let text = "Length property cannot be smaller than combined character class and character sequence minimums";
+        Err(Diagnostic::new("StackValidationFailed", text))
+    }
+}
+
 #[async_trait]
 impl Driver for RandomString {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
@@ -104,23 +123,6 @@ impl Driver for RandomString {
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         let value = cx.facts.data.get("value").cloned().unwrap_or_default();
         Ok(names.iter().filter(|name| **name == "value").map(|name| ((*name).to_owned(), value.clone())).collect())
-    }
-
-    /// The text itself.
-    fn reference(&self, facts: &Facts) -> Value {
-        match (&facts.physical_id, facts.data.get("value")) {
-            (Some(_), Some(value)) => value.clone(),
-            _ => facts.name.as_str().into(),
-        }
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        let least: usize = alphabets(facts).iter().map(|a| a.min).sum();
-        if least <= length(facts) || facts.property("length").is_null() {
-            return Ok(());
-        }
-        let text = "Length property cannot be smaller than combined character class and character sequence minimums";
-        Err(Diagnostic::new("StackValidationFailed", text))
     }
 }
 

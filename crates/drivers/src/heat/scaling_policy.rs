@@ -1,7 +1,7 @@
 //! `OS::Heat::ScalingPolicy`: a signal changes the size of a scaling group (docs/heat-behaviour.md §15.3).
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Received, ScaleRequest, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Received, ScaleRequest, Step, TypeRules};
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::signal_url::{SignedFor, native, signed};
@@ -62,6 +62,24 @@ impl ScalingPolicy {
     }
 }
 
+impl TypeRules for ScalingPolicy {
+    fn reference(&self, facts: &Facts) -> Value {
+        let id = if self.0.group == CFN.group { facts.data.get(SIGNED_URL).cloned() } else { None };
+        let id = id.or_else(|| facts.physical_id.as_deref().map(Value::from)).filter(|_| facts.physical_id.is_some());
+        id.unwrap_or_else(|| facts.name.as_str().into())
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        let Words { kind, min_step, percent, .. } = self.0;
+        let is_percent = facts.property(kind).as_str().is_none_or(|kind| kind == percent);
+        if is_percent || facts.property(min_step).is_null() {
+            return Ok(());
+        }
+        let text = format!("{min_step} property should only be specified for {kind} with value {percent}.");
+        Err(Diagnostic::new("ResourcePropertyValueDependency", text))
+    }
+}
+
 #[async_trait]
 impl Driver for ScalingPolicy {
     /// Without a domain of stack users, a policy has no user and no signed URL; signals of the project's users reach
@@ -99,12 +117,6 @@ impl Driver for ScalingPolicy {
         false
     }
 
-    fn reference(&self, facts: &Facts) -> Value {
-        let id = if self.0.group == CFN.group { facts.data.get(SIGNED_URL).cloned() } else { None };
-        let id = id.or_else(|| facts.physical_id.as_deref().map(Value::from)).filter(|_| facts.physical_id.is_some());
-        id.unwrap_or_else(|| facts.name.as_str().into())
-    }
-
     /// Scales for an alarm in any state: which transitions of the alarm send signals is decided by the alarm.
     async fn receive(&self, cx: &Context<'_>, _: &Value) -> Result<Received, Failure> {
         let (facts, words) = (cx.facts, self.0);
@@ -129,16 +141,6 @@ impl Driver for ScalingPolicy {
             found.insert((*name).to_owned(), value.into());
         }
         Ok(found)
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        let Words { kind, min_step, percent, .. } = self.0;
-        let is_percent = facts.property(kind).as_str().is_none_or(|kind| kind == percent);
-        if is_percent || facts.property(min_step).is_null() {
-            return Ok(());
-        }
-        let text = format!("{min_step} property should only be specified for {kind} with value {percent}.");
-        Err(Diagnostic::new("ResourcePropertyValueDependency", text))
     }
 }
 

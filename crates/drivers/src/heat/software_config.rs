@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use kiln_resource::software::{UNGROUPED, inputs, outputs};
 use kiln_resource::{
-    ConfigBody, Context, Driver, Facts, Failure, Found, Operation, SoftwareChange, SoftwareConfig, Step,
+    ConfigBody, Context, Driver, Facts, Failure, Found, Operation, SoftwareChange, SoftwareConfig, Step, TypeRules,
 };
 use kiln_value::{Diagnostic, Map, Value, value};
 
@@ -104,6 +104,25 @@ async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
     Ok(Step::done().software(SoftwareChange::DropConfig(id.to_owned())))
 }
 
+impl TypeRules for Config {
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        if *self != Self::Component {
+            return Ok(());
+        }
+        let mut seen = BTreeSet::new();
+        let configs = facts.property("configs").as_list().unwrap_or_default();
+        let mut actions = configs.iter().filter_map(|config| config.get("actions")?.as_list()).flatten();
+        let repeated = actions.any(|action| action.as_str().is_some_and(|action| !seen.insert(action)));
+        if repeated {
+            return Err(failed(format!(
+                "Defining more than one configuration for the same action in SoftwareComponent \"{}\" is not allowed.",
+                facts.name
+            )));
+        }
+        Ok(())
+    }
+}
+
 #[async_trait]
 impl Driver for Config {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
@@ -139,22 +158,5 @@ impl Driver for Config {
             _ => content,
         };
         Ok(Map::from([(name.to_owned(), shown)]))
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        if *self != Self::Component {
-            return Ok(());
-        }
-        let mut seen = BTreeSet::new();
-        let configs = facts.property("configs").as_list().unwrap_or_default();
-        let mut actions = configs.iter().filter_map(|config| config.get("actions")?.as_list()).flatten();
-        let repeated = actions.any(|action| action.as_str().is_some_and(|action| !seen.insert(action)));
-        if repeated {
-            return Err(failed(format!(
-                "Defining more than one configuration for the same action in SoftwareComponent \"{}\" is not allowed.",
-                facts.name
-            )));
-        }
-        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! `OS::Heat::Stack`: a stack that is created by the orchestration service of the catalog, in this or another region,
 //! or by that of another cloud.
 //!
-//! It includes the files and the environment of the parent's template: see [`Driver::takes_sources`].
+//! It includes the files and the environment of the parent's template: see [`TypeRules::takes_sources`].
 
 mod snapshot;
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use kiln_resource::{
     CloudRequest, CloudResponse, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation,
-    PropertyChange, RemoteCloud, Step,
+    PropertyChange, RemoteCloud, Step, TypeRules,
 };
 use kiln_value::{Diagnostic, Map, Value, value};
 
@@ -127,6 +127,33 @@ async fn act(cx: &Context<'_>, name: &str) -> Result<Step, Failure> {
     Ok(wait())
 }
 
+impl TypeRules for RemoteStack {
+    fn restored(&self, data: &Map) -> Option<Map> {
+        snapshot::restored(data)
+    }
+
+    /// A stack does not move to another region.
+    fn needs_replace(&self, change: &PropertyChange) -> bool {
+        let region = |properties: &Map| properties.get("context").and_then(|c| c.get("region_name")).cloned();
+        region(&change.before).unwrap_or_default() != region(&change.after).unwrap_or_default()
+    }
+
+    fn takes_sources(&self) -> bool {
+        true
+    }
+
+    fn validates_in_cloud(&self, facts: &Facts) -> bool {
+        facts.property("template").as_str().is_some_and(|text| !text.is_empty())
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        if facts.property("template").is_null() {
+            return Ok(());
+        }
+        template(facts).map(|_| ()).map_err(|problem| invalid(facts, &problem))
+    }
+}
+
 #[async_trait]
 impl Driver for RemoteStack {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
@@ -218,24 +245,6 @@ impl Driver for RemoteStack {
         snapshot::delete(cx).await
     }
 
-    fn restored(&self, data: &Map) -> Option<Map> {
-        snapshot::restored(data)
-    }
-
-    /// A stack does not move to another region.
-    fn needs_replace(&self, change: &PropertyChange) -> bool {
-        let region = |properties: &Map| properties.get("context").and_then(|c| c.get("region_name")).cloned();
-        region(&change.before).unwrap_or_default() != region(&change.after).unwrap_or_default()
-    }
-
-    fn takes_sources(&self) -> bool {
-        true
-    }
-
-    fn validates_in_cloud(&self, facts: &Facts) -> bool {
-        facts.property("template").as_str().is_some_and(|text| !text.is_empty())
-    }
-
     /// The service that will have the stack validates its template.
     async fn validate_in_cloud(&self, cx: &Context<'_>) -> Result<(), Diagnostic> {
         let Ok(mut body) = request_body(cx.facts) else { return Ok(()) };
@@ -252,12 +261,5 @@ impl Driver for RemoteStack {
             return Err(unreachable(cx.facts, &text));
         }
         Err(invalid(cx.facts, &failure.message))
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        if facts.property("template").is_null() {
-            return Ok(());
-        }
-        template(facts).map(|_| ()).map_err(|problem| invalid(facts, &problem))
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step, TypeRules};
 use kiln_value::{Map, Value, number, text};
 
 use super::swift_signal_handle::details;
@@ -105,6 +105,8 @@ async fn look(cx: &Context<'_>, until: f64) -> Result<Step, Failure> {
         }
     }
 }
+
+impl TypeRules for SwiftSignal {}
 
 #[async_trait]
 impl Driver for SwiftSignal {

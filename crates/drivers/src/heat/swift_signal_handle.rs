@@ -2,7 +2,7 @@
 //! earlier signals.
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step, TypeRules};
 use kiln_value::{Map, Value, value};
 
 use crate::queue;
@@ -47,6 +47,13 @@ pub(super) fn details(body: &str) -> Result<Option<Map>, Failure> {
             Ok(_) => Err(Failure::other("AttributeError", "A signal is a map")),
             Err(_) => Err(Failure::other("Error", format!("Failed to parse JSON data: {body}"))),
         },
+    }
+}
+
+impl TypeRules for SwiftSignalHandle {
+    /// The URL.
+    fn reference(&self, facts: &Facts) -> Value {
+        facts.data.get(ENDPOINT).cloned().unwrap_or_default()
     }
 }
 
@@ -99,10 +106,5 @@ impl Driver for SwiftSignalHandle {
             _ => Value::Null,
         };
         Ok(names.iter().map(|name| ((*name).to_owned(), value(name))).collect())
-    }
-
-    /// The URL.
-    fn reference(&self, facts: &Facts) -> Value {
-        facts.data.get(ENDPOINT).cloned().unwrap_or_default()
     }
 }

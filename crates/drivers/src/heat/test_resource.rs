@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, Found, Operation, PropertyChange, Step};
+use kiln_resource::{Context, Driver, Failure, Found, Operation, PropertyChange, Step, TypeRules};
 use kiln_value::{Map, Value, number, value};
 
 /// Between two looks at a wait without end.
@@ -41,6 +41,14 @@ fn go_on(cx: &Context<'_>, operation: &Operation, state: &Value) -> Result<Step,
         return Err(Failure::other("ValueError", format!("Test Resource failed {}", cx.facts.name)));
     }
     Ok(Step::done())
+}
+
+impl TypeRules for TestResource {
+    /// `update_replace` counts only where the value changes.
+    fn needs_replace(&self, change: &PropertyChange) -> bool {
+        change.changed.iter().any(|name| name == "value")
+            && change.after.get("update_replace").is_some_and(Value::is_truthy)
+    }
 }
 
 #[async_trait]
@@ -96,11 +104,5 @@ impl Driver for TestResource {
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         let output = cx.facts.data.get("value").cloned().unwrap_or_default();
         Ok(names.iter().filter(|name| **name == "output").map(|name| ((*name).to_owned(), output.clone())).collect())
-    }
-
-    /// `update_replace` counts only where the value changes.
-    fn needs_replace(&self, change: &PropertyChange) -> bool {
-        change.changed.iter().any(|name| name == "value")
-            && change.after.get("update_replace").is_some_and(Value::is_truthy)
     }
 }

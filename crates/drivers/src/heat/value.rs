@@ -1,7 +1,7 @@
 //! `OS::Heat::Value`: holds a value with an optional type.
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, PropertySchema, Step, properties};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, PropertySchema, Step, TypeRules, properties};
 use kiln_template::constraint::DataType;
 use kiln_value::{Diagnostic, Map, Value};
 
@@ -25,6 +25,24 @@ fn typed(facts: &Facts) -> Result<Value, Diagnostic> {
     match schema(facts) {
         Some(schema) => properties::value("value", &schema, &facts.properties),
         None => Ok(facts.property("value").clone()),
+    }
+}
+
+impl TypeRules for HeatValue {
+    fn foreseen(&self, facts: &Facts, name: &str) -> Option<Value> {
+        (name == "value").then(|| facts.property("value").clone())
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        // Null may be a value that is not known yet.
+        if facts.property("value").is_null() {
+            return Ok(());
+        }
+        typed(facts).map(|_| ()).map_err(|error| {
+            let path = kiln_value::Path::root().key("resources").key(&facts.name).key("properties").key("value");
+            let text = format!("Property error: {path}: {}", error.message);
+            Diagnostic::new("StackValidationFailed", text).at(path)
+        })
     }
 }
 
@@ -54,21 +72,5 @@ impl Driver for HeatValue {
         // The value is only checked against the type, not converted.
         let value = cx.facts.property("value");
         Ok(names.iter().filter(|name| **name == "value").map(|name| ((*name).to_owned(), value.clone())).collect())
-    }
-
-    fn foreseen(&self, facts: &Facts, name: &str) -> Option<Value> {
-        (name == "value").then(|| facts.property("value").clone())
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        // Null may be a value that is not known yet.
-        if facts.property("value").is_null() {
-            return Ok(());
-        }
-        typed(facts).map(|_| ()).map_err(|error| {
-            let path = kiln_value::Path::root().key("resources").key(&facts.name).key("properties").key("value");
-            let text = format!("Property error: {path}: {}", error.message);
-            Diagnostic::new("StackValidationFailed", text).at(path)
-        })
     }
 }

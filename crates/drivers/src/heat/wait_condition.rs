@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Observed, Operation, Received, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Observed, Operation, Received, Step, TypeRules};
 use kiln_value::identity::StackIdentity;
 use kiln_value::{Map, Value, number, text};
 
@@ -207,6 +207,12 @@ fn handle(facts: &Facts) -> Option<(&Observed, WaitHandle)> {
     facts.observed.iter().find_map(|sibling| Some((sibling, WaitHandle::of_type(&sibling.resource_type)?)))
 }
 
+impl TypeRules for WaitCondition {
+    fn observes(&self, facts: &Facts) -> Vec<Value> {
+        vec![self.property(facts, "handle", "Handle").clone()]
+    }
+}
+
 #[async_trait]
 impl Driver for WaitCondition {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
@@ -245,10 +251,6 @@ impl Driver for WaitCondition {
 
     fn is_repeatable(&self) -> bool {
         true
-    }
-
-    fn observes(&self, facts: &Facts) -> Vec<Value> {
-        vec![self.property(facts, "handle", "Handle").clone()]
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

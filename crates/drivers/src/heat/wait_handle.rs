@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Received, Step, size_limit};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Received, Step, TypeRules, size_limit};
 use kiln_value::{Map, Value, text, value};
 
 use super::signal_place::{self, Keeps};
@@ -176,6 +176,21 @@ fn completed(metadata: &Map, signal: &Value) -> Result<Value, Failure> {
     Ok(entry.into())
 }
 
+impl TypeRules for WaitHandle {
+    fn replaced_by_updates(&self) -> bool {
+        *self == Self::Update
+    }
+
+    /// The signed URL for handles of CFN.
+    fn reference(&self, facts: &Facts) -> Value {
+        let id = match self {
+            Self::Heat => facts.physical_id.clone().map(Value::from),
+            Self::Cfn | Self::Update => facts.physical_id.as_ref().and_then(|_| facts.data.get(SIGNED_URL)).cloned(),
+        };
+        id.unwrap_or_else(|| facts.name.as_str().into())
+    }
+}
+
 #[async_trait]
 impl Driver for WaitHandle {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
@@ -219,10 +234,6 @@ impl Driver for WaitHandle {
         false
     }
 
-    fn replaced_by_updates(&self) -> bool {
-        *self == Self::Update
-    }
-
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         let mut found = Map::new();
         let stored = |key: &str| cx.facts.data.get(key).cloned().unwrap_or_default();
@@ -246,14 +257,5 @@ impl Driver for WaitHandle {
             found.insert((*name).to_owned(), value);
         }
         Ok(found)
-    }
-
-    /// The signed URL for handles of CFN.
-    fn reference(&self, facts: &Facts) -> Value {
-        let id = match self {
-            Self::Heat => facts.physical_id.clone().map(Value::from),
-            Self::Cfn | Self::Update => facts.physical_id.as_ref().and_then(|_| facts.data.get(SIGNED_URL)).cloned(),
-        };
-        id.unwrap_or_else(|| facts.name.as_str().into())
     }
 }

@@ -1,7 +1,7 @@
 //! OS::Keystone::UserRoleAssignment and OS::Keystone::GroupRoleAssignment
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operation, Step, TypeRules};
 use kiln_value::{Diagnostic, Map, Value};
 
 use super::roles::{self, Holder};
@@ -29,6 +29,12 @@ impl RoleAssignment {
             Err(failure) if failure.kind == FailureKind::NotFound => Ok(()),
             Err(failure) => Err(failure),
         }
+    }
+}
+
+impl TypeRules for RoleAssignment {
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        roles::validate(facts)
     }
 }
 
@@ -74,9 +80,5 @@ impl Driver for RoleAssignment {
 
     async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        roles::validate(facts)
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, Found, Operation, PropertyChange, Step};
+use kiln_resource::{Context, Driver, Failure, Found, Operation, PropertyChange, Step, TypeRules};
 use kiln_value::{Map, Value, text, value};
 
 use super::MISTRAL;
@@ -70,6 +70,18 @@ async fn look(cx: &Context<'_>, state: &Value, id: &str) -> Result<Step, Failure
     }
 }
 
+impl TypeRules for ExternalResource {
+    fn always_updates(&self, properties: &Map) -> bool {
+        properties.get("always_update").is_some_and(Value::is_truthy)
+    }
+
+    fn needs_replace(&self, change: &PropertyChange) -> bool {
+        let names = change.after.get("replace_on_change_inputs").and_then(Value::as_list).unwrap_or_default();
+        let input = |properties: &Map, name: &str| properties.get("input").and_then(|input| input.get(name)).cloned();
+        names.iter().filter_map(Value::as_str).any(|name| input(&change.before, name) != input(&change.after, name))
+    }
+}
+
 #[async_trait]
 impl Driver for ExternalResource {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
@@ -108,16 +120,6 @@ impl Driver for ExternalResource {
             Err(failure) if failure.is_not_found() => Ok(Found::NotMade),
             Err(failure) => Err(failure),
         }
-    }
-
-    fn always_updates(&self, properties: &Map) -> bool {
-        properties.get("always_update").is_some_and(Value::is_truthy)
-    }
-
-    fn needs_replace(&self, change: &PropertyChange) -> bool {
-        let names = change.after.get("replace_on_change_inputs").and_then(Value::as_list).unwrap_or_default();
-        let input = |properties: &Map, name: &str| properties.get("input").and_then(|input| input.get(name)).cloned();
-        names.iter().filter_map(Value::as_str).any(|name| input(&change.before, name) != input(&change.after, name))
     }
 
     /// The outputs of the last executions, as JSON.

@@ -1,7 +1,7 @@
 //! OS::Mistral::Workflow
 
 use async_trait::async_trait;
-use kiln_resource::{CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation};
+use kiln_resource::{CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, TypeRules};
 use kiln_resource::{Received, Step};
 use kiln_value::{Diagnostic, Map, Value, text, value};
 
@@ -125,6 +125,38 @@ fn class(value: &Value) -> &'static str {
 fn executions(facts: &Facts) -> Vec<&str> {
     let stored = facts.data.get(EXECUTIONS).and_then(Value::as_str).unwrap_or_default();
     stored.split(',').filter(|id| !id.is_empty()).collect()
+}
+
+impl TypeRules for Workflow {
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        let kind = facts.property("type").as_str();
+        let is_known = |value: &Value| !value.is_null();
+        if kind == Some("reverse") && !facts.property("params").get("task_name").is_some_and(Value::is_truthy) {
+            return Err(failed("'task_name' is not assigned in 'params' in case of reverse type workflow."));
+        }
+        for task in facts.property("tasks").as_list().unwrap_or_default() {
+            let has = |key: &str| task.get(key).is_some_and(is_known);
+            match (has("workflow"), has("action")) {
+                (true, true) => return Err(conflict(&["workflow", "action"])),
+                // A reference to another workflow is not known yet.
+                (false, false) if !task.as_map().is_some_and(|task| task.contains_key("workflow")) => {
+                    return Err(unspecified(&["workflow", "action"]));
+                }
+                _ => {}
+            }
+            if kind == Some("direct") && has("requires") {
+                return Err(failed(format!(
+                    "task {} contains property 'requires' in case of direct workflow. Only reverse workflows can \
+                     contain property 'requires'.",
+                    facts.name
+                )));
+            }
+            if has("concurrency") && !has("with_items") {
+                return Err(dependency("concurrency", "with_items"));
+            }
+        }
+        Ok(())
+    }
 }
 
 #[async_trait]
@@ -253,35 +285,5 @@ impl Driver for Workflow {
             Some(id) if !cx.facts.property("name").is_null() => Ok(!exists(cx, id).await?),
             _ => Ok(true),
         }
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        let kind = facts.property("type").as_str();
-        let is_known = |value: &Value| !value.is_null();
-        if kind == Some("reverse") && !facts.property("params").get("task_name").is_some_and(Value::is_truthy) {
-            return Err(failed("'task_name' is not assigned in 'params' in case of reverse type workflow."));
-        }
-        for task in facts.property("tasks").as_list().unwrap_or_default() {
-            let has = |key: &str| task.get(key).is_some_and(is_known);
-            match (has("workflow"), has("action")) {
-                (true, true) => return Err(conflict(&["workflow", "action"])),
-                // A reference to another workflow is not known yet.
-                (false, false) if !task.as_map().is_some_and(|task| task.contains_key("workflow")) => {
-                    return Err(unspecified(&["workflow", "action"]));
-                }
-                _ => {}
-            }
-            if kind == Some("direct") && has("requires") {
-                return Err(failed(format!(
-                    "task {} contains property 'requires' in case of direct workflow. Only reverse workflows can \
-                     contain property 'requires'.",
-                    facts.name
-                )));
-            }
-            if has("concurrency") && !has("with_items") {
-                return Err(dependency("concurrency", "with_items"));
-            }
-        }
-        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! OS::Neutron::ExtraRoute and OS::Neutron::ExtraRouteSet
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, FailureKind, Found, Operation, Sibling, Siblings, Step};
+use kiln_resource::{Context, Driver, Failure, FailureKind, Found, Operation, Sibling, Siblings, Step, TypeRules};
 use kiln_value::{Map, Value, value};
 
 use super::{NEUTRON, sibling_property};
@@ -53,6 +53,12 @@ impl ExtraRoute {
     }
 }
 
+impl TypeRules for ExtraRoute {
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
+        ways_of(this, siblings, true)
+    }
+}
+
 #[async_trait]
 impl Driver for ExtraRoute {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
@@ -90,10 +96,6 @@ impl Driver for ExtraRoute {
     async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         Ok(nothing(names))
     }
-
-    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
-        ways_of(this, siblings, true)
-    }
 }
 
 /// Several routes of a router, which Neutron adds and removes without touching others. Its ID is that of the router.
@@ -118,6 +120,12 @@ impl ExtraRouteSet {
 
 fn routes(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_list).unwrap_or_default()
+}
+
+impl TypeRules for ExtraRouteSet {
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
+        ways_of(this, siblings, false)
+    }
 }
 
 #[async_trait]
@@ -161,9 +169,5 @@ impl Driver for ExtraRouteSet {
 
     async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         Ok(nothing(names))
-    }
-
-    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
-        ways_of(this, siblings, false)
     }
 }

@@ -1,7 +1,7 @@
 //! OS::Neutron::FloatingIPAssociation
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, Found, Operation, Sibling, Siblings, Step};
+use kiln_resource::{Context, Driver, Failure, Found, Operation, Sibling, Siblings, Step, TypeRules};
 use kiln_value::{Map, Value, value};
 
 use super::{NEUTRON, interfaces_to_ports_of};
@@ -29,6 +29,12 @@ async fn tie(cx: &Context<'_>) -> Result<Step, Failure> {
     }
     put(cx, property("floatingip_id"), body).await?;
     Ok(Step::done().id(cx.facts.id.as_str()))
+}
+
+impl TypeRules for FloatingIpAssociation {
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
+        interfaces_to_ports_of(this, siblings)
+    }
 }
 
 #[async_trait]
@@ -65,9 +71,5 @@ impl Driver for FloatingIpAssociation {
 
     async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
-    }
-
-    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
-        interfaces_to_ports_of(this, siblings)
     }
 }

@@ -1,7 +1,7 @@
 //! OS::Neutron::RouterGateway
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, Found, Operation, Sibling, Siblings, Step};
+use kiln_resource::{Context, Driver, Failure, Found, Operation, Sibling, Siblings, Step, TypeRules};
 use kiln_value::{Map, Value, value};
 
 use super::{NEUTRON, network_of, sibling_property, subnets_of};
@@ -10,6 +10,19 @@ use crate::path;
 
 /// The gateway of a router, as a separate resource. Its ID is `<router>:<network>`.
 pub(super) struct RouterGateway;
+
+impl TypeRules for RouterGateway {
+    /// The interfaces of the router, and the subnets of the network, from which the gateway gets an address.
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
+        let router = sibling_property(this, &["router_id"]);
+        let interfaces = siblings
+            .of_type("OS::Neutron::RouterInterface")
+            .filter(|interface| router.is_some() && sibling_property(interface, &["router", "router_id"]) == router);
+        let mut names: Vec<String> = interfaces.map(|sibling| sibling.name.to_owned()).collect();
+        names.extend(network_of(this).map(|network| subnets_of(network, siblings)).unwrap_or_default());
+        names
+    }
+}
 
 #[async_trait]
 impl Driver for RouterGateway {
@@ -50,17 +63,6 @@ impl Driver for RouterGateway {
 
     async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
-    }
-
-    /// The interfaces of the router, and the subnets of the network, from which the gateway gets an address.
-    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
-        let router = sibling_property(this, &["router_id"]);
-        let interfaces = siblings
-            .of_type("OS::Neutron::RouterInterface")
-            .filter(|interface| router.is_some() && sibling_property(interface, &["router", "router_id"]) == router);
-        let mut names: Vec<String> = interfaces.map(|sibling| sibling.name.to_owned()).collect();
-        names.extend(network_of(this).map(|network| subnets_of(network, siblings)).unwrap_or_default());
-        names
     }
 }
 

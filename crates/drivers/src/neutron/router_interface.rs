@@ -1,7 +1,7 @@
 //! OS::Neutron::RouterInterface
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operation, Step, TypeRules};
 use kiln_value::{Diagnostic, Map, Value};
 
 use super::NEUTRON;
@@ -37,6 +37,15 @@ fn parse(id: &str) -> Option<(&str, &str, &str)> {
 
 fn body(key: &str, value: &str) -> Value {
     Value::from_iter([(key, value)])
+}
+
+impl TypeRules for RouterInterface {
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        if !facts.property("subnet").is_null() && !facts.property("port").is_null() {
+            return Err(conflict(&["subnet", "port"]));
+        }
+        one_of(facts, "subnet", "port")
+    }
 }
 
 #[async_trait]
@@ -81,13 +90,6 @@ impl Driver for RouterInterface {
 
     async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        if !facts.property("subnet").is_null() && !facts.property("port").is_null() {
-            return Err(conflict(&["subnet", "port"]));
-        }
-        one_of(facts, "subnet", "port")
     }
 }
 

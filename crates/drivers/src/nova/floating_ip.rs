@@ -1,7 +1,7 @@
 //! OS::Nova::FloatingIP and OS::Nova::FloatingIPAssociation, which are floating IPs of Neutron.
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step, TypeRules};
 use kiln_value::{Map, Value};
 
 use crate::call::absent_is_fine;
@@ -34,6 +34,12 @@ fn text<'a>(properties: &'a Map, name: &str) -> &'a str {
 async fn tie(cx: &Context<'_>) -> Result<Step, Failure> {
     let properties = &cx.facts.properties;
     associate(cx, text(properties, "floating_ip"), text(properties, "server_id")).await.map(|()| Step::done())
+}
+
+impl TypeRules for FloatingIpAssociation {
+    fn reference(&self, facts: &Facts) -> Value {
+        facts.physical_name.as_str().into()
+    }
 }
 
 #[async_trait]
@@ -69,9 +75,5 @@ impl Driver for FloatingIpAssociation {
 
     async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
-    }
-
-    fn reference(&self, facts: &Facts) -> Value {
-        facts.physical_name.as_str().into()
     }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use kiln_resource::{
     CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Listed, Method, Operation, PropertyChange,
-    Sibling, Siblings, Step,
+    Sibling, Siblings, Step, TypeRules,
 };
 use kiln_value::{Diagnostic, Map, Value, value};
 
@@ -243,13 +243,67 @@ async fn look_after_resume(cx: &Context<'_>, id: &str, state: &Value) -> Result<
     }
 }
 
-#[async_trait]
-impl Driver for Server {
+impl TypeRules for Server {
     /// The validation of `user_data` depends on it.
     fn resolved_first(&self) -> &'static [&'static str] {
         &["user_data_format"]
     }
 
+    fn refreshes_metadata(&self) -> bool {
+        true
+    }
+
+    fn needs_replace(&self, change: &PropertyChange) -> bool {
+        update::needs_replace(change)
+    }
+
+    fn destroys_data(&self, properties: &Map, changed: &Map) -> bool {
+        update::rebuilds(properties, changed)
+    }
+
+    fn scheduler_hints(&self, facts: &Facts) -> Option<Map> {
+        Some(scheduler_hints::own(facts))
+    }
+
+    fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {
+        let wanted = interfaces::named_ports(wanted);
+        let collide = interfaces::named_ports(held).iter().any(|port| wanted.contains(port));
+        if collide { vec!["networks"] } else { Vec::new() }
+    }
+
+    fn restored(&self, data: &Map) -> Option<Map> {
+        image::restored(data)
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        validation::validate(facts)
+    }
+
+    /// The subnet of an interface is unknown: all subnets of its network are created first, and those of unknown
+    /// networks too.
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
+        let networks = this.properties().get("networks").and_then(Value::as_list).unwrap_or_default();
+        if networks.is_empty() {
+            return Vec::new();
+        }
+        let own = |network: &Value| {
+            ["network", "uuid"].iter().find_map(|key| network.get(key).filter(|id| !id.is_null()).cloned())
+        };
+        let own: Vec<Option<Value>> = networks.iter().map(own).collect();
+        let may_be_on = |subnet: &&Sibling<'_>| {
+            let network = ["network", "network_id"].iter().find_map(|key| subnet.properties().get(*key));
+            match network.filter(|network| network.is_truthy()) {
+                None => true,
+                Some(network) => own.iter().any(|own| own.as_ref().is_none_or(|own| own == network)),
+            }
+        };
+        let subnets = siblings.of_type("OS::Neutron::Subnet").filter(may_be_on);
+        subnets.map(|subnet| subnet.name.to_owned()).collect()
+    }
+}
+
+#[async_trait]
+impl Driver for Server {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
         match operation {
             Operation::Create if needs_agent(cx.facts) && !agent::is_prepared(cx.facts) => {
@@ -318,28 +372,6 @@ impl Driver for Server {
         push::own(cx).await
     }
 
-    fn refreshes_metadata(&self) -> bool {
-        true
-    }
-
-    fn needs_replace(&self, change: &PropertyChange) -> bool {
-        update::needs_replace(change)
-    }
-
-    fn destroys_data(&self, properties: &Map, changed: &Map) -> bool {
-        update::rebuilds(properties, changed)
-    }
-
-    fn scheduler_hints(&self, facts: &Facts) -> Option<Map> {
-        Some(scheduler_hints::own(facts))
-    }
-
-    fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {
-        let wanted = interfaces::named_ports(wanted);
-        let collide = interfaces::named_ports(held).iter().any(|port| wanted.contains(port));
-        if collide { vec!["networks"] } else { Vec::new() }
-    }
-
     async fn release(&self, cx: &Context<'_>, wanted: &Map) -> Result<Option<Duration>, Failure> {
         interfaces::detach(cx, &interfaces::named_ports(wanted)).await
     }
@@ -359,35 +391,5 @@ impl Driver for Server {
 
     async fn delete_snapshot(&self, cx: &Context<'_>) -> Result<Option<Duration>, Failure> {
         image::delete(cx).await
-    }
-
-    fn restored(&self, data: &Map) -> Option<Map> {
-        image::restored(data)
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        validation::validate(facts)
-    }
-
-    /// The subnet of an interface is unknown: all subnets of its network are created first, and those of unknown
-    /// networks too.
-    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
-        let networks = this.properties().get("networks").and_then(Value::as_list).unwrap_or_default();
-        if networks.is_empty() {
-            return Vec::new();
-        }
-        let own = |network: &Value| {
-            ["network", "uuid"].iter().find_map(|key| network.get(key).filter(|id| !id.is_null()).cloned())
-        };
-        let own: Vec<Option<Value>> = networks.iter().map(own).collect();
-        let may_be_on = |subnet: &&Sibling<'_>| {
-            let network = ["network", "network_id"].iter().find_map(|key| subnet.properties().get(*key));
-            match network.filter(|network| network.is_truthy()) {
-                None => true,
-                Some(network) => own.iter().any(|own| own.as_ref().is_none_or(|own| own == network)),
-            }
-        };
-        let subnets = siblings.of_type("OS::Neutron::Subnet").filter(may_be_on);
-        subnets.map(|subnet| subnet.name.to_owned()).collect()
     }
 }

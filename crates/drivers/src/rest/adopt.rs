@@ -39,7 +39,7 @@ impl RestDriver {
         }
     }
 
-    /// What would make the create need no mark: see [`kiln_resource::Driver::unmarked`].
+    /// What would make the create need no mark: see [`kiln_resource::TypeRules::unmarked`].
     pub(super) fn without_mark(&self, facts: &Facts) -> Option<Unmarked> {
         let adopt = &self.rest.adopt;
         if adopt.created.is_none() && !adopt.listed {

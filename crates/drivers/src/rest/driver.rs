@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use kiln_resource::rest::Ready;
 use kiln_resource::{
     CloudRequest, CloudResponse, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation,
-    PropertyChange, ResourceType, Rest, Sibling, Siblings, Step, Unmarked, Wire,
+    PropertyChange, ResourceType, Rest, Sibling, Siblings, Step, TypeRules, Unmarked, Wire,
 };
 use kiln_value::{Diagnostic, Map, Value, value};
 
@@ -386,6 +386,38 @@ fn at<'a>(object: &'a Value, path: &[String]) -> &'a Value {
     path.iter().try_fold(object, |value, key| value.get(key)).unwrap_or(NULL)
 }
 
+impl TypeRules for RestDriver {
+    fn unmarked(&self, facts: &Facts) -> Option<Unmarked> {
+        self.without_mark(facts)
+    }
+
+    fn reference(&self, facts: &Facts) -> Value {
+        let id = || facts.physical_id.as_deref().unwrap_or(&facts.name).into();
+        self.shape.reference(facts).unwrap_or_else(id)
+    }
+
+    fn needs_replace(&self, change: &PropertyChange) -> bool {
+        self.shape.needs_replace(change)
+    }
+
+    fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {
+        self.shape.collisions(held, wanted)
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        self.check_merged(facts)?;
+        self.shape.validate(facts)
+    }
+
+    fn validates_in_cloud(&self, facts: &Facts) -> bool {
+        self.shape.validates_in_cloud(facts)
+    }
+
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
+        self.shape.dependencies(this, siblings)
+    }
+}
+
 #[async_trait]
 impl Driver for RestDriver {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
@@ -445,10 +477,6 @@ impl Driver for RestDriver {
         self.find_made(cx).await
     }
 
-    fn unmarked(&self, facts: &Facts) -> Option<Unmarked> {
-        self.without_mark(facts)
-    }
-
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         let nothing = || names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect();
         let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(nothing()) };
@@ -469,11 +497,6 @@ impl Driver for RestDriver {
         Ok(values)
     }
 
-    fn reference(&self, facts: &Facts) -> Value {
-        let id = || facts.physical_id.as_deref().unwrap_or(&facts.name).into();
-        self.shape.reference(facts).unwrap_or_else(id)
-    }
-
     async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
         let object = self.show(cx, cx.facts.require_id()?).await?;
         let mut live = body::read(&self.resource_type, &self.rest.parts, &cx.facts.properties, &object);
@@ -483,14 +506,6 @@ impl Driver for RestDriver {
 
     async fn expected(&self, cx: &Context<'_>) -> Result<Map, Failure> {
         self.shape.expected(cx).await
-    }
-
-    fn needs_replace(&self, change: &PropertyChange) -> bool {
-        self.shape.needs_replace(change)
-    }
-
-    fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {
-        self.shape.collisions(held, wanted)
     }
 
     async fn release(&self, cx: &Context<'_>, wanted: &Map) -> Result<Option<Duration>, Failure> {
@@ -506,20 +521,7 @@ impl Driver for RestDriver {
         Ok(self.seek(cx, id).await?.is_none_or(|object| self.broken(cx.facts, &object).is_some()))
     }
 
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        self.check_merged(facts)?;
-        self.shape.validate(facts)
-    }
-
-    fn validates_in_cloud(&self, facts: &Facts) -> bool {
-        self.shape.validates_in_cloud(facts)
-    }
-
     async fn validate_in_cloud(&self, cx: &Context<'_>) -> Result<(), Diagnostic> {
         self.shape.validate_in_cloud(cx).await
-    }
-
-    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
-        self.shape.dependencies(this, siblings)
     }
 }

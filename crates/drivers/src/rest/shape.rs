@@ -145,13 +145,13 @@ pub(crate) trait Shape: Send + Sync {
         Ok(Map::new())
     }
 
-    /// See [`kiln_resource::Driver::needs_replace`].
+    /// See [`kiln_resource::TypeRules::needs_replace`].
     fn needs_replace(&self, change: &PropertyChange) -> bool {
         let _ = change;
         false
     }
 
-    /// See [`kiln_resource::Driver::collisions`].
+    /// See [`kiln_resource::TypeRules::collisions`].
     fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {
         let _ = (held, wanted);
         Vec::new()
@@ -163,13 +163,13 @@ pub(crate) trait Shape: Send + Sync {
         Ok(())
     }
 
-    /// See [`kiln_resource::Driver::validate`].
+    /// See [`kiln_resource::TypeRules::validate`].
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
         let _ = facts;
         Ok(())
     }
 
-    /// See [`kiln_resource::Driver::validates_in_cloud`].
+    /// See [`kiln_resource::TypeRules::validates_in_cloud`].
     fn validates_in_cloud(&self, facts: &Facts) -> bool {
         let _ = facts;
         false
@@ -181,7 +181,7 @@ pub(crate) trait Shape: Send + Sync {
         Ok(())
     }
 
-    /// See [`kiln_resource::Driver::dependencies`].
+    /// See [`kiln_resource::TypeRules::dependencies`].
     fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
         let _ = (this, siblings);
         Vec::new()

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{CloudRequest, Context, Driver, Failure, Found, Method, Operation, Step};
+use kiln_resource::{CloudRequest, Context, Driver, Failure, Found, Method, Operation, Step, TypeRules};
 use kiln_value::{Map, Value, value};
 
 use super::{SWIFT, object};
@@ -56,6 +56,8 @@ async fn remove(cx: &Context<'_>) -> Result<Step, Failure> {
     }
     Ok(Step::wait(value!({"stage": "purge"}), Duration::ZERO))
 }
+
+impl TypeRules for Container {}
 
 #[async_trait]
 impl Driver for Container {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use kiln_resource::{
     CloudRequest, Context, Driver, Facts, Failure, Found, Method, Operation, PropertyChange, ResourceType, Step,
+    TypeRules,
 };
 use kiln_value::{Diagnostic, Map, Value, text, value};
 
@@ -180,6 +181,49 @@ async fn adjust(cx: &Context<'_>, object: &Value, changed: &Map) -> Result<bool,
     Ok(false)
 }
 
+impl TypeRules for Instance {
+    fn needs_replace(&self, change: &PropertyChange) -> bool {
+        self.0.needs_replace(change)
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        check_datastore(facts)?;
+        let (users, databases) = (list(facts, "users"), list(facts, "databases"));
+        if !users.is_empty() && databases.is_empty() && !facts.given.iter().any(|given| given == "databases") {
+            return Err(failed(format!(
+                "Databases property is required if users property is provided for resource {}.",
+                facts.name
+            )));
+        }
+        // Names that are not known yet are null.
+        let is_known = databases.iter().all(|database| database.str_at("name").is_some());
+        for user in users.iter().filter(|_| is_known) {
+            let own = user.get("databases").and_then(Value::as_list).unwrap_or_default();
+            let missing = own.iter().filter(|name| name.as_str().is_some_and(|name| !names(databases).contains(&name)));
+            let missing: Vec<String> = missing.filter_map(Value::as_str).map(text::quote).collect();
+            if !missing.is_empty() {
+                return Err(failed(format!(
+                    "Database [{}] specified for user does not exist in databases for resource {}.",
+                    missing.join(", "),
+                    facts.name
+                )));
+            }
+        }
+        for network in list(facts, "networks") {
+            let has = |name: &str| network.get(name).is_some_and(|value| !value.is_null());
+            let is_unknown = network.as_map().is_none_or(|map| map.values().all(Value::is_null));
+            if has("network") == has("port") && !is_unknown {
+                return Err(failed("Either network or port must be provided."));
+            }
+        }
+        Ok(())
+    }
+
+    fn validates_in_cloud(&self, facts: &Facts) -> bool {
+        has_datastore(facts)
+    }
+}
+
 #[async_trait]
 impl Driver for Instance {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
@@ -238,47 +282,6 @@ impl Driver for Instance {
 
     async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
         self.0.needs_replace_failed(cx).await
-    }
-
-    fn needs_replace(&self, change: &PropertyChange) -> bool {
-        self.0.needs_replace(change)
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        check_datastore(facts)?;
-        let (users, databases) = (list(facts, "users"), list(facts, "databases"));
-        if !users.is_empty() && databases.is_empty() && !facts.given.iter().any(|given| given == "databases") {
-            return Err(failed(format!(
-                "Databases property is required if users property is provided for resource {}.",
-                facts.name
-            )));
-        }
-        // Names that are not known yet are null.
-        let is_known = databases.iter().all(|database| database.str_at("name").is_some());
-        for user in users.iter().filter(|_| is_known) {
-            let own = user.get("databases").and_then(Value::as_list).unwrap_or_default();
-            let missing = own.iter().filter(|name| name.as_str().is_some_and(|name| !names(databases).contains(&name)));
-            let missing: Vec<String> = missing.filter_map(Value::as_str).map(text::quote).collect();
-            if !missing.is_empty() {
-                return Err(failed(format!(
-                    "Database [{}] specified for user does not exist in databases for resource {}.",
-                    missing.join(", "),
-                    facts.name
-                )));
-            }
-        }
-        for network in list(facts, "networks") {
-            let has = |name: &str| network.get(name).is_some_and(|value| !value.is_null());
-            let is_unknown = network.as_map().is_none_or(|map| map.values().all(Value::is_null));
-            if has("network") == has("port") && !is_unknown {
-                return Err(failed("Either network or port must be provided."));
-            }
-        }
-        Ok(())
-    }
-
-    fn validates_in_cloud(&self, facts: &Facts) -> bool {
-        has_datastore(facts)
     }
 
     async fn validate_in_cloud(&self, cx: &Context<'_>) -> Result<(), Diagnostic> {

@@ -1,7 +1,7 @@
 //! OS::Zaqar::Queue
 
 use async_trait::async_trait;
-use kiln_resource::{CloudRequest, Context, Driver, Facts, Failure, Found, Method, Operation, Step};
+use kiln_resource::{CloudRequest, Context, Driver, Facts, Failure, Found, Method, Operation, Step, TypeRules};
 use kiln_value::{Map, Value, value};
 
 use super::ZAQAR;
@@ -32,6 +32,8 @@ fn patch(before: &Map, after: &Map) -> Vec<Value> {
     }
     patch
 }
+
+impl TypeRules for Queue {}
 
 #[async_trait]
 impl Driver for Queue {

@@ -1,7 +1,7 @@
 //! OS::Zaqar::SignedQueueURL
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, Found, Operation, Step};
+use kiln_resource::{Context, Driver, Failure, Found, Operation, Step, TypeRules};
 use kiln_value::{Map, Value};
 
 use super::ZAQAR;
@@ -16,6 +16,8 @@ const KEYS: [&str; 5] = ["signature", "expires", "paths", "methods", "project"];
 fn encoded(text: &str) -> String {
     path::segment(text).replace("%20", "+")
 }
+
+impl TypeRules for SignedQueueUrl {}
 
 #[async_trait]
 impl Driver for SignedQueueUrl {

@@ -1,7 +1,7 @@
 //! OS::Zun::Container
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, ResourceType, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, ResourceType, Step, TypeRules};
 use kiln_value::{Diagnostic, Map, Value, text, value};
 
 use super::{interfaces, words};
@@ -151,6 +151,12 @@ impl Shape for Plain {
     }
 }
 
+impl TypeRules for Container {
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        self.0.validate(facts)
+    }
+}
+
 #[async_trait]
 impl Driver for Container {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
@@ -184,9 +190,5 @@ impl Driver for Container {
 
     async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
         self.0.needs_replace_failed(cx).await
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        self.0.validate(facts)
     }
 }

@@ -19,7 +19,7 @@ fn templates_are_those_of_heat() {
         let facts = Facts { properties: map("properties"), data: map("data"), ..Facts::default() };
         let wanted = case.get("wanted").and_then(Value::as_list).unwrap();
         let wanted: Vec<Vec<Value>> = wanted.iter().map(|path| path.as_list().unwrap().to_vec()).collect();
-        let nested = group().nested(&facts, &wanted).unwrap().unwrap();
+        let nested = group().nested_stack().unwrap().nested(&facts, &wanted).unwrap().unwrap();
         assert_eq!(Some(&nested.template), case.get("template"), "{}", case.str_at("name").unwrap());
     }
 }

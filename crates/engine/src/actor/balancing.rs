@@ -21,12 +21,12 @@ impl Work {
     pub(super) fn tell_balancers(&mut self, group: ResourceId, members: Vec<Value>) {
         let Some(row) = self.model.row(group) else { return };
         let Some(kind) = self.kind_of(&row.name, &row.implementation) else { return };
-        let Some(entry) = kind.entry() else { return };
+        let Some(rules) = kind.group() else { return };
         let definition = row.running().and_then(|running| running.definition.as_ref()).or(row.definition.as_ref());
         let Some(definition) = definition else { return };
         let mut facts = facts(row, &kind, &stack_facts(&self.stack));
         define(&mut facts, &kind, definition);
-        let balancers = entry.driver.load_balancers(&facts);
+        let balancers = rules.load_balancers(&facts);
         let (group, members) = (row.name.clone(), Value::from(members));
         let now = self.actor.backends.clock.now();
         for balancer in balancers {
@@ -90,12 +90,12 @@ impl Work {
         let (Some(child), Some(held)) = (row.child, &row.definition) else { return Ok(()) };
         let Some(definition) = blueprint.definitions().get(&row.name) else { return Ok(()) };
         let Some(kind) = self.kind_of(&row.name, &row.implementation) else { return Ok(()) };
-        let Some(entry) = kind.entry() else { return Ok(()) };
+        let Some(described) = kind.nested_stack() else { return Ok(()) };
         let mut facts = facts(row, &kind, &stack_facts(&self.stack));
         define(&mut facts, &kind, held);
         let group = message.body.str_at("group").unwrap_or_default();
         let members = message.body.get("members").and_then(Value::as_list).unwrap_or_default();
-        let Some(mut data) = entry.driver.with_members(&facts, group, members) else { return Ok(()) };
+        let Some(mut data) = described.with_members(&facts, group, members) else { return Ok(()) };
         facts.data.extend(data.clone());
         let Some(nested) = blueprint.nested_sources(definition, &facts) else { return Ok(()) };
         let nested = nested.map_err(|error| failure_of(&error))?;

@@ -169,7 +169,7 @@ impl Work {
         let mut facts = facts(row, kind, &stack_facts(&self.stack));
         define(&mut facts, kind, running.definition.as_ref().or(row.definition.as_ref())?);
         self.observe_for(id, kind, &mut facts).ok()?;
-        entry.driver.prepares(&facts)?;
+        entry.driver.nested_stack()?.prepares(&facts)?;
         Some(Preparation {
             driver: Arc::clone(&entry.driver),
             facts,
@@ -441,7 +441,10 @@ impl Preparation {
         let software = &self.backends.software(&self.root.project);
         let seed = self.backends.chance.seed();
         let cx = Context { cloud: &*cloud, software, facts: &self.facts, now, seed, polls: 0 };
-        self.driver.prepare(&cx).await
+        match self.driver.nested_stack() {
+            Some(described) => described.prepare(&cx).await,
+            None => Ok(Map::new()),
+        }
     }
 }
 

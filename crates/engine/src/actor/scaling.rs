@@ -96,7 +96,7 @@ impl Work {
         let (Some(child), Some(content)) = (row.child, &group.content) else { return Ok(()) };
         let Some(kind) = self.kind_of(&row.name, &row.implementation) else { return Ok(()) };
         let Some(definition) = group.blueprint.definitions().get(&row.name) else { return Ok(()) };
-        let (Some(entry), Some(held)) = (kind.entry(), &row.definition) else { return Ok(()) };
+        let (Some(rules), Some(held)) = (kind.group(), &row.definition) else { return Ok(()) };
         if self.is_changing(row.id, child) {
             return Ok(());
         }
@@ -104,8 +104,7 @@ impl Work {
         define(&mut facts, &kind, held);
         facts.members.clone_from(&content.members);
         let adjustment = &scale.request.adjustment;
-        let Some(Rescale { step, metadata }) =
-            entry.driver.rescale(&facts, adjustment, self.actor.backends.wall_clock())
+        let Some(Rescale { step, metadata }) = rules.rescale(&facts, adjustment, self.actor.backends.wall_clock())
         else {
             return Ok(());
         };
@@ -203,7 +202,7 @@ impl Work {
             let mut facts = facts(row, kind, &stack_facts(&self.stack));
             define(&mut facts, kind, row.definition.as_ref()?);
             let adjustment = message.body.get("adjustment").unwrap_or(&Value::Null);
-            Some(kind.entry()?.driver.rescaled(&facts, adjustment, succeeded, self.actor.backends.wall_clock()))
+            Some(kind.group()?.rescaled(&facts, adjustment, succeeded, self.actor.backends.wall_clock()))
         });
         let mut resized_to = None;
         let (attributes, blueprint) = match resized {
@@ -269,7 +268,7 @@ impl Work {
         if row.definition.as_ref().is_none_or(|held| held.metadata != definition.metadata) {
             facts.metadata = Value::Map(definition.metadata.clone());
         }
-        let metadata = kind.entry()?.driver.nested_done(&facts, size, self.actor.backends.wall_clock())?;
+        let metadata = kind.group()?.completed(&facts, size, self.actor.backends.wall_clock())?;
         Some(Event::NestedChanged { row: group, attributes: None, metadata: Some(metadata) })
     }
 

@@ -8,6 +8,7 @@ use kiln_engine::{Engine, Options};
 use kiln_plan::{ResourceTypes, Sources};
 use kiln_resource::{
     Action, Context, Driver, Failure, Found, Operation, PropertySchema, Registry, ResourceType, StackId, Status, Step,
+    TypeRules,
 };
 use kiln_stack::{Backends, Chance, Clock, NoCloud, SystemClock, load};
 use kiln_store::{SqlStore, StackRequest, Store};
@@ -19,6 +20,8 @@ use kiln_value::{Map, Secret, Value, value};
 /// Records the metadata of each operation.
 #[derive(Clone, Default)]
 struct Witness(Arc<Mutex<Vec<(Action, Value)>>>);
+
+impl TypeRules for Witness {}
 
 #[async_trait]
 impl Driver for Witness {

@@ -338,7 +338,7 @@ impl<'a> Rehearsal<'a> {
             let kind_of = |row: &Resource| blueprint.kind(&row.name).cloned();
             observe(&self.model, &pretended, &*entry.driver, kind_of, &mut facts);
         }
-        let prepares = kind.entry().and_then(|entry| entry.driver.prepares(&facts));
+        let prepares = kind.nested_stack().and_then(|described| described.prepares(&facts));
         if let Some(property) = prepares {
             // What is copied from a server is read when the group is created.
             let place = kiln_value::text::str(facts.property(property));

@@ -9,7 +9,7 @@ use kiln_engine::{Engine, Options};
 use kiln_plan::{ResourceTypes, Sources};
 use kiln_resource::{
     Action, AttributeSchema, Context, Driver, Failure, Found, Operation, PropertySchema, Received, Registry,
-    ResourceType, SnapshotId, StackId, State, Status, Step,
+    ResourceType, SnapshotId, StackId, State, Status, Step, TypeRules,
 };
 use kiln_stack::{Backends, Chance, Clock as _, NoCloud, SystemClock, load};
 use kiln_store::{
@@ -37,6 +37,8 @@ struct Calls {
     /// Operation and ID of the object.
     log: Vec<String>,
 }
+
+impl TypeRules for Thing {}
 
 #[async_trait]
 impl Driver for Thing {

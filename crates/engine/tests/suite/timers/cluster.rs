@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use kiln_engine::{Engine, Options};
 use kiln_plan::{ResourceTypes, Sources};
 use kiln_resource::{
-    Action, Cloud, CloudRequest, CloudResponse, Context, Driver, Facts, Failure, Found, Method, Nested, Operation,
-    PropertySchema, Received, Registry, Resource, ResourceType, StackId, Step,
+    Action, Cloud, CloudRequest, CloudResponse, Context, Driver, Facts, Failure, Found, Method, Nested, NestedStack,
+    Operation, PropertySchema, Received, Registry, Resource, ResourceType, StackId, Step, TypeRules,
 };
 use kiln_stack::{Backends, Chance, Clock, load};
 use kiln_store::{Event, EventQuery, MemoryStore, NewStack, Stack, StackRequest};
@@ -107,6 +107,8 @@ fn step_of(answer: Answer) -> Step {
 
 pub(crate) struct Handle(pub(crate) Arc<Scripted>);
 
+impl TypeRules for Handle {}
+
 #[async_trait]
 impl Driver for Handle {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
@@ -141,20 +143,10 @@ pub(crate) const PANICS_LATER: &str = "panics later";
 /// A group that updates its member to `word` in three steps, with delays of a minute.
 struct InSteps;
 
+impl TypeRules for InSteps {}
+
 #[async_trait]
-impl Driver for InSteps {
-    async fn start(&self, _: &Context<'_>, _: &Operation) -> Result<Step, Failure> {
-        unreachable!("a nested stack stands for it")
-    }
-
-    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
-        unreachable!("a nested stack stands for it")
-    }
-
-    async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
-        Ok(Map::new())
-    }
-
+impl NestedStack for InSteps {
     fn prepares(&self, facts: &Facts) -> Option<&'static str> {
         (facts.property("word").as_str() == Some(PANICS_FIRST)).then_some("word")
     }

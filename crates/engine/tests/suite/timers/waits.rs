@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use kiln_drivers::heat::wait_handle::WaitHandle;
 use kiln_plan::{ResourceTypes, Sources};
 use kiln_resource::{
-    Action, Context, Driver, Failure, Found, Operation, Received, Registry, Resource, StackId, Status, Step,
+    Action, Context, Driver, Failure, Found, Operation, Received, Registry, Resource, StackId, Status, Step, TypeRules,
 };
 use kiln_stack::{Backends, load};
 use kiln_store::{EventQuery, MessageKind, Stack, StackRequest};
@@ -20,6 +20,8 @@ use super::{message, near};
 
 /// A handle without a user.
 struct UserlessHandle;
+
+impl TypeRules for UserlessHandle {}
 
 #[async_trait]
 impl Driver for UserlessHandle {
