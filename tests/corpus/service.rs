@@ -79,6 +79,7 @@ impl Service {
         let mut options = kiln_service::Options::default();
         options.limits.request_steps /= 10;
         let service = kiln_service::Service {
+            recent: Arc::default(),
             shared: kiln_service::SharedCredentials::default(),
             templates: None,
             options,

@@ -8,7 +8,7 @@ use kiln_engine::{Engine, Options};
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Rules, Sources};
 use kiln_resource::{Action, Registry, Resource, StackId};
 use kiln_service::{StackContent, TemplateText, UpdateStack};
-use kiln_stack::{Backends, Chance, Clouds, SystemClock, View, load};
+use kiln_stack::{Backends, Chance, Clouds, LoadedStack, SystemClock, load};
 use kiln_store::{EventQuery, Message, MessageId, MessageKind, NewStack, Stack, StackRequest, Store};
 use kiln_store::{Options as StoreOptions, SqlStore};
 use kiln_template::Files;
@@ -154,8 +154,8 @@ impl Bench {
             let report = got.as_map_mut().expect("a map");
             self.report(&stack, report, false).await;
             // The reference stores what it is going to create; Kiln shows it.
-            let view = View::of(&self.backends, stack).await.expect("the stack");
-            report.insert("resources".to_owned(), self.rows(view.listed()));
+            let view = LoadedStack::load(&self.backends, id).await.expect("read").expect("the stack");
+            report.insert("resources".to_owned(), self.rows(kiln_view::listed(&view)));
             let found = if self.gate.is_reached() {
                 difference(&wanted, &got, &Compared::All)
             } else {
@@ -330,7 +330,7 @@ impl Bench {
     async fn preview(&mut self, step: &Value) -> Result<Value, Diagnostic> {
         let sources = Self::blueprint(step)?;
         let id = self.stack.expect("a stack");
-        let view = View::load(&self.backends, id).await.expect("read").expect("there");
+        let view = LoadedStack::load(&self.backends, id).await.expect("read").expect("there");
         let identity = load::identity(&view.stack);
         let new = Blueprint::build(sources, &CATALOG, identity, Nesting::default())?;
         let preview = kiln_view::preview(&self.backends, &view, Arc::new(new), false).await.expect("a preview");
@@ -452,7 +452,7 @@ impl Bench {
             .collect();
         self.seen = events.len();
         report.insert("events".to_owned(), Value::List(new));
-        let Ok(view) = View::of(&self.backends, stack.clone()).await else { return };
+        let Ok(Some(view)) = LoadedStack::load(&self.backends, stack.id).await else { return };
         let rows = if stack.deleted.is_some() { Vec::new() } else { view.resources().cloned().collect() };
         report.insert("resources".to_owned(), self.rows(rows));
         if stack.deleted.is_none() {

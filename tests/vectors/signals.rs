@@ -45,6 +45,7 @@ pub(crate) fn service(backends: &Backends) -> Service {
         templates: None,
         options: kiln_service::Options::default(),
         backends: backends.clone(),
+        recent: Arc::default(),
         identity: Arc::new(Local::new("user", "project", "project", Secret::new("{}".to_owned()))),
         policy: Arc::new(Policy::default()),
     }

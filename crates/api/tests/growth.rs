@@ -146,6 +146,7 @@ impl App {
             shared: kiln_service::SharedCredentials::default(),
             options: kiln_service::Options::default(),
             backends,
+            recent: Arc::default(),
             identity: Arc::new(Local::of(user(), Secret::new("{}".to_owned()))),
             policy: Arc::new(Policy::default()),
         };

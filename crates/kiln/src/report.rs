@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use kiln_api::Reporter;
 use kiln_resource::{Phase, Resource, Status};
-use kiln_stack::Backends;
+use kiln_service::Service;
 use kiln_store::{EngineId, SqlStore, StackId, Store as _};
 
 use crate::cli::ConfigArgs;
@@ -41,7 +41,7 @@ impl Settings {
 }
 
 /// Writes a report at each SIGUSR2 and each change of the file, for ever.
-pub(crate) async fn follow(settings: Settings, args: ConfigArgs, backends: Backends) {
+pub(crate) async fn follow(settings: Settings, args: ConfigArgs, service: Service) {
     use tokio::signal::unix::{SignalKind, signal};
     let mut signals = match signal(SignalKind::user_defined2()) {
         Ok(signals) => signals,
@@ -60,22 +60,22 @@ pub(crate) async fn follow(settings: Settings, args: ConfigArgs, backends: Backe
                 seen = now;
             }
         }
-        write(&settings, &now(&args, &backends).await);
+        write(&settings, &now(&args, &service).await);
     }
 }
 
 /// What the API answers to administrators: the same report.
-pub(crate) fn reporter(args: ConfigArgs, backends: Backends) -> Reporter {
+pub(crate) fn reporter(args: ConfigArgs, service: Service) -> Reporter {
     Reporter::new(move || {
-        let (args, backends) = (args.clone(), backends.clone());
-        Box::pin(async move { now(&args, &backends).await })
+        let (args, service) = (args.clone(), service.clone());
+        Box::pin(async move { now(&args, &service).await })
     })
 }
 
 /// A report with the present configuration, as it is after a reload.
-async fn now(args: &ConfigArgs, backends: &Backends) -> String {
+async fn now(args: &ConfigArgs, service: &Service) -> String {
     match Config::load(args) {
-        Ok(config) => of_process(&config, backends).await,
+        Ok(config) => of_process(&config, service).await,
         Err(error) => format!("{error:#}\n"),
     }
 }
@@ -103,7 +103,7 @@ fn heading(text: &mut String, title: &str) {
 }
 
 /// The report of this process.
-async fn of_process(config: &Config, backends: &Backends) -> String {
+async fn of_process(config: &Config, service: &Service) -> String {
     let mut text = String::new();
     heading(&mut text, "Guru Meditation");
     heading(&mut text, "Package");
@@ -113,7 +113,7 @@ async fn of_process(config: &Config, backends: &Backends) -> String {
     heading(&mut text, "Tasks");
     tasks(&mut text);
     heading(&mut text, "Pools and caches");
-    pools(backends, &mut text);
+    pools(service, &mut text);
     text.push_str(&Box::pin(of_database(config)).await);
     heading(&mut text, "Last errors and warnings");
     let last = logging::last_problems();
@@ -158,17 +158,17 @@ fn tasks(text: &mut String) {
     );
 }
 
-fn pools(backends: &Backends, text: &mut String) {
-    for (purpose, all, idle) in backends.store.connections() {
+fn pools(service: &Service, text: &mut String) {
+    for (purpose, all, idle) in service.backends.store.connections() {
         _ = writeln!(text, "connections to the database for {purpose} = {all}, {idle} idle");
     }
-    let (texts, bytes) = backends.caches.sources.size();
+    let (texts, bytes) = service.backends.caches.sources.size();
     _ = writeln!(text, "parsed templates, environments and files = {texts}, {bytes} bytes of text");
-    let (stacks, bytes) = backends.caches.views.size();
+    let (stacks, bytes) = service.recent.size();
     _ = writeln!(text, "stacks in memory = {stacks}, about {bytes} bytes");
-    let (lists, bytes) = backends.caches.lists.size();
+    let (lists, bytes) = service.recent.lists.size();
     _ = writeln!(text, "lists of resources and events = {lists}, about {bytes} bytes");
-    let (blueprints, bytes) = backends.caches.handover.size();
+    let (blueprints, bytes) = service.backends.caches.handover.size();
     _ = writeln!(text, "blueprints that no engine has begun = {blueprints}, about {bytes} bytes");
 }
 

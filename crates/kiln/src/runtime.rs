@@ -134,6 +134,7 @@ impl Runtime {
             service: Service {
                 options: service_options(config)?,
                 backends,
+                recent: Arc::default(),
                 identity,
                 policy,
                 templates: web_templates::reader(config)?,
@@ -187,6 +188,7 @@ impl Runtime {
             service: Service {
                 options,
                 backends,
+                recent: Arc::default(),
                 identity,
                 policy,
                 templates: None,
@@ -248,6 +250,11 @@ impl Runtime {
             () = self.clock.follow(&*self.service.backends.store) => {}
             () = shutdown::stopped(stop) => {}
         }
+    }
+
+    /// The use cases.
+    pub(crate) fn service(&self) -> Service {
+        self.service.clone()
     }
 
     /// The dependencies of the use cases.

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use kiln_identity::Caller;
 use kiln_plan::Sources;
 use kiln_resource::{Cloud, CloudRequest, Failure, Method};
-use kiln_stack::View;
 use kiln_store::Stack;
 use kiln_template::Files;
 use kiln_topology::answer;
@@ -123,10 +122,10 @@ impl Service {
     /// The number of members of a group of a stack, or of a nested stack of it; `None` if there is none yet.
     async fn members(&self, stack: Option<&Stack>, group: &[String]) -> Option<i64> {
         let (name, nested) = group.split_last()?;
-        let mut view = View::of(&self.backends, stack?.clone()).await.ok()?;
+        let mut view = self.view(stack?.clone()).await.ok()?;
         for name in nested {
             let child = view.resource(name)?.child?;
-            view = View::of(&self.backends, self.backends.store.stack(child).await.ok()??).await.ok()?;
+            view = self.view(self.backends.store.stack(child).await.ok()??).await.ok()?;
         }
         let mut attributes = view.attributes(name, &["current_size".to_owned()]).await;
         attributes.shift_remove("current_size")?.as_i64()

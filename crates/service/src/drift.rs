@@ -1,6 +1,5 @@
 //! Compares a stack with its objects, which others may have changed.
 
-use kiln_stack::View;
 use kiln_store::Stack;
 use kiln_view::drift::{self, StackDrift};
 
@@ -10,7 +9,7 @@ impl Service {
     /// Compares the resources of a stack and of its nested stacks with their objects now; nothing is changed or stored.
     /// An empty list of names means all resources; `group/0/server` is one of a nested stack. Hidden values are masked.
     pub async fn drift(&self, stack: Stack, names: &[String]) -> Result<StackDrift, Error> {
-        let view = View::of(&self.backends, stack).await?;
+        let view = self.view(stack).await?;
         let compared = drift::drift(&view, names).await?;
         if let Some(missing) = names.iter().find(|name| compared.resource(name).is_none()) {
             return Err(Error::NoResource { resource: missing.clone(), stack: view.stack.name.clone() });

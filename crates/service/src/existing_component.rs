@@ -1,7 +1,6 @@
 //! Resources of other stacks that a blueprint uses (`heat://STACK/RESOURCE`).
 
 use kiln_identity::Caller;
-use kiln_stack::View;
 use kiln_value::{Value, text};
 
 use crate::Service;
@@ -27,7 +26,7 @@ impl Service {
         let found = self.backends.store.stack_by_name(&caller.project_id, stack).await;
         let found = found.map_err(|error| error.to_string())?;
         let found = found.ok_or_else(|| format!("The project has no stack {stack}."))?;
-        let view = View::of(&self.backends, found).await.map_err(|error| error.to_string())?;
+        let view = self.view(found).await.map_err(|error| error.to_string())?;
         let row = view.resource(resource).ok_or_else(|| format!("The stack {stack} has no resource {resource}."))?;
         let Some((name, path)) = attribute.split_first() else {
             let id = row.physical_id.clone();

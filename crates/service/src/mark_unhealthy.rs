@@ -2,7 +2,7 @@
 
 use kiln_identity::Caller;
 use kiln_resource::{MessageId, Resource, Status};
-use kiln_stack::View;
+use kiln_stack::LoadedStack;
 use kiln_store::{Message, MessageKind, Stack};
 use kiln_value::value;
 
@@ -24,7 +24,7 @@ impl Service {
     /// stack executes the mark, immediately if no operation is running on the resource.
     pub async fn mark_unhealthy(&self, caller: &Caller, stack: Stack, mark: &MarkUnhealthy) -> Result<(), Error> {
         self.refuse_stack_user(caller)?;
-        let view = View::of(&self.backends, stack).await?;
+        let view = self.view(stack).await?;
         let (row, stack) = (find(&view, &mark.resource)?, &view.stack);
         if row.is_some_and(|row| row.state.status == Status::InProgress) {
             return Err(Error::Busy { stack: stack.name.clone(), action: stack.state.action });
@@ -44,7 +44,7 @@ impl Service {
 }
 
 /// The row with a name or ID; `None` for a resource without a row.
-fn find<'a>(view: &'a View, named: &str) -> Result<Option<&'a Resource>, Error> {
+fn find<'a>(view: &'a LoadedStack, named: &str) -> Result<Option<&'a Resource>, Error> {
     if let Some(row) = view.resource(named) {
         return Ok(Some(row));
     }

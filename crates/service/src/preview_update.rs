@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use kiln_identity::Caller;
-use kiln_stack::View;
 use kiln_store::Stack;
 use kiln_value::Map;
 use kiln_view::preview::{Preview, preview};
@@ -36,7 +35,7 @@ impl Service {
         // Read first: if the stack changes from now on, the plan is out of date.
         let version = self.version_of(&stack).await?;
         // Of a large stack, to read the old one takes as long as to check the new one.
-        let view = View::begin(&self.backends, stack.clone()).await;
+        let view = self.recent.begin(&self.backends, stack.clone()).await;
         let blueprint = self.updated_blueprint(caller, &stack, update).await?;
         let view = view.await?;
         let mut hidden = self.hidden_values(&view.stack).await?;

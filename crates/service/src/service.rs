@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use kiln_identity::{Identity, Policy};
-use kiln_stack::Backends;
+use kiln_stack::{Backends, LoadedStack};
+use kiln_store::{Error, Stack};
+use kiln_view::RecentReads;
 
 use crate::{Options, SharedCredentials, TemplateReader};
 
@@ -14,6 +16,8 @@ pub struct Service {
     pub options: Options,
     /// Store, resource types, clouds, time and randomness.
     pub backends: Backends,
+    /// What clients read last.
+    pub recent: Arc<RecentReads>,
     /// Authentication and credentials.
     pub identity: Arc<dyn Identity>,
     /// The policy.
@@ -22,4 +26,14 @@ pub struct Service {
     pub templates: Option<Arc<dyn TemplateReader>>,
     /// The credentials that new stacks share.
     pub shared: SharedCredentials,
+}
+
+impl Service {
+    /// A stack with its content.
+    ///
+    /// # Errors
+    /// Errors of the store; [`Error::Damaged`] if the stored template is invalid.
+    pub async fn view(&self, stack: Stack) -> Result<LoadedStack, Error> {
+        self.recent.view(&self.backends, stack).await
+    }
 }

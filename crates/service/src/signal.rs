@@ -2,7 +2,7 @@
 
 use kiln_plan::{Hook, Kind};
 use kiln_resource::{Action, MessageId, Resource, ResourceId, size_limit};
-use kiln_stack::View;
+use kiln_stack::LoadedStack;
 use kiln_store::{Message, MessageKind, Stack};
 use kiln_value::{Value, text, value};
 
@@ -38,7 +38,7 @@ impl Service {
     /// resource does not accept signals, or not in its state. What the resource makes of the signal is not reported:
     /// the engine of the stack delivers it, settled or not.
     pub async fn signal(&self, stack: Stack, signal: &Signal) -> Result<Signalled, Error> {
-        let view = View::of(&self.backends, stack).await?;
+        let view = self.view(stack).await?;
         let name = &signal.resource;
         let Some(row) = view.resource(name) else {
             let (resource, stack) = (name.clone(), view.stack.name.clone());
@@ -102,7 +102,7 @@ impl Service {
 }
 
 /// As in Heat, a hook is defined on a resource that waits at it.
-fn hook_error(view: &View, row: &Resource, hook: &Value) -> Error {
+fn hook_error(view: &LoadedStack, row: &Resource, hook: &Value) -> Error {
     let what = what_it_is(view, row);
     let hook = text::str(hook);
     Error::Hook(if hook.parse::<Hook>().is_ok() {
@@ -113,7 +113,7 @@ fn hook_error(view: &View, row: &Resource, hook: &Value) -> Error {
 }
 
 /// A resource as Heat names it in some texts: `Server "web" [<physical ID>] Stack "app" [<ID>]`.
-fn what_it_is(view: &View, row: &Resource) -> String {
+fn what_it_is(view: &LoadedStack, row: &Resource) -> String {
     let kind = view.kind(row);
     let class = kind.as_ref().map_or(row.resource_type.as_str(), |kind| &kind.resource_type().class);
     let id = row.physical_id.as_ref().map(|id| format!(" [{id}]")).unwrap_or_default();

@@ -12,9 +12,7 @@ use crate::clouds::{Clouds, NoCloud};
 use crate::handover::Handover;
 use crate::software::StoredSoftware;
 use crate::source_cache::SourceCache;
-use crate::stack_cache::StackCache;
 use crate::turns::Turns;
-use crate::view_cache::ViewCache;
 
 /// Store, resource types, clouds, time and randomness.
 #[derive(Clone)]
@@ -38,10 +36,6 @@ pub struct Backends {
 pub struct Caches {
     /// Parsed templates, environments and files.
     pub sources: SourceCache,
-    /// The contents of stacks.
-    pub views: ViewCache,
-    /// Lists of resources and events of a stack as they were sent, by their URL.
-    pub lists: StackCache<Arc<[u8]>>,
     /// The blueprints of requests that no engine has begun.
     pub handover: Handover,
     /// The threads that projects occupy.
@@ -52,8 +46,6 @@ impl Caches {
     /// Drops what has not been used for a while. `now` is monotonic.
     pub fn expire(&self, now: Duration) {
         self.sources.expire(now);
-        self.views.expire(now);
-        self.lists.expire(now);
         self.handover.expire(now);
     }
 }

@@ -12,8 +12,8 @@ use kiln_template::constraint::CustomConstraints;
 use kiln_value::{Diagnostic, Map, Value};
 
 use crate::gather::Question;
+use crate::loaded_stack::{GroupContent, group_content};
 use crate::sizes::check_nested;
-use crate::view::{GroupContent, group_content};
 
 impl Question {
     /// Why the nested stack of a resource would be rejected; `None` if the resource has no nested stack. `kept`: the

@@ -9,12 +9,14 @@ use kiln_plan::Blueprint;
 use kiln_store::{Desired, StackId};
 
 use crate::lru::Lru;
-use crate::view_cache::size_of_blueprint;
 
 /// Bytes of memory that are kept, by estimate.
 const CAPACITY: usize = 32 << 20;
 /// How long a blueprint waits for an engine; then it is dropped at the engine's next poll.
 const IDLE: Duration = Duration::from_secs(5);
+
+/// About how much more memory a blueprint takes than its template.
+const BLUEPRINT: usize = 4;
 
 /// Blueprints by what they were built from: a stack and its desired state. Times are monotonic.
 pub struct Handover {
@@ -64,4 +66,13 @@ impl Handover {
     pub fn expire(&self, now: Duration) {
         self.waiting().expire(now);
     }
+}
+
+/// About how many bytes a blueprint takes. Nested stacks have the files of their root.
+pub fn size_of_blueprint(blueprint: &Blueprint, is_root: bool) -> usize {
+    let sources = blueprint.sources();
+    let environment = sources.environment.parameters.size() + sources.environment.parameter_defaults.size();
+    let own_files = is_root.then_some(&sources.files.0);
+    let files: usize = own_files.into_iter().flatten().map(|(name, text)| name.len() + text.len()).sum();
+    BLUEPRINT * (sources.template.size() + environment) + files
 }

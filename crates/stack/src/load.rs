@@ -6,8 +6,7 @@ use kiln_plan::{Blueprint, Nesting, Sources};
 use kiln_resource::StackFacts;
 use kiln_store::{Desired, DesiredText, Error, Stack, StackId, Store};
 use kiln_template::environment::Environment;
-use kiln_template::parameter::Parameters;
-use kiln_template::{Facade, Files, Template};
+use kiln_template::{Facade, Files};
 use kiln_value::{Diagnostic, StackIdentity, Value};
 
 use crate::backends::Backends;
@@ -92,40 +91,6 @@ pub async fn accepted(
 pub async fn reads_facade(backends: &Backends, desired: &Desired) -> Result<bool, Error> {
     let parsed = backends.caches.sources.sources(&*backends.store, desired, backends.clock.monotonic()).await?;
     Ok(parsed.reads_facade)
-}
-
-/// The data of a stack that comes from its template alone, without its resources.
-#[derive(Debug)]
-pub struct Outline {
-    /// The template.
-    pub template: Arc<Template>,
-    /// The parameters.
-    pub parameters: Arc<Parameters>,
-}
-
-impl Outline {
-    /// Whether there are outputs.
-    pub fn has_outputs(&self) -> bool {
-        self.template.as_value().get(self.template.words().outputs).is_some_and(Value::is_truthy)
-    }
-}
-
-/// Reads the template and parameters of a stack.
-///
-/// # Errors
-/// Errors of the store; [`Error::Damaged`] if the stored texts are invalid.
-pub async fn outline(backends: &Backends, stack: &Stack) -> Result<Outline, Error> {
-    if let Some(content) = backends.caches.views.get(stack, backends.clock.monotonic()) {
-        let bound = content.blueprint.bound();
-        return Ok(Outline { template: Arc::clone(bound.template()), parameters: Arc::clone(bound.parameters()) });
-    }
-    let damaged = |error: Diagnostic| Error::Damaged(error.message.clone());
-    let sources = stored(backends, &stack.desired).await?;
-    let template = Template::from_value(sources.template).map_err(damaged)?;
-    let defaults = backends.resource_types.defaults(&sources.environment);
-    let parameters =
-        template.parameters(identity(stack).as_ref(), &sources.environment.parameters, &defaults).map_err(damaged)?;
-    Ok(Outline { template: Arc::new(template), parameters: Arc::new(parameters) })
 }
 
 /// Converts a stored text to an environment.

@@ -13,7 +13,7 @@ struct Entry<V> {
 }
 
 /// Entries with their sizes. Times are monotonic.
-pub(crate) struct Lru<K, V> {
+pub struct Lru<K, V> {
     by_key: HashMap<K, Entry<V>>,
     by_turn: BTreeMap<u64, K>,
     bytes: usize,
@@ -24,16 +24,17 @@ pub(crate) struct Lru<K, V> {
 
 impl<K: Clone + Eq + Hash, V: Clone> Lru<K, V> {
     /// At most `capacity` bytes; entries that are not used for longer than `idle` expire.
-    pub(crate) fn new(capacity: usize, idle: Duration) -> Self {
+    pub fn new(capacity: usize, idle: Duration) -> Self {
         Self { by_key: HashMap::new(), by_turn: BTreeMap::new(), bytes: 0, turns: 0, capacity, idle }
     }
 
     /// The number of entries and their bytes.
-    pub(crate) fn size(&self) -> (usize, usize) {
+    pub fn size(&self) -> (usize, usize) {
         (self.by_key.len(), self.bytes)
     }
 
-    pub(crate) fn get(&mut self, key: &K, now: Duration) -> Option<V> {
+    /// The value of a key.
+    pub fn get(&mut self, key: &K, now: Duration) -> Option<V> {
         let entry = self.by_key.get_mut(key)?;
         self.by_turn.remove(&entry.turn);
         self.turns += 1;
@@ -44,7 +45,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Lru<K, V> {
     }
 
     /// Replaces an entry. One above the capacity is not kept.
-    pub(crate) fn put(&mut self, key: K, value: V, bytes: usize, now: Duration) {
+    pub fn put(&mut self, key: K, value: V, bytes: usize, now: Duration) {
         self.take(&key);
         if bytes > self.capacity {
             return;
@@ -61,7 +62,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Lru<K, V> {
     }
 
     /// Removes an entry and returns it.
-    pub(crate) fn take(&mut self, key: &K) -> Option<V> {
+    pub fn take(&mut self, key: &K) -> Option<V> {
         let entry = self.by_key.remove(key)?;
         self.by_turn.remove(&entry.turn);
         self.bytes -= entry.bytes;
@@ -69,7 +70,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Lru<K, V> {
     }
 
     /// Drops what has not been used for a while.
-    pub(crate) fn expire(&mut self, now: Duration) {
+    pub fn expire(&mut self, now: Duration) {
         while let Some((_, oldest)) = self.by_turn.first_key_value()
             && self.by_key.get(oldest).is_some_and(|entry| now.saturating_sub(entry.used) > self.idle)
         {

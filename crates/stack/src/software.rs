@@ -9,7 +9,7 @@ use kiln_resource::{Action, Failure, FailureKind, MessageId, Resource, Software,
 use kiln_store::{DeploymentQuery, Error, Message, MessageKind, Store};
 use kiln_value::{Map, Value, value};
 
-use crate::{Backends, View};
+use crate::{Backends, LoadedStack};
 
 /// The key of the body of [`plan_push`]'s message.
 const PUSH: &str = "push_metadata";
@@ -106,7 +106,7 @@ pub fn is_push(message: &Message) -> bool {
 /// # Errors
 /// Errors of the store and of the cloud.
 pub async fn push_metadata(backends: &Backends, row: &Resource) -> Result<(), Failure> {
-    match View::load(backends, row.stack).await.map_err(|error| failure(&error))? {
+    match LoadedStack::load(backends, row.stack).await.map_err(|error| failure(&error))? {
         Some(view) => view.push_metadata(row).await,
         None => Ok(()),
     }

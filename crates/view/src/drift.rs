@@ -11,8 +11,8 @@ use kiln_resource::names::{self, Kept};
 use kiln_resource::translation::Answers;
 use kiln_resource::{Context, OperationState, Resource, ResourceType};
 use kiln_stack::load::stack_facts;
+use kiln_stack::loaded_stack::LoadedStack;
 use kiln_stack::meaning::{NewMeaning, new_meanings};
-use kiln_stack::view::View;
 use kiln_store::Error;
 use kiln_value::{Map, Value};
 
@@ -146,7 +146,7 @@ impl Masked for StackDrift {
 ///
 /// # Errors
 /// Errors of the store, for nested stacks.
-pub fn drift<'a>(view: &'a View, names: &'a [String]) -> BoxFuture<'a, Result<StackDrift, Error>> {
+pub fn drift<'a>(view: &'a LoadedStack, names: &'a [String]) -> BoxFuture<'a, Result<StackDrift, Error>> {
     async move {
         let rows = view.resources().filter_map(|row| Some((row.clone(), chosen(names, &row.name)?)));
         let compared: Vec<BoxFuture<'_, _>> = rows.map(|(row, below)| compared(view, row, below).boxed()).collect();
@@ -159,9 +159,9 @@ pub fn drift<'a>(view: &'a View, names: &'a [String]) -> BoxFuture<'a, Result<St
 }
 
 /// Compares a resource, and those of its nested stack with these names.
-async fn compared(view: &View, row: Resource, below: Vec<String>) -> Result<ResourceDrift, Error> {
+async fn compared(view: &LoadedStack, row: Resource, below: Vec<String>) -> Result<ResourceDrift, Error> {
     if let Some(child) = row.child
-        && let Some(nested) = View::load(view.backends(), child).await?
+        && let Some(nested) = LoadedStack::load(view.backends(), child).await?
     {
         let nested = drift(&nested, &below).await?;
         let drift = match (nested.has_drifted(), nested.not_checked()) {
@@ -180,7 +180,7 @@ async fn compared(view: &View, row: Resource, below: Vec<String>) -> Result<Reso
 }
 
 /// The names of a resource that mean other objects today, as far as they can be looked up.
-async fn meanings(view: &View, row: &Resource) -> Vec<NewMeaning> {
+async fn meanings(view: &LoadedStack, row: &Resource) -> Vec<NewMeaning> {
     let (Some(kind), Some(definition)) = (view.kind(row), &row.definition) else { return Vec::new() };
     let rules = &kind.resource_type().translation;
     let names = names::kept(rules, definition, definition.given(), &Answers::new());
@@ -196,7 +196,7 @@ async fn meanings(view: &View, row: &Resource) -> Vec<NewMeaning> {
 
 /// Compares a resource with its object: returns the result and the properties that were not compared. The error is the
 /// reason why it cannot be compared.
-async fn object(view: &View, row: &Resource) -> Result<(Drift, Vec<String>), std::borrow::Cow<'static, str>> {
+async fn object(view: &LoadedStack, row: &Resource) -> Result<(Drift, Vec<String>), std::borrow::Cow<'static, str>> {
     if row.operation != OperationState::Idle {
         return Err("an operation of the resource is not complete".into());
     }

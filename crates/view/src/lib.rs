@@ -3,6 +3,10 @@
 pub mod drift;
 mod listing;
 pub mod preview;
+mod recent;
+mod stack_cache;
 
-pub use listing::Listing;
+pub use listing::{Listing, listed};
 pub use preview::{PlannedChange, Preview, preview};
+pub use recent::{Outline, RecentReads};
+pub use stack_cache::StackCache;

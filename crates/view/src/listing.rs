@@ -1,13 +1,12 @@
 //! The resources of a stack for lists: read without their definitions and data, so that a list of a large stack costs
 //! little.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use kiln_plan::Model;
-use kiln_resource::{Action, Resource};
-use kiln_stack::Backends;
+use kiln_resource::{Action, Resource, ResourceId};
 use kiln_stack::load;
-use kiln_stack::view::add_waiting;
+use kiln_stack::{Backends, LoadedStack};
 use kiln_store::{Error, Stack};
 
 /// Rows per query.
@@ -51,4 +50,25 @@ impl Listing {
         add_waiting(&mut rows, stack, names.iter().map(|(name, kind)| (name.as_str(), kind.as_str())));
         Ok(Self { rows, required_by })
     }
+}
+
+/// The rows of a stack as users see them: the current ones and, unless the stack is deleted, one in the state
+/// `INIT_COMPLETE` for every resource of the template without a row.
+pub fn listed(view: &LoadedStack) -> Vec<Resource> {
+    let mut rows: Vec<Resource> = view.resources().cloned().collect();
+    let definitions = view.blueprint.definitions().values();
+    add_waiting(&mut rows, &view.stack, definitions.map(|one| (one.name.as_str(), one.resource_type.as_str())));
+    rows
+}
+
+/// Adds a row in the state `INIT_COMPLETE` for every resource (name and type) of the template without a row, unless the
+/// stack is deleted.
+fn add_waiting<'a>(rows: &mut Vec<Resource>, stack: &Stack, resources: impl Iterator<Item = (&'a str, &'a str)>) {
+    if stack.state.action == Action::Delete {
+        return;
+    }
+    let known: BTreeSet<String> = rows.iter().map(|row| row.name.clone()).collect();
+    let nil = ResourceId(uuid::Uuid::nil());
+    let waiting = resources.filter(|(name, _)| !known.contains(*name));
+    rows.extend(waiting.map(|(name, kind)| Resource::new(stack.id, nil, name, kind, stack.created)));
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use kiln_plan::{Blueprint, Inside};
 use kiln_resource::{Resource, StoredDefinition};
 use kiln_stack::Backends;
+use kiln_stack::loaded_stack::{LoadedStack, OutputValue};
 use kiln_stack::meaning::NewMeaning;
-use kiln_stack::view::{OutputValue, View};
 use kiln_store::{Error, Stack};
 use kiln_value::{Map, Value};
 
@@ -153,7 +153,12 @@ impl Preview {
 ///
 /// # Errors
 /// Errors of the store.
-pub async fn preview(backends: &Backends, view: &View, new: Arc<Blueprint>, converge: bool) -> Result<Preview, Error> {
+pub async fn preview(
+    backends: &Backends,
+    view: &LoadedStack,
+    new: Arc<Blueprint>,
+    converge: bool,
+) -> Result<Preview, Error> {
     // Names are looked up anew, not remembered from the last request: that of the update will have another number too.
     let generation = -i64::from(backends.chance.uuid().as_fields().0) - 1;
     let root = Arc::new(Stack { generation, ..view.root().clone() });

@@ -1,7 +1,6 @@
 //! `GET …/outputs`: names and descriptions.
 
 use axum::response::Response;
-use kiln_stack::View;
 use kiln_value::{Value, value};
 
 use crate::call::Call;
@@ -10,7 +9,7 @@ use crate::http::reply;
 
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:list_outputs")?;
-    let view = View::of(call.backends(), call.stack().await?).await?;
+    let view = call.service().view(call.stack().await?).await?;
     let outputs = view.blueprint.outputs().values();
     let outputs: Value =
         outputs.map(|output| value!({ "output_key": (&output.name), "description": (&output.description) })).collect();

@@ -1,7 +1,6 @@
 //! `GET …/outputs/{key}`: an output with its value.
 
 use axum::response::Response;
-use kiln_stack::View;
 use kiln_value::value;
 
 use crate::call::Call;
@@ -11,7 +10,7 @@ use crate::view::output::output;
 
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:show_output")?;
-    let view = View::of(call.backends(), call.stack().await?).await?;
+    let view = call.service().view(call.stack().await?).await?;
     let key = call.params.get("output_key");
     let outputs = view.outputs(Some(key)).await;
     let found = outputs.first();

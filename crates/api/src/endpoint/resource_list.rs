@@ -3,7 +3,7 @@
 use axum::response::Response;
 use futures::future::join_all;
 use kiln_resource::Resource;
-use kiln_stack::{Backends, View};
+use kiln_service::Service;
 use kiln_store::Stack;
 use kiln_value::{Value, text};
 
@@ -42,8 +42,8 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     if let Some(response) = kept.get() {
         return Ok(response);
     }
-    let (backends, links) = (call.backends().clone(), call.links.clone());
-    let lists = Lists { backends, links, wanted, detail, todo: vec![(stack, depth)], current: None };
+    let (service, links) = (call.service().clone(), call.links.clone());
+    let lists = Lists { service, links, wanted, detail, todo: vec![(stack, depth)], current: None };
     kept.read("resources", lists).await
 }
 
@@ -53,7 +53,7 @@ fn given<T>(call: &Call, name: &str, read: fn(&str, &Value) -> Result<T, ApiErro
 
 /// The resources of a stack, then those of its nested stacks, one stack after the other.
 struct Lists {
-    backends: Backends,
+    service: Service,
     links: Links,
     wanted: Wanted,
     /// Whether the entries have the live attributes.
@@ -90,10 +90,10 @@ impl Current {
 impl Lists {
     async fn load(&mut self, stack: Stack, depth: i64) -> Result<Current, ApiError> {
         let current = if self.detail {
-            let view = View::of(&self.backends, stack).await?;
-            Current::Detailed(Box::new(StackResources::new(&self.backends, view).await?))
+            let view = self.service.view(stack).await?;
+            Current::Detailed(Box::new(StackResources::new(&self.service.backends, view).await?))
         } else {
-            Current::Brief(Box::new(ResourceList::of(&self.backends, stack).await?))
+            Current::Brief(Box::new(ResourceList::of(&self.service.backends, stack).await?))
         };
         if depth > 0 {
             let nested = current.rows().iter().rev().filter_map(|row| current.nested(row));

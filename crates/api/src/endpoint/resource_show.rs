@@ -2,7 +2,6 @@
 
 use axum::response::Response;
 use kiln_service::Error;
-use kiln_stack::View;
 use serde::Serialize;
 
 use crate::call::Call;
@@ -26,7 +25,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
 /// The resources of the live stack of the path. Stack users can access only their own resource.
 pub(super) async fn resources(call: &Call) -> Result<StackResources, ApiError> {
     let stack = call.stack().await?;
-    let resources = StackResources::new(call.backends(), View::of(call.backends(), stack).await?).await?;
+    let resources = StackResources::new(call.backends(), call.service().view(stack).await?).await?;
     let name = call.params.get("resource_name");
     call.service().refuse_other_stack_user(&call.caller, name, resources.rows())?;
     Ok(resources)

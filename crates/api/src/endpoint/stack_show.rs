@@ -3,10 +3,9 @@
 use axum::response::Response;
 use kiln_resource::Action;
 use kiln_service::Door;
-use kiln_stack::View;
-use kiln_stack::load::{self, Outline};
 use kiln_store::Stack;
 use kiln_value::{Map, Value, value};
+use kiln_view::Outline;
 
 use crate::call::Call;
 use crate::error::ApiError;
@@ -21,15 +20,12 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
         None => true,
     };
     let stack = call.stack_or_deleted().await?;
-    let outline = load::outline(call.backends(), &stack).await?;
+    let outline = call.service().recent.outline(call.backends(), &stack).await?;
     let mut shown = summary(call, &stack, &outline).await?;
     if resolve && !stack.state.is_complete(Action::Delete) {
         // Clients poll this call while a stack is created, so resources are loaded only if there are outputs.
-        let outputs = if outline.has_outputs() {
-            View::of(call.backends(), stack).await?.outputs(None).await
-        } else {
-            Vec::new()
-        };
+        let outputs =
+            if outline.has_outputs() { call.service().view(stack).await?.outputs(None).await } else { Vec::new() };
         shown.insert("outputs".to_owned(), outputs.iter().map(output).collect());
     }
     Ok(reply::json(&value!({ "stack": shown })))

@@ -31,8 +31,8 @@ impl<'c> KeptList<'c> {
 
     /// The list as it was sent last, if it is current.
     pub(crate) fn get(&self) -> Option<Response> {
-        let backends = self.call.backends();
-        let text = backends.caches.lists.get(&self.stack, self.what.as_deref()?, backends.clock.monotonic())?;
+        let (service, backends) = (self.call.service(), self.call.backends());
+        let text = service.recent.lists.get(&self.stack, self.what.as_deref()?, backends.clock.monotonic())?;
         Some(List::Whole(Bytes::from_owner(text)).into_response())
     }
 
@@ -45,7 +45,7 @@ impl<'c> KeptList<'c> {
             let backends = self.call.backends();
             let (text, now): (Arc<[u8]>, _) = (Arc::from(&**text), backends.clock.monotonic());
             let bytes = text.len();
-            backends.caches.lists.put(&self.stack, what, text, bytes, now);
+            self.call.service().recent.lists.put(&self.stack, what, text, bytes, now);
         }
         Ok(list.into_response())
     }

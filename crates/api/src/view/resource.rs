@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use kiln_resource::{Resource, StackId};
-use kiln_stack::{Backends, View};
+use kiln_stack::{Backends, LoadedStack};
 use kiln_store::Stack;
 use kiln_value::{Map, Value};
 use serde::Serialize;
@@ -75,7 +75,7 @@ pub(crate) struct Detail<'a> {
 
 /// The resources of a stack with the data for their entries.
 pub(crate) struct StackResources {
-    pub(crate) view: View,
+    pub(crate) view: LoadedStack,
     rows: Vec<Resource>,
     /// The direct dependants of each resource.
     required_by: HashMap<String, Vec<String>>,
@@ -85,8 +85,8 @@ pub(crate) struct StackResources {
 
 impl StackResources {
     /// The rows of a stack. A resource without a row is `INIT_COMPLETE`.
-    pub(crate) async fn new(backends: &Backends, view: View) -> Result<Self, ApiError> {
-        let rows = view.listed();
+    pub(crate) async fn new(backends: &Backends, view: LoadedStack) -> Result<Self, ApiError> {
+        let rows = kiln_view::listed(&view);
         let nested = nested_of(backends, view.stack.id, &rows).await?;
         let required_by = view.blueprint.required_by();
         Ok(Self { view, rows, required_by, nested })

@@ -123,6 +123,7 @@ impl App {
             shared: kiln_service::SharedCredentials::default(),
             options: kiln_service::Options { limits, ..kiln_service::Options::default() },
             backends,
+            recent: Arc::default(),
             identity: Arc::new(identity),
             policy: Arc::new(Policy::default()),
         };
@@ -288,7 +289,7 @@ impl App {
 
     /// The number of lists that are kept in memory.
     pub(crate) fn kept_lists(&self) -> usize {
-        self.service.backends.caches.lists.size().0
+        self.service.recent.lists.size().0
     }
 
     /// GET.

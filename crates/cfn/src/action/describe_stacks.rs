@@ -2,8 +2,6 @@
 
 use kiln_resource::Action;
 use kiln_service::Door;
-use kiln_stack::View;
-use kiln_stack::load;
 use kiln_store::Stack;
 use kiln_value::{Value, text, value};
 
@@ -26,7 +24,7 @@ pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
 }
 
 async fn describe(call: &Call, stack: Stack) -> Result<Value, Fault> {
-    let outline = load::outline(call.backends(), &stack).await?;
+    let outline = call.service().recent.outline(call.backends(), &stack).await?;
     let mut parameters = outline.parameters.texts();
     call.service().mask_inherited(Door::Parameters, &stack, &mut parameters).await?;
     let parameters: Value = parameters.iter().map(|(name, value)| parameter(name, value)).collect();
@@ -47,7 +45,7 @@ async fn describe(call: &Call, stack: Stack) -> Result<Value, Fault> {
         "Tags": (tags(&stack.tags)),
     });
     if outline.has_outputs() && !stack.state.is_complete(Action::Delete) {
-        let outputs = View::of(call.backends(), stack).await?.outputs(None).await;
+        let outputs = call.service().view(stack).await?.outputs(None).await;
         let outputs: Value = outputs
             .into_iter()
             .map(|output| {

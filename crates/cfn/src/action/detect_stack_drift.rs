@@ -2,7 +2,6 @@
 //! never older than the question, and nothing is lost if a process fails.
 
 use kiln_service::Error;
-use kiln_stack::View;
 use kiln_value::{Value, value};
 
 use crate::call::Call;
@@ -12,7 +11,7 @@ use crate::view::drift::detection;
 pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
     let names = call.params.list("LogicalResourceIds");
     let stack = call.stack().await?;
-    let view = View::of(call.backends(), stack).await?;
+    let view = call.service().view(stack).await?;
     if let Some(missing) = names.iter().find(|name| view.resource(name).is_none()) {
         let (resource, stack) = ((*missing).to_owned(), view.stack.name.clone());
         return Err(Error::NoResource { resource, stack }.into());

@@ -1,7 +1,7 @@
 //! Resources.
 
 use kiln_resource::Resource;
-use kiln_stack::View;
+use kiln_stack::LoadedStack;
 use kiln_store::Stack;
 use kiln_value::{Map, Value, value};
 
@@ -11,14 +11,14 @@ use crate::fault::Fault;
 
 /// The resources of a stack.
 pub(crate) struct Resources {
-    view: View,
+    view: LoadedStack,
     rows: Vec<Resource>,
 }
 
 impl Resources {
     pub(crate) async fn of(call: &Call, stack: Stack) -> Result<Self, Fault> {
-        let view = View::of(call.backends(), stack).await?;
-        let rows = view.listed();
+        let view = call.service().view(stack).await?;
+        let rows = kiln_view::listed(&view);
         Ok(Self { view, rows })
     }
 

@@ -148,6 +148,7 @@ impl App {
             shared: SharedCredentials::default(),
             options: of_service,
             backends,
+            recent: Arc::default(),
             identity: Arc::new(Local::of(caller, Secret::new("{}".to_owned()))),
             policy: Arc::new(Policy::default()),
         };

@@ -11,7 +11,7 @@ use kiln_plan::{Blueprint, Event, Inside, Kind, StackScope, define, facts, failu
 use kiln_resource::{Action, Failure, MessageId, Received, Rescale, ResourceId, ScaleRequest, StackId, Status};
 use kiln_stack::Backends;
 use kiln_stack::load;
-use kiln_stack::view::{GroupContent, View, inside, unreadable};
+use kiln_stack::loaded_stack::{GroupContent, LoadedStack, inside, unreadable};
 use kiln_store::{Message, MessageKind, Stack, StackRequest, Summary};
 use kiln_value::{Value, text, value};
 
@@ -297,7 +297,7 @@ pub(super) async fn blueprint(backends: &Backends, stack: &Stack) -> Result<Blue
 }
 
 async fn read_group(backends: &Backends, stack: &Stack, child: StackId) -> Result<Group, Failure> {
-    let view = View::load_marked(backends, child).await.map_err(|error| unreadable(&error))?;
+    let view = LoadedStack::load_marked(backends, child).await.map_err(|error| unreadable(&error))?;
     let settled = view.filter(|view| !view.stack.is_pending() && view.stack.deleted.is_none());
     let resources = backends.store.count_resources(stack.root).await.map_err(|error| unreadable(&error))?;
     let blueprint = Box::new(blueprint(backends, stack).await?);

@@ -116,6 +116,7 @@ impl World {
         let service = Service {
             options,
             backends,
+            recent: Arc::default(),
             identity: identity_too,
             policy,
             templates: None,

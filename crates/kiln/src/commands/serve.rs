@@ -113,13 +113,13 @@ impl ServeArgs {
         logging::of_service(log, &config, name).map_err(|error| config.refused(error))?;
         let traces = Traces::start(&config).map_err(|error| config.refused(error))?;
         let runtime = started(&config).await?;
-        let reporter = report::reporter(self.config.clone(), runtime.backends());
+        let reporter = report::reporter(self.config.clone(), runtime.service());
         let runtime = runtime.with_reports(reporter);
         let mut listeners = Listeners::of(&config, self.bind_host.as_deref(), self.bind_port).await?;
         listeners.metrics = metrics::listener(&config).await?;
         config.tell();
         let (_sender, stop) = shutdown::on_signal();
-        tokio::spawn(report::follow(report::Settings::of(&config)?, self.config.clone(), runtime.backends()));
+        tokio::spawn(report::follow(report::Settings::of(&config)?, self.config.clone(), runtime.service()));
         tokio::spawn(reload::follow(self.config, config, stop.clone()));
         tokio::spawn(systemd::follow(stop.clone()));
         let served = serve(&runtime, listeners, role, stop).await;
@@ -234,7 +234,7 @@ impl EngineArgs {
         let metrics = metrics::listener(&config).await?;
         config.tell();
         let (_sender, stop) = shutdown::on_signal();
-        tokio::spawn(report::follow(report::Settings::of(&config)?, self.config.clone(), runtime.backends()));
+        tokio::spawn(report::follow(report::Settings::of(&config)?, self.config.clone(), runtime.service()));
         tokio::spawn(reload::follow(self.config, config, stop.clone()));
         tokio::spawn(systemd::follow(stop.clone()));
         let clock = async {

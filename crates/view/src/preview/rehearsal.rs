@@ -14,8 +14,8 @@ use kiln_resource::{Action, OperationState, Resource, ResourceId, State, StoredD
 use kiln_stack::Backends;
 use kiln_stack::gather::{Answer, Gatherer};
 use kiln_stack::load::stack_facts;
+use kiln_stack::loaded_stack::{GroupContent, LoadedStack, resource_and_attribute};
 use kiln_stack::sizes::{OutputSizes, Sizes};
-use kiln_stack::view::{GroupContent, View, resource_and_attribute};
 use kiln_store::{Error, Parent, Stack, StackId};
 use kiln_template::{Definition, Scope, Wanted};
 use kiln_value::{Diagnostic, Map, Unknown, Value};
@@ -28,7 +28,7 @@ pub(super) struct Rehearsal<'a> {
     backends: &'a Backends,
     stack: &'a Stack,
     /// The current stack; `None` for a new one.
-    view: Option<&'a View>,
+    view: Option<&'a LoadedStack>,
     root: Arc<Stack>,
     /// Whether objects are compared with the stored properties first.
     converge: bool,
@@ -64,7 +64,7 @@ impl<'a> Rehearsal<'a> {
     pub(super) fn new(
         backends: &'a Backends,
         stack: &'a Stack,
-        view: Option<&'a View>,
+        view: Option<&'a LoadedStack>,
         root: Arc<Stack>,
         blueprint: Arc<Blueprint>,
         converge: bool,
@@ -322,7 +322,7 @@ impl<'a> Rehearsal<'a> {
         });
         pretended.definition = Some(Arc::new(held.clone()));
         let view = match row.and_then(|row| row.child) {
-            Some(child) => View::load_marked(self.backends, child).await?,
+            Some(child) => LoadedStack::load_marked(self.backends, child).await?,
             None => None,
         };
         let mut facts = facts(&pretended, kind, &stack_facts(self.stack));

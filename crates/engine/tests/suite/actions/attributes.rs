@@ -1,6 +1,6 @@
 //! The attributes of a resource, as `resource show` reads them.
 
-use kiln_stack::View;
+use kiln_stack::LoadedStack;
 use kiln_value::value;
 
 use crate::actions::bench::{Bench, sources};
@@ -14,7 +14,7 @@ async fn attributes_beside_a_whole_object_are_not_read() {
         "plain": {"type": "Test::Thing", "properties": {"word": "plain"}},
     });
     let stack = bench.create(&sources(resources, &value!({}), &[])).await;
-    let view = View::load(&bench.backends, stack.id).await.expect("read").expect("there");
+    let view = LoadedStack::load(&bench.backends, stack.id).await.expect("read").expect("there");
     let shown = async |name: &str| {
         let attributes = view.attributes(name, &["show".to_owned()]).await;
         attributes.into_iter().map(|(name, _)| name).collect::<Vec<_>>()

@@ -1,23 +1,40 @@
 //! Stacks as clients read them again and again, from memory or from the store.
 
 use kiln_resource::{Action, Status};
-use kiln_stack::{Backends, Chance, View, ViewCache, load};
+use kiln_stack::{Backends, Chance, LoadedStack, load};
 use kiln_store::{MessageKind, Stack, StackId, StackRequest};
 use kiln_value::{Value, value};
+use kiln_view::{RecentReads, listed};
 
 use crate::actions::bench::{Bench, asked, sources};
 
+/// A process that reads stacks for clients.
+struct Process {
+    backends: Backends,
+    recent: RecentReads,
+}
+
+impl Process {
+    fn new(backends: &Backends) -> Self {
+        Self { backends: backends.clone(), recent: RecentReads::default() }
+    }
+
+    async fn view(&self, stack: Stack) -> LoadedStack {
+        self.recent.view(&self.backends, stack).await.expect("read")
+    }
+}
+
 /// The rows and outputs of a stack.
-async fn shown(view: &View) -> String {
-    format!("{:#?}\n{:#?}", view.listed(), view.outputs(None).await)
+async fn shown(view: &LoadedStack) -> String {
+    format!("{:#?}\n{:#?}", listed(view), view.outputs(None).await)
 }
 
 /// Reads a stack as clients do, repeatedly: what it shows must be in the store.
-async fn read(bench: &Bench, id: StackId) -> String {
-    let stack = bench.backends.store.stack(id).await.expect("read").expect("there");
-    let stored = shown(&View::load(&bench.backends, id).await.expect("read").expect("there")).await;
+async fn read(process: &Process, id: StackId) -> String {
+    let stack = process.backends.store.stack(id).await.expect("read").expect("there");
+    let stored = shown(&LoadedStack::load(&process.backends, id).await.expect("read").expect("there")).await;
     for turn in ["first", "again", "once more"] {
-        let view = View::of(&bench.backends, stack.clone()).await.expect("read");
+        let view = process.view(stack.clone()).await;
         assert_eq!(shown(&view).await, stored, "{turn}, {}", stack.state);
     }
     stored
@@ -61,13 +78,13 @@ impl Drop for DatabaseFile {
 }
 
 /// Reads a stack in a process until nothing is left to do: as long as its row is the same, what is shown is in the store.
-async fn follow(process: &Backends, id: StackId) -> String {
+async fn follow(process: &Process, id: StackId) -> String {
     for _ in 0..2_000 {
-        let stack = process.store.stack(id).await.expect("read").expect("there");
-        let view = shown(&View::of(process, stack.clone()).await.expect("read")).await;
-        let stored = shown(&View::load(process, id).await.expect("read").expect("there")).await;
-        let work = process.store.inbox(id, jiff::Timestamp::MAX).await.expect("read");
-        let after = process.store.stack(id).await.expect("read").expect("there");
+        let stack = process.backends.store.stack(id).await.expect("read").expect("there");
+        let view = shown(&process.view(stack.clone()).await).await;
+        let stored = shown(&LoadedStack::load(&process.backends, id).await.expect("read").expect("there")).await;
+        let work = process.backends.store.inbox(id, jiff::Timestamp::MAX).await.expect("read");
+        let after = process.backends.store.stack(id).await.expect("read").expect("there");
         if after == stack {
             assert_eq!(view, stored, "{} after {} batches", stack.state, stack.writes);
             if !stack.is_pending() && work.is_empty() {
@@ -86,10 +103,11 @@ fn update(word: &str) -> StackRequest {
 #[tokio::test]
 async fn what_is_in_memory_is_what_is_stored() {
     let bench = Bench::new().await;
+    let process = Process::new(&bench.backends);
     let id = bench.create(&with_word("one")).await.id;
-    let kept = |bench: &Bench| bench.backends.caches.views.size().0;
-    let mut before = read(&bench, id).await;
-    assert_eq!(kept(&bench), 1);
+    let kept = |process: &Process| process.recent.size().0;
+    let mut before = read(&process, id).await;
+    assert_eq!(kept(&process), 1);
     let failing = StackRequest { disable_rollback: Some(true), ..update("fail") };
     let steps = [
         update("two"),
@@ -103,7 +121,7 @@ async fn what_is_in_memory_is_what_is_stored() {
     for request in steps {
         let action = request.action;
         let stack = bench.request(id, request).await;
-        let now = read(&bench, id).await;
+        let now = read(&process, id).await;
         assert_ne!(now, before, "{action}, {}", stack.reason);
         before = now;
     }
@@ -115,20 +133,21 @@ async fn what_is_in_memory_is_what_is_stored() {
         }
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
-    let now = read(&bench, id).await;
+    let now = read(&process, id).await;
     assert!(now.contains("ill") && now != before, "{now}");
     // A rollback shows the rows of before.
     let failing = StackRequest { disable_rollback: Some(false), ..update("fail") };
     let stack = bench.request(id, failing).await;
     assert_eq!((stack.state.action, stack.state.status), (Action::Rollback, Status::Complete), "{}", stack.reason);
-    read(&bench, id).await;
-    assert_eq!(kept(&bench), 1, "one stack");
+    read(&process, id).await;
+    assert_eq!(kept(&process), 1, "one stack");
 }
 
 /// The nested stack stays as it is while the metadata of the resource that it implements change.
 #[tokio::test]
 async fn a_template_that_reads_its_resource_is_not_kept() {
     let bench = Bench::new().await;
+    let process = Process::new(&bench.backends);
     let inner = value!({
         "heat_template_version": "2018-08-31",
         "resources": {"value": {"type": "OS::Heat::Value", "properties": {"value": {"resource_facade": "metadata"}}}},
@@ -140,11 +159,11 @@ async fn a_template_that_reads_its_resource_is_not_kept() {
     };
     let id = bench.create(&outer("one")).await.id;
     let child: Stack = bench.child(id, "nested").await;
-    assert!(read(&bench, child.id).await.contains("one"));
-    assert_eq!(bench.backends.caches.views.size().0, 0);
+    assert!(read(&process, child.id).await.contains("one"));
+    assert_eq!(process.recent.size().0, 0);
     let request = StackRequest { desired: Some(load::texts(&outer("two"))), ..asked(Action::Update) };
     bench.request(id, request).await;
-    assert!(read(&bench, child.id).await.contains("two"));
+    assert!(read(&process, child.id).await.contains("two"));
 }
 
 /// One process has the contents of a stack in memory, another one changes the stack.
@@ -152,7 +171,7 @@ async fn a_template_that_reads_its_resource_is_not_kept() {
 async fn a_process_never_shows_what_another_one_has_changed() {
     let file = DatabaseFile::new();
     let bench = Bench::on(&file.url()).await;
-    let reader = bench.other_process(&file.url()).await;
+    let reader = Process::new(&bench.other_process(&file.url()).await);
     let inner = value!({
         "heat_template_version": "2018-08-31",
         "resources": {"thing": {"type": "Test::Thing"}},
@@ -190,7 +209,7 @@ async fn a_process_never_shows_what_another_one_has_changed() {
     let mut before = (follow(&reader, id).await, follow(&reader, child).await);
     assert!(before.0.contains("own") && before.1.contains("secret"), "{before:?}");
     for (number, (request, message)) in changes.into_iter().enumerate() {
-        assert_eq!(reader.caches.views.size().0, 2, "both are in memory: change {number}");
+        assert_eq!(reader.recent.size().0, 2, "both are in memory: change {number}");
         if let Some(request) = request {
             bench.backends.store.request(id, request).await.expect("stored");
         }
@@ -209,29 +228,28 @@ async fn a_process_never_shows_what_another_one_has_changed() {
 #[tokio::test]
 async fn a_stack_above_the_bound_is_read_each_time() {
     const BOUND: usize = 64 << 10;
-    let mut bench = Bench::new().await;
-    let caches = kiln_stack::Caches { views: ViewCache::of_size(BOUND), ..Default::default() };
-    bench.backends.caches = std::sync::Arc::new(caches);
-    let size = |bench: &Bench| bench.backends.caches.views.size();
+    let bench = Bench::new().await;
+    let process = Process { recent: RecentReads::of_size(BOUND), ..Process::new(&bench.backends) };
+    let size = |process: &Process| process.recent.size();
     let many = |count: usize| -> Value {
         let thing =
             |i: usize| (format!("thing{i}"), value!({"type": "Test::Thing", "properties": {"word": (i.to_string())}}));
         (0..count).map(thing).collect()
     };
     let small = bench.create(&with_word("one")).await.id;
-    read(&bench, small).await;
-    let (stacks, of_small) = size(&bench);
+    read(&process, small).await;
+    let (stacks, of_small) = size(&process);
     assert!(stacks == 1 && of_small > 0 && of_small < BOUND, "{of_small}");
     let big = bench.create(&sources(many(200), &value!({}), &[])).await.id;
-    assert_eq!(read(&bench, big).await.matches("implementation").count(), 200);
-    assert_eq!(size(&bench), (1, of_small), "the small one is still there, the big one is not");
+    assert_eq!(read(&process, big).await.matches("implementation").count(), 200);
+    assert_eq!(size(&process), (1, of_small), "the small one is still there, the big one is not");
     // An update makes it small enough, another one makes it too big again.
     for (count, kept) in [(3, 2), (200, 1)] {
         let texts = load::texts(&sources(many(count), &value!({}), &[]));
         bench.request(big, StackRequest { desired: Some(texts), ..asked(Action::Update) }).await;
-        assert_eq!(read(&bench, big).await.matches("implementation").count(), count);
-        read(&bench, small).await;
-        let (stacks, bytes) = size(&bench);
+        assert_eq!(read(&process, big).await.matches("implementation").count(), count);
+        read(&process, small).await;
+        let (stacks, bytes) = size(&process);
         assert!(stacks == kept && bytes <= BOUND, "{count}: {stacks} stacks of {bytes} bytes");
     }
     // Files and parameters take memory too.
@@ -240,14 +258,14 @@ async fn a_stack_above_the_bound_is_read_each_time() {
     let with_parameter = sources(many(1), &value!({"parameter_defaults": {"long": long}}), &[]);
     for long in [with_file, with_parameter] {
         let id = bench.create(&long).await.id;
-        read(&bench, id).await;
-        assert_eq!(size(&bench), (1, of_small));
+        read(&process, id).await;
+        assert_eq!(size(&process), (1, of_small));
     }
     // Many that fit: the last ones are kept.
     for _ in 0..30 {
         let id = bench.create(&sources(many(10), &value!({}), &[])).await.id;
-        read(&bench, id).await;
-        let (stacks, bytes) = size(&bench);
+        read(&process, id).await;
+        let (stacks, bytes) = size(&process);
         assert!(stacks > 0 && bytes <= BOUND, "{stacks} stacks of {bytes} bytes");
     }
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use kiln_engine::{Engine, Options};
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
 use kiln_resource::{Action, MessageId, Registry, Resource, StackId, Status, shipped};
-use kiln_stack::{Backends, Chance, Clock, Clouds, NoCloud, View, load};
+use kiln_stack::{Backends, Chance, Clock, Clouds, LoadedStack, NoCloud, load};
 use kiln_store::{Event, EventQuery, MemoryStore, Message, MessageKind, NewStack, Stack, StackRequest};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
@@ -148,7 +148,7 @@ impl Bench {
 
     /// The plan of an update.
     pub(crate) async fn preview(&self, id: StackId, template: &str) -> Preview {
-        let view = View::load(&self.backends, id).await.expect("read").expect("there");
+        let view = LoadedStack::load(&self.backends, id).await.expect("read").expect("there");
         let identity = load::identity(&view.stack);
         let types = &self.backends.resource_types;
         let new = Blueprint::build(sources(template), types, identity, Nesting::default()).expect("a valid template");
@@ -195,7 +195,7 @@ impl Bench {
 
     /// The values of the outputs.
     pub(crate) async fn outputs(&self, stack: StackId) -> Map {
-        let view = View::load(&self.backends, stack).await.expect("read").expect("there");
+        let view = LoadedStack::load(&self.backends, stack).await.expect("read").expect("there");
         view.outputs(None).await.into_iter().map(|output| (output.key, output.value)).collect()
     }
 

@@ -67,7 +67,7 @@ async fn the_list_of_instances_is_shown_without_an_output() {
     let (template, _) = template.split_once("Outputs:").expect("outputs");
     let id = bench.create(&template.replace("      {}\n", "      Size: 3\n"), None).await;
     bench.completed(id).await;
-    let view = kiln_stack::View::load(&bench.backends, id).await.expect("read").expect("a stack");
+    let view = kiln_stack::LoadedStack::load(&bench.backends, id).await.expect("read").expect("a stack");
     assert_eq!(view.attributes("g", &[]).await.get("InstanceList"), Some(&value!("one,one,one")));
     engine.kill();
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use kiln_resource::Status;
-use kiln_stack::View;
+use kiln_stack::LoadedStack;
 
 use super::bench::Bench;
 
@@ -50,7 +50,7 @@ async fn the_resources_of_a_stack_have_a_total_size() {
     let stack = bench.settled(id).await;
     assert_eq!(stack.state.status, Status::Failed);
     assert!(stack.reason.contains("of the resources of a stack have"), "{}", stack.reason);
-    let view = View::load(&bench.backends, id).await.expect("read").expect("there");
+    let view = LoadedStack::load(&bench.backends, id).await.expect("read").expect("there");
     let made: usize = view.resources().map(|row| row.definition.as_ref().map_or(0, |one| one.size())).sum();
     assert!(made < 70 << 20, "{made}");
 }
@@ -66,7 +66,7 @@ async fn the_outputs_of_a_stack_have_a_total_size() {
     }
     let id = bench.create(&template, None).await;
     bench.settled(id).await;
-    let view = View::load(&bench.backends, id).await.expect("read").expect("there");
+    let view = LoadedStack::load(&bench.backends, id).await.expect("read").expect("there");
     let outputs = view.outputs(None).await;
     let with_value = outputs.iter().filter(|output| output.error.is_none()).count();
     assert_eq!((with_value, outputs.len()), (4, 50));

@@ -18,7 +18,7 @@ use kiln_cloud::Connector;
 use kiln_engine::{Engine, Options};
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
 use kiln_resource::{Action, Cloud, Failure, Registry, Resource, StackId, Status};
-use kiln_stack::{Backends, Chance, Clock, Clouds, View, load};
+use kiln_stack::{Backends, Chance, Clock, Clouds, LoadedStack, load};
 use kiln_store::{MemoryStore, NewStack, Stack, StackRequest};
 use kiln_template::Files;
 use kiln_testcloud::Testcloud;
@@ -127,13 +127,13 @@ impl Bench {
     }
 
     async fn outputs(&self, id: StackId) -> Outputs {
-        let view = View::load(&self.backends, id).await.expect("read").expect("there");
+        let view = LoadedStack::load(&self.backends, id).await.expect("read").expect("there");
         let outputs = view.outputs(None).await.into_iter();
         outputs.filter(|output| output.error.is_none()).map(|output| (output.key, output.value)).collect()
     }
 
     async fn preview(&self, id: StackId, template: &Template, converge: bool) -> Result<Preview, String> {
-        let view = View::load(&self.backends, id).await.expect("read").expect("there");
+        let view = LoadedStack::load(&self.backends, id).await.expect("read").expect("there");
         let types = &self.backends.resource_types;
         let identity = load::identity(&view.stack);
         let blueprint = Blueprint::build(sources(template), types, identity, Nesting::default());

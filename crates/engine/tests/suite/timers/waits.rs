@@ -113,7 +113,7 @@ impl Waits {
     }
 
     async fn data(&self) -> Value {
-        let view = kiln_stack::View::load(&self.cluster.backends, self.id).await.expect("read").expect("there");
+        let view = kiln_stack::LoadedStack::load(&self.cluster.backends, self.id).await.expect("read").expect("there");
         view.outputs(None).await.into_iter().next().expect("an output").value
     }
 }

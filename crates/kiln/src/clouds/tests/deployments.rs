@@ -85,7 +85,7 @@ impl World {
     }
 
     pub(super) async fn output(&self, stack: &Stack, name: &str) -> Value {
-        let view = kiln_stack::View::of(&self.service.backends, stack.clone()).await.expect("a view");
+        let view = self.service.view(stack.clone()).await.expect("a view");
         view.outputs(Some(name)).await.into_iter().next().map(|output| output.value).unwrap_or_default()
     }
 

@@ -11,18 +11,15 @@ use kiln_plan::{Blueprint, Inside, Kind, Model, StackScope, facts, observe};
 use kiln_resource::{Action, Context, Failure, Member, Resource, ResourceId};
 use kiln_store::{Error, Stack, StackId};
 use kiln_template::{Files, ResourceView, Scope, Wanted};
-use kiln_value::{Map, Value, steps};
-use tracing::Instrument as _;
+use kiln_value::{Map, Value};
 
 use crate::backends::Backends;
 use crate::load::stack_facts;
 use crate::sizes::OutputSizes;
-use crate::stack_cache::is_back;
-use crate::view_cache::Content;
 use crate::{load, mark};
 
 /// A stack with its desired and actual state.
-pub struct View {
+pub struct LoadedStack {
     backends: Backends,
     /// The stack's row.
     pub stack: Stack,
@@ -32,6 +29,22 @@ pub struct View {
     /// The row of each name that is shown to users.
     shown: Arc<BTreeMap<String, ResourceId>>,
     root: Stack,
+}
+
+/// What is read of a stack beside its row.
+#[derive(Clone)]
+pub struct Content {
+    /// The desired state.
+    pub blueprint: Arc<Blueprint>,
+    /// The rows.
+    pub model: Arc<Model>,
+    /// The row of each name that is shown to users.
+    pub shown: Arc<BTreeMap<String, ResourceId>>,
+}
+
+/// Whether the stack is in a rollback, or failed in one.
+pub fn is_back(stack: &Stack) -> bool {
+    stack.state.action == Action::Rollback
 }
 
 /// An output of a stack.
@@ -47,7 +60,7 @@ pub struct OutputValue {
     pub error: Option<String>,
 }
 
-impl View {
+impl LoadedStack {
     /// Loads a stack; `None` if it does not exist.
     ///
     /// # Errors
@@ -66,7 +79,7 @@ impl View {
     /// the size of a group depends on them.
     ///
     /// # Errors
-    /// As [`View::load`].
+    /// As [`LoadedStack::load`].
     pub async fn load_marked(backends: &Backends, id: StackId) -> Result<Option<Self>, Error> {
         let mut before = mark::waiting(backends, id).await?;
         loop {
@@ -84,35 +97,11 @@ impl View {
         }
     }
 
-    /// The data of a stack that a client asks for, from the cache or the store.
+    /// The content of a stack, and the number of its batches that was read with its rows.
     ///
     /// # Errors
-    /// As [`View::load`].
-    pub async fn of(backends: &Backends, stack: Stack) -> Result<Self, Error> {
-        let now = backends.clock.monotonic();
-        if let Some(content) = backends.caches.views.get(&stack, now) {
-            return Self::with(backends, stack, content).await;
-        }
-        let (content, writes) = Self::read(backends, &stack).await?;
-        // The parent's row may change while this stack does not.
-        if !load::reads_facade(backends, &stack.desired).await? {
-            backends.caches.views.put(&stack, writes, &content, now);
-        }
-        Self::with(backends, stack, content).await
-    }
-
-    /// Begins [`View::of`] in a task of its own, so that the caller can do something else meanwhile.
-    pub async fn begin(backends: &Backends, stack: Stack) -> impl Future<Output = Result<Self, Error>> + Send + use<> {
-        let (backends, caches, project) = (backends.clone(), Arc::clone(&backends.caches), stack.project.clone());
-        let work = steps::carried(async move { Self::of(&backends, stack).await });
-        let task = tokio::spawn(caches.turns.within(&project, work).in_current_span());
-        // Otherwise the runtime would begin it only when this task waits for it.
-        tokio::task::yield_now().await;
-        async move { task.await.map_err(|error| Error::Database(error.to_string()))? }
-    }
-
-    /// The content of a stack, and the number of its batches that was read with its rows.
-    async fn read(backends: &Backends, stack: &Stack) -> Result<(Content, Option<i64>), Error> {
+    /// As [`LoadedStack::load`].
+    pub async fn read(backends: &Backends, stack: &Stack) -> Result<(Content, Option<i64>), Error> {
         let blueprint = load::blueprint(backends, stack, &stack.desired)
             .await?
             .map_err(|error| Error::Damaged(error.message.clone()))?;
@@ -122,7 +111,11 @@ impl View {
         Ok((Content { blueprint: Arc::new(blueprint), model: Arc::new(model), shown: Arc::new(shown) }, writes))
     }
 
-    async fn with(backends: &Backends, stack: Stack, content: Content) -> Result<Self, Error> {
+    /// A stack with its content.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub async fn with(backends: &Backends, stack: Stack, content: Content) -> Result<Self, Error> {
         let root =
             if stack.root == stack.id { stack.clone() } else { load::stack(&*backends.store, stack.root).await? };
         let Content { blueprint, model, shown } = content;
@@ -137,15 +130,6 @@ impl View {
     /// The current row of a name.
     pub fn resource(&self, name: &str) -> Option<&Resource> {
         self.model.row(*self.shown.get(name)?)
-    }
-
-    /// The rows as users see them: the current ones and, unless the stack is deleted, one in the state `INIT_COMPLETE`
-    /// for every resource of the template without a row.
-    pub fn listed(&self) -> Vec<Resource> {
-        let mut rows: Vec<Resource> = self.resources().cloned().collect();
-        let definitions = self.blueprint.definitions().values();
-        add_waiting(&mut rows, &self.stack, definitions.map(|one| (one.name.as_str(), one.resource_type.as_str())));
-        rows
     }
 
     /// The model of the stack, for a preview.
@@ -402,11 +386,11 @@ pub struct GroupContent {
 /// # Errors
 /// If the nested stack cannot be read.
 pub async fn group_content(backends: &Backends, child: StackId) -> Result<GroupContent, Failure> {
-    let view = View::load_marked(backends, child).await.map_err(|error| unreadable(&error))?;
+    let view = LoadedStack::load_marked(backends, child).await.map_err(|error| unreadable(&error))?;
     Ok(view.map(|view| view.group_content()).unwrap_or_default())
 }
 
-/// The data of a nested stack that its parent resource stores ([`View::inside`]).
+/// The data of a nested stack that its parent resource stores ([`LoadedStack::inside`]).
 ///
 /// # Errors
 /// If the nested stack does not exist or cannot be read.
@@ -416,7 +400,7 @@ pub async fn inside(
     wanted: &[Vec<Value>],
     by_age: bool,
 ) -> Result<Inside, Failure> {
-    let view = View::load(backends, child).await.map_err(|error| unreadable(&error))?;
+    let view = LoadedStack::load(backends, child).await.map_err(|error| unreadable(&error))?;
     let missing = || Failure::other("NotFound", format!("nested stack {child} does not exist"));
     view.ok_or_else(missing)?.inside(wanted, by_age).await
 }
@@ -435,18 +419,6 @@ pub fn resource_and_attribute(name: &str, is_there: impl Fn(&str) -> bool) -> Op
         .filter(|at| rest.as_bytes().get(*at) == Some(&b'.'))
         .filter_map(|at| Some((rest.get(..at)?, rest.get(at + 1..)?)))
         .find(|(resource, _)| is_there(resource))
-}
-
-/// Adds a row in the state `INIT_COMPLETE` for every resource (name and type) of the template without a row, unless the
-/// stack is deleted.
-pub fn add_waiting<'a>(rows: &mut Vec<Resource>, stack: &Stack, resources: impl Iterator<Item = (&'a str, &'a str)>) {
-    if stack.state.action == Action::Delete {
-        return;
-    }
-    let known: BTreeSet<String> = rows.iter().map(|row| row.name.clone()).collect();
-    let nil = ResourceId(uuid::Uuid::nil());
-    let waiting = resources.filter(|(name, _)| !known.contains(*name));
-    rows.extend(waiting.map(|(name, kind)| Resource::new(stack.id, nil, name, kind, stack.created)));
 }
 
 fn path_of(wanted: &Wanted) -> Option<Vec<Value>> {

@@ -7,14 +7,13 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kiln_resource::Action;
+use kiln_stack::loaded_stack::is_back;
+use kiln_stack::lru::Lru;
 use kiln_store::{Desired, Stack, StackId};
-
-use crate::lru::Lru;
 
 /// Bytes of memory that are kept, by estimate.
 const CAPACITY: usize = 16 << 20;
-/// How long something unused is kept. An engine drops it at its next poll, an API without an engine when it reads others.
+/// How long something unused is kept.
 const IDLE: Duration = Duration::from_secs(30);
 /// How long something is kept that is used: old events are deleted without a batch.
 const AGE: Duration = Duration::from_mins(1);
@@ -40,11 +39,6 @@ impl Version {
     }
 }
 
-/// Whether the stack is in a rollback, or failed in one.
-pub(crate) fn is_back(stack: &Stack) -> bool {
-    stack.state.action == Action::Rollback
-}
-
 #[derive(Clone)]
 struct Kept<T> {
     version: Version,
@@ -63,7 +57,7 @@ impl<T: Clone> Default for StackCache<T> {
 
 impl<T: Clone> StackCache<T> {
     /// At most this many bytes, by estimate.
-    pub fn of_size(bytes: usize) -> Self {
+    pub(crate) fn of_size(bytes: usize) -> Self {
         Self(Mutex::new(Lru::new(bytes, IDLE)))
     }
 
@@ -90,7 +84,7 @@ impl<T: Clone> StackCache<T> {
     }
 
     /// Drops what has not been used for a while.
-    pub fn expire(&self, now: Duration) {
+    pub(crate) fn expire(&self, now: Duration) {
         self.lru().expire(now);
     }
 
