@@ -136,7 +136,7 @@ impl Api {
         known.route = Some(endpoint.route());
         let project = caller.project_id.clone();
         let work = self.act(head, body, caller, endpoint, params);
-        self.parts.service.backends.caches.turns.within(&project, work).await
+        self.parts.service.backends.caches.threads.within(&project, work).await
     }
 
     /// Reads the body of a request and does what it asks for.

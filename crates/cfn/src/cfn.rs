@@ -147,7 +147,7 @@ impl Cfn {
         let call = Call { cfn: Arc::clone(&self.parts), caller, params };
         call.allow(&action.rule())?;
         let work = steps::metered(call.service().options.limits.request_steps, action.run(&call));
-        Ok((action, call.backends().caches.turns.within(&call.caller.project_id, work).await?))
+        Ok((action, call.backends().caches.threads.within(&call.caller.project_id, work).await?))
     }
 
     /// A request to the URL of a resource.

@@ -13,7 +13,7 @@ use crate::address::{Addresses, NoNetwork};
 use crate::credentials::{Credentials, Scope};
 use crate::exchange::Exchange;
 use crate::remote::RemoteClouds;
-use crate::retry::RetryPolicy;
+use crate::request_retry::RetryPolicy;
 use crate::session::{Options, Session};
 use crate::stack_cloud::{Memory, StackCloud};
 use crate::token::Token;

@@ -15,7 +15,7 @@ use tracing::field::Empty;
 use crate::breaker::{Breaker, Turn, Verdict};
 use crate::catalog::{Catalog, official_type};
 use crate::error::CloudError;
-use crate::retry::{self, Budget, RetryPolicy};
+use crate::request_retry::{self, Budget, RetryPolicy};
 use crate::service_clock::ServiceClocks;
 use crate::session::Options;
 use crate::transport::{HttpRequest, HttpResponse, Transport, TransportError};
@@ -197,8 +197,8 @@ impl Exchange {
         // The service comes from definitions of types, so there are few.
         tracing::trace!(target: "kiln::metric", metric = "cloud_calls", ms, service = target.service, status);
         let verdict = match &outcome {
-            Ok(response) if !retry::is_failing(response.status) => Verdict::Answered,
-            Ok(response) => Verdict::Failed(retry::retry_after(response)),
+            Ok(response) if !request_retry::is_failing(response.status) => Verdict::Answered,
+            Ok(response) => Verdict::Failed(request_retry::retry_after(response)),
             Err(_) => Verdict::Failed(None),
         };
         match pass.report(verdict, self.chance()) {

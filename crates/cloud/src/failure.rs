@@ -9,7 +9,7 @@ use kiln_value::Value;
 
 use crate::catalog::official_type;
 use crate::error::CloudError;
-use crate::retry;
+use crate::request_retry;
 use crate::transport::{HttpResponse, TransportError};
 
 pub(crate) fn from_error(error: &CloudError) -> Failure {
@@ -70,7 +70,8 @@ pub(crate) fn from_response(service: &str, response: &HttpResponse) -> Failure {
         _ => keystone(response, &body),
     };
     let kind = kind(status, &class);
-    let retry_after = matches!(status.as_u16(), 413 | 429 | 503).then(|| retry::retry_after(response)).flatten();
+    let retry_after =
+        matches!(status.as_u16(), 413 | 429 | 503).then(|| request_retry::retry_after(response)).flatten();
     Failure { retry_after, ..Failure::new(kind, class, message) }
 }
 

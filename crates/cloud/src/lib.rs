@@ -16,7 +16,7 @@ mod find;
 mod first_uses;
 mod keystone;
 mod remote;
-mod retry;
+mod request_retry;
 mod service_clock;
 mod session;
 mod shared_reads;
@@ -37,7 +37,7 @@ pub use keystone::{
     TrustDeletion, TrustMark, TrustParty, create_trust, delete_trust, ec2_token, find_trust, has_trust, trust_end,
     validate_expired_token, validate_token,
 };
-pub use retry::RetryPolicy;
+pub use request_retry::RetryPolicy;
 pub use session::{Options, Session};
 pub use stack_cloud::StackCloud;
 pub use token::{DomainInfo, Principal, Reference, RoleInfo, Token, TokenInfo, TrustInfo};

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::address::Addresses;
 use crate::config::CloudConfig;
 use crate::connector::Connector;
-use crate::retry::RetryPolicy;
+use crate::request_retry::RetryPolicy;
 use crate::session::Session;
 use crate::stack_cloud::StackCloud;
 use crate::transport::{SharedClient, TlsOptions, TransportError};

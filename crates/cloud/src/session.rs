@@ -15,7 +15,7 @@ use crate::catalog::{self, Interface, official_type};
 use crate::credentials::{Credentials, Scope};
 use crate::error::CloudError;
 use crate::exchange::{Exchange, Target};
-use crate::retry::RetryPolicy;
+use crate::request_retry::RetryPolicy;
 use crate::token::{Token, TokenEnvelope, TokenInfo};
 use crate::token_keeper::TokenKeeper;
 use crate::transport::{HttpRequest, HttpResponse, Transport};

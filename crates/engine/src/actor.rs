@@ -15,7 +15,7 @@
 //! | `actor/balancing.rs` | load balancers of groups |
 //! | `actor/lifecycle.rs` | lifecycle plug-ins |
 //! | `actor/resizing.rs` | notifications about such changes |
-//! | `actor/hidden.rs` | hidden values in reasons and events |
+//! | `actor/masking.rs` | hidden values in reasons and events |
 //! | `actor/span.rs` | the span of an operation, for logs and traces |
 //! | `actor/orphans.rs` | resources that are forgotten |
 //! | `actor/write_queue.rs` | pending writes |
@@ -25,9 +25,9 @@ mod balancing;
 mod calls;
 mod children;
 mod events;
-mod hidden;
 mod inbox;
 mod lifecycle;
+mod masking;
 mod orphans;
 mod resizing;
 mod scaling;
@@ -224,7 +224,7 @@ impl Actor {
         };
         work.read_messages().await?;
         let (caches, project) = (Arc::clone(&work.actor.backends.caches), work.stack.project.clone());
-        caches.turns.within(&project, work.run()).await
+        caches.threads.within(&project, work.run()).await
     }
 }
 

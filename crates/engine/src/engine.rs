@@ -42,7 +42,7 @@ pub struct Engine {
     /// The runtime of the heartbeat, and its store.
     pulse: Option<(tokio::runtime::Handle, Arc<dyn Store>)>,
     drain: watch::Sender<bool>,
-    crowd: Crowd,
+    busy: BusyProjects,
     bus: Option<Arc<dyn MessageBus>>,
     plugins: Plugins,
     creating: Arc<Creating>,
@@ -50,8 +50,8 @@ pub struct Engine {
 
 /// The projects that have their share of the engine.
 #[derive(Default)]
-struct Crowd {
-    projects: Vec<String>,
+struct BusyProjects {
+    ids: Vec<String>,
     /// When they had it: all stacks of a project may end at the same time, and it has many more.
     seen: Duration,
     /// When to look for stacks of other projects again.
@@ -80,7 +80,7 @@ impl Engine {
             tasks: JoinSet::new(),
             pulse: None,
             drain: watch::Sender::new(false),
-            crowd: Crowd::default(),
+            busy: BusyProjects::default(),
             bus: None,
             plugins: Plugins::default(),
             creating: Arc::default(),
@@ -217,10 +217,10 @@ impl Engine {
         if rung.is_empty() && !all {
             return Ok(());
         }
-        let crowding = self.room.crowding();
+        let busy = self.room.busy_projects();
         let now = self.backends.clock.monotonic();
-        if !crowding.is_empty() || now > self.crowd.seen + 2 * self.options.poll {
-            (self.crowd.projects, self.crowd.seen) = (crowding, now);
+        if !busy.is_empty() || now > self.busy.seen + 2 * self.options.poll {
+            (self.busy.ids, self.busy.seen) = (busy, now);
         }
         let room = self.room.left(self.actors.len());
         if room == 0 {
@@ -293,17 +293,17 @@ impl Engine {
         Ok(())
     }
 
-    /// If some projects crowd the engine, the stacks of other projects come first.
+    /// If some projects have their share of the engine, the stacks of other projects come first.
     async fn claim_for_others(&mut self, room: usize) -> Result<Vec<Lease>, Error> {
         let now = self.backends.clock.monotonic();
-        // A search that finds nothing reads all that the crowding projects have.
-        if self.crowd.projects.is_empty() || now < self.crowd.next_search {
+        // A search that finds nothing reads all that these projects have.
+        if self.busy.ids.is_empty() || now < self.busy.next_search {
             return Ok(Vec::new());
         }
-        let projects = &self.crowd.projects;
+        let projects = &self.busy.ids;
         let leases = self.backends.store.claim_for_others(self.id, self.options.lease, projects, room).await?;
         if leases.is_empty() {
-            self.crowd.next_search = now + self.options.poll;
+            self.busy.next_search = now + self.options.poll;
         }
         Ok(leases)
     }

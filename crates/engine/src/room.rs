@@ -50,7 +50,7 @@ impl Room {
     }
 
     /// The projects that have at least their share of the room.
-    pub(crate) fn crowding(&self) -> Vec<String> {
+    pub(crate) fn busy_projects(&self) -> Vec<String> {
         let present = self.present();
         let share = (self.limit / (present.projects.len() + 1)).max(1);
         present.projects.iter().filter(|(_, stacks)| **stacks >= share).map(|(project, _)| project.clone()).collect()

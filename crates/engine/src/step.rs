@@ -13,8 +13,8 @@ use kiln_resource::{
     SoftwareChange, Step,
 };
 use kiln_stack::Backends;
-use kiln_stack::retry::{self, RetryLimits};
-use kiln_stack::software::StoredSoftware;
+use kiln_stack::call_retry::{self, RetryLimits};
+use kiln_stack::stored_software::StoredSoftware;
 use kiln_store::Stack;
 use kiln_value::{Map, Value};
 
@@ -300,7 +300,7 @@ impl Job {
             Ok(Verdict::NotMade) => {
                 if asked < believed_from {
                     let left = believed_from.saturating_sub(self.backends.clock.monotonic());
-                    let wait = retry::wait(self.memory.polls, None, &self.backends.chance).min(left);
+                    let wait = call_retry::wait(self.memory.polls, None, &self.backends.chance).min(left);
                     self.memory.polls += 1;
                     return Some(self.pause(wait));
                 }
@@ -386,7 +386,7 @@ impl Job {
         let token = self.backends.chance.uuid().to_string();
         let mut step = Step::done().data(UNMARKED, Value::Null);
         step.physical_id = Some(String::new());
-        let after = retry::wait(self.running.attempt, None, &self.backends.chance);
+        let after = call_retry::wait(self.running.attempt, None, &self.backends.chance);
         self.stepped(step, Phase::Intent, self.running.attempt, token).next_after(after)
     }
 
@@ -491,7 +491,7 @@ impl Job {
                 if attempt >= self.limits.actions {
                     return self.failed(&failure).into();
                 }
-                let after = retry::wait(attempt, Some(&failure), &self.backends.chance);
+                let after = call_retry::wait(attempt, Some(&failure), &self.backends.chance);
                 self.stepped(Step::done(), Phase::Intent, attempt + 1, self.running.token.clone()).next_after(after)
             }
             Err(failure) => self.conflict_or_failed(&failure),
@@ -524,8 +524,8 @@ impl Job {
                 Some(self.stepped(step, Phase::Intent, attempt, token).into())
             }
             Ok(Verdict::NotMade) if now < believed_from => {
-                let after =
-                    retry::wait(self.memory.polls, None, &self.backends.chance).min(believed_from.saturating_sub(now));
+                let after = call_retry::wait(self.memory.polls, None, &self.backends.chance)
+                    .min(believed_from.saturating_sub(now));
                 self.memory.polls += 1;
                 Some(self.pause(after))
             }
@@ -608,7 +608,7 @@ impl Job {
             // The operation is done: store that before the attributes are requested again.
             Err(failure) if failure.is_passing() && self.running.phase != Phase::Read && !self.memory.interrupted => {
                 let (attempt, token) = (self.running.attempt, self.running.token.clone());
-                let after = retry::wait(0, Some(&failure), &self.backends.chance);
+                let after = call_retry::wait(0, Some(&failure), &self.backends.chance);
                 self.stepped(step, Phase::Read, attempt, token).next_after(after)
             }
             Err(failure) => self.unanswered_or_failed(&failure),
@@ -640,7 +640,7 @@ impl Job {
         if let Some(failure) = failure {
             self.memory.after(failure);
         }
-        let after = retry::wait(self.memory.unanswered, failure, &self.backends.chance);
+        let after = call_retry::wait(self.memory.unanswered, failure, &self.backends.chance);
         self.memory.unanswered = self.memory.unanswered.saturating_add(1);
         self.pause(after)
     }
@@ -664,7 +664,7 @@ impl Job {
     fn wait_while_busy(&mut self, failure: &Failure) -> Advance {
         const DOUBLINGS: u32 = 2;
         self.memory.after(failure);
-        let after = retry::wait(self.memory.polls.min(DOUBLINGS), Some(failure), &self.backends.chance);
+        let after = call_retry::wait(self.memory.polls.min(DOUBLINGS), Some(failure), &self.backends.chance);
         self.memory.polls = self.memory.polls.saturating_add(1);
         self.memory.unanswered = 0;
         self.pause(after)
@@ -677,7 +677,7 @@ impl Job {
         if self.memory.conflicts >= self.limits.actions || self.memory.interrupted {
             return self.failed(failure).into();
         }
-        let after = retry::wait(self.memory.conflicts, Some(failure), &self.backends.chance);
+        let after = call_retry::wait(self.memory.conflicts, Some(failure), &self.backends.chance);
         self.memory.after(failure);
         self.memory.conflicts += 1;
         self.pause(after)

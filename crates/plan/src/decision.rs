@@ -8,8 +8,8 @@ mod lookups;
 use std::sync::Arc;
 
 use kiln_resource::constraint::{Judge, OwnConstraints};
-use kiln_resource::drift::Shown;
 use kiln_resource::names::{self, KeptNames};
+use kiln_resource::object_drift::Shown;
 use kiln_resource::properties::Judged;
 use kiln_resource::translation::{self, Answers};
 use kiln_resource::{

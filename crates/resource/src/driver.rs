@@ -143,7 +143,7 @@ pub trait Driver: TypeRules {
     /// attributes may be asked for names that are not in the schema. A missing attribute is null.
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure>;
 
-    /// The current values of properties in the object, to find what others have changed ([`crate::drift`]): the
+    /// The current values of properties in the object, to find what others have changed ([`crate::object_drift`]): the
     /// translated values, without those that the service does not show; null where the object has no value. A failure
     /// that is not found means that the object does not exist.
     async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {

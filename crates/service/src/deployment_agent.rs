@@ -18,13 +18,13 @@ impl Service {
         server: &str,
         change: &SoftwareChange,
     ) -> Result<(), kiln_store::Error> {
-        let pushed = kiln_stack::software::pushed_server(&self.backends, project, server).await?;
+        let pushed = kiln_stack::stored_software::pushed_server(&self.backends, project, server).await?;
         if let Some(row) = &pushed {
-            kiln_stack::software::plan_push(&self.backends, row).await?;
+            kiln_stack::stored_software::plan_push(&self.backends, row).await?;
         }
         self.backends.store.change_software(change).await?;
         if let Some(row) = &pushed
-            && let Err(failure) = kiln_stack::software::push_metadata(&self.backends, row).await
+            && let Err(failure) = kiln_stack::stored_software::push_metadata(&self.backends, row).await
         {
             tracing::warn!(server, %failure, "the deployments of a server were not delivered yet");
         }

@@ -134,7 +134,7 @@ impl Service {
 
     /// The metadata of a resource for clients and for the agents in servers, with the deployments of a server.
     pub async fn metadata_of(&self, stack: &Stack, row: &Resource) -> Result<Value, Error> {
-        Ok(kiln_stack::software::metadata_of(&*self.backends.store, &stack.project, row).await?.into())
+        Ok(kiln_stack::stored_software::metadata_of(&*self.backends.store, &stack.project, row).await?.into())
     }
 
     /// Stores a deployment; its server is told if it `reaches` it. A config that does not exist, or that the caller cannot

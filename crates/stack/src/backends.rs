@@ -10,9 +10,9 @@ use kiln_store::{Stack, Store};
 use crate::clock::{Chance, Clock};
 use crate::clouds::{Clouds, NoCloud};
 use crate::handover::Handover;
-use crate::software::StoredSoftware;
+use crate::project_threads::ProjectThreads;
 use crate::source_cache::SourceCache;
-use crate::turns::Turns;
+use crate::stored_software::StoredSoftware;
 
 /// Store, resource types, clouds, time and randomness.
 #[derive(Clone)]
@@ -39,7 +39,7 @@ pub struct Caches {
     /// The blueprints of requests that no engine has begun.
     pub handover: Handover,
     /// The threads that projects occupy.
-    pub turns: Turns,
+    pub threads: ProjectThreads,
 }
 
 impl Caches {

@@ -8,16 +8,16 @@ use std::sync::Arc;
 use futures::FutureExt;
 use indexmap::IndexMap;
 use kiln_plan::{Blueprint, Decision, Gathered, Live, Model, StackScope, Subject, decide, facts, failure_of, observe};
-use kiln_resource::drift::Shown;
+use kiln_resource::object_drift::Shown;
 use kiln_resource::translation::{Answers, Lookup};
 use kiln_resource::{Cloud, Context, Failure, Observed, Resource};
 use kiln_store::Stack;
 use kiln_value::{Map, Path, steps};
 
 use crate::backends::Backends;
+use crate::call_retry::Attempts;
 use crate::load::stack_facts;
 use crate::meaning::{NewMeaning, new_meanings};
-use crate::retry::Attempts;
 use crate::sizes::check_row;
 
 /// Prepares decisions for a stack with its desired and actual state.

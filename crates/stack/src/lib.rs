@@ -4,6 +4,7 @@
 //! are behind traits, passed in [`Backends`].
 
 pub mod backends;
+pub mod call_retry;
 mod child;
 pub mod clock;
 pub mod clouds;
@@ -15,11 +16,10 @@ pub mod loaded_stack;
 pub mod lru;
 pub mod mark;
 pub mod meaning;
-pub mod retry;
+mod project_threads;
 pub mod sizes;
-pub mod software;
 mod source_cache;
-mod turns;
+pub mod stored_software;
 
 pub use backends::{Backends, Caches};
 pub use clock::{Chance, Clock, StoreClock, SystemClock};
@@ -27,5 +27,5 @@ pub use clouds::{Clouds, NoCloud, UNUSED_AFTER};
 pub use export::export;
 pub use handover::size_of_blueprint;
 pub use loaded_stack::{LoadedStack, OutputValue};
+pub use project_threads::{ProjectThreads, threads};
 pub use source_cache::SourceCache;
-pub use turns::{Turns, threads};

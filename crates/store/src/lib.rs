@@ -17,7 +17,7 @@ pub mod orphan;
 pub mod outbox;
 pub mod query;
 pub mod snapshot;
-pub mod software;
+pub mod software_store;
 mod sql;
 pub mod stack;
 mod store;
@@ -36,7 +36,7 @@ pub use orphan::{Orphan, OrphanQuery, OrphanStore};
 pub use outbox::{Announcement, Delivery, Destination, Lane, Notice, OutboxEntry, OutboxStore, PluginRun};
 pub use query::{EventQuery, Sort, SortKey, StackQuery};
 pub use snapshot::Snapshot;
-pub use software::{ConfigQuery, DeploymentQuery, SoftwareStore};
+pub use software_store::{ConfigQuery, DeploymentQuery, SoftwareStore};
 pub use sql::{Durability, EngineLock, Options, SchemaState, SchemaVersions, SqlStore, UrlParameter, url_parameters};
 pub use stack::{Details, NewStack, Parent, Stack, StackRequest, StackSummary};
 pub use store::{

@@ -14,7 +14,7 @@ mod rule;
 mod rules;
 mod scaling;
 mod security;
-mod software;
+mod server_software;
 mod state;
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ use crate::question::Question;
 
 pub use cloud_init::by_cloud_init;
 pub(crate) use rules::Rules;
-pub(crate) use software::{CONTENT, IMAGE};
+pub(crate) use server_software::{CONTENT, IMAGE};
 pub use state::lower;
 
 /// A HOT template and what belongs to it.

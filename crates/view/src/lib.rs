@@ -1,10 +1,10 @@
 //! What clients see of stacks beside their rows: lists, the differences from their objects, and what a request would change.
 
-pub mod drift;
 mod listing;
 pub mod preview;
 mod recent;
 mod stack_cache;
+pub mod stack_drift;
 
 pub use listing::{Listing, listed};
 pub use preview::{PlannedChange, Preview, preview};

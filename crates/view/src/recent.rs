@@ -73,7 +73,7 @@ impl RecentReads {
         let (recent, backends, project) = (Arc::clone(self), backends.clone(), stack.project.clone());
         let caches = Arc::clone(&backends.caches);
         let work = steps::carried(async move { recent.view(&backends, stack).await });
-        let task = tokio::spawn(caches.turns.within(&project, work).in_current_span());
+        let task = tokio::spawn(caches.threads.within(&project, work).in_current_span());
         // Otherwise the runtime would begin it only when this task waits for it.
         tokio::task::yield_now().await;
         async move { task.await.map_err(|error| Error::Database(error.to_string()))? }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::server::room;
+use crate::server::connection_slots;
 
 /// Limits of connections, so that no client blocks others. Options of Kiln in section `[kiln]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct ConnectionLimits {
 impl ConnectionLimits {
     /// The number of connections within the limit of file descriptors.
     pub fn seats(&self) -> usize {
-        room::within(self.total, room::descriptors())
+        connection_slots::within(self.total, connection_slots::descriptors())
     }
 }
 

@@ -10,7 +10,7 @@ use kiln_stack::Backends;
 use tracing::Span;
 use tracing::field::Empty;
 
-use crate::server::room::note_project;
+use crate::server::connection_slots::note_project;
 
 /// Methods that metrics distinguish.
 const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];

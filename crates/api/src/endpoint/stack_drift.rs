@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use kiln_value::{Value, value};
-use kiln_view::drift::{Drift, ResourceDrift, StackDrift};
+use kiln_view::stack_drift::{Drift, ResourceDrift, StackDrift};
 
 use crate::call::Call;
 use crate::error::ApiError;

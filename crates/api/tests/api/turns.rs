@@ -22,7 +22,7 @@ async fn a_project_that_computes_delays_only_itself() {
             let (end, ended) = mpsc::channel::<()>();
             let (caches, inside) = (first.caches(), Arc::clone(&inside));
             let work = move || {
-                let work = caches.turns.within(PROJECT, async move {
+                let work = caches.threads.within(PROJECT, async move {
                     *inside.lock().expect("a number") += 1;
                     assert!(ended.recv().is_err());
                 });

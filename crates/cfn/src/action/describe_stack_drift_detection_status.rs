@@ -1,7 +1,7 @@
 //! The result of a comparison, which is made now.
 
 use kiln_value::{Value, value};
-use kiln_view::drift::Drift;
+use kiln_view::stack_drift::Drift;
 
 use crate::call::Call;
 use crate::fault::Fault;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use kiln_value::{Value, text, value};
-use kiln_view::drift::{Drift, PropertyDrift, ResourceDrift, StackDrift};
+use kiln_view::stack_drift::{Drift, PropertyDrift, ResourceDrift, StackDrift};
 
 use super::{arn, instant};
 use crate::call::Call;

@@ -8,8 +8,8 @@ use kiln_plan::{Blame, Blueprint, Event, Inside, Kind, Outcome, facts, failure_o
 use kiln_resource::{
     Driver, Facts, Failure, Operation, Phase, Received, Resource, ResourceId, SoftwareChange, StackFacts,
 };
+use kiln_stack::call_retry::RetryLimits;
 use kiln_stack::loaded_stack::GroupContent;
-use kiln_stack::retry::RetryLimits;
 use kiln_store::Message;
 use kiln_value::{Map, Value};
 use tracing::Instrument as _;

@@ -7,8 +7,8 @@ use jiff::SignedDuration;
 use kiln_plan::{Event, Kind, Model, facts};
 use kiln_resource::{Action, Context, Driver, Facts, Failure, MessageId, Received, ResourceId};
 use kiln_stack::Backends;
-use kiln_stack::retry::Attempts;
-use kiln_stack::{mark, software};
+use kiln_stack::call_retry::Attempts;
+use kiln_stack::{mark, stored_software};
 use kiln_store::{Error, Message, MessageKind, Stack, StackId};
 use kiln_value::Value;
 
@@ -237,7 +237,7 @@ impl Work {
             backends: self.actor.backends.clone(),
             root: Arc::clone(&self.root),
             body: message.body.clone(),
-            pushes: software::is_push(&message),
+            pushes: stored_software::is_push(&message),
         };
         let attempts = self.attempts();
         self.inbox.receiving.insert(id, row.name.clone());

@@ -14,8 +14,8 @@ use kiln_resource::{
     Action, Context, Facts, Failure, MessageId, Registry, Resource, ResourceId, SnapshotId, State, Status,
 };
 use kiln_stack::Backends;
+use kiln_stack::call_retry;
 use kiln_stack::export::{self, IMPLEMENTATION};
-use kiln_stack::retry;
 use kiln_store::{Error, Message, Snapshot, Stack, StackId};
 use kiln_value::{Map, Value};
 use tokio::sync::watch;
@@ -302,7 +302,7 @@ impl Remover {
 
     /// Waits; false if the engine stops.
     async fn pause(&self, after: Duration) -> bool {
-        retry::pause(&*self.backends.clock, after, &mut self.drain.clone()).await
+        call_retry::pause(&*self.backends.clock, after, &mut self.drain.clone()).await
     }
 
     /// Returns whether everything is deleted; false if the engine stops.
@@ -357,7 +357,7 @@ impl Remover {
                 Ok(Some(after)) => after,
                 Err(failure) if failure.is_passing() && attempt < self.call_retries => {
                     attempt += 1;
-                    retry::wait(attempt, Some(&failure), &self.backends.chance)
+                    call_retry::wait(attempt, Some(&failure), &self.backends.chance)
                 }
                 Err(failure) => return Err(failure),
             };

@@ -28,7 +28,7 @@ impl Task {
 impl Work {
     /// Starts a task for the present request.
     pub(super) fn spawn(&mut self, task: Task) {
-        let task = self.actor.backends.caches.turns.within(&self.stack.project, task.0);
+        let task = self.actor.backends.caches.threads.within(&self.stack.project, task.0);
         self.tasks.spawn(task.instrument(self.span.present()));
     }
 

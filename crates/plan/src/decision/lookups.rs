@@ -156,7 +156,7 @@ mod tests {
         }
         if subject.converge {
             let live = value!({"image": "img-1", "flavor": "fla-1"}).as_map().cloned().expect("a map");
-            gathered.live = Some(Live::Properties(kiln_resource::drift::Shown { live, ..Default::default() }));
+            gathered.live = Some(Live::Properties(kiln_resource::object_drift::Shown { live, ..Default::default() }));
         }
         let mut decision = decide(subject, &gathered);
         if let Decision::Replace { .. } = decision {

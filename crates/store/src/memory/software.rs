@@ -6,7 +6,7 @@ use kiln_resource::{Action, ConfigBody, Resource, SoftwareChange, SoftwareConfig
 use super::MemoryStore;
 use super::state::{State, micro};
 use crate::Error;
-use crate::software::{ConfigQuery, DeploymentQuery, SoftwareStore};
+use crate::software_store::{ConfigQuery, DeploymentQuery, SoftwareStore};
 
 impl State {
     /// Makes a change. A config with deployments is kept.

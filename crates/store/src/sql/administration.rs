@@ -7,8 +7,8 @@ use sea_orm::{ConnectionTrait, Statement};
 
 use super::dialect::Dialect;
 use super::migrations::SchemaVersions;
-use super::retry::Fault;
 use super::rows::{Columns, micros};
+use super::statement_retry::Fault;
 use super::{SqlStore, migrations, schema};
 use crate::{Batch, EngineId, Error, ResourceId, Settle, StackId, Store as _};
 

@@ -4,8 +4,8 @@ use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Order, Query};
 
 use super::pool::Transaction;
-use super::retry::Fault;
 use super::rows::{self, Columns};
+use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::{ChangeSet, ChangeSetId, Error, StackId};
 

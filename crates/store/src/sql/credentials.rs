@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use super::pool::Transaction;
 use super::reading::find_stack;
-use super::retry::Fault;
 use super::rows::{Columns, micros_of};
+use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::{CredentialsId, Error, StackId, UnusedCredentials, UnusedUserProject};
 

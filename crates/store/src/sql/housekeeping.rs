@@ -5,8 +5,8 @@ use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement, UnionType};
 
 use super::leases::is_still;
-use super::retry::Fault;
 use super::rows::{Columns, micros, micros_of, plain};
+use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, STACKS};
 use crate::{Census, EngineInfo, Error, Retention, Silent};

@@ -10,9 +10,9 @@ use sea_orm::sea_query::{CaseStatement, Cond, Expr, ExprTrait, OnConflict, Order
 use sea_orm::{ConnectionTrait, QueryResult};
 
 use super::pool::Transaction;
-use super::retry::Fault;
 use super::rows::{self, Columns, micros, micros_of};
 use super::secrets::Vault;
+use super::statement_retry::Fault;
 use super::writing::insert;
 use super::{SqlStore, schema};
 use crate::{Backlog, Error, Message, MessageId, MessageKind, StackId};

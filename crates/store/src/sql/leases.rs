@@ -17,8 +17,8 @@ use sea_orm::sea_query::{Cond, Expr, ExprTrait, Order, Query, SelectStatement, U
 use uuid::Uuid;
 
 use super::inbox::is_known;
-use super::retry::Fault;
 use super::rows::{Columns, micros, micros_of};
+use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::limits::CLAIMS;
 use crate::{EngineId, Error, Lease, Silent, StackId};

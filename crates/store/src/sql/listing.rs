@@ -5,8 +5,8 @@ use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, Order, Query, SelectStatem
 use sea_orm::{ConnectionTrait, QueryResult};
 
 use super::reading::select_stacks;
-use super::retry::Fault;
 use super::rows::Columns;
+use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::{Error, Event, EventQuery, Sort, SortKey, Stack, StackId, StackQuery, StackSummary};
 

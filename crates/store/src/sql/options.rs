@@ -13,8 +13,8 @@ use super::connection::Place;
 use super::connection_url::ConnectionUrl;
 use super::pool::Pool;
 use super::pulse::Pulse;
-use super::retry::{Fault, Losses, PATIENCE, retry};
 use super::secrets::Vault;
+use super::statement_retry::{Fault, Losses, PATIENCE, retry};
 use super::tls::Mode;
 use crate::Error;
 

@@ -5,8 +5,8 @@ use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, OnConflict, Order, Query};
 
 use super::pool::Transaction;
-use super::retry::Fault;
 use super::rows::{Columns, micros, plain};
+use super::statement_retry::Fault;
 use super::writing::insert;
 use super::{SqlStore, schema};
 use crate::{Error, Orphan, OrphanQuery, OrphanStore, ResourceId};

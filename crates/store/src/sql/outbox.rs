@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::pool::Transaction;
-use super::retry::Fault;
 use super::rows::{self, Columns, micros_of};
+use super::statement_retry::Fault;
 use super::writing::insert;
 use super::{SqlStore, schema};
 use crate::outbox::{NewEntry, announced, entries_for, runs, sinks_of};

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use super::connection::{Connection, Place, Session};
 use super::packet::{Packet, lost_in, size_of_statement};
 use super::pulse::{Pulse, silent};
-use super::retry::{Fault, Losses, is_answer, is_loss};
+use super::statement_retry::{Fault, Losses, is_answer, is_loss};
 
 /// How long a statement waits for a connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(30);

@@ -15,7 +15,7 @@ use sea_orm::sqlx;
 use tokio::time::Instant;
 
 use super::connection::{Connection, Place, Session};
-use super::retry::is_answer;
+use super::statement_retry::is_answer;
 
 /// After this time without an answer, the server is asked.
 const QUIET: Duration = Duration::from_secs(1);

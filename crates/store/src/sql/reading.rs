@@ -3,8 +3,8 @@
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, Order, Query, SelectStatement};
 
-use super::retry::Fault;
 use super::rows::Columns;
+use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::{BriefResources, Desired, DesiredText, Digest, Error, Event, EventId, Resource, Stack, StackId, Summary};
 

@@ -11,9 +11,9 @@ use uuid::Uuid;
 
 use super::pool::Transaction;
 use super::reading::find_stack;
-use super::retry::Fault;
 use super::rows::{Columns, json, micros, micros_of, optional_id, pack, plain};
 use super::snapshots::{fail_unfinished_snapshots, save_snapshots};
+use super::statement_retry::Fault;
 use super::writing::{insert, insert_events};
 use super::{SqlStore, schema};
 use crate::limits::CONTENT_FRESH;

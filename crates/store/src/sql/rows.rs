@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use super::retry::Fault;
 use super::secrets::Vault;
+use super::statement_retry::Fault;
 use crate::outbox::NewEntry;
 use crate::{
     ChangeSet, Desired, Destination, Digest, Error, Event, Message, OutboxEntry, Parent, Resource, Snapshot, Stack,

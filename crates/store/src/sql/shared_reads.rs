@@ -14,8 +14,8 @@ use tokio::sync::oneshot;
 
 use super::SqlStore;
 use super::reading::{find_stack, select_stacks};
-use super::retry::Fault;
 use super::rows::Columns;
+use super::statement_retry::Fault;
 use crate::{Error, Stack, StackId};
 
 /// Most stacks of a query.

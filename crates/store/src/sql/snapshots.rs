@@ -5,9 +5,9 @@ use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Order, Query};
 
 use super::pool::Transaction;
-use super::retry::Fault;
 use super::rows::{self, Columns};
 use super::secrets::Vault;
+use super::statement_retry::Fault;
 use super::writing::insert;
 use super::{SqlStore, schema};
 use crate::snapshot::SUPERSEDED;

@@ -6,12 +6,12 @@ use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement};
 
 use super::pool::Transaction;
-use super::retry::Fault;
 use super::rows::{self, Columns, plain};
+use super::statement_retry::Fault;
 use super::writing::insert;
 use super::{SqlStore, schema};
 use crate::Error;
-use crate::software::{ConfigQuery, DeploymentQuery, SoftwareStore};
+use crate::software_store::{ConfigQuery, DeploymentQuery, SoftwareStore};
 
 #[async_trait]
 impl SoftwareStore for SqlStore {

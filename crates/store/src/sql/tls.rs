@@ -13,7 +13,7 @@ use sea_orm::{ConnectionTrait as _, Statement};
 use super::connection::Place;
 use super::dialect::Dialect;
 use super::pool::Pool;
-use super::retry::Fault;
+use super::statement_retry::Fault;
 
 /// Which connections are encrypted, and what of the server's certificate is checked: the modes of libpq.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

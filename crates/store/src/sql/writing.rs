@@ -7,8 +7,8 @@ use sea_orm::{ConnectionTrait, DbBackend, Statement};
 
 use super::packet::size_of_row;
 use super::pool::Transaction;
-use super::retry::Fault;
 use super::secrets::Vault;
+use super::statement_retry::Fault;
 use super::{rows, schema};
 use crate::Event;
 

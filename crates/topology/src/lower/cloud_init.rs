@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use kiln_value::{Map, Value, value};
 use sha2::{Digest as _, Sha256};
 
-use super::software::SCRIPT;
+use super::server_software::SCRIPT;
 use super::{Lowered, Source};
 use crate::Refusal;
 

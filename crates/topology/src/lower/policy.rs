@@ -5,7 +5,7 @@ use kiln_value::{Map, Value, value};
 use super::level::{INSTANTIATION_LEVELS, Numbers, VDU_INITIAL_DELTA, VDU_INSTANTIATION_LEVELS};
 use super::scaling::{Scaling, Signals};
 use super::security::SECURITY_GROUP_RULE;
-use super::software::is_server;
+use super::server_software::is_server;
 use super::state::State;
 use crate::graph::{Node, Policy};
 

@@ -1,8 +1,8 @@
 //! Serves connections within limits, so that slow clients do not block others.
 
+pub(crate) mod connection_slots;
 mod limited;
 mod listener;
-pub(crate) mod room;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use tokio::task::JoinSet;
 
 use crate::ConnectionLimits;
 use crate::address::Https;
+use crate::server::connection_slots::{CURRENT, ConnectionSlots, Place};
 use crate::server::limited::Limited;
 use crate::server::listener::Accepted;
 pub use crate::server::listener::{Listener, Listeners, Tls};
-use crate::server::room::{CURRENT, Place, Room};
 
 /// Delay after a failed accept: usually the process has no file descriptors left, and a connection must end first.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -44,7 +44,7 @@ pub async fn serve(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), ServeError> {
     let mut listeners = listeners.into();
-    let room = Arc::new(Room::new(&limits));
+    let slots = Arc::new(ConnectionSlots::new(&limits));
     let secure = router.clone().layer(Extension(Https));
     let (stop, stopping) = watch::channel(false);
     let begin = |accepted: Accepted, place: Place| {
@@ -56,7 +56,7 @@ pub async fn serve(
     loop {
         let accepted = tokio::select! {
             () = &mut shutdown => break,
-            accepted = accept(&mut listeners, &room) => accepted,
+            accepted = accept(&mut listeners, &slots) => accepted,
             // Remove ended connections from the set.
             Some(_) = connections.join_next() => continue,
         };
@@ -66,7 +66,7 @@ pub async fn serve(
     }
     // Connections that the operating system has accepted already would be reset.
     for accepted in listeners.close() {
-        if let Some(place) = room.place_now(accepted.address) {
+        if let Some(place) = slots.place_now(accepted.address) {
             connections.spawn(begin(accepted, place));
         }
     }
@@ -76,11 +76,11 @@ pub async fn serve(
 }
 
 /// The next connection within the limits; `None` for one that was closed.
-async fn accept(listeners: &mut Listeners, room: &Arc<Room>) -> Option<(Accepted, Place)> {
-    let seat = room.seat().await?;
+async fn accept(listeners: &mut Listeners, slots: &Arc<ConnectionSlots>) -> Option<(Accepted, Place)> {
+    let seat = slots.seat().await?;
     match listeners.accept().await {
         Ok(accepted) => {
-            let place = room.place(seat, accepted.address)?;
+            let place = slots.place(seat, accepted.address)?;
             Some((accepted, place))
         }
         Err(error) => {

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use kiln_resource::change::Comparison;
-use kiln_resource::drift::Shown;
+use kiln_resource::object_drift::Shown;
 use kiln_resource::translation::{self, Answers};
 use kiln_resource::{
     Cloud, Context, Driver, Facts, Failure, FailureKind, Found, NoSoftware, Operation, Progress, ResourceType,

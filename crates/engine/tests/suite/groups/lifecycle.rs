@@ -22,12 +22,12 @@ resources:
   a: {type: 'OS::Heat::TestResource', properties: {fail: true}}
 ";
 
-/// What the plug-ins were told, in order.
-type Told = Arc<Mutex<Vec<String>>>;
+/// What the plug-ins were calls, in order.
+type Calls = Arc<Mutex<Vec<String>>>;
 
 struct Plugin {
     name: &'static str,
-    told: Told,
+    calls: Calls,
     /// Refuses this action before it.
     refused: Option<&'static str>,
     pause: Duration,
@@ -49,7 +49,7 @@ impl LifecyclePlugin for Plugin {
         let failed = document.get("failed").map(|failed| format!(" failed={}", failed.is_truthy())).unwrap_or_default();
         let status = document.get("stack").and_then(|stack| stack.str_at("status")).expect("a status");
         let (phase, action) = (at("phase"), at("action"));
-        self.told.lock().expect("whole").push(format!("{} {phase} {action}: {status}{failed}", self.name));
+        self.calls.lock().expect("whole").push(format!("{} {phase} {action}: {status}{failed}", self.name));
         if phase == "before" && self.refused == Some(action.as_str()) {
             return Err("no".to_owned());
         }
@@ -57,15 +57,15 @@ impl LifecyclePlugin for Plugin {
     }
 }
 
-fn plugins(told: &Told, refused: Option<&'static str>, pause: Duration) -> Vec<Arc<dyn LifecyclePlugin>> {
-    let plugin = |name, refused| Plugin { name, told: Arc::clone(told), refused, pause };
+fn plugins(calls: &Calls, refused: Option<&'static str>, pause: Duration) -> Vec<Arc<dyn LifecyclePlugin>> {
+    let plugin = |name, refused| Plugin { name, calls: Arc::clone(calls), refused, pause };
     vec![Arc::new(plugin("one", None)), Arc::new(plugin("two", refused)), Arc::new(plugin("three", None))]
 }
 
-async fn taken(told: &Told) -> Vec<String> {
+async fn taken(calls: &Calls) -> Vec<String> {
     // The runs after an operation come from the outbox.
     tokio::time::sleep(Duration::from_secs(10)).await;
-    std::mem::take(&mut *told.lock().expect("whole"))
+    std::mem::take(&mut *calls.lock().expect("whole"))
 }
 
 async fn asked(bench: &Bench, id: kiln_resource::StackId, action: Action) {
@@ -75,14 +75,14 @@ async fn asked(bench: &Bench, id: kiln_resource::StackId, action: Action) {
 
 #[tokio::test(start_paused = true)]
 async fn plugins_run_in_order_before_and_after_each_operation() {
-    let (bench, told) = (Bench::new(), Told::default());
-    let _engine = bench.engine_of(|engine| engine.with_plugins(plugins(&told, None, Duration::ZERO)));
+    let (bench, calls) = (Bench::new(), Calls::default());
+    let _engine = bench.engine_of(|engine| engine.with_plugins(plugins(&calls, None, Duration::ZERO)));
     let id = bench.create(TEMPLATE, None).await;
     bench.completed(id).await;
     let all = |phase: &str| ["one", "two", "three"].map(|name| format!("{name} {phase}"));
     let both = |before: &str, after: &str| [all(before), all(after)].concat();
     assert_eq!(
-        taken(&told).await,
+        taken(&calls).await,
         both("before CREATE: CREATE_IN_PROGRESS", "after CREATE: CREATE_COMPLETE failed=false")
     );
     for action in [Action::Check, Action::Suspend, Action::Resume, Action::Delete] {
@@ -91,20 +91,20 @@ async fn plugins_run_in_order_before_and_after_each_operation() {
         tokio::time::sleep(Duration::from_secs(10)).await;
         let before = format!("before {action}: {action}_IN_PROGRESS");
         let after = format!("after {action}: {action}_COMPLETE failed=false");
-        assert_eq!(taken(&told).await, both(&before, &after));
+        assert_eq!(taken(&calls).await, both(&before, &after));
     }
     let broken = bench.create_in("demo", "broken", BROKEN).await;
     bench.settled(broken).await;
-    assert_eq!(taken(&told).await[3..], all("after CREATE: CREATE_FAILED failed=true"));
+    assert_eq!(taken(&calls).await[3..], all("after CREATE: CREATE_FAILED failed=true"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_plugin_can_refuse_an_operation() {
-    let (bench, told) = (Bench::new(), Told::default());
-    let _engine = bench.engine_of(|engine| engine.with_plugins(plugins(&told, Some("DELETE"), Duration::ZERO)));
+    let (bench, calls) = (Bench::new(), Calls::default());
+    let _engine = bench.engine_of(|engine| engine.with_plugins(plugins(&calls, Some("DELETE"), Duration::ZERO)));
     let id = bench.create(TEMPLATE, None).await;
     bench.completed(id).await;
-    taken(&told).await;
+    taken(&calls).await;
     let before = bench.row(id, "a").await;
     asked(&bench, id, Action::Delete).await;
     let stack = bench.settled(id).await;
@@ -118,14 +118,14 @@ async fn a_plugin_can_refuse_an_operation() {
         "two before DELETE: DELETE_IN_PROGRESS",
         "one after DELETE: DELETE_FAILED failed=true",
     ];
-    assert_eq!(taken(&told).await, expected);
+    assert_eq!(taken(&calls).await, expected);
 }
 
 /// The operation that is refused came during another one: that one's running calls are completed.
 #[tokio::test(start_paused = true)]
 async fn a_refused_operation_completes_what_is_running() {
-    let (bench, told) = (Bench::new(), Told::default());
-    let _engine = bench.engine_of(|engine| engine.with_plugins(plugins(&told, Some("UPDATE"), Duration::ZERO)));
+    let (bench, calls) = (Bench::new(), Calls::default());
+    let _engine = bench.engine_of(|engine| engine.with_plugins(plugins(&calls, Some("UPDATE"), Duration::ZERO)));
     let id = bench.create(TEMPLATE, None).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     asked(&bench, id, Action::Update).await;
@@ -141,9 +141,9 @@ async fn a_refused_operation_completes_what_is_running() {
 #[tokio::test(start_paused = true)]
 async fn a_killed_engine_leaves_no_operation_without_its_runs() {
     for delay in (100..6_000).step_by(450) {
-        let (bench, told) = (Bench::new(), Told::default());
+        let (bench, calls) = (Bench::new(), Calls::default());
         let pause = Duration::from_millis(400);
-        let start = || bench.engine_of(|engine| engine.with_plugins(plugins(&told, None, pause)));
+        let start = || bench.engine_of(|engine| engine.with_plugins(plugins(&calls, None, pause)));
         let engine = start();
         let id = bench.create(TEMPLATE, None).await;
         tokio::time::sleep(Duration::from_millis(delay)).await;
@@ -151,18 +151,18 @@ async fn a_killed_engine_leaves_no_operation_without_its_runs() {
         let _engine = start();
         bench.completed(id).await;
         tokio::time::sleep(Duration::from_mins(6)).await;
-        let told = taken(&told).await;
+        let calls = taken(&calls).await;
         for phase in ["before", "after"] {
-            let runs: Vec<&String> = told.iter().filter(|run| run.contains(phase)).collect();
-            assert!(runs.len() >= 3 && runs.len() <= 6, "killed after {delay} ms: {told:?}");
-            assert!(runs[runs.len() - 3].starts_with("one") && runs[runs.len() - 1].starts_with("three"), "{told:?}");
+            let runs: Vec<&String> = calls.iter().filter(|run| run.contains(phase)).collect();
+            assert!(runs.len() >= 3 && runs.len() <= 6, "killed after {delay} ms: {calls:?}");
+            assert!(runs[runs.len() - 3].starts_with("one") && runs[runs.len() - 1].starts_with("three"), "{calls:?}");
         }
         // Once it is stored that the operation has begun, no engine runs them before it again.
         if delay > 3 * 400 + 100 {
             assert_eq!(
-                told.iter().filter(|run| run.contains("before")).count(),
+                calls.iter().filter(|run| run.contains("before")).count(),
                 3,
-                "killed after {delay} ms: {told:?}"
+                "killed after {delay} ms: {calls:?}"
             );
         }
     }

@@ -15,9 +15,9 @@ use crate::StackId;
 use crate::doorbell::Hub;
 use crate::sql::dialect::Dialect;
 use crate::sql::pool::Pool;
-use crate::sql::retry::Fault;
 use crate::sql::rows::{Columns, micros_of};
 use crate::sql::schema;
+use crate::sql::statement_retry::Fault;
 
 /// How long rings are kept, and the interval of their deletion.
 const KEPT: Duration = Duration::from_mins(1);

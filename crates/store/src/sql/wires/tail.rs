@@ -12,9 +12,9 @@ use super::{LISTEN_AGAIN, LOOK};
 use crate::StackId;
 use crate::doorbell::Hub;
 use crate::sql::pool::Pool;
-use crate::sql::retry::Fault;
 use crate::sql::rows::Columns;
 use crate::sql::schema;
+use crate::sql::statement_retry::Fault;
 
 /// Tells the watchers about new events while there are watchers.
 pub(super) async fn tail(reader: Pool, hub: Arc<Hub>) {

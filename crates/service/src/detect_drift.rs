@@ -1,7 +1,7 @@
 //! Compares a stack with its objects, which others may have changed.
 
 use kiln_store::Stack;
-use kiln_view::drift::{self, StackDrift};
+use kiln_view::stack_drift::{StackDrift, drift};
 
 use crate::{Door, Error, Guarded, Service};
 
@@ -10,7 +10,7 @@ impl Service {
     /// An empty list of names means all resources; `group/0/server` is one of a nested stack. Hidden values are masked.
     pub async fn drift(&self, stack: Stack, names: &[String]) -> Result<StackDrift, Error> {
         let view = self.view(stack).await?;
-        let compared = drift::drift(&view, names).await?;
+        let compared = drift(&view, names).await?;
         if let Some(missing) = names.iter().find(|name| compared.resource(name).is_none()) {
             return Err(Error::NoResource { resource: missing.clone(), stack: view.stack.name.clone() });
         }

@@ -14,7 +14,7 @@ use crate::ConnectionLimits;
 const KEPT: usize = 256;
 
 /// The current connections.
-pub(super) struct Room {
+pub(super) struct ConnectionSlots {
     seats: Arc<Semaphore>,
     per_address: Option<usize>,
     addresses: Mutex<HashMap<IpAddr, Client>>,
@@ -37,15 +37,15 @@ struct Client {
 
 tokio::task_local! {
     /// The connection that a task serves.
-    pub(super) static CURRENT: Option<(Arc<Room>, IpAddr)>;
+    pub(super) static CURRENT: Option<(Arc<ConnectionSlots>, IpAddr)>;
 }
 
 /// Notes the project of a request, so that the log can say whose connections are too many.
 pub(crate) fn note_project(project: &str) {
     // There is no connection in a request of the process itself.
     _ = CURRENT.try_with(|current| {
-        let Some((room, address)) = current else { return };
-        if let Some(client) = room.clients().get_mut(address)
+        let Some((slots, address)) = current else { return };
+        if let Some(client) = slots.clients().get_mut(address)
             && client.project.as_deref() != Some(project)
         {
             client.project = Some(project.to_owned());
@@ -55,12 +55,12 @@ pub(crate) fn note_project(project: &str) {
 
 /// The slot of a connection, released on drop.
 pub(super) struct Place {
-    room: Arc<Room>,
+    slots: Arc<ConnectionSlots>,
     address: Option<IpAddr>,
     _seat: OwnedSemaphorePermit,
 }
 
-impl Room {
+impl ConnectionSlots {
     pub(super) fn new(limits: &ConnectionLimits) -> Self {
         let total = limits.seats();
         if total < limits.total {
@@ -111,7 +111,7 @@ impl Room {
 
     /// A slot for a connection from this address, if it has one; `None` if that has too many.
     pub(super) fn place(self: &Arc<Self>, seat: OwnedSemaphorePermit, address: Option<IpAddr>) -> Option<Place> {
-        let place = || Some(Place { room: Arc::clone(self), address, _seat: seat });
+        let place = || Some(Place { slots: Arc::clone(self), address, _seat: seat });
         let Some(address) = address else { return place() };
         let mut clients = self.clients();
         let client = clients.entry(address).or_default();
@@ -139,15 +139,15 @@ impl Room {
 
 impl Place {
     /// The connection of this slot, for [`CURRENT`].
-    pub(super) fn connection(&self) -> Option<(Arc<Room>, IpAddr)> {
-        Some((Arc::clone(&self.room), self.address?))
+    pub(super) fn connection(&self) -> Option<(Arc<ConnectionSlots>, IpAddr)> {
+        Some((Arc::clone(&self.slots), self.address?))
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         let Some(address) = self.address else { return };
-        let mut clients = self.room.clients();
+        let mut clients = self.slots.clients();
         if let Some(client) = clients.get_mut(&address) {
             client.count -= 1;
             if client.count == 0 {

@@ -25,7 +25,7 @@ pub fn threads() -> usize {
 
 /// How many threads each project occupies.
 #[derive(Debug)]
-pub struct Turns {
+pub struct ProjectThreads {
     /// Most threads of a project.
     most: usize,
     of_projects: Mutex<HashMap<String, Weak<Semaphore>>>,
@@ -34,20 +34,20 @@ pub struct Turns {
 /// So many entries are kept before those without work are removed.
 const KEPT: usize = 256;
 
-impl Default for Turns {
+impl Default for ProjectThreads {
     fn default() -> Self {
         Self::new(processors())
     }
 }
 
-impl Turns {
+impl ProjectThreads {
     fn new(most: usize) -> Self {
         Self { most, of_projects: Mutex::default() }
     }
 
     /// Work of a project, which is polled when one of its threads is free.
-    pub fn within<F: Future>(&self, project: &str, work: F) -> InTurn<F> {
-        InTurn { threads: self.of(project), turn: None, work: Box::pin(work) }
+    pub fn within<F: Future>(&self, project: &str, work: F) -> OnFreeThread<F> {
+        OnFreeThread { threads: self.of(project), next: None, work: Box::pin(work) }
     }
 
     fn of(&self, project: &str) -> Arc<Semaphore> {
@@ -64,28 +64,28 @@ impl Turns {
     }
 }
 
-/// Work that waits for its turns.
-pub struct InTurn<F> {
+/// Work that is polled only when one of its threads is free.
+pub struct OnFreeThread<F> {
     threads: Arc<Semaphore>,
-    /// The next turn, while the project occupies all its threads.
-    turn: Option<BoxFuture<'static, Option<OwnedSemaphorePermit>>>,
+    /// The next free thread, while the project occupies all its threads.
+    next: Option<BoxFuture<'static, Option<OwnedSemaphorePermit>>>,
     work: Pin<Box<F>>,
 }
 
-impl<F: Future> Future for InTurn<F> {
+impl<F: Future> Future for OnFreeThread<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = &mut *self;
-        let _place = match (this.turn.take(), Arc::clone(&this.threads).try_acquire_owned()) {
+        let _place = match (this.next.take(), Arc::clone(&this.threads).try_acquire_owned()) {
             (None, Ok(place)) => Some(place),
-            (turn, _) => {
+            (next, _) => {
                 let threads = &this.threads;
-                let mut turn = turn.unwrap_or_else(|| Arc::clone(threads).acquire_owned().map(Result::ok).boxed());
-                match turn.poll_unpin(cx) {
+                let mut next = next.unwrap_or_else(|| Arc::clone(threads).acquire_owned().map(Result::ok).boxed());
+                match next.poll_unpin(cx) {
                     Poll::Ready(place) => place,
                     Poll::Pending => {
-                        this.turn = Some(turn);
+                        this.next = Some(next);
                         return Poll::Pending;
                     }
                 }
@@ -102,19 +102,19 @@ mod tests {
 
     use super::*;
 
-    /// A project that occupies its threads lets others go on, and its own work waits for a turn, also when a waiting one is
+    /// A project that occupies its threads lets others go on, and its own work waits for a free one, also when a waiting one is
     /// given up.
     #[test]
     fn a_project_never_occupies_all_threads() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(3).enable_all().build().unwrap();
-        let turns = Turns::new(2);
+        let threads = ProjectThreads::new(2);
         let (done, seen) = mpsc::channel();
         let (open, closed) = (Arc::new(Mutex::new(())), Arc::new(Mutex::new(0)));
         let gate = open.lock().unwrap();
         let heavy: Vec<_> = (0..6)
             .map(|_| {
                 let (open, closed) = (Arc::clone(&open), Arc::clone(&closed));
-                let work = turns.within("a", async move {
+                let work = threads.within("a", async move {
                     *closed.lock().unwrap() += 1;
                     drop(open.lock().unwrap());
                 });
@@ -125,7 +125,7 @@ mod tests {
             std::thread::yield_now();
         }
         // All threads of the project are blocked, and the third one serves another project.
-        runtime.spawn(turns.within("b", async move { done.send(()).unwrap() }));
+        runtime.spawn(threads.within("b", async move { done.send(()).unwrap() }));
         seen.recv_timeout(Duration::from_secs(20)).unwrap();
         assert_eq!(*closed.lock().unwrap(), 2);
         heavy[5].abort();
@@ -140,12 +140,12 @@ mod tests {
 
     #[test]
     fn projects_without_work_are_forgotten() {
-        let turns = Turns::new(1);
-        let kept = turns.within("kept", async {});
+        let threads = ProjectThreads::new(1);
+        let kept = threads.within("kept", async {});
         for number in 0..2 * KEPT {
-            drop(turns.within(&number.to_string(), async {}));
+            drop(threads.within(&number.to_string(), async {}));
         }
-        let left = turns.of_projects.lock().unwrap();
+        let left = threads.of_projects.lock().unwrap();
         assert!(left.len() <= KEPT && left.contains_key("kept"));
         drop(kept);
     }
