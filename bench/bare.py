@@ -8,14 +8,17 @@
 For each load, a program creates the objects by the APIs of Neutron, Nova and Cinder, 16 at a time, and waits for them with
 lists, twice a second; for the stack of three tiers, it creates each object as soon as those that it needs exist. Then Kiln
 creates a stack of the same objects. Both are repeated in turns, on devcloud each when the machine is idle. Printed are the shortest time
-of each, Kiln's as a multiple, and the multiples of the rounds. The program has its token before; so has Kiln, because another
+of each, Kiln's as a multiple, and the multiples of the rounds; on devcloud also the requests that change something, deletes
+included, as the logs of the services have them. The program has its token before; so has Kiln, because another
 stack of the user exists. Everything is deleted again. Only the standard library is needed. Nothing is asserted: the machine is
 shared.
 """
 import argparse
 import base64
 import concurrent.futures
+import os
 import pathlib
+import re
 import sys
 import tempfile
 import time
@@ -27,10 +30,10 @@ FLAVOR = 'm1.nano'
 
 
 class Cloud:
-    """The user demo of a cloud, with the endpoints of the services."""
+    """A user of a cloud, with the endpoints of the services."""
 
     def __init__(self, env):
-        self.token, _ = run.token(env)
+        self.token, self.project = run.token(env)
         catalog = run.call('GET', env['OS_AUTH_URL'] + '/auth/catalog', self.token)['catalog']
         self.urls = {service['type']: next(one['url'] for one in service['endpoints'] if one['interface'] == 'public')
                      for service in catalog if service['endpoints']}
@@ -62,6 +65,14 @@ def idle():
         later, still_free = spent()
         if still_free - free > 0.9 * (later - total):
             return
+
+
+def changes(project):
+    """The requests of a project so far that change something."""
+    logs = pathlib.Path(os.environ.get('DEVCLOUD_DIR', '/var/tmp/devcloud')) / 'log'
+    change = re.compile(rf'\b{project}\b.*"(?:POST|PUT|PATCH|DELETE) /')
+    return sum(len(change.findall((logs / name).read_text()))
+               for name in ('neutron-server.log', 'nova-api.log', 'cinder-api.log'))
 
 
 def all_of(items, work):
@@ -217,39 +228,47 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('load', nargs='*', help='words of the loads to run')
     parser.add_argument('--rounds', type=int, default=3)
+    parser.add_argument('--user', default='demo', help='a user of devcloud (default: %(default)s)')
+    parser.add_argument('--busy', action='store_true', help='do not wait until the machine is idle')
     parser.add_argument('--kiln-port', default='8014')
     parser.add_argument('--testcloud', metavar='SECONDS', help='use the simulated cloud, with this response time')
     parser.add_argument('--binary', default=scale.TARGET / 'release/kiln', help='the binary for it (default: %(default)s)')
     options = parser.parse_args()
     if not options.testcloud:
-        env = run.account()
-        compare(options, Cloud(env), run.Service('Kiln', options.kiln_port, ['kiln'], env), idle)
+        env = run.account(options.user)
+        cloud, kiln = Cloud(env), run.Service('Kiln', options.kiln_port, ['kiln'], env)
+        compare(options, cloud, kiln, (lambda: None) if options.busy else idle, lambda: changes(cloud.project))
         return
     with tempfile.TemporaryDirectory(prefix='kiln-bare') as folder:
         words = ['--latency', options.testcloud, '--build-time', '1']
         cluster = scale.Cluster(options.binary, pathlib.Path(folder), None, 1, words)
         try:
-            compare(options, Cloud(cluster.rc), run.Service('Kiln', cluster.port, [], cluster.rc), lambda: None)
+            compare(options, Cloud(cluster.rc), run.Service('Kiln', cluster.port, [], cluster.rc), lambda: None, lambda: 0)
         finally:
             cluster.stop()
 
 
-def compare(options, cloud, kiln, settle):
+def compare(options, cloud, kiln, settle, count):
     print(f'{"load":20} {"bare":>9} {"Kiln":>9}  times')
     _, other = kiln.create(run.hot({'other': {'type': 'OS::Heat::Value', 'properties': {'value': 'x'}}}))
     for load in loads(cloud):
         if options.load and not any(word in load.name for word in options.load):
             continue
-        bare, made = [], []
+        bare, made, counts = [], [], []
         for _ in range(options.rounds):
             settle()
+            before = count()
             bare.append(load.bare(cloud))
             settle()
+            between = count()
             seconds, path = kiln.create(load.template, parameters=load.parameters, pause=0.1)
             made.append(seconds)
             kiln.delete(path)
+            counts.append((between - before, count() - between))
         rounds = ', '.join(f'{ours / theirs:.2f}' for theirs, ours in zip(bare, made))
-        print(f'{load.name:20} {min(bare):7.2f} s {min(made):7.2f} s  {min(made) / min(bare):.2f}  ({rounds})', flush=True)
+        changed = ', '.join(f'{theirs} and {ours}' for theirs, ours in counts if theirs)
+        print(f'{load.name:20} {min(bare):7.2f} s {min(made):7.2f} s  {min(made) / min(bare):.2f}  ({rounds})'
+              + (f'  changes: {changed}' if changed else ''), flush=True)
     kiln.delete(other)
 
 
