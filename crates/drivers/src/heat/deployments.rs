@@ -1,5 +1,8 @@
 //! Groups of software deployments: a nested stack with one deployment for each server.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+
 use indexmap::IndexMap;
 use kiln_resource::scaling::{Batch, Rolling};
 use kiln_resource::{Facts, Member, Nested, NestedStack, TypeRules, size_limit};
@@ -135,18 +138,20 @@ fn kept(facts: &Facts) -> impl Iterator<Item = &Member> {
     facts.members.iter().filter(|member| servers.get(&member.name).is_some())
 }
 
-/// The members after a batch; the last ones change first. A failed member is like a new one. Those whose server is gone
-/// go with the first batch: Heat would deploy to no server in their place.
+/// The members after a batch, in the order of the servers; the last ones change first. A failed member is like a new one.
+/// Those whose server is gone go with the first batch: Heat would deploy to no server in their place.
 fn after_batch(facts: &Facts, member: &str, batch: Batch) -> Map {
     let names: Vec<&String> = servers(facts).collect();
-    let priority = |name: &str| names.iter().position(|one| *one == name).map_or(0, |index| names.len() - index);
+    let index: HashMap<&str, usize> = names.iter().enumerate().map(|(index, name)| (name.as_str(), index)).collect();
+    let place = |name: &str| index.get(name).copied().unwrap_or_default();
     let there = kept(facts).filter(|member| !member.failed);
     let mut old: Vec<(String, Value)> = there.map(|member| (member.name.clone(), member.definition.clone())).collect();
-    old.sort_by_cached_key(|(name, _)| priority(name));
-    let existing: Vec<String> = old.iter().map(|(name, _)| name.clone()).collect();
-    let mut new = names.iter().filter(|name| !existing.contains(name)).map(|name| (*name).clone());
+    old.sort_by_key(|(name, _)| Reverse(place(name)));
+    let existing: BTreeSet<&str> = old.iter().map(|(name, _)| name.as_str()).collect();
+    let mut new = names.iter().filter(|name| !existing.contains(name.as_str())).map(|name| (*name).clone());
     let customized = |name: &str| definition(facts, member, name);
-    let members = rolling::definitions(&old, batch, || new.next().unwrap_or_default(), customized);
+    let mut members = rolling::definitions(&old, batch, || new.next().unwrap_or_default(), customized);
+    members.sort_by_key(|(name, _)| place(name));
     members.into_iter().collect()
 }
 
@@ -200,8 +205,7 @@ mod tests {
             assert_eq!(nested.pause, std::time::Duration::from_secs(1));
             let resources = nested.template.get("resources").and_then(Value::as_map).unwrap().clone();
             let config = |one: &Value| one.get("properties").unwrap().str_at("config").unwrap().to_owned();
-            let mut shown: Vec<_> = resources.iter().map(|(name, one)| format!("{name}={}", config(one))).collect();
-            shown.sort();
+            let shown: Vec<_> = resources.iter().map(|(name, one)| format!("{name}={}", config(one))).collect();
             steps.push(shown.join(" "));
             let there = |(name, definition)| Member { name, definition, ..Default::default() };
             facts.members = resources.into_iter().map(there).collect();

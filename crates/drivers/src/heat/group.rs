@@ -132,14 +132,9 @@ fn first_or_next(
     policy.first(facts, rolling, Rolling::after_numbered)
 }
 
-/// The members after a batch. Those that are not wanted go first, then those with the highest index change. A failed
-/// member gets the new definition like a new one.
-fn after_batch(
-    facts: &Facts,
-    batch: Batch,
-    count: usize,
-    skipped: &BTreeSet<String>,
-) -> impl Iterator<Item = (String, Value)> {
+/// The members after a batch, in the order of their indexes, in which the attributes of the group list them. Those that are
+/// not wanted go first, then those with the highest index change. A failed member gets the new definition like a new one.
+fn after_batch(facts: &Facts, batch: Batch, count: usize, skipped: &BTreeSet<String>) -> Vec<(String, Value)> {
     let size = usize::try_from(batch.size).unwrap_or(usize::MAX);
     let names = names(size, skipped);
     let index: HashMap<&str, usize> = names.iter().enumerate().map(|(index, name)| (name.as_str(), index)).collect();
@@ -155,7 +150,9 @@ fn after_batch(
     let mut new = names.iter().filter(|name| !existing.contains(name.as_str())).cloned();
     let (definition, index_var) = (facts.property("resource_def"), index_var(facts));
     let customized = |name: &str| member(definition, index_var, name, false);
-    rolling::definitions(&old, batch, || new.next().unwrap_or_default(), customized).into_iter()
+    let mut members = rolling::definitions(&old, batch, || new.next().unwrap_or_default(), customized);
+    members.sort_by_cached_key(|(name, _)| name.parse::<u64>().unwrap_or(u64::MAX));
+    members
 }
 
 fn count(facts: &Facts) -> Result<usize, Diagnostic> {
@@ -200,7 +197,7 @@ impl NestedStack for ResourceGroup {
             Err(error) => return Some(Err(error)),
         };
         let (template, then) = if let Some(step) = step {
-            let members: Map = after_batch(facts, step.batch, count, &skipped).collect();
+            let members: Map = after_batch(facts, step.batch, count, &skipped).into_iter().collect();
             let names: Vec<String> = members.keys().cloned().collect();
             (members::template(members, members::outputs(&names, wanted, true)), step.then)
         } else {
@@ -300,8 +297,7 @@ mod tests {
                 let value = definition.get("properties").unwrap().str_at("value").unwrap().to_owned();
                 if value.starts_with("old") { name.clone() } else { format!("{name}*") }
             };
-            let mut members: Vec<String> = template.iter().map(shown).collect();
-            members.sort();
+            let members: Vec<String> = template.iter().map(shown).collect();
             steps.push(members.join(" "));
             facts.members = template
                 .into_iter()

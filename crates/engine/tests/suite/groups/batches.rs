@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kiln_resource::Status;
+use kiln_value::text;
 
 use crate::groups::bench::Bench;
 
@@ -105,7 +106,7 @@ async fn members_of_later_batches_keep_their_former_file() {
     let id = bench.create("{heat_template_version: '2018-08-31'}", None).await;
     bench.completed(id).await;
     for file in ["a.yaml", "b.yaml"] {
-        bench.update_with(id, &of(file), (file, member)).await;
+        bench.update_with(id, &of(file), &[(file, member)]).await;
         bench.completed(id).await;
     }
     let stack = bench.backends.store.stack(bench.child(id, "g").await).await.expect("read").expect("there");
@@ -136,5 +137,39 @@ outputs:
         let child = bench.child(stack, name).await.to_string();
         assert_eq!(bench.outputs(stack).await[name].as_str(), Some(child.as_str()), "{name}");
     }
+    engine.kill();
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_that_a_rolling_update_replaces_are_listed_by_their_index() {
+    let bench = Bench::new();
+    let engine = bench.engine();
+    let top = "{heat_template_version: '2018-08-31', resources: {outer: {type: outer.yaml}}}";
+    let outer = "{heat_template_version: '2018-08-31', resources: {inner: {type: inner.yaml}}}";
+    let inner = |salt: &str, more: &str| {
+        format!(
+            "{{heat_template_version: '2018-08-31', resources: {{{more}
+              group: {{type: 'OS::Heat::ResourceGroup', update_policy: {{rolling_update: {{max_batch_size: 2}}}},
+                properties: {{count: 2, resource_def: {{type: 'OS::Heat::RandomString', properties: {{salt: {salt}}}}}}}}},
+              reader: {{type: 'OS::Heat::Value', properties: {{value: {{list_join: ['-', {{get_attr: [group, refs]}}]}}}}}}}}}}"
+        )
+    };
+    let id = bench.create("{heat_template_version: '2018-08-31'}", None).await;
+    bench.completed(id).await;
+    let source = "source: {type: 'OS::Heat::TestResource'},";
+    let mut seen = Vec::new();
+    for inner in [inner("{get_resource: source}", source), inner("text", "")] {
+        let files = [("outer.yaml", outer), ("inner.yaml", &inner)];
+        bench.update_with(id, top, &files).await;
+        bench.completed(id).await;
+        let nested = bench.child(bench.child(id, "outer").await, "inner").await;
+        let group = bench.child(nested, "group").await;
+        let members = [bench.row(group, "0").await, bench.row(group, "1").await];
+        let refs = members.map(|row| text::str(row.data.get("value").expect("a value"))).join("-");
+        assert_eq!(bench.row(nested, "reader").await.properties()["value"].as_str(), Some(refs.as_str()));
+        assert!(bench.preview_with(id, top, &files).await.is_unchanged());
+        seen.push(refs);
+    }
+    assert_ne!(seen[0], seen[1], "the update replaces the members");
     engine.kill();
 }

@@ -123,12 +123,9 @@ impl Bench {
         id
     }
 
-    /// Requests an update to a template with an additional file.
-    pub(crate) async fn update_with(&self, id: StackId, template: &str, file: (&str, &str)) {
-        let mut sources = sources(template);
-        let mut files = sources.files.0.clone();
-        files.insert(file.0.to_owned(), file.1.to_owned());
-        sources.files = Arc::new(Files(files));
+    /// Requests an update to a template with additional files.
+    pub(crate) async fn update_with(&self, id: StackId, template: &str, more: &[(&str, &str)]) {
+        let sources = sources_with(template, more);
         let mut request = StackRequest::new(Action::Update, self.backends.clock.now());
         request.desired = Some(load::texts(&sources));
         self.backends.store.request(id, request).await.expect("stored");
@@ -148,10 +145,16 @@ impl Bench {
 
     /// The plan of an update.
     pub(crate) async fn preview(&self, id: StackId, template: &str) -> Preview {
+        self.preview_with(id, template, &[]).await
+    }
+
+    /// The plan of an update to a template with additional files.
+    pub(crate) async fn preview_with(&self, id: StackId, template: &str, more: &[(&str, &str)]) -> Preview {
         let view = LoadedStack::load(&self.backends, id).await.expect("read").expect("there");
         let identity = load::identity(&view.stack);
         let types = &self.backends.resource_types;
-        let new = Blueprint::build(sources(template), types, identity, Nesting::default()).expect("a valid template");
+        let new = Blueprint::build(sources_with(template, more), types, identity, Nesting::default());
+        let new = new.expect("a valid template");
         preview::preview(&self.backends, &view, Arc::new(new), false).await.expect("a plan")
     }
 
@@ -251,11 +254,17 @@ outputs:
 ";
 
 pub(crate) fn sources(template: &str) -> Sources {
+    sources_with(template, &[])
+}
+
+/// A template with additional files.
+fn sources_with(template: &str, more: &[(&str, &str)]) -> Sources {
+    let more = more.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
     let template = kiln_template::source::parse(template, "t.yaml", usize::MAX).expect("YAML").value;
     let environment = value!({"resource_registry": {"AWS::EC2::Instance": "instance.yaml"}});
     Sources {
         template: Arc::new(template),
         environment: Arc::new(Environment::from_value(&environment).expect("an environment")),
-        files: Arc::new(Files([("instance.yaml".to_owned(), INSTANCE.to_owned())].into())),
+        files: Arc::new(Files(more.chain([("instance.yaml".to_owned(), INSTANCE.to_owned())]).collect())),
     }
 }
