@@ -48,7 +48,7 @@ use futures::FutureExt as _;
 use jiff::Timestamp;
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::hook::{Hooks, hooks_of};
-use kiln_plan::{Command, Decision, Event, Goal, Model, StackScope};
+use kiln_plan::{Command, Decision, Event, Model, Request, StackScope};
 use kiln_resource::{Action, OperationState, Resource, ResourceId, State, Status};
 use kiln_stack::gather::{Answer, Gatherer};
 use kiln_stack::load::stack_facts;
@@ -417,25 +417,20 @@ impl Work {
             }
         }
         self.adopted = if self.stack.adopts() { self.data_to_adopt().await? } else { Map::new() };
-        let (goal, targets) = match action {
-            Action::Check => (Goal::Check, Vec::new()),
-            Action::Suspend => (Goal::Suspend, Vec::new()),
-            Action::Resume => (Goal::Resume, Vec::new()),
-            Action::Snapshot => (Goal::Snapshot, Vec::new()),
-            _ => {
-                let blueprint = self.scope.as_ref().map(StackScope::blueprint);
-                let fresh = || ResourceId(backends.chance.uuid());
-                (Goal::Converge, blueprint.map(|blueprint| blueprint.targets(fresh)).unwrap_or_default())
-            }
-        };
+        let has_targets = !matches!(action, Action::Check | Action::Suspend | Action::Resume | Action::Snapshot);
+        let blueprint = self.scope.as_ref().filter(|_| has_targets).map(StackScope::blueprint);
+        let targets =
+            blueprint.map(|blueprint| blueprint.targets(|| ResourceId(backends.chance.uuid()))).unwrap_or_default();
         let hooks = self.hooks(action).await?;
         let rollback = !self.stack.disable_rollback && self.stack.parent.is_none();
         let (generation, is_barred) = (self.generation, barred.is_some());
         self.events.retain(|event| matches!(event, Event::Finished { .. } | Event::Stepped { .. }));
-        let adopted = self.adopted.keys().cloned().collect();
+        let metadata = |part: &Value| part.get("metadata").cloned().unwrap_or_else(|| Map::new().into());
+        let adopted = self.adopted.iter().map(|(name, part)| (name.clone(), metadata(part))).collect();
         self.sizes = Sizes::of(&self.model, targets.len());
-        let begin = Event::Begin { action, goal, generation, targets, rollback, hooks, adopted, barred };
-        let commands = self.model.decide(begin);
+        let begin =
+            Request { targets, rollback, hooks, adopted, barred, ..Request::new(self.stack.id, action, generation) };
+        let commands = self.model.decide(backends.clock.now(), Event::Begin(Box::new(begin)));
         self.unseen = self.model.rows().map(|row| row.id).collect();
         self.removing.end = None;
         if self.stack.parent.is_none() && !is_barred {
@@ -567,7 +562,7 @@ impl Work {
 
     /// Passes one event to the planner and executes its commands, without storing anything in between.
     fn decide(&mut self, event: Event) {
-        let commands = self.model.decide(event);
+        let commands = self.model.decide(self.actor.backends.clock.now(), event);
         self.carry_out_all(commands);
     }
 
@@ -580,7 +575,6 @@ impl Work {
     fn carry_out(&mut self, command: Command) {
         match command {
             Command::Save(id) => {
-                self.model.stamp(id, self.stack.id, self.actor.backends.clock.now());
                 if self.model.row(id).is_some() {
                     self.writes.save(id);
                     self.unseen.insert(id);

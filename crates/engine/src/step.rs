@@ -686,7 +686,7 @@ impl Job {
     pub(crate) fn stepped(&self, mut step: Step, phase: Phase, attempt: u32, token: String) -> Report {
         let learned = Learned::of(&mut step);
         let (row, physical_id, data) = (self.row, step.physical_id, step.data);
-        Report { event: Event::Stepped { row, physical_id, data, phase, attempt, token }, learned }
+        Report { event: Event::Stepped { row, physical_id, child: None, data, phase, attempt, token }, learned }
     }
 
     fn ended(&self, step: Step, attributes: Option<Map>) -> Report {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kiln_plan::{Blueprint, Command, Decision, Event, Goal, Model, Nesting, Outcome, ResourceTypes, Sources};
+use kiln_plan::{Blueprint, Command, Decision, Event, Model, Nesting, Outcome, Request, ResourceTypes, Sources};
 use kiln_resource::{
-    Action, Context, Driver, Failure, Found, Operation, Registry, ResourceId, Step, StoredDefinition, TypeRules,
+    Action, Context, Driver, Failure, Found, Operation, Registry, ResourceId, StackId, Step, StoredDefinition,
+    TypeRules,
 };
 use kiln_template::Files;
 use kiln_template::environment::Environment;
@@ -73,18 +74,11 @@ fn plan_a_create(bencher: divan::Bencher<'_, '_>, (size, back): (usize, usize)) 
             next += 1;
             ResourceId(uuid::Uuid::from_u128(next))
         };
-        let begin = Event::Begin {
-            action: Action::Create,
-            goal: Goal::Converge,
-            generation: 1,
-            targets: blueprint.targets(&mut fresh),
-            rollback: false,
-            hooks: kiln_plan::Hooks::new(),
-            adopted: std::collections::BTreeSet::new(),
-            barred: None,
-        };
+        let (stack, now) = (StackId(uuid::Uuid::nil()), jiff::Timestamp::UNIX_EPOCH);
+        let targets = blueprint.targets(&mut fresh);
+        let begin = Event::Begin(Box::new(Request { targets, ..Request::new(stack, Action::Create, 1) }));
         let mut model = Model::new([]);
-        let mut todo = model.decide(begin);
+        let mut todo = model.decide(now, begin);
         let mut ended = false;
         while let Some(command) = todo.pop() {
             let event = match command {
@@ -109,7 +103,7 @@ fn plan_a_create(bencher: divan::Bencher<'_, '_>, (size, back): (usize, usize)) 
                 }
                 _ => continue,
             };
-            todo.extend(model.decide(event));
+            todo.extend(model.decide(now, event));
         }
         assert!(ended);
     });

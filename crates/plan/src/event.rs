@@ -1,15 +1,15 @@
 //! Events and commands of the planner.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use kiln_resource::{Action, Phase, Resource, ResourceId, State, Status};
+use kiln_resource::{Action, Phase, Resource, ResourceId, StackId, State, Status};
 use kiln_value::{Map, Value};
 
 use crate::{Blame, Decision, Hook, Hooks};
 
 /// The goal of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Goal {
+pub(crate) enum Goal {
     /// Exactly the resources of the template; for a delete the template is empty.
     Converge,
     /// Check every resource.
@@ -20,6 +20,57 @@ pub enum Goal {
     Resume,
     /// Save every resource.
     Snapshot,
+}
+
+impl Goal {
+    pub(crate) fn of(action: Action) -> Self {
+        match action {
+            Action::Check => Self::Check,
+            Action::Suspend => Self::Suspend,
+            Action::Resume => Self::Resume,
+            Action::Snapshot => Self::Snapshot,
+            _ => Self::Converge,
+        }
+    }
+}
+
+/// A request to a stack.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// The stack.
+    pub stack: StackId,
+    /// The stack's action.
+    pub action: Action,
+    /// Number of the request. A rollback has the number of the request that failed.
+    pub generation: i64,
+    /// The desired resources of a create, an update or a rollback.
+    pub targets: Vec<Target>,
+    /// Whether a failure triggers a rollback.
+    pub rollback: bool,
+    /// The hooks of the resources.
+    pub hooks: Hooks,
+    /// The resources whose objects exist already, with the metadata to adopt: an update adopts them in place of creating
+    /// them.
+    pub adopted: BTreeMap<String, Value>,
+    /// Why the request must not begin: it only completes running operations, then it fails without a rollback.
+    pub barred: Option<String>,
+}
+
+impl Request {
+    /// A request for nothing but its action.
+    pub fn new(stack: StackId, action: Action, generation: i64) -> Self {
+        let (targets, hooks, adopted) = (Vec::new(), Hooks::new(), BTreeMap::new());
+        Self { stack, action, generation, targets, rollback: false, hooks, adopted, barred: None }
+    }
+
+    pub(crate) fn goal(&self) -> Goal {
+        Goal::of(self.action)
+    }
+
+    /// Whether the object of a new resource exists already.
+    pub(crate) fn adopts(&self, name: &str) -> bool {
+        self.action == Action::Adopt || self.adopted.contains_key(name)
+    }
 }
 
 /// A resource of the template with the names of its dependencies.
@@ -54,24 +105,7 @@ pub struct Parting {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// A request starts, possibly while another one is running: its operations continue, but its plan is dropped.
-    Begin {
-        /// The stack's action.
-        action: Action,
-        /// The goal.
-        goal: Goal,
-        /// Number of the request.
-        generation: i64,
-        /// The desired resources; empty for a delete.
-        targets: Vec<Target>,
-        /// Whether a failure triggers a rollback.
-        rollback: bool,
-        /// The hooks of the resources.
-        hooks: Hooks,
-        /// The resources whose objects exist already: an update adopts them in place of creating them.
-        adopted: BTreeSet<String>,
-        /// Why the request must not begin: it only completes running operations, then it fails without a rollback.
-        barred: Option<String>,
-    },
+    Begin(Box<Request>),
     /// A [`Command::Decide`] was executed.
     Decided {
         /// The serial number of that command.
@@ -87,12 +121,21 @@ pub enum Event {
         /// Attributes of an unchanged resource that others read for the first time.
         attributes: Map,
     },
+    /// Another engine has begun an operation, and its call may have been lost ([`Command::Resume`]): the new phase.
+    TakenOver {
+        /// The row.
+        row: ResourceId,
+        /// The phase.
+        phase: Phase,
+    },
     /// An operation completed a step.
     Stepped {
         /// The row.
         row: ResourceId,
         /// The physical ID, if it became known.
         physical_id: Option<String>,
+        /// The nested stack, if it is new.
+        child: Option<StackId>,
         /// Changes of the driver data; null removes an entry.
         data: Map,
         /// The new phase of the operation.
@@ -194,7 +237,8 @@ pub enum Outcome {
     Failed(Blame),
 }
 
-/// An action for the engine. Commands that store data ([`Command::Save`], [`Command::Remove`], [`Command::Note`])
+/// An action for the engine. This is everything that the planner can ask for, and the engine writes no row without a
+/// [`Command::Save`] or [`Command::Remove`]. Commands that store data ([`Command::Save`], [`Command::Remove`], [`Command::Note`])
 /// precede those that depend on it and are committed first.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {

@@ -26,7 +26,7 @@ pub mod validate;
 pub use blame::Blame;
 pub use blueprint::{Blueprint, Nesting, Sources};
 pub use decision::{Decision, Gathered, Live, Lookups, Subject, decide, failure_of};
-pub use event::{Command, Event, Goal, Note, Outcome, Parting, Target};
+pub use event::{Command, Event, Note, Outcome, Parting, Request, Target};
 pub use hook::{Hook, Hooks};
 pub use kind::{Kind, Provider};
 pub use model::{Model, saved_by};

@@ -1,19 +1,81 @@
 //! The planner: the rows of a stack, and the traversal that brings them to the desired state.
+//!
+//! [`Model`] has the rows of one stack and its running request. The engine passes an [`Event`] with its time to
+//! [`Model::decide`], and executes the [`Command`]s that it returns. This is the only way to change a model, and commands
+//! are the only output: the planner reads no clock, draws no number and calls nothing. New IDs come with the events that
+//! need them. So the same events always give the same commands, in an engine, in a preview and in a test.
+//!
+//! # A request
+//!
+//! ```text
+//!           Begin                 every node done, nothing runs
+//!   Idle ──────────▶ Going ──────────────────────────────────────▶ End COMPLETE ──▶ Idle
+//!                     │ │
+//!                     │ └─ failure, with a rollback ──▶ RollBack ──▶ Idle ──▶ Begin ROLLBACK
+//!                     │
+//!                     └─ failure, timeout, cancel ──▶ Failing ── nothing runs ──▶ End FAILED ──▶ Idle
+//! ```
+//!
+//! A request becomes a graph ([`Traversal`]). It has a node *update* for each resource of the template, and a node *cleanup*
+//! for each row. An update follows the updates of what the resource requires. A cleanup follows the update of its own name
+//! and the cleanups of the rows that require it. At its turn, an update asks for a decision; a cleanup deletes its row,
+//! unless the row is the current one of a name that the template has. Checks, suspends, resumes and snapshots have one
+//! node *act* for each current row. A failure begins no node any more, but running operations end. A newer request may begin
+//! at any time: it drops the graph of the one before, and its nodes wait for the operations that still run on their rows.
+//!
+//! # A row
+//!
+//! ```text
+//!                      Decide ──▶ Decided: Create                     Update ──▶ Start UPDATE ─┐
+//!   (none) ── Begin ──▶ INIT ──────────────────▶ Start CREATE ──▶ COMPLETE ◀───── done ────────┤
+//!                                                    │             │    ▲                      │
+//!                                                    │ failed      │    └─ Keep                │ failed
+//!                                                    ▼             │                           ▼
+//!                                                 FAILED           │ Replace: another row    FAILED, and what
+//!                                                    │             │ begins at INIT          was tried is kept
+//!                                                    │             ▼                           │
+//!                                                    └────────▶ Start DELETE ◀─────────────────┘
+//!                                                                  │        │
+//!                                                             done │        │ failed
+//!                                                                  ▼        ▼
+//!                                                               (none)   FAILED: the next cleanup deletes it again
+//! ```
+//!
+//! Each arrow of an operation is stored before it is taken, with its phase, so that another engine continues it there:
+//! `Begin` then returns `Resume` in place of `Start`. A hook stops a row before or after an operation. A replaced row and its
+//! replacement have the same name; `model/current.rs` says which of them is the current row. The tables in
+//! `tests/suite/specification/` show each of these cases: rows, event, commands.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `model.rs` | events, nodes, the end of a request |
+//! | `model/outcome.rs` | the effects of decisions and of finished operations |
+//! | `model/current.rs` | the current row of each name |
+//! | `model/hold.rs` | resources that wait at a hook |
+//! | `model/part.rs` | resources that are forgotten |
+//! | `model/rows.rs` | changes of rows |
+//! | `model/table.rs` | the rows, shared between copies of a model |
 
+mod current;
 mod hold;
 mod outcome;
 mod part;
 mod rows;
+pub(crate) mod table;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use kiln_resource::{Action, Failure, Operation, OperationState, Resource, ResourceId, State, Status};
+use jiff::Timestamp;
+use kiln_resource::{Action, Failure, Operation, OperationState, Resource, ResourceId, StackId, State, Status};
 use kiln_value::Value;
+use uuid::Uuid;
 
-use crate::event::{Command, Event, Goal, Note, Parting, Target};
+use self::table::Rows;
+use crate::event::{Command, Event, Goal, Note, Parting, Request};
 use crate::graph::Index;
 use crate::traversal::{Node, Traversal};
-use crate::{Blame, Hook, Hooks};
+use crate::{Blame, Hook};
 
 /// The default reason of a resource's state.
 const STATE_CHANGED: &str = "state changed";
@@ -29,7 +91,7 @@ pub fn saved_by(row: &Resource) -> Option<i64> {
 /// The state of one stack and of the running request.
 #[derive(Clone, Debug)]
 pub struct Model {
-    rows: BTreeMap<ResourceId, Resource>,
+    rows: Rows,
     /// The rows of each name.
     named: BTreeMap<String, Vec<ResourceId>>,
     /// The current row of each name, which `get_resource` refers to.
@@ -47,30 +109,15 @@ pub struct Model {
     /// Rows to forget if their running delete does not succeed.
     parting: BTreeMap<ResourceId, Box<Parting>>,
     serial: u64,
-    request: CurrentRequest,
+    /// The time of the event that is being decided about.
+    now: Timestamp,
+    /// The running request; its targets are in `wanted`.
+    request: Request,
     traversal: Traversal,
     wanted: BTreeMap<String, Vec<String>>,
     /// Failures of a check, which continues to the last resource.
     found: Vec<String>,
     stage: Stage,
-}
-
-#[derive(Clone, Debug)]
-struct CurrentRequest {
-    action: Action,
-    goal: Goal,
-    generation: i64,
-    rollback: bool,
-    hooks: Hooks,
-    /// The resources that are adopted although the action is another one.
-    adopted: BTreeSet<String>,
-}
-
-impl CurrentRequest {
-    /// Whether the object of a new resource exists already.
-    fn adopts(&self, name: &str) -> bool {
-        self.action == Action::Adopt || self.adopted.contains(name)
-    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -84,18 +131,11 @@ enum Stage {
 }
 
 impl Model {
-    /// A stack with these rows and without a request.
+    /// A stack with these rows, in the order of their creation, and without a request.
     pub fn new(rows: impl IntoIterator<Item = Resource>) -> Self {
-        let request = CurrentRequest {
-            action: Action::Init,
-            goal: Goal::Converge,
-            generation: 0,
-            rollback: false,
-            hooks: Hooks::new(),
-            adopted: BTreeSet::new(),
-        };
+        let request = Request::new(StackId(Uuid::nil()), Action::Init, 0);
         let mut model = Self {
-            rows: rows.into_iter().map(|row| (row.id, row)).collect(),
+            rows: rows.into_iter().collect(),
             named: BTreeMap::new(),
             current: BTreeMap::new(),
             busy: BTreeMap::new(),
@@ -105,6 +145,7 @@ impl Model {
             held: BTreeMap::new(),
             parting: BTreeMap::new(),
             serial: 0,
+            now: Timestamp::UNIX_EPOCH,
             request,
             traversal: Traversal::default(),
             wanted: BTreeMap::new(),
@@ -133,6 +174,11 @@ impl Model {
         self.rows.get(&id)
     }
 
+    /// A row, to keep it as it is now.
+    pub fn shared(&self, id: ResourceId) -> Option<Arc<Resource>> {
+        self.rows.shared(id).map(Arc::clone)
+    }
+
     /// The current row of a name.
     pub fn current(&self, name: &str) -> Option<&Resource> {
         self.rows.get(self.current.get(name)?)
@@ -143,26 +189,32 @@ impl Model {
         self.row(id).is_some_and(|row| row.running().is_some() && row.reason != STATE_CHANGED)
     }
 
-    /// Processes an event and returns the commands in order.
-    pub fn decide(&mut self, event: Event) -> Vec<Command> {
+    /// Processes an event of this time and returns the commands in order. Rows that change are changed at this time.
+    pub fn decide(&mut self, now: Timestamp, event: Event) -> Vec<Command> {
+        self.now = now;
         let mut out = Vec::new();
         match event {
-            Event::Begin { action, goal, generation, targets, rollback, hooks, adopted, barred } => {
-                let rollback = rollback && barred.is_none();
-                let request = CurrentRequest { action, goal, generation, rollback, hooks, adopted };
-                self.begin(request, targets, barred, &mut out);
-            }
+            Event::Begin(request) => self.begin(*request, &mut out),
             Event::Decided { serial, name, decision, fresh, kind, attributes } => {
                 if let Some(node) = self.asked.remove(&serial) {
                     self.know(&name, attributes, &mut out);
                     self.decided(node, &name, decision, fresh, kind, &mut out);
                 }
             }
-            Event::Stepped { row, physical_id, data, phase, attempt, token } => {
+            Event::TakenOver { row, phase } => {
+                if let Some(row) = self.rows.get_mut(&row)
+                    && let OperationState::Running(running) = &mut row.operation
+                {
+                    running.phase = phase;
+                    out.push(Command::Save(row.id));
+                }
+            }
+            Event::Stepped { row, physical_id, child, data, phase, attempt, token } => {
                 self.learn(row, physical_id, data);
                 if let Some(row) = self.rows.get_mut(&row)
                     && let OperationState::Running(running) = &mut row.operation
                 {
+                    row.child = child.or(row.child);
                     (running.phase, running.token, running.attempt) = (phase, token, attempt);
                     // A repeated create says to its end why it was repeated.
                     if attempt == 0 {
@@ -228,6 +280,13 @@ impl Model {
             Event::Marked { row, healthy, reason } => self.mark(row, healthy, reason, &mut out),
         }
         self.end_if_done(&mut out);
+        for command in &out {
+            if let Command::Save(id) = command
+                && let Some(row) = self.rows.get_mut(id)
+            {
+                row.updated = now;
+            }
+        }
         out
     }
 
@@ -243,7 +302,9 @@ impl Model {
         self.set_state(id, State::new(Action::Check, status), reason, out);
     }
 
-    fn begin(&mut self, request: CurrentRequest, targets: Vec<Target>, barred: Option<String>, out: &mut Vec<Command>) {
+    fn begin(&mut self, mut request: Request, out: &mut Vec<Command>) {
+        let (targets, barred) = (std::mem::take(&mut request.targets), request.barred.take());
+        request.rollback &= barred.is_none();
         self.request = request;
         self.stage = Stage::Going;
         self.asked.clear();
@@ -255,7 +316,7 @@ impl Model {
             *node = None;
         }
         self.choose_current();
-        self.traversal = Traversal::new(self.request.goal, &targets, &self.rows, &self.current);
+        self.traversal = Traversal::new(self.request.goal(), &targets, &self.rows, &self.current);
         for target in targets.iter().filter(|_| barred.is_none()) {
             if !self.current.contains_key(&target.name) {
                 self.insert(&target.name, None, target.fresh, target.kind.clone(), out);
@@ -404,16 +465,16 @@ impl Model {
 
     fn act(&mut self, index: Index, id: ResourceId, out: &mut Vec<Command>) -> bool {
         let Some(row) = self.rows.get(&id) else { return true };
-        if matches!(self.request.goal, Goal::Check | Goal::Snapshot) && row.state == State::INIT {
+        if matches!(self.request.goal(), Goal::Check | Goal::Snapshot) && row.state == State::INIT {
             // Nothing was created, so there is nothing to check or to save.
             return true;
         }
         let saved = saved_by(row) == Some(self.request.generation);
-        if self.request.goal == Goal::Snapshot && row.state.is_complete(Action::Snapshot) && saved {
+        if self.request.goal() == Goal::Snapshot && row.state.is_complete(Action::Snapshot) && saved {
             // A previous engine has done it.
             return true;
         }
-        let (operation, refused) = match self.request.goal {
+        let (operation, refused) = match self.request.goal() {
             Goal::Converge | Goal::Check => (Operation::Check, false),
             Goal::Snapshot => (Operation::Snapshot, false),
             Goal::Suspend => {
@@ -428,7 +489,7 @@ impl Model {
         };
         if refused {
             let (action, status) = (row.state.action, row.state.status);
-            let verb = if self.request.goal == Goal::Suspend { "suspend" } else { "resume" };
+            let verb = if self.request.goal() == Goal::Suspend { "suspend" } else { "resume" };
             let text = format!("State ('{action}', '{status}') invalid for {verb}");
             let failure = Failure::other("Error", text);
             let blame = Blame::of(&row.name, &failure);

@@ -1,14 +1,16 @@
 //! The order of a request's work on the resources.
 //!
 //! Update nodes follow the order of the template. There is a cleanup node for every existing row: they follow the
-//! reverse of the stored order, each after the update of its own name (docs/heat-behaviour.md §2).
+//! reverse of the stored order, each after the update of its own name (docs/heat-behaviour.md §2). What depends on nothing is
+//! deleted in the reverse order of its creation.
 
 use std::collections::BTreeMap;
 
-use kiln_resource::{Resource, ResourceId};
+use kiln_resource::ResourceId;
 
 use crate::event::{Goal, Target};
 use crate::graph::{Graph, Index};
+use crate::model::table::Rows;
 
 /// A node of a traversal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,12 +33,7 @@ pub(crate) struct Traversal {
 }
 
 impl Traversal {
-    pub(crate) fn new(
-        goal: Goal,
-        targets: &[Target],
-        rows: &BTreeMap<ResourceId, Resource>,
-        current: &BTreeMap<String, ResourceId>,
-    ) -> Self {
+    pub(crate) fn new(goal: Goal, targets: &[Target], rows: &Rows, current: &BTreeMap<String, ResourceId>) -> Self {
         let mut this = Self::default();
         match goal {
             Goal::Converge => this.converge(targets, rows),
@@ -70,9 +67,11 @@ impl Traversal {
         self.graph.add()
     }
 
-    fn converge(&mut self, targets: &[Target], rows: &BTreeMap<ResourceId, Resource>) {
+    fn converge(&mut self, targets: &[Target], rows: &Rows) {
         // Deletes without dependencies come first, as in Heat: they may release what a create needs.
-        let cleanups: BTreeMap<ResourceId, Index> = rows.keys().map(|id| (*id, self.add(Node::Cleanup(*id)))).collect();
+        let newest = rows.newest_first();
+        let cleanups: BTreeMap<ResourceId, Index> =
+            newest.iter().map(|row| (row.id, self.add(Node::Cleanup(row.id)))).collect();
         let updates: BTreeMap<&str, Index> =
             targets.iter().map(|t| (t.name.as_str(), self.add(Node::Update(t.name.clone())))).collect();
         self.updates = updates.iter().map(|(name, index)| ((*name).to_owned(), *index)).collect();
@@ -85,8 +84,8 @@ impl Traversal {
                 }
             }
         }
-        for (id, row) in rows {
-            let Some(cleanup) = cleanups.get(id) else { continue };
+        for row in newest {
+            let Some(cleanup) = cleanups.get(&row.id) else { continue };
             if let Some(update) = updates.get(row.name.as_str()) {
                 self.graph.order(*update, *cleanup);
             }
@@ -102,7 +101,7 @@ impl Traversal {
         self.cleanups = cleanups;
     }
 
-    fn act(&mut self, goal: Goal, rows: &BTreeMap<ResourceId, Resource>, current: &BTreeMap<String, ResourceId>) {
+    fn act(&mut self, goal: Goal, rows: &Rows, current: &BTreeMap<String, ResourceId>) {
         let acts: BTreeMap<ResourceId, Index> = current.values().map(|id| (*id, self.add(Node::Act(*id)))).collect();
         for (id, later) in &acts {
             for required in rows.get(id).into_iter().flat_map(|row| &row.requires) {

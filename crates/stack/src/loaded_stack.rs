@@ -89,7 +89,7 @@ impl LoadedStack {
             if before.iter().all(|mark| marks.contains(mark)) {
                 for marked in marks.iter().filter_map(|mark| mark::event(mark, &view.model)).collect::<Vec<_>>() {
                     // The engine of that stack executes the commands.
-                    Arc::make_mut(&mut view.model).decide(marked);
+                    Arc::make_mut(&mut view.model).decide(backends.clock.now(), marked);
                 }
                 return Ok(Some(view));
             }

@@ -79,9 +79,9 @@ pub struct PlannedResource {
     /// The new resolved definition; `None` if it is refused and does not exist yet.
     pub definition: Option<Arc<StoredDefinition>>,
     /// Its current row; `None` if it is new.
-    pub row: Option<Resource>,
-    /// Its current properties: with `converge` those of its object, as far as they could be read.
-    pub before: Map,
+    pub row: Option<Arc<Resource>>,
+    /// The values before the change that differ from the stored properties, for [`PlannedResource::before`].
+    pub(crate) differing: Map,
     /// Properties that an update set which failed: the object has these values or those in `before`.
     pub tried: Map,
     /// The data that the change destroys, if there is any: `the volume's data`.
@@ -97,10 +97,17 @@ pub struct PlannedResource {
 }
 
 impl PlannedResource {
+    /// Its current properties: with `converge` those of its object, as far as they could be read.
+    pub fn before(&self) -> Map {
+        let mut before = self.row.as_ref().map(|row| row.properties().clone()).unwrap_or_default();
+        before.extend(self.differing.clone());
+        before
+    }
+
     /// Whether it is deleted or replaced and its object is kept (`deletion_policy: Retain`).
     pub fn is_retained(&self) -> bool {
         let goes = matches!(self.change.at_most(), PlannedChange::Replaced(_) | PlannedChange::Deleted);
-        goes && self.row.as_ref().is_some_and(Resource::is_retained)
+        goes && self.row.as_ref().is_some_and(|row| row.is_retained())
     }
 
     /// The list of Heat's preview that contains it, by the maximum change: `unchanged`, `updated`, `replaced`, `added`

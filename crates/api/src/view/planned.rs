@@ -141,7 +141,7 @@ fn summary(entry: &PlannedResource, change: &PlannedChange) -> Value {
             let names: Value = properties.keys().map(String::as_str).collect();
             let of_change =
                 |map: &Map| map.iter().filter(|(name, _)| properties.contains_key(*name)).map(clone_pair).collect();
-            let mut shown = sides("updated", old, new, of_change(&entry.before), properties.clone());
+            let mut shown = sides("updated", old, new, of_change(&entry.before()), properties.clone());
             shown.insert("properties".to_owned(), names);
             let tried: Map = of_change(&entry.tried);
             if !tried.is_empty() {
@@ -154,7 +154,8 @@ fn summary(entry: &PlannedResource, change: &PlannedChange) -> Value {
             let differing = |this: &Map, other: &Map| -> Map {
                 this.iter().filter(|(name, value)| other.get(*name) != Some(*value)).map(clone_pair).collect()
             };
-            let (before, after) = (differing(&entry.before, &after), differing(&after, &entry.before));
+            let before = entry.before();
+            let (before, after) = (differing(&before, &after), differing(&after, &before));
             let mut shown = sides("replaced", old, new, before, after);
             shown.insert("reasons".to_owned(), reasons.iter().collect());
             shown.into()

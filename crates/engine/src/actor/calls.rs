@@ -135,7 +135,6 @@ impl Work {
         let nested = kind.as_ref().map_or(row.implementation == kiln_plan::kind::TEMPLATE, Kind::is_nested);
         let driver = kind.as_ref().and_then(Kind::entry).map(|entry| &entry.driver);
         let repeatable = driver.is_some_and(|driver| driver.is_repeatable());
-        let adopts = running.operation == Operation::Adopt;
         // Drivers read software configs from the store, so that the configs must be there before.
         let at_once =
             repeatable && driver.is_some_and(|driver| !driver.needs_cloud()) && !self.writes.changes_software();
@@ -155,15 +154,10 @@ impl Work {
                 self.slots.sleep(id, Memory::default(), self.now() + left);
             }
             if phase != left {
-                self.model.set_phase(id, phase);
-                self.writes.save(id);
+                self.decide(Event::TakenOver { row: id, phase });
             }
         } else {
             self.slots.add(id);
-        }
-        if adopts && !resumed {
-            let metadata = self.adopted_part(id, "metadata").cloned().unwrap_or_else(|| Map::new().into());
-            self.model.set_metadata(id, metadata);
         }
         let Some(running) = self.model.row(id).and_then(|row| row.running()) else { return };
         if nested {
@@ -173,11 +167,6 @@ impl Work {
             let memory = self.slots.call_now(id).unwrap_or_default();
             self.call(id, memory);
         }
-    }
-
-    /// A part of the data to adopt for a row.
-    pub(super) fn adopted_part(&self, id: ResourceId, key: &str) -> Option<&Value> {
-        self.adopted.get(&self.model.row(id)?.name)?.get(key)
     }
 
     /// Calls queued drivers, up to the concurrency limit.

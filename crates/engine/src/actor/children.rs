@@ -267,14 +267,12 @@ impl Work {
         running: &Running,
         after: Option<Duration>,
     ) {
-        if let Some(child) = child {
-            self.model.set_child(id, child);
-        }
         self.slots.answered(id, after);
         // Immediately: the row is stored in one commit with the request.
         self.decide(Event::Stepped {
             row: id,
             physical_id: child.map(|child| child.to_string()),
+            child,
             data,
             phase: state.phase(),
             attempt: running.attempt,

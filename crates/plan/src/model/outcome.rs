@@ -160,9 +160,14 @@ impl Model {
     fn create(&mut self, id: ResourceId, node: Index, definition: Arc<StoredDefinition>, out: &mut Vec<Command>) {
         let external = definition.external_id.clone();
         let Some(row) = self.rows.get_mut(&id) else { return };
-        row.metadata = Value::Map(definition.metadata.clone());
-        row.definition = Some(definition);
         let operation = if self.request.adopts(&row.name) { Operation::Adopt } else { Operation::Create };
+        row.metadata = match operation {
+            Operation::Adopt if external.is_none() => {
+                self.request.adopted.get(&row.name).cloned().unwrap_or_else(|| Map::new().into())
+            }
+            _ => Value::Map(definition.metadata.clone()),
+        };
+        row.definition = Some(definition);
         let Some(external) = external else { return self.start(id, node, operation, None, out) };
         row.generation = self.request.generation;
         let adopt = |status| State::new(Action::Adopt, status);
@@ -275,7 +280,7 @@ impl Model {
                 // A failure of an operation of an earlier request does not fail this request: the node decides about
                 // the row.
                 match node.or(continued) {
-                    Some(node) if self.request.goal == Goal::Check => {
+                    Some(node) if self.request.goal() == Goal::Check => {
                         self.found.push(format!("{}: {}", blame.path.concat(), blame.stack_reason(action)));
                         next.extend(self.traversal.graph.done(node));
                     }

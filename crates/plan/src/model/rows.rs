@@ -1,98 +1,18 @@
-//! The rows of a stack: selection of the current row, and changes of rows.
+//! Changes of rows.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use kiln_resource::{Action, OperationState, Resource, ResourceId, State};
-use kiln_value::{Map, Value};
+use kiln_resource::{OperationState, Resource, ResourceId, State};
+use kiln_value::Map;
 
 use super::Model;
 use crate::event::{Command, Note};
 
 impl Model {
-    /// The row of each name that is shown to users: that of the newest request, in a rollback of the oldest.
-    pub fn shown(&self, back: bool) -> BTreeMap<&str, &Resource> {
-        let mut shown: BTreeMap<&str, &Resource> = BTreeMap::new();
-        let age = |row: &Resource| {
-            let age = if back { -row.generation } else { row.generation };
-            (!(back && self.replaces_another(row)), age, row.created, row.id)
-        };
-        for row in self.rows.values() {
-            let newer = shown.get(row.name.as_str()).is_none_or(|other| age(row) > age(other));
-            if newer {
-                shown.insert(&row.name, row);
-            }
-        }
-        shown
-    }
-
     /// The rows that are shown to users, by name.
     pub fn into_shown(mut self, back: bool) -> Vec<Resource> {
         let ids: Vec<ResourceId> = self.shown(back).into_values().map(|row| row.id).collect();
         ids.into_iter().filter_map(|id| self.rows.remove(&id)).collect()
-    }
-
-    /// Sets the stack and the time of change of a row.
-    pub fn stamp(&mut self, id: ResourceId, stack: kiln_resource::StackId, now: jiff::Timestamp) {
-        if let Some(row) = self.rows.get_mut(&id) {
-            row.stack = stack;
-            row.updated = now;
-            if row.created == jiff::Timestamp::UNIX_EPOCH {
-                row.created = now;
-            }
-        }
-    }
-
-    /// Sets the metadata of a row.
-    pub fn set_metadata(&mut self, id: ResourceId, metadata: Value) {
-        if let Some(row) = self.rows.get_mut(&id) {
-            row.metadata = metadata;
-        }
-    }
-
-    /// Sets the phase of the running operation of a row.
-    pub fn set_phase(&mut self, id: ResourceId, phase: kiln_resource::Phase) {
-        if let Some(row) = self.rows.get_mut(&id)
-            && let kiln_resource::OperationState::Running(running) = &mut row.operation
-        {
-            running.phase = phase;
-        }
-    }
-
-    /// Sets the nested stack of a row.
-    pub fn set_child(&mut self, id: ResourceId, child: kiln_resource::StackId) {
-        if let Some(row) = self.rows.get_mut(&id) {
-            row.child = Some(child);
-        }
-    }
-
-    /// Whether a row was created as a replacement of one that still exists. A rollback does not return to it, even
-    /// after it has set the other one to the same generation.
-    fn replaces_another(&self, row: &Resource) -> bool {
-        row.replaces.is_some_and(|other| self.rows.contains_key(&other))
-    }
-
-    /// Selects the current row of each name. Failed, replaced and partly deleted rows come last; then in a rollback the
-    /// oldest, else the newest is preferred (as in Heat, docs/heat-behaviour.md §2).
-    pub(super) fn choose_current(&mut self) {
-        let back = self.request.action == Action::Rollback;
-        let score = |row: &Resource| {
-            let failed = if row.state.failed() { -30 } else { 0 };
-            let deleting = if row.state.action == Action::Delete { -50 } else { 0 };
-            let age = if back { -row.generation } else { row.generation };
-            let later = if back { self.replaces_another(row) } else { row.replaced_by.is_some() };
-            (failed + deleting - i32::from(later), age, row.updated, row.id)
-        };
-        let mut current: BTreeMap<String, ResourceId> = BTreeMap::new();
-        for row in self.rows.values() {
-            let better = match current.get(&row.name).and_then(|id| self.rows.get(id)) {
-                Some(other) => score(row) > score(other),
-                None => true,
-            };
-            if better {
-                current.insert(row.name.clone(), row.id);
-            }
-        }
-        self.current = current;
     }
 
     /// Whether a row is only waiting to be created.
@@ -108,13 +28,12 @@ impl Model {
         (resource_type, implementation): (String, String),
         out: &mut Vec<Command>,
     ) {
-        // The engine sets stack and times.
-        let (stack, created) = (kiln_resource::StackId(uuid::Uuid::nil()), jiff::Timestamp::UNIX_EPOCH);
-        let mut row = Resource::new(stack, id, name, &resource_type, created);
+        let mut row = Resource::new(self.request.stack, id, name, &resource_type, self.now);
         row.implementation = implementation;
         row.replaces = old;
         row.generation = self.request.generation;
-        self.rows.insert(id, row);
+        self.note_rollback(&mut row);
+        self.rows.insert(row);
         self.named.entry(name.to_owned()).or_default().push(id);
         self.current.insert(name.to_owned(), id);
         if let Some(old) = old.and_then(|old| self.rows.get_mut(&old)) {

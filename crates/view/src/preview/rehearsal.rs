@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures::future::{BoxFuture, FutureExt};
 use indexmap::IndexMap;
 use kiln_plan::{
-    Blueprint, Command, Decision, Event, Goal, Inside, Kind, Model, NestedSources, Nesting, Outcome, Prospect,
+    Blueprint, Command, Decision, Event, Inside, Kind, Model, NestedSources, Nesting, Outcome, Prospect, Request,
     StackScope, define, facts, observe,
 };
 use kiln_resource::{Action, OperationState, Resource, ResourceId, State, StoredDefinition};
@@ -79,20 +79,11 @@ impl<'a> Rehearsal<'a> {
     pub(super) fn play(&mut self) -> BoxFuture<'_, Result<(), Error>> {
         async move {
             let targets = self.scope.blueprint().targets(|| ResourceId(self.backends.chance.uuid()));
-            let (action, goal) = (Action::Update, Goal::Converge);
-            let generation = self.stack.generation + 1;
-            let begin = Event::Begin {
-                action,
-                goal,
-                generation,
-                targets,
-                rollback: false,
-                hooks: kiln_plan::Hooks::new(),
-                adopted: std::collections::BTreeSet::new(),
-                barred: None,
-            };
+            let update = Request::new(self.stack.id, Action::Update, self.stack.generation + 1);
+            let begin = Event::Begin(Box::new(Request { targets, ..update }));
+            let now = self.backends.clock.now();
             let mut events = VecDeque::new();
-            let mut commands = self.model.decide(begin);
+            let mut commands = self.model.decide(now, begin);
             for row in self.model.rows().filter(|row| self.model.current(&row.name).is_some_and(|now| now.id == row.id))
             {
                 self.scope.see(row);
@@ -108,7 +99,7 @@ impl<'a> Rehearsal<'a> {
                 }
                 let Some(event) = events.pop_front() else { return Ok(()) };
                 let done = if let Event::Finished { row, .. } = &event { Some(*row) } else { None };
-                commands = self.model.decide(event);
+                commands = self.model.decide(now, event);
                 if let Some(row) = done {
                     self.see(row);
                 }
@@ -236,28 +227,33 @@ impl<'a> Rehearsal<'a> {
         }
         let resource_type = definition.resource_type.clone();
         let implementation = kind.implementation().to_owned();
-        let (mut before, mut tried) =
-            (row.as_ref().map(|row| row.properties().clone()).unwrap_or_default(), Map::new());
+        let (mut differing, mut tried) = (Map::new(), Map::new());
         if let Decision::Update { before: compared, .. } = &answer.decision {
+            let stored = row.as_ref().map(|row| row.properties());
+            let compared =
+                compared.iter().map(|(name, value)| (name, stored.and_then(|stored| stored.get(name)), value));
             match row.as_ref().map(|row| &row.operation) {
                 // Compared with what was tried; the object may as well have the values before.
                 Some(OperationState::HalfMade(_)) => {
-                    tried.clone_from(compared);
-                    tried.retain(|name, value| before.get(name).unwrap_or(&Value::Null) != value);
+                    let other = compared.filter(|(_, held, value)| held.unwrap_or(&Value::Null) != *value);
+                    tried.extend(other.map(|(name, _, value)| (name.clone(), value.clone())));
                 }
-                _ => before.extend(compared.clone()),
+                _ => {
+                    let other = compared.filter(|(_, held, value)| *held != Some(*value));
+                    differing.extend(other.map(|(name, _, value)| (name.clone(), value.clone())));
+                }
             }
         }
-        before.extend(answer.drifted);
+        differing.extend(answer.drifted);
         let entry = PlannedResource {
             name: name.clone(),
             resource_type: resource_type.clone(),
-            before,
+            differing,
             tried,
             lost: self.lost(row.as_ref(), &change, held.as_deref()),
             change,
             definition: held,
-            row: row.clone(),
+            row: row.as_ref().and_then(|row| self.model.shared(row.id)),
             nested,
             required_by: Vec::new(),
             attributes: Map::new(),
@@ -487,13 +483,13 @@ impl<'a> Rehearsal<'a> {
             resource_type: row.resource_type.clone(),
             change: PlannedChange::Deleted,
             definition: row.definition.clone(),
-            before: row.properties().clone(),
+            differing: Map::new(),
             tried: Map::new(),
             lost: self.lost(Some(&row), &PlannedChange::Deleted, None),
             required_by: Vec::new(),
             attributes: row.attributes.clone(),
             meanings: Vec::new(),
-            row: Some(row),
+            row: Some(Arc::new(row)),
             nested,
         })
     }

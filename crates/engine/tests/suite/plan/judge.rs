@@ -182,8 +182,9 @@ impl Verdict {
         }
         let has_live = matches!(entry.change, PlannedChange::Updated(_) | PlannedChange::Replaced(_));
         if converge && has_live && !is_server {
-            for key in ["name", "size"].into_iter().filter(|key| entry.before.get(*key).is_some_and(Value::is_truthy)) {
-                let shown = entry.before.get(key).map(kiln_value::text::str).unwrap_or_default();
+            let before = entry.before();
+            for key in ["name", "size"].into_iter().filter(|key| before.get(*key).is_some_and(Value::is_truthy)) {
+                let shown = before.get(key).map(kiln_value::text::str).unwrap_or_default();
                 let live = old.get(key).map(kiln_value::text::str).unwrap_or_default();
                 if live != shown {
                     self.wrong.push(format!("{path}: {key} was {live}, shown as {shown}"));

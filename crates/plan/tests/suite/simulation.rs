@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kiln_plan::{Blame, Command, Decision, Event, Goal, Model, Outcome, Target};
-use kiln_resource::{Action, Failure, Operation, Resource, ResourceId, State, Status, StoredDefinition};
+use jiff::Timestamp;
+use kiln_plan::{Blame, Command, Decision, Event, Model, Outcome, Request, Target};
+use kiln_resource::{Action, Failure, Operation, Resource, ResourceId, StackId, State, Status, StoredDefinition};
 use kiln_value::{Map, Value};
 use proptest::prelude::*;
 
@@ -126,14 +127,10 @@ impl SimulatedStack {
                     let decision = self.decide(model, &name);
                     let fresh = self.fresh();
                     let kind = ("T".to_owned(), "T".to_owned());
-                    todo.extend(model.decide(Event::Decided {
-                        serial,
-                        name,
-                        decision,
-                        fresh,
-                        kind,
-                        attributes: Map::new(),
-                    }));
+                    todo.extend(model.decide(
+                        Timestamp::UNIX_EPOCH,
+                        Event::Decided { serial, name, decision, fresh, kind, attributes: Map::new() },
+                    ));
                 }
                 Command::Save(id) => {
                     if let Some(row) = model.row(id) {
@@ -190,24 +187,15 @@ impl SimulatedStack {
             Outcome::Done(None)
         };
         let event = Event::Finished { row: id, physical_id: None, data: Map::new(), attributes: None, outcome };
-        let commands = model.decide(event);
+        let commands = model.decide(Timestamp::UNIX_EPOCH, event);
         self.carry_out(model, commands)
     }
 
     /// A request; `cut` is the number of operations after which another engine takes over or the next request follows.
     fn request(&mut self, model: &mut Model, action: Action, generation: i64) -> Option<(Action, Status)> {
         let targets = if action == Action::Delete { Vec::new() } else { self.targets() };
-        let event = Event::Begin {
-            action,
-            goal: Goal::Converge,
-            generation,
-            targets,
-            rollback: false,
-            hooks: kiln_plan::Hooks::new(),
-            adopted: std::collections::BTreeSet::new(),
-            barred: None,
-        };
-        let commands = model.decide(event);
+        let begin = Request { targets, ..Request::new(StackId(uuid::Uuid::nil()), action, generation) };
+        let commands = model.decide(Timestamp::UNIX_EPOCH, Event::Begin(Box::new(begin)));
         self.carry_out(model, commands)
     }
 }

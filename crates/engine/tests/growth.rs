@@ -1,0 +1,78 @@
+//! What a plan of an update holds in memory. Allocations are counted, so the result is the same on every machine.
+
+use std::alloc::System;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kiln_engine::{Engine, Options};
+use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
+use kiln_resource::{Registry, StackId, Status, shipped};
+use kiln_stack::{Backends, Chance, Clock as _, LoadedStack, NoCloud, SystemClock, load};
+use kiln_store::{MemoryStore, NewStack};
+use kiln_template::Files;
+use kiln_template::environment::Environment;
+use kiln_value::{Map, value};
+use kiln_view::preview;
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Bytes that are allocated now.
+fn held() -> usize {
+    let stats = ALLOCATOR.stats();
+    stats.bytes_allocated - stats.bytes_deallocated
+}
+
+fn sources(count: usize) -> Sources {
+    let one = |n| (format!("v{n}"), value!({"type": "OS::Heat::Value", "properties": {"value": (format!("x{n}"))}}));
+    let resources: Map = (0..count).map(one).collect();
+    Sources {
+        template: Arc::new(value!({"heat_template_version": "2021-04-16", "resources": resources})),
+        environment: Arc::new(Environment::default()),
+        files: Arc::new(Files::default()),
+    }
+}
+
+#[tokio::test]
+async fn a_plan_shares_what_does_not_change() {
+    const COUNT: usize = 2_000;
+    let types = shipped::types().expect("definitions");
+    let backends = Backends {
+        store: Arc::new(MemoryStore::new(Arc::new(|| SystemClock.now()))),
+        resource_types: Arc::new(ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for))),
+        clouds: Arc::new(NoCloud),
+        clock: Arc::new(SystemClock),
+        chance: Arc::new(Chance::seeded(1)),
+        caches: Arc::default(),
+    };
+    let engine = Engine::new(Options::default(), backends.clone());
+    tokio::spawn(async move {
+        let (_stop, stopped) = tokio::sync::watch::channel(false);
+        engine.run(stopped).await.expect("the engine runs");
+    });
+    let id = StackId(backends.chance.uuid());
+    let texts = load::texts(&sources(COUNT));
+    let new = NewStack::new(id, "s".to_owned(), "demo".to_owned(), texts, backends.clock.now());
+    backends.store.create_stack(new).await.expect("stored");
+    loop {
+        let stack = backends.store.stack(id).await.expect("read").expect("there");
+        if !stack.is_pending() {
+            assert_eq!(stack.state.status, Status::Complete, "{}", stack.reason);
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let start = held();
+    let view = LoadedStack::load(&backends, id).await.expect("read").expect("there");
+    let identity = load::identity(&view.stack);
+    let new = Blueprint::build(sources(COUNT), &backends.resource_types, identity, Nesting::default());
+    let before = held();
+    let plan = preview::preview(&backends, &view, Arc::new(new.expect("a template")), false).await.expect("a plan");
+    let after = held();
+    assert_eq!(plan.entries.len(), COUNT);
+    let of_each = [after - before, after - start].map(|bytes| bytes / COUNT);
+    println!("bytes of each resource: {of_each:?}");
+    assert!(of_each[0] < 1_500, "the plan alone: {of_each:?}");
+    assert!(of_each[1] < 5_000, "the plan with the stack and both templates: {of_each:?}");
+}

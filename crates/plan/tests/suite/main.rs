@@ -1,0 +1,4 @@
+//! The planner: tables of cases, and generated stacks.
+
+mod simulation;
+mod specification;
