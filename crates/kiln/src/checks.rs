@@ -68,9 +68,8 @@ pub(crate) async fn stacks_of_heat(store: &SqlStore) -> Result<()> {
     match store.stacks_of_heat().await? {
         None | Some(0) => Ok(()),
         Some(stacks) => bail!(
-            "this is a database of Heat with {stacks} live stacks, which Kiln does not show: Kiln has tables of its own \
-             beside those of Heat and does not take stacks over. Let Heat continue with them, or abandon them there and \
-             adopt them here"
+            "this database contains {stacks} live stacks of Heat, which Kiln does not show: Kiln has its own tables and does \
+             not take over stacks of Heat. Let Heat continue with them, or abandon them there and adopt them here"
         ),
     }
 }

@@ -154,7 +154,7 @@ impl Failure {
         let word = self.word.map_or_else(Self::word, str::to_owned);
         match self.pictures.len() {
             1 if self.is_pictured => {}
-            count if self.is_pictured => _ = writeln!(err, "{word}: {count} errors"),
+            count if self.is_pictured => _ = writeln!(err, "{word}: found {count} errors"),
             _ => _ = writeln!(err, "{word}: {}", visible(&self.message)),
         }
         for place in &self.places {

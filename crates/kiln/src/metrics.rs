@@ -40,9 +40,9 @@ const ABOUT: [(&str, &str); 7] = [
     ("cloud_calls", "Calls to services of the cloud; the status is 0 without a response."),
     ("store", "Transactions and queries of the database, with their repetitions."),
     ("store_retries", "Transactions that were repeated."),
-    ("doorbells", "Rings that were heard: some stack may have work."),
+    ("doorbells", "Notifications of new work that this process received."),
     ("actors_started", "Stacks that this engine began to work on; taken_over: after a failure of another engine."),
-    ("actors_ended", "Stacks that this engine stopped to work on."),
+    ("actors_ended", "Stacks on which this engine ended its work."),
 ];
 
 /// All series by metric and labels.

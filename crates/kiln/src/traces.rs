@@ -89,7 +89,7 @@ impl Settings {
         let url = Url::parse(&text).with_context(|| format!("{name}: {text:?} is not a URL"))?;
         for name in ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"] {
             if let Some(protocol) = variable(name).filter(|protocol| protocol != "http/json") {
-                bail!("{name}: {protocol} is not built; use http/json, which collectors accept on port 4318");
+                bail!("{name}: {protocol} is not supported; use http/json, which collectors accept on port 4318");
             }
         }
         let mut headers = HeaderMap::new();
@@ -138,7 +138,7 @@ fn sampled(variable: &impl Fn(&str) -> Option<String>) -> Result<u64> {
         Some("parentbased_traceidratio") => {
             variable("OTEL_TRACES_SAMPLER_ARG").map_or(Ok(1.0), |text| text.parse::<f64>())
         }
-        Some(other) => bail!("{NAME}: {other} is not built; use parentbased_always_on or parentbased_traceidratio"),
+        Some(other) => bail!("{NAME}: {other} is not supported; use parentbased_always_on or parentbased_traceidratio"),
     };
     match part.ok().filter(|part| (0.0..=1.0).contains(part)) {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to the largest number")]

@@ -89,7 +89,7 @@ impl Service {
                     environment.parameters.insert(name.clone(), answer.into());
                 }
                 Err(why) => wrong.push(
-                    Diagnostic::new("StackValidationFailed", format!("{} {why}", wanted.text()))
+                    Diagnostic::new("StackValidationFailed", format!("No value was found. {} {why}", wanted.text()))
                         .at(Path::root().key("parameters").key(name))
                         .hint(format!("Specify the parameter {name}.")),
                 ),
@@ -324,7 +324,7 @@ impl<'l> Choice<'l> {
     fn only(&self) -> Result<String, String> {
         match &self.fitting[..] {
             several @ [_, _, ..] if self.kept().is_none() => {
-                Err(format!("Several fit: {}.", listed(several.iter().map(|object| named(object)), ", ")))
+                Err(format!("More than one fits: {}.", listed(several.iter().map(|object| named(object)), ", ")))
             }
             _ => self.first(),
         }
@@ -472,7 +472,7 @@ mod tests {
         let none = Choice::of(&flavors, "name", None, refusal).only();
         assert_eq!(none.unwrap_err(), "None fits: small is refused; large is refused.");
         let several = Choice::of(&flavors, "name", None, |_| None).only();
-        assert_eq!(several.unwrap_err(), "Several fit: small, large.");
+        assert_eq!(several.unwrap_err(), "More than one fits: small, large.");
     }
 
     /// A cloud with these pages; if there is no last one, with the first one again and again.

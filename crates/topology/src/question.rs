@@ -89,7 +89,7 @@ impl Wanted {
             Self::Subnet => "A subnet.".to_owned(),
             Self::Jurisdiction(countries) => format!("The country of the region, one of {}.", countries.join(", ")),
             Self::Members { group, .. } => {
-                format!("The number of members of {}; an update keeps that of the stack.", group.join("."))
+                format!("The number of members of {}; an update keeps the current number.", group.join("."))
             }
             Self::Component { stack, resource, attribute } if attribute.is_empty() => {
                 format!("The ID of {resource} of the stack {stack}.")

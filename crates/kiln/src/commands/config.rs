@@ -51,7 +51,7 @@ enum ReferenceFormat {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Reports with file and line: options that are unknown or misspelt, values that are not valid, options
-of Heat whose value is not built in Kiln (warning) and those that have no effect, and why (note). Then
+of Heat with a value that Kiln does not support (warning) or without effect, with the reason (note). Then
 reads all options as a service does. Does not connect to anything and does not use the environment.
 Exits with 1 if there is an error.
 

@@ -56,7 +56,7 @@ enum HeatManageCommand {
         /// ID of the stack
         stack_id: String,
     },
-    /// Does nothing: every stack has the form of convergence
+    /// Has no effect: all stacks of Kiln use convergence
     #[command(name = "migrate_convergence_1")]
     MigrateConvergence {
         /// ID of the stack
@@ -87,7 +87,7 @@ enum HeatManageCommand {
         #[arg(long = "verbose-update-params")]
         verbose_update_params: bool,
     },
-    /// Does nothing: the data has the newest form
+    /// Has no effect: the data is already in the newest format
     MigratePropertiesData,
 }
 

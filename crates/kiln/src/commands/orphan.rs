@@ -25,19 +25,19 @@ Examples:
   kiln orphan list
   kiln orphan list --long -f json")]
 pub(crate) struct ListArgs {
-    /// Only those of the stack with this ID
+    /// Only objects of the stack with this ID
     #[arg(long, value_name = "ID")]
     stack: Option<String>,
-    /// Include those of all projects (admin)
+    /// Include objects of all projects (admin)
     #[arg(long, conflicts_with = "project")]
     all_projects: bool,
-    /// Only those of the project with this ID (admin)
+    /// Only objects of the project with this ID (admin)
     #[arg(long, value_name = "PROJECT")]
     project: Option<String>,
-    /// Maximum number
+    /// Maximum number of objects
     #[arg(long, value_name = "COUNT")]
     limit: Option<u64>,
-    /// Only those after the one with this ID
+    /// Only objects after the entry with this ID
     #[arg(long, value_name = "ID")]
     marker: Option<String>,
     /// Show more columns

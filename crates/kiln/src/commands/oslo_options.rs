@@ -50,19 +50,19 @@ pub(crate) struct OsloArgs {
     /// The inverse of --use-journal
     #[arg(long, overrides_with = "use_journal", hide_short_help = true)]
     nouse_journal: bool,
-    /// Refused: systemd-journald passes the log to syslog (--use-journal)
+    /// Not supported: use --use-journal; systemd-journald passes the log to syslog
     #[arg(long, overrides_with = "nouse_syslog", hide_short_help = true)]
     use_syslog: bool,
     /// The inverse of --use-syslog
     #[arg(long, overrides_with = "use_syslog", hide_short_help = true)]
     nouse_syslog: bool,
-    /// Has a meaning only with --use-syslog
+    /// Has an effect only with --use-syslog
     #[arg(long, value_name = "FACILITY", hide_short_help = true)]
     syslog_log_facility: Option<String>,
-    /// Refused: a configuration of Python's logging
+    /// Not supported: Kiln does not use Python's logging
     #[arg(long, visible_aliases = ["log-config", "log_config"], value_name = "PATH", hide_short_help = true)]
     log_config_append: Option<String>,
-    /// Refused: the form of times cannot be changed
+    /// Not supported: the format of times cannot be changed
     #[arg(long, value_name = "FORMAT", hide_short_help = true)]
     log_date_format: Option<String>,
 }
@@ -137,7 +137,7 @@ impl OsloArgs {
             [("log-config-append", &self.log_config_append), ("log-date-format", &self.log_date_format)]
         {
             if given.is_some() {
-                bail!("--{option} is not supported: Kiln's log is not that of Python");
+                bail!("--{option} is not supported: Kiln does not use Python's logging");
             }
         }
         let mut config = Config::load_as_heat(&self.config)?;

@@ -57,7 +57,7 @@ Options in section [kiln], in addition to those in 'kiln engine --help':
   body_timeout = 60                  seconds to receive a request body
   send_timeout = 60                  seconds that a client may take to read a response
   cfn_api = true                     serve the CloudFormation API too: [heat_api_cfn] bind_host,
-                                     bind_port (8000; a free port if that of REST is 0); Keystone
+                                     bind_port (8000; a free port if REST has one); Keystone
                                      user for signatures: [ec2authtoken], [keystone_authtoken]
   cfn_page_size = 1000               maximum number of entries in a list of the CloudFormation API
   api_socket, cfn_socket             also listen on these Unix sockets (paths), for an HTTP server on

@@ -114,7 +114,7 @@ fn audit_filters(config: &Config) -> Option<Finding> {
         level: Level::Warning,
         place: Some((file, line + 1)),
         option: None,
-        message: "the audit filter is not built".to_owned(),
+        message: "the audit filter is not supported".to_owned(),
         hint: Some(heats_own::NO_AUDIT.to_owned()),
     })
 }
@@ -193,7 +193,7 @@ fn judge(config: &Config, sections: &Sections, name: (&str, &str), given: &Given
             return Some((Level::Note, "has no effect".to_owned(), what));
         }
         let level = if fixed.is_only_told() { Level::Warning } else { Level::Error };
-        return Some((level, format!("is not built for {value:?}"), what));
+        return Some((level, format!("does not support the value {value:?}"), what));
     }
     if let Some(reason) = heats_own::reason(section, key) {
         return Some((Level::Note, "has no effect".to_owned(), Some(reason.to_owned())));
@@ -249,7 +249,7 @@ mod tests {
                 "kiln.conf:11: error: [heat_Api] bind_port is not an option of Kiln or Heat: did you mean [heat_api] \
                  bind_port?",
                 "kiln.conf:16: error: [keys] no_such_thing is not an option of Kiln or Heat",
-                "kiln.conf:18: error: [healthcheck] detailed is not built for \"True\": /healthcheck is public and has no \
+                "kiln.conf:18: error: [healthcheck] detailed does not support the value \"True\": /healthcheck is public and has no \
                  details; see kiln manage doctor",
                 "kiln.conf:20: error: [nothing] at_all is not an option of Kiln or Heat",
                 "kiln.conf:22: error: [clients_nova] endpoint_type = outside is not one of public, internal, admin, \
@@ -270,8 +270,10 @@ mod tests {
             }
             let (other, name) = ("something-else", fixed.name);
             let level = if fixed.is_only_told() { "warning" } else { "error" };
-            let expected =
-                format!("kiln.conf:2: {level}: [{section}] {name} is not built for {other:?}: {}", fixed.behaviour);
+            let expected = format!(
+                "kiln.conf:2: {level}: [{section}] {name} does not support the value {other:?}: {}",
+                fixed.behaviour
+            );
             assert_eq!(told(other), expected);
         }
     }

@@ -81,7 +81,7 @@ pub(crate) fn refused(config: &Config) -> Vec<Error> {
     let refused = names.into_iter().filter_map(|(section, name)| {
         let fixed = fixed(section, name).filter(|fixed| !fixed.is_only_told())?;
         let (value, _) = config.given_as(section, name).filter(|(value, _)| !fixed.allows(value))?;
-        Some(anyhow!("[{section}] {name} is not built for {value:?}: {}", fixed.behaviour))
+        Some(anyhow!("[{section}] {name} does not support the value {value:?}: {}", fixed.behaviour))
     });
     refused.collect()
 }
@@ -208,12 +208,12 @@ pub(crate) static UNREAD: &[Unread] = &[
         options: &[("DEFAULT", "template_dir loadbalancer_template")],
     },
     Unread {
-        reason: "notifications are versioned objects of Nova; those of Heat have one form",
+        reason: "notifications are versioned objects only in Nova; Heat's have one form",
         options: &[("notifications", "notification_format")],
     },
     Unread { reason: "systemd is told that Kiln is ready by its own protocol", options: &[("DEFAULT", "onready")] },
     Unread {
-        reason: "it is used with region_name_for_shared_services only, which is not built",
+        reason: "it is used with region_name_for_shared_services only, which Kiln does not support",
         options: &[("DEFAULT", "shared_services_types")],
     },
     Unread {
@@ -325,7 +325,7 @@ pub(crate) static UNREAD: &[Unread] = &[
         options: &[("healthcheck", "path backends")],
     },
     Unread {
-        reason: "rules are checked by Kiln; remote checks are not built and refused when the policy is read",
+        reason: "rules are checked by Kiln; remote checks are not supported, and an error when the policy is read",
         options: &[
             ("DEFAULT", "policy_default_rule"),
             ("oslo_policy", "policy_default_rule remote_content_type remote_ssl_ca_crt_file remote_timeout"),
@@ -396,7 +396,7 @@ pub(crate) static FIXED: &[Fixed] = &[
         section: "oslo_messaging_rabbit",
         name: "ssl_enforce_fips_mode",
         allowed: &["false"],
-        behaviour: "TLS is that of rustls, without FIPS mode",
+        behaviour: "TLS is implemented by rustls, without FIPS mode",
     },
     Fixed {
         section: "oslo_messaging_rabbit",

@@ -119,11 +119,11 @@ restart.
     }
     text.push_str(
         "## Parameters of [database] connection\n\n\
-         They mean what they mean to PyMySQL, mysqlclient and psycopg. What has no effect is accepted, and the log says so; other\n\
-         parameters are refused.\n\n",
+         They have the same meaning as in PyMySQL, mysqlclient and psycopg. Parameters without effect are accepted, with a message in\n\
+         the log. Other parameters are refused.\n\n",
     );
     url_parameters(&mut text);
-    text.push_str("## Options of Heat that are not built\n\nOther values than these stop the start of a service; those of `[audit_middleware_notifications]` are reported.\n\n");
+    text.push_str("## Options of Heat with fixed values\n\nA service does not start with other values than these. Other values in `[audit_middleware_notifications]` are only a warning.\n\n");
     text.push_str("| option | values | what Kiln does |\n|---|---|---|\n");
     for fixed in FIXED {
         let allowed: Vec<String> =

@@ -166,7 +166,7 @@ fn every_option_of_heat_is_honoured_refused_or_said_to_have_no_effect() {
                 }
                 "is not an option of Kiln or Heat" => "unknown, also to Heat".to_owned(),
                 "has no effect" => format!("no effect: {}", text("hint")),
-                message if message.starts_with("is not built") => {
+                message if message.starts_with("does not support the value") => {
                     format!("{}, other values: {}", text("level"), text("hint"))
                 }
                 _ => "honoured".to_owned(),
@@ -224,7 +224,8 @@ fn what_is_not_built_stops_the_start() {
     let folder = Folder::new("config-refused");
     let key = "auth_encryption_key = 0123456789abcdef0123456789abcdef";
     let database = "[database]\nconnection = sqlite:///k.db";
-    let why = "[ssl] cert_file is not built for \"/c.pem\": HTTPS is served with [heat_api] cert_file and key_file";
+    let why =
+        "[ssl] cert_file does not support the value \"/c.pem\": HTTPS is served with [heat_api] cert_file and key_file";
     let plain = folder.write("plain.conf", &format!("[DEFAULT]\n{key}\n{database}\n"));
     let set = folder.write("set.conf", &format!("[DEFAULT]\n{key}\n{database}\n[ssl]\ncert_file = /c.pem\n"));
     let mut by_variable = folder.kiln(&["serve", "--config-file", plain.to_str().unwrap()]);
@@ -338,10 +339,10 @@ fn audit_is_told_not_to_be_built() {
         told,
         [
             format!(
-                "{here}/heat.conf:2: warning: [audit_middleware_notifications] driver is not built for \"log\": Kiln \
-                 writes no audit events"
+                "{here}/heat.conf:2: warning: [audit_middleware_notifications] driver does not support the value \"log\": \
+                 Kiln writes no audit events"
             ),
-            format!("{here}/api-paste.ini:4: warning: the audit filter is not built: Kiln writes no audit events"),
+            format!("{here}/api-paste.ini:4: warning: the audit filter is not supported: Kiln writes no audit events"),
         ],
         "{}",
         ran.out

@@ -49,7 +49,7 @@ async fn live_stacks_are_told(folder: &Folder, url: &str) {
         };
         db.execute_unprepared(&statement).await.unwrap();
     }
-    let told = "this is a database of Heat with 2 live stacks, which Kiln does not show";
+    let told = "this database contains 2 live stacks of Heat, which Kiln does not show";
     for role in ["api", "engine"] {
         let service = Running::start(folder.kiln(&[role, "--config-file", &config]));
         let log = service.wait_for(told);

@@ -78,7 +78,7 @@ fn each_error_is_shown_at_the_word_that_is_wrong() {
     ]);
     assert_eq!(told(&ran), expected, "{}", ran.err);
     let errors = ran.err.lines().filter(|line| line.starts_with("error: ")).count();
-    assert!(errors == expected.len() + 1 && ran.err.ends_with("error: 7 errors\n"), "{}", ran.err);
+    assert!(errors == expected.len() + 1 && ran.err.ends_with("error: found 7 errors\n"), "{}", ran.err);
 
     folder.write("e.yaml", "parameter_defaults:\n  flavor: m1.large\nparameters:\n  flavr: m1.tiny\n");
     let ran = folder.run(&["template", "validate", "--offline", "-t", "t.yaml", "-e", "e.yaml"]);

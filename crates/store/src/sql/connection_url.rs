@@ -110,7 +110,7 @@ const POSTGRES: &[(&str, Meaning)] = &[
         "sslrootcert",
         Read(
             |given, text| path(&mut given.ca, text),
-            "file with certificates of authorities, by default `~/.postgresql/root.crt`; system: those of the system, with \
+            "file with certificates of authorities, by default `~/.postgresql/root.crt`; system: the certificates of the system, with \
              verify-full. With it, require means verify-ca",
         ),
     ),

@@ -6,7 +6,7 @@ use super::reader::{Draft, DraftId, Need, Reader};
 use crate::refusal::kind_of;
 
 impl<'a> Reader<'a> {
-    /// Reads a component. `None` is one that says nothing of itself where `may_be_empty`.
+    /// Reads a component. `None` is one without attributes, where `may_be_empty`.
     pub(super) fn read_component(&mut self, body: &'a Value, at: &Path, may_be_empty: bool) -> Option<DraftId> {
         let entries = match body {
             Value::Map(entries) => Some(entries),

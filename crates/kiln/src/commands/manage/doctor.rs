@@ -38,10 +38,10 @@ const SOON: Duration = Duration::from_hours(30 * 24);
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Checks the configuration, the encryption key, the database and its clock, the engines, the message bus,
-Keystone and its clock, the service user, the trustee, the domain of stack users, their role and those
-that users delegate, the URL that servers report to, the catalog, the own certificates and those of all
-addresses, and what is slow. Changes nothing but the exchange of the message bus, which it declares.
-Prints one line per check, and a hint if it is not ok.
+Keystone and its clock, the service user, the trustee, the domain of stack users, the roles of stack
+users and of trusts, the URL that servers report to, the catalog, the certificates of this service and
+of all services that it calls, and response times. It declares the exchange of the message bus, and
+changes nothing else. Prints one line for each check, and a hint if a check is not ok.
 Exits with 1 if a check failed.
 
 Examples:

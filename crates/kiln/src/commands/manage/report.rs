@@ -30,7 +30,7 @@ Examples:
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     config: ConfigArgs,
-    /// Ask a running service; without a URL, that of the catalog
+    /// Ask a running service; without a URL, the service in the catalog
     #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = CATALOG)]
     #[arg(conflicts_with_all = ["pid", "config_file", "config_dir"])]
     service: Option<String>,

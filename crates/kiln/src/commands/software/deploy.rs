@@ -23,7 +23,7 @@ Examples:
   kiln software deployment create --server SERVER --input-value size=3 install
   kiln software deployment create --server SERVER --signal-transport NO_SIGNAL install")]
 pub(crate) struct DeployArgs {
-    /// Name of the deployment; those of a server are sorted by it
+    /// Name of the deployment; a server gets its deployments in the order of their names
     #[arg(value_name = "DEPLOYMENT-NAME")]
     name: String,
     /// Value of an input; repeatable

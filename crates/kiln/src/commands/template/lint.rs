@@ -102,9 +102,9 @@ impl LintArgs {
         let warnings = all().filter(|finding| finding.severity == Severity::Warning).count();
         match (warnings, all().count() - warnings) {
             (0, _) => Ok(()),
-            (1, 0) => Err(Failure::new("1 warning")),
-            (warnings, 0) => Err(Failure::new(format!("{warnings} warnings"))),
-            (warnings, advice) => Err(Failure::new(format!("warnings: {warnings}, advice: {advice}"))),
+            (1, 0) => Err(Failure::new("found 1 warning")),
+            (warnings, 0) => Err(Failure::new(format!("found {warnings} warnings"))),
+            (warnings, advice) => Err(Failure::new(format!("found warnings: {warnings}, advice: {advice}"))),
         }
     }
 

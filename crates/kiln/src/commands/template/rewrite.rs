@@ -45,6 +45,7 @@ impl FmtArgs {
         }
         match (failed, changed) {
             (0, 0) => Ok(()),
+            (0, 1) if self.check => Err(Failure::new("1 file is not formatted")),
             (0, changed) if self.check => Err(Failure::new(format!("{changed} files are not formatted"))),
             (0, _) => Ok(()),
             (failed, _) => Err(Failure::new(format!("{failed} of {} could not be formatted", self.templates.len()))),

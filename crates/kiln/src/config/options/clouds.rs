@@ -36,7 +36,7 @@ options! {
     REGION_NAME = account("region_name", Text, "Region of Keystone in the catalog.");
     ACCOUNT_CAFILE = account("cafile", Path, "File with certificates of authorities for the connection to Keystone.")
         .older(&["ca_file"])
-        .computed("those of the system");
+        .computed("the certificates of the system");
     ACCOUNT_CERTFILE = account("certfile", Path, "File with the client certificate, and the key unless keyfile is set.")
         .older(&["cert_file"]);
     ACCOUNT_KEYFILE = account("keyfile", Path, "File with the key of the client certificate.").older(&["key_file"]);
@@ -65,13 +65,13 @@ options! {
     ENDPOINT_TYPE = client(
         "endpoint_type", Choice(&["public", "internal", "admin", "publicURL", "internalURL", "adminURL"]),
         "Endpoint of the catalog that is used.",
-    ).computed("that of [clients]; there: public");
-    CA_FILE = client("ca_file", Path, "File with certificates of authorities.").computed("that of [clients]");
-    CERT_FILE = client("cert_file", Path, "File with the client certificate.").computed("that of [clients]");
-    KEY_FILE = client("key_file", Path, "File with the key of the client certificate.").computed("that of [clients]");
-    INSECURE = client("insecure", Flag, "Do not verify certificates.").computed("that of [clients]; there: false");
+    ).computed("the value in [clients]; there: public");
+    CA_FILE = client("ca_file", Path, "File with certificates of authorities.").computed("the value in [clients]");
+    CERT_FILE = client("cert_file", Path, "File with the client certificate.").computed("the value in [clients]");
+    KEY_FILE = client("key_file", Path, "File with the key of the client certificate.").computed("the value in [clients]");
+    INSECURE = client("insecure", Flag, "Do not verify certificates.").computed("the value in [clients]; there: false");
     HEAT_URL = ConfigOption::new(
         Section("clients_heat"), "url", Text,
-        "Public URL of the REST API, if it is not that of the catalog: http://HOST:8004/v1/%(tenant_id)s.",
+        "Public URL of the REST API, if it differs from the catalog: http://HOST:8004/v1/%(tenant_id)s.",
     );
 }

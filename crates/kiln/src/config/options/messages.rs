@@ -38,7 +38,7 @@ options! {
     SSL = ConfigOption::new(RABBIT, "ssl", Flag, "Connect with TLS.").older(&["rabbit_use_ssl"]).default("false");
     SSL_CA_FILE = ConfigOption::new(RABBIT, "ssl_ca_file", Path, "File with certificates of authorities.")
         .older(&["kombu_ssl_ca_certs"])
-        .computed("those of the system");
+        .computed("the certificates of the system");
     SSL_CERT_FILE = ConfigOption::new(RABBIT, "ssl_cert_file", Path, "File with the client certificate.")
         .older(&["kombu_ssl_certfile"]);
     SSL_KEY_FILE = ConfigOption::new(RABBIT, "ssl_key_file", Path, "File with the key of the client certificate.")

@@ -51,7 +51,7 @@ options! {
         DATABASE, "mysql_wsrep_sync_wait", Whole(0, 15),
         "Galera only: statements that wait until the node has applied what other nodes committed before, as a bit mask \
          (1: reads). Set it to 1 if the connections of Kiln go to several nodes.",
-    ).computed("that of the server");
+    ).computed("the value of the server");
     SQLITE_SYNCHRONOUS = ConfigOption::new(
         DATABASE, "sqlite_synchronous", Flag,
         "SQLite only: wait for the disk at each commit, so that a power failure loses nothing.",
@@ -64,7 +64,7 @@ options! {
         .default("8004");
     API_CERT_FILE = ConfigOption::new(
         API, "cert_file", Path,
-        "Serve HTTPS with this certificate, in PEM format with those of its authorities. It is read again when it changes.",
+        "Serve HTTPS with this certificate, in PEM format, with the certificates of its authorities. It is read again when it changes.",
     ).older(&["DEFAULT/cert_file"]);
     API_KEY_FILE = ConfigOption::new(API, "key_file", Path, "File with the key of the certificate.")
         .older(&["DEFAULT/key_file"]);
@@ -72,7 +72,7 @@ options! {
         .computed("[heat_api] bind_host");
     CFN_BIND_PORT = ConfigOption::new(
         CFN, "bind_port", Whole(0, 65_535), "Port of the CloudFormation API; 0: a free one.",
-    ).computed("8000; a free one if that of the REST API is 0");
+    ).computed("8000; a free port if bind_port of [heat_api] is 0");
     CFN_CERT_FILE = ConfigOption::new(CFN, "cert_file", Path, "As in [heat_api].");
     CFN_KEY_FILE = ConfigOption::new(CFN, "key_file", Path, "As in [heat_api].");
     ENABLE_PROXY_HEADERS_PARSING = ConfigOption::new(
@@ -95,14 +95,14 @@ options! {
     ALLOW_CREDENTIALS = ConfigOption::new(CORS, "allow_credentials", Flag, "Such pages may send credentials.")
         .default("true");
     EXPOSE_HEADERS = ConfigOption::new(CORS, "expose_headers", List, "Headers that such pages may read.")
-        .computed("those of Heat");
+        .computed("as in Heat");
     MAX_AGE = ConfigOption::new(
         CORS, "max_age", Whole(0, u32::MAX as i64), "How long a browser may keep the answer about an origin.",
     ).default("3600").unit("seconds");
     ALLOW_METHODS = ConfigOption::new(CORS, "allow_methods", List, "Methods that such pages may use.")
-        .computed("those of Heat");
+        .computed("as in Heat");
     ALLOW_HEADERS = ConfigOption::new(CORS, "allow_headers", List, "Headers that such pages may send.")
-        .computed("those of Heat");
+        .computed("as in Heat");
     ENFORCE_NEW_DEFAULTS = ConfigOption::new(
         POLICY, "enforce_new_defaults", Flag, "Use Heat's newer default rules with the roles reader and member only.",
     ).default("true");
