@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the commands for backup and restore in docs/deploy/README.md, on SQLite and the databases in KILN_TEST_DATABASES:
+"""Runs the commands for backup and restore in docs/deploy/README.md and docs/local-state.md, on SQLite and the databases in
+KILN_TEST_DATABASES, and creates databases as docs/databases.md says:
 
     crates/store/tests/databases.sh tests/upgrade/backup.py KILN
 
@@ -119,9 +120,63 @@ def backup(server, kiln):
         shutil.rmtree(work, ignore_errors=True)
 
 
+WORD = 'heat_template_version: 2018-08-31\nresources: {word: {type: OS::Heat::RandomString, properties: {length: %d}}}\n'
+
+
+def stack_of_user(kiln, work, **variables):
+    """Creates, updates and deletes a stack with `--local`; a function that runs a command of `kiln --local`."""
+    (work / 'word.yaml').write_text(WORD % 8)
+    (work / 'longer.yaml').write_text(WORD % 9)
+
+    def local(*words):
+        environment = {'HOME': str(work), 'PATH': os.environ['PATH'], **variables}
+        return subprocess.run([kiln, '--local', *words], cwd=work, env=environment, capture_output=True, text=True)
+    for words in ['create -t word.yaml', 'update --yes -t longer.yaml', 'delete --yes --wait', 'create -t word.yaml']:
+        ran = local('stack', *words.split(), 'word')
+        check(f'kiln --local stack {words}', ran.returncode == 0, ran.stderr)
+    return local
+
+
+def created_as_described(server, kiln):
+    """The SQL of docs/databases.md makes a database and a user with the rights that Kiln needs."""
+    title = 'PostgreSQL' if server.startswith('postgres') else 'MariaDB'
+    page = (run.ROOT / 'docs/databases.md').read_text()
+    sql = re.search(rf'^{title}:[^\n]*\n\n```\n(.*?)```', page, re.M | re.S)[1]
+    sql = re.sub(r'\bkiln\b', 'described', sql)
+    host, port = server.split('@')[1].split('/')[0].split(':')
+    if title == 'PostgreSQL':
+        client, scheme = ['psql', '-q', '-v', 'ON_ERROR_STOP=1', '-h', host, '-p', port, '-U', 'kiln', 'postgres'], 'postgresql'
+    else:
+        client, scheme = ['mariadb', '--no-defaults', '-h', host, '-P', port, '-u', 'kiln', '-pkiln'], 'mysql'
+    ran = subprocess.run(client, input=sql, capture_output=True, text=True)
+    check(f'{title}: the SQL of docs/databases.md', ran.returncode == 0, ran.stderr)
+    with tempfile.TemporaryDirectory(prefix='kiln-described.') as work:
+        url = f'{scheme}://described:secret@{host}:{port}/described'
+        stack_of_user(kiln, pathlib.Path(work), KILN_DATABASE=url)
+    print(f'{title}: created as docs/databases.md says', flush=True)
+
+
+def local_backup(kiln):
+    """The commands of docs/local-state.md save the stacks of `--local`."""
+    page = (run.ROOT / 'docs/local-state.md').read_text()
+    lines = re.search(r'```\n(sqlite3 .*?)```', page, re.S)[1].replace('~', '$HOME').splitlines()
+    with tempfile.TemporaryDirectory(prefix='kiln-local.') as folder:
+        work = pathlib.Path(folder)
+        local = stack_of_user(kiln, work)
+        shell(lines, [('$HOME', str(work))], work)
+        ran = local('--database', 'stacks-backup.db', 'stack', 'show', 'word', '-f', 'value', '-c', 'stack_status')
+        check('the backup has the stack of --local', ran.stdout.strip() == 'CREATE_COMPLETE', ran.stdout + ran.stderr)
+    print('SQLite: backup of --local', flush=True)
+
+
 if __name__ == '__main__':
     if len(sys.argv) != 2:
         raise SystemExit(__doc__)
     for server in ['sqlite', *os.environ.get('KILN_TEST_DATABASES', '').split()]:
-        backup(server, pathlib.Path(sys.argv[1]).resolve())
+        kiln = pathlib.Path(sys.argv[1]).resolve()
+        backup(server, kiln)
+        if server == 'sqlite':
+            local_backup(kiln)
+        else:
+            created_as_described(server, kiln)
     finish()

@@ -163,7 +163,7 @@ ask_mariadb() {
 }
 
 grant_mariadb() {
-    ask_mariadb "$1" "CREATE USER kiln@'127.0.0.1' IDENTIFIED BY 'kiln'; GRANT ALL ON *.* TO kiln@'127.0.0.1';"
+    ask_mariadb "$1" "CREATE USER kiln@'127.0.0.1' IDENTIFIED BY 'kiln'; GRANT ALL ON *.* TO kiln@'127.0.0.1' WITH GRANT OPTION;"
 }
 
 start_mariadb() {

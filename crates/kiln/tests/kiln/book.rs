@@ -55,7 +55,8 @@ fn pages() -> Vec<PathBuf> {
     let root = Path::new(ROOT);
     let mut pages = files(&root.join("docs"), "md");
     pages.extend(
-        ["README.md", "ARCHITECTURE.md", "examples/README.md", "editors/README.md"].map(|name| root.join(name)),
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "examples/README.md", "editors/README.md"]
+            .map(|name| root.join(name)),
     );
     pages
 }

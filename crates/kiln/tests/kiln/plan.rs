@@ -315,3 +315,46 @@ resources:
     assert_eq!(shown.matches("     ?- ").count(), count, "{shown}");
     assert!(shown.contains(&format!("{count} may be deleted")) && shown.contains("known after digit.value"), "{shown}");
 }
+
+/// The plans in the manual are what its commands print, apart from IDs.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_plans_in_the_manual_are_what_kiln_prints() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reading-a-plan.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let folder = Folder::new("plan-manual");
+    let mut printed: Option<String> = None;
+    let (mut shown, mut plans) = (None::<String>, 0);
+    for line in page.lines() {
+        match (&mut shown, line) {
+            (None, "```" | "```yaml") => shown = Some(String::new()),
+            (Some(text), "```") => {
+                if let Some(name) = text.strip_prefix("# ").and_then(|text| text.lines().next()) {
+                    folder.write(name, text);
+                } else {
+                    assert_eq!(without_ids(text), without_ids(&printed.take().unwrap()));
+                    plans += 1;
+                }
+                shown = None;
+            }
+            (Some(text), line) => {
+                text.push_str(line);
+                text.push('\n');
+            }
+            (None, line) => {
+                if let Some(command) = line.strip_prefix("    kiln ") {
+                    let mut words = vec!["--local"];
+                    words.extend(command.split(' '));
+                    printed = Some(Ran::from(folder.client(&cloud, "http://localhost", &words).output().unwrap()).ok());
+                }
+            }
+        }
+    }
+    assert_eq!(plans, 3);
+}
+
+/// A text with `ID` in the place of each UUID.
+fn without_ids(text: &str) -> String {
+    let is_id = |word: &str| word.len() == 36 && word.matches('-').count() == 4;
+    text.split_inclusive('"').map(|part| if is_id(part.trim_end_matches('"')) { "ID\"" } else { part }).collect()
+}
