@@ -22,6 +22,9 @@ pub(crate) async fn find(cloud: &dyn Cloud, finders: &Finders, finder: &str, giv
     let Some(finder) = finders.get(finder) else {
         return Err(Failure::other("ClientNotFound", format!("unknown finder {finder}")));
     };
+    if finder.ids == Ids::Taken && is_uuid_like(given) {
+        return Ok(given.to_owned());
+    }
     if let Some(alias) = &finder.extension
         && !cloud.has_extension(&finder.service, alias).await?
     {
@@ -67,7 +70,7 @@ async fn by_id(cloud: &dyn Cloud, finder: &Finder, value: &str) -> Result<Option
         Ids::Read => value,
         Ids::Uuid if is_uuid_like(value) => value,
         Ids::Url => value.trim_end_matches('/').rsplit('/').next().unwrap_or_default(),
-        Ids::Uuid | Ids::List | Ids::Never => return Ok(None),
+        Ids::Uuid | Ids::Taken | Ids::List | Ids::Never => return Ok(None),
     };
     if id.is_empty() {
         return Ok(None);

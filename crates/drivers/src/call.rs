@@ -82,20 +82,9 @@ pub(crate) fn made_id<'a>(id: Option<&'a str>, what: &str) -> Result<&'a str, Fa
     id.filter(|id| !id.is_empty()).ok_or_else(|| unreadable(format!("{what} was created without an ID")))
 }
 
-/// The ID of a security group that may be given by name. As in Heat, a value that looks like an ID is used unchanged,
-/// and so is the value if the group does not exist.
+/// The ID of a security group. Drivers get IDs; a row of a release up to 0.1 has the name.
 pub(crate) async fn security_group_id(cx: &Context<'_>, group: &str) -> Result<String, Failure> {
-    if is_uuid_like(group) {
-        return Ok(group.to_owned());
-    }
-    cx.cloud.find("neutron.security_group", group).await.map_err(|failure| {
-        if failure.is_not_found() {
-            let text = format!("The Resource ({group}) could not be found.");
-            Failure::new(FailureKind::NotFound, "EntityNotFound", text)
-        } else {
-            failure
-        }
-    })
+    cx.cloud.find("neutron.secgroup", group).await
 }
 
 /// Treats NotFound as success.

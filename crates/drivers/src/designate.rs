@@ -69,8 +69,7 @@ impl Shape for RecordSet {
         let name = body.get("name").map(kiln_value::text::str).unwrap_or_default();
         if !name.ends_with('.') {
             let zone = kiln_value::text::str(cx.facts.property("zone"));
-            let id = cx.cloud.find("designate.zone", &zone).await?;
-            let zone = DESIGNATE.get(cx, format!("/v2/zones/{}", path::segment(&id))).await?;
+            let zone = DESIGNATE.get(cx, format!("/v2/zones/{}", path::segment(&zone))).await?;
             let full = format!("{name}.{}", zone.str_at("name").unwrap_or_default());
             body.insert("name".to_owned(), full.into());
         }

@@ -5,7 +5,7 @@ mod instance;
 
 use std::sync::Arc;
 
-use kiln_resource::{Context, Driver, Facts, Failure, ResourceType};
+use kiln_resource::{Context, Driver, Facts, ResourceType};
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use crate::call::Service;
@@ -37,26 +37,17 @@ fn reason(state: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// A network interface as in requests; names become IDs.
-async fn interface(cx: &Context<'_>, network: &Value) -> Result<Value, Failure> {
-    let mut wire = Map::new();
-    for (property, key, finder) in [("network", "net-id", "neutron.network"), ("port", "port-id", "neutron.port")] {
-        if let Some(name) = network.get(property).filter(|name| name.is_truthy()) {
-            wire.insert(key.to_owned(), cx.cloud.find(finder, &kiln_value::text::str(name)).await?.into());
-        }
-    }
-    if let Some(address) = network.get("fixed_ip").filter(|address| address.is_truthy()) {
-        wire.insert("v4-fixed-ip".to_owned(), address.clone());
-    }
-    Ok(wire.into())
-}
-
-async fn interfaces(cx: &Context<'_>, networks: Option<&Value>) -> Result<Vec<Value>, Failure> {
-    let mut wire = Vec::new();
-    for network in networks.and_then(Value::as_list).unwrap_or_default() {
-        wire.push(interface(cx, network).await?);
-    }
-    Ok(wire)
+/// Network interfaces as in requests.
+fn interfaces(networks: Option<&Value>) -> Vec<Value> {
+    let wire = |network: &Value| -> Value {
+        let keys = [("network", "net-id"), ("port", "port-id"), ("fixed_ip", "v4-fixed-ip")];
+        let entry = |(property, key): (&str, &str)| {
+            let value = network.get(property).filter(|value| value.is_truthy())?;
+            Some((key.to_owned(), value.clone()))
+        };
+        keys.into_iter().filter_map(entry).collect::<Map>().into()
+    };
+    networks.and_then(Value::as_list).unwrap_or_default().iter().map(wire).collect()
 }
 
 /// A version requires its type.

@@ -67,6 +67,8 @@ pub enum Ids {
     Read,
     /// It is read if the value looks like a UUID.
     Uuid,
+    /// What looks like a UUID is one, and is not looked for.
+    Taken,
     /// The ID is the last segment of the value, which is a URL.
     Url,
     /// It is in the list.

@@ -16,9 +16,11 @@ pub struct NewMeaning {
     pub current: String,
 }
 
-/// The names with other IDs today; names without an answer mean nothing any more.
+/// The names with other IDs today; names without an answer mean nothing any more. Releases up to 0.1 did not store the IDs
+/// of some names.
 pub fn new_meanings(kept: KeptNames, today: &Answers) -> Vec<NewMeaning> {
-    let changed = kept.into_iter().filter_map(|(place, kept)| {
+    let known = kept.into_iter().filter(|(_, kept)| kept.id != kept.lookup.value);
+    let changed = known.filter_map(|(place, kept)| {
         let current = today.get(&kept.lookup).filter(|current| **current != kept.id)?.clone();
         Some(NewMeaning { property: place.to_string(), name: kept.lookup.value, kept: kept.id, current })
     });

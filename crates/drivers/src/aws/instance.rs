@@ -105,10 +105,6 @@ impl Translation for AsServer {
         server
     }
 
-    fn names(&self) -> &'static [(&'static str, &'static str)] {
-        &[("image", "glance.image"), ("flavor", "nova.flavor")]
-    }
-
     fn live(&self, properties: &Map, live: &Map) -> Map {
         let mut own = Map::new();
         if let Some(metadata) = live.get("metadata") {

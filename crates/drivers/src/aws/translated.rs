@@ -12,11 +12,6 @@ pub(super) trait Translation: Send + Sync {
     /// The properties of the other type.
     fn properties(&self, properties: &Map) -> Map;
 
-    /// Properties of the other type that are names, with their finders; its driver expects IDs.
-    fn names(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
-    }
-
     /// An attribute; `None` for those of the other type.
     async fn attribute(&self, cx: &Context<'_>, name: &str) -> Result<Option<Value>, Failure> {
         let _ = (cx, name);
@@ -47,35 +42,16 @@ impl<D: Driver, T: Translation> Translated<D, T> {
         Self { inner, translation }
     }
 
-    /// Translated properties with IDs in the place of names.
-    async fn resolved(&self, cx: &Context<'_>, properties: &Map) -> Result<Map, Failure> {
-        let mut properties = self.translation.properties(properties);
-        for (property, finder) in self.translation.names() {
-            if let Some(value) = properties.get_mut(*property)
-                && let Some(name) = value.as_str().filter(|name| !name.is_empty())
-            {
-                *value = cx.cloud.find(finder, name).await?.into();
-            }
-        }
-        Ok(properties)
+    /// The facts for the other driver.
+    fn facts(&self, facts: &Facts) -> Facts {
+        Facts { properties: self.translation.properties(&facts.properties), ..facts.clone() }
     }
 
-    /// The facts for the other driver. What a name means does not matter for a delete, and may be gone.
-    async fn facts(&self, cx: &Context<'_>, operation: &Operation) -> Result<Facts, Failure> {
-        let properties = match operation {
-            Operation::Create | Operation::Update { .. } => self.resolved(cx, &cx.facts.properties).await?,
-            _ => self.translation.properties(&cx.facts.properties),
-        };
-        Ok(Facts { properties, ..cx.facts.clone() })
-    }
-
-    fn operation(&self, cx: &Context<'_>, operation: &Operation, after: &Map) -> Operation {
+    fn operation(&self, operation: &Operation, after: &Map) -> Operation {
         let Operation::Update { before, .. } = operation else { return operation.clone() };
         let before = self.translation.properties(before);
-        // A name may mean another object now, but only a change of the name is a change.
-        let plain = self.translation.properties(&cx.facts.properties);
-        let keys = plain.keys().filter(|key| plain.get(*key) != before.get(*key));
-        let changed = keys.map(|key| (key.clone(), after.get(key).cloned().unwrap_or_default())).collect();
+        let changed = after.iter().filter(|(key, value)| before.get(*key) != Some(value));
+        let changed = changed.map(|(key, value)| (key.clone(), value.clone())).collect();
         Operation::Update { before, changed }
     }
 }
@@ -86,13 +62,11 @@ fn with<'a>(cx: &Context<'a>, facts: &'a Facts) -> Context<'a> {
 
 impl<D: Driver, T: Translation> TypeRules for Translated<D, T> {
     fn scheduler_hints(&self, facts: &Facts) -> Option<Map> {
-        let properties = self.translation.properties(&facts.properties);
-        self.inner.scheduler_hints(&Facts { properties, ..facts.clone() })
+        self.inner.scheduler_hints(&self.facts(facts))
     }
 
     fn unmarked(&self, facts: &Facts) -> Option<Unmarked> {
-        let properties = self.translation.properties(&facts.properties);
-        self.inner.unmarked(&Facts { properties, ..facts.clone() })
+        self.inner.unmarked(&self.facts(facts))
     }
 
     fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {
@@ -117,19 +91,19 @@ impl<D: Driver, T: Translation> TypeRules for Translated<D, T> {
 #[async_trait]
 impl<D: Driver, T: Translation> Driver for Translated<D, T> {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
-        let facts = self.facts(cx, operation).await?;
-        let operation = self.operation(cx, operation, &facts.properties);
+        let facts = self.facts(cx.facts);
+        let operation = self.operation(operation, &facts.properties);
         self.inner.start(&with(cx, &facts), &operation).await
     }
 
     async fn poll(&self, cx: &Context<'_>, operation: &Operation, state: &Value) -> Result<Step, Failure> {
-        let facts = self.facts(cx, operation).await?;
-        let operation = self.operation(cx, operation, &facts.properties);
+        let facts = self.facts(cx.facts);
+        let operation = self.operation(operation, &facts.properties);
         self.inner.poll(&with(cx, &facts), &operation, state).await
     }
 
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
-        let facts = self.facts(cx, &Operation::Create).await?;
+        let facts = self.facts(cx.facts);
         self.inner.find(&with(cx, &facts)).await
     }
 
@@ -148,18 +122,17 @@ impl<D: Driver, T: Translation> Driver for Translated<D, T> {
     }
 
     async fn release(&self, cx: &Context<'_>, wanted: &Map) -> Result<Option<Duration>, Failure> {
-        let facts = self.facts(cx, &Operation::Check).await?;
+        let facts = self.facts(cx.facts);
         self.inner.release(&with(cx, &facts), &self.translation.properties(wanted)).await
     }
 
     async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
-        let facts = self.facts(cx, &Operation::Check).await?;
+        let facts = self.facts(cx.facts);
         self.inner.needs_replace_failed(&with(cx, &facts)).await
     }
 
     async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
-        let properties = self.resolved(cx, &cx.facts.properties).await?;
-        let facts = Facts { properties, ..cx.facts.clone() };
+        let facts = self.facts(cx.facts);
         let live = self.inner.live(&with(cx, &facts)).await?;
         Ok(self.translation.live(&cx.facts.properties, &live))
     }

@@ -21,9 +21,8 @@ fn body(properties: &Map) -> Value {
     value!({"encryption": (names.into_iter().map(entry).collect::<Map>())})
 }
 
-async fn volume_type(cx: &Context<'_>) -> Result<String, Failure> {
-    let name = cx.facts.property("volume_type").as_str().unwrap_or_default();
-    cx.cloud.find("cinder.vtype", name).await
+fn volume_type<'a>(cx: &Context<'a>) -> &'a str {
+    cx.facts.property("volume_type").as_str().unwrap_or_default()
 }
 
 /// The current encryption. Cinder returns an empty object if there is none.
@@ -42,8 +41,8 @@ impl Driver for EncryptedVolumeType {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
         match operation {
             Operation::Create => {
-                let id = volume_type(cx).await?;
-                let path = format!("/v3/types/{}/encryption", path::segment(&id));
+                let id = volume_type(cx);
+                let path = format!("/v3/types/{}/encryption", path::segment(id));
                 CINDER.post(cx, path, body(&cx.facts.properties)).await?;
                 Ok(Step::done().id(id))
             }
@@ -69,8 +68,8 @@ impl Driver for EncryptedVolumeType {
 
     /// Cinder rejects a second encryption of a type.
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
-        let id = volume_type(cx).await?;
-        Ok(if show(cx, &id).await?.is_some() { Found::Made(Step::done().id(id)) } else { Found::NotMade })
+        let id = volume_type(cx);
+        Ok(if show(cx, id).await?.is_some() { Found::Made(Step::done().id(id)) } else { Found::NotMade })
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

@@ -14,7 +14,7 @@ use kiln_resource::{
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::{CINDER, show, status, volume_path};
-use crate::call::{is_uuid_like, items, made_id};
+use crate::call::{items, made_id};
 use crate::queue::{self, again, wait};
 use crate::{alike, path, scheduler_hints};
 
@@ -114,9 +114,7 @@ async fn body(cx: &Context<'_>) -> Result<Map, Failure> {
         volume.insert("multiattach".into(), true.into());
     }
     if let Some(image) = facts.property("image").as_str().filter(|image| !image.is_empty()) {
-        // Heat's translation rule for the image only renames the former property, so the name is resolved here.
-        let id = if is_uuid_like(image) { image.to_owned() } else { cx.cloud.find("glance.image", image).await? };
-        volume.insert("imageRef".into(), id.into());
+        volume.insert("imageRef".into(), image.into());
     }
     volume.insert("name".into(), first_name(facts).into());
     volume.insert("description".into(), description(facts));

@@ -12,12 +12,9 @@ use crate::rest::{Edit, Shape};
 /// A share with its access rules.
 pub(super) struct Share;
 
-/// Properties that name other objects: property, key in the body, finder.
-const NAMED: [(&str, &str, &str); 3] = [
-    ("snapshot", "snapshot_id", "manila.share_snapshot"),
-    ("share_network", "share_network_id", "manila.share_network"),
-    ("share_type", "share_type", "manila.share_type"),
-];
+/// Properties that refer to other objects, and their keys in the body.
+const REFERENCES: [(&str, &str); 3] =
+    [("snapshot", "snapshot_id"), ("share_network", "share_network_id"), ("share_type", "share_type")];
 
 /// The keys of a rule.
 const RULE: [&str; 3] = ["access_type", "access_to", "access_level"];
@@ -57,10 +54,10 @@ async fn settle(cx: &Context<'_>, id: &str) -> Result<(), Failure> {
 #[async_trait]
 impl Shape for Share {
     async fn create_body(&self, cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
-        for (property, key, finder) in NAMED {
-            let name = cx.facts.property(property);
-            if name.is_truthy() {
-                body.insert(key.to_owned(), cx.cloud.find(finder, &text::str(name)).await?.into());
+        for (property, key) in REFERENCES {
+            let id = cx.facts.property(property);
+            if id.is_truthy() {
+                body.insert(key.to_owned(), id.clone());
             }
         }
         Ok(())

@@ -33,26 +33,20 @@ impl Shape for Port {
         to_wire(cx, body, no_addresses).await
     }
 
-    /// The stored names of security groups and policies are compared by their IDs.
+    /// Security groups have no order.
     async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
         let may_have = !cx.facts.property("no_fixed_ips").is_truthy();
         let has_none = object.get("fixed_ips").and_then(Value::as_list).is_none_or(<[Value]>::is_empty);
         live.insert("no_fixed_ips".to_owned(), (has_none && !may_have).into());
-        for (property, key) in [("security_groups", "security_groups"), ("qos_policy", "qos_policy_id")] {
-            let stored = cx.facts.property(property);
-            let mut wire = Map::from([(key.to_owned(), stored.clone())]);
-            match to_wire(cx, &mut wire, false).await {
-                Ok(()) if stored.is_truthy() => {}
-                Err(failure) if failure.is_passing() => return Err(failure),
-                _ => continue,
-            }
-            let ids = |value: Option<&Value>| -> BTreeSet<String> {
-                let many = value.and_then(Value::as_list).map(|ids| ids.iter().map(text::str).collect());
-                many.unwrap_or_else(|| value.map(text::str).into_iter().collect())
-            };
-            if ids(wire.get(key)) == ids(live.get(property)) {
-                live.insert(property.to_owned(), stored.clone());
-            }
+        let stored = cx.facts.property("security_groups");
+        let wanted = match security_group_ids(cx, stored.as_list().unwrap_or_default()).await {
+            Err(failure) if failure.is_passing() => return Err(failure),
+            wanted => wanted.unwrap_or_default(),
+        };
+        let ids = |ids: &[Value]| ids.iter().map(text::str).collect::<BTreeSet<String>>();
+        let shown = live.get("security_groups").and_then(Value::as_list).unwrap_or_default();
+        if !wanted.is_empty() && ids(&wanted) == ids(shown) {
+            live.insert("security_groups".to_owned(), stored.clone());
         }
         Ok(())
     }
@@ -117,11 +111,8 @@ fn fixed_addresses(properties: &Map) -> Vec<&str> {
 }
 
 async fn to_wire(cx: &Context<'_>, body: &mut Map, no_addresses: bool) -> Result<(), Failure> {
-    if let Some(policy) = body.get_mut("qos_policy_id") {
-        *policy = match policy.as_str() {
-            Some(policy) if !policy.is_empty() => cx.cloud.find("neutron.qos_policy", policy).await?.into(),
-            _ => Value::Null,
-        };
+    if let Some(policy) = body.get_mut("qos_policy_id").filter(|policy| !policy.is_truthy()) {
+        *policy = Value::Null;
     }
     if no_addresses {
         body.insert("fixed_ips".into(), Value::List(Vec::new()));

@@ -16,7 +16,7 @@ pub(super) struct FloatingIp;
 impl Shape for FloatingIp {
     async fn create_body(&self, cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
         let network = match cx.facts.property("pool").as_str().filter(|pool| !pool.is_empty()) {
-            Some(pool) => cx.cloud.find("neutron.network", pool).await?.into(),
+            Some(pool) => pool.into(),
             None => external_network(cx).await?,
         };
         body.insert("floating_network_id".to_owned(), network);

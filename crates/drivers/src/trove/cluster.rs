@@ -26,7 +26,7 @@ impl Shape for Cluster {
                 ("flavorRef".to_owned(), field("flavor")),
                 ("volume".to_owned(), value!({"size": (field("volume_size"))})),
             ]);
-            let interfaces = interfaces(cx, given.get("networks")).await?;
+            let interfaces = interfaces(given.get("networks"));
             if !interfaces.is_empty() {
                 wire.insert("nics".to_owned(), interfaces.into());
             }

@@ -59,7 +59,7 @@ impl Shape for Plain {
         for (key, list) in [
             ("databases", list(facts, "databases").to_vec()),
             ("users", list(facts, "users").iter().map(wire_user).collect()),
-            ("nics", interfaces(cx, facts.properties.get("networks")).await?),
+            ("nics", interfaces(facts.properties.get("networks"))),
         ] {
             if !list.is_empty() {
                 body.insert(key.to_owned(), list.into());

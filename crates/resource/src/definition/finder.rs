@@ -114,11 +114,12 @@ fn ids(node: &Node<'_>) -> Ids {
     match (node.value.as_str(), node.value.as_bool()) {
         (Some("read"), _) => Ids::Read,
         (Some("uuid"), _) => Ids::Uuid,
+        (Some("taken"), _) => Ids::Taken,
         (Some("url"), _) => Ids::Url,
         (Some("list"), _) => Ids::List,
         (_, Some(false)) => Ids::Never,
         _ => {
-            node.complain("expected read, uuid, url, list or false");
+            node.complain("expected read, uuid, taken, url, list or false");
             Ids::Read
         }
     }

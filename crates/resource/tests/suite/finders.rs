@@ -110,7 +110,7 @@ fn mistakes_are_told_where_they_are() {
         ("{ by: title }", "shelf.yaml:5:9: missing key name"),
         ("{ name: a.b, client: nova }", "shelf.yaml:5:30: expected heat, osc, sdk, neutron or neutron_extension"),
         ("{ name: a.b, colection: /x }", "shelf.yaml:5:22: unknown key colection; did you mean collection?"),
-        ("{ name: a.b, ids: name }", "shelf.yaml:5:27: expected read, uuid, url, list or false"),
+        ("{ name: a.b, ids: name }", "shelf.yaml:5:27: expected read, uuid, taken, url, list or false"),
         ("{ name: a.b, missing: Nothing }", "shelf.yaml:5:31: expected the class of the error, a colon and its text"),
         ("{ name: a.b, within: { a: b, c: d } }", "shelf.yaml:5:30: expected one entry"),
         ("5", "shelf.yaml:5:9: "),

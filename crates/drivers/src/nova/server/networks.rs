@@ -170,7 +170,7 @@ async fn create_port(cx: &Context<'_>, network: &Value, name: &str) -> Result<St
         port.insert("security_groups".into(), groups.into());
     }
     if let Some(extra) = network.get("port_extra_properties").and_then(Value::as_map) {
-        port.extend(extra_properties(cx, extra).await?);
+        port.extend(extra_properties(extra));
     }
     port.insert("name".into(), name.into());
     port.entry("description".into()).or_insert_with(|| cx.facts.id.as_str().into());
@@ -179,7 +179,7 @@ async fn create_port(cx: &Context<'_>, network: &Value, name: &str) -> Result<St
     made_id(id, "a port").map(str::to_owned)
 }
 
-async fn extra_properties(cx: &Context<'_>, extra: &Map) -> Result<Map, Failure> {
+fn extra_properties(extra: &Map) -> Map {
     let mut port = Map::new();
     let mut extra = without_nulls(extra.clone());
     if let Some(Value::Map(specs)) = extra.shift_remove("value_specs") {
@@ -189,7 +189,7 @@ async fn extra_properties(cx: &Context<'_>, extra: &Map) -> Result<Map, Failure>
         port.insert("fixed_ips".into(), Value::List(Vec::new()));
     }
     if let Some(policy) = extra.shift_remove("qos_policy").as_ref().and_then(Value::as_str) {
-        port.insert("qos_policy_id".into(), cx.cloud.find("neutron.qos_policy", policy).await?.into());
+        port.insert("qos_policy_id".into(), policy.into());
     }
     if let Some(Value::List(pairs)) = extra.get_mut("allowed_address_pairs") {
         for pair in pairs.iter_mut().filter_map(Value::as_map_mut) {
@@ -197,7 +197,7 @@ async fn extra_properties(cx: &Context<'_>, extra: &Map) -> Result<Map, Failure>
         }
     }
     port.extend(extra);
-    Ok(port)
+    port
 }
 
 /// The IDs of the security groups of the server.

@@ -77,6 +77,12 @@ impl User {
         made.get("flavor").and_then(|flavor| flavor.str_at("id")).expect("an ID").to_owned()
     }
 
+    async fn group(&self, name: &str) -> String {
+        let body = value!({"security_group": {"name": name}});
+        let made = self.call("network", Method::Post, "/v2.0/security-groups", Some(body)).await;
+        made.get("security_group").and_then(|group| group.str_at("id")).expect("an ID").to_owned()
+    }
+
     async fn network(&self, name: &str) -> String {
         let made =
             self.call("network", Method::Post, "/v2.0/networks", Some(value!({"network": {"name": name}}))).await;
@@ -194,5 +200,99 @@ async fn a_name_that_means_another_object_changes_nothing_until_it_is_asked_for(
     updated(&client, &request("golden", 1, true)).await;
     assert_eq!(demo.image_of("single").await, second_image);
     assert_eq!(demo.image_of("member-0").await, second_image);
+    cluster.end().await;
+}
+
+/// Names that Heat looks up only when it creates an object.
+fn late(image: &str, group: &str, converge: bool) -> StackRequest {
+    let template = value!({"heat_template_version": "2018-08-31", "resources": {
+        "volume": {"type": "OS::Cinder::Volume", "properties": {"size": 1, "image": image}},
+        "port": {"type": "OS::Neutron::Port", "properties": {"network": "lan", "security_groups": [group]}},
+        "group": {"type": "OS::Neutron::SecurityGroup", "properties": {
+            "rules": [{"remote_mode": "remote_group_id", "remote_group_id": group}],
+        }},
+        "server": {"type": "OS::Nova::Server", "properties": {
+            "image": image, "flavor": "tiny", "networks": [{"network": "lan"}], "security_groups": [group],
+        }},
+    }});
+    StackRequest {
+        bundle: Bundle { template: Some(template), ..Bundle::default() },
+        converge,
+        ..StackRequest::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_is_looked_up_late_follows_the_same_rule() {
+    let cloud = Testcloud::builder().build_time(Duration::from_millis(50)).start().await.expect("a cloud");
+    let cluster = Cluster::in_one_process(cloud, Limits::default()).await;
+    let client = cluster.client(cluster.cloud.users().demo);
+    let admin = User::of(&cluster, cluster.cloud.users().admin).await;
+    let demo = User::of(&cluster, cluster.cloud.users().demo).await;
+    demo.network("lan").await;
+    admin.flavor("tiny").await;
+    let (first_image, first_group) = (admin.image("golden").await, demo.group("web").await);
+    client.create_stack(STACK, &late("golden", "web", false)).await.expect("accepted");
+    let (now, reason) = end_of(&client, STACK, Duration::from_mins(1)).await;
+    assert_eq!(now, "CREATE_COMPLETE", "{reason}");
+    let before = cluster.cloud.snapshot();
+
+    // From a name to its own ID is no change.
+    cluster.cloud.journal().clear();
+    let by_id = late(&first_image, &first_group, false);
+    let plan = client.preview_update(STACK, &by_id, true).await.expect("a plan").resources;
+    assert_eq!(names(&plan, "updated"), ["group", "port", "server", "volume"], "{plan:?}");
+    for entry in plan.get("updated").and_then(Value::as_list).expect("a list") {
+        assert_eq!(entry.get("change").and_then(|change| change.get("properties")), Some(&value!([])), "{entry:?}");
+    }
+    updated(&client, &by_id).await;
+    updated(&client, &late("golden", "web", false)).await;
+    assert_eq!(writes(&cluster), [""; 0]);
+
+    // The names mean other objects; the former ones have other names.
+    let put = async |user: &User, service: &str, path: String, body: Value| {
+        user.call(service, Method::Put, &path, Some(body)).await;
+    };
+    admin.call("image", Method::Delete, &format!("/v2/images/{first_image}"), None).await;
+    let path = format!("/v2.0/security-groups/{first_group}");
+    put(&demo, "network", path, value!({"security_group": {"name": "former"}})).await;
+    let (second_image, second_group) = (admin.image("golden").await, demo.group("web").await);
+    let image = ("image".to_owned(), second_image.clone());
+    let of = |property: &str| (property.to_owned(), second_group.clone());
+    let expected = [
+        ("group", vec![of("rules[0].remote_group_id")]),
+        ("port", vec![of("security_groups[0]")]),
+        ("server", vec![image.clone(), of("security_groups[0]")]),
+        ("volume", vec![image]),
+    ];
+    let sorted = |mut notes: Vec<(String, String)>| {
+        notes.sort_unstable();
+        notes
+    };
+    cluster.cloud.journal().clear();
+    let plan = client.preview_update(STACK, &late("golden", "web", false), true).await.expect("a plan").resources;
+    assert_eq!(names(&plan, "unchanged"), ["group", "port", "server", "volume"], "{plan:?}");
+    let unchanged = plan.get("unchanged").and_then(Value::as_list).expect("a list");
+    // Changes nothing. What the updates before have looked up is remembered for a minute.
+    updated(&client, &late("golden", "web", false)).await;
+    assert_eq!(writes(&cluster), [""; 0]);
+    let drift = client.drift(STACK, &[]).await.expect("a comparison");
+    let compared = drift.get("resources").and_then(Value::as_list).expect("a list");
+    for (name, noted) in expected {
+        assert_eq!(sorted(notes(unchanged, name, Some("change"))), noted, "{name}");
+        assert_eq!(sorted(notes(compared, name, None)), noted, "{name}");
+        let drift = compared.iter().find(|one| one.str_at("resource_name") == Some(name)).expect("an entry");
+        assert_ne!(drift.str_at("drift_status"), Some("MODIFIED"), "{name}: it has what the name meant");
+    }
+    let after = cluster.cloud.snapshot();
+    for noun in ["servers", "volumes", "ports"] {
+        assert_eq!(before.objects[noun], after.objects[noun], "{noun}");
+    }
+
+    // On request, what can be changed gets what the names mean now.
+    updated(&client, &late("golden", "web", true)).await;
+    let ports = &cluster.cloud.snapshot().objects["ports"];
+    let port = ports.iter().find(|port| port["name"].as_str().is_some_and(|name| name.contains("-port-"))).expect("it");
+    assert_eq!(port["security_groups"], serde_json::json!([second_group]));
     cluster.end().await;
 }
