@@ -1,4 +1,4 @@
-//! Asks before something is destroyed.
+//! Asks before something is destroyed or interrupted.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,13 +16,13 @@ pub(crate) fn is_asking() -> bool {
     IS_ASKING.load(Ordering::SeqCst)
 }
 
-/// Confirmation of what destroys something.
+/// Confirmation of what destroys or interrupts something.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct ConfirmArgs {
     /// Do not ask for confirmation
     #[arg(short, long)]
     yes: bool,
-    /// Replace, delete or forget nothing without --yes or an answer on the terminal (KILN_REQUIRE_YES)
+    /// Replace, delete, forget or interrupt nothing without --yes or an answer on the terminal (KILN_REQUIRE_YES)
     #[arg(
         long,
         env = "KILN_REQUIRE_YES",
@@ -53,7 +53,8 @@ impl ConfirmArgs {
     /// If the answer is no or Ctrl-C; without a terminal always.
     pub(crate) async fn confirm(self, question: &str) -> Outcome {
         if !std::io::stdin().is_terminal() {
-            let failure = Failure::new("the command replaces, deletes or forgets something; nothing was changed");
+            let failure =
+                Failure::new("the command replaces, deletes, forgets or interrupts something; nothing was changed");
             return Err(failure.hint("use --yes to confirm it (--require-yes or KILN_REQUIRE_YES is set)"));
         }
         eprint!("{question}");

@@ -10,6 +10,7 @@ use kiln_store::{EngineId, EngineInfo, SqlStore, Store as _};
 use kiln_value::text;
 
 use crate::cli::LogArgs;
+use crate::commands::confirm::ConfirmArgs;
 use crate::commands::oslo_options::{OsloArgs, no_command};
 use crate::config::Config;
 use crate::database;
@@ -76,6 +77,8 @@ enum HeatManageCommand {
         /// Number of stacks in one transaction
         #[arg(short, long = "batch_size", default_value = "20")]
         batch_size: String,
+        #[command(flatten)]
+        confirm: ConfirmArgs,
     },
     /// Encrypt or decrypt the stored data
     UpdateParams {
@@ -170,7 +173,8 @@ impl HeatManageArgs {
                     None => Ok(()),
                 }
             }
-            HeatManageCommand::PurgeDeleted { age, granularity, project_id, batch_size } => {
+            HeatManageCommand::PurgeDeleted { age, granularity, project_id, batch_size, confirm } => {
+                confirm.if_demanded("Purge stacks that were deleted long ago [y/N]? ").await?;
                 let age = number(&age, "age")?.saturating_mul(granularity.seconds());
                 let batch = number(&batch_size, "batch_size")?;
                 let store = store(&config).await?;

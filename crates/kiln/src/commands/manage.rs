@@ -9,6 +9,7 @@ use kiln_store::Retention;
 use kiln_value::Value;
 
 use crate::cli::{ConfigArgs, Global};
+use crate::commands::confirm::ConfirmArgs;
 use crate::config::Config;
 use crate::config::options::kiln;
 use crate::failure::{Failure, Outcome};
@@ -110,6 +111,8 @@ pub(crate) struct PurgeArgs {
     /// themselves
     #[arg(long, value_name = "DAYS", default_value_t = 90)]
     days: u32,
+    #[command(flatten)]
+    confirm: ConfirmArgs,
 }
 
 /// `manage update-params`.
@@ -201,6 +204,8 @@ impl ListArgs {
 
 impl PurgeArgs {
     async fn run(self) -> Outcome {
+        let question = format!("Purge what was deleted more than {} days ago [y/N]? ", self.days);
+        self.confirm.if_demanded(&question).await?;
         let config = Config::load(&self.config)?;
         let store = database::open(&config).await?;
         let age = std::time::Duration::from_secs(u64::from(self.days) * 86_400);

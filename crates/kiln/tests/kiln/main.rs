@@ -7,6 +7,7 @@ mod all_types;
 mod blocks;
 mod book;
 mod config;
+mod confirmed;
 mod database_tls;
 mod databases;
 mod demo;

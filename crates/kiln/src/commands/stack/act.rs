@@ -170,6 +170,8 @@ pub(crate) struct CancelArgs {
     #[arg(long)]
     no_rollback: bool,
     #[command(flatten)]
+    confirm: ConfirmArgs,
+    #[command(flatten)]
     wait: WaitArgs,
     #[command(flatten)]
     output: OutputArgs,
@@ -182,6 +184,8 @@ impl CancelArgs {
         } else {
             (StackAction::CancelUpdate, &["UPDATE_IN_PROGRESS"])
         };
+        let question = format!("Cancel the running operation of {} [y/N]? ", self.stacks.join(", "));
+        self.confirm.if_demanded(&question).await?;
         let mut rows = Vec::new();
         for stack in &self.stacks {
             let now = connection.client.stack(stack, false).await.map_err(of_stack(stack))?;
