@@ -385,7 +385,11 @@ impl Store for SqlStore {
         self.list_engines().await
     }
 
-    fn is_full(&self) -> bool {
+    async fn is_full(&self) -> bool {
+        if !self.losses.is_full() && self.losses.may_probe() {
+            // Why it fails is noted.
+            _ = self.write_for_nothing().await;
+        }
         self.losses.is_full()
     }
 

@@ -439,8 +439,9 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
     async fn report(&self, engine: &EngineInfo) -> Result<(), Error>;
     /// The engines that have reported.
     async fn engines(&self) -> Result<Vec<EngineInfo>, Error>;
-    /// Whether the database had no room for something in the last minute.
-    fn is_full(&self) -> bool {
+    /// Whether the database had no room for something in the last minute. A process that only reads does not notice, so this
+    /// writes something small from time to time.
+    async fn is_full(&self) -> bool {
         false
     }
     /// Takes the lock of a process that runs an engine, which no engine of another process holds alone. Only files have one.

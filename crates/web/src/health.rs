@@ -27,7 +27,7 @@ pub async fn health(backends: &Backends) -> Response {
     let (status, text) = match engines {
         Ok(Ok(engines)) => {
             let up = engines.iter().filter(|engine| is_up(engine, now)).count();
-            let is_full = backends.store.is_full();
+            let is_full = tokio::time::timeout(PATIENCE, backends.store.is_full()).await.unwrap_or(false);
             let (status, database) =
                 if is_full { (StatusCode::SERVICE_UNAVAILABLE, "full") } else { (StatusCode::OK, "up") };
             let mut text = format!("database: {database}\n");

@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use kiln_testcloud::Testcloud;
@@ -44,5 +45,53 @@ async fn a_full_disk_shows_in_healthcheck() {
     let full = health(&url);
     assert!(full.starts_with("HTTP/1.1 503") && full.contains("database: full\n"), "{full}\n{}", service.log());
     assert!(service.log().contains("ERROR the database has no room"), "{}", service.log());
+    service.signal("KILL");
+}
+
+/// A small file system, which only root can mount.
+struct Disk<'a>(&'a Path);
+
+impl<'a> Disk<'a> {
+    fn mount(place: &'a Path) -> Option<Self> {
+        std::fs::create_dir(place).unwrap();
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(place).output();
+        mounted.is_ok_and(|mounted| mounted.status.success()).then_some(Self(place))
+    }
+
+    /// Uses all its space.
+    fn fill(&self) {
+        let mut filler = std::fs::File::create(self.0.join("filler")).unwrap();
+        for size in [4096, 1] {
+            while filler.write_all(&vec![1; size]).is_ok() {}
+        }
+    }
+}
+
+impl Drop for Disk<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(self.0).status();
+    }
+}
+
+/// An API without an engine that nobody sends a request that changes something.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_only_reads_sees_a_full_disk() {
+    let folder = Folder::new("full-reader");
+    let place = folder.path().join("disk");
+    let Some(disk) = Disk::mount(&place) else {
+        println!("no small file system can be mounted: left out");
+        return;
+    };
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let config = folder.configured(&cloud, "[kiln]\ncfn_api = false\n");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let (here, there) = (format!("{}/kiln.db", folder.path().display()), format!("{}/kiln.db", place.display()));
+    std::fs::write(&config, text.replace(&here, &there)).unwrap();
+    folder.run(&["manage", "db", "sync", "--config-file", &config]).ok();
+    let service = Running::start(folder.kiln(&["api", "--config-file", &config]));
+    let url = service.url();
+    disk.fill();
+    let full = health(&url);
+    assert!(full.starts_with("HTTP/1.1 503") && full.contains("database: full\n"), "{full}\n{}", service.log());
     service.signal("KILL");
 }

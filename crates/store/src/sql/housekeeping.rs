@@ -3,13 +3,14 @@
 use jiff::Timestamp;
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement, UnionType};
+use uuid::Uuid;
 
 use super::leases::is_still;
 use super::rows::{Columns, micros, micros_of, plain};
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, STACKS};
-use crate::{Census, EngineInfo, Error, Retention, Silent};
+use crate::{Census, EngineId, EngineInfo, Error, Retention, Silent};
 
 impl SqlStore {
     pub(super) async fn read_clock(&self) -> Result<Timestamp, Error> {
@@ -89,6 +90,13 @@ impl SqlStore {
             Ok(())
         })
         .await
+    }
+
+    /// Writes something small that nobody reads: the end of an engine that never was.
+    pub(super) async fn write_for_nothing(&self) -> Result<(), Error> {
+        let (id, time) = (EngineId(Uuid::nil()), Timestamp::UNIX_EPOCH);
+        self.put_engine(&EngineInfo { id, hostname: String::new(), pid: 0, started: time, seen: time, interval: 0 })
+            .await
     }
 
     pub(super) async fn drop_engine(&self, silent: &Silent) -> Result<(), Error> {

@@ -28,6 +28,8 @@ const LARGE_DELAY: Duration = Duration::from_millis(500);
 const FIRST_DELAY: Duration = Duration::from_millis(4);
 /// How long a database counts as full after it had no room.
 const FULL_FOR: Duration = Duration::from_mins(1);
+/// How often a health check tries whether the database has room.
+const PROBE_EACH: Duration = Duration::from_secs(10);
 /// Upper limit of the delay.
 const LAST_DELAY: Duration = Duration::from_secs(1);
 
@@ -239,8 +241,8 @@ pub(super) fn is_loss(error: &sqlx::Error) -> bool {
     false
 }
 
-/// The time of the last lost connection: connections that have been idle since then are not used again. And the time when
-/// the database last had no room.
+/// The time of the last lost connection: connections that have been idle since then are not used again. And the times when
+/// the database last had no room, and when that was last tried.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Losses(Arc<Mutex<Last>>);
 
@@ -248,6 +250,7 @@ pub(super) struct Losses(Arc<Mutex<Last>>);
 struct Last {
     lost: Option<Instant>,
     full: Option<Instant>,
+    probed: Option<Instant>,
 }
 
 impl Losses {
@@ -266,6 +269,16 @@ impl Losses {
 
     fn note_full(&self) {
         self.last().full = Some(Instant::now());
+    }
+
+    /// Whether nobody has tried for a while whether the database has room. The caller does.
+    pub(super) fn may_probe(&self) -> bool {
+        let mut last = self.last();
+        let may = last.probed.is_none_or(|probed| probed.elapsed() >= PROBE_EACH);
+        if may {
+            last.probed = Some(Instant::now());
+        }
+        may
     }
 
     /// Whether the database had no room for something a short time ago.
