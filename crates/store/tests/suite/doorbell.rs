@@ -8,6 +8,7 @@ use kiln_store::{Batch, Doorbell, StackId, StackRequest, Store};
 
 use crate::bed::beds;
 use crate::make::{at, child, claim, claimed, engine, quiet_bell, resource, settle, settling, stack};
+use crate::proxy::{Proxy, Stalled};
 
 /// The rings up to that of the given stack; fails after a timeout.
 async fn until(bell: &Arc<dyn Doorbell>, stack: StackId) {
@@ -168,6 +169,36 @@ async fn a_quiet_database_rings_nobody() {
                 other.renew(lease.owner, Duration::from_secs(9), &[lease]).await.unwrap();
                 let woken = tokio::time::timeout(Duration::from_millis(700), bell.wait()).await;
                 assert!(woken.is_err(), "{woken:?}");
+            }
+        }
+        bed.end().await;
+    }
+}
+
+/// Rings are heard again after the database was silent: those of the doorbell, and not only what a poll finds.
+#[tokio::test]
+async fn rings_are_heard_after_a_silence() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        if bed.is_server() {
+            for stalled in [Stalled::Open, Stalled::All] {
+                let proxy = Proxy::start(&bed).await;
+                let store = proxy.store().await;
+                let (bell, name) = (store.doorbell(), format!("{}", usize::from(stalled == Stalled::All)));
+                heard(&bell, &bed.store, &format!("before{name}-")).await;
+                let quiet = quiet_bell(&*store).await;
+                proxy.stall(stalled);
+                // It is noticed: until rings are heard again, the waiter is told to look at everything.
+                let noticed = async { while !quiet.wait().await.is_empty() {} };
+                tokio::time::timeout(Duration::from_mins(1), noticed).await.expect("the silence is noticed");
+                proxy.stall(Stalled::None);
+                tokio::time::timeout(Duration::from_mins(1), async {
+                    while tokio::time::timeout(Duration::from_secs(3), quiet.wait()).await.is_ok() {}
+                })
+                .await
+                .expect("it listens again, and does not poll");
+                heard(&bell, &bed.store, &format!("after{name}-")).await;
+                heard(&bed.store.doorbell(), &(Arc::clone(&store) as Arc<dyn Store>), &format!("back{name}-")).await;
             }
         }
         bed.end().await;

@@ -20,7 +20,7 @@ use crate::sql::pulse::silent;
 const CHANNEL: &str = "kiln";
 /// A listener that has heard nothing for this long is tested.
 const TEST_EACH: Duration = Duration::from_secs(5);
-/// How long the answer to a test may take.
+/// How long the answer to a test, or to `LISTEN`, may take.
 const TEST_LIMIT: Duration = Duration::from_secs(3);
 
 /// Sends all pending rings at once. Commits of notifications are serialized for the whole server, so the transactions
@@ -58,7 +58,8 @@ async fn hear(hosts: &[PgConnectOptions], hub: &Hub, origin: &str) -> Result<(),
         // For the one connection of the listener.
         let pool = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
         let mut listener = PgListener::connect_with(&pool.connect_lazy_with(host)).await?;
-        listener.listen(CHANNEL).await?;
+        let listen = tokio::time::timeout(TEST_LIMIT, listener.listen(CHANNEL)).await;
+        listen.map_err(|_| silent())??;
         Ok(listener)
     })
     .await?;
