@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use kiln_testcloud::Testcloud;
-use sea_orm::{ConnectionTrait as _, Database};
+use sea_orm::{ConnectionTrait as _, Database, Statement};
 
 use crate::run::{Folder, Ran};
 use crate::running::Running;
@@ -238,6 +238,37 @@ async fn a_stopped_engine_is_neither_up_nor_silent() {
     database.execute_unprepared("UPDATE kiln_engine SET seen = seen - 3600000000").await.unwrap();
     assert!(has("kiln_engines{status=\"up\"} 0") && has("kiln_engine_silence_seconds 0"), "{}", scraped(&service));
     assert_eq!(service.stop(), 0);
+}
+
+/// `[kiln] keep_deleted`, in days.
+#[tokio::test(flavor = "multi_thread")]
+async fn engines_purge_deleted_stacks_when_the_operator_says_so() {
+    let folder = Folder::new("keep-deleted");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let service = |more: &str| {
+        let config = folder.configured(&cloud, &format!("[kiln]\ncfn_api = false\n{more}"));
+        Running::start(folder.kiln(&["serve", "--config-file", &config]))
+    };
+    let first = service("");
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\n");
+    for args in [&["stack", "create", "--wait", "-t", "t.yaml", "one"][..], &["stack", "delete", "--wait", "one"]] {
+        Ran::from(folder.client(&cloud, &first.url(), args).output().unwrap()).ok();
+    }
+    assert_eq!(first.stop().0, 0);
+    let database = Box::pin(Database::connect(format!("sqlite://{}/kiln.db", folder.path().display()))).await.unwrap();
+    let count = async || {
+        let count = Statement::from_string(database.get_database_backend(), "SELECT count(*) FROM kiln_stack");
+        database.query_one_raw(count).await.unwrap().unwrap().try_get_by_index::<i64>(0).unwrap()
+    };
+    assert_eq!(count().await, 1, "kept for 30 days");
+    let second = service("keep_deleted = 0\n");
+    second.url();
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while count().await > 0 {
+        assert!(std::time::Instant::now() < end, "{}", second.log());
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert_eq!(second.stop().0, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -217,6 +217,11 @@ impl Cluster {
         format!("http://127.0.0.1:{}/v1/%(project_id)s", self.port)
     }
 
+    /// The time of processors that the API has used.
+    pub(crate) fn processor_time(&self) -> Duration {
+        self.api.processor_time()
+    }
+
     /// The folder of the configuration and the logs.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder

@@ -12,7 +12,7 @@ use kiln_testcloud::{Service, Snapshot, THREE_TIER, Testcloud};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use crate::processes::cluster::{Cluster, Limits, end_of};
+use crate::processes::cluster::{Cluster, Limits, end_of, log_of};
 use crate::processes::wanted::Wanted;
 
 const TEMPLATE: &str = include_str!("../../../../../examples/three-tier.yaml");
@@ -55,6 +55,7 @@ impl Crash {
 
     /// Kills the engine once or twice, each time after up to `most` requests to the cloud, then waits for the stack.
     async fn disturbed(&mut self, action: &str, most: usize) {
+        let mut is_left = false;
         for _ in 0..self.chance.random_range(1..=2) {
             let (from, wait) = (self.calls(), self.chance.random_range(1..=most));
             self.place.push_str(&[", ", action, " killed after ", &wait.to_string()].concat());
@@ -63,9 +64,14 @@ impl Crash {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
             self.cluster.engines[0].kill();
+            let left = self.client.stack(STACK, false).await;
+            is_left |= left.is_ok_and(|stack| stack.status().ends_with("_IN_PROGRESS"));
             self.cluster.restart(0);
         }
         self.settled(action).await;
+        let log = std::fs::read_to_string(self.cluster.folder().join(log_of(0))).expect("a log");
+        let is_told = log.contains("took over the stack from a failed engine");
+        assert!(is_told || !is_left, "{}: a take-over is logged", self.place);
     }
 
     /// Waits until the action is complete.

@@ -14,10 +14,12 @@
 pub(crate) mod cluster;
 mod converge;
 mod crash;
+mod heavy;
 mod impossible_ids;
 mod kept;
 mod lifecycle;
 mod lost_node;
+mod lowered;
 mod many_servers;
 mod named;
 mod nested;

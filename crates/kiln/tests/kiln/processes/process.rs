@@ -71,6 +71,15 @@ impl Process {
         self.child.try_wait().expect("its state").is_some()
     }
 
+    /// The time of processors that it has used.
+    pub(crate) fn processor_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("its state");
+        let fields = stat.rsplit_once(") ").expect("fields").1.split(' ');
+        // utime and stime, in hundredths of a second.
+        let ticks = fields.skip(11).take(2).map(|ticks| ticks.parse::<u64>().expect("a number")).sum::<u64>();
+        Duration::from_millis(10 * ticks)
+    }
+
     fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args(["-s", name, &pid]).status().expect("kill runs");
