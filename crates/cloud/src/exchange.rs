@@ -33,6 +33,9 @@ pub(crate) struct Exchange {
     catalogs: Mutex<VecDeque<Catalog>>,
 }
 
+/// The longest URL that the HTTP library sends. A longer one is the user's, and no failure of the service.
+const LONGEST_URL: usize = u16::MAX as usize - 1;
+
 /// The limits of one service: width, breaker and retry budget.
 struct Lane {
     width: Width,
@@ -118,6 +121,11 @@ impl Exchange {
         policy: &RetryPolicy,
     ) -> Result<HttpResponse, CloudError> {
         let service = target.service;
+        let length = request.url.as_str().len();
+        if length > LONGEST_URL {
+            let message = format!("the URL of the request has {length} characters, at most {LONGEST_URL} can be sent");
+            return Err(CloudError::Invalid { service: service.to_owned(), message });
+        }
         let lane = self.lane(service, target.region);
         let mut attempt = 0;
         loop {

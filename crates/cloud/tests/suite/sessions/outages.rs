@@ -83,6 +83,24 @@ async fn refusals_do_not_open_the_breaker() {
     }
 }
 
+/// A name of a template may be in the query of a request, and nobody else must wait because it is too long.
+#[tokio::test(start_paused = true)]
+async fn a_url_that_is_too_long_is_no_failure_of_the_service() {
+    let (wire, connector) = wire(|request, _| match request.url.as_str().len() {
+        // As the HTTP library does.
+        65_535.. => Err(TransportError::Broken("Parsed Url is not a valid Uri".into())),
+        _ => Ok(answer(200, "{}")),
+    });
+    let cloud = connector.cloud(&credentials()).await;
+    for _ in 0..20 {
+        let failure = cloud.call(get().query("name", "x".repeat(70_000))).await.expect_err("too long");
+        assert_eq!((failure.kind, failure.class.as_str()), (FailureKind::Other, "BadRequest"), "{failure:?}");
+        assert!(failure.message.contains("at most 65534"), "{failure:?}");
+    }
+    cloud.call(get()).await.expect("the service is called");
+    assert_eq!(wire.called(), 1);
+}
+
 /// A transport without responses blocks callers only up to the timeout, and timeouts count as failures.
 #[tokio::test(start_paused = true)]
 async fn hanging_calls_time_out() {
