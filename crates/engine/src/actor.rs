@@ -3,6 +3,7 @@
 //! | file | content |
 //! | --- | --- |
 //! | `actor.rs` | the main loop: start a request, decide, store, call, wait |
+//! | `actor/at_rest.rs` | whether the lease may be released |
 //! | `actor/slots.rs` | running operations and timers |
 //! | `actor/task.rs` | tasks: the only place that starts one |
 //! | `actor/calls.rs` | calls of drivers |
@@ -21,6 +22,7 @@
 //! | `actor/write_queue.rs` | pending writes |
 //! | `actor/storing.rs` | stores them |
 
+pub(crate) mod at_rest;
 mod balancing;
 mod calls;
 mod children;
@@ -35,7 +37,7 @@ pub(crate) mod slots;
 mod snapshots;
 mod span;
 mod storing;
-mod take_over;
+pub(crate) mod take_over;
 pub(crate) mod task;
 mod watches;
 mod write_queue;
@@ -49,7 +51,7 @@ use jiff::Timestamp;
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::hook::{Hooks, hooks_of};
 use kiln_plan::{Command, Decision, Event, Model, Request, StackScope};
-use kiln_resource::{Action, OperationState, Resource, ResourceId, State, Status};
+use kiln_resource::{Action, Resource, ResourceId, State, Status};
 use kiln_stack::gather::{Answer, Gatherer};
 use kiln_stack::load::stack_facts;
 use kiln_stack::sizes::Sizes;
@@ -60,6 +62,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, watch};
 use tokio::task::JoinSet;
 use tracing::Instrument as _;
 
+use self::at_rest::{AtRest, End};
 use self::calls::Reply;
 use self::inbox::Inbox;
 use self::slots::Slots;
@@ -105,40 +108,6 @@ impl Exit {
             Self::Panicked => "panicked",
         }
     }
-}
-
-/// An actor whose lease may be released: no call is in progress, and none has an unknown outcome. Only such an actor can
-/// make it.
-pub(crate) struct AtRest(Lease);
-
-impl AtRest {
-    /// Nothing is left to do: there is no task, no slot and no row with a running operation.
-    async fn settled(work: &mut Work) -> Option<Self> {
-        // Reads that nobody waits for any more.
-        work.tasks.shutdown().await;
-        let is_idle = work.slots.is_empty() && !work.model.rows().any(has_operation);
-        is_idle.then_some(Self(work.actor.lease))
-    }
-
-    /// The operations wait for the next engine, none of them in a call.
-    async fn drained(work: &mut Work) -> Option<Self> {
-        work.tasks.shutdown().await;
-        // Of an operation without a slot, or of another version, nothing is known.
-        let is_known = |row: &Resource| row.running().is_some() && work.slots.is_busy(row.id);
-        let all_known = work.model.rows().all(|row| !has_operation(row) || is_known(row));
-        let waits = all_known && !work.slots.any_calling() && !work.slots.any_lost();
-        waits.then_some(Self(work.actor.lease))
-    }
-
-    /// The lease to release.
-    pub(crate) fn lease(self) -> Lease {
-        self.0
-    }
-}
-
-/// Whether an operation is in progress, also one of another version.
-fn has_operation(row: &Resource) -> bool {
-    matches!(row.operation, OperationState::Running(_) | OperationState::Unknown(_))
 }
 
 impl From<Error> for Exit {
@@ -327,11 +296,11 @@ impl Work {
                 && self.removing.is_empty()
                 && self.events.is_empty()
             {
-                return Ok(Some(Exit::Drained(AtRest::drained(self).await)));
+                return Ok(Some(Exit::Drained(AtRest::at(End::Drained, self).await)));
             }
         } else {
             if !self.active && self.inbox.is_empty() && self.removing.is_empty() {
-                return Ok(Some(Exit::Settled(AtRest::settled(self).await)));
+                return Ok(Some(Exit::Settled(AtRest::at(End::Settled, self).await)));
             }
             self.call_queued();
         }

@@ -79,7 +79,7 @@ impl Courier {
     }
 
     /// Runs until `closing` becomes true, and then until everything that can be sent at once has been sent.
-    pub(crate) async fn run(self, mut closing: watch::Receiver<bool>) {
+    pub(crate) async fn run(self: Arc<Self>, mut closing: watch::Receiver<bool>) {
         let clock = Arc::clone(&self.backends.clock);
         let mut news = self.backends.store.outbox_news();
         let mut tasks: JoinSet<String> = JoinSet::new();

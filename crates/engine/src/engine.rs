@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use kiln_stack::Backends;
+use kiln_stack::{Backends, Clock};
 use kiln_store::{Doorbell, EngineId, Error, Lease, StackId, Store};
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 
-use crate::actor::{Actor, AtRest, Exit};
+use crate::actor::at_rest::AtRest;
+use crate::actor::{Actor, Exit};
 use crate::breakdown;
 use crate::courier::{Courier, MessageBus};
-use crate::fence::FencedClouds;
+use crate::fence::{FencedClouds, Moment};
 use crate::heartbeat::{Heartbeat, Leases};
 use crate::lifecycle::{LifecyclePlugin, Plugins};
 use crate::observer::Observer;
@@ -25,6 +26,8 @@ use crate::unmarked::Creating;
 const LAST_POST: Duration = Duration::from_secs(5);
 /// How long an engine that has failed is remembered, for the list of services.
 const FORGOTTEN: Duration = Duration::from_mins(5);
+/// Pause before work begins again that has panicked.
+const BEGIN_AGAIN: Duration = Duration::from_secs(1);
 /// Pause before the first report is sent again.
 const REPORT_AGAIN: Duration = Duration::from_secs(1);
 
@@ -118,11 +121,14 @@ impl Engine {
         self.report_for_the_first_time(&mut stop).await;
         let heartbeat = self.start_heartbeat();
         let courier = Courier::new(self.backends.clone(), self.bus.clone(), self.plugins.clone(), self.options.lease);
-        let housekeeping =
-            crate::housekeeping::run(self.backends.clone(), Arc::clone(&self.options), courier.emptied_lanes());
-        let _housekeeping = AbortOnDrop(tokio::spawn(housekeeping));
+        let (backends, options, emptied) = (self.backends.clone(), Arc::clone(&self.options), courier.emptied_lanes());
+        let housekeeping = move || crate::housekeeping::run(backends.clone(), Arc::clone(&options), emptied.clone());
+        let _housekeeping =
+            AbortOnDrop(tokio::spawn(keep_running("the housekeeping", Arc::clone(&clock), housekeeping)));
         let closing = watch::Sender::new(false);
-        let mut courier = AbortOnDrop(tokio::spawn(courier.run(closing.subscribe())));
+        let (courier, closes) = (Arc::new(courier), closing.subscribe());
+        let courier = move || Arc::clone(&courier).run(closes.clone());
+        let mut courier = AbortOnDrop(tokio::spawn(keep_running("the courier", Arc::clone(&clock), courier)));
         let mut claim_all = false;
         let mut rung: Vec<StackId> = Vec::new();
         let mut next_poll = clock.monotonic();
@@ -195,9 +201,16 @@ impl Engine {
 
     fn start_heartbeat(&self) -> AbortOnDrop {
         let mut heartbeat = self.heartbeat();
-        let Some((runtime, store)) = &self.pulse else { return AbortOnDrop(tokio::spawn(heartbeat.run())) };
-        heartbeat.store = Arc::clone(store);
-        AbortOnDrop(runtime.spawn(heartbeat.run()))
+        if let Some((_, store)) = &self.pulse {
+            heartbeat.store = Arc::clone(store);
+        }
+        let heartbeat = Arc::new(heartbeat);
+        let beats =
+            keep_running("the heartbeat", Arc::clone(&self.backends.clock), move || Arc::clone(&heartbeat).run());
+        AbortOnDrop(match &self.pulse {
+            Some((runtime, _)) => runtime.spawn(beats),
+            None => tokio::spawn(beats),
+        })
     }
 
     fn heartbeat(&self) -> Heartbeat {
@@ -227,6 +240,7 @@ impl Engine {
             self.room.is_full(self.actors.len());
             return Ok(());
         }
+        let reported = self.leases.reported();
         let only = if all { &[] } else { rung };
         let mut leases = if all { self.claim_for_others(room).await? } else { Vec::new() };
         if leases.len() < room {
@@ -237,12 +251,12 @@ impl Engine {
                 Err(error) => tracing::warn!(%error, "failed to claim more stacks"),
             }
         }
-        self.start(leases, room);
+        self.start(leases, reported, room);
         Ok(())
     }
 
-    /// Starts the actors of claimed stacks. There was room for so many.
-    fn start(&mut self, leases: Vec<Lease>, room: usize) {
+    /// Starts the actors of stacks that were claimed after this report. There was room for so many.
+    fn start(&mut self, leases: Vec<Lease>, reported: Moment, room: usize) {
         let more = leases.len() >= room;
         for lease in leases {
             if !lease.clean {
@@ -250,7 +264,7 @@ impl Engine {
             }
             tracing::trace!(target: "kiln::metric", metric = "actors_started", taken_over = !lease.clean);
             let wake = Arc::new(Notify::new());
-            let fence = self.leases.add(lease, self.options.lease);
+            let fence = self.leases.add(lease, reported, self.options.lease);
             let (clouds, clock) = (Arc::clone(&self.backends.clouds), Arc::clone(&self.backends.clock));
             let actor = Actor {
                 lease,
@@ -280,6 +294,7 @@ impl Engine {
         if room == 0 {
             return Ok(());
         }
+        let reported = self.leases.reported();
         let (store, clock) = (&self.backends.store, &self.backends.clock);
         let asked = clock.monotonic();
         let engines = store.engines().await?;
@@ -289,7 +304,7 @@ impl Engine {
         for gone in silent.iter().filter(|silent| leases.is_empty() && silent.idle > FORGOTTEN) {
             store.forget_engine(gone).await?;
         }
-        self.start(leases, room);
+        self.start(leases, reported, room);
         Ok(())
     }
 
@@ -376,6 +391,18 @@ impl Engine {
         self.tasks.shutdown().await;
         self.leases.clear();
         Ok(())
+    }
+}
+
+/// Work that lasts as long as the engine. After a panic it begins again: an engine without its heartbeat, for example, would
+/// wait for ever at closed fences.
+async fn keep_running<W>(what: &'static str, clock: Arc<dyn Clock>, begin: impl Fn() -> W)
+where
+    W: Future<Output = ()>,
+{
+    while std::panic::AssertUnwindSafe(begin()).catch_unwind().await.is_err() {
+        tracing::error!(what, "begins again after a bug in Kiln");
+        clock.sleep(BEGIN_AGAIN).await;
     }
 }
 

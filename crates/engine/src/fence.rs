@@ -26,10 +26,10 @@ const MARGIN: u32 = 10;
 const APART: SignedDuration = SignedDuration::from_secs(1);
 
 /// A moment by the clocks of the machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Moment {
-    monotonic: Duration,
-    offset: SignedDuration,
+    pub(crate) monotonic: Duration,
+    pub(crate) offset: SignedDuration,
 }
 
 impl Moment {
@@ -49,24 +49,38 @@ struct Shared {
     extended: Notify,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Open {
+/// How long a fence is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Open {
     until: Duration,
     offset: SignedDuration,
 }
 
 impl Open {
-    fn since(moment: Moment, ttl: Duration) -> Self {
-        Self { until: moment.monotonic + ttl.saturating_sub(ttl / MARGIN), offset: moment.offset }
+    /// For a lease of `ttl` that is held from this moment, that of a report of the engine.
+    pub(crate) fn since(reported: Moment, ttl: Duration) -> Self {
+        Self { until: reported.monotonic + ttl.saturating_sub(ttl / MARGIN), offset: reported.offset }
     }
 
-    fn is_now(self, clock: &dyn Clock) -> bool {
-        clock.monotonic() < self.until && clock.offset().saturating_sub(self.offset).abs() < APART
+    pub(crate) fn is_at(self, now: Moment) -> bool {
+        now.monotonic < self.until && now.offset.saturating_sub(self.offset).abs() < APART
+    }
+
+    /// As if the clocks had not moved apart.
+    #[cfg(test)]
+    pub(crate) fn shifted(self, apart: SignedDuration) -> Self {
+        Self { offset: self.offset + apart, ..self }
+    }
+
+    /// After a renewal: the later end.
+    pub(crate) fn or(self, new: Self) -> Self {
+        if new.until > self.until { new } else { self }
     }
 }
 
 impl Fence {
-    /// A fence for a lease of `ttl`, counted from the report of the engine before it was claimed.
+    /// A fence for a lease of `ttl`, counted from a report of the engine before the claim was sent: since a
+    /// later one, another engine may have taken the stack over.
     pub(crate) fn new(reported: Moment, ttl: Duration) -> Self {
         Self(Arc::new(Shared { open: Mutex::new(Open::since(reported, ttl)), extended: Notify::new() }))
     }
@@ -75,14 +89,12 @@ impl Fence {
     pub(crate) fn extend(&self, reported: Moment, ttl: Duration) {
         let new = Open::since(reported, ttl);
         let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if new.until > open.until {
-            *open = new;
-            self.0.extended.notify_waiters();
-        }
+        *open = open.or(new);
+        self.0.extended.notify_waiters();
     }
 
     fn is_open(&self, clock: &dyn Clock) -> bool {
-        self.0.open.lock().unwrap_or_else(PoisonError::into_inner).is_now(clock)
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner).is_at(Moment::now(clock))
     }
 
     /// Waits until a call is allowed.

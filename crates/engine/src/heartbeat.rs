@@ -38,11 +38,16 @@ impl Leases {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a lease, and returns its fence. Work under an older lease of the stack is aborted.
-    pub(crate) fn add(&self, lease: Lease, ttl: Duration) -> Fence {
-        let mut state = self.state();
-        let fence = Fence::new(state.reported.unwrap_or_default(), ttl);
-        let older = state.held.insert(lease.stack, Held { lease, fence: fence.clone(), actor: None });
+    /// Before the last successful report was sent: read before a claim is sent.
+    pub(crate) fn reported(&self) -> Moment {
+        self.state().reported.unwrap_or_default()
+    }
+
+    /// Adds a lease that was claimed after this report, and returns its fence. Work under an older lease of the stack is
+    /// aborted.
+    pub(crate) fn add(&self, lease: Lease, reported: Moment, ttl: Duration) -> Fence {
+        let fence = Fence::new(reported, ttl);
+        let older = self.state().held.insert(lease.stack, Held { lease, fence: fence.clone(), actor: None });
         if let Some(actor) = older.and_then(|held| held.actor) {
             actor.abort();
         }
@@ -118,7 +123,7 @@ pub(crate) struct Heartbeat {
 
 impl Heartbeat {
     /// Runs three times per lease duration, until it is dropped.
-    pub(crate) async fn run(self) {
+    pub(crate) async fn run(self: Arc<Self>) {
         let beat = self.ttl / BEATS;
         loop {
             let pause = if self.within(beat, self.beat()).await == Some(true) { beat } else { beat / 4 };

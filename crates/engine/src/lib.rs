@@ -12,6 +12,8 @@ pub mod housekeeping;
 mod lifecycle;
 pub mod observer;
 mod options;
+#[cfg(test)]
+mod protocol;
 mod room;
 mod step;
 pub mod unmarked;

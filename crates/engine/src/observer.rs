@@ -14,14 +14,14 @@ use kiln_store::{EngineId, EngineInfo, Silent};
 pub(crate) const BEATS: u32 = 3;
 
 /// The reports of the other engines.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Observer {
     sights: BTreeMap<EngineId, Sight>,
     /// Those that are certainly dead.
     gone: BTreeSet<EngineId>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Sight {
     report: Timestamp,
     /// When it was first seen.

@@ -18,6 +18,7 @@ use kiln_stack::stored_software::StoredSoftware;
 use kiln_store::Stack;
 use kiln_value::{Map, Value};
 
+use crate::actor::take_over::is_believed;
 use crate::unmarked::{self, Creating, UNMARKED, Verdict};
 
 /// The entry of a resource's data with the token of a create with unknown outcome, and the time until which its call
@@ -292,13 +293,14 @@ impl Job {
     async fn look_for_lost(&mut self, cloud: &dyn Cloud, believed_from: Duration) -> Option<Advance> {
         // The result applies to the time of the request, even if it arrives late.
         let asked = self.backends.clock.monotonic();
-        match self.find(cloud, asked < believed_from).await {
+        let is_believed = is_believed(asked, believed_from);
+        match self.find(cloud, !is_believed).await {
             Ok(Verdict::Made(step)) => {
                 tracing::info!(resource = self.name, "found the object of a lost create");
                 Some(self.report(cloud, step).await)
             }
             Ok(Verdict::NotMade) => {
-                if asked < believed_from {
+                if !is_believed {
                     let left = believed_from.saturating_sub(self.backends.clock.monotonic());
                     let wait = call_retry::wait(self.memory.polls, None, &self.backends.chance).min(left);
                     self.memory.polls += 1;
@@ -513,7 +515,8 @@ impl Job {
         let believed_from = *self.memory.lost.get_or_insert(now + left);
         let token = std::mem::replace(&mut self.facts.token, lost);
         self.facts.unmarked_since = since;
-        let found = self.find(cloud, now < believed_from).await;
+        let is_believed = is_believed(now, believed_from);
+        let found = self.find(cloud, !is_believed).await;
         (self.facts.token, self.facts.unmarked_since) = (token, None);
         match found {
             Ok(Verdict::Made(step)) => {
@@ -523,7 +526,7 @@ impl Job {
                 let (attempt, token) = (self.running.attempt, self.running.token.clone());
                 Some(self.stepped(step, Phase::Intent, attempt, token).into())
             }
-            Ok(Verdict::NotMade) if now < believed_from => {
+            Ok(Verdict::NotMade) if !is_believed => {
                 let after = call_retry::wait(self.memory.polls, None, &self.backends.chance)
                     .min(believed_from.saturating_sub(now));
                 self.memory.polls += 1;

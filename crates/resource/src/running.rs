@@ -66,7 +66,7 @@ pub enum Phase {
 }
 
 /// A create call that an engine may have made before it failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LostCall {
     /// From then on, a missing object was certainly not created. Microseconds since the epoch, by the database's clock.
     pub until: i64,

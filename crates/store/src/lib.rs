@@ -29,7 +29,7 @@ pub use event::Event;
 pub use kiln_resource::{
     ChangeSetId, CredentialsId, EngineId, EventId, MessageId, Resource, ResourceId, SnapshotId, StackId,
 };
-pub use lease::{Lease, Silent};
+pub use lease::{Lease, LeaseRow, Silent};
 pub use memory::MemoryStore;
 pub use message::{Backlog, Message, MessageKind};
 pub use orphan::{Orphan, OrphanQuery, OrphanStore};

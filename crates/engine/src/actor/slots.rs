@@ -200,9 +200,9 @@ impl Slots {
         self.by_row.contains_key(&id)
     }
 
-    /// Whether no operation is running.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.by_row.is_empty()
+    /// All operations.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Slot> {
+        self.by_row.values()
     }
 
     #[cfg(test)]
@@ -296,11 +296,6 @@ impl Slots {
     /// Whether a driver is being called.
     pub(crate) fn any_calling(&self) -> bool {
         self.calling > 0
-    }
-
-    /// Whether a call may still have an unknown effect.
-    pub(crate) fn any_lost(&self) -> bool {
-        self.by_row.values().any(|slot| slot.memory.lost.is_some())
     }
 }
 

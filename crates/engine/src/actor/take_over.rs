@@ -11,8 +11,8 @@ use kiln_stack::clock::micros;
 use kiln_store::Lease;
 
 /// What the engine knows about the calls of the previous owner of a lease.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TakeOver {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct TakeOver {
     /// When the effects of all its calls are visible, by the database's clock; `None`: it had no call in progress.
     until: Option<i64>,
     epoch: i64,
@@ -22,14 +22,14 @@ pub(super) struct TakeOver {
 }
 
 impl TakeOver {
-    pub(super) fn new(lease: &Lease, call_limit: Duration, now: Duration) -> Self {
+    pub(crate) fn new(lease: &Lease, call_limit: Duration, now: Duration) -> Self {
         let ended = lease.at.saturating_sub(micros(lease.idle));
         let until = (!lease.clean).then(|| ended.saturating_add(micros(call_limit)));
         Self { until, epoch: lease.epoch, claimed: (lease.at, now), call_limit }
     }
 
     /// The phase of a create that the previous owner has left in this phase.
-    pub(super) fn phase(&self, left: &Phase) -> Phase {
+    pub(crate) fn phase(&self, left: &Phase) -> Phase {
         let until = match left {
             Phase::Lost(lost) if lost.epoch == self.epoch - 1 => Some(lost.until),
             Phase::Intent | Phase::Lost(_) => self.until,
@@ -40,11 +40,16 @@ impl TakeOver {
 
     /// The same time by the monotonic clock. The database's clock may have been set back, so it is never further away
     /// than a call takes.
-    pub(super) fn believed_from(&self, lost: &LostCall) -> Duration {
+    pub(crate) fn believed_from(&self, lost: &LostCall) -> Duration {
         let (at, now) = self.claimed;
         let left = Duration::from_micros(u64::try_from(lost.until.saturating_sub(at)).unwrap_or(0));
         now + left.min(self.call_limit)
     }
+}
+/// Whether a search that found nothing proves that nothing was created. It tells about the time when it was asked, even if
+/// the answer comes late.
+pub(crate) fn is_believed(asked: Duration, believed_from: Duration) -> bool {
+    asked >= believed_from
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ impl State {
 
     /// Whether an engine has not reported since.
     pub(super) fn is_still(&self, silent: &Silent) -> bool {
-        self.engines.get(&silent.engine).is_some_and(|engine| engine.seen == silent.seen)
+        silent.is_still(self.engines.get(&silent.engine).map(|engine| engine.seen))
     }
 
     pub(super) fn engines(&self) -> Vec<EngineInfo> {

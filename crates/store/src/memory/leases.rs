@@ -3,35 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::state::{LeaseRow, State, micros_of};
+use super::state::State;
 use crate::limits::CLAIMS;
 use crate::{EngineId, Lease, Silent, StackId};
-
-impl LeaseRow {
-    /// Whether the lease has expired.
-    fn is_over(&self, now: i64) -> bool {
-        self.expires <= now
-    }
-
-    /// Whether the lease ends later than possible, because the clock was set back after the claim.
-    fn is_from_the_future(&self, now: i64) -> bool {
-        self.expires.saturating_sub(self.ttl) > now
-    }
-
-    fn extend(&mut self, ttl: Duration, now: i64) {
-        self.expires = now.saturating_add(micros_of(ttl));
-        self.ttl = micros_of(ttl);
-    }
-
-    /// The next lease.
-    fn swap(&mut self, stack: StackId, owner: EngineId, ttl: Duration, idle: Duration, now: i64) -> Lease {
-        let clean = self.released == self.epoch;
-        self.owner = Some(owner);
-        self.epoch += 1;
-        self.extend(ttl, now);
-        Lease { stack, owner, epoch: self.epoch, clean, idle, at: now }
-    }
-}
 
 impl State {
     pub(super) fn claim(
@@ -53,13 +27,14 @@ impl State {
                 continue;
             }
             let engines = &self.engines;
-            let Some(row) = self.stacks.get_mut(&stack) else { continue };
-            let lease = &mut row.lease;
-            let is_gone = lease.owner.is_none_or(|owner| !engines.contains_key(&owner));
-            if lease.expires == 0 || is_gone && lease.is_over(now) {
-                leases.push(lease.swap(stack, owner, ttl, Duration::ZERO, now));
-            } else if is_gone && lease.is_from_the_future(now) {
-                lease.extend(ttl, now);
+            let Some(row) = self.stacks.get_mut(&stack).map(|row| &mut row.lease) else { continue };
+            let is_known = row.owner.is_some_and(|owner| engines.contains_key(&owner));
+            if row.is_free(is_known, now) {
+                let lease = row.next(stack, owner, Duration::ZERO, now);
+                row.claimed(&lease, ttl);
+                leases.push(lease);
+            } else if !is_known && row.is_from_the_future(now) {
+                row.extend(ttl, now);
             }
         }
         leases
@@ -80,17 +55,16 @@ impl State {
             if leases.len() >= limit {
                 break;
             }
-            let Some(lease) = self.stacks.get(&stack).map(|row| &row.lease).filter(|lease| lease.expires > 0) else {
-                continue;
-            };
-            let left = silent.iter().find(|silent| lease.owner == Some(silent.engine) && self.is_still(silent));
-            let is_over = lease.is_over(now) || lease.is_from_the_future(now);
-            let forgotten = lease.owner == Some(owner) && is_over && !held.contains(&stack);
-            if !seen.insert(stack) || left.is_none() && !forgotten {
+            let Some(mut row) = self.stacks.get(&stack).map(|row| row.lease) else { continue };
+            let left = row.silent_owner(silent, |silent| self.is_still(silent));
+            let is_forgotten = row.is_forgotten(owner, now) && !held.contains(&stack);
+            if !seen.insert(stack) || left.is_none() && !is_forgotten {
                 continue;
             }
-            let idle = left.map_or(Duration::ZERO, |silent| silent.idle);
-            leases.extend(self.stacks.get_mut(&stack).map(|row| row.lease.swap(stack, owner, ttl, idle, now)));
+            let lease = row.next(stack, owner, left.map_or(Duration::ZERO, |silent| silent.idle), now);
+            row.claimed(&lease, ttl);
+            self.stacks.entry(stack).and_modify(|stored| stored.lease = row);
+            leases.push(lease);
         }
         leases
     }
@@ -116,10 +90,7 @@ impl State {
 
     /// Whether the engine of the lease may write.
     pub(super) fn is_current(&self, lease: Lease) -> bool {
-        self.stacks.get(&lease.stack).is_some_and(|row| {
-            let stored = &row.lease;
-            stored.owner == Some(lease.owner) && stored.epoch == lease.epoch && stored.expires > 0
-        })
+        self.stacks.get(&lease.stack).is_some_and(|row| row.lease.is_current(&lease))
     }
 
     /// Extends a lease; false if it is no longer held.
@@ -137,8 +108,7 @@ impl State {
     pub(super) fn give_back(&mut self, leases: &[Lease], now: i64) -> BTreeSet<StackId> {
         for lease in leases.iter().filter(|lease| self.is_current(**lease)).copied().collect::<Vec<_>>() {
             if let Some(row) = self.stacks.get_mut(&lease.stack) {
-                row.lease.expires = 0;
-                row.lease.released = lease.epoch;
+                row.lease.release();
             }
         }
         let stacks: Vec<StackId> = leases.iter().map(|lease| lease.stack).collect();

@@ -2,7 +2,7 @@
 
 use kiln_resource::{Action, State as Progress, Status};
 
-use super::state::{Content, LeaseRow, StackRow, State, micro, micros_of};
+use super::state::{Content, StackRow, State, micro, micros_of};
 use crate::limits::{CONTENT_FRESH, NAME};
 use crate::snapshot::SUPERSEDED;
 use crate::{DesiredText, Digest, Error, Event, NewStack, Snapshot, Stack, StackId, StackRequest, stack};
@@ -48,7 +48,7 @@ impl State {
         if let Some(adopt) = &new.adopt {
             self.save_snapshot(adopt);
         }
-        let row = StackRow { stack: stack.clone(), due: None, lease: LeaseRow::default() };
+        let row = StackRow { stack: stack.clone(), due: None, lease: crate::LeaseRow::default() };
         self.stacks.insert(stack.id, row);
         self.post(stack.id, std::slice::from_ref(&event), now);
         self.append(event);

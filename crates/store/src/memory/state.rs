@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use crate::outbox::NewEntry;
 use crate::{
-    ChangeSet, ChangeSetId, CredentialsId, Digest, EngineId, EngineInfo, Event, EventId, Message, MessageId, Orphan,
-    Resource, ResourceId, Snapshot, SnapshotId, Stack, StackId,
+    ChangeSet, ChangeSetId, CredentialsId, Digest, EngineId, EngineInfo, Event, EventId, LeaseRow, Message, MessageId,
+    Orphan, Resource, ResourceId, Snapshot, SnapshotId, Stack, StackId,
 };
 
 /// All stored data. Times of the database are microseconds since 1970, as in a database.
@@ -57,19 +57,6 @@ pub(super) struct StackRow {
     /// Time of the oldest unfinished request.
     pub(super) due: Option<i64>,
     pub(super) lease: LeaseRow,
-}
-
-/// A lease; initially without owner and with epoch 0.
-#[derive(Default)]
-pub(super) struct LeaseRow {
-    pub(super) owner: Option<EngineId>,
-    pub(super) epoch: i64,
-    /// 0: released, or never claimed.
-    pub(super) expires: i64,
-    /// The time to live.
-    pub(super) ttl: i64,
-    /// The epoch that was released cleanly.
-    pub(super) released: i64,
 }
 
 /// An entry of the outbox.

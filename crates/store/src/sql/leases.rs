@@ -1,8 +1,7 @@
-//! Leases.
+//! Leases, by the rules of [`LeaseRow`].
 //!
 //! Each stack has a lease row from its creation. A claim is one UPDATE that succeeds for one engine only: it compares
-//! the epoch and expiry that the engine saw, and increments the epoch. A lease that nobody has claimed still belongs to its
-//! owner, whatever its expiry, because nobody else can have written.
+//! the epoch and expiry that the engine saw, and increments the epoch.
 //!
 //! Whether the owner is alive is not judged by the database's clock, which may be set. Another engine observes that the
 //! time of its last report does not change, and the claim reads that time and the expiry in one query: a report after it is
@@ -21,7 +20,7 @@ use super::rows::{Columns, micros, micros_of};
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::limits::CLAIMS;
-use crate::{EngineId, Error, Lease, Silent, StackId};
+use crate::{EngineId, Error, Lease, LeaseRow, Silent, StackId};
 
 /// Leases in one statement.
 const CHUNK: usize = 500;
@@ -31,11 +30,7 @@ struct Candidate {
     stack: StackId,
     /// The time since when there is work.
     due: i64,
-    epoch: i64,
-    expires: i64,
-    /// The epoch that was released cleanly.
-    released: i64,
-    owner: Option<EngineId>,
+    row: LeaseRow,
     /// The database's clock.
     now: i64,
 }
@@ -66,24 +61,13 @@ impl<'a> Among<'a> {
 }
 
 impl Candidate {
-    /// Whether the lease ends later than possible, because the clock was set back after the claim.
-    fn is_from_the_future(&self) -> bool {
-        self.expires > self.now
-    }
-
     fn lease(&self, owner: EngineId, whose: Owned<'_>) -> Lease {
         let idle = match whose {
             Owned::Free => None,
-            Owned::ByNobody { silent, .. } => silent.iter().find(|silent| Some(silent.engine) == self.owner),
+            // The query has compared its last report.
+            Owned::ByNobody { silent, .. } => self.row.silent_owner(silent, |_| true),
         };
-        Lease {
-            stack: self.stack,
-            owner,
-            epoch: self.epoch + 1,
-            clean: self.released == self.epoch,
-            idle: idle.map_or(Duration::ZERO, |silent| silent.idle),
-            at: self.now,
-        }
+        self.row.next(self.stack, owner, idle.map_or(Duration::ZERO, |silent| silent.idle), self.now)
     }
 }
 
@@ -106,7 +90,7 @@ impl SqlStore {
             if leases.len() >= limit {
                 break;
             }
-            if matches!(whose, Owned::Free) && candidate.is_from_the_future() {
+            if matches!(whose, Owned::Free) && candidate.row.is_from_the_future(candidate.now) {
                 self.shorten(ttl, &candidate).await?;
             } else if self.swap(owner, ttl, &candidate).await? {
                 leases.push(candidate.lease(owner, whose));
@@ -122,7 +106,7 @@ impl SqlStore {
             let mut select = Query::select();
             select
                 .columns([(table, id), (table, "due")])
-                .columns(["epoch", "expires", "released", "owner"].map(|column| (schema::LEASE, column)))
+                .columns(["epoch", "expires", "ttl", "released", "owner"].map(|column| (schema::LEASE, column)))
                 .expr_as(self.dialect.now(), "now")
                 .from(table)
                 .inner_join(schema::LEASE, Expr::col((schema::LEASE, "stack")).equals((table, id)))
@@ -315,10 +299,13 @@ fn candidate(columns: &mut Columns<'_>) -> Result<Candidate, Fault> {
     Ok(Candidate {
         stack: columns.parsed()?,
         due: columns.int()?,
-        epoch: columns.int()?,
-        expires: columns.int()?,
-        released: columns.int()?,
-        owner: columns.optional_parsed()?,
+        row: LeaseRow {
+            epoch: columns.int()?,
+            expires: columns.int()?,
+            ttl: columns.int()?,
+            released: columns.int()?,
+            owner: columns.optional_parsed()?,
+        },
         now: columns.int()?,
     })
 }
@@ -334,8 +321,8 @@ fn unchanged(seen: &Candidate) -> UpdateStatement {
     Query::update()
         .table(schema::LEASE)
         .and_where(Expr::col("stack").eq(seen.stack.to_string()))
-        .and_where(Expr::col("epoch").eq(seen.epoch))
-        .and_where(Expr::col("expires").eq(seen.expires))
+        .and_where(Expr::col("epoch").eq(seen.row.epoch))
+        .and_where(Expr::col("expires").eq(seen.row.expires))
         .to_owned()
 }
 
