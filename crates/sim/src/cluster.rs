@@ -131,6 +131,17 @@ impl Cluster {
         slot.process = Some(Process { label, gate, stop, task });
     }
 
+    /// Starts the engines again whose process has ended, as a service manager does.
+    pub(crate) fn start_what_has_ended(&self) {
+        for engine in 0..self.len() {
+            let ended = |slot: &Slot| slot.process.as_ref().is_some_and(|process| process.task.is_finished());
+            if self.slot(engine).is_some_and(|slot| ended(&slot)) {
+                self.kill(engine);
+                self.start(engine);
+            }
+        }
+    }
+
     /// Kills an engine like kill -9: nothing is completed or released.
     pub(crate) fn kill(&self, engine: usize) {
         let Some(process) = self.slot(engine).and_then(|mut slot| slot.process.take()) else { return };

@@ -25,7 +25,7 @@ const EVERY: Duration = Duration::from_secs(2);
 pub(crate) const CANNOT_TELL: &str = "It is unknown whether";
 
 /// The text of a panic that is part of the scenario.
-pub(crate) const ON_PURPOSE: &str = "on purpose: a defect of a resource type";
+pub(crate) const ON_PURPOSE: &str = "on purpose: a defect of an engine or of a resource type";
 
 /// All types of the simulation, created once.
 pub(crate) fn resource_types() -> Arc<ResourceTypes> {

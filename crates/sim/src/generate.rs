@@ -5,9 +5,10 @@ use rand::seq::IndexedRandom as _;
 use rand::{Rng, SeedableRng};
 
 use crate::bases::Bases;
+use crate::crashes::Crashes;
 use crate::scenario::{Ask, EnginePlan, Fault, FaultKind, Noise, Scenario, UserAction, When, Wish};
 use crate::template_model::{Batches, Build, KindModel, Plain, ResourceModel, TemplateModel};
-use crate::{bases, plugins, sinks, waits};
+use crate::{bases, crashes, floods, plugins, sinks, waits};
 
 /// Maximum duration of user actions.
 const BUSY_MS: u64 = 90_000;
@@ -41,12 +42,15 @@ pub fn scenario(seed: u64) -> Scenario {
         sink: false,
         plugin: false,
         bases: Bases::default(),
+        crashes: Crashes::default(),
         calm_ms,
     };
     waits::add(&mut scenario, seed);
     sinks::add(&mut scenario, seed);
     plugins::add(&mut scenario, seed);
     bases::add(&mut scenario, seed);
+    floods::add(&mut scenario, seed);
+    crashes::add(&mut scenario, seed);
     scenario
 }
 

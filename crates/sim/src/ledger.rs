@@ -29,6 +29,11 @@ const MOST_READS: usize = 50;
 /// The window in which they are counted.
 const READ_WINDOW_MS: u64 = 60_000;
 
+/// Maximum number of reads of all resources of a stack by engines within [`LOAD_WINDOW_MS`].
+const MOST_LOADS: usize = 60;
+/// The window in which they are counted.
+const LOAD_WINDOW_MS: u64 = 20_000;
+
 /// The records of the checks.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
@@ -69,6 +74,8 @@ struct Inner {
     /// The request during or after which a user marked each row unhealthy.
     marked: BTreeMap<ResourceId, i64>,
     waits: Waits,
+    /// Recent reads of all resources of each stack.
+    loads: BTreeMap<StackId, VecDeque<u64>>,
 }
 
 /// The last known state of a stack.
@@ -249,6 +256,10 @@ impl Ledger {
         if !inner.messages.iter().any(|other| other.id == message.id) {
             inner.messages.push(message.clone());
             inner.stored.insert(message.id, sim.time.now());
+            // Its ring is a reason to read the stack.
+            if let Some(record) = inner.stacks.get_mut(&message.stack) {
+                record.changes += 1;
+            }
         }
     }
 
@@ -379,6 +390,7 @@ impl Ledger {
     pub(crate) fn count_read(&self, sim: &Simulation, label: Label, stack: StackId) {
         let now = sim.time.ms();
         let mut inner = self.inner();
+        let messages = inner.messages.iter().filter(|message| message.stack == stack).count();
         let Some(record) = inner.stacks.get_mut(&stack).filter(|_| label.slot.is_some()) else { return };
         if record.read_at.replace(record.changes) != Some(record.changes) {
             return;
@@ -390,10 +402,32 @@ impl Ledger {
         let count = record.idle_reads.len();
         // A courier reads the row once for each request to a sink.
         let most = if sim.scenario.sink { 2 * MOST_READS } else { MOST_READS };
+        // So does an actor for each ring of a message, which may be doubled.
+        let most = most + 2 * messages;
         if count > most {
             let text = format!("{count} reads of {} in {READ_WINDOW_MS} ms for nothing", record.stack.name);
             drop(inner);
             sim.accuse(Rule::UnpacedReads, text);
+        }
+    }
+
+    /// Counts a read of all resources of a stack by an engine.
+    pub(crate) fn count_load(&self, sim: &Simulation, label: Label, stack: StackId) {
+        if label.slot.is_none() {
+            return;
+        }
+        let now = sim.time.ms();
+        let mut inner = self.inner();
+        let loads = inner.loads.entry(stack).or_default();
+        loads.push_back(now);
+        while loads.front().is_some_and(|at| at + LOAD_WINDOW_MS < now) {
+            loads.pop_front();
+        }
+        let count = loads.len();
+        drop(inner);
+        if count > MOST_LOADS {
+            let text = format!("all resources of {stack} were read {count} times within {LOAD_WINDOW_MS} ms");
+            sim.accuse(Rule::UnpacedLoads, text);
         }
     }
 

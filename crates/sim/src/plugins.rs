@@ -105,6 +105,10 @@ pub(crate) fn settled(sim: &Simulation, stack: &Stack, settle: &Settle) {
 
 /// The plug-in was told about the end of every operation that it has let begin.
 pub(crate) async fn check(sim: &Simulation) {
+    // An operation that ends because its actor cannot go on ends without the plug-in.
+    if sim.scenario.crashes.panics > 0 || sim.scenario.crashes.refused_row.is_some() {
+        return;
+    }
     let start = sim.time.ms();
     loop {
         let missing = {

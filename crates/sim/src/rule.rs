@@ -54,6 +54,8 @@ rules! {
     UnpacedCommits = "unpaced-commits",
     /// Actors rely on rings and read the row of their stack rarely.
     UnpacedReads = "unpaced-reads",
+    /// Actors rarely read all resources of their stack, however many messages come.
+    UnpacedLoads = "unpaced-loads",
     /// A rollback returns to the last reached state, or to the state before the update.
     WrongTarget = "wrong-rollback-target",
     /// An idle stack causes no queries.

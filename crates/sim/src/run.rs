@@ -132,7 +132,7 @@ async fn story(sim: &Arc<Simulation>, cluster: &Arc<Cluster>, triggers: Unbounde
         }
     }
     tokio::spawn(set_off(Arc::clone(sim), Arc::clone(cluster), triggers));
-    tokio::spawn(watch(Arc::clone(sim)));
+    tokio::spawn(watch(Arc::clone(sim), Arc::clone(cluster)));
     tokio::spawn(hooks::clear_all(Arc::clone(sim)));
     tokio::time::sleep(Duration::from_millis(sim.scenario.calm_ms)).await;
     calm_down(sim, cluster);
@@ -295,10 +295,11 @@ fn limit_ms(sim: &Simulation, stack: &Stack) -> u64 {
 }
 
 /// Checks repeatedly for actions that exceed their timeout.
-async fn watch(sim: Arc<Simulation>) {
+async fn watch(sim: Arc<Simulation>, cluster: Arc<Cluster>) {
     loop {
         tokio::time::sleep(Duration::from_secs(5)).await;
         report_panics(&sim);
+        cluster.start_what_has_ended();
         let now = sim.time.ms();
         for record in sim.ledger.stacks() {
             let stack = &record.stack;

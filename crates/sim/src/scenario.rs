@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bases::Bases;
+use crate::crashes::Crashes;
 use crate::template_model::TemplateModel;
 
 /// A run: engines, user actions and faults. Times are milliseconds of virtual time.
@@ -29,6 +30,9 @@ pub struct Scenario {
     /// The named objects.
     #[serde(default)]
     pub bases: Bases,
+    /// Panics, aborted actors, requests that are broken off, refused rows.
+    #[serde(default)]
+    pub crashes: Crashes,
     /// The time from which there are no user actions and no faults.
     pub calm_ms: u64,
 }
@@ -218,7 +222,9 @@ impl Scenario {
     /// Whether faults affect engines or the database, so that work may stall for other reasons.
     pub fn disturbs_engines(&self) -> bool {
         let cloudy = |fault: &Fault| matches!(fault.what, FaultKind::ServiceOutage(_) | FaultKind::Deaf);
-        !self.faults.iter().all(cloudy) || self.noise.store_refused > 0 || self.noise.store_lost_reply > 0
+        let crashes = &self.crashes;
+        let crashing = crashes.panics > 0 || crashes.aborts > 0 || crashes.refused_row.is_some();
+        crashing || !self.faults.iter().all(cloudy) || self.noise.store_refused > 0 || self.noise.store_lost_reply > 0
     }
 
     /// Whether the clock of the database is set back.

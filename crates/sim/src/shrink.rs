@@ -1,5 +1,6 @@
 //! Shrinks a failing scenario: removes parts as long as the same rule is violated.
 
+use crate::crashes::Crashes;
 use crate::rule::Rule;
 use crate::run::run;
 use crate::sabotage::Sabotage;
@@ -63,6 +64,11 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     }
     push(with(&|s| s.engines.iter_mut().for_each(|engine| *engine = EnginePlan::default())));
     push(with(&|s| s.batch = 1_000));
+    push(with(&|s| s.crashes = Crashes::default()));
+    push(with(&|s| s.crashes.panics = 0));
+    push(with(&|s| s.crashes.aborts = 0));
+    push(with(&|s| s.crashes.broken_off = 0));
+    push(with(&|s| s.crashes.refused_row = None));
     let quieter: [fn(&mut Noise); 12] = [
         |n| n.refused = 0,
         |n| n.lost_reply = 0,

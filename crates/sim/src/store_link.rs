@@ -21,6 +21,7 @@ use kiln_value::Secret;
 use tokio::sync::oneshot;
 
 use crate::bell::SimBell;
+use crate::crashes;
 use crate::gate::Gate;
 use crate::sabotage::Sabotage;
 use crate::simulation::{Label, Simulation};
@@ -81,6 +82,7 @@ impl StoreLink {
         F: Future<Output = Result<T, Error>> + Send,
     {
         self.sim.ledger.count_query(name);
+        crashes::panic(&self.sim, self.label, name);
         let (there, back) = self.ways(name);
         let fate = self.fate(name, false);
         tokio::time::sleep(there).await;
@@ -104,6 +106,7 @@ impl StoreLink {
         T: Send + 'static,
     {
         self.sim.ledger.count_query(name);
+        crashes::panic(&self.sim, self.label, name);
         let triggers = matches!(name, "commit" | "release" | "claim some");
         if triggers {
             self.sim.before_call(self.label, &self.gate).await;
@@ -133,6 +136,7 @@ impl StoreLink {
         }
         let result = answer.await.unwrap_or_else(|_| Err(lost()));
         self.gate.pass().await;
+        crashes::panic(&self.sim, self.label, name);
         result
     }
 
@@ -213,6 +217,7 @@ impl Store for StoreLink {
     }
 
     async fn resources(&self, stack: StackId) -> Result<Vec<Resource>, Error> {
+        self.sim.ledger.count_load(&self.sim, self.label, stack);
         self.read("resources", self.inner().resources(stack)).await
     }
 
@@ -349,7 +354,7 @@ impl Store for StoreLink {
                 sim.store.renew(owner, ttl, &all).await?;
             }
             let held = sim.store.renew(owner, ttl, &leases).await?;
-            Ok(if sim.has(Sabotage::RenewLies) { leases } else { held })
+            Ok(if sim.has(Sabotage::RenewLies) { leases } else { crashes::renewed(&sim, label, held) })
         })
         .await
     }
@@ -376,6 +381,7 @@ impl Store for StoreLink {
                     let stack = sim.store.stack(lease.stack).await?;
                     return stack.ok_or_else(|| Error::NotFound(lease.stack.to_string()));
                 }
+                crashes::accept(&sim, &batch)?;
                 let before = sim.ledger.before_commit(&sim, lease.stack).await;
                 let result = match sim.store.commit(lease, batch.clone()).await {
                     Err(Error::Stale(_)) if sim.has(Sabotage::SkipFence) => {

@@ -21,7 +21,7 @@ use crate::simulation::{Label, Simulation};
 use crate::states;
 use crate::store_link::StoreLink;
 use crate::template_model::alias;
-use crate::{sinks, trusts};
+use crate::{crashes, sinks, trusts};
 
 /// Maximum number of attempts of a user.
 const TRIES: u32 = 40;
@@ -46,7 +46,14 @@ impl Users {
     pub(crate) async fn act(&self, number: usize, action: &UserAction) {
         let mut meant = None;
         for attempt in 0..TRIES {
-            match self.attempt((number, attempt), action, &mut meant).await {
+            let trying = self.attempt((number, attempt), action, &mut meant);
+            let tried = match crashes::breaks_off(&self.sim, number) {
+                None => trying.await,
+                Some(after) => tokio::time::timeout(after, trying)
+                    .await
+                    .unwrap_or_else(|_| Err(Error::Database("the user has broken the request off".to_owned()))),
+            };
+            match tried {
                 Ok(()) => return,
                 Err(error) => {
                     self.sim.trace.note("user", || format!("{:?} of {}: {error}", action.ask, action.stack));

@@ -18,7 +18,7 @@ use crate::rule::Rule;
 use crate::sabotage::Sabotage;
 use crate::simulation::{Label, Simulation};
 use crate::template_model::Plain;
-use crate::{bases, sinks, trusts};
+use crate::{bases, crashes, sinks, trusts};
 
 /// Timeout of callers.
 pub(crate) const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -306,6 +306,7 @@ impl Cloud for Link {
             _ => self.exchange(call).await,
         };
         self.gate.pass().await;
+        crashes::panic(&self.sim, self.label, "a call");
         result.map(|body| CloudResponse { status: 200, headers: Map::new(), body })
     }
 
