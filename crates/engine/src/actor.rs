@@ -410,6 +410,7 @@ impl Work {
             self.complete_unfinished_snapshot();
         }
         self.carry_out_all(commands);
+        self.inbox.look_at_all();
         Ok(())
     }
 
@@ -496,6 +497,9 @@ impl Work {
                 self.watches.remove(*row);
                 let is_saved = |row: &&Resource| row.running().is_some() && self.is_of_earlier_snapshot(row);
                 saved = self.model.row(*row).filter(is_saved).map(|row| row.id);
+                if let Some(row) = self.model.row(*row) {
+                    self.inbox.look_at(&row.name);
+                }
             }
             self.decide(event);
             if let Some(row) = saved {
@@ -544,9 +548,10 @@ impl Work {
     fn carry_out(&mut self, command: Command) {
         match command {
             Command::Save(id) => {
-                if self.model.row(id).is_some() {
+                if let Some(row) = self.model.row(id) {
                     self.writes.save(id);
                     self.unseen.insert(id);
+                    self.inbox.look_at(&row.name);
                 }
             }
             Command::Remove(id) => self.writes.remove(id),
@@ -611,6 +616,7 @@ impl Work {
         self.active = false;
         self.deadline = None;
         self.cancels_are_handled();
+        self.inbox.look_at_all();
     }
 
     /// The data to adopt is not needed any more.
@@ -670,13 +676,11 @@ impl Work {
             self.stack = stack;
         }
         self.look_for_new_messages().await?;
-        if self.slots.awaits_children() || self.inbox.awaits_any() {
-            let children = store.children(self.stack.id).await?;
-            self.look_at_scaling(&children);
-            for child in children {
-                if child.settled < child.generation && !child.deleted {
-                    continue;
-                }
+        let also = self.inbox.awaited();
+        if self.slots.awaits_children() || !also.is_empty() {
+            let ended = store.ended_children(self.stack.id, &also).await?;
+            self.look_at_scaling(&ended);
+            for child in ended {
                 if let Some(row) = self.slots.row_of(child.id) {
                     self.child_ended(row, &child);
                 }

@@ -13,9 +13,9 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_store::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
-    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, MemoryStore, Message, NewStack, Resource,
-    Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary,
-    UnusedCredentials, UnusedUserProject,
+    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, MemoryStore, Message, MessageId,
+    NewStack, Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store,
+    Summary, UnusedCredentials, UnusedUserProject,
 };
 use kiln_value::Secret;
 use tokio::sync::oneshot;
@@ -238,8 +238,16 @@ impl Store for StoreLink {
         self.read("resources_of", self.inner().resources_of(stacks)).await
     }
 
+    async fn resources_named(&self, stack: StackId, name: &str) -> Result<Vec<Resource>, Error> {
+        self.read("resources_named", self.inner().resources_named(stack, name)).await
+    }
+
     async fn count_resources(&self, root: StackId) -> Result<u64, Error> {
         self.read("count_resources", self.inner().count_resources(root)).await
+    }
+
+    async fn ended_children(&self, parent: StackId, also: &[StackId]) -> Result<Vec<Summary>, Error> {
+        self.read("ended_children", self.inner().ended_children(parent, also)).await
     }
 
     async fn children(&self, parent: StackId) -> Result<Vec<Summary>, Error> {
@@ -407,8 +415,12 @@ impl Store for StoreLink {
         Ok(self.sim.ledger.hide(&self.sim, self.label, stack))
     }
 
-    async fn inbox(&self, stack: StackId, now: Timestamp) -> Result<Vec<Message>, Error> {
-        let mut messages = self.read("inbox", self.inner().inbox(stack, now)).await?;
+    async fn due_messages(&self, stack: StackId, now: Timestamp) -> Result<Vec<MessageId>, Error> {
+        self.read("due_messages", self.inner().due_messages(stack, now)).await
+    }
+
+    async fn messages(&self, stack: StackId, ids: &[MessageId]) -> Result<Vec<Message>, Error> {
+        let mut messages = self.read("messages", self.inner().messages(stack, ids)).await?;
         if self.sim.has(Sabotage::InboxBackwards) {
             messages.reverse();
         }

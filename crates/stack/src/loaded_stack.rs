@@ -339,7 +339,7 @@ impl LoadedStack {
     pub fn inside<'a>(&'a self, wanted: &'a [Vec<Value>], by_age: bool) -> BoxFuture<'a, Result<Inside, Failure>> {
         async move {
             let outputs = self.outputs(None).await;
-            let scene = self.scene();
+            let mut scene = self.scene();
             let refs: IndexMap<String, Value> = if by_age {
                 let healthy = self.members().into_iter().filter(|member| !member.failed);
                 healthy.map(|member| (member.name, member.reference)).collect()
@@ -353,7 +353,6 @@ impl LoadedStack {
                 let found = resource_and_attribute(name, |resource| self.resource(resource).is_some());
                 if let Some((resource, attribute)) = found {
                     let wanted = [Wanted::One { name: attribute.into(), path: Vec::new() }];
-                    let mut scene = self.scene();
                     if let Some(row) = self.refreshed(resource, &wanted).await {
                         scene.see(&row);
                     }

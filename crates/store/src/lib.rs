@@ -30,7 +30,7 @@ pub use kiln_resource::{
     ChangeSetId, CredentialsId, EngineId, EventId, MessageId, Resource, ResourceId, SnapshotId, StackId,
 };
 pub use lease::{Lease, LeaseRow, Silent};
-pub use memory::MemoryStore;
+pub use memory::{MemoryStore, RowsRead};
 pub use message::{Backlog, Message, MessageKind};
 pub use orphan::{Orphan, OrphanQuery, OrphanStore};
 pub use outbox::{Announcement, Delivery, Destination, Lane, Notice, OutboxEntry, OutboxStore, PluginRun};

@@ -25,13 +25,14 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_value::Secret;
 
+pub use self::state::RowsRead;
 use self::state::State;
 use crate::doorbell::{Hub, Reach};
 use crate::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
-    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention,
-    Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
-    UnusedUserProject,
+    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, Message, MessageId, NewStack, Resource,
+    Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary,
+    UnusedCredentials, UnusedUserProject,
 };
 
 /// The clock that stands for the database's clock.
@@ -70,6 +71,11 @@ impl MemoryStore {
     pub fn with_notifications(self) -> Self {
         self.open().0.notifications = true;
         self
+    }
+
+    /// What was read so far.
+    pub fn rows_read(&self) -> RowsRead {
+        self.open().0.rows_read.get()
     }
 
     /// The state and the database's time in microseconds.
@@ -226,12 +232,20 @@ impl Store for MemoryStore {
         Ok(self.open().0.resources_of(stacks))
     }
 
+    async fn resources_named(&self, stack: StackId, name: &str) -> Result<Vec<Resource>, Error> {
+        Ok(self.open().0.resources_named(stack, name))
+    }
+
     async fn count_resources(&self, root: StackId) -> Result<u64, Error> {
         Ok(self.open().0.count_resources(root))
     }
 
     async fn children(&self, parent: StackId) -> Result<Vec<Summary>, Error> {
         Ok(self.open().0.children_of(parent))
+    }
+
+    async fn ended_children(&self, parent: StackId, also: &[StackId]) -> Result<Vec<Summary>, Error> {
+        Ok(self.open().0.ended_children(parent, also))
     }
 
     async fn snapshot(&self, stack: StackId, id: SnapshotId) -> Result<Option<Snapshot>, Error> {
@@ -320,9 +334,13 @@ impl Store for MemoryStore {
         Ok(stack)
     }
 
-    async fn inbox(&self, stack: StackId, now: Timestamp) -> Result<Vec<Message>, Error> {
+    async fn due_messages(&self, stack: StackId, now: Timestamp) -> Result<Vec<MessageId>, Error> {
         let (state, database) = self.open();
-        Ok(state.inbox(stack, now.as_microsecond().max(database)))
+        Ok(state.due_messages(stack, now.as_microsecond().max(database)))
+    }
+
+    async fn messages(&self, stack: StackId, ids: &[MessageId]) -> Result<Vec<Message>, Error> {
+        Ok(self.open().0.read_messages(stack, ids))
     }
 
     async fn backlog(&self, stack: StackId, sizes: bool) -> Result<Backlog, Error> {

@@ -61,8 +61,8 @@ use self::wires::Wires;
 use crate::doorbell::{Hub, Reach};
 use crate::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
-    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention,
-    Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, StackSummary, Store, Summary,
+    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, Message, MessageId, NewStack, Resource,
+    Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, StackSummary, Store, Summary,
     UnusedCredentials, UnusedUserProject,
 };
 
@@ -242,8 +242,16 @@ impl Store for SqlStore {
         self.read_resources(stacks).await
     }
 
+    async fn resources_named(&self, stack: StackId, name: &str) -> Result<Vec<Resource>, Error> {
+        self.read_resources_named(stack, name).await
+    }
+
     async fn count_resources(&self, root: StackId) -> Result<u64, Error> {
         self.read_resource_count(root).await
+    }
+
+    async fn ended_children(&self, parent: StackId, also: &[StackId]) -> Result<Vec<Summary>, Error> {
+        self.read_ended_children(parent, also).await
     }
 
     async fn children(&self, parent: StackId) -> Result<Vec<Summary>, Error> {
@@ -333,8 +341,12 @@ impl Store for SqlStore {
         self.writer.packet().check_row(&row).map_err(|error| Error::Invalid(error.to_string()))
     }
 
-    async fn inbox(&self, stack: StackId, now: Timestamp) -> Result<Vec<Message>, Error> {
-        self.read_inbox(stack, now).await
+    async fn due_messages(&self, stack: StackId, now: Timestamp) -> Result<Vec<MessageId>, Error> {
+        self.read_due(stack, now).await
+    }
+
+    async fn messages(&self, stack: StackId, ids: &[MessageId]) -> Result<Vec<Message>, Error> {
+        self.read_messages(stack, ids).await
     }
 
     async fn backlog(&self, stack: StackId, sizes: bool) -> Result<Backlog, Error> {

@@ -192,6 +192,13 @@ pub struct Summary {
     pub deleted: bool,
 }
 
+impl Summary {
+    /// Whether the last request has ended.
+    pub fn has_ended(&self) -> bool {
+        self.settled >= self.generation || self.deleted
+    }
+}
+
 /// Credentials that no live stack refers to.
 #[derive(Clone, Debug)]
 pub struct UnusedCredentials {
@@ -316,10 +323,15 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
     -> Result<BriefResources, Error>;
     /// The resources of several stacks.
     async fn resources_of(&self, stacks: &[StackId]) -> Result<Vec<Resource>, Error>;
+    /// The resources of a stack with a name, in order of creation: more than one while a replaced one still exists.
+    async fn resources_named(&self, stack: StackId, name: &str) -> Result<Vec<Resource>, Error>;
     /// The number of resources in all stacks of a tree.
     async fn count_resources(&self, root: StackId) -> Result<u64, Error>;
     /// The nested stacks of a stack: live ones, and those deleted since its last request.
     async fn children(&self, parent: StackId) -> Result<Vec<Summary>, Error>;
+    /// The nested stacks of a stack whose last request has ended, and whose resource has an operation that may wait for that;
+    /// and those of `also` whose last request has ended.
+    async fn ended_children(&self, parent: StackId, also: &[StackId]) -> Result<Vec<Summary>, Error>;
     /// A snapshot of a stack, or the data that the stack adopts.
     async fn snapshot(&self, stack: StackId, id: SnapshotId) -> Result<Option<Snapshot>, Error>;
     /// The snapshots of a stack, oldest first.
@@ -394,10 +406,17 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
     }
 
     /// The messages of a stack that are due by `now` or by the database's clock, sorted by (due, sent, id). This always
-    /// includes the message that made the stack claimable, even if the clocks differ. What this version cannot read is kept
+    /// includes the message that made the stack claimable, even if the clocks differ.
+    async fn due_messages(&self, stack: StackId, now: Timestamp) -> Result<Vec<MessageId>, Error>;
+    /// These messages, in the same order, without those that were handled meanwhile. What this version cannot read is kept
     /// and reported, but left out: a kind that it does not know makes no stack claimable, and a damaged message is due
     /// again after some minutes.
-    async fn inbox(&self, stack: StackId, now: Timestamp) -> Result<Vec<Message>, Error>;
+    async fn messages(&self, stack: StackId, ids: &[MessageId]) -> Result<Vec<Message>, Error>;
+    /// [`Store::messages`] that are due.
+    async fn inbox(&self, stack: StackId, now: Timestamp) -> Result<Vec<Message>, Error> {
+        let due = self.due_messages(stack, now).await?;
+        self.messages(stack, &due).await
+    }
     /// The messages of a stack that are not handled yet, due or not. Only with `sizes` their bodies are measured: that reads
     /// the rows, not only an index.
     async fn backlog(&self, stack: StackId, sizes: bool) -> Result<Backlog, Error>;

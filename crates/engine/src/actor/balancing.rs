@@ -57,7 +57,7 @@ impl Work {
     pub(super) fn balance(&mut self, message: Message, balancer: ResourceId) {
         let row = self.model.row(balancer);
         if row.is_none_or(|row| row.child.is_none() || row.state.action == Action::Delete)
-            || !self.inbox.block(&self.model, [balancer])
+            || !self.inbox.block(&[message.resource.as_deref().unwrap_or_default()])
         {
             return self.writes.handled(message.id);
         }
@@ -73,7 +73,7 @@ impl Work {
         balancer: ResourceId,
         blueprint: Result<Box<Blueprint>, Failure>,
     ) {
-        self.inbox.unblock([balancer]);
+        self.inbox.unblock(&[message.resource.as_deref().unwrap_or_default()]);
         if self.slots.is_busy(balancer) {
             return self.inbox.put_back(message);
         }

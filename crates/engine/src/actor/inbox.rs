@@ -1,10 +1,11 @@
 //! Messages: signals, health marks, cancels, timers. Each message is handled once, those to one resource in order.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
-use kiln_plan::{Event, Kind, Model, facts};
+use kiln_plan::{Event, Kind, facts};
 use kiln_resource::{Action, Context, Driver, Facts, Failure, MessageId, Received, ResourceId};
 use kiln_stack::Backends;
 use kiln_stack::call_retry::Attempts;
@@ -19,16 +20,24 @@ use super::{Work, stack_facts};
 /// The unhandled messages of a stack.
 #[derive(Default)]
 pub(super) struct Inbox {
-    waiting: VecDeque<Message>,
-    /// All messages that were read and may still be in the store.
-    seen: BTreeSet<MessageId>,
+    /// Messages that wait neither for operations on a resource nor for the messages to it.
+    at_once: VecDeque<Message>,
+    /// The other messages by the name of their resource, in order. By name: a replacement waits for the messages to the
+    /// replaced resource.
+    queues: BTreeMap<String, VecDeque<(i64, Message)>>,
+    /// The queues whose first message has to be looked at, by the number of that message.
+    ready: BTreeMap<i64, String>,
+    /// The number of the first message and that of the next one.
+    numbers: Range<i64>,
+    /// The messages that are due, as they were last read: their content is read once.
+    known: BTreeSet<MessageId>,
     /// The message count when the inbox was last read.
     read_at: i64,
     /// Cancels of the running request. They are handled when it has ended, because another engine must execute them
     /// too.
     cancels: Vec<MessageId>,
-    /// Resources that are processing a message, with their names: one may be deleted meanwhile.
-    receiving: BTreeMap<ResourceId, String>,
+    /// The names of resources that are processing a message.
+    receiving: BTreeSet<String>,
     /// Messages that wait for nested stacks ([`MessageKind::Scaling`]).
     nested: Vec<(StackId, Message)>,
 }
@@ -36,29 +45,79 @@ pub(super) struct Inbox {
 impl Inbox {
     /// Whether there is no message to process.
     pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.receiving.is_empty() && self.nested.is_empty()
+        self.at_once.is_empty() && self.queues.is_empty() && self.receiving.is_empty() && self.nested.is_empty()
+    }
+
+    fn add(&mut self, message: Message) {
+        if is_at_once(message.kind) {
+            return self.at_once.push_back(message);
+        }
+        let name = message.resource.clone().unwrap_or_default();
+        let number = self.numbers.end;
+        self.numbers.end += 1;
+        let queue = self.queues.entry(name.clone()).or_default();
+        queue.push_back((number, message));
+        if queue.len() == 1 {
+            self.ready.insert(number, name);
+        }
+    }
+
+    /// Processes a message again, before all others.
+    pub(super) fn put_back(&mut self, message: Message) {
+        let name = message.resource.clone().unwrap_or_default();
+        self.numbers.start -= 1;
+        let queue = self.queues.entry(name.clone()).or_default();
+        if let Some((before, _)) = queue.front() {
+            self.ready.remove(before);
+        }
+        queue.push_front((self.numbers.start, message));
+        self.ready.insert(self.numbers.start, name);
+    }
+
+    /// The first message to a resource may have waited for what has changed.
+    pub(super) fn look_at(&mut self, name: &str) {
+        if let Some((number, _)) = self.queues.get(name).and_then(VecDeque::front) {
+            self.ready.insert(*number, name.to_owned());
+        }
+    }
+
+    /// The first message to any resource may have waited for what has changed.
+    pub(super) fn look_at_all(&mut self) {
+        let firsts = self.queues.iter().filter_map(|(name, queue)| Some((queue.front()?.0, name.clone())));
+        self.ready = firsts.collect();
+    }
+
+    fn first(&self, name: &str) -> Option<&Message> {
+        Some(&self.queues.get(name)?.front()?.1)
+    }
+
+    /// Removes the first message to a resource. The next one is looked at.
+    fn take_first(&mut self, name: &str) -> Option<Message> {
+        let queue = self.queues.get_mut(name)?;
+        let (number, message) = queue.pop_front()?;
+        self.ready.remove(&number);
+        if queue.is_empty() {
+            self.queues.remove(name);
+        }
+        self.look_at(name);
+        Some(message)
     }
 
     /// Lets further messages to these resources wait; false if one of them is processing a message.
-    pub(super) fn block(&mut self, model: &Model, rows: impl IntoIterator<Item = ResourceId> + Clone) -> bool {
-        let free = rows.clone().into_iter().all(|row| !self.receiving.contains_key(&row));
+    pub(super) fn block(&mut self, names: &[&str]) -> bool {
+        let free = names.iter().all(|name| !self.receiving.contains(*name));
         if free {
-            let named = |row| (row, model.row(row).map(|row| row.name.clone()).unwrap_or_default());
-            self.receiving.extend(rows.into_iter().map(named));
+            self.receiving.extend(names.iter().map(|name| (*name).to_owned()));
         }
         free
     }
 
     /// The resources have processed their message.
-    pub(super) fn unblock(&mut self, rows: impl IntoIterator<Item = ResourceId>) {
-        for row in rows {
-            self.receiving.remove(&row);
+    pub(super) fn unblock(&mut self, names: &[&str]) {
+        for name in names {
+            self.receiving.remove(*name);
+            self.look_at(name);
         }
-    }
-
-    /// Processes a message again.
-    pub(super) fn put_back(&mut self, message: Message) {
-        self.waiting.push_front(message);
     }
 
     /// Lets a message wait for a nested stack.
@@ -71,9 +130,9 @@ impl Inbox {
         self.nested.iter().any(|(awaited, _)| *awaited == child)
     }
 
-    /// Whether messages wait for nested stacks.
-    pub(super) fn awaits_any(&self) -> bool {
-        !self.nested.is_empty()
+    /// The nested stacks that messages wait for.
+    pub(super) fn awaited(&self) -> Vec<StackId> {
+        self.nested.iter().map(|(awaited, _)| *awaited).collect()
     }
 
     /// The messages that have waited for a nested stack.
@@ -96,31 +155,29 @@ impl Work {
         if self.stack.messages > self.inbox.read_at { self.read_messages().await } else { Ok(()) }
     }
 
-    /// Reads the messages that are due.
+    /// Reads the messages that are due and not known.
     pub(super) async fn read_messages(&mut self) -> Result<(), Error> {
         self.inbox.read_at = self.stack.messages;
-        let now = self.actor.backends.clock.now();
-        for message in self.actor.backends.store.inbox(self.stack.id, now).await? {
-            if self.inbox.seen.insert(message.id) {
-                self.inbox.waiting.push_back(message);
-            }
+        let (backends, stack) = (self.actor.backends.clone(), self.stack.id);
+        let due = backends.store.due_messages(stack, backends.clock.now()).await?;
+        let new: Vec<MessageId> = due.iter().filter(|id| !self.inbox.known.contains(*id)).copied().collect();
+        if !new.is_empty() {
+            backends.store.messages(stack, &new).await?.into_iter().for_each(|message| self.inbox.add(message));
         }
+        self.inbox.known = due.into_iter().collect();
         Ok(())
     }
 
     /// Handles the marks, where possible: a request that begins decides about the resources as they are marked.
     pub(super) fn take_marks(&mut self) {
-        let mut waiting = BTreeSet::new();
-        for message in std::mem::take(&mut self.inbox.waiting) {
-            let row = message.resource.as_deref().and_then(|name| Some(self.model.current(name)?.id));
-            let is_free =
-                |id| !self.slots.is_busy(id) && !self.inbox.receiving.contains_key(&id) && !waiting.contains(&id);
-            if message.kind == MessageKind::MarkUnhealthy && row.is_some_and(is_free) {
+        let names: Vec<String> = self.inbox.queues.keys().cloned().collect();
+        for name in names {
+            while self.inbox.first(&name).is_some_and(|message| message.kind == MessageKind::MarkUnhealthy)
+                && self.model.current(&name).is_some_and(|row| !self.slots.is_busy(row.id))
+                && !self.inbox.receiving.contains(&name)
+                && let Some(message) = self.inbox.take_first(&name)
+            {
                 self.mark(&message);
-            } else {
-                // Messages to one resource are handled in order.
-                waiting.extend(row);
-                self.inbox.waiting.push_back(message);
             }
         }
     }
@@ -130,34 +187,22 @@ impl Work {
         if *self.actor.drain.borrow() {
             return;
         }
-        // By name: a replacement waits for the messages to the replaced resource.
-        let mut blocked: BTreeSet<String> = self.inbox.receiving.values().cloned().collect();
-        for message in std::mem::take(&mut self.inbox.waiting) {
-            let name = message.resource.clone().unwrap_or_default();
+        for message in std::mem::take(&mut self.inbox.at_once) {
+            match message.kind {
+                MessageKind::Cancel => self.cancel(&message),
+                MessageKind::ClearHook => self.clear_hook(&message),
+                MessageKind::DeleteSnapshot => self.remove_snapshot_of(&message),
+                _ if self.forget_resource(&message) => {}
+                _ => self.inbox.at_once.push_back(message),
+            }
+        }
+        while let Some((_, name)) = self.inbox.ready.pop_first() {
             let row = self.model.current(&name).map(|row| row.id);
-            let busy = row.is_some_and(|row| {
-                // A resource that will be created processes its messages then.
-                let awaited = self.active && self.model.row(row).is_some_and(|row| row.state.action == Action::Init);
-                let busy = self.slots.is_busy(row) && !self.receives_during_operations(row);
-                awaited || busy || self.inbox.receiving.contains_key(&row)
-            });
-            if message.kind == MessageKind::Forget {
-                if !self.forget_resource(&message) {
-                    self.inbox.waiting.push_back(message);
-                }
+            if self.inbox.receiving.contains(&name) || row.is_some_and(|row| self.awaits_operation(row)) {
                 continue;
             }
-            if !is_for_the_stack(message.kind) && (busy || blocked.contains(&name)) {
-                blocked.insert(name);
-                self.inbox.waiting.push_back(message);
-                continue;
-            }
+            let Some(message) = self.inbox.take_first(&name) else { continue };
             match (message.kind, row) {
-                (MessageKind::Cancel, _) => self.cancel(&message),
-                (MessageKind::ClearHook, _) => self.clear_hook(&name, &message),
-                (MessageKind::DeleteSnapshot, _) => self.remove_snapshot_of(&message),
-                // Taken above.
-                (MessageKind::Forget, _) => {}
                 (_, None) => {
                     tracing::info!(stack = %self.stack.id, resource = name, "ignoring a message to an unknown resource");
                     self.writes.handled(message.id);
@@ -166,9 +211,15 @@ impl Work {
                 (MessageKind::MarkUnhealthy, Some(_)) => self.mark(&message),
                 (MessageKind::Members, Some(row)) => self.balance(message, row),
                 (MessageKind::Scaling, Some(row)) => self.await_scaling(message, row),
-                (MessageKind::Signal | MessageKind::Timer, Some(row)) => self.receive(message, row),
+                (_, Some(row)) => self.receive(message, row),
             }
         }
+    }
+
+    /// Whether the messages to a resource wait for an operation on it: one that is running, or the create that will come.
+    fn awaits_operation(&self, row: ResourceId) -> bool {
+        let is_to_come = self.active && self.model.row(row).is_some_and(|row| row.state.action == Action::Init);
+        is_to_come || self.slots.is_busy(row) && !self.receives_during_operations(row)
     }
 
     fn receives_during_operations(&self, id: ResourceId) -> bool {
@@ -177,9 +228,9 @@ impl Work {
         kind.as_ref().and_then(Kind::entry).is_some_and(|entry| entry.driver.receives_during_operations())
     }
 
-    fn clear_hook(&mut self, name: &str, message: &Message) {
+    fn clear_hook(&mut self, message: &Message) {
         if let Some(hook) = message.body.str_at("unset_hook").and_then(|hook| hook.parse().ok()) {
-            self.decide(Event::HookCleared { name: name.to_owned(), hook });
+            self.decide(Event::HookCleared { name: message.resource.clone().unwrap_or_default(), hook });
         }
         self.writes.handled(message.id);
     }
@@ -240,7 +291,7 @@ impl Work {
             pushes: stored_software::is_push(&message),
         };
         let attempts = self.attempts();
-        self.inbox.receiving.insert(id, row.name.clone());
+        self.inbox.receiving.insert(row.name.clone());
         let task = Task::new(delivery.run(attempts), move |result| Reply::Received(Box::new(message), id, result));
         if let Some(reply) = self.reply_or_spawn(task) {
             self.take(Ok(reply));
@@ -256,7 +307,7 @@ impl Work {
 
     /// A driver has processed a message: its results and the removal of the message are stored together.
     pub(super) fn received(&mut self, message: Message, row: ResourceId, result: Result<Received, Failure>) {
-        self.inbox.receiving.remove(&row);
+        self.inbox.unblock(&[message.resource.as_deref().unwrap_or_default()]);
         match result {
             Ok(Received { scale: Some(request), event, .. }) => {
                 return self.scale(message, row, Received { event, ..Received::default() }, request);
@@ -292,8 +343,8 @@ impl Work {
 }
 
 /// Messages that do not wait for the end of an operation on a resource.
-fn is_for_the_stack(kind: MessageKind) -> bool {
-    matches!(kind, MessageKind::Cancel | MessageKind::ClearHook | MessageKind::DeleteSnapshot)
+fn is_at_once(kind: MessageKind) -> bool {
+    matches!(kind, MessageKind::Cancel | MessageKind::ClearHook | MessageKind::DeleteSnapshot | MessageKind::Forget)
 }
 
 fn cannot_signal(action: &str) -> String {

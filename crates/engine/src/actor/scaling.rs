@@ -28,6 +28,8 @@ pub(super) struct Scale {
     received: Received,
     request: ScaleRequest,
     group: ResourceId,
+    /// The name of the group.
+    name: String,
 }
 
 /// What is read for it.
@@ -54,11 +56,13 @@ impl Work {
             tracing::warn!(%stack, policy = message.resource, group, "the scaling group does not exist");
             return self.writes.handled(message.id);
         };
-        if self.is_changing(group, child) || !self.inbox.block(&self.model, [policy, group]) {
+        let name = self.model.row(group).map(|row| row.name.clone()).unwrap_or_default();
+        let names = [message.resource.as_deref().unwrap_or_default(), name.as_str()];
+        if self.is_changing(group, child) || !self.inbox.block(&names) {
             return self.writes.handled(message.id);
         }
         let (backends, stack) = (self.actor.backends.clone(), self.stack.clone());
-        let scale = Box::new(Scale { message, policy, received, request, group });
+        let scale = Box::new(Scale { message, policy, received, request, group, name });
         let read = async move { read_group(&backends, &stack, child).await };
         self.spawn(Task::new(read, move |group| Reply::Scale(scale, group)));
     }
@@ -82,7 +86,7 @@ impl Work {
 
     /// The members are known: requests the new template of the nested stack.
     pub(super) fn group_read(&mut self, scale: &Scale, group: Result<Group, Failure>) {
-        self.inbox.unblock([scale.policy, scale.group]);
+        self.inbox.unblock(&[scale.message.resource.as_deref().unwrap_or_default(), &scale.name]);
         // The message is removed whatever comes of it, in one commit with it.
         self.writes.handled(scale.message.id);
         if let Err(failure) = group.and_then(|group| self.rescale(scale, &group)) {
@@ -168,7 +172,8 @@ impl Work {
         let group = self.model.row(child.resource).map(|row| row.id);
         let Some(group) = group.filter(|_| !child.deleted) else { return self.writes.handled(message.id) };
         // A running operation on the group comes first: it may have changed the nested stack again.
-        if self.slots.is_busy(group) || !self.inbox.block(&self.model, [group]) {
+        let name = message.resource.clone().unwrap_or_default();
+        if self.slots.is_busy(group) || !self.inbox.block(&[&name]) {
             return self.inbox.put_back(message);
         }
         let by_age = self.model.row(group).and_then(|row| self.kind_of(&row.name, &row.implementation));
@@ -176,7 +181,6 @@ impl Work {
         let (backends, stack) = (self.actor.backends.clone(), self.stack.clone());
         let failed = (child.state.status != Status::Complete).then(|| child.reason.clone());
         let id = child.id;
-        let name = message.resource.clone().unwrap_or_default();
         let read = async move { read_resized(&backends, &stack, &name, id, by_age).await };
         self.spawn(Task::new(read, move |resized| Reply::Scaled(Box::new(message), group, failed, resized)));
     }
@@ -191,7 +195,7 @@ impl Work {
         resized: Result<Resized, Failure>,
     ) {
         let succeeded = failed.is_none();
-        self.inbox.unblock([group]);
+        self.inbox.unblock(&[message.resource.as_deref().unwrap_or_default()]);
         if self.slots.is_busy(group) {
             return self.inbox.put_back(message);
         }
@@ -273,8 +277,8 @@ impl Work {
     }
 
     /// Checks the nested stacks whose change of size is awaited.
-    pub(super) fn look_at_scaling(&mut self, children: &[Summary]) {
-        for child in children.iter().filter(|child| child.settled >= child.generation || child.deleted) {
+    pub(super) fn look_at_scaling(&mut self, ended: &[Summary]) {
+        for child in ended {
             for message in self.inbox.nested_settled(child.id) {
                 self.scaling_ended(message, child);
             }

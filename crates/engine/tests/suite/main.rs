@@ -3,6 +3,7 @@
 mod actions;
 mod couriers;
 mod groups;
+mod growth;
 mod housekeeping;
 mod metadata;
 mod plan;

@@ -1,5 +1,7 @@
 //! Messages to stacks.
 
+use std::collections::BTreeSet;
+
 use super::state::{MessagePlace, Sent, State, micro};
 use crate::{Backlog, Message, MessageId, StackId};
 
@@ -31,8 +33,19 @@ impl State {
     }
 
     /// The messages that are due.
-    pub(super) fn inbox(&self, stack: StackId, now: i64) -> Vec<Message> {
-        self.messages_of(stack).take_while(|(place, _)| place.1 <= now).map(|(_, message)| message.clone()).collect()
+    pub(super) fn due_messages(&self, stack: StackId, now: i64) -> Vec<MessageId> {
+        self.messages_of(stack).take_while(|(place, _)| place.1 <= now).map(|(place, _)| place.3).collect()
+    }
+
+    /// These messages, in the order in which they are handled.
+    pub(super) fn read_messages(&self, stack: StackId, ids: &[MessageId]) -> Vec<Message> {
+        let waiting = ids.iter().filter_map(|id| match self.sent.get(id)? {
+            Sent::Waiting(place) if place.0 == stack => Some(*place),
+            _ => None,
+        });
+        let places: BTreeSet<MessagePlace> = waiting.collect();
+        self.count_read(|read| read.messages += places.len());
+        places.iter().filter_map(|place| self.messages.get(place).cloned()).collect()
     }
 
     /// The messages that are not handled yet.

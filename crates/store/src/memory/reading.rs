@@ -28,7 +28,16 @@ impl State {
         let stacks: BTreeSet<StackId> = stacks.iter().copied().collect();
         let mut rows: Vec<_> = stacks.into_iter().flat_map(|stack| self.rows_of(stack)).collect();
         rows.sort_by_key(|((_, seq), _)| *seq);
-        rows.into_iter().map(|(_, row)| row.clone()).collect()
+        let rows: Vec<Resource> = rows.into_iter().map(|(_, row)| row.clone()).collect();
+        self.count_read(|read| read.resources += rows.len());
+        rows
+    }
+
+    pub(super) fn resources_named(&self, stack: StackId, name: &str) -> Vec<Resource> {
+        let named = self.rows_of(stack).filter(|(_, row)| row.name == name);
+        let rows: Vec<Resource> = named.map(|(_, row)| row.clone()).collect();
+        self.count_read(|read| read.resources += rows.len());
+        rows
     }
 
     pub(super) fn resources_in_brief(&self, stack: StackId, after: Option<u64>, limit: u64) -> BriefResources {
@@ -65,6 +74,23 @@ impl State {
 
     /// Includes deleted stacks while the resource that waits for them exists.
     pub(super) fn children_of(&self, parent: StackId) -> Vec<Summary> {
+        let children = self.nested_stacks(parent);
+        self.count_read(|read| read.children += children.len());
+        children
+    }
+
+    pub(super) fn ended_children(&self, parent: StackId, also: &[StackId]) -> Vec<Summary> {
+        let mut children = self.nested_stacks(parent);
+        children.retain(|child| {
+            let row = self.resource_places.get(&child.resource).and_then(|place| self.resources.get(place));
+            let is_awaited = row.is_some_and(|row| row.operation != OperationState::Idle) || also.contains(&child.id);
+            is_awaited && child.has_ended()
+        });
+        self.count_read(|read| read.children += children.len());
+        children
+    }
+
+    fn nested_stacks(&self, parent: StackId) -> Vec<Summary> {
         let Some(asked) = self.stacks.get(&parent).map(|row| &row.stack) else { return Vec::new() };
         let last_request = asked.updated.unwrap_or(asked.created);
         let nested = self.nested.get(&parent).into_iter().flatten();

@@ -1,5 +1,6 @@
 //! Tables and indexes.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
@@ -47,8 +48,21 @@ pub(super) struct State {
     pub(super) outbox: BTreeMap<(String, i64), OutboxRow>,
     /// Whether there is a message bus.
     pub(super) notifications: bool,
+    /// What was read so far.
+    pub(super) rows_read: Cell<RowsRead>,
     /// The last serial number of a resource, an event or credentials.
     serial: u64,
+}
+
+/// Numbers of rows that were read from a store in memory: work that grows faster than a stack shows here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowsRead {
+    /// Resources.
+    pub resources: usize,
+    /// Messages with their content.
+    pub messages: usize,
+    /// Nested stacks, for their parent.
+    pub children: usize,
 }
 
 /// A stack and its lease.
@@ -94,6 +108,12 @@ pub(super) struct Credentials {
 }
 
 impl State {
+    pub(super) fn count_read(&self, count: impl FnOnce(&mut RowsRead)) {
+        let mut read = self.rows_read.get();
+        count(&mut read);
+        self.rows_read.set(read);
+    }
+
     /// The next serial number.
     pub(super) fn next(&mut self) -> u64 {
         self.serial += 1;

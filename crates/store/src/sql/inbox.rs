@@ -66,10 +66,10 @@ impl SqlStore {
         Ok(true)
     }
 
-    pub(super) async fn read_inbox(&self, stack: StackId, now: Timestamp) -> Result<Vec<Message>, Error> {
+    pub(super) async fn read_due(&self, stack: StackId, now: Timestamp) -> Result<Vec<MessageId>, Error> {
         let due = Cond::any().add(Expr::col("due").lte(micros(now))).add(Expr::col("due").lte(self.dialect.now()));
         let select = Query::select()
-            .columns(schema::MESSAGE_COLUMNS)
+            .column("id")
             .from(schema::MESSAGE)
             .and_where(Expr::col("stack").eq(stack.to_string()))
             .cond_where(due)
@@ -78,17 +78,38 @@ impl SqlStore {
             .order_by("id", Order::Asc)
             .to_owned();
         self.retry(|| async {
-            let mut messages = Vec::new();
-            for row in self.reader.query_all(&select).await? {
-                match Columns::of(&row).message(&self.vault) {
-                    Ok(message) => messages.push(message),
-                    Err(Fault::Refused(Error::Damaged(error))) => self.leave_unread(stack, &row, &error).await?,
-                    Err(fault) => return Err(fault),
-                }
-            }
-            Ok(messages)
+            let rows = self.reader.query_all(&select).await?;
+            rows.iter().map(|row| Columns::of(row).parsed()).collect()
         })
         .await
+    }
+
+    pub(super) async fn read_messages(&self, stack: StackId, ids: &[MessageId]) -> Result<Vec<Message>, Error> {
+        let mut messages = Vec::new();
+        for ids in ids.chunks(CHUNK) {
+            let select = Query::select()
+                .columns(schema::MESSAGE_COLUMNS)
+                .from(schema::MESSAGE)
+                .and_where(Expr::col("id").is_in(ids.iter().map(ToString::to_string)))
+                .and_where(Expr::col("stack").eq(stack.to_string()))
+                .and_where(Expr::col("due").is_not_null())
+                .to_owned();
+            messages.extend(self.retry(|| self.read_these(stack, &select)).await?);
+        }
+        messages.sort_by_key(|message| (message.due, message.sent, message.id));
+        Ok(messages)
+    }
+
+    async fn read_these(&self, stack: StackId, select: &SelectStatement) -> Result<Vec<Message>, Fault> {
+        let mut messages = Vec::new();
+        for row in self.reader.query_all(select).await? {
+            match Columns::of(&row).message(&self.vault) {
+                Ok(message) => messages.push(message),
+                Err(Fault::Refused(Error::Damaged(error))) => self.leave_unread(stack, &row, &error).await?,
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(messages)
     }
 
     /// A message that this process cannot read is kept. It does not make its stack claimable.

@@ -16,6 +16,7 @@ mod m0009_outbox;
 mod m0010_orphans;
 mod m0011_stack_names;
 mod m0012_physical_ids;
+mod m0013_resource_names;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -61,6 +62,7 @@ const MIGRATIONS: &[&[Change]] = &[
     m0010_orphans::CHANGES,
     m0011_stack_names::CHANGES,
     m0012_physical_ids::CHANGES,
+    m0013_resource_names::CHANGES,
 ];
 
 /// The oldest version of the schema whose programs can use the present one. A migration that only adds what older programs

@@ -37,6 +37,32 @@ fn select_resources(stacks: &[StackId]) -> SelectStatement {
         .to_owned()
 }
 
+/// The alias of a nested stack.
+const CHILD: &str = "c";
+
+/// Selects the nested stacks of a stack.
+fn select_children(parent: StackId) -> SelectStatement {
+    Query::select()
+        .columns(
+            ["id", "parent_resource", "action", "status", "reason", "generation", "settled", "deleted"]
+                .map(|column| (CHILD, column)),
+        )
+        .from_as(schema::STACK, CHILD)
+        .and_where(Expr::col((CHILD, "parent_stack")).eq(parent.to_string()))
+        .order_by((CHILD, "created"), Order::Asc)
+        .order_by((CHILD, "id"), Order::Asc)
+        .to_owned()
+}
+
+/// The resource that a nested stack belongs to.
+fn resource_of_child() -> SelectStatement {
+    Query::select()
+        .expr(Expr::val(1))
+        .from(schema::RESOURCE)
+        .and_where(Expr::col((schema::RESOURCE, "id")).equals((CHILD, "parent_resource")))
+        .to_owned()
+}
+
 /// A stack by ID, as the connection or transaction sees it.
 pub(super) async fn find_stack(db: &impl ConnectionTrait, id: StackId) -> Result<Option<Stack>, Fault> {
     let select = select_stacks().and_where(Expr::col("id").eq(id.to_string())).to_owned();
@@ -105,16 +131,21 @@ impl SqlStore {
     pub(super) async fn read_resources(&self, stacks: &[StackId]) -> Result<Vec<Resource>, Error> {
         let mut resources = Vec::new();
         for stacks in stacks.chunks(CHUNK) {
-            let select = select_resources(stacks);
-            let rows = self
-                .retry(|| async {
-                    let rows = self.reader.query_all(&select).await?;
-                    rows.iter().map(|row| Columns::of(row).resource(&self.vault)).collect::<Result<Vec<_>, Fault>>()
-                })
-                .await?;
-            resources.extend(rows);
+            resources.extend(self.read_selected(&select_resources(stacks)).await?);
         }
         Ok(resources)
+    }
+
+    pub(super) async fn read_resources_named(&self, stack: StackId, name: &str) -> Result<Vec<Resource>, Error> {
+        self.read_selected(select_resources(&[stack]).and_where(Expr::col("name").eq(name))).await
+    }
+
+    async fn read_selected(&self, select: &SelectStatement) -> Result<Vec<Resource>, Error> {
+        self.retry(|| async {
+            let rows = self.reader.query_all(select).await?;
+            rows.iter().map(|row| Columns::of(row).resource(&self.vault)).collect()
+        })
+        .await
     }
 
     /// In one statement: a cache that keeps older rows under a newer number would serve them until the next batch.
@@ -188,37 +219,40 @@ impl SqlStore {
 
     /// Includes deleted stacks while the resource that waits for them exists.
     pub(super) async fn read_children(&self, parent: StackId) -> Result<Vec<Summary>, Error> {
-        let (child, asked, resource) = ("c", "p", schema::RESOURCE);
+        let asked = "p";
         let last_request = Func::coalesce([Expr::col((asked, "updated")), Expr::col((asked, "created"))]);
-        let waiting = Query::select()
-            .expr(Expr::val(1))
-            .from(resource)
-            .and_where(Expr::col((resource, "id")).equals((child, "parent_resource")))
-            .to_owned();
-        let select = Query::select()
-            .columns(
-                ["id", "parent_resource", "action", "status", "reason", "generation", "settled", "deleted"]
-                    .map(|column| (child, column)),
-            )
-            .from_as(schema::STACK, child)
+        let mut select = select_children(parent);
+        select
             .join_as(
                 sea_orm::JoinType::InnerJoin,
                 schema::STACK,
                 asked,
-                Expr::col((asked, "id")).equals((child, "parent_stack")),
+                Expr::col((asked, "id")).equals((CHILD, "parent_stack")),
             )
-            .and_where(Expr::col((child, "parent_stack")).eq(parent.to_string()))
             .cond_where(
                 Cond::any()
-                    .add(Expr::col((child, "deleted")).is_null())
-                    .add(Expr::col((child, "deleted")).gte(last_request))
-                    .add(Expr::exists(waiting)),
-            )
-            .order_by((child, "created"), Order::Asc)
-            .order_by((child, "id"), Order::Asc)
-            .to_owned();
+                    .add(Expr::col((CHILD, "deleted")).is_null())
+                    .add(Expr::col((CHILD, "deleted")).gte(last_request))
+                    .add(Expr::exists(resource_of_child())),
+            );
+        self.read_summaries(&select).await
+    }
+
+    pub(super) async fn read_ended_children(&self, parent: StackId, also: &[StackId]) -> Result<Vec<Summary>, Error> {
+        let has_operation =
+            resource_of_child().and_where(Expr::col((schema::RESOURCE, "step")).is_not_null()).to_owned();
+        let settled = Expr::col((CHILD, "settled")).gte(Expr::col((CHILD, "generation")));
+        let also = also.iter().map(ToString::to_string);
+        let mut select = select_children(parent);
+        select
+            .cond_where(Cond::any().add(settled).add(Expr::col((CHILD, "deleted")).is_not_null()))
+            .cond_where(Cond::any().add(Expr::exists(has_operation)).add(Expr::col((CHILD, "id")).is_in(also)));
+        self.read_summaries(&select).await
+    }
+
+    async fn read_summaries(&self, select: &SelectStatement) -> Result<Vec<Summary>, Error> {
         self.retry(|| async {
-            let rows = self.reader.query_all(&select).await?;
+            let rows = self.reader.query_all(select).await?;
             rows.iter().map(|row| summary(&mut Columns::of(row))).collect()
         })
         .await

@@ -1,7 +1,7 @@
 //! Groups in a stack: batches, sizes, scaling.
 
 mod batches;
-mod bench;
+pub(crate) mod bench;
 mod handover;
 mod instances;
 mod lifecycle;

@@ -2,7 +2,7 @@
 
 mod breakdowns;
 mod busy;
-mod cluster;
+pub(crate) mod cluster;
 mod told;
 mod waits;
 
@@ -402,7 +402,7 @@ async fn nested_templates_are_asked_for_one_after_another() {
     third.kill();
 }
 
-fn message(cluster: &Cluster, stack: kiln_resource::StackId, kind: MessageKind, body: kiln_value::Value) -> Message {
+pub(crate) fn message(cluster: &Cluster, stack: kiln_resource::StackId, kind: MessageKind, body: kiln_value::Value) -> Message {
     let now = cluster.backends.clock.now();
     let id = MessageId(cluster.backends.chance.uuid());
     Message { id, stack, resource: Some("one".to_owned()), kind, body, due: now, sent: now }

@@ -14,9 +14,9 @@ use kiln_resource::{
 };
 use kiln_store::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, ConfigQuery, Delivery, DeploymentQuery, Desired,
-    DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventQuery, Lane, Lease, MemoryStore, Message, NewStack,
-    Orphan, OrphanQuery, OrphanStore, OutboxStore, Retention, Silent, Snapshot, SnapshotId, SoftwareStore, Stack,
-    StackQuery, StackRequest, Store, Summary, UnusedCredentials, UnusedUserProject,
+    DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventQuery, Lane, Lease, MemoryStore, Message, MessageId,
+    NewStack, Orphan, OrphanQuery, OrphanStore, OutboxStore, Retention, Silent, Snapshot, SnapshotId, SoftwareStore,
+    Stack, StackQuery, StackRequest, Store, Summary, UnusedCredentials, UnusedUserProject,
 };
 use kiln_value::Secret;
 use tokio::sync::{Notify, watch};
@@ -208,7 +208,9 @@ cut! {
     fn resources_and_writes(stack: StackId) -> (Option<i64>, Vec<Resource>);
     fn resources_in_brief(stack: StackId, after: Option<u64>, limit: u64) -> BriefResources;
     fn resources_of(stacks: &[StackId]) -> Vec<Resource>;
+    fn resources_named(stack: StackId, name: &str) -> Vec<Resource>;
     fn count_resources(root: StackId) -> u64;
+    fn ended_children(parent: StackId, also: &[StackId]) -> Vec<Summary>;
     fn children(parent: StackId) -> Vec<Summary>;
     fn events(query: &EventQuery) -> Vec<Event>;
     fn event(stack: StackId, id: EventId) -> Option<Event>;
@@ -218,7 +220,8 @@ cut! {
     fn renew(owner: EngineId, ttl: Duration, leases: &[Lease]) -> Vec<Lease>;
     fn release(leases: &[Lease]) -> ();
     fn commit(lease: Lease, batch: Batch) -> Stack;
-    fn inbox(stack: StackId, now: Timestamp) -> Vec<Message>;
+    fn due_messages(stack: StackId, now: Timestamp) -> Vec<MessageId>;
+    fn messages(stack: StackId, ids: &[MessageId]) -> Vec<Message>;
     fn backlog(stack: StackId, sizes: bool) -> Backlog;
     fn plan_credentials(plan: &Secret<String>) -> CredentialsId;
     fn keep_credentials(id: CredentialsId, credentials: &Secret<String>) -> ();
