@@ -1,6 +1,7 @@
 //! Signals a resource.
 
-use kiln_plan::{Hook, Kind};
+use kiln_plan::hook::waits_at;
+use kiln_plan::{Hook, Model};
 use kiln_resource::{Action, MessageId, Resource, ResourceId, size_limit};
 use kiln_stack::LoadedStack;
 use kiln_store::{Message, MessageKind, Stack};
@@ -38,40 +39,47 @@ impl Service {
     /// resource does not accept signals, or not in its state. What the resource makes of the signal is not reported:
     /// the engine of the stack delivers it, settled or not.
     pub async fn signal(&self, stack: Stack, signal: &Signal) -> Result<Signalled, Error> {
-        let view = self.view(stack).await?;
         let name = &signal.resource;
-        let Some(row) = view.resource(name) else {
-            let (resource, stack) = (name.clone(), view.stack.name.clone());
-            let is_defined = view.blueprint.definitions().contains_key(name);
-            let missing = Error::NoResource { resource: resource.clone(), stack };
-            return Err(if is_defined { Error::ResourceNotAvailable(resource) } else { missing });
-        };
+        let model = self.rows_named(&stack, name).await?;
+        let Some(row) = shown(&model, &stack, name) else { return Err(self.no_row(stack, name).await?) };
         if let Some(given) = signal.details.get("unset_hook") {
             let hook = given.as_str().and_then(|hook| hook.parse::<Hook>().ok());
-            if !hook.is_some_and(|hook| view.waits_at(name).contains(&hook)) {
-                return Err(hook_error(&view, row, given));
+            if !hook.is_some_and(|hook| model.rows_of(name).filter_map(waits_at).any(|waits| waits == hook)) {
+                return Err(hook_error(&self.view(stack).await?, row, given));
             }
             let details = signal.details.clone();
-            let message = self.send_signal(&view.stack, name, MessageKind::ClearHook, details).await?;
+            let message = self.send_signal(&stack, name, MessageKind::ClearHook, details).await?;
             return Ok(Signalled { message, row: row.id });
         }
-        let kind = view.kind(row);
-        let driver = kind.as_ref().and_then(Kind::entry).map(|entry| &entry.driver);
-        let always = driver.is_some_and(|driver| driver.receives_during_operations());
+        let entry = self.backends.resource_types.types.get(&row.implementation);
+        let always = entry.is_some_and(|entry| entry.driver.receives_during_operations());
         if let (Action::Suspend | Action::Delete, false) = (row.state.action, always) {
-            self.check_backlog(&view.stack, &Value::Null).await?;
+            self.check_backlog(&stack, &Value::Null).await?;
             // Only the engine writes events.
             let refused = value!({ "action": (row.state.action.as_str()) });
-            self.send_signal(&view.stack, name, MessageKind::RefusedSignal, refused).await?;
+            self.send_signal(&stack, name, MessageKind::RefusedSignal, refused).await?;
             return Err(Error::NotSupported(format!("Signal resource during {}", row.state.action)));
         }
-        if !kind.is_some_and(|kind| kind.resource_type().signals) {
+        if !entry.is_some_and(|entry| entry.resource_type.signals) {
             return Err(Error::ActionNotSupported("signal".to_owned()));
         }
         size_limit::check_metadata(row.metadata.size().saturating_add(signal.details.size())).map_err(Error::Limit)?;
-        self.check_backlog(&view.stack, &signal.details).await?;
-        let message = self.send_signal(&view.stack, name, MessageKind::Signal, signal.details.clone()).await?;
+        self.check_backlog(&stack, &signal.details).await?;
+        let message = self.send_signal(&stack, name, MessageKind::Signal, signal.details.clone()).await?;
         Ok(Signalled { message, row: row.id })
+    }
+
+    /// The rows of a name, without the others of the stack.
+    pub(crate) async fn rows_named(&self, stack: &Stack, name: &str) -> Result<Model, Error> {
+        Ok(Model::new(self.backends.store.resources_named(stack.id, name).await?))
+    }
+
+    /// Why there is no row of a name.
+    async fn no_row(&self, stack: Stack, name: &str) -> Result<Error, Error> {
+        let view = self.view(stack).await?;
+        let (resource, stack) = (name.to_owned(), view.stack.name.clone());
+        let is_defined = view.blueprint.definitions().contains_key(name);
+        Ok(if is_defined { Error::ResourceNotAvailable(resource) } else { Error::NoResource { resource, stack } })
     }
 
     /// Refuses a signal to a stack that has not handled many: an engine reads all of them at once.
@@ -99,6 +107,11 @@ impl Service {
         self.backends.store.send(&Message { id, stack: stack.id, resource, kind, body, due: now, sent: now }).await?;
         Ok(id)
     }
+}
+
+/// The row of a name that is shown to users.
+pub(crate) fn shown<'a>(model: &'a Model, stack: &Stack, name: &str) -> Option<&'a Resource> {
+    model.shown(stack.state.action == Action::Rollback).remove(name)
 }
 
 /// As in Heat, a hook is defined on a resource that waits at it.

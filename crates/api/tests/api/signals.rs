@@ -1,5 +1,7 @@
 //! Signals are sent to the engine, or refused at once.
 
+use std::sync::Arc;
+
 use http::{Method, StatusCode};
 use kiln_identity::Caller;
 use kiln_resource::{Action, State, Status};
@@ -29,13 +31,17 @@ async fn messages(app: &App, path: &str) -> Vec<Message> {
 
 /// Writes the row of the only resource as an engine would.
 async fn write_row(app: &App, path: &str, state: State) {
+    write_row_of(app, path, "OS::Heat::RandomString", state).await;
+}
+
+async fn write_row_of(app: &App, path: &str, resource_type: &str, state: State) {
     let leases = app
         .store
         .claim(EngineId(uuid::Uuid::nil()), std::time::Duration::from_secs(9), &[], 9)
         .await
         .expect("the store");
     let (id, now) = (kiln_resource::ResourceId(uuid::Uuid::nil()), "2026-11-20T06:52:46Z".parse().expect("a time"));
-    let mut row = kiln_resource::Resource::new(stack_of(path), id, "one", "OS::Heat::RandomString", now);
+    let mut row = kiln_resource::Resource::new(stack_of(path), id, "one", resource_type, now);
     row.data.insert("user_id".to_owned(), "guest".into());
     (row.state, row.physical_id) = (state, Some("p".to_owned()));
     app.store.commit(leases[0], Batch { save: vec![row].into(), ..Batch::default() }).await.expect("the store");
@@ -135,15 +141,42 @@ async fn a_suspended_resource_takes_no_signals() {
     assert_eq!((message.kind, message.resource.as_deref()), (MessageKind::RefusedSignal, Some("one")));
 }
 
+const HANDLE: &str = "OS::Heat::WaitConditionHandle";
+
 fn handle() -> Value {
-    json!({"heat_template_version": "2018-08-31", "resources": {"one": {"type": "OS::Heat::WaitConditionHandle"}}})
+    json!({"heat_template_version": "2018-08-31", "resources": {"one": {"type": HANDLE}}})
+}
+
+/// The rows of a stack in progress change all the time, so that no cache has them.
+#[tokio::test]
+async fn a_signal_and_a_mark_read_one_row() {
+    let store = kiln_store::MemoryStore::new(Arc::new(|| "2026-11-20T06:52:46Z".parse().expect("a time")));
+    let app = App::on(Arc::new(store.clone()), user(&["member", "reader"]), Limits::default());
+    let path = app.create("s", handle()).await;
+    let now = "2026-11-20T06:52:46Z".parse().expect("a time");
+    let row = |number: u128| {
+        let (id, name) = (kiln_resource::ResourceId(uuid::Uuid::from_u128(number)), format!("r{number}"));
+        kiln_resource::Resource::new(stack_of(&path), id, &name, HANDLE, now)
+    };
+    let rows: Vec<_> = (1..200).map(row).collect();
+    app.commit(stack_of(&path), Batch { save: rows.into(), ..Batch::default() }).await;
+    let before = store.rows_read().resources;
+    for number in 1..=10 {
+        write_row_of(&app, &path, HANDLE, State::new(Action::Create, Status::Complete)).await;
+        let sent = signal(&app, &path, "one", Some(&json!({"id": number}))).await;
+        assert_eq!(sent.status, StatusCode::OK, "{}", sent.text);
+        let body = json!({"mark_unhealthy": true});
+        let marked = app.json(Method::PATCH, &format!("{path}/resources/one"), &body).await;
+        assert_eq!(marked.status, StatusCode::OK, "{}", marked.text);
+    }
+    assert_eq!(store.rows_read().resources - before, 20);
 }
 
 #[tokio::test]
 async fn signals_are_sent_to_the_engine() {
     let app = App::new().await;
     let path = app.create("s", handle()).await;
-    write_row(&app, &path, State::new(Action::Create, Status::Complete)).await;
+    write_row_of(&app, &path, HANDLE, State::new(Action::Create, Status::Complete)).await;
     for body in [None, Some(json!({"status": "SUCCESS"}))] {
         let sent = signal(&app, &path, "one", body.as_ref()).await;
         assert_eq!((sent.status, sent.text.as_str()), (StatusCode::OK, "null"));
