@@ -148,11 +148,12 @@ impl Engine {
                 self.creating.expire(now);
                 continue;
             }
+            let mut first = None;
             tokio::select! {
                 // In a fixed order, so that a simulation can be replayed.
                 biased;
                 changed = stop.changed() => if changed.is_err() { break },
-                Some(ended) = self.tasks.join_next() => claim_all |= self.ended(ended).await,
+                Some(ended) = self.tasks.join_next() => first = Some(ended),
                 stacks = self.bell.wait() => {
                     claim_all = stacks.is_empty();
                     for stack in stacks {
@@ -168,10 +169,7 @@ impl Engine {
                 () = self.room.freed() => claim_all = true,
                 () = clock.sleep(next_poll.saturating_sub(now)) => {}
             }
-            // Process all other finished tasks too.
-            while let Some(ended) = self.tasks.try_join_next() {
-                claim_all |= self.ended(ended).await;
-            }
+            claim_all |= self.all_ended(first).await;
         }
         let last = self.heartbeat();
         self.drain().await?;
@@ -323,9 +321,28 @@ impl Engine {
         Ok(leases)
     }
 
-    /// An actor ended: releases its lease, or lets it expire if calls may still be in progress. Returns whether there
-    /// may be more stacks to claim.
-    async fn ended(&mut self, ended: Result<(Lease, Exit), JoinError>) -> bool {
+    /// Actors have ended, `first` and those that ended meanwhile: releases their leases together. Returns whether there may
+    /// be more stacks to claim.
+    async fn all_ended(&mut self, first: Option<Result<(Lease, Exit), JoinError>>) -> bool {
+        let mut leases = Vec::new();
+        let mut next = first.or_else(|| self.tasks.try_join_next());
+        let is_any = next.is_some();
+        while let Some(ended) = next {
+            leases.extend(self.ended(ended).await.map(AtRest::lease));
+            next = self.tasks.try_join_next();
+        }
+        if !leases.is_empty()
+            && let Err(error) = self.backends.store.release(&leases).await
+        {
+            // Nobody renews them: they expire.
+            tracing::warn!(leases = leases.len(), %error, "failed to release leases");
+        }
+        is_any
+    }
+
+    /// An actor has ended. Its lease is released if it is at rest; otherwise calls may still be in progress, and the lease
+    /// expires.
+    async fn ended(&mut self, ended: Result<(Lease, Exit), JoinError>) -> Option<AtRest> {
         let Ok((lease, exit)) = ended else {
             // Its lease is lost: the heartbeat has stopped the actor.
             let held: Vec<StackId> = self.actors.keys().copied().collect();
@@ -334,7 +351,7 @@ impl Engine {
                     self.actors.remove(&stack);
                 }
             }
-            return true;
+            return None;
         };
         if self.actors.get(&lease.stack).is_some_and(|actor| actor.lease.epoch == lease.epoch) {
             self.actors.remove(&lease.stack);
@@ -342,7 +359,7 @@ impl Engine {
         self.leases.remove(lease);
         tracing::trace!(target: "kiln::metric", metric = "actors_ended", exit = exit.name());
         match exit {
-            Exit::Settled(Some(rest)) | Exit::Drained(Some(rest)) => self.give_back(rest).await,
+            Exit::Settled(Some(rest)) | Exit::Drained(Some(rest)) => return Some(rest),
             // A call may be in progress: the lease expires, so that the next owner looks for what it has made.
             Exit::Settled(None) | Exit::Drained(None) | Exit::Lost => {}
             // The lease expires and any engine takes the stack up again later: the problem may take some time.
@@ -353,15 +370,7 @@ impl Engine {
                 self.fail(lease, "bug in Kiln, see the log of the engine").await;
             }
         }
-        true
-    }
-
-    async fn give_back(&self, rest: AtRest) {
-        let lease = rest.lease();
-        if let Err(error) = self.backends.store.release(&[lease]).await {
-            // Nobody renews it: it expires.
-            tracing::warn!(stack = %lease.stack, %error, "failed to release a lease");
-        }
+        None
     }
 
     /// Fails a request that cannot be processed. Calls may have been in progress: the lease expires.
@@ -380,7 +389,7 @@ impl Engine {
         while !self.tasks.is_empty() {
             tokio::select! {
                 biased;
-                Some(ended) = self.tasks.join_next() => { self.ended(ended).await; }
+                first = self.tasks.join_next() => { self.all_ended(first).await; }
                 () = &mut over => break,
             }
         }
@@ -388,8 +397,9 @@ impl Engine {
             tracing::warn!(stacks = self.tasks.len(), "calls are still running: the leases of their stacks expire");
         }
         drop(over);
-        self.tasks.shutdown().await;
+        // First: a lease of an aborted actor is not renewed any more.
         self.leases.clear();
+        self.tasks.shutdown().await;
         Ok(())
     }
 }

@@ -78,6 +78,11 @@ impl MemoryStore {
         self.open().0.rows_read.get()
     }
 
+    /// How often leases were released.
+    pub fn releases(&self) -> usize {
+        self.open().0.releases
+    }
+
     /// The state and the database's time in microseconds.
     fn open(&self) -> (MutexGuard<'_, State>, i64) {
         let now = (self.clock)().as_microsecond();
@@ -306,6 +311,7 @@ impl Store for MemoryStore {
 
     async fn release(&self, leases: &[Lease]) -> Result<(), Error> {
         let (mut state, now) = self.open();
+        state.releases += 1;
         let due = state.give_back(leases, now);
         drop(state);
         self.ring_all(due);

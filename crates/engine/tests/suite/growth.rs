@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_resource::{Action, Step};
-use kiln_store::{MemoryStore, MessageKind};
+use kiln_store::{MemoryStore, MessageKind, Store};
 use kiln_value::{Value, value};
 
 use crate::groups::bench::Bench;
@@ -63,4 +63,20 @@ async fn an_ended_nested_stack_is_read_without_the_others() {
     let read = store.rows_read().children;
     assert!(read <= 3 * GROUPS, "{GROUPS} nested stacks: read {read}");
     engine.kill();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stopping_engine_releases_its_leases_together() {
+    const STACKS: usize = 60;
+    let mut cluster = Cluster::new(|_, _, _| Ok(Answer::Step(Step::wait("building", Duration::from_mins(5)).id("x"))));
+    let store = counting(&cluster.backends.clock);
+    cluster.backends.store = Arc::new(store.clone());
+    let engine = cluster.engine();
+    for number in 0..STACKS {
+        cluster.create_named(&format!("s{number}")).await;
+    }
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    engine.stop().await;
+    let (leases, releases) = (store.census().await.expect("read").leases, store.releases());
+    assert!(leases == 0 && releases <= 2, "{leases} leases left after {releases} releases");
 }

@@ -50,6 +50,8 @@ pub(super) struct State {
     pub(super) notifications: bool,
     /// What was read so far.
     pub(super) rows_read: Cell<RowsRead>,
+    /// How often leases were released.
+    pub(super) releases: usize,
     /// The last serial number of a resource, an event or credentials.
     serial: u64,
 }

@@ -25,6 +25,9 @@ use crate::{EngineId, Error, Lease, LeaseRow, Silent, StackId};
 /// Leases in one statement.
 const CHUNK: usize = 500;
 
+/// Leases that are released in one statement.
+const RELEASES: usize = 50;
+
 /// A stack with work, and its lease as it was read.
 struct Candidate {
     stack: StackId,
@@ -264,7 +267,10 @@ impl SqlStore {
 
     /// Rings for released stacks that still have work: their ring may have come while the lease was held.
     pub(super) async fn give_back(&self, leases: &[Lease]) -> Result<(), Error> {
-        for leases in leases.chunks(CHUNK) {
+        // In one order, and few at a time: they are written in one transaction.
+        let mut leases = leases.to_vec();
+        leases.sort_by_key(|lease| lease.stack);
+        for leases in leases.chunks(RELEASES) {
             let update = Query::update()
                 .table(schema::LEASE)
                 .value("expires", 0)

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_resource::{Action, Operation, OperationState, Phase, Running, State, Status, StoredDefinition};
-use kiln_store::{Batch, Error, EventQuery, NewStack, Resource, Settle, Stack, StackQuery, StackRequest, Turn};
+use kiln_store::{
+    Batch, Error, EventQuery, NewStack, Resource, Settle, Stack, StackId, StackQuery, StackRequest, Turn,
+};
 use kiln_value::{Map, Value, value};
 
 use crate::bed::beds;
@@ -248,11 +250,22 @@ async fn nested_stacks_are_made_and_asked_within_the_fence() {
         let one = summaries.iter().find(|summary| summary.id == ids[0]).unwrap();
         assert_eq!((one.resource, one.generation, one.settled, one.deleted), (rows[0].id, 1, 0, false));
         assert_eq!(one.state, State::new(Action::Create, Status::InProgress));
+        assert_eq!(bed.store.ended_children(made.id, &ids).await.unwrap(), []);
+        assert_eq!(bed.store.resources_named(made.id, "a").await.unwrap(), rows[..1]);
 
         let nested = claim(&*bed.store, engine(), ids[0]).await;
         bed.store.commit(nested, settling(settle(1, Action::Create, Status::Failed))).await.unwrap();
         let gone = claim(&*bed.store, engine(), ids[1]).await;
         bed.store.commit(gone, deleting(1)).await.unwrap();
+        let ended = async |also: &[StackId]| {
+            let ended = bed.store.ended_children(made.id, also).await.unwrap();
+            ended.into_iter().map(|child| child.id).collect::<Vec<_>>()
+        };
+        assert_eq!(ended(&[]).await, [], "no operation waits for them");
+        assert_eq!(ended(&ids[..1]).await, ids[..1]);
+        let waits = Resource { operation: OperationState::MustReplace, ..rows[1].clone() };
+        bed.store.commit(lease, Batch { save: vec![waits].into(), ..Batch::default() }).await.unwrap();
+        assert_eq!(ended(&[]).await, ids[1..]);
         let delete = StackRequest::new(Action::Delete, at(9));
         let requests = vec![(ids[0], delete.clone()), (ids[1], delete)];
         bed.store.commit(lease, Batch { requests, ..Batch::default() }).await.unwrap();

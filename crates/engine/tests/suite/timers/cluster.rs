@@ -264,6 +264,11 @@ impl Cluster {
         Self::run(Engine::new(Options::default(), self.backends.clone()))
     }
 
+    /// An engine with more parts.
+    pub(crate) fn engine_of(&self, with: impl FnOnce(Engine) -> Engine) -> Running {
+        Self::run(with(Engine::new(Options::default(), self.backends.clone())))
+    }
+
     /// An engine whose heartbeat runs on another runtime.
     pub(crate) fn engine_with_heartbeat_on(&self, runtime: tokio::runtime::Handle) -> Running {
         let engine = Engine::new(Options::default(), self.backends.clone());
@@ -300,13 +305,22 @@ impl Cluster {
         self.create_stack(sources, Some(timeout_mins)).await
     }
 
+    /// Requests a stack with one resource and this name.
+    pub(crate) async fn create_named(&self, name: &str) -> StackId {
+        self.create_stack_named(name, &sources("Test::Thing", "first"), None).await
+    }
+
     async fn create_stack(&self, sources: &Sources, timeout_mins: Option<i64>) -> StackId {
+        self.create_stack_named("s", sources, timeout_mins).await
+    }
+
+    async fn create_stack_named(&self, name: &str, sources: &Sources, timeout_mins: Option<i64>) -> StackId {
         let id = StackId(self.backends.chance.uuid());
         let stack = NewStack {
             timeout_mins,
             username: "demo".to_owned(),
             user_id: "demo".to_owned(),
-            ..NewStack::new(id, "s".to_owned(), "demo".to_owned(), load::texts(sources), self.backends.clock.now())
+            ..NewStack::new(id, name.to_owned(), "demo".to_owned(), load::texts(sources), self.backends.clock.now())
         };
         self.backends.store.create_stack(stack).await.expect("stored");
         id
