@@ -526,7 +526,7 @@ impl Work {
         while self.events.is_empty() {
             let (serial, name, row) = self.questions.pop_front()?;
             // After a failure, for example, the planner does not ask any more.
-            if self.model.asks(serial) {
+            if self.model.asks(&name, serial) {
                 self.gather(serial, name, row);
             }
         }

@@ -102,8 +102,8 @@ pub struct Model {
     parked: BTreeMap<ResourceId, Vec<Index>>,
     /// Operations of this request that a previous engine started, with their nodes.
     continued: BTreeMap<ResourceId, Index>,
-    /// Pending decisions, by serial number.
-    asked: BTreeMap<u64, Index>,
+    /// The nodes that wait for a decision, with the number of the question.
+    asked: BTreeMap<Index, u64>,
     /// Rows that wait at a hook, with their nodes.
     held: BTreeMap<ResourceId, (Hook, Index)>,
     /// Rows to forget if their running delete does not succeed.
@@ -196,7 +196,8 @@ impl Model {
         match event {
             Event::Begin(request) => self.begin(*request, &mut out),
             Event::Decided { serial, name, decision, fresh, kind, attributes } => {
-                if let Some(node) = self.asked.remove(&serial) {
+                if let Some(node) = self.asking(&name, serial) {
+                    self.asked.remove(&node);
                     self.know(&name, attributes, &mut out);
                     self.decided(node, &name, decision, fresh, kind, &mut out);
                 }
@@ -402,7 +403,7 @@ impl Model {
                     }
                 }
                 self.serial += 1;
-                self.asked.insert(self.serial, index);
+                self.asked.insert(index, self.serial);
                 out.push(Command::Decide { serial: self.serial, name, row });
                 false
             }
@@ -411,9 +412,14 @@ impl Model {
         }
     }
 
-    /// Whether the decision with this number is still awaited.
-    pub fn asks(&self, serial: u64) -> bool {
-        self.asked.contains_key(&serial)
+    /// Whether the decision about a name with this number is still awaited.
+    pub fn asks(&self, name: &str, serial: u64) -> bool {
+        self.asking(name, serial).is_some()
+    }
+
+    /// The node that waits for a decision.
+    fn asking(&self, name: &str, serial: u64) -> Option<Index> {
+        self.traversal.update(name).filter(|node| self.asked.get(node) == Some(&serial))
     }
 
     /// Whether the update of a nested stack by an earlier request can be superseded: the nested stack gets the new

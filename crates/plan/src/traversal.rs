@@ -42,6 +42,11 @@ impl Traversal {
         this
     }
 
+    /// The update node of a name.
+    pub(crate) fn update(&self, name: &str) -> Option<Index> {
+        self.updates.get(name).copied()
+    }
+
     /// The update node of a row, if the row is the current one of its name.
     pub(crate) fn update_of(
         &self,

@@ -299,9 +299,7 @@ impl Model {
     fn ask_again(&mut self, id: ResourceId) -> Option<Index> {
         let row = self.rows.get(&id).filter(|row| row.child.is_some())?;
         let node = self.traversal.update_of(&row.name, id, &self.current)?;
-        let serial = *self.asked.iter().find(|(_, asked)| **asked == node)?.0;
-        self.asked.remove(&serial);
-        Some(node)
+        self.asked.remove(&node).map(|_| node)
     }
 }
 
