@@ -51,7 +51,7 @@ impl Work {
     /// A policy has asked for a change of a group: reads the members of the group. A group with a running operation, or
     /// one that is changing already, is left as it is.
     pub(super) fn scale(&mut self, message: Message, policy: ResourceId, received: Received, request: ScaleRequest) {
-        let Some((group, child)) = self.group_of(&request.group) else {
+        let Some((group, child)) = self.group_of(policy, &request.group) else {
             let (stack, group) = (self.stack.id, text::str(&request.group));
             tracing::warn!(%stack, policy = message.resource, group, "the scaling group does not exist");
             return self.writes.handled(message.id);
@@ -71,14 +71,15 @@ impl Work {
         self.slots.is_busy(group) || self.inbox.awaits(child)
     }
 
-    /// The group with a reference ID, and its nested stack.
-    fn group_of(&self, reference: &Value) -> Option<(ResourceId, StackId)> {
+    /// The group with a reference ID, and its nested stack. Usually the policy names it in the template.
+    fn group_of(&self, policy: ResourceId, reference: &Value) -> Option<(ResourceId, StackId)> {
         let stack = stack_facts(&self.stack);
-        self.model.rows().find_map(|row| {
-            if self.model.current(&row.name).is_none_or(|current| current.id != row.id) {
-                return None;
-            }
-            let kind = self.kind_of(&row.name, &row.implementation).filter(Kind::members_by_age)?;
+        let required = self.model.row(policy).into_iter().flat_map(|row| &row.requires);
+        let required = required.filter_map(|id| self.model.row(*id));
+        required.chain(self.model.rows()).find_map(|row| {
+            let is_current = self.model.current(&row.name).is_some_and(|current| current.id == row.id);
+            let kind =
+                self.kind_of(&row.name, &row.implementation).filter(|kind| is_current && kind.members_by_age())?;
             let found = kind.entry()?.driver.reference(&facts(row, &kind, &stack)) == *reference;
             if found { Some((row.id, row.child?)) } else { None }
         })

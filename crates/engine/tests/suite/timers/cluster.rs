@@ -264,11 +264,6 @@ impl Cluster {
         Self::run(Engine::new(Options::default(), self.backends.clone()))
     }
 
-    /// An engine with more parts.
-    pub(crate) fn engine_of(&self, with: impl FnOnce(Engine) -> Engine) -> Running {
-        Self::run(with(Engine::new(Options::default(), self.backends.clone())))
-    }
-
     /// An engine whose heartbeat runs on another runtime.
     pub(crate) fn engine_with_heartbeat_on(&self, runtime: tokio::runtime::Handle) -> Running {
         let engine = Engine::new(Options::default(), self.backends.clone());

@@ -402,7 +402,12 @@ async fn nested_templates_are_asked_for_one_after_another() {
     third.kill();
 }
 
-pub(crate) fn message(cluster: &Cluster, stack: kiln_resource::StackId, kind: MessageKind, body: kiln_value::Value) -> Message {
+pub(crate) fn message(
+    cluster: &Cluster,
+    stack: kiln_resource::StackId,
+    kind: MessageKind,
+    body: kiln_value::Value,
+) -> Message {
     let now = cluster.backends.clock.now();
     let id = MessageId(cluster.backends.chance.uuid());
     Message { id, stack, resource: Some("one".to_owned()), kind, body, due: now, sent: now }
