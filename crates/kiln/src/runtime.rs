@@ -252,6 +252,14 @@ impl Runtime {
         }
     }
 
+    /// Drops what clients have read and read no more, until a stop is requested.
+    pub(crate) async fn expire_reads(&self, stop: Stop) {
+        tokio::select! {
+            () = self.service.recent.expire(&*self.service.backends.clock) => {}
+            () = shutdown::stopped(stop) => {}
+        }
+    }
+
     /// The use cases.
     pub(crate) fn service(&self) -> Service {
         self.service.clone()

@@ -67,7 +67,8 @@ pub enum Ids {
     Read,
     /// It is read if the value looks like a UUID.
     Uuid,
-    /// What looks like a UUID is one, and is not looked for.
+    /// What looks like a UUID is one, and is not looked for. Heat finds these names in its calls, so what goes wrong is a
+    /// failure of the call, not an error of the property.
     Taken,
     /// The ID is the last segment of the value, which is a URL.
     Url,

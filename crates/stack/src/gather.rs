@@ -8,6 +8,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use indexmap::IndexMap;
 use kiln_plan::{Blueprint, Decision, Gathered, Live, Model, StackScope, Subject, decide, facts, failure_of, observe};
+use kiln_resource::finder::Ids;
 use kiln_resource::object_drift::Shown;
 use kiln_resource::translation::{Answers, Lookup};
 use kiln_resource::{Cloud, Context, Failure, Observed, Resource};
@@ -233,10 +234,17 @@ impl Question {
             match self.look_up(&lookup).await {
                 Ok(id) => answers.insert(lookup, id),
                 Err(failure) if failure.is_passing() => return Err(failure),
+                Err(failure) if self.is_found_in_calls(&lookup) => return Err(failure),
                 Err(failure) => return Err(self.subject.unresolved(&place, &failure)),
             };
         }
         Ok(())
+    }
+
+    /// Whether Heat finds the name in a call, and not before it.
+    fn is_found_in_calls(&self, lookup: &Lookup) -> bool {
+        let finders = self.backends.resource_types.types.finders();
+        finders.get(&lookup.finder).is_some_and(|finder| finder.ids == Ids::Taken)
     }
 
     /// Looks up names that may mean nothing any more.

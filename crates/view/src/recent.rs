@@ -1,18 +1,17 @@
 //! What clients have just read of stacks, to show it again or to answer other questions about it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use kiln_resource::Resource;
 use kiln_stack::loaded_stack::Content;
-use kiln_stack::{Backends, LoadedStack, load, size_of_blueprint};
+use kiln_stack::{Backends, Clock, LoadedStack, load, size_of_blueprint};
 use kiln_store::{Error, Stack};
 use kiln_template::Template;
 use kiln_template::parameter::Parameters;
 use kiln_value::{Diagnostic, Value, steps};
 use tracing::Instrument as _;
 
-use crate::stack_cache::StackCache;
+use crate::stack_cache::{IDLE, StackCache};
 
 /// Keeps what clients read last, up to a size.
 #[derive(Default)]
@@ -103,10 +102,14 @@ impl RecentReads {
         self.stacks.size()
     }
 
-    /// Drops what has not been used for a while. `now` is monotonic.
-    pub fn expire(&self, now: Duration) {
-        self.stacks.expire(now);
-        self.lists.expire(now);
+    /// Drops what has not been used for a while, again and again: what nobody reads any more takes no memory.
+    pub async fn expire(&self, clock: &dyn Clock) {
+        loop {
+            clock.sleep(IDLE).await;
+            let now = clock.monotonic();
+            self.stacks.expire(now);
+            self.lists.expire(now);
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use kiln_store::{Desired, Stack, StackId};
 /// Bytes of memory that are kept, by estimate.
 const CAPACITY: usize = 16 << 20;
 /// How long something unused is kept.
-const IDLE: Duration = Duration::from_secs(30);
+pub(crate) const IDLE: Duration = Duration::from_secs(30);
 /// How long something is kept that is used: old events are deleted without a batch.
 const AGE: Duration = Duration::from_mins(1);
 

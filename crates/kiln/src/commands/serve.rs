@@ -172,7 +172,11 @@ pub(crate) async fn serve(runtime: &Runtime, mut listeners: Listeners, role: Rol
         runtime.follow_clock(stop.clone()).await;
         Ok(())
     };
-    tokio::try_join!(api, cfn, metrics, policy, clock, engine)?;
+    let reads = async {
+        runtime.expire_reads(stop.clone()).await;
+        Ok(())
+    };
+    tokio::try_join!(api, cfn, metrics, policy, clock, reads, engine)?;
     tracing::info!("stopped");
     Ok(())
 }

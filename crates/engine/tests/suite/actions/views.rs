@@ -1,7 +1,13 @@
 //! Stacks as clients read them again and again, from memory or from the store.
 
+use std::sync::Mutex;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::FutureExt as _;
+use jiff::Timestamp;
 use kiln_resource::{Action, Status};
-use kiln_stack::{Backends, Chance, LoadedStack, load};
+use kiln_stack::{Backends, Chance, Clock, LoadedStack, SystemClock, load};
 use kiln_store::{MessageKind, Stack, StackId, StackRequest};
 use kiln_value::{Value, value};
 use kiln_view::{RecentReads, listed};
@@ -268,4 +274,37 @@ async fn a_stack_above_the_bound_is_read_each_time() {
         let (stacks, bytes) = size(&process);
         assert!(stacks > 0 && bytes <= BOUND, "{stacks} stacks of {bytes} bytes");
     }
+}
+
+/// A clock whose first two pauses are over at once.
+#[derive(Default)]
+struct TwoPauses(Mutex<Vec<Duration>>);
+
+#[async_trait]
+impl Clock for TwoPauses {
+    fn now(&self) -> Timestamp {
+        SystemClock.now()
+    }
+
+    fn monotonic(&self) -> Duration {
+        SystemClock.monotonic() + self.0.lock().expect("no panic").iter().sum::<Duration>()
+    }
+
+    async fn sleep(&self, time: Duration) {
+        if self.0.lock().expect("no panic").len() == 2 {
+            std::future::pending::<()>().await;
+        }
+        self.0.lock().expect("no panic").push(time);
+    }
+}
+
+#[tokio::test]
+async fn what_nobody_reads_any_more_takes_no_memory() {
+    let bench = Bench::new().await;
+    let process = Process::new(&bench.backends);
+    let id = bench.create(&with_word("one")).await.id;
+    read(&process, id).await;
+    assert_eq!(process.recent.size().0, 1);
+    assert!(process.recent.expire(&TwoPauses::default()).now_or_never().is_none(), "it goes on for ever");
+    assert_eq!(process.recent.size(), (0, 0));
 }

@@ -223,6 +223,26 @@ fn late(image: &str, group: &str, converge: bool) -> StackRequest {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_security_group_that_does_not_exist_fails_as_in_heat() {
+    let cloud = Testcloud::builder().start().await.expect("a cloud");
+    let cluster = Cluster::in_one_process(cloud, Limits::default()).await;
+    let client = cluster.client(cluster.cloud.users().demo);
+    User::of(&cluster, cluster.cloud.users().demo).await.network("lan").await;
+    let template = value!({"heat_template_version": "2018-08-31", "resources": {
+        "port": {"type": "OS::Neutron::Port", "properties": {"network": "lan", "security_groups": ["nosuch"]}},
+    }});
+    let bundle = Bundle { template: Some(template), ..Bundle::default() };
+    client.create_stack(STACK, &StackRequest { bundle, ..StackRequest::default() }).await.expect("accepted");
+    let (now, reason) = end_of(&client, STACK, Duration::from_mins(1)).await;
+    assert_eq!(now, "CREATE_FAILED");
+    assert_eq!(
+        reason,
+        "Resource CREATE failed: EntityNotFound: resources.port: The Resource (nosuch) could not be found."
+    );
+    cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_name_that_is_looked_up_late_follows_the_same_rule() {
     let cloud = Testcloud::builder().build_time(Duration::from_millis(50)).start().await.expect("a cloud");
     let cluster = Cluster::in_one_process(cloud, Limits::default()).await;
