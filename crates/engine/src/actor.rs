@@ -376,8 +376,8 @@ impl Work {
         (self.scope, self.hidden, self.own_hidden) = (None, None, None);
         self.read_own_hidden().await?;
         if let Some(desired) = desired {
-            match load::accepted(&backends, &self.stack, &desired).await? {
-                Ok(blueprint) => self.scope = Some(StackScope::new(blueprint, stack_facts(&self.stack))),
+            match load::blueprint(&backends, &self.stack, &desired).await? {
+                Ok(blueprint) => self.scope = Some(StackScope::new(Arc::new(blueprint), stack_facts(&self.stack))),
                 Err(error) => {
                     // It was valid when it was stored: the types or files must have changed since.
                     let reason = format!("{}: {}", error.class, error.message);

@@ -115,7 +115,6 @@ impl Engine {
     /// continue immediately.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
         let clock = Arc::clone(&self.backends.clock);
-        self.backends.caches.handover.open();
         let lock = self.backends.store.lock_engines().await?;
         self.observer.are_gone(lock.gone.clone());
         self.report_for_the_first_time(&mut stop).await;

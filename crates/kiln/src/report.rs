@@ -168,8 +168,6 @@ fn pools(service: &Service, text: &mut String) {
     _ = writeln!(text, "stacks in memory = {stacks}, about {bytes} bytes");
     let (lists, bytes) = service.recent.lists.size();
     _ = writeln!(text, "lists of resources and events = {lists}, about {bytes} bytes");
-    let (blueprints, bytes) = service.backends.caches.handover.size();
-    _ = writeln!(text, "blueprints that no engine has begun = {blueprints}, about {bytes} bytes");
 }
 
 /// What the database says: engines, leases and running operations.

@@ -55,7 +55,7 @@ impl Service {
             root: id,
             depth: 0,
             action: if adopt.is_some() { Action::Adopt } else { Action::Create },
-            desired: load::hand_over(&self.backends, id, blueprint),
+            desired: load::accepted(&self.backends, &blueprint),
             disable_rollback: settings.disable_rollback.unwrap_or(true),
             timeout_mins: settings.timeout_mins,
             tags: settings.tags.unwrap_or_default(),

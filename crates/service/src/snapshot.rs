@@ -103,7 +103,7 @@ impl Service {
         }
         let blueprint = self.restored_blueprint(caller, stack, &snapshot).await?;
         let request = StackRequest {
-            desired: Some(load::hand_over(&self.backends, stack.id, blueprint)),
+            desired: Some(load::accepted(&self.backends, &blueprint)),
             details: Details { snapshot: Some(snapshot.id), ..Details::default() },
             credentials: self.renewed_credentials(caller, stack).await?,
             if_generation: Some(stack.generation),

@@ -51,7 +51,7 @@ impl Service {
             return Err(Error::StalePlan(stack.name.clone()));
         }
         let request = StackRequest {
-            desired: Some(load::hand_over(&self.backends, stack.id, blueprint)),
+            desired: Some(load::accepted(&self.backends, &blueprint)),
             disable_rollback: settings.disable_rollback,
             timeout_mins: settings.timeout_mins,
             tags: settings.tags.or_else(|| (!existing).then(Vec::new)),

@@ -9,7 +9,6 @@ use kiln_store::{Stack, Store};
 
 use crate::clock::{Chance, Clock};
 use crate::clouds::{Clouds, NoCloud};
-use crate::handover::Handover;
 use crate::project_threads::ProjectThreads;
 use crate::source_cache::SourceCache;
 use crate::stored_software::StoredSoftware;
@@ -36,8 +35,6 @@ pub struct Backends {
 pub struct Caches {
     /// Parsed templates, environments and files.
     pub sources: SourceCache,
-    /// The blueprints of requests that no engine has begun.
-    pub handover: Handover,
     /// The threads that projects occupy.
     pub threads: ProjectThreads,
 }
@@ -46,7 +43,6 @@ impl Caches {
     /// Drops what has not been used for a while. `now` is monotonic.
     pub fn expire(&self, now: Duration) {
         self.sources.expire(now);
-        self.handover.expire(now);
     }
 }
 

@@ -64,27 +64,10 @@ pub async fn blueprint(
 }
 
 /// The texts of an accepted blueprint, to store them. What they contain is kept for the engine, and for clients.
-pub fn hand_over(backends: &Backends, stack: StackId, blueprint: Blueprint) -> DesiredText {
+pub fn accepted(backends: &Backends, blueprint: &Blueprint) -> DesiredText {
     let texts = texts(blueprint.sources());
-    let (desired, now) = (texts.digests(), backends.clock.monotonic());
-    backends.caches.sources.keep(&desired, &texts, blueprint.sources(), now);
-    backends.caches.handover.put(stack, desired, blueprint, now);
+    backends.caches.sources.keep(&texts.digests(), &texts, blueprint.sources(), backends.clock.monotonic());
     texts
-}
-
-/// The blueprint of a request: the one that it was accepted with, if that was in this process.
-pub async fn accepted(
-    backends: &Backends,
-    stack: &Stack,
-    desired: &Desired,
-) -> Result<Result<Arc<Blueprint>, Diagnostic>, Error> {
-    // A request builds the blueprint of a nested stack without its place in the tree.
-    if stack.parent.is_none()
-        && let Some(blueprint) = backends.caches.handover.take(stack.id, desired)
-    {
-        return Ok(Ok(blueprint));
-    }
-    Ok(blueprint(backends, stack, desired).await?.map(Arc::new))
 }
 
 /// Whether the template may read the resource that it belongs to.

@@ -62,7 +62,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Lru<K, V> {
     }
 
     /// Removes an entry and returns it.
-    pub fn take(&mut self, key: &K) -> Option<V> {
+    fn take(&mut self, key: &K) -> Option<V> {
         let entry = self.by_key.remove(key)?;
         self.by_turn.remove(&entry.turn);
         self.bytes -= entry.bytes;

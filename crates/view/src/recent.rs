@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use kiln_plan::Blueprint;
 use kiln_resource::Resource;
 use kiln_stack::loaded_stack::Content;
-use kiln_stack::{Backends, Clock, LoadedStack, load, size_of_blueprint};
+use kiln_stack::{Backends, Clock, LoadedStack, load};
 use kiln_store::{Error, Stack};
 use kiln_template::Template;
 use kiln_template::parameter::Parameters;
@@ -12,6 +13,9 @@ use kiln_value::{Diagnostic, Value, steps};
 use tracing::Instrument as _;
 
 use crate::stack_cache::{IDLE, StackCache};
+
+/// About how much more memory a blueprint takes than its template.
+const BLUEPRINT: usize = 4;
 
 /// Keeps what clients read last, up to a size.
 #[derive(Default)]
@@ -111,6 +115,15 @@ impl RecentReads {
             self.lists.expire(now);
         }
     }
+}
+
+/// About how many bytes a blueprint takes. Nested stacks have the files of their root.
+fn size_of_blueprint(blueprint: &Blueprint, is_root: bool) -> usize {
+    let sources = blueprint.sources();
+    let environment = sources.environment.parameters.size() + sources.environment.parameter_defaults.size();
+    let own_files = is_root.then_some(&sources.files.0);
+    let files: usize = own_files.into_iter().flatten().map(|(name, text)| name.len() + text.len()).sum();
+    BLUEPRINT * (sources.template.size() + environment) + files
 }
 
 /// About how many bytes a row takes.

@@ -2,7 +2,6 @@
 
 mod batches;
 pub(crate) mod bench;
-mod handover;
 mod instances;
 mod lifecycle;
 mod room;
