@@ -195,7 +195,7 @@ async fn the_members_of_a_group_are_behind_its_load_balancer() {
         cloud.find("nova.flavor", name).await.expect("a flavor")
     };
     assert_eq!(flavors("group").await, [id_of("m1.tiny").await]);
-    assert_eq!(flavors("fixed").await, ["m1.nano"]);
+    assert_eq!(flavors("fixed").await, [id_of("m1.nano").await]);
 
     let up = Signal { resource: "up".to_owned(), details: Value::Null };
     world.service.signal(stack.clone(), &up).await.expect("sent");
