@@ -499,7 +499,9 @@ impl search::World for World {
                 }
                 silent.retain(|silent| silent.engine != id(engine));
                 if rules.breaks(Broken::WaitFromReport) {
-                    silent.iter_mut().for_each(|silent| silent.idle += TTL);
+                    for silent in &mut silent {
+                        silent.idle += TTL;
+                    }
                 }
                 process.poll = if silent.is_empty() { Poll::No } else { Poll::Saw(silent) };
             }

@@ -10,7 +10,7 @@ use crate::template_model::{KindModel, Plain, ResourceModel};
 /// Adds a flood to a part of the scenarios, during a create or an update of a stack with an inbox. It has its own random
 /// numbers, so that the other seeds keep their scenarios.
 pub(crate) fn add(scenario: &mut Scenario, seed: u64) {
-    let mut rng = StdRng::seed_from_u64(seed ^ 0x464c_4f4f_44);
+    let mut rng = StdRng::seed_from_u64(seed ^ 0x0046_4c4f_4f44);
     if !rng.random_bool(0.15) {
         return;
     }

@@ -92,7 +92,7 @@ async fn create(cx: &Context<'_>) -> Result<Step, Failure> {
         let made = CINDER.post(cx, path, body).await?;
         return made_from(made.get("restore").and_then(|restore| restore.str_at("volume_id")));
     }
-    let mut body = value!({"volume": (body(cx).await?)});
+    let mut body = value!({"volume": (body(cx.facts))});
     if let (Some(hints), Some(body)) = (scheduler_hints::of(facts), body.as_map_mut()) {
         body.insert("OS-SCH-HNT:scheduler_hints".into(), hints.into());
     }
@@ -101,8 +101,7 @@ async fn create(cx: &Context<'_>) -> Result<Step, Failure> {
 }
 
 /// The volume in the create request.
-async fn body(cx: &Context<'_>) -> Result<Map, Failure> {
-    let facts = cx.facts;
+fn body(facts: &Facts) -> Map {
     let mut volume = Map::new();
     for property in ["size", "availability_zone", "snapshot_id", "volume_type", "source_volid"] {
         let value = facts.property(property);
@@ -122,7 +121,7 @@ async fn body(cx: &Context<'_>) -> Result<Map, Failure> {
     if !metadata.is_empty() {
         volume.insert("metadata".into(), metadata.into());
     }
-    Ok(volume)
+    volume
 }
 
 /// A volume that may be that of a create without a mark.
@@ -285,7 +284,7 @@ impl Driver for Volume {
                 }
         };
         if matches!(mark(facts), Mark::Nothing) {
-            let sent = body(cx).await?;
+            let sent = body(cx.facts);
             let alike = volumes.iter().filter(is_ours).map(|volume| looks_alike(&sent, volume));
             return alike.collect::<Result<_, Failure>>().map(Found::Alike);
         }

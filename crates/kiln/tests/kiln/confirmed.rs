@@ -82,12 +82,14 @@ fn commands(folder: &Folder, path: &str) -> BTreeSet<String> {
 /// The words of a command without its arguments.
 fn named(command: &[&str], known: &BTreeSet<String>) -> String {
     let mut words = command.iter().filter(|word| !word.starts_with("--") && **word != "kiln.conf");
-    let mut path = String::new();
-    while !known.contains(&path) {
-        let word = words.next().unwrap_or_else(|| panic!("no such command: {command:?}"));
-        path = format!("{path} {word}").trim().to_owned();
+    let mut path = Vec::new();
+    loop {
+        path.push(*words.next().unwrap_or_else(|| panic!("no such command: {command:?}")));
+        let path = path.join(" ");
+        if known.contains(&path) {
+            return path;
+        }
     }
-    path
 }
 
 #[test]

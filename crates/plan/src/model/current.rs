@@ -27,6 +27,7 @@ const MADE_BY_ROLLBACK: &str = "kiln_made_by_rollback";
 
 /// The answers, the most important one first: the row with the greatest answers is the current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(clippy::struct_excessive_bools, reason = "each is the answer to a question")]
 struct Answers {
     is_kept: bool,
     is_sound: bool,

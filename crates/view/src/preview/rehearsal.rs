@@ -229,19 +229,16 @@ impl<'a> Rehearsal<'a> {
         let implementation = kind.implementation().to_owned();
         let (mut differing, mut tried) = (Map::new(), Map::new());
         if let Decision::Update { before: compared, .. } = &answer.decision {
-            let stored = row.as_ref().map(|row| row.properties());
+            let stored = row.as_ref().map(Resource::properties);
             let compared =
                 compared.iter().map(|(name, value)| (name, stored.and_then(|stored| stored.get(name)), value));
-            match row.as_ref().map(|row| &row.operation) {
+            if let Some(OperationState::HalfMade(_)) = row.as_ref().map(|row| &row.operation) {
                 // Compared with what was tried; the object may as well have the values before.
-                Some(OperationState::HalfMade(_)) => {
-                    let other = compared.filter(|(_, held, value)| held.unwrap_or(&Value::Null) != *value);
-                    tried.extend(other.map(|(name, _, value)| (name.clone(), value.clone())));
-                }
-                _ => {
-                    let other = compared.filter(|(_, held, value)| *held != Some(*value));
-                    differing.extend(other.map(|(name, _, value)| (name.clone(), value.clone())));
-                }
+                let other = compared.filter(|(_, held, value)| held.unwrap_or(&Value::Null) != *value);
+                tried.extend(other.map(|(name, _, value)| (name.clone(), value.clone())));
+            } else {
+                let other = compared.filter(|(_, held, value)| *held != Some(*value));
+                differing.extend(other.map(|(name, _, value)| (name.clone(), value.clone())));
             }
         }
         differing.extend(answer.drifted);
