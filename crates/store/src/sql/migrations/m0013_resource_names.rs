@@ -3,4 +3,4 @@
 use super::Change::{self, All};
 
 /// See [`super::MIGRATIONS`].
-pub(super) const CHANGES: &[Change] = &[All("CREATE INDEX kiln_resource_name ON kiln_resource (stack, name)")];
+pub(super) const CHANGES: &[Change] = &[All("CREATE INDEX kiln_resource_name ON kiln_resource (stack, name{start})")];
