@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kiln_resource::{Operation, Phase, Resource, State, Status};
-use kiln_stack::Backends;
-use kiln_store::{Batch, Error, Event, EventId, Lease, Settle, Stack};
+use kiln_plan::Model;
+use kiln_resource::{Action, Resource, State, Status};
+use kiln_stack::{Backends, export};
+use kiln_store::{Batch, Error, Event, EventId, Lease, Settle, Snapshot, Stack};
 use kiln_value::{Map, Value};
 
 use crate::step::LOST_CREATE;
@@ -33,6 +34,7 @@ pub(crate) async fn end(backends: &Backends, lease: Lease, call_limit: Duration,
         }
     }
     let state = State::new(stack.state.action, Status::Failed);
+    fail_snapshot(backends, lease, &stack, state, &reason).await?;
     let event = Event {
         id: EventId(backends.chance.uuid_of(now)),
         stack: stack.id,
@@ -51,16 +53,39 @@ pub(crate) async fn end(backends: &Backends, lease: Lease, call_limit: Duration,
     store.commit(lease, batch).await.map(drop)
 }
 
+/// The snapshot of the request fails with it. It keeps what was saved, which is deleted with it, unless the database refuses
+/// that.
+async fn fail_snapshot(
+    backends: &Backends,
+    lease: Lease,
+    stack: &Stack,
+    state: State,
+    reason: &str,
+) -> Result<(), Error> {
+    let store = &backends.store;
+    let Some(id) = stack.details.snapshot.filter(|_| state.action == Action::Snapshot) else { return Ok(()) };
+    let Some(snapshot) = store.snapshot(stack.id, id).await? else { return Ok(()) };
+    let model = Model::new(store.resources(stack.id).await?);
+    let saved = export::of_model(backends, &Stack { state, ..stack.clone() }, &model).await?;
+    for data in [saved, Value::Null] {
+        let failed = Snapshot { state, reason: reason.to_owned(), data, ..snapshot.clone() };
+        let batch = Batch { snapshots: [failed].into_iter().collect(), ..Batch::default() };
+        match store.commit(lease, batch).await {
+            Err(Error::Invalid(text)) => {
+                tracing::warn!(stack = %stack.id, snapshot = %id, text, "a snapshot is refused")
+            }
+            result => return result.map(drop),
+        }
+    }
+    Ok(())
+}
+
 /// Ends the running operation of a row as failed; false if it has none. A later delete looks for the object of a create
 /// whose call may have been made.
 fn give_up(row: &mut Resource, reason: &str, now: Timestamp, call_limit: Duration) -> bool {
     let Some(running) = row.running().cloned() else { return false };
-    if running.operation == Operation::Create
-        && row.physical_id.is_none()
-        && let Phase::Intent | Phase::Lost(_) = running.phase
-    {
-        let until = (now + call_limit).as_microsecond();
-        let lost = unmarked::lost(&row.data, &running.token, until);
+    if let Some(token) = unmarked::open_create(row) {
+        let lost = unmarked::lost(&row.data, token, (now + call_limit).as_microsecond());
         row.data.insert(LOST_CREATE.to_owned(), lost);
     }
     row.data.shift_remove(UNMARKED);

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use kiln_resource::{Alike, Cloud, Facts, Failure, FailureKind, Found, Phase, ResourceId, Step};
+use kiln_resource::{Alike, Cloud, Facts, Failure, FailureKind, Found, Operation, Phase, Resource, ResourceId, Step};
 use kiln_stack::clock::micros;
 use kiln_store::Error;
 use kiln_value::{Map, Value, text, value};
@@ -47,6 +47,13 @@ pub(crate) fn since(data: &Map) -> Option<i64> {
 pub(crate) fn lost(data: &Map, token: &str, until: i64) -> Value {
     let others = data.get(UNMARKED).and_then(|noted| noted.get("others")).cloned();
     value!({"token": token, "until": until, "since": (since(data)), "others": others})
+}
+
+/// The token of a create whose call may be in progress.
+pub(crate) fn open_create(row: &Resource) -> Option<&str> {
+    let running = row.running().filter(|running| running.operation == Operation::Create)?;
+    let is_open = row.physical_id.is_none() && matches!(running.phase, Phase::Intent | Phase::Lost(_));
+    is_open.then_some(running.token.as_str())
 }
 
 /// The creates without a mark that this engine has in progress, by what their objects have in common.

@@ -97,7 +97,8 @@ pub(crate) fn settled(sim: &Simulation, stack: &Stack, settle: &Settle) {
     let (admitted, refused) = (told.admitted.contains(&operation), told.refused.contains(&operation));
     if admitted {
         told.due.push((operation, what));
-    } else if !refused {
+    // After a panic, a request ends without it.
+    } else if !refused && !settle.reason.starts_with("Internal error: ") {
         drop(told);
         sim.accuse(Rule::PluginSkipped, format!("the plug-in was not asked before the {what}"));
     }

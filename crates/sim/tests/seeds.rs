@@ -76,6 +76,10 @@ fn what_was_mended_stays_mended() {
         include_str!("data/signal_sent_again_after_an_adoption.json"),
         // Seed 704274: the update timed out at once, because the engine had read the clock before.
         include_str!("data/request_after_the_database_clock_went_back.json"),
+        // Seed 1056: the driver panicked after its create was sent, and a delete did not look for the object.
+        include_str!("data/a_create_that_panics.json"),
+        // Seed 1055: the database refused a row, and the snapshot of the request stayed in progress.
+        include_str!("data/a_refused_row_of_a_snapshot.json"),
     ] {
         let scenario: kiln_sim::scenario::Scenario = serde_json::from_str(text).expect("a scenario");
         assert_eq!(run(&scenario, false, None).violation, None);

@@ -22,7 +22,7 @@ use super::snapshots::Removed;
 use super::task::Task;
 use super::{Work, stack_facts};
 use crate::step::{ADOPTED, Advance, Job, LOST_CREATE, Learned, Memory, abort_failure, repeats_after};
-use crate::unmarked;
+use crate::unmarked::{self, UNMARKED};
 
 /// The result of a spawned task.
 pub(super) enum Reply {
@@ -197,8 +197,20 @@ impl Work {
         self.watches.set(id, observed);
         let name = job.name.clone();
         let span = self.span.step(&job);
+        let row = self.model.row(id);
+        let open = row.and_then(|row| Some((row.data.clone(), unmarked::open_create(row)?.to_owned())));
+        let (clock, limit) = (Arc::clone(&self.actor.backends.clock), self.actor.options.call_limit);
+        // A panic: the call may go on without us.
+        let broken = move |failure: Failure| {
+            let data = open.map(|(data, token)| {
+                let lost = unmarked::lost(&data, &token, (clock.now() + limit).as_microsecond());
+                Map::from([(LOST_CREATE.to_owned(), lost), (UNMARKED.to_owned(), Value::Null)])
+            });
+            let outcome = Outcome::Failed(Blame::of(&name, &failure));
+            let data = data.unwrap_or_default();
+            Event::Finished { row: id, physical_id: None, data, attributes: None, outcome }.into()
+        };
         let task = Task::new(job.advance().instrument(span).map(Ok), move |advance| {
-            let broken = |failure| finished(id, Outcome::Failed(Blame::of(&name, &failure))).into();
             Reply::Advanced(id, advance.unwrap_or_else(broken))
         });
         if let Some(reply) = self.reply_or_spawn(task) {
