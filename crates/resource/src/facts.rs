@@ -49,14 +49,14 @@ pub struct Facts {
     /// The data of earlier steps (`resource_data`); never shown to users.
     pub data: Map,
     /// The token of this attempt to create the object, a UUID. It is stored before the first call, so that
-    /// [`Driver::find`] can look for the object of a lost call.
+    /// [`crate::Driver::find`] can look for the object of a lost call.
     pub token: String,
     /// The object is created without a mark: the time before the call in seconds since 1970, by the clock of
-    /// [`Unmarked::service`], or by that of the database for one that is [`Unmarked::listed`].
+    /// [`crate::Unmarked::service`], or by that of the database for one that is [`crate::Unmarked::listed`].
     pub unmarked_since: Option<i64>,
-    /// Which of several nested templates is requested ([`Nested::then`]); null at first.
+    /// Which of several nested templates is requested ([`crate::Nested::then`]); null at first.
     pub nested_step: Value,
-    /// Only the last of several nested templates is requested, for a plan: [`Nested::then`] is ignored.
+    /// Only the last of several nested templates is requested, for a plan: [`crate::Nested::then`] is ignored.
     pub last_step: bool,
     /// The resources of the nested stack: failed ones first, then from the oldest to the newest, then by name.
     pub members: Vec<Member>,
@@ -68,9 +68,9 @@ pub struct Facts {
     pub action_timeout: Option<Duration>,
     /// The current action and status: `("CREATE", "IN_PROGRESS")`.
     pub state: (String, String),
-    /// The existing resources of [`TypeRules::observes`].
+    /// The existing resources of [`crate::TypeRules::observes`].
     pub observed: Vec<Observed>,
-    /// The hints for the scheduler if the operator has changed those of [`TypeRules::scheduler_hints`].
+    /// The hints for the scheduler if the operator has changed those of [`crate::TypeRules::scheduler_hints`].
     pub scheduler_hints: Option<Map>,
 }
 

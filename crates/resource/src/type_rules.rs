@@ -31,7 +31,7 @@ pub struct Unmarked {
 /// arguments alone, without a call to a cloud. The defaults fit most types.
 pub trait TypeRules: Send + Sync {
     /// Whether the object of this create, which would need a mark that another request removes, can also be found by
-    /// what it is and when it was created ([`Found::Alike`]). The engine then sets [`Facts::unmarked_since`], unless
+    /// what it is and when it was created ([`crate::Found::Alike`]). The engine then sets [`Facts::unmarked_since`], unless
     /// another create in progress makes an object that looks alike, and the driver sends no mark.
     fn unmarked(&self, facts: &Facts) -> Option<Unmarked> {
         let _ = facts;
@@ -115,7 +115,7 @@ pub trait TypeRules: Send + Sync {
     }
 
     /// The properties for which two objects of this type collide: both need the same address, port or name. Before one
-    /// of them is created, or gets it back in a rollback, the other one releases it ([`Driver::release`]).
+    /// of them is created, or gets it back in a rollback, the other one releases it ([`crate::Driver::release`]).
     fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {
         let _ = (held, wanted);
         Vec::new()
@@ -133,7 +133,7 @@ pub trait TypeRules: Send + Sync {
         Ok(())
     }
 
-    /// Whether [`Driver::validate_in_cloud`] is needed for these properties.
+    /// Whether [`crate::Driver::validate_in_cloud`] is needed for these properties.
     fn validates_in_cloud(&self, facts: &Facts) -> bool {
         let _ = facts;
         false
