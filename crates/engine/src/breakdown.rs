@@ -72,7 +72,7 @@ async fn fail_snapshot(
         let batch = Batch { snapshots: [failed].into_iter().collect(), ..Batch::default() };
         match store.commit(lease, batch).await {
             Err(Error::Invalid(text)) => {
-                tracing::warn!(stack = %stack.id, snapshot = %id, text, "a snapshot is refused")
+                tracing::warn!(stack = %stack.id, snapshot = %id, text, "a snapshot is refused");
             }
             result => return result.map(drop),
         }
