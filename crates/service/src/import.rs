@@ -137,7 +137,7 @@ impl Service {
 
 /// The error if the object does not exist.
 async fn missing(cloud: &dyn Cloud, software: &dyn Software, entry: &RegisteredType, facts: Facts) -> Option<Error> {
-    let cx = Context { cloud, software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
+    let cx = Context::reading(cloud, software, &facts);
     let failure = entry.driver.start(&cx, &Operation::Check).await.err().filter(Failure::is_not_found)?;
     let (kind, id) = (&facts.resource_type, facts.physical_id.as_deref().unwrap_or_default());
     Some(refused(&facts.name, &format!("{kind} {id} was not found: {}", failure.message)))

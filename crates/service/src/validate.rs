@@ -99,7 +99,7 @@ impl Service {
         let software = &self.backends.software(&caller.project_id);
         for (definition, entry, id) in named {
             let facts = Facts { name: definition.name.clone(), physical_id: Some(id.clone()), ..Facts::default() };
-            let cx = Context { cloud: &*cloud, software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
+            let cx = Context::reading(&*cloud, software, &facts);
             if entry.driver.start(&cx, &Operation::Check).await.is_err_and(|failure| failure.is_not_found()) {
                 let kind = &definition.resource_type;
                 let text = format!("Invalid external resource: Resource {id} ({kind}) can not be found.");
@@ -134,7 +134,7 @@ impl Service {
         let mut found = Vec::new();
         let software = &self.backends.software(&caller.project_id);
         for (entry, facts) in asking {
-            let cx = Context { cloud: &*cloud, software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
+            let cx = Context::reading(&*cloud, software, &facts);
             if let Err(error) = entry.driver.validate_in_cloud(&cx).await {
                 let at = blueprint.place_of(&facts.name);
                 found.push(if error.path.is_root() { error.at(at) } else { error });

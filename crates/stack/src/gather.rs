@@ -284,7 +284,7 @@ impl Question {
             let needs = async {
                 let cloud = self.cloud().await?;
                 let software = &self.backends.software(&facts.stack.project_id);
-                let cx = Context { cloud: &*cloud, software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
+                let cx = Context::reading(&*cloud, software, &facts);
                 entry.driver.needs_replace_failed(&cx).await
             };
             if let Some(needs) = attempts.result(needs.await).await {
@@ -305,7 +305,7 @@ impl Question {
             let read = async {
                 let cloud = self.cloud().await?;
                 let software = &self.backends.software(&facts.stack.project_id);
-                let cx = Context { cloud: &*cloud, software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
+                let cx = Context::reading(&*cloud, software, &facts);
                 Shown::read(&*entry.driver, &cx).await
             };
             if let Some(found) = attempts.result(read.await).await {
@@ -337,7 +337,7 @@ impl Question {
             let read = async {
                 let cloud = self.cloud().await?;
                 let software = &self.backends.software(&facts.stack.project_id);
-                let cx = Context { cloud: &*cloud, software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
+                let cx = Context::reading(&*cloud, software, &facts);
                 entry.driver.attributes(&cx, &names).await
             };
             if let Some(found) = attempts.result(read.await).await {

@@ -250,7 +250,7 @@ impl LoadedStack {
         let mut facts = facts(row, kind, &stack_facts(&self.stack));
         observe(&self.model, row, &*entry.driver, |row| self.kind(row), &mut facts);
         let software = self.backends.software(&self.stack.project);
-        let cx = Context { cloud: &*cloud, software: &software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
+        let cx = Context::reading(&*cloud, &software, &facts);
         entry.driver.attributes(&cx, names).await
     }
 
@@ -261,7 +261,7 @@ impl LoadedStack {
         let cloud = self.backends.cloud(&self.root, entry.driver.needs_cloud()).await?;
         let facts = facts(row, &kind, &stack_facts(&self.stack));
         let software = self.backends.software(&self.stack.project);
-        let cx = Context { cloud: &*cloud, software: &software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
+        let cx = Context::reading(&*cloud, &software, &facts);
         entry.driver.push_metadata(&cx).await
     }
 

@@ -212,7 +212,7 @@ async fn object(view: &LoadedStack, row: &Resource) -> Result<(Drift, Vec<String
         let cloud = view.backends().cloud(view.root(), true).await?;
         let facts = facts(row, &kind, &stack_facts(&view.stack));
         let software = view.backends().software(&view.stack.project);
-        let cx = Context { cloud: &*cloud, software: &software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
+        let cx = Context::reading(&*cloud, &software, &facts);
         Shown::read(&*entry.driver, &cx).await
     };
     let shown = match found.await {
