@@ -106,7 +106,7 @@ impl RecentReads {
         self.stacks.size()
     }
 
-    /// Drops what has not been used for a while, again and again: what nobody reads any more takes no memory.
+    /// Drops what was not used for a while, repeatedly. It never ends.
     pub async fn expire(&self, clock: &dyn Clock) {
         loop {
             clock.sleep(IDLE).await;

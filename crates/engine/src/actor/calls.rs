@@ -198,7 +198,7 @@ impl Work {
         let name = job.name.clone();
         let span = self.span.step(&job);
         let row = self.model.row(id);
-        let open = row.and_then(|row| Some((row.data.clone(), unmarked::open_create(row)?.to_owned())));
+        let open = row.and_then(|row| unmarked::open_create(row).map(|token| (row.data.clone(), token.to_owned())));
         let (clock, limit) = (Arc::clone(&self.actor.backends.clock), self.actor.options.call_limit);
         // A panic: the call may go on without us.
         let broken = move |failure: Failure| {

@@ -11,11 +11,10 @@ use kiln_plan::{Blame, Event, Kind, NestedSources, Outcome, Sources, define, fac
 use kiln_resource::{
     Action, Context, Driver, Facts, Failure, Member, MessageId, Operation, Phase, ResourceId, Running, State, Status,
 };
-use kiln_stack::Backends;
 use kiln_stack::call_retry::Attempts;
-use kiln_stack::load;
 use kiln_stack::loaded_stack::{GroupContent, group_content, inside};
 use kiln_stack::sizes::check_outputs;
+use kiln_stack::{Backends, load};
 use kiln_store::{
     Details, Error, Message, MessageKind, NewStack, Parent, Snapshot, SnapshotId, Stack, StackId, StackRequest, Summary,
 };

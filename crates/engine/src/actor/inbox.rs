@@ -7,9 +7,8 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use kiln_plan::{Event, Kind, facts};
 use kiln_resource::{Action, Context, Driver, Facts, Failure, MessageId, Received, ResourceId};
-use kiln_stack::Backends;
 use kiln_stack::call_retry::Attempts;
-use kiln_stack::{mark, stored_software};
+use kiln_stack::{Backends, mark, stored_software};
 use kiln_store::{Error, Message, MessageKind, Stack, StackId};
 use kiln_value::Value;
 

@@ -9,9 +9,8 @@ use std::sync::Arc;
 
 use kiln_plan::{Blueprint, Event, Inside, Kind, StackScope, define, facts, failure_of};
 use kiln_resource::{Action, Failure, MessageId, Received, Rescale, ResourceId, ScaleRequest, StackId, Status};
-use kiln_stack::Backends;
-use kiln_stack::load;
 use kiln_stack::loaded_stack::{GroupContent, LoadedStack, inside, unreadable};
+use kiln_stack::{Backends, load};
 use kiln_store::{Message, MessageKind, Stack, StackRequest, Summary};
 use kiln_value::{Value, text, value};
 

@@ -13,9 +13,9 @@ use kiln_plan::{Blame, saved_by};
 use kiln_resource::{
     Action, Context, Facts, Failure, MessageId, Registry, Resource, ResourceId, SnapshotId, State, Status,
 };
-use kiln_stack::Backends;
-use kiln_stack::call_retry;
 use kiln_stack::export::{self, IMPLEMENTATION};
+use kiln_stack::gather::bug;
+use kiln_stack::{Backends, call_retry};
 use kiln_store::{Error, Message, Snapshot, Stack, StackId};
 use kiln_value::{Map, Value};
 use tokio::sync::watch;
@@ -23,7 +23,6 @@ use tokio::sync::watch;
 use super::Work;
 use super::calls::Reply;
 use super::task::Task;
-use kiln_stack::gather::bug;
 
 /// The snapshots that are being deleted.
 #[derive(Default)]

@@ -46,6 +46,7 @@ impl TakeOver {
         now + left.min(self.call_limit)
     }
 }
+
 /// Whether a search that found nothing proves that nothing was created. It tells about the time when it was asked, even if
 /// the answer comes late.
 pub(crate) fn is_believed(asked: Duration, believed_from: Duration) -> bool {

@@ -11,8 +11,8 @@
 //! 5. Was it reached by the newest request? *In a rollback:* by the oldest?
 //! 6. Was it changed last? (Then the ID decides, so that every engine finds the same row.)
 //!
-//! Users see the row that the questions 3 to 6 find, because they also see a row that failed or that is being deleted. (By
-//! the fourth question, they see no difference between rows of a request that goes forward.)
+//! For the row that users see, questions 1 and 2 are left out, because users also see a row that failed or that is being
+//! deleted. Question 4 is asked only in a rollback, and question 6 is: was it created last?
 
 use std::collections::BTreeMap;
 
