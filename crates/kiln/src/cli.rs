@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use kiln_client::Client;
 use kiln_plan::ResourceTypes;
+use kiln_telemetry::logging::LogArgs;
 use kiln_topology::TypeFiles;
 
 use crate::commands::{
@@ -318,44 +319,6 @@ impl LocalArgs {
         let others = client.topology_types().await?;
         Ok(topology_types::with_others(self.topology_types_dir.as_deref(), others).context("type files")?)
     }
-}
-
-/// Logs, written to standard error.
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Logs")]
-pub(crate) struct LogArgs {
-    /// Print more log messages; repeat for all
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
-    pub(crate) verbose: u8,
-    /// Print only errors
-    #[arg(short, long, global = true, conflicts_with = "verbose", hide_short_help = true)]
-    pub(crate) quiet: bool,
-    /// Log format; RUST_LOG sets the filter
-    #[arg(long, global = true, value_enum, value_name = "FORMAT", hide_short_help = true)]
-    pub(crate) log_format: Option<LogFormat>,
-}
-
-/// Log format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
-    /// Readable text.
-    Text,
-    /// One JSON object per line.
-    Json,
-    /// Lines as oslo.log writes them.
-    Oslo,
-}
-
-/// The configuration of a service.
-#[derive(Args, Clone, Debug, Default)]
-pub(crate) struct ConfigArgs {
-    /// INI file with Heat's option names; may be repeated, later files take precedence [default: ~/.kiln/kiln.conf,
-    /// ~/kiln.conf, /etc/kiln/kiln.conf, /etc/kiln.conf]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config_file: Vec<PathBuf>,
-    /// Directory with *.conf files, read after the other files; may be repeated
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) config_dir: Vec<PathBuf>,
 }
 
 #[cfg(test)]

@@ -7,50 +7,21 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use kiln_cloud::{Connector, Interface, Options, SharedClient, TlsOptions, Transport};
 use url::Url;
 
-use crate::config::option::ConfigOption;
-use crate::config::options::{clouds, kiln, stacks};
-use crate::config::{Account, Config};
 use crate::runtime::call_timeout;
+use kiln_config::option::{CLIENTS, ConfigOption, SERVICES};
+use kiln_config::options::{clouds, kiln, stacks};
+use kiln_config::{Account, Config};
 
 /// The largest response of a service, in bytes: the lists of services have pages, and a stack can name a service of its user.
 const LARGEST_RESPONSE: usize = 64 << 20;
-/// The common section.
-const ALL: &str = "clients";
-
-/// The sections of single services, with their official service type.
-const SERVICES: [(&str, &str); 17] = [
-    ("clients_aodh", "alarm"),
-    ("clients_barbican", "key-manager"),
-    ("clients_cinder", "block-storage"),
-    ("clients_designate", "dns"),
-    ("clients_glance", "image"),
-    ("clients_heat", "orchestration"),
-    ("clients_keystone", "identity"),
-    ("clients_magnum", "container-infrastructure-management"),
-    ("clients_manila", "shared-file-system"),
-    ("clients_mistral", "workflow"),
-    ("clients_neutron", "network"),
-    ("clients_nova", "compute"),
-    ("clients_octavia", "load-balancer"),
-    ("clients_swift", "object-store"),
-    ("clients_trove", "database"),
-    ("clients_zaqar", "message"),
-    ("clients_zun", "application-container"),
-];
-
-/// The sections with options of clients.
-pub(crate) fn sections() -> impl Iterator<Item = &'static str> {
-    std::iter::once(ALL).chain(SERVICES.iter().map(|(section, _)| *section))
-}
-
 /// The transport of services without options of their own.
 pub(crate) fn transport(config: &Config, service: &Account) -> Result<Arc<dyn Transport>> {
-    common(config, service)?.transport(ALL)
+    common(config, service)?.transport(CLIENTS)
 }
 
 /// The TLS options of `[clients]`, or else of the service's own user.
 fn common(config: &Config, service: &Account) -> Result<Tls> {
-    Ok(Tls::of(config, ALL)?.or(Tls {
+    Ok(Tls::of(config, CLIENTS)?.or(Tls {
         ca_file: service.cafile.clone(),
         cert_file: service.certfile.clone(),
         key_file: service.keyfile.clone(),
@@ -65,7 +36,7 @@ pub(crate) fn connector(config: &Config, service: &Account) -> Result<Connector>
     let mut options = Options::new(Url::parse(&url).with_context(|| format!("auth_url {url:?}"))?);
     options.region = config.text(&stacks::REGION_NAME_FOR_SERVICES).or_else(|| service.region.clone());
     options.timeout = call_timeout(config)?;
-    options.interface = interface(config, ALL)?.unwrap_or(Interface::Public);
+    options.interface = interface(config, CLIENTS)?.unwrap_or(Interface::Public);
     let common = common(config, service)?;
     let mut of_services = HashMap::new();
     for (section, service) in SERVICES {
@@ -77,7 +48,7 @@ pub(crate) fn connector(config: &Config, service: &Account) -> Result<Connector>
             of_services.insert(service.to_owned(), own.or(common.clone()).transport(section)?);
         }
     }
-    let connector = Connector::with_transports(common.transport(ALL)?, of_services, options);
+    let connector = Connector::with_transports(common.transport(CLIENTS)?, of_services, options);
     let networks = config.list(&kiln::REMOTE_CLOUD_NETWORKS);
     connector.with_remote_networks(&networks).context("[kiln] remote_cloud_networks")
 }
@@ -195,7 +166,7 @@ mod tests {
         let options: Vec<_> =
             options.iter().map(|(group, option, value)| (*group, *option, (*value).to_owned())).collect();
         let config = Config::of_options(&options);
-        let transport = Tls::of(&config, section)?.or(Tls::of(&config, ALL)?).transport(section)?;
+        let transport = Tls::of(&config, section)?.or(Tls::of(&config, CLIENTS)?).transport(section)?;
         let request = HttpRequest {
             method: Method::GET,
             url: format!("https://localhost:{port}/").parse()?,

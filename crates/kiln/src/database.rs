@@ -8,9 +8,8 @@ use kiln_store::{Durability, Options, SqlStore, Store};
 use kiln_value::{Secret, secret};
 
 use crate::checks;
-use crate::config::Config;
-use crate::config::options::{kiln, server, stacks};
-use crate::message_bus;
+use kiln_config::Config;
+use kiln_config::options::{kiln, server, stacks};
 
 /// Heat's default of `auth_encryption_key`. It is public.
 const PUBLIC_KEY: &str = "notgood but just long enough i t";
@@ -95,7 +94,7 @@ pub(crate) fn options(config: &Config) -> Result<Options> {
     if config.flag(&server::SQLITE_SYNCHRONOUS)? {
         options.durability = Durability::Power;
     }
-    options.notifications = message_bus::is_configured(config)?;
+    options.notifications = kiln_bus::is_configured(config)?;
     options.check().map_err(|error| refused(&options.url, &error))?;
     Ok(options)
 }
@@ -127,7 +126,7 @@ fn without_secrets(message: &str, url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ini::DEFAULT;
+    use kiln_config::ini::DEFAULT;
 
     #[test]
     fn no_message_shows_the_password_of_the_database() {

@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use annotate_snippets::Level;
 use anstyle::{AnsiColor, Style};
 use kiln_client::{Error, ErrorLocation, InputError, Place, address};
+use kiln_config::Config;
 pub(crate) use kiln_template::hint::nearest;
 
 use crate::mistakes::Sent;
-use crate::output::{OutputError, visible};
-use crate::picture::Source;
+use kiln_console::output::{OutputError, visible};
+use kiln_console::picture::Source;
 
 /// The command failed.
 const FAILED: u8 = 1;
@@ -80,6 +81,18 @@ impl Failure {
     /// The command has printed its result, which is not good: only the exit code follows.
     pub(crate) fn told(code: u8) -> Self {
         Self { code, ..Self::new("") }
+    }
+
+    /// An error of the configuration, with the names of its files.
+    pub(crate) fn of_config(config: &Config, error: anyhow::Error) -> Self {
+        let failure = Self::from(error);
+        match config.files() {
+            [] => failure.hint("no configuration file was found: use --config-file to specify one"),
+            files => {
+                let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+                failure.hint(format!("configuration files: {}", names.join(", ")))
+            }
+        }
     }
 
     /// Adds a hint.

@@ -62,11 +62,11 @@ mod tests {
     use url::Url;
 
     use super::*;
-    use crate::config::Config;
     use crate::connect::CloudAccess;
     use crate::in_process::{HOST, InProcess};
     use crate::runtime::Runtime;
     use crate::shutdown;
+    use kiln_config::Config;
 
     const KEY: &str = "0123456789abcdef0123456789abcdef";
     const LEASE: Duration = Duration::from_secs(1);

@@ -14,8 +14,8 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
-use crate::config::Config;
-use crate::config::options::kiln;
+use kiln_config::Config;
+use kiln_config::options::kiln;
 
 /// Maximum number of processes at the same time.
 const PROCESSES: usize = 8;

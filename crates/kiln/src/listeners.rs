@@ -8,10 +8,10 @@ use anyhow::{Context as _, Result, bail};
 use kiln_web::{Listener, Tls};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 
-use crate::config::Config;
-use crate::config::option::ConfigOption;
-use crate::config::options::{kiln, server};
 use crate::own_certificate::CertificateFiles;
+use kiln_config::Config;
+use kiln_config::option::ConfigOption;
+use kiln_config::options::{kiln, server};
 
 /// Heat's port of the CloudFormation API.
 const CFN_PORT: u16 = 8000;

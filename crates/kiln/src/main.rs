@@ -8,38 +8,27 @@ mod cli;
 mod clients;
 mod clouds;
 mod commands;
-mod config;
 mod connect;
 mod database;
 mod failure;
 mod heartbeat_thread;
 mod in_process;
-mod ini;
 mod lifecycle_plugins;
 mod listeners;
-mod logging;
-mod message_bus;
-mod metrics;
 mod mistakes;
-mod natural_order;
-mod output;
 mod own_certificate;
 mod owner_only;
-mod picture;
 mod plugins;
 mod policy_files;
-mod progress;
 mod reload;
 mod report;
 mod resource_types;
 mod runtime;
 mod shutdown;
 mod signatures;
-mod spans;
 mod systemd;
 mod topology;
 mod topology_types;
-mod traces;
 mod web_templates;
 mod whole_file;
 
@@ -68,7 +57,7 @@ fn main() -> ExitCode {
             | Command::HeatKeystoneSetupDomain(_)
     );
     if !has_own_log {
-        logging::of_command(&cli.global.log);
+        kiln_telemetry::logging::of_command(&cli.global.log);
     }
     let threads = kiln_stack::threads();
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build() {

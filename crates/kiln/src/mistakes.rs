@@ -16,8 +16,8 @@ use kiln_value::{Diagnostic, Map, Path, Span, Subject, Value, text};
 
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, shown};
-use crate::output::visible;
-use crate::picture::Source;
+use kiln_console::output::visible;
+use kiln_console::picture::Source;
 
 /// What was sent, to show errors in it.
 #[derive(Clone, Copy)]

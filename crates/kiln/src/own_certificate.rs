@@ -18,10 +18,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::certificate;
-use crate::config::Config;
-use crate::config::option::ConfigOption;
-use crate::config::options::server;
 use crate::runtime;
+use kiln_config::Config;
+use kiln_config::option::ConfigOption;
+use kiln_config::options::server;
 
 /// Interval at which the files are looked at.
 const LOOK: Duration = Duration::from_secs(2);

@@ -7,8 +7,8 @@ use kiln_plan::ResourceTypes;
 use kiln_plugin::{Plugins, Program};
 use kiln_resource::Registry;
 
-use crate::config::Config;
-use crate::config::options::kiln;
+use kiln_config::Config;
+use kiln_config::options::kiln;
 
 /// Longest time of a call without a service.
 const LOCAL_LIMIT: Duration = Duration::from_mins(1);
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_run_is_refused_at_the_start() {
-        let of = |text: &str| programs(&Config::of(&format!("[kiln]\nplugins = {text}\n")));
+        let of = |text: &str| programs(&Config::parse(&format!("[kiln]\nplugins = {text}\n")).unwrap());
         assert_eq!(of("").unwrap(), []);
         let two: Vec<String> = of("/bin/sh -c true, /bin/true").unwrap().iter().map(ToString::to_string).collect();
         assert_eq!(two, ["/bin/sh -c true", "/bin/true"]);

@@ -9,9 +9,9 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use kiln_identity::Policy;
 use kiln_value::{Map, Value};
 
-use crate::config::Config;
-use crate::config::options::server;
 use crate::failure::nearest;
+use kiln_config::Config;
+use kiln_config::options::server;
 
 /// The default file.
 const FILE: &str = "policy.yaml";

@@ -1,9 +1,9 @@
 //! SIGHUP: a running service reads its files again.
 
-use crate::cli::ConfigArgs;
-use crate::config::Config;
-use crate::logging;
 use crate::shutdown::{self, Stop};
+use kiln_config::Config;
+use kiln_config::ConfigArgs;
+use kiln_telemetry::logging;
 
 /// Reads the configuration again at each SIGHUP, until a stop is requested.
 pub(crate) async fn follow(args: ConfigArgs, mut config: Config, stop: Stop) {
@@ -41,7 +41,7 @@ fn changes(old: &Config, new: &Config) -> (Vec<String>, Vec<String>) {
     let value = |config: &Config, at| config.given(at).map(|(value, _)| value);
     let changed = Config::places().filter(|at| value(old, *at) != value(new, *at));
     let (applied, left): (Vec<_>, Vec<_>) = changed.partition(|at| at.option.is_mutable());
-    let names = |changed: Vec<crate::config::option::At<'_>>| changed.iter().map(ToString::to_string).collect();
+    let names = |changed: Vec<kiln_config::option::At<'_>>| changed.iter().map(ToString::to_string).collect();
     (names(applied), names(left))
 }
 
@@ -51,12 +51,12 @@ mod tests {
 
     #[test]
     fn changes_that_need_a_restart_are_told_until_then() {
-        let old = Config::of("[DEFAULT]\nmax_template_size = 1\n[clients_nova]\ninsecure = true\n");
+        let old = Config::parse("[DEFAULT]\nmax_template_size = 1\n[clients_nova]\ninsecure = true\n").unwrap();
         let text = "[DEFAULT]\ndebug = true\nmax_template_size = 2\n";
         let names = |changed: (Vec<String>, Vec<String>)| (changed.0.join(" "), changed.1.join(" "));
         let left = "[DEFAULT] max_template_size [clients_nova] insecure".to_owned();
-        assert_eq!(names(changes(&old, &Config::of(text))), ("[DEFAULT] debug".to_owned(), left.clone()));
-        let now = old.with_mutable_of(&Config::of(text));
-        assert_eq!(names(changes(&now, &Config::of(text))), (String::new(), left));
+        assert_eq!(names(changes(&old, &Config::parse(text).unwrap())), ("[DEFAULT] debug".to_owned(), left.clone()));
+        let now = old.with_mutable_of(&Config::parse(text).unwrap());
+        assert_eq!(names(changes(&now, &Config::parse(text).unwrap())), (String::new(), left));
     }
 }

@@ -12,10 +12,11 @@ use kiln_resource::{Phase, Resource, Status};
 use kiln_service::Service;
 use kiln_store::{EngineId, SqlStore, StackId, Store as _};
 
-use crate::cli::ConfigArgs;
-use crate::config::Config;
-use crate::config::options::server;
-use crate::{commands, database, logging, runtime};
+use crate::{commands, database, runtime};
+use kiln_config::Config;
+use kiln_config::ConfigArgs;
+use kiln_config::options::server;
+use kiln_telemetry::logging;
 
 /// Leases in a report.
 const LEASES: u64 = 1_000;

@@ -12,10 +12,10 @@ use kiln_resource::{DriverKind, Registry, ResourceType, shipped};
 use kiln_template::environment;
 use kiln_value::Value;
 
-use crate::config::Config;
-use crate::config::option::ConfigOption;
-use crate::config::options::{kiln, stacks};
 use crate::plugins;
+use kiln_config::Config;
+use kiln_config::option::ConfigOption;
+use kiln_config::options::{kiln, stacks};
 
 /// The types of Kiln, those of a directory, and those of plug-ins, which take precedence in this order.
 pub(crate) fn shipped_and_own(own: Option<&Path>, plugins: Plugins) -> Result<ResourceTypes> {
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn the_operator_chooses_defaults_of_properties() {
-        let config = |text: &str| of_service(&Config::of(text), Plugins::default()).unwrap();
+        let config = |text: &str| of_service(&Config::parse(text).unwrap(), Plugins::default()).unwrap();
         let default = |catalog: &ResourceTypes, name: &str, property: &str| {
             catalog.types.get(name).unwrap().resource_type.properties[property].default.clone()
         };

@@ -23,15 +23,10 @@ use kiln_web::{ConnectionLimits, Cors};
 use crate::checks::{self, OwnUser};
 use crate::clients;
 use crate::clouds::{Signalling, StoredClouds};
-use crate::config::option::ConfigOption;
-use crate::config::options::{clouds, kiln, server, stacks};
-use crate::config::{Account, Config, heats_own};
 use crate::database;
 use crate::heartbeat_thread::HeartbeatThread;
 use crate::lifecycle_plugins;
 use crate::listeners;
-use crate::logging;
-use crate::message_bus;
 use crate::own_certificate;
 use crate::plugins;
 use crate::policy_files::PolicyFiles;
@@ -39,8 +34,12 @@ use crate::resource_types;
 use crate::shutdown::{self, Stop};
 use crate::signatures;
 use crate::topology_types;
-use crate::traces;
 use crate::web_templates;
+use kiln_config::option::ConfigOption;
+use kiln_config::options::{clouds, kiln, server, stacks};
+use kiln_config::{Account, Config, heats_own, hostname};
+use kiln_telemetry::logging;
+use kiln_telemetry::traces;
 
 /// How long the cloud may continue to process a call after its timeout.
 const CALL_AFTERMATH: Duration = Duration::from_secs(15);
@@ -143,7 +142,7 @@ impl Runtime {
             clock,
             api: api_options(config)?,
             cfn: cfn_options(config)?,
-            bus: message_bus::of_config(config, &engine.hostname)?,
+            bus: kiln_bus::of_config(config, &engine.hostname)?,
             plugins: lifecycle_plugins::of_config(config)?,
             engine,
             heartbeat: Some(database::options(config)?).filter(|options| !options.is_private()),
@@ -314,7 +313,7 @@ pub(crate) fn check_options(config: &Config) -> Vec<anyhow::Error> {
         api_options(config).map(drop),
         cfn_options(config).map(drop),
         web_templates::reader(config).map(drop),
-        message_bus::of_config(config, "").map(drop),
+        kiln_bus::of_config(config, "").map(drop),
         lifecycle_plugins::of_config(config).map(drop),
         logging::Settings::of(config).map(drop),
         traces::Settings::of(config).map(drop),
@@ -526,16 +525,37 @@ fn engine_options(config: &Config) -> Result<kiln_engine::Options> {
     })
 }
 
-/// The host name of this machine.
-pub(crate) fn hostname() -> String {
-    let named = std::fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned());
-    named.ok().filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ini::DEFAULT;
+    use kiln_config::ini::DEFAULT;
+
+    #[test]
+    fn the_defaults_of_the_table_are_those_of_the_crates() {
+        let config = Config::parse("").unwrap();
+        let limits = kiln_service::Limits::default();
+        assert_eq!(config.number::<usize>(&stacks::MAX_TEMPLATE_SIZE).unwrap(), limits.template);
+        assert_eq!(config.number::<usize>(&stacks::MAX_JSON_BODY_SIZE).unwrap(), limits.container);
+        assert_eq!(config.limit(&stacks::MAX_STACKS_PER_TENANT).unwrap(), limits.stacks_per_project);
+        assert_eq!(config.limit(&stacks::MAX_SNAPSHOTS_PER_STACK).unwrap(), limits.snapshots_per_stack);
+        let engine = kiln_engine::Options::default();
+        assert_eq!(config.number::<u32>(&stacks::ACTION_RETRY_LIMIT).unwrap(), engine.action_retries);
+        assert_eq!(config.number::<u32>(&stacks::CLIENT_RETRY_LIMIT).unwrap(), engine.call_retries);
+        assert_eq!(config.number::<u64>(&stacks::MAX_EVENTS_PER_STACK).unwrap(), engine.max_events);
+        assert_eq!(config.number::<u32>(&stacks::MAX_NESTED_STACK_DEPTH).unwrap(), engine.nested_depth);
+        assert_eq!(config.number::<u64>(&stacks::STACK_ACTION_TIMEOUT).unwrap(), engine.action_timeout.as_secs());
+        assert_eq!(config.seconds(&kiln::LEASE).unwrap(), engine.lease);
+        assert_eq!(config.seconds(&kiln::LIST_DELAY).unwrap(), engine.list_delay);
+        let web = kiln_web::ConnectionLimits::default();
+        assert_eq!(config.number::<usize>(&kiln::MAX_CONNECTIONS).unwrap(), web.total);
+        assert_eq!(config.seconds(&kiln::HEADER_TIMEOUT).unwrap(), web.header);
+        assert_eq!(config.seconds(&kiln::BODY_TIMEOUT).unwrap(), web.body);
+        assert_eq!(config.seconds(&kiln::SEND_TIMEOUT).unwrap(), web.send);
+        assert_eq!(config.list(&stacks::HIDDEN_STACK_TAGS), kiln_api::Options::default().hidden_stack_tags);
+        assert_eq!(config.number::<u64>(&kiln::CFN_PAGE_SIZE).unwrap(), kiln_cfn::Options::default().page);
+        let store = kiln_store::Options::new("sqlite::memory:", Secret::new(String::new()));
+        assert_eq!(config.number::<u32>(&server::MAX_POOL_SIZE).unwrap(), store.max_connections);
+    }
 
     #[test]
     fn retries_of_calls_can_be_set() {

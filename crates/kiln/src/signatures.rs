@@ -4,9 +4,9 @@ use anyhow::{Result, bail};
 use kiln_cloud::Session;
 
 use crate::clients;
-use crate::config::Config;
-use crate::config::options::clouds;
 use crate::runtime::credentials;
+use kiln_config::Config;
+use kiln_config::options::clouds;
 
 /// The section.
 const SECTION: &str = "ec2authtoken";

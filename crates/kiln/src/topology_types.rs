@@ -11,9 +11,9 @@ use kiln_topology::type_file::{TypeFile, is_type_file};
 use kiln_topology::{Refusal, TypeFiles};
 use kiln_value::{Path as Place, Span, Value};
 
-use crate::config::Config;
-use crate::config::options::kiln;
 use crate::failure::nearest;
+use kiln_config::Config;
+use kiln_config::options::kiln;
 
 /// What the names of files begin with that a service has told.
 const OF_SERVICE: &str = "service:";

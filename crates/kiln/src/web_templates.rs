@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use kiln_cloud::{WebError, WebReader};
 use kiln_service::{ReadError, TemplateReader};
 
-use crate::config::Config;
-use crate::config::options::{kiln, stacks};
+use kiln_config::Config;
+use kiln_config::options::{kiln, stacks};
 
 struct WebTemplates(WebReader);
 

@@ -5,7 +5,7 @@ use clap_complete::env::{CompleteEnv, Shells};
 
 use crate::cli::Cli;
 use crate::failure::{Failure, Outcome};
-use crate::output::print;
+use kiln_console::output::print;
 
 /// The name of the program in scripts.
 const PROGRAM: &str = "kiln";

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use kiln_value::Value;
 
-use crate::cli::ConfigArgs;
-use crate::config::check::{Finding, Level, finding_of, findings};
-use crate::config::option::{At, ConfigOption};
-use crate::config::{Config, Source, options, reference};
 use crate::failure::{Failure, Outcome};
-use crate::output::{Cell, Format, List, OutputArgs, json_text, print};
 use crate::{database, runtime};
+use kiln_config::ConfigArgs;
+use kiln_config::check::{Finding, Level, finding_of, findings};
+use kiln_config::option::{At, ConfigOption};
+use kiln_config::{Config, Source, options, reference};
+use kiln_console::output::{Cell, Format, List, OutputArgs, json_text, print};
 
 /// Commands for the configuration of a service.
 #[derive(Debug, Subcommand)]

@@ -16,15 +16,15 @@ use tokio::net::TcpListener;
 
 use super::serve::{self, Role};
 use super::testcloud::{connector, credentials, exports, register};
-use crate::config::Config;
 use crate::connect::{self, CloudAccess};
 use crate::failure::{Failure, Outcome};
 use crate::mistakes::Sent;
-use crate::output::print;
 use crate::owner_only;
-use crate::progress::{self, Mode, Screen, Target};
 use crate::runtime::Runtime;
 use crate::shutdown;
+use kiln_config::Config;
+use kiln_console::output::print;
+use kiln_console::progress::{self, Mode, Screen, Target};
 
 /// The template of the demo.
 const TEMPLATE: &str = include_str!("../../../../examples/three-tier.yaml");

@@ -9,13 +9,13 @@ use kiln_stack::Chance;
 use kiln_store::{EngineId, EngineInfo, SqlStore, Store as _};
 use kiln_value::text;
 
-use crate::cli::LogArgs;
 use crate::commands::confirm::ConfirmArgs;
 use crate::commands::oslo_options::{OsloArgs, no_command};
-use crate::config::Config;
 use crate::database;
 use crate::failure::{Failure, Outcome};
-use crate::output::print;
+use kiln_config::Config;
+use kiln_console::output::print;
+use kiln_telemetry::logging::LogArgs;
 
 /// `heat-manage`.
 #[derive(Args, Debug)]

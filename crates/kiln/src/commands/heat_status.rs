@@ -7,13 +7,13 @@ use clap::{Args, Subcommand};
 use kiln_store::{SchemaState, SchemaVersions};
 use kiln_value::{Value, text, value};
 
-use crate::cli::ConfigArgs;
 use crate::commands::oslo_options::{InsteadArgs, no_command};
-use crate::config::Config;
 use crate::failure::{Failure, Outcome};
-use crate::output::{print, wrapped};
 use crate::policy_files::PolicyFiles;
 use crate::{checks, database, runtime};
+use kiln_config::Config;
+use kiln_config::ConfigArgs;
+use kiln_console::output::{print, wrapped};
 
 /// `heat-status`.
 #[derive(Args, Debug)]

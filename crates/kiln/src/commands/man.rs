@@ -6,8 +6,8 @@ use anyhow::Context as _;
 use clap::{Args, CommandFactory as _};
 
 use crate::cli::Cli;
-use crate::config::reference;
 use crate::failure::Outcome;
+use kiln_config::reference;
 
 /// `man`.
 #[derive(Args, Debug)]

@@ -8,13 +8,13 @@ use clap::{Args, Subcommand, ValueEnum};
 use kiln_store::Retention;
 use kiln_value::Value;
 
-use crate::cli::{ConfigArgs, Global};
+use crate::cli::Global;
 use crate::commands::confirm::ConfirmArgs;
-use crate::config::Config;
-use crate::config::options::kiln;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Cell, Format, List, OutputArgs, print};
 use crate::{database, policy_files};
+use kiln_config::options::kiln;
+use kiln_config::{Config, ConfigArgs};
+use kiln_console::output::{Cell, Format, List, OutputArgs, print};
 
 /// Commands for operators of a service.
 #[derive(Debug, Subcommand)]

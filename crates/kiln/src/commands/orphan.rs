@@ -7,7 +7,7 @@ use kiln_value::Value;
 use super::confirm::ConfirmArgs;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Cell, Format, List, OutputArgs};
+use kiln_console::output::{Cell, Format, List, OutputArgs};
 
 /// Commands for orphans.
 #[derive(Debug, Subcommand)]

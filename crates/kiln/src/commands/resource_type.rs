@@ -7,7 +7,7 @@ use kiln_value::{Value, text};
 use super::stack::entries;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, nearest};
-use crate::output::{Cell, Format, List, OutputArgs};
+use kiln_console::output::{Cell, Format, List, OutputArgs};
 
 /// Commands for resource types.
 #[derive(Debug, Subcommand)]

@@ -5,14 +5,15 @@ use clap::Args;
 use kiln_web::ConnectionLimits;
 use tokio::net::TcpListener;
 
-use crate::cli::{ConfigArgs, LogArgs};
-use crate::config::Config;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::listeners::Listeners;
 use crate::runtime::Runtime;
 use crate::shutdown::{self, Stop};
-use crate::traces::Traces;
-use crate::{logging, metrics, reload, report, systemd};
+use crate::{reload, report, systemd};
+use kiln_config::{Config, ConfigArgs};
+use kiln_telemetry::logging::LogArgs;
+use kiln_telemetry::traces::Traces;
+use kiln_telemetry::{logging, metrics};
 
 /// Maximum number of connections to the metrics.
 const METRICS_CONNECTIONS: usize = 16;
@@ -110,8 +111,8 @@ impl ServeArgs {
     pub(crate) async fn run(self, role: Role, log: &LogArgs) -> Outcome {
         let config = Config::load(&self.config)?;
         let name = if role == Role::Both { "kiln" } else { "kiln-api" };
-        logging::of_service(log, &config, name).map_err(|error| config.refused(error))?;
-        let traces = Traces::start(&config).map_err(|error| config.refused(error))?;
+        logging::of_service(log, &config, name).map_err(|error| Failure::of_config(&config, error))?;
+        let traces = Traces::start(&config).map_err(|error| Failure::of_config(&config, error))?;
         let runtime = started(&config).await?;
         let reporter = report::reporter(self.config.clone(), runtime.service());
         let runtime = runtime.with_reports(reporter);
@@ -133,9 +134,10 @@ impl ServeArgs {
 /// Creates the service from its configuration and checks it.
 async fn started(config: &Config) -> Outcome<Runtime> {
     let runtime = Runtime::of_service(config).await;
-    let runtime =
-        runtime.map_err(|error| config.refused(error).hint("see 'kiln serve --help' for an example configuration"))?;
-    runtime.check().await.map_err(|error| config.refused(error))?;
+    let runtime = runtime.map_err(|error| {
+        Failure::of_config(&config, error).hint("see 'kiln serve --help' for an example configuration")
+    })?;
+    runtime.check().await.map_err(|error| Failure::of_config(&config, error))?;
     Ok(runtime)
 }
 
@@ -232,8 +234,8 @@ impl EngineArgs {
     /// Runs the engine until a stop is requested.
     pub(crate) async fn run(self, log: &LogArgs) -> Outcome {
         let config = Config::load(&self.config)?;
-        logging::of_service(log, &config, "kiln-engine").map_err(|error| config.refused(error))?;
-        let traces = Traces::start(&config).map_err(|error| config.refused(error))?;
+        logging::of_service(log, &config, "kiln-engine").map_err(|error| Failure::of_config(&config, error))?;
+        let traces = Traces::start(&config).map_err(|error| Failure::of_config(&config, error))?;
         let runtime = started(&config).await?;
         let metrics = metrics::listener(&config).await?;
         config.tell();

@@ -11,7 +11,7 @@ use super::confirm::ConfirmArgs;
 use super::stack::entries;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use crate::output::{self, Cell, Format, List, One, OutputArgs};
+use kiln_console::output::{self, Cell, Format, List, One, OutputArgs};
 
 /// Commands for software configs and deployments.
 #[derive(Debug, Subcommand)]

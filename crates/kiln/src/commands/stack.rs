@@ -23,8 +23,8 @@ use kiln_client::{Error, StackAction};
 
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use crate::output::OutputArgs;
-use crate::progress::{self, End, Mode, Screen, Target};
+use kiln_console::output::OutputArgs;
+use kiln_console::progress::{self, End, Mode, Screen, Target};
 
 pub(crate) use self::change::read;
 pub(crate) use self::show::entries;

@@ -20,8 +20,8 @@ use crate::cli::Global;
 use crate::connect::{Connection, Need};
 use crate::failure::{Failure, Outcome, nearest};
 use crate::mistakes::{Sent, refused, sources, wrong};
-use crate::output::{Cell, Format, List, One, OutputArgs};
 use crate::topology::{self, Lowering};
+use kiln_console::output::{Cell, Format, List, One, OutputArgs};
 
 /// Commands for templates.
 #[derive(Debug, Subcommand)]

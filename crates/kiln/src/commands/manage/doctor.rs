@@ -14,14 +14,14 @@ use kiln_value::{Value, value};
 use tokio::time::Instant;
 use url::Url;
 
-use crate::cli::ConfigArgs;
-use crate::config::Config;
-use crate::config::check::{Level, findings};
-use crate::config::options::stacks;
 use crate::failure::{Failure, Outcome};
-use crate::output::{json_text, print};
 use crate::own_certificate::{CertificateFiles, OF_APIS};
-use crate::{certificate, checks, database, message_bus, runtime};
+use crate::{certificate, checks, database, runtime};
+use kiln_config::Config;
+use kiln_config::ConfigArgs;
+use kiln_config::check::{Level, findings};
+use kiln_config::options::stacks;
+use kiln_console::output::{json_text, print};
 
 /// The time for each call.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -243,7 +243,7 @@ async fn of_database(config: &Config, report: &mut Report) {
 /// The message bus, if one is configured.
 async fn message_bus(config: &Config, report: &mut Report) {
     const CHECK: &str = "message bus";
-    let bus = match message_bus::of_config(config, "") {
+    let bus = match kiln_bus::of_config(config, "") {
         Ok(Some(bus)) => bus,
         Ok(None) => return,
         Err(error) => return report.add(CHECK, Grade::Failed, format!("{error:#}"), "see transport_url"),

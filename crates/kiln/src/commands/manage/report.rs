@@ -2,12 +2,12 @@
 
 use clap::Args;
 
-use crate::cli::{ConfigArgs, Global};
-use crate::config::Config;
+use crate::cli::Global;
 use crate::connect::{Connection, Place};
 use crate::failure::{Failure, Outcome};
-use crate::output::print;
 use crate::report;
+use kiln_config::{Config, ConfigArgs};
+use kiln_console::output::print;
 
 /// The value of `--service` without a URL.
 const CATALOG: &str = "catalog";

@@ -11,7 +11,7 @@ use crate::cli::Global;
 use crate::commands::oslo_options::OsloArgs;
 use crate::connect;
 use crate::failure::{Failure, Outcome};
-use crate::output::print;
+use kiln_console::output::print;
 
 /// The role of the domain's administrator.
 const ROLE: &str = "admin";

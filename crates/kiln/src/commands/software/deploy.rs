@@ -11,7 +11,7 @@ use super::missing;
 use crate::commands::stack::entries;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Format, OutputArgs};
+use kiln_console::output::{Format, OutputArgs};
 
 const SWIFT: &str = "object-store";
 const KEY: &str = "x-account-meta-temp-url-key";

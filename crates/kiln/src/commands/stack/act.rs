@@ -9,8 +9,8 @@ use super::{HowArgs, WaitArgs, ended, of_stack};
 use crate::commands::confirm::ConfirmArgs;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Cell, Format, List, OutputArgs};
-use crate::progress::Target;
+use kiln_console::output::{Cell, Format, List, OutputArgs};
+use kiln_console::progress::Target;
 
 /// `stack delete`.
 #[derive(Args, Debug)]

@@ -12,9 +12,9 @@ use super::{HowArgs, WaitArgs, ended, of_stack};
 use crate::commands::confirm::ConfirmArgs;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Format, OutputArgs, print};
-use crate::progress::{Mode, Target};
 use crate::whole_file;
+use kiln_console::output::{Format, OutputArgs, print};
+use kiln_console::progress::{Mode, Target};
 
 /// `stack adopt`.
 #[derive(Args, Debug)]

@@ -11,9 +11,9 @@ use crate::commands::confirm::ConfirmArgs;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, nearest};
 use crate::mistakes::{Sent, refused};
-use crate::output::{Cell, Format, Look, One, OutputArgs, print};
-use crate::progress::{End, Target};
 use crate::topology::{self, Lowering, Software};
+use kiln_console::output::{Cell, Format, Look, One, OutputArgs, print};
+use kiln_console::progress::{End, Target};
 
 /// Size up to which the original is stored with the stack (`stack template show --original`).
 const MOST_KEPT: usize = 512 * 1024;

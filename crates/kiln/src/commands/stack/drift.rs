@@ -8,7 +8,7 @@ use super::resource::not_found;
 use super::{note, of_stack};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Cell, Format, List, OutputArgs};
+use kiln_console::output::{Cell, Format, List, OutputArgs};
 
 /// `stack drift`.
 #[derive(Args, Debug)]

@@ -12,7 +12,7 @@ use super::resource::located;
 use super::{StackArg, filters, list, of_stack};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Cell, Format, List, Look, OutputArgs};
+use kiln_console::output::{Cell, Format, List, Look, OutputArgs};
 
 /// Polling interval for new events.
 const FOLLOW: Duration = Duration::from_secs(2);

@@ -61,7 +61,7 @@ impl ForgetArgs {
                         path == self.resource
                     });
                     let object = own.and_then(|orphan| orphan.str_at("physical_resource_id")).unwrap_or("(none)");
-                    return Ok(crate::output::print(&match own {
+                    return Ok(kiln_console::output::print(&match own {
                         Some(_) => format!("Forgot {}; its object {object} is left in the cloud\n", self.resource),
                         None => format!("{} was deleted meanwhile\n", self.resource),
                     })?);

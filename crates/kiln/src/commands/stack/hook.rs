@@ -10,7 +10,7 @@ use kiln_value::value;
 use super::{StackArg, of_stack};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Cell, Format, List};
+use kiln_console::output::{Cell, Format, List};
 
 /// `stack hook …`.
 #[derive(Debug, Subcommand)]

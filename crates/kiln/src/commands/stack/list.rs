@@ -6,7 +6,7 @@ use kiln_client::StackFilter;
 use super::filters;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Cell, Format, List, OutputArgs};
+use kiln_console::output::{Cell, Format, List, OutputArgs};
 
 /// How the tags are matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use super::{StackArg, of_stack, show};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, nearest};
-use crate::output::{Cell, Format, List, Look};
+use kiln_console::output::{Cell, Format, List, Look};
 
 /// `stack output …`.
 #[derive(Debug, Subcommand)]

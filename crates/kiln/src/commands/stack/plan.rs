@@ -10,8 +10,8 @@ use anstyle::{AnsiColor, Style};
 use kiln_client::Changes;
 use kiln_value::Value;
 
-use crate::natural_order::natural_order;
-use crate::output::visible;
+use kiln_console::natural_order::natural_order;
+use kiln_console::output::visible;
 use step::Step;
 
 /// The change of a resource or an output.

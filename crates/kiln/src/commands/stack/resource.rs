@@ -12,7 +12,7 @@ use super::forget::ForgetArgs;
 use super::{StackArg, filters, of_stack, show};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, nearest};
-use crate::output::{Cell, Format, List, OutputArgs, print};
+use kiln_console::output::{Cell, Format, List, OutputArgs, print};
 
 /// `stack resource …`.
 #[derive(Debug, Subcommand)]

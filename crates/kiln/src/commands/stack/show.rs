@@ -7,7 +7,7 @@ use kiln_value::Value;
 use super::{StackArg, of_stack};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Cell, Format, Look, One, OutputArgs, print_bytes};
+use kiln_console::output::{Cell, Format, Look, One, OutputArgs, print_bytes};
 
 /// The first columns of `stack show`, and the columns that create and update print.
 const FIRST: [&str; 7] =

@@ -8,8 +8,8 @@ use super::blueprint;
 use crate::cli::Global;
 use crate::connect::{Connection, Need};
 use crate::failure::Outcome;
-use crate::output::print;
 use crate::topology::{self, Lowering};
+use kiln_console::output::print;
 
 /// Format of the graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -5,7 +5,7 @@ use kiln_template::version::Dialect;
 use kiln_template::{Release, functions};
 
 use crate::failure::{Failure, Outcome, nearest};
-use crate::output::{Cell, Format, List, OutputArgs};
+use kiln_console::output::{Cell, Format, List, OutputArgs};
 
 /// `template versions`.
 #[derive(Args, Debug)]

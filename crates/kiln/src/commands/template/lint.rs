@@ -15,10 +15,10 @@ use super::text::Text;
 use crate::cli::Global;
 use crate::connect::{Connection, Need};
 use crate::failure::{Failure, Outcome, nearest};
-use crate::output::{Cell, Format, List, OutputArgs, OutputError};
-use crate::picture::Source;
 use crate::topology::LocalFiles;
 use crate::topology_types::unknown_resources_of;
+use kiln_console::output::{Cell, Format, List, OutputArgs, OutputError};
+use kiln_console::picture::Source;
 
 /// `template lint`.
 #[derive(Args, Debug)]

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::text::Text;
 use crate::failure::{Failure, Outcome};
-use crate::output::print;
+use kiln_console::output::print;
 
 /// `template fmt`.
 #[derive(Args, Debug)]

@@ -3,8 +3,8 @@
 use std::io::Read as _;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::print;
 use crate::whole_file;
+use kiln_console::output::print;
 
 /// A text with its name.
 pub(super) struct Text {

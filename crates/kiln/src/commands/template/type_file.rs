@@ -9,9 +9,9 @@ use super::super::stack::entries;
 use crate::cli::Global;
 use crate::connect::Connection;
 use crate::failure::Outcome;
-use crate::output::One;
 use crate::topology::UserFile;
 use crate::topology_types::unknown_resources;
+use kiln_console::output::One;
 
 /// The description of a type file that is valid; `None` if it is not a type file.
 pub(super) async fn validated(global: &Global, name: &str) -> Outcome<Option<One>> {

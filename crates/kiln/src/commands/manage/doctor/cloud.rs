@@ -18,9 +18,9 @@ use url::{Host, Url};
 
 use super::{Grade, PATIENCE, Report, certificates, clock, root, shown};
 use crate::clouds::Signalling;
-use crate::config::options::stacks;
-use crate::config::{Account, Config};
 use crate::{clients, resource_types, runtime};
+use kiln_config::options::stacks;
+use kiln_config::{Account, Config};
 
 /// A call of a service that takes longer is slow.
 const SLOW_CALL: Duration = Duration::from_secs(1);

@@ -3,7 +3,7 @@
 use kiln_value::{Value, text};
 
 use super::{Kind, property};
-use crate::output::visible;
+use kiln_console::output::visible;
 
 /// The change of a resource.
 #[derive(Clone, Debug)]

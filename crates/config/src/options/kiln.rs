@@ -1,0 +1,115 @@
+//! Options that Heat does not have: `[kiln]`.
+
+use super::options;
+use crate::option::Kind::{Choice, Flag, List, Path, Seconds, Span, Text, Url, Whole};
+use crate::option::{ConfigOption, Kind, Place};
+
+const fn own(name: &'static str, kind: Kind, help: &'static str) -> ConfigOption {
+    ConfigOption::new(Place::Section("kiln"), name, kind, help)
+}
+
+options! {
+    API_SOCKET = own(
+        "api_socket", Path, "Unix socket of the REST API, for an HTTP server on the same host. It has no TLS.",
+    );
+    CFN_SOCKET = own("cfn_socket", Path, "Unix socket of the CloudFormation API.");
+    SOCKET_MODE = own("socket_mode", Text, "Permissions of these sockets, in octal.").default("660");
+    TCP = own("tcp", Flag, "Listen on bind_host and bind_port too; false: on Unix sockets only.").default("true");
+    MAX_CONNECTIONS = own(
+        "max_connections", Whole(1, 1_000_000),
+        "Most connections of clients; fewer if the limit of open files is low (256 are reserved for the engine).",
+    ).default("2048");
+    MAX_CONNECTIONS_PER_ADDRESS = own(
+        "max_connections_per_address", Whole(0, 1_000_000),
+        "Most connections of a client's address; 0: no limit. The first one above it is in the log, with the project.",
+    ).computed("256; no limit behind a proxy");
+    MAX_REQUEST_STEPS = own(
+        "max_request_steps", Whole(1_000_000, 1_000_000_000_000),
+        "Most steps of the patterns, YAQL expressions and functions in a request; a step takes some 10 ns.",
+    ).default("250000000");
+    MAX_EVENT_STREAMS = own(
+        "max_event_streams", Whole(0, 1_000_000),
+        "Most requests that wait for events (streams, and lists with wait); at most half of the connections. Above it, a \
+         stream is refused with 503 and Retry-After, and a list does not wait.",
+    ).computed("half of max_connections");
+    MAX_EVENT_STREAMS_PER_PROJECT = own(
+        "max_event_streams_per_project", Whole(0, 1_000_000), "The same for a project; a stream is refused with 429.",
+    ).computed("a quarter of max_event_streams");
+    HEADER_TIMEOUT = own(
+        "header_timeout", Span, "Longest time to receive the headers of a request, also on an idle connection.",
+    ).default("60");
+    BODY_TIMEOUT = own("body_timeout", Span, "Longest time to receive the body of a request.").default("60");
+    SEND_TIMEOUT = own("send_timeout", Span, "Longest time that a client may take to read a response.").default("60");
+    CFN_API = own("cfn_api", Flag, "Serve the CloudFormation API too.").default("true");
+    CFN_PAGE_SIZE = own(
+        "cfn_page_size", Whole(1, 1_000_000), "Most entries in a list of the CloudFormation API.",
+    ).default("1000");
+    METRICS_BIND_PORT = own(
+        "metrics_bind_port", Whole(0, 65_535), "Serve /metrics for Prometheus on this port. Not set: off.",
+    );
+    METRICS_BIND_HOST = own("metrics_bind_host", Text, "Address for that; there is no authentication.")
+        .default("127.0.0.1");
+    OTLP_ENDPOINT = own(
+        "otlp_endpoint", Url,
+        "Send traces to this collector of OpenTelemetry, by OTLP over HTTP: http://HOST:4318. The path /v1/traces is added.",
+    ).computed("variable OTEL_EXPORTER_OTLP_ENDPOINT");
+    LOG_FORMAT = own(
+        "log_format", Choice(&["text", "json", "oslo"]),
+        "Form of the log: readable text, one JSON object a line, or lines as oslo.log writes them. use_json = true means json.",
+    ).default("text");
+    JOURNAL_SOCKET = own("journal_socket", Path, "Socket of systemd-journald, for use_journal.")
+        .default("/run/systemd/journal/socket");
+    TEMPLATE_URLS = own("template_urls", Flag, "Read templates from URLs in requests (template_url, TemplateURL).")
+        .default("false");
+    TEMPLATE_URL_NETWORKS = own(
+        "template_url_networks", List,
+        "Networks for that in addition to public addresses, for example 10.1.0.0/16.",
+    );
+    REMOTE_CLOUD_NETWORKS = own(
+        "remote_cloud_networks", List,
+        "Networks of clouds that stacks may use with credentials of their own (credential_secret_id of OS::Heat::Stack), \
+         in addition to public addresses, for example 10.1.0.0/16.",
+    );
+    OLDER_ENCRYPTION_KEYS = own(
+        "older_encryption_keys", List,
+        "Former values of auth_encryption_key, for decryption; see 'kiln manage update-params --help'.",
+    ).secret();
+    KEEP_DELETED = own(
+        "keep_deleted", Whole(0, 36_500),
+        "How long deleted stacks are kept, with their events. 'kiln manage purge-deleted' deletes them earlier.",
+    ).default("30").unit("days");
+    LEASE = own(
+        "lease", Span, "Time without a heartbeat of an engine after which others take over its stacks.",
+    ).default("15");
+    CALL_TIMEOUT = own("call_timeout", Span, "Longest time of a call to a cloud service.").default("60");
+    CALL_LIMIT = own(
+        "call_limit", Seconds,
+        "Time until the result of a create call without a response is visible in the cloud. The call is not repeated \
+         before.",
+    ).computed("call_timeout + 15; with plugins at least 2 plugin_timeout + 15");
+    LIST_DELAY = own("list_delay", Seconds, "Time until a service lists an object that it created.").default("10");
+    DRAIN = own("drain", Seconds, "Time that a stopping engine waits for calls.")
+        .computed("call_timeout + 15; with plugins at least plugin_timeout + 15");
+    LIFECYCLE_PLUGINS = own(
+        "lifecycle_plugins", List,
+        "Programs (absolute paths) that run before and after each operation; see 'kiln engine --help'.",
+    );
+    LIFECYCLE_TIMEOUT = own("lifecycle_timeout", Span, "Longest run of such a program.").default("60");
+    PLUGINS = own(
+        "plugins", List,
+        "Programs (absolute paths, with arguments) that implement resource types and custom constraints, and change \
+         scheduler hints; see docs/plugins.md.",
+    );
+    PLUGIN_TIMEOUT = own("plugin_timeout", Span, "Longest time of a call of such a program.").default("60");
+    RESOURCE_TYPES_DIR = own(
+        "resource_types_dir", Path, "Folder with definition files of resource types, which take precedence.",
+    );
+    JURISDICTION = own(
+        "jurisdiction", Text,
+        "Country of the region (ISO 3166, such as DE), for blueprints that allow only some countries.",
+    );
+    TOPOLOGY_TYPES_DIR = own(
+        "topology_types_dir", Path,
+        "Folder with type files for blueprints, CAMP plans and TOSCA; see docs/topology-types.md.",
+    );
+}

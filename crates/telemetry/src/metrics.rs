@@ -1,0 +1,347 @@
+//! Metrics in the text format of Prometheus, on an address of their own, because they are not for users.
+//!
+//! Parts of Kiln report what happens as events of `tracing` with the target `kiln::metric`: `metric` is the name, `ms` the
+//! duration if there is one, and other fields are labels. So no crate depends on metrics, and while nobody collects
+//! them, they cost nothing.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context as _, Result};
+use axum::Router;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use kiln_stack::Backends;
+use tokio::net::TcpListener;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Metadata, Subscriber};
+use tracing_subscriber::layer::{Context, Layer};
+
+use kiln_config::Config;
+use kiln_config::options::kiln;
+
+/// The target of the events.
+const TARGET: &str = "kiln::metric";
+/// Upper limits of durations, in milliseconds.
+const LIMITS: [u64; 12] = [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 10_000, 60_000];
+/// Most combinations of labels.
+const SERIES: usize = 5_000;
+
+static COLLECTED: AtomicBool = AtomicBool::new(false);
+static TABLE: Mutex<Table> = Mutex::new(Table(BTreeMap::new()));
+
+/// What the metrics are about.
+const ABOUT: [(&str, &str); 7] = [
+    ("requests", "Requests to the APIs."),
+    ("cloud_calls", "Calls to services of the cloud; the status is 0 without a response."),
+    ("store", "Transactions and queries of the database, with their repetitions."),
+    ("store_retries", "Transactions that were repeated."),
+    ("doorbells", "Notifications of new work that this process received."),
+    ("actors_started", "Stacks that this engine began to work on; taken_over: after a failure of another engine."),
+    ("actors_ended", "Stacks on which this engine ended its work."),
+];
+
+/// All series by metric and labels.
+struct Table(BTreeMap<(&'static str, String), Series>);
+
+/// The numbers of one combination of labels.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Series {
+    count: u64,
+    /// The durations, if the metric has any.
+    durations: Option<Durations>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Durations {
+    sum: u64,
+    /// How many are up to each limit.
+    within: [u64; LIMITS.len()],
+}
+
+impl Table {
+    /// A counter that begins at 1 has no increase for Prometheus: what alerts count is there from the start.
+    fn start(&mut self) {
+        for taken_over in [false, true] {
+            self.0.entry(("actors_started", format!("taken_over=\"{taken_over}\""))).or_default();
+        }
+    }
+
+    fn count(&mut self, sample: Sample) {
+        let Some((metric, _)) = ABOUT.iter().find(|(metric, _)| *metric == sample.metric) else { return };
+        let key = (*metric, sample.labels);
+        if self.0.len() >= SERIES && !self.0.contains_key(&key) {
+            return;
+        }
+        let series = self.0.entry(key).or_default();
+        series.count += 1;
+        if let Some(ms) = sample.ms {
+            let durations = series.durations.get_or_insert_default();
+            durations.sum += ms;
+            for (limit, count) in LIMITS.iter().zip(&mut durations.within) {
+                *count += u64::from(ms <= *limit);
+            }
+        }
+    }
+
+    fn write(&self, text: &mut String) {
+        for (metric, about) in ABOUT {
+            let mut series = self.0.iter().filter(|((name, _), _)| *name == metric).peekable();
+            let Some((_, first)) = series.peek() else { continue };
+            let (name, kind) = match first.durations {
+                Some(_) => (format!("kiln_{metric}_seconds"), "histogram"),
+                None => (format!("kiln_{metric}_total"), "counter"),
+            };
+            _ = write!(text, "# HELP {name} {about}\n# TYPE {name} {kind}\n");
+            for ((_, labels), series) in series {
+                series.write(&name, labels, text);
+            }
+        }
+    }
+}
+
+impl Series {
+    fn write(&self, name: &str, labels: &str, text: &mut String) {
+        let count = self.count;
+        let Some(Durations { sum, within }) = &self.durations else {
+            _ = if labels.is_empty() {
+                writeln!(text, "{name} {count}")
+            } else {
+                writeln!(text, "{name}{{{labels}}} {count}")
+            };
+            return;
+        };
+        for (limit, within) in LIMITS.iter().zip(within) {
+            _ = writeln!(text, "{name}_bucket{{{labels},le=\"{}\"}} {within}", Seconds(*limit));
+        }
+        _ = writeln!(text, "{name}_bucket{{{labels},le=\"+Inf\"}} {count}");
+        _ = writeln!(text, "{name}_sum{{{labels}}} {}", Seconds(*sum));
+        _ = writeln!(text, "{name}_count{{{labels}}} {count}");
+    }
+}
+
+/// Milliseconds as seconds.
+struct Seconds(u64);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, rest) = (self.0 / 1_000, self.0 % 1_000);
+        if rest == 0 {
+            write!(f, "{whole}")
+        } else {
+            write!(f, "{}", format!("{whole}.{rest:03}").trim_end_matches('0'))
+        }
+    }
+}
+
+/// The fields of an event.
+#[derive(Default)]
+struct Sample {
+    metric: String,
+    labels: String,
+    ms: Option<u64>,
+}
+
+impl Sample {
+    fn label(&mut self, name: &str, value: &str) {
+        let comma = if self.labels.is_empty() { "" } else { "," };
+        let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        _ = write!(self.labels, "{comma}{name}=\"{value}\"");
+    }
+}
+
+impl Visit for Sample {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.label(field.name(), &format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            "metric" => value.clone_into(&mut self.metric),
+            name => self.label(name, value),
+        }
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        match field.name() {
+            "ms" => self.ms = Some(value),
+            name => self.label(name, &value.to_string()),
+        }
+    }
+}
+
+/// Collects the events.
+pub struct Collector;
+
+impl<S: Subscriber> Layer<S> for Collector {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut sample = Sample::default();
+        event.record(&mut sample);
+        TABLE.lock().unwrap_or_else(PoisonError::into_inner).count(sample);
+    }
+}
+
+/// Whether an event is for the [`Collector`].
+pub fn is_collected(event: &Metadata<'_>) -> bool {
+    event.target() == TARGET && COLLECTED.load(Ordering::Relaxed)
+}
+
+/// The listener of the metrics; none unless `[kiln] metrics_bind_port` is set. Starts to collect.
+pub async fn listener(config: &Config) -> Result<Option<TcpListener>> {
+    let host = config.text(&kiln::METRICS_BIND_HOST).unwrap_or_default();
+    let Some(port) = config.given_number::<u16>(&kiln::METRICS_BIND_PORT)? else { return Ok(None) };
+    let listener = TcpListener::bind((host.as_str(), port)).await;
+    let listener = listener.with_context(|| {
+        format!("cannot listen on {host} port {port} ([kiln] metrics_bind_host, metrics_bind_port)")
+    })?;
+    TABLE.lock().unwrap_or_else(PoisonError::into_inner).start();
+    COLLECTED.store(true, Ordering::Relaxed);
+    tracing::callsite::rebuild_interest_cache();
+    Ok(Some(listener))
+}
+
+/// `GET /metrics`.
+pub fn router(backends: Backends) -> Router {
+    Router::new().route("/metrics", get(move || scrape(backends.clone())))
+}
+
+async fn scrape(backends: Backends) -> Response {
+    match text(&backends).await {
+        Ok(text) => ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "metrics: the database is not available");
+            StatusCode::SERVICE_UNAVAILABLE.into_response()
+        }
+    }
+}
+
+async fn text(backends: &Backends) -> Result<String, kiln_store::Error> {
+    // Before the calls of this request.
+    let waited = backends.store.oldest_call();
+    let (census, engines) = (backends.store.census().await?, backends.store.engines().await?);
+    let now = backends.clock.now();
+    let up = engines.iter().filter(|engine| kiln_web::is_up(engine, now)).count();
+    let mut text = String::new();
+    let gauge = |text: &mut String, name: &str, about: &str| {
+        _ = write!(text, "# HELP kiln_{name} {about}\n# TYPE kiln_{name} gauge\n");
+    };
+    gauge(&mut text, "stacks", "Stacks that are not deleted, with nested ones, by state.");
+    for (action, status, count) in &census.stacks {
+        _ = writeln!(text, "kiln_stacks{{action=\"{action}\",status=\"{status}\"}} {count}");
+    }
+    gauge(&mut text, "stacks_pending", "Stacks whose request is not done.");
+    _ = writeln!(text, "kiln_stacks_pending {}", census.pending);
+    gauge(&mut text, "oldest_pending_seconds", "The age of the oldest of these requests.");
+    _ = writeln!(text, "kiln_oldest_pending_seconds {}", Seconds(census.oldest.unwrap_or_default() / 1_000));
+    gauge(&mut text, "leases", "Stacks that an engine works on.");
+    _ = writeln!(text, "kiln_leases {}", census.leases);
+    gauge(&mut text, "engines", "Engines that are up, or have not reported for some time.");
+    _ = writeln!(text, "kiln_engines{{status=\"up\"}} {up}\nkiln_engines{{status=\"down\"}} {}", engines.len() - up);
+    // A stopped engine reports once more, that it will not report again.
+    let running = engines.iter().filter(|engine| engine.interval > 0);
+    let longest = running.map(|engine| now.duration_since(engine.seen).as_secs()).max().unwrap_or_default();
+    gauge(
+        &mut text,
+        "engine_silence_seconds",
+        "Time since the last heartbeat of the engine that is silent the longest; stopped ones are not silent.",
+    );
+    _ = writeln!(text, "kiln_engine_silence_seconds {}", longest.max(0));
+    gauge(&mut text, "database_wait_seconds", "How long the oldest call to the database in progress has waited.");
+    let waited = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+    _ = writeln!(text, "kiln_database_wait_seconds {}", Seconds(waited));
+    gauge(&mut text, "build_info", "The version of this process.");
+    _ = writeln!(text, "kiln_build_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION"));
+    process(&mut text);
+    TABLE.lock().unwrap_or_else(PoisonError::into_inner).write(&mut text);
+    Ok(text)
+}
+
+/// Memory and files of this process, with the usual names.
+fn process(text: &mut String) {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
+    if let Some(kilobytes) = memory.and_then(|text| text.parse::<u64>().ok()) {
+        text.push_str("# HELP process_resident_memory_bytes Memory in use.\n");
+        _ = write!(
+            text,
+            "# TYPE process_resident_memory_bytes gauge\nprocess_resident_memory_bytes {}\n",
+            kilobytes * 1024
+        );
+    }
+    if let Ok(files) = std::fs::read_dir("/proc/self/fd") {
+        text.push_str("# HELP process_open_fds Open files and connections.\n# TYPE process_open_fds gauge\n");
+        _ = writeln!(text, "process_open_fds {}", files.count());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_cumulative() {
+        let mut table = Table(BTreeMap::new());
+        for ms in [1, 30, 99_999] {
+            let mut sample = Sample { metric: "requests".to_owned(), ms: Some(ms), ..Sample::default() };
+            sample.label("route", "/{tenant_id}/\"x\"");
+            table.count(sample);
+        }
+        table.count(Sample { metric: "unknown".to_owned(), ..Sample::default() });
+        let mut text = String::new();
+        table.write(&mut text);
+        let label = "route=\"/{tenant_id}/\\\"x\\\"\"";
+        for line in [
+            "# TYPE kiln_requests_seconds histogram".to_owned(),
+            format!("kiln_requests_seconds_bucket{{{label},le=\"0.001\"}} 1"),
+            format!("kiln_requests_seconds_bucket{{{label},le=\"0.05\"}} 2"),
+            format!("kiln_requests_seconds_bucket{{{label},le=\"60\"}} 2"),
+            format!("kiln_requests_seconds_bucket{{{label},le=\"+Inf\"}} 3"),
+            format!("kiln_requests_seconds_sum{{{label}}} 100.03"),
+            format!("kiln_requests_seconds_count{{{label}}} 3"),
+        ] {
+            assert!(text.lines().any(|have| have == line), "{line} in\n{text}");
+        }
+        assert!(!text.contains("unknown"));
+    }
+
+    #[test]
+    fn the_board_and_the_alerts_ask_for_metrics_that_exist() {
+        let page = include_str!("../../../docs/monitoring/README.md");
+        let source = include_str!("metrics.rs");
+        let board: serde_json::Value =
+            serde_json::from_str(include_str!("../../../docs/monitoring/grafana.json")).unwrap();
+        let panels = board["panels"].as_array().unwrap();
+        let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap());
+        let mut texts: Vec<&str> = targets.map(|target| target["expr"].as_str().unwrap()).collect();
+        assert!(texts.len() > 10 && panels.iter().all(|panel| panel["gridPos"]["w"].is_u64()));
+        texts.push(include_str!("../../../docs/monitoring/alerts.yaml"));
+        let words = texts.iter().flat_map(|text| text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')));
+        for name in words.filter(|word| word.starts_with("kiln_") || word.starts_with("process_")) {
+            let base = ["_count", "_sum", "_bucket"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+            let short = base.trim_start_matches("kiln_").trim_end_matches("_seconds").trim_end_matches("_total");
+            let is_counted = ABOUT.iter().any(|(metric, _)| *metric == short);
+            assert!(
+                is_counted
+                    || source.contains(&format!("\"{}\"", base.trim_start_matches("kiln_")))
+                    || source.contains(base),
+                "{name}"
+            );
+            assert!(page.contains(base), "{name} is not in docs/monitoring/README.md");
+        }
+    }
+
+    #[test]
+    fn the_table_is_bounded() {
+        let mut table = Table(BTreeMap::new());
+        for number in 0..SERIES + 10 {
+            let mut sample = Sample { metric: "cloud_calls".to_owned(), ms: Some(1), ..Sample::default() };
+            sample.label("service", &number.to_string());
+            table.count(sample);
+        }
+        assert_eq!(table.0.len(), SERIES);
+    }
+}
