@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Checks the dependencies between the crates with cargo metadata.
 
-Pure crates must not depend on a runtime, a database or the network, and only the binary may use concrete adapters.
+Pure crates must not depend on a runtime, a database or the network, and only the binary and kiln-server may use
+concrete adapters.
 """
 import json
 import subprocess
 import sys
 
 PURE = {"kiln-value", "kiln-yaml", "kiln-yaql", "kiln-template", "kiln-resource", "kiln-plan",
-        "kiln-authoring", "kiln-package", "kiln-topology"}
+        "kiln-authoring", "kiln-package", "kiln-topology", "kiln-ini"}
 OUTSIDE = {"tokio", "sqlx", "sea-orm", "reqwest", "hyper", "axum", "mio"}
 # The allowed dependencies of each crate in the workspace.
 ALLOWED = {
@@ -20,7 +21,7 @@ ALLOWED = {
     "kiln-topology": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-package"},
     "kiln-resource": {"kiln-value", "kiln-yaml", "kiln-template"},
     "kiln-plan": {"kiln-value", "kiln-template", "kiln-resource"},
-    "kiln-authoring": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-resource", "kiln-plan"},
+    "kiln-authoring": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-resource", "kiln-plan", "kiln-topology"},
     "kiln-store": {"kiln-value", "kiln-resource"},
     "kiln-cloud": {"kiln-value", "kiln-yaml", "kiln-resource"},
     "kiln-drivers": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-resource"},
@@ -38,6 +39,14 @@ ALLOWED = {
     "kiln-plugin": {"kiln-value", "kiln-resource"},
     "kiln-client": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-cloud"},
     "kiln-testcloud": {"kiln-cloud"},
+    "kiln-ini": set(),
+    "kiln-console": {"kiln-value", "kiln-yaml", "kiln-authoring", "kiln-client"},
+    "kiln-config": {"kiln-ini", "kiln-value", "kiln-template", "kiln-store", "kiln-cloud", "kiln-console"},
+    "kiln-telemetry": {"kiln-value", "kiln-stack", "kiln-store", "kiln-web", "kiln-cloud", "kiln-config",
+                       "kiln-console"},
+    "kiln-bus": {"kiln-value", "kiln-resource", "kiln-engine", "kiln-config"},
+    "kiln-lsp": {"kiln-value", "kiln-plan", "kiln-authoring", "kiln-topology", "kiln-client"},
+    "kiln-credentials": {"kiln-value", "kiln-resource", "kiln-store", "kiln-cloud", "kiln-identity", "kiln-stack"},
 }
 
 metadata = json.loads(subprocess.check_output(

@@ -1,11 +1,7 @@
 //! Any text is a configuration file or is refused, and every option can be asked for.
 #![no_main]
 
-// The reader is a module of the binary, which has no library to depend on.
-#[path = "../../crates/kiln/src/ini.rs"]
-mod ini;
-
-use ini::{DEFAULT, Ini};
+use kiln_ini::{DEFAULT, Ini};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &str| {

@@ -12,6 +12,7 @@ mod mention;
 pub mod offline;
 mod order;
 mod page;
+pub mod type_files;
 mod types;
 pub mod upgrade;
 mod walk;

@@ -107,7 +107,7 @@ fn rabbit(config: &Config, hostname: &str, version: Version) -> Result<Rabbit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kiln_config::ini::DEFAULT;
+    use kiln_ini::DEFAULT;
 
     const RABBIT: &str = "oslo_messaging_rabbit";
 

@@ -7,7 +7,6 @@
 pub mod account;
 pub mod check;
 pub mod heats_own;
-pub mod ini;
 pub mod option;
 pub mod options;
 pub mod reference;
@@ -18,13 +17,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
+use kiln_ini::{Given, Ini};
 use kiln_template::YaqlLimits;
 use kiln_value::Secret;
 
 pub use self::account::Account;
 use self::check::Level;
 use self::option::{ACCOUNTS, At, Kind, Place, as_flag};
-use crate::ini::{Given, Ini};
 use crate::option::ConfigOption;
 
 /// Where the configuration is.
@@ -143,6 +142,7 @@ impl Config {
     }
 
     /// This configuration with the options of another that can change while a service runs.
+    #[must_use]
     pub fn with_mutable_of(mut self, new: &Self) -> Self {
         for option in options::all().filter(|option| option.is_mutable()) {
             let value = new.ini.all(option.section(), option.name()).last().cloned();
@@ -152,6 +152,7 @@ impl Config {
     }
 
     /// This configuration with more options, which take precedence.
+    #[must_use]
     pub fn with(&self, options: Vec<(&'static ConfigOption, String)>) -> Self {
         let (ini, files) = (self.ini.clone(), self.files.clone());
         let arguments = self.arguments.iter().cloned().chain(options).collect();

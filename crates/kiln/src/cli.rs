@@ -15,9 +15,9 @@ use crate::commands::{
     stack, template, testcloud,
 };
 use crate::failure::Outcome;
-use crate::plugins;
-use crate::resource_types;
-use crate::topology_types;
+use kiln_server::plugins;
+use kiln_server::resource_types;
+use kiln_server::topology_types;
 
 /// OpenStack Orchestration in a single binary, compatible with Heat.
 ///

@@ -7,6 +7,7 @@ use annotate_snippets::Level;
 use anstyle::{AnsiColor, Style};
 use kiln_client::{Error, ErrorLocation, InputError, Place, address};
 use kiln_config::Config;
+use kiln_server::shutdown::INTERRUPTED;
 pub(crate) use kiln_template::hint::nearest;
 
 use crate::mistakes::Sent;
@@ -19,9 +20,6 @@ const FAILED: u8 = 1;
 const STACK_FAILED: u8 = 3;
 /// The service or the cloud is not reachable.
 const UNREACHABLE: u8 = 4;
-
-/// Interrupted: 128 + SIGINT, as in shells.
-pub(crate) const INTERRUPTED: u8 = 130;
 
 /// The reader closed the pipe: 128 + SIGPIPE.
 const BROKEN_PIPE: u8 = 141;

@@ -2,34 +2,13 @@
 // The layout of nested futures of databases and clients is deeper than the default of 128.
 #![recursion_limit = "256"]
 
-mod certificate;
-mod checks;
 mod cli;
-mod clients;
-mod clouds;
 mod commands;
 mod connect;
-mod database;
 mod failure;
-mod heartbeat_thread;
-mod in_process;
-mod lifecycle_plugins;
-mod listeners;
 mod mistakes;
-mod own_certificate;
 mod owner_only;
-mod plugins;
-mod policy_files;
-mod reload;
-mod report;
-mod resource_types;
-mod runtime;
-mod shutdown;
-mod signatures;
-mod systemd;
 mod topology;
-mod topology_types;
-mod web_templates;
 mod whole_file;
 
 use std::ffi::OsString;
@@ -138,7 +117,7 @@ async fn connected(
     };
     let outcome = tokio::select! {
         outcome = work(&connection) => outcome,
-        () = shutdown::signal() => Err(interrupted()),
+        () = kiln_server::shutdown::signal() => Err(interrupted()),
     };
     let closed = connection.close().await;
     outcome.and(closed).map_err(|failure| failure.repeating(&global.repeated()))

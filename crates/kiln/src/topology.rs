@@ -21,7 +21,7 @@ use kiln_yaml::Document;
 use crate::cli::LocalArgs;
 use crate::failure::{Failure, Outcome};
 use crate::mistakes::Sent;
-use crate::topology_types::is_of_operator;
+use kiln_server::topology_types::is_of_operator;
 
 /// Imports of imports of addresses, and so on.
 const MOST_ROUNDS: usize = 20;

@@ -6,12 +6,13 @@ use clap::{Args, Subcommand, ValueEnum};
 use kiln_value::Value;
 
 use crate::failure::{Failure, Outcome};
-use crate::{database, runtime};
 use kiln_config::ConfigArgs;
 use kiln_config::check::{Finding, Level, finding_of, findings};
-use kiln_config::option::{At, ConfigOption};
-use kiln_config::{Config, Source, options, reference};
+use kiln_config::option::At;
+use kiln_config::{Config, Source, reference};
 use kiln_console::output::{Cell, Format, List, OutputArgs, json_text, print};
+use kiln_server::runtime;
+use kiln_server::shown_options::shown;
 
 /// Commands for the configuration of a service.
 #[derive(Debug, Subcommand)]
@@ -168,15 +169,6 @@ impl ShowArgs {
     }
 }
 
-/// The options that are set, one line each, without secrets.
-pub(crate) fn set(config: &Config) -> Vec<String> {
-    let line = |at: At<'static>| {
-        let (value, source) = config.given(at)?;
-        Some(format!("{at} = {} ({source})", shown(at.option, value)))
-    };
-    Config::places().filter_map(line).collect()
-}
-
 fn row(config: &Config, at: At<'_>) -> Vec<Cell> {
     let (value, source) = match config.given(at) {
         Some((value, source)) => (shown(at.option, value), source),
@@ -184,15 +176,4 @@ fn row(config: &Config, at: At<'_>) -> Vec<Cell> {
         None => (at.option.default_text().to_owned(), Source::Default),
     };
     vec![at.section.into(), at.option.name().into(), value.as_str().into(), source.to_string().as_str().into()]
-}
-
-/// A value without secrets.
-fn shown(option: &ConfigOption, value: String) -> String {
-    if std::ptr::eq(option, &raw const options::server::CONNECTION) {
-        database::without_password(&value)
-    } else if option.is_secret() {
-        "***".to_owned()
-    } else {
-        value
-    }
 }

@@ -16,15 +16,16 @@ use tokio::net::TcpListener;
 
 use super::serve::{self, Role};
 use super::testcloud::{connector, credentials, exports, register};
-use crate::connect::{self, CloudAccess};
+use crate::connect;
 use crate::failure::{Failure, Outcome};
 use crate::mistakes::Sent;
 use crate::owner_only;
-use crate::runtime::Runtime;
-use crate::shutdown;
+use kiln_client::CloudAccess;
 use kiln_config::Config;
 use kiln_console::output::print;
 use kiln_console::progress::{self, Mode, Screen, Target};
+use kiln_server::runtime::Runtime;
+use kiln_server::shutdown;
 
 /// The template of the demo.
 const TEMPLATE: &str = include_str!("../../../../examples/three-tier.yaml");

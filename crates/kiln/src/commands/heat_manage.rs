@@ -11,10 +11,10 @@ use kiln_value::text;
 
 use crate::commands::confirm::ConfirmArgs;
 use crate::commands::oslo_options::{OsloArgs, no_command};
-use crate::database;
 use crate::failure::{Failure, Outcome};
 use kiln_config::Config;
 use kiln_console::output::print;
+use kiln_server::database;
 use kiln_telemetry::logging::LogArgs;
 
 /// `heat-manage`.

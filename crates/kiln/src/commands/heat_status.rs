@@ -9,11 +9,11 @@ use kiln_value::{Value, text, value};
 
 use crate::commands::oslo_options::{InsteadArgs, no_command};
 use crate::failure::{Failure, Outcome};
-use crate::policy_files::PolicyFiles;
-use crate::{checks, database, runtime};
 use kiln_config::Config;
 use kiln_config::ConfigArgs;
 use kiln_console::output::{print, wrapped};
+use kiln_server::policy_files::PolicyFiles;
+use kiln_server::{checks, database, runtime};
 
 /// `heat-status`.
 #[derive(Args, Debug)]

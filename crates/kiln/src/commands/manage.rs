@@ -11,10 +11,10 @@ use kiln_value::Value;
 use crate::cli::Global;
 use crate::commands::confirm::ConfirmArgs;
 use crate::failure::{Failure, Outcome};
-use crate::{database, policy_files};
 use kiln_config::options::kiln;
 use kiln_config::{Config, ConfigArgs};
 use kiln_console::output::{Cell, Format, List, OutputArgs, print};
+use kiln_server::{database, policy_files};
 
 /// Commands for operators of a service.
 #[derive(Debug, Subcommand)]

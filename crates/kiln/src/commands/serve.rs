@@ -6,11 +6,11 @@ use kiln_web::ConnectionLimits;
 use tokio::net::TcpListener;
 
 use crate::failure::{Failure, Outcome};
-use crate::listeners::Listeners;
-use crate::runtime::Runtime;
-use crate::shutdown::{self, Stop};
-use crate::{reload, report, systemd};
 use kiln_config::{Config, ConfigArgs};
+use kiln_server::listeners::Listeners;
+use kiln_server::runtime::Runtime;
+use kiln_server::shutdown::{self, Stop};
+use kiln_server::{reload, report, systemd};
 use kiln_telemetry::logging::LogArgs;
 use kiln_telemetry::traces::Traces;
 use kiln_telemetry::{logging, metrics};
@@ -135,9 +135,9 @@ impl ServeArgs {
 async fn started(config: &Config) -> Outcome<Runtime> {
     let runtime = Runtime::of_service(config).await;
     let runtime = runtime.map_err(|error| {
-        Failure::of_config(&config, error).hint("see 'kiln serve --help' for an example configuration")
+        Failure::of_config(config, error).hint("see 'kiln serve --help' for an example configuration")
     })?;
-    runtime.check().await.map_err(|error| Failure::of_config(&config, error))?;
+    runtime.check().await.map_err(|error| Failure::of_config(config, error))?;
     Ok(runtime)
 }
 

@@ -15,9 +15,9 @@ use kiln_value::value;
 use url::Url;
 
 use crate::failure::{Failure, Outcome};
-use crate::shutdown;
 use crate::whole_file;
 use kiln_console::output::print;
+use kiln_server::shutdown;
 
 /// `testcloud`.
 #[derive(Args, Debug)]

@@ -31,9 +31,9 @@ resources: {value: {type: OS::Heat::Value, properties: {value: {get_param: word}
 
 /// What is not in a stack of its own, by type, with the place of the tests.
 const ELSEWHERE: [(&str, &str); 17] = [
-    ("AWS::ElasticLoadBalancing::LoadBalancer", "needs signals: crates/kiln/src/clouds/tests/load_balancer.rs"),
+    ("AWS::ElasticLoadBalancing::LoadBalancer", "needs signals: crates/credentials/tests/suite/load_balancer.rs"),
     ("OS::Heat::SwiftSignal", "needs signals: crates/drivers/tests/suite/openstack/swift.rs"),
-    ("OS::Heat::WaitCondition", "needs signals: crates/kiln/src/clouds/tests"),
+    ("OS::Heat::WaitCondition", "needs signals: crates/credentials/tests/suite"),
     ("AWS::CloudFormation::WaitCondition", "needs signals: crates/engine/tests/suite/timers/waits.rs"),
     ("OS::Heat::InstanceGroup", "needs a launch configuration: crates/engine/tests/suite/groups/instances.rs"),
     (
@@ -41,9 +41,9 @@ const ELSEWHERE: [(&str, &str); 17] = [
         "needs a launch configuration: crates/engine/tests/suite/groups/instances.rs",
     ),
     ("OS::Heat::DeployedServer", "has no object: crates/drivers/tests/suite/sweep"),
-    ("OS::Heat::SoftwareDeployment", "needs signals: crates/kiln/src/clouds/tests/deployments.rs"),
+    ("OS::Heat::SoftwareDeployment", "needs signals: crates/credentials/tests/suite/deployments.rs"),
     ("OS::Heat::StructuredDeployment", "needs signals: crates/drivers/tests/suite/sweep"),
-    ("OS::Heat::SoftwareDeploymentGroup", "needs signals: crates/kiln/src/clouds/tests/deployments.rs"),
+    ("OS::Heat::SoftwareDeploymentGroup", "needs signals: crates/credentials/tests/suite/deployments.rs"),
     ("OS::Heat::StructuredDeploymentGroup", "needs signals: crates/drivers/tests/suite/sweep"),
     ("OS::Heat::SoftwareDeployments", "former name of a group"),
     ("OS::Heat::StructuredDeployments", "former name of a group"),

@@ -269,7 +269,7 @@ fn every_configuration_is_accepted() {
     let folder = Folder::new("blocks-configuration");
     let here = folder.path().display().to_string();
     for name in ["server.pem", "server.key", "ca.pem"] {
-        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tls").join(name);
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/tests/data/tls").join(name);
         folder.write(name, &std::fs::read_to_string(data).unwrap());
     }
     let mut count = 0;

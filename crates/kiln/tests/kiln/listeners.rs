@@ -17,7 +17,7 @@ use crate::run::{Folder, Ran};
 use crate::running::Running;
 
 fn data(name: &str) -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tls")).join(name)
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../server/tests/data/tls")).join(name)
 }
 
 fn certificate(name: &str) -> CertificateDer<'static> {

@@ -7,11 +7,11 @@ use crate::sweep::player::types;
 /// Types with a driver that are not tested, with the reason.
 const NOT_SWEPT: [(&str, &str); 6] = [
     ("OS::Heat::Stack", "the simulated cloud has no orchestration service"),
-    ("OS::Heat::SoftwareDeployment", "it waits for a signal: see crates/kiln/src/clouds/tests/deployments.rs"),
+    ("OS::Heat::SoftwareDeployment", "it waits for a signal: see crates/credentials/tests/suite/deployments.rs"),
     ("AWS::IAM::AccessKey", "it reads its user: see crates/kiln/tests/kiln/all_types.rs"),
     ("OS::Heat::SwiftSignal", "it waits for signals and has no object: see tests/suite/openstack/swift.rs"),
-    ("OS::Heat::WaitCondition", "it waits for signals and has no object: see crates/kiln/src/clouds/tests/waits.rs"),
-    ("OS::Heat::StructuredDeployment", "it waits for a signal: see crates/kiln/src/clouds/tests/deployments.rs"),
+    ("OS::Heat::WaitCondition", "it waits for signals and has no object: see crates/credentials/tests/suite/waits.rs"),
+    ("OS::Heat::StructuredDeployment", "it waits for a signal: see crates/credentials/tests/suite/deployments.rs"),
 ];
 
 /// Services of Kiln itself.

@@ -15,13 +15,13 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::failure::{Failure, Outcome};
-use crate::own_certificate::{CertificateFiles, OF_APIS};
-use crate::{certificate, checks, database, runtime};
 use kiln_config::Config;
 use kiln_config::ConfigArgs;
 use kiln_config::check::{Level, findings};
 use kiln_config::options::stacks;
 use kiln_console::output::{json_text, print};
+use kiln_server::own_certificate::{CertificateFiles, OF_APIS};
+use kiln_server::{certificate, checks, database, runtime};
 
 /// The time for each call.
 const PATIENCE: Duration = Duration::from_secs(10);

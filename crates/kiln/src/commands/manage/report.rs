@@ -5,9 +5,9 @@ use clap::Args;
 use crate::cli::Global;
 use crate::connect::{Connection, Place};
 use crate::failure::{Failure, Outcome};
-use crate::report;
 use kiln_config::{Config, ConfigArgs};
 use kiln_console::output::print;
+use kiln_server::report;
 
 /// The value of `--service` without a URL.
 const CATALOG: &str = "catalog";

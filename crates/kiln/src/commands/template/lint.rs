@@ -16,7 +16,7 @@ use crate::cli::Global;
 use crate::connect::{Connection, Need};
 use crate::failure::{Failure, Outcome, nearest};
 use crate::topology::LocalFiles;
-use crate::topology_types::unknown_resources_of;
+use kiln_authoring::type_files::unknown_resources_of;
 use kiln_console::output::{Cell, Format, List, OutputArgs, OutputError};
 use kiln_console::picture::Source;
 

@@ -10,7 +10,7 @@ use crate::cli::Global;
 use crate::connect::Connection;
 use crate::failure::Outcome;
 use crate::topology::UserFile;
-use crate::topology_types::unknown_resources;
+use kiln_authoring::type_files::unknown_resources;
 use kiln_console::output::One;
 
 /// The description of a type file that is valid; `None` if it is not a type file.

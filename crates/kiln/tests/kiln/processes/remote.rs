@@ -209,7 +209,7 @@ async fn a_stack_of_another_cloud_uses_credentials_from_the_key_manager() {
 }
 
 fn certificate(name: &str) -> String {
-    format!("{}/tests/data/tls/{name}", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/../server/tests/data/tls/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
 /// Accepts TLS connections and passes on what they contain to a port; returns its own port.

@@ -1,0 +1,177 @@
+//! Opens the database with its configured options.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, bail};
+use kiln_store::{Durability, Options, SqlStore, Store};
+use kiln_value::{Secret, secret};
+
+use crate::checks;
+use kiln_config::Config;
+use kiln_config::options::{kiln, server, stacks};
+
+/// Heat's default of `auth_encryption_key`. It is public.
+const PUBLIC_KEY: &str = "notgood but just long enough i t";
+
+/// Whether a key is Heat's default.
+pub fn is_public(key: &Secret<String>) -> bool {
+    key.expose() == PUBLIC_KEY
+}
+
+/// Opens the configured store and upgrades its schema.
+pub async fn open(config: &Config) -> Result<Arc<dyn Store>> {
+    Ok(Arc::new(open_with(options(config)?).await?))
+}
+
+/// Opens a store and upgrades its schema.
+pub async fn open_with(options: Options) -> Result<SqlStore> {
+    // The futures of databases are deep: the compiler has a limit.
+    Box::pin(opened(options, true)).await
+}
+
+/// Opens the configured store as it is.
+pub async fn open_unchanged(config: &Config) -> Result<SqlStore> {
+    Box::pin(opened(options(config)?, false)).await
+}
+
+async fn opened(options: Options, migrate: bool) -> Result<SqlStore> {
+    if is_public(&options.key) {
+        tracing::warn!("[DEFAULT] auth_encryption_key is Heat's default, which is public: set your own key");
+    }
+    let url = options.url.clone();
+    let without_effect = options.without_effect().unwrap_or_default();
+    let opened = async {
+        let store = SqlStore::open(options).await?;
+        if migrate {
+            store.migrate().await?;
+        }
+        if let Some(encryption) = store.encryption().await? {
+            tracing::info!("connected to {encryption}");
+        }
+        if let Err(error) = checks::stacks_of_heat(&store).await {
+            tracing::error!("[database] connection: {error:#}");
+        }
+        for (name, why) in without_effect {
+            tracing::info!("[database] connection: {name} has no effect: {why}");
+        }
+        Ok::<_, kiln_store::Error>(store)
+    };
+    match opened.await {
+        Ok(store) => Ok(store),
+        Err(error) => Err(refused(&url, &error)),
+    }
+}
+
+/// An error of the key or of the database, without its password: the message of a library may contain the URL.
+fn refused(url: &str, error: &kiln_store::Error) -> anyhow::Error {
+    let why = match error {
+        kiln_store::Error::Unusable(why) if why.starts_with("auth_encryption_key") => {
+            return anyhow!("[DEFAULT] {why}: run 'openssl rand -hex 16' to generate one");
+        }
+        kiln_store::Error::Unusable(why) if why.starts_with("older_encryption_keys") => return anyhow!("[kiln] {why}"),
+        kiln_store::Error::Unusable(why) => why.clone(),
+        error => error.to_string(),
+    };
+    anyhow!("[database] connection {}: {}", without_password(url), without_secrets(&why, url))
+}
+
+/// The options of the store.
+pub fn options(config: &Config) -> Result<Options> {
+    let url = config.text(&server::CONNECTION).ok_or_else(|| {
+        anyhow!("[database] connection is not set; use for example sqlite:///var/lib/kiln/kiln.db or postgresql://…")
+    })?;
+    // Heat has a public default. Everyone with access to the database could then decrypt all credentials in it.
+    let Some(key) = config.secret(&stacks::AUTH_ENCRYPTION_KEY) else {
+        bail!("[DEFAULT] auth_encryption_key is not set: run 'openssl rand -hex 16' to generate a key");
+    };
+    let mut options = Options::new(url, key);
+    options.older_keys = config.list(&kiln::OLDER_ENCRYPTION_KEYS).into_iter().map(Secret::new).collect();
+    options.encrypt_values = config.flag(&stacks::ENCRYPT_PARAMETERS_AND_PROPERTIES)?;
+    options.max_connections = config.number(&server::MAX_POOL_SIZE)?;
+    options.max_age = config.limit(&server::CONNECTION_RECYCLE_TIME)?.map(Duration::from_secs);
+    options.wsrep_sync_wait = config.given_number(&server::MYSQL_WSREP_SYNC_WAIT)?;
+    if config.flag(&server::SQLITE_SYNCHRONOUS)? {
+        options.durability = Durability::Power;
+    }
+    options.notifications = kiln_bus::is_configured(config)?;
+    options.check().map_err(|error| refused(&options.url, &error))?;
+    Ok(options)
+}
+
+/// A database URL without its password.
+pub fn without_password(url: &str) -> String {
+    let (url, query) = url.split_once('?').map_or((url, None), |(url, query)| (url, Some(query)));
+    // A password may also be a parameter.
+    let shown =
+        |pair: &str| pair.split_once("password").map_or(pair.to_owned(), |(name, _)| format!("{name}password=***"));
+    let query = query.map(|query| query.split('&').map(shown).collect::<Vec<_>>().join("&"));
+    let query = query.map_or_else(String::new, |query| format!("?{query}"));
+    let Some((front, place)) = url.rsplit_once('@') else { return format!("{url}{query}") };
+    // The password starts at the last colon that is not part of the scheme, even in a malformed URL.
+    let scheme = front.find("//").map_or_else(|| front.find(':').map_or(0, |at| at + 1), |at| at + 2);
+    let (scheme, user) = front.split_at(scheme);
+    let user = user.split(':').next().unwrap_or_default();
+    format!("{scheme}{user}:***@{place}{query}")
+}
+
+/// Removes the database URL and its password from a message.
+fn without_secrets(message: &str, url: &str) -> String {
+    let Some((front, _)) = url.rsplit_once('@') else { return message.to_owned() };
+    let native = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let secret = front.rsplit([':', '/']).next().unwrap_or_default();
+    secret::masked(&message.replace(url, "<url>").replace(native, "<url>"), secret, "***")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kiln_ini::DEFAULT;
+
+    #[test]
+    fn no_message_shows_the_password_of_the_database() {
+        for (url, shown) in [
+            ("mysql+pymysql://heat:s3cret@db/heat", "mysql+pymysql://heat:***@db/heat"),
+            ("postgresql:/heat:s3cret@db/heat", "postgresql:/heat:***@db/heat"),
+            ("nosuch://heat:s3:cr@et@db/heat", "nosuch://heat:***@db/heat"),
+            ("sqlite:///a.db", "sqlite:///a.db"),
+            ("postgresql://heat@db/h?password=s3cret&port=1", "postgresql://heat:***@db/h?password=***&port=1"),
+        ] {
+            assert_eq!(without_password(url), shown);
+            let quoted = without_secrets(&format!("no driver for {url}"), url);
+            assert!(!quoted.contains("s3cret") && !quoted.contains("cr@et"), "{quoted}");
+        }
+    }
+
+    #[test]
+    fn no_service_starts_without_a_key() {
+        let options = |given: &[(&str, &str, String)]| {
+            let mut all = vec![("database", "connection", "sqlite::memory:".to_owned())];
+            all.extend_from_slice(given);
+            options(&Config::of_options(&all)).map_err(|error| error.to_string())
+        };
+        assert!(options(&[]).unwrap_err().starts_with("[DEFAULT] auth_encryption_key is not set"));
+        let key = |text: &str| Secret::new(text.to_owned());
+        let set = |option, text: &str| (DEFAULT, option, text.to_owned());
+        let own = set("auth_encryption_key", "0123456789abcdef0123456789abcdef");
+        assert!(!options(std::slice::from_ref(&own)).unwrap().encrypt_values);
+        let older = ("kiln", "older_encryption_keys", "fedcba9876543210, 0123456789abcdef".to_owned());
+        let all = options(&[own, set("encrypt_parameters_and_properties", "true"), older]).unwrap();
+        assert!(all.encrypt_values);
+        assert_eq!(all.older_keys, [key("fedcba9876543210"), key("0123456789abcdef")]);
+    }
+
+    #[test]
+    fn reads_wait_for_other_nodes_only_on_request() {
+        let options = |given: &[(&str, &str, String)]| {
+            let key = (DEFAULT, "auth_encryption_key", "0123456789abcdef0123456789abcdef".to_owned());
+            let mut all = vec![("database", "connection", "mysql://db/heat".to_owned()), key];
+            all.extend_from_slice(given);
+            options(&Config::of_options(&all)).map(|options| options.wsrep_sync_wait).map_err(|error| error.to_string())
+        };
+        let wait = |text: &str| [("database", "mysql_wsrep_sync_wait", text.to_owned())];
+        assert_eq!(options(&[]), Ok(None));
+        assert_eq!(options(&wait("1")), Ok(Some(1)));
+        assert!(options(&wait("16")).unwrap_err().contains("not a whole number from 0 to 15"));
+    }
+}

@@ -1,0 +1,26 @@
+//! Assembles a service from its configuration. Only this crate names concrete adapters.
+//!
+//! [`runtime::Runtime`] holds the parts of a service: store, types, clouds, identity, engine and API. The other modules
+//! each read one part of the configuration.
+
+pub mod certificate;
+pub mod checks;
+pub mod clients;
+pub mod database;
+pub mod heartbeat_thread;
+pub mod in_process;
+pub mod lifecycle_plugins;
+pub mod listeners;
+pub mod own_certificate;
+pub mod plugins;
+pub mod policy_files;
+pub mod reload;
+pub mod report;
+pub mod resource_types;
+pub mod runtime;
+pub mod shown_options;
+pub mod shutdown;
+pub mod signatures;
+pub mod systemd;
+pub mod topology_types;
+pub mod web_templates;

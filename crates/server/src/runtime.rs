@@ -1,0 +1,584 @@
+//! Assembles the service. Only this module names concrete adapters.
+//!
+//! A [`Runtime`] holds the parts of a service: store, types, clouds, identity, engine and API. It is built from a
+//! configuration ([`Runtime::of_service`]) or with the credentials of a user ([`Runtime::of_user`]).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use kiln_api::{Api, Reporter};
+use kiln_cfn::Cfn;
+use kiln_cloud::{Connector, Credentials, Named, Scope};
+use kiln_engine::{Engine, LifecyclePlugin, MessageBus};
+use kiln_identity::{Deferred, Identity, Keystone, KeystoneOptions, Local, Policy};
+use kiln_plan::ResourceTypes;
+use kiln_plugin::Plugins;
+use kiln_service::{Limits, Service, SharedCredentials};
+use kiln_stack::{Backends, Chance, Clock as _, Clouds, NoCloud, StoreClock, SystemClock};
+use kiln_store::{SqlStore, Store};
+use kiln_value::{Secret, Value, text};
+use kiln_web::{ConnectionLimits, Cors};
+
+use crate::checks::{self, OwnUser};
+use crate::clients;
+use crate::database;
+use crate::heartbeat_thread::HeartbeatThread;
+use crate::lifecycle_plugins;
+use crate::listeners;
+use crate::own_certificate;
+use crate::plugins;
+use crate::policy_files::PolicyFiles;
+use crate::resource_types;
+use crate::shutdown::{self, Stop};
+use crate::signatures;
+use crate::topology_types;
+use crate::web_templates;
+use kiln_config::option::ConfigOption;
+use kiln_config::options::{clouds, kiln, server, stacks};
+use kiln_config::{Account, Config, heats_own, hostname};
+use kiln_credentials::{Signalling, StoredClouds};
+use kiln_telemetry::logging;
+use kiln_telemetry::traces;
+
+/// How long the cloud may continue to process a call after its timeout.
+const CALL_AFTERMATH: Duration = Duration::from_secs(15);
+
+/// The parts of a service.
+pub struct Runtime {
+    /// The database for the engine. Requests have less patience with it.
+    store: Arc<dyn Store>,
+    /// The Keystone user of the service, if there is a Keystone.
+    own: Option<OwnUser>,
+    policy_files: Option<PolicyFiles>,
+    service: Service,
+    clock: Arc<StoreClock>,
+    api: kiln_api::Options,
+    cfn: kiln_cfn::Options,
+    engine: kiln_engine::Options,
+    /// Where notifications are sent.
+    bus: Option<Arc<dyn MessageBus>>,
+    /// What runs before and after operations.
+    plugins: Vec<Arc<dyn LifecyclePlugin>>,
+    /// The database of the heartbeat, if the heartbeat has its own thread.
+    heartbeat: Option<kiln_store::Options>,
+}
+
+/// The cloud of the user, for [`Runtime::of_user`].
+pub struct OwnCloud {
+    /// Connects to the cloud.
+    pub connector: Connector,
+    /// The credentials of the user.
+    pub credentials: Credentials,
+    /// The project's id.
+    pub project: String,
+    /// The project's name.
+    pub project_name: String,
+    /// The user's name.
+    pub username: String,
+    /// The service catalog.
+    pub catalog: kiln_cloud::Catalog,
+}
+
+impl Runtime {
+    /// A service for all users of a cloud: Keystone validates tokens, and stacks use trusts.
+    pub async fn of_service(config: &Config) -> Result<Self> {
+        if let Some(error) = heats_own::refused(config).into_iter().next() {
+            return Err(error);
+        }
+        let database = database::open_with(database::options(config)?).await?;
+        let requests: Arc<dyn Store> = Arc::new(database.for_requests());
+        let store: Arc<dyn Store> = Arc::new(database);
+        let policy_files = PolicyFiles::of(config)?;
+        let policy = Arc::new(policy_files.read()?);
+        let service = config.account("keystone_authtoken")?;
+        let catalog = resource_types::of_service(config, plugins::of_config(config).await?)?;
+        let connector = clients::connector(config, &service)?.with_finders(catalog.types.finders());
+        let service_credentials = credentials(&service, "keystone_authtoken", true)?;
+        let trustee = match config.account("trustee")? {
+            // Without a trustee section, the service user is also the trustee.
+            account if !account.has_user() => credentials(&service, "keystone_authtoken", false)?,
+            account => credentials(&account, "trustee", false)?,
+        };
+        let public =
+            config.text(&clouds::WWW_AUTHENTICATE_URI).or_else(|| service.auth_url.clone()).unwrap_or_default();
+        let mut options = KeystoneOptions::new(public, now);
+        // Negative: validate the token of every request, so that a revoked token is rejected immediately.
+        let remember = config.number::<i64>(&clouds::TOKEN_CACHE_TIME)?;
+        options.remember = Duration::from_secs(u64::try_from(remember).unwrap_or_default());
+        options.deferred = match config.choice(&stacks::DEFERRED_AUTH_METHOD)?.as_deref() {
+            Some("password") => Deferred::Password,
+            _ => Deferred::Trusts,
+        };
+        options.delegated_roles = config.list(&stacks::TRUSTS_DELEGATED_ROLES);
+        options.service_roles = config.list(&clouds::SERVICE_TOKEN_ROLES);
+        options.service_roles_required = config.flag(&clouds::SERVICE_TOKEN_ROLES_REQUIRED)?;
+        let own = OwnUser {
+            url: service.auth_url.clone().unwrap_or_default(),
+            name: service.username.clone().or_else(|| service.user_id.clone()).unwrap_or_default(),
+            session: connector.session(service_credentials.clone()),
+        };
+        let signatures = signatures::sessions(config, own.session.clone())?;
+        let keystone = Keystone::new(connector.clone(), service_credentials, trustee, Arc::clone(&policy), options);
+        let identity: Arc<dyn Identity> = Arc::new(keystone.with_signatures(signatures));
+        let clouds = StoredClouds::new(Arc::clone(&store), connector, Arc::clone(&identity));
+        let clouds = Arc::new(clouds.with_signalling(signalling(config, &service)?));
+        let clock = clock(&*store).await?;
+        let backends = backends(requests, Arc::clone(&clock), catalog, clouds);
+        let engine = engine_options(config)?;
+        Ok(Self {
+            store,
+            own: Some(own),
+            policy_files: Some(policy_files),
+            service: Service {
+                options: service_options(config)?,
+                backends,
+                recent: Arc::default(),
+                identity,
+                policy,
+                templates: web_templates::reader(config)?,
+                shared: SharedCredentials::default(),
+            },
+            clock,
+            api: api_options(config)?,
+            cfn: cfn_options(config)?,
+            bus: kiln_bus::of_config(config, &engine.hostname)?,
+            plugins: lifecycle_plugins::of_config(config)?,
+            engine,
+            heartbeat: Some(database::options(config)?).filter(|options| !options.is_private()),
+        })
+    }
+
+    /// An engine and an API for one user, without tokens. `key` encrypts the secrets in the database.
+    pub async fn of_user(
+        database: &str,
+        key: Secret<String>,
+        own: Option<OwnCloud>,
+        catalog: ResourceTypes,
+    ) -> Result<Self> {
+        let no_cloud = own.is_none();
+        let options = kiln_store::Options { encrypt_values: true, ..kiln_store::Options::new(database, key) };
+        let store = SqlStore::open(options).await?;
+        store.migrate().await?;
+        store.encrypt_clear_values().await?;
+        let store: Arc<dyn Store> = Arc::new(store);
+        let (identity, clouds): (Arc<dyn Identity>, Arc<dyn Clouds>) = if let Some(mut own) = own {
+            own.connector = own.connector.with_finders(catalog.types.finders());
+            let exposed = Secret::new(text::json(&own.credentials.expose()));
+            let local = Local::new(&own.username, &own.project, &own.project_name, exposed);
+            let cloud = own.connector.cloud(&own.credentials).await;
+            let identity: Arc<dyn Identity> = Arc::new(local.with_cloud(cloud, own.catalog));
+            let clouds = StoredClouds::new(Arc::clone(&store), own.connector, Arc::clone(&identity));
+            (identity, Arc::new(clouds))
+        } else {
+            let nobody = Secret::new(text::json(&Value::Null));
+            (Arc::new(Local::new("local", LOCAL_PROJECT, LOCAL_PROJECT, nobody)), Arc::new(NoCloud))
+        };
+        let limits = Limits { stacks_per_project: None, resources_per_stack: None, ..Limits::default() };
+        let options =
+            kiln_service::Options { limits, no_cloud, adopt: true, abandon: true, ..kiln_service::Options::default() };
+        let clock = clock(&*store).await?;
+        let backends = backends(Arc::clone(&store), Arc::clone(&clock), catalog, clouds);
+        let policy = Arc::new(Policy::default());
+        Ok(Self {
+            store,
+            own: None,
+            policy_files: None,
+            service: Service {
+                options,
+                backends,
+                recent: Arc::default(),
+                identity,
+                policy,
+                templates: None,
+                shared: SharedCredentials::default(),
+            },
+            clock,
+            api: kiln_api::Options::default(),
+            cfn: kiln_cfn::Options::default(),
+            // The process stops after its work. The next one must not wait long for the leases of a killed process.
+            engine: kiln_engine::Options {
+                lease: Duration::from_secs(5),
+                drain: Duration::from_secs(10),
+                resources_per_stack: None,
+                ..kiln_engine::Options::default()
+            },
+            bus: None,
+            plugins: Vec::new(),
+            heartbeat: None,
+        })
+    }
+
+    /// Runs the startup checks: see [`checks`].
+    pub async fn check(&self) -> Result<()> {
+        if let Some(own) = &self.own {
+            checks::keystone(own).await?;
+        }
+        checks::key(&*self.service.backends.store).await
+    }
+
+    /// The API.
+    pub fn api(&self) -> Api {
+        Api::new(kiln_api::Parts { options: self.api.clone(), service: self.service.clone() })
+    }
+
+    /// The API answers `GET /report` with these reports.
+    #[must_use]
+    pub fn with_reports(mut self, reporter: Reporter) -> Self {
+        self.api.reporter = Some(reporter);
+        self
+    }
+
+    /// The CloudFormation API.
+    pub fn cfn(&self) -> Cfn {
+        Cfn::new(kiln_cfn::Parts { options: self.cfn.clone(), service: self.service.clone() })
+    }
+
+    /// Reads the policy again when its files change, until a stop is requested.
+    pub async fn follow_policy(&self, stop: Stop) {
+        let Some(files) = &self.policy_files else { return };
+        tokio::select! {
+            () = files.follow(&self.service.policy) => {}
+            () = shutdown::stopped(stop) => {}
+        }
+    }
+
+    /// Follows the clock of the database, until a stop is requested.
+    pub async fn follow_clock(&self, stop: Stop) {
+        tokio::select! {
+            () = self.clock.follow(&*self.service.backends.store) => {}
+            () = shutdown::stopped(stop) => {}
+        }
+    }
+
+    /// Drops what clients have read and read no more, until a stop is requested.
+    pub async fn expire_reads(&self, stop: Stop) {
+        tokio::select! {
+            () = self.service.recent.expire(&*self.service.backends.clock) => {}
+            () = shutdown::stopped(stop) => {}
+        }
+    }
+
+    /// The use cases.
+    pub fn service(&self) -> Service {
+        self.service.clone()
+    }
+
+    /// The dependencies of the use cases.
+    pub fn backends(&self) -> Backends {
+        self.service.backends.clone()
+    }
+
+    /// Runs an engine until a stop is requested, then releases its leases.
+    pub async fn engine(&self, stop: Stop) -> Result<()> {
+        let backends = Backends { store: Arc::clone(&self.store), ..self.backends() };
+        let mut engine = Engine::new(self.engine.clone(), backends);
+        engine = engine.with_plugins(self.plugins.clone());
+        let heartbeat = match &self.heartbeat {
+            Some(options) => Some(HeartbeatThread::start(options.clone()).await?),
+            None => None,
+        };
+        if let Some(thread) = &heartbeat {
+            engine = engine.with_heartbeat_on(thread.runtime(), thread.store());
+        }
+        if let Some(bus) = &self.bus {
+            engine = engine.with_bus(Arc::clone(bus));
+        }
+        Ok(engine.run(stop).await?)
+    }
+}
+
+/// Reads all options as [`Runtime::of_service`] does, but connects to nothing: all errors.
+pub fn check_options(config: &Config) -> Vec<anyhow::Error> {
+    let with_service = |service: &Account| -> Result<()> {
+        let connector = clients::connector(config, service)?;
+        let session = connector.session(credentials(service, "keystone_authtoken", true)?);
+        signatures::sessions(config, session)?;
+        signalling(config, service).map(drop)
+    };
+    let checks = [
+        database::options(config).map(drop),
+        PolicyFiles::of(config).and_then(|files| files.read()).map(drop),
+        config.account("keystone_authtoken").and_then(|service| with_service(&service)),
+        config.account("trustee").and_then(|trustee| {
+            if trustee.has_user() { credentials(&trustee, "trustee", false).map(drop) } else { Ok(()) }
+        }),
+        config.choice(&stacks::DEFERRED_AUTH_METHOD).map(drop),
+        config.number::<i64>(&clouds::TOKEN_CACHE_TIME).map(drop),
+        resource_types::of_service(config, Plugins::default()).map(drop),
+        plugins::programs(config).map(drop),
+        config.seconds(&kiln::PLUGIN_TIMEOUT).map(drop),
+        engine_options(config).map(drop),
+        service_options(config).map(drop),
+        api_options(config).map(drop),
+        cfn_options(config).map(drop),
+        web_templates::reader(config).map(drop),
+        kiln_bus::of_config(config, "").map(drop),
+        lifecycle_plugins::of_config(config).map(drop),
+        logging::Settings::of(config).map(drop),
+        traces::Settings::of(config).map(drop),
+        listeners::check(config),
+        own_certificate::check(config),
+    ];
+    heats_own::refused(config).into_iter().chain(checks.into_iter().filter_map(Result::err)).collect()
+}
+
+/// The project of stacks without a cloud.
+pub const LOCAL_PROJECT: &str = "local";
+
+/// The time of the database.
+async fn clock(store: &dyn Store) -> Result<Arc<StoreClock>> {
+    let clock = StoreClock::new(Arc::new(SystemClock));
+    clock.read(store).await.context("[database] connection")?;
+    Ok(Arc::new(clock))
+}
+
+fn backends(
+    store: Arc<dyn Store>,
+    clock: Arc<StoreClock>,
+    catalog: ResourceTypes,
+    clouds: Arc<dyn Clouds>,
+) -> Backends {
+    let chance = Arc::new(Chance::from_os());
+    Backends { store, resource_types: Arc::new(catalog), clouds, clock, chance, caches: Arc::default() }
+}
+
+/// The system time.
+pub fn now() -> jiff::Timestamp {
+    SystemClock.now()
+}
+
+/// The credentials of a configured user; `section` is named in errors. `scoped`: to its project.
+pub fn credentials(account: &Account, section: &str, scoped: bool) -> Result<Credentials> {
+    let missing = |option: &str| anyhow!("[{section}] {option} is not set: Kiln needs a Keystone user");
+    let of = |id: &Option<String>, name: &Option<String>, domain: &Named| match (id, name) {
+        (Some(id), _) => Some(Named::id(id.clone())),
+        (None, Some(name)) => Some(Named::Name { name: name.clone(), domain: Some(Box::new(domain.clone())) }),
+        (None, None) => None,
+    };
+    let user = of(&account.user_id, &account.username, &account.user_domain);
+    let project = of(&account.project_id, &account.project, &account.project_domain);
+    Ok(Credentials::Password {
+        user: user.ok_or_else(|| missing("username"))?,
+        password: account.password.clone().ok_or_else(|| missing("password"))?,
+        scope: match project.filter(|_| scoped) {
+            Some(project) => Scope::Project(project),
+            None if scoped => return Err(missing("project_name")),
+            None => Scope::Unscoped,
+        },
+    })
+}
+
+/// The domain of stack users, and the addresses for signals.
+pub fn signalling(config: &Config, service: &Account) -> Result<Signalling> {
+    let domain = match (config.text(&stacks::STACK_USER_DOMAIN_ID), config.text(&stacks::STACK_USER_DOMAIN_NAME)) {
+        (Some(id), _) => Some(Named::id(id)),
+        (None, Some(name)) => Some(Named::Name { name, domain: None }),
+        (None, None) => None,
+    };
+    let (admin, password) =
+        (config.text(&stacks::STACK_DOMAIN_ADMIN), config.secret(&stacks::STACK_DOMAIN_ADMIN_PASSWORD));
+    let domain_admin = match (domain, admin, password) {
+        (Some(domain), Some(name), Some(password)) => Some(Credentials::Password {
+            user: Named::Name { name, domain: Some(Box::new(domain.clone())) },
+            password,
+            scope: Scope::Domain(domain),
+        }),
+        (None, _, _) => None,
+        (Some(_), admin, _) => {
+            let missing = if admin.is_none() { "stack_domain_admin" } else { "stack_domain_admin_password" };
+            bail!("[DEFAULT] {missing} is not set, but the domain of stack users is");
+        }
+    };
+    let public = config.text(&clouds::WWW_AUTHENTICATE_URI).or_else(|| service.auth_url.clone());
+    Ok(Signalling {
+        domain_admin,
+        role: config.text(&stacks::HEAT_STACK_USER_ROLE).unwrap_or_default(),
+        // Heat's option has the path of one of the two kinds of signals.
+        cfn: config.text(&stacks::HEAT_WAITCONDITION_SERVER_URL).map(|url| url.replace("/waitcondition", "")),
+        metadata: config.text(&stacks::HEAT_METADATA_SERVER_URL),
+        heat: config.text(&clouds::HEAT_URL).map(|url| url.replace("/%(tenant_id)s", "")),
+        keystone: public.map(|url| if url.contains("/v3") { url } else { format!("{}/v3", url.trim_end_matches('/')) }),
+        region: config.text(&stacks::REGION_NAME_FOR_SERVICES).or_else(|| service.region.clone()),
+    })
+}
+
+fn service_options(config: &Config) -> Result<kiln_service::Options> {
+    let resources = config.limit(&stacks::MAX_RESOURCES_PER_STACK)?;
+    let limits = Limits {
+        template: config.number(&stacks::MAX_TEMPLATE_SIZE)?,
+        container: config.number(&stacks::MAX_JSON_BODY_SIZE)?,
+        stacks_per_project: config.limit(&stacks::MAX_STACKS_PER_TENANT)?,
+        snapshots_per_stack: config.limit(&stacks::MAX_SNAPSHOTS_PER_STACK)?,
+        configs_per_project: config.limit(&stacks::MAX_SOFTWARE_CONFIGS_PER_TENANT)?,
+        deployments_per_project: config.limit(&stacks::MAX_SOFTWARE_DEPLOYMENTS_PER_TENANT)?,
+        request_steps: config.number(&kiln::MAX_REQUEST_STEPS)?,
+        resources_per_stack: resources.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
+        nested_depth: config.number(&stacks::MAX_NESTED_STACK_DEPTH)?,
+    };
+    let mut options = kiln_service::Options { limits, ..kiln_service::Options::default() };
+    options.observe_on_update = config.flag(&stacks::OBSERVE_ON_UPDATE)?;
+    options.adopt = config.flag(&stacks::ENABLE_STACK_ADOPT)?;
+    options.abandon = config.flag(&stacks::ENABLE_STACK_ABANDON)?;
+    options.jurisdiction = jurisdiction(config)?;
+    if let Some(role) = config.text(&stacks::HEAT_STACK_USER_ROLE) {
+        options.stack_user_role = role;
+    }
+    Ok(options)
+}
+
+/// The country of the region: `[kiln] jurisdiction`.
+fn jurisdiction(config: &Config) -> Result<Option<String>> {
+    let Some(code) = config.text(&kiln::JURISDICTION).map(|code| code.to_ascii_uppercase()) else { return Ok(None) };
+    if code.len() != 2 || !code.bytes().all(|b| b.is_ascii_uppercase()) {
+        bail!("[kiln] jurisdiction: {code} is not a country code of ISO 3166, such as DE");
+    }
+    Ok(Some(code))
+}
+
+fn api_options(config: &Config) -> Result<kiln_api::Options> {
+    let mut options = kiln_api::Options::default();
+    options.max_body = config.number(&stacks::MAX_JSON_BODY_SIZE)?;
+    options.root = config.text(&clouds::HEAT_URL).map(|url| url.replace("/%(tenant_id)s", ""));
+    options.proxy_headers = config.flag(&server::ENABLE_PROXY_HEADERS_PARSING)?;
+    options.hidden_stack_tags = config.list(&stacks::HIDDEN_STACK_TAGS);
+    options.cors = cors(config)?;
+    options.connections = connection_limits(config, options.proxy_headers)?;
+    options.topology_types = topology_types::of_service(config)?;
+    if let Some(revision) = config.text(&stacks::HEAT_REVISION) {
+        options.revision = revision;
+    }
+    Ok(options)
+}
+
+fn cfn_options(config: &Config) -> Result<kiln_cfn::Options> {
+    let mut options = kiln_cfn::Options::default();
+    options.max_body = config.number(&stacks::MAX_JSON_BODY_SIZE)?;
+    options.proxy_headers = config.flag(&server::ENABLE_PROXY_HEADERS_PARSING)?;
+    options.page = config.number(&kiln::CFN_PAGE_SIZE)?;
+    options.hidden_stack_tags = config.list(&stacks::HIDDEN_STACK_TAGS);
+    options.cors = cors(config)?;
+    options.connections = connection_limits(config, options.proxy_headers)?;
+    Ok(options)
+}
+
+/// Requests of pages of other origins, with the options of oslo.middleware.
+fn cors(config: &Config) -> Result<Cors> {
+    let usual = Cors::default();
+    let list = |option: &'static ConfigOption, usual: Vec<String>| {
+        let given = config.list(option);
+        if given.is_empty() { usual } else { given }
+    };
+    Ok(Cors {
+        origins: list(&server::ALLOWED_ORIGIN, usual.origins),
+        credentials: config.flag(&server::ALLOW_CREDENTIALS)?,
+        exposed: list(&server::EXPOSE_HEADERS, usual.exposed),
+        max_age: config.number(&server::MAX_AGE)?,
+        methods: list(&server::ALLOW_METHODS, usual.methods),
+        headers: list(&server::ALLOW_HEADERS, usual.headers),
+    })
+}
+
+/// Limits of connections, from the options in 'kiln serve --help'. Behind a proxy all clients share one address.
+fn connection_limits(config: &Config, behind_proxy: bool) -> Result<ConnectionLimits> {
+    let usual = ConnectionLimits::default();
+    let per_address = if behind_proxy { 0 } else { usual.per_address.unwrap_or_default() };
+    Ok(ConnectionLimits {
+        total: config.number(&kiln::MAX_CONNECTIONS)?,
+        per_address: Some(config.given_number(&kiln::MAX_CONNECTIONS_PER_ADDRESS)?.unwrap_or(per_address))
+            .filter(|limit| *limit > 0),
+        streams: config.given_number(&kiln::MAX_EVENT_STREAMS)?,
+        streams_per_project: config.given_number(&kiln::MAX_EVENT_STREAMS_PER_PROJECT)?,
+        header: config.seconds(&kiln::HEADER_TIMEOUT)?,
+        body: config.seconds(&kiln::BODY_TIMEOUT)?,
+        send: config.seconds(&kiln::SEND_TIMEOUT)?,
+    })
+}
+
+/// The timeout of a call to a cloud service, from option `[kiln] call_timeout`.
+pub fn call_timeout(config: &Config) -> Result<Duration> {
+    config.seconds(&kiln::CALL_TIMEOUT)
+}
+
+fn engine_options(config: &Config) -> Result<kiln_engine::Options> {
+    let usual = kiln_engine::Options::default();
+    let seconds = config.number(&stacks::STACK_ACTION_TIMEOUT)?;
+    let calls = call_timeout(config)? + CALL_AFTERMATH;
+    // After a call of a plug-in that is late, the process gets as long again for the others, then it is killed.
+    let has_plugins = !config.list(&kiln::PLUGINS).is_empty();
+    let of_plugins = if has_plugins { config.seconds(&kiln::PLUGIN_TIMEOUT)? } else { Duration::ZERO };
+    Ok(kiln_engine::Options {
+        hostname: config.text(&stacks::HOST).unwrap_or_else(hostname),
+        action_timeout: Duration::from_secs(seconds),
+        action_retries: config.number(&stacks::ACTION_RETRY_LIMIT)?,
+        call_retries: config.number(&stacks::CLIENT_RETRY_LIMIT)?,
+        nested_depth: config.number(&stacks::MAX_NESTED_STACK_DEPTH)?,
+        resources_per_stack: config.limit(&stacks::MAX_RESOURCES_PER_STACK)?,
+        max_events: config.number(&stacks::MAX_EVENTS_PER_STACK)?,
+        keep_deleted: Duration::from_hours(24 * config.number::<u64>(&kiln::KEEP_DELETED)?),
+        scheduler_hints: config.flag(&stacks::STACK_SCHEDULER_HINTS)?,
+        // The options in 'kiln engine --help'.
+        lease: config.seconds(&kiln::LEASE)?,
+        call_limit: config.seconds_or(&kiln::CALL_LIMIT, calls.max(2 * of_plugins + CALL_AFTERMATH))?,
+        list_delay: config.seconds(&kiln::LIST_DELAY)?,
+        drain: config.seconds_or(&kiln::DRAIN, calls.max(of_plugins + CALL_AFTERMATH))?,
+        ..usual
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kiln_ini::DEFAULT;
+
+    #[test]
+    fn the_defaults_of_the_table_are_those_of_the_crates() {
+        let config = Config::parse("").unwrap();
+        let limits = kiln_service::Limits::default();
+        assert_eq!(config.number::<usize>(&stacks::MAX_TEMPLATE_SIZE).unwrap(), limits.template);
+        assert_eq!(config.number::<usize>(&stacks::MAX_JSON_BODY_SIZE).unwrap(), limits.container);
+        assert_eq!(config.limit(&stacks::MAX_STACKS_PER_TENANT).unwrap(), limits.stacks_per_project);
+        assert_eq!(config.limit(&stacks::MAX_SNAPSHOTS_PER_STACK).unwrap(), limits.snapshots_per_stack);
+        let engine = kiln_engine::Options::default();
+        assert_eq!(config.number::<u32>(&stacks::ACTION_RETRY_LIMIT).unwrap(), engine.action_retries);
+        assert_eq!(config.number::<u32>(&stacks::CLIENT_RETRY_LIMIT).unwrap(), engine.call_retries);
+        assert_eq!(config.number::<u64>(&stacks::MAX_EVENTS_PER_STACK).unwrap(), engine.max_events);
+        assert_eq!(config.number::<u32>(&stacks::MAX_NESTED_STACK_DEPTH).unwrap(), engine.nested_depth);
+        assert_eq!(config.number::<u64>(&stacks::STACK_ACTION_TIMEOUT).unwrap(), engine.action_timeout.as_secs());
+        assert_eq!(config.seconds(&kiln::LEASE).unwrap(), engine.lease);
+        assert_eq!(config.seconds(&kiln::LIST_DELAY).unwrap(), engine.list_delay);
+        let web = kiln_web::ConnectionLimits::default();
+        assert_eq!(config.number::<usize>(&kiln::MAX_CONNECTIONS).unwrap(), web.total);
+        assert_eq!(config.seconds(&kiln::HEADER_TIMEOUT).unwrap(), web.header);
+        assert_eq!(config.seconds(&kiln::BODY_TIMEOUT).unwrap(), web.body);
+        assert_eq!(config.seconds(&kiln::SEND_TIMEOUT).unwrap(), web.send);
+        assert_eq!(config.list(&stacks::HIDDEN_STACK_TAGS), kiln_api::Options::default().hidden_stack_tags);
+        assert_eq!(config.number::<u64>(&kiln::CFN_PAGE_SIZE).unwrap(), kiln_cfn::Options::default().page);
+        let store = kiln_store::Options::new("sqlite::memory:", Secret::new(String::new()));
+        assert_eq!(config.number::<u32>(&server::MAX_POOL_SIZE).unwrap(), store.max_connections);
+    }
+
+    #[test]
+    fn retries_of_calls_can_be_set() {
+        let retries =
+            |options: &[(&str, &str, String)]| engine_options(&Config::of_options(options)).unwrap().call_retries;
+        assert_eq!(retries(&[]), kiln_engine::Options::default().call_retries);
+        assert_eq!(retries(&[(DEFAULT, "client_retry_limit", "2".to_owned())]), 2);
+    }
+
+    #[test]
+    fn what_is_lost_is_not_believed_absent_while_the_call_may_go_on() {
+        let limits = |options: &[(&str, &str, String)]| {
+            let options = engine_options(&Config::of_options(options)).unwrap();
+            (options.call_limit.as_secs(), options.drain.as_secs())
+        };
+        let usual = kiln_engine::Options::default();
+        assert_eq!(limits(&[]), (usual.call_limit.as_secs(), usual.drain.as_secs()));
+        let slow = ("kiln", "plugin_timeout", "100".to_owned());
+        assert_eq!(limits(std::slice::from_ref(&slow)), (75, 75));
+        assert_eq!(limits(&[("kiln", "plugins", "/bin/true".to_owned()), slow]), (215, 115));
+        let timeout = ("kiln", "call_timeout", "300".to_owned());
+        assert_eq!(limits(std::slice::from_ref(&timeout)), (315, 315));
+        assert_eq!(limits(&[timeout, ("kiln", "drain", "20".to_owned())]), (315, 20));
+    }
+}
