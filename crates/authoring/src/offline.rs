@@ -134,6 +134,6 @@ fn judge(
         unbuilt,
     };
     let mut errors = blueprint.validate(&rules);
-    errors.extend(accepted::errors(blueprint, catalog));
+    accepted::add(blueprint, catalog, &mut errors);
     mask_errors(blueprint.sources(), errors)
 }

@@ -1,9 +1,17 @@
 //! A template with text, value and positions.
 
+use std::sync::Arc;
+
 use kiln_template::{Release, Template, source};
 use kiln_value::{Diagnostic, Map, Path, Position, Span, Spans, Value};
 
 use crate::lines::Lines;
+
+/// The range of errors about a whole text.
+pub(crate) const BEGINNING: Span = {
+    let first = Position { line: 1, column: 1 };
+    Span { start: first, end: first }
+};
 
 /// The text of a template with its value and positions.
 #[derive(Clone, Debug)]
@@ -21,12 +29,19 @@ impl Page {
     /// Parses a text.
     ///
     /// # Errors
-    /// Errors of the parser, or the version is missing or unknown; with a position if there is one.
+    /// Errors of the parser, or the version is missing or unknown; always with a position.
     pub fn read(text: impl Into<String>) -> Result<Self, Diagnostic> {
         let text = text.into();
-        let document = source::parse(&text, source::ROOT, usize::MAX)?;
-        let spans = document.spans;
-        let template = Template::from_value(document.value)?;
+        let placed = |mut error: Diagnostic, span| {
+            error.span.get_or_insert(span);
+            error
+        };
+        let document = source::parse(&text, source::ROOT, usize::MAX).map_err(|error| placed(error, BEGINNING))?;
+        let (value, spans) = (Arc::new(document.value), document.spans);
+        let template = Template::from_value(Arc::clone(&value)).map_err(|error| {
+            let at = if error.path.is_root() { BEGINNING } else { spans.find(&value, &error.path).value };
+            placed(error, at)
+        })?;
         let lines = Lines::new(&text);
         Ok(Self { text, template, spans, lines })
     }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use kiln_value::{Map, Spans, Value, text};
 
-use crate::document::{self, Fault};
+use crate::document;
 use crate::source::text_of;
 use crate::{InputError, Origin, Place, Source, address};
 
@@ -144,30 +144,29 @@ impl Gathering<'_> {
         if content.is_empty() {
             return Err(InputError::EmptyTemplate(url));
         }
-        let wrong = |text: String, Fault { reason, span, hint }| {
-            let place = span.map(|span| Place { text, span });
-            InputError::Template { url: url.clone(), reason, place, hint }
-        };
+        let wrong = |reason: String, place, hint| InputError::Template { url: url.clone(), reason, place, hint };
         let text = String::from_utf8(content);
-        let text = text.map_err(|error| wrong(String::new(), error.utf8_error().to_string().as_str().into()))?;
-        let (template, spans) = document::template(&text).map_err(|fault| wrong(text.clone(), fault))?;
+        let text = text.map_err(|error| wrong(error.utf8_error().to_string(), None, None))?;
+        let (template, spans) = document::template(&text).map_err(|error| {
+            let place = error.span.map(|span| Place { text: text.clone(), span });
+            wrong(error.message.clone(), place, error.hints.first().cloned())
+        })?;
         Ok((url, text, template, spans))
     }
 
     async fn environment(&mut self, url: &str) -> Result<Map, InputError> {
         let content = self.source.read(url).await;
         let content = content.map_err(|reason| InputError::Unreadable { url: url.to_owned(), reason })?;
-        let wrong = |text: &str, Fault { reason, span, hint }| {
-            let place = span.map(|span| Place { text: text.to_owned(), span });
-            InputError::Environment { url: url.to_owned(), reason, place, hint }
-        };
+        let wrong = |reason: String, place, hint| InputError::Environment { url: url.to_owned(), reason, place, hint };
         let content = String::from_utf8(content);
-        let content = content.map_err(|error| wrong("", error.utf8_error().to_string().as_str().into()))?;
-        let (mut environment, spans) = document::environment(&content).map_err(|fault| wrong(&content, fault))?;
+        let content = content.map_err(|error| wrong(error.utf8_error().to_string(), None, None))?;
+        let (mut environment, spans) = document::environment(&content).map_err(|error| {
+            let place = error.span.map(|span| Place { text: content.clone(), span });
+            wrong(error.message.clone(), place, error.hints.first().cloned())
+        })?;
         let mut found = Vec::new();
         if let Some(registry) = environment.get_mut("resource_registry").and_then(Value::as_map_mut) {
-            absolute_in_registry(registry, url, &mut found)
-                .map_err(|reason| wrong(&content, reason.as_str().into()))?;
+            absolute_in_registry(registry, url, &mut found).map_err(|reason| wrong(reason, None, None))?;
         }
         self.documents.push(Origin::new(url.to_owned(), content, environment.clone().into(), spans));
         self.fetch(found).await?;

@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use annotate_snippets::Level;
 use anstyle::{AnsiColor, Style};
-use kiln_client::{Error, ErrorLocation, InputError, Place, address};
+use kiln_client::{Error, ErrorLocation, InputError, address};
 use kiln_config::Config;
 use kiln_server::shutdown::INTERRUPTED;
 pub(crate) use kiln_template::hint::nearest;
+use kiln_value::Span;
 
 use crate::mistakes::Sent;
 use kiln_console::output::{OutputError, visible};
@@ -100,11 +101,10 @@ impl Failure {
         self
     }
 
-    /// A failure at a place of a document.
-    fn at(url: &str, place: &Place, message: String, hints: &[String]) -> Self {
-        let name = shown(url);
-        let source = Source::new(&name, &place.text);
-        let picture = source.picture(Level::ERROR, None, &visible(&message), place.span, hints);
+    /// A failure at a place of a document, with the first line of each sentence of a parser.
+    pub(crate) fn at(source: &Source<'_>, span: Span, message: &str, hints: &[String]) -> Self {
+        let message = in_one_line(message);
+        let picture = source.picture(Level::ERROR, None, &visible(&message), span, hints);
         Self { pictures: vec![picture], is_pictured: true, ..Self::new(message) }
     }
 
@@ -236,14 +236,14 @@ impl From<InputError> for Failure {
         let message = error.to_string();
         match error {
             InputError::Reference { named_in, reason, place: Some(place), .. } => {
-                Self::at(&named_in, &place, message, &[reason])
+                Self::at(&Source::new(&shown(&named_in), &place.text), place.span, &message, &[reason])
             }
             InputError::Reference { named_in, reason, .. } => {
                 Self::new(message).hint(format!("{reason} (referenced in {named_in})"))
             }
             InputError::Template { url, reason, place: Some(place), hint }
             | InputError::Environment { url, reason, place: Some(place), hint } => {
-                Self::at(&url, &place, in_one_line(&reason), hint.as_slice())
+                Self::at(&Source::new(&shown(&url), &place.text), place.span, &reason, hint.as_slice())
             }
             InputError::Template { url, reason, hint, .. } | InputError::Environment { url, reason, hint, .. } => {
                 let failure = Self::new(format!("{}: {reason}", shown(&url)));

@@ -33,6 +33,8 @@ pub(crate) struct Sent<'a> {
 /// An error, with its place if it is in one of the files.
 struct Mistake {
     message: String,
+    /// The message without its path.
+    text: String,
     hints: Vec<String>,
     place: Option<Place>,
     /// The path, as shown if there is no place.
@@ -65,7 +67,16 @@ impl<'a> Sent<'a> {
         let at = |mistake: &Mistake| mistake.place.as_ref().map(|place| (place.file, place.span.start));
         // What has no place comes last.
         found.sort_by_key(|mistake| (at(mistake).is_none(), at(mistake)));
-        found.dedup_by(|a, b| at(a) == at(b) && a.message == b.message && a.path == b.path);
+        // One wrong value may be read in several places.
+        found.dedup_by(|again, first| {
+            let is_same = at(again) == at(first) && again.text == first.text && again.path == first.path;
+            if is_same {
+                first
+                    .hints
+                    .extend(again.hints.iter().filter(|hint| !first.hints.contains(hint)).cloned().collect::<Vec<_>>());
+            }
+            is_same
+        });
         let names: Vec<String> = origins.iter().map(|origin| shown(&origin.url)).collect();
         let sources: Vec<Source<'_>> =
             origins.iter().zip(&names).map(|(origin, name)| Source::new(name, &origin.text)).collect();
@@ -105,9 +116,11 @@ impl<'a> Sent<'a> {
         {
             let path = origin.path(&nested.path);
             let place = origin.span(&path).map(|span| Place { file, path, span });
-            return Mistake { message: nested.message.clone(), hints, place, path: String::new() };
+            let text = nested.message.replace(&nested.path, "");
+            return Mistake { message: nested.message.clone(), text, hints, place, path: String::new() };
         }
-        let mut mistake = Mistake { message: place.message.clone(), hints, place: None, path: String::new() };
+        let (message, text) = (place.message.clone(), place.message.replace(&place.path, ""));
+        let mut mistake = Mistake { message, text, hints, place: None, path: String::new() };
         let origin = &self.bundle.origin;
         let path = origin.path(&place.path);
         let read = origin.value(&path).and_then(parameter_read);

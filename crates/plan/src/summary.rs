@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 use kiln_resource::{Facts, NestedStack, RegisteredType, properties};
-use kiln_template::Definition;
+use kiln_template::{Definition, Expr};
 use kiln_value::{Diagnostic, Map, Value};
 
 use crate::ResourceTypes;
@@ -84,7 +84,8 @@ impl Blueprint {
         }
         for definition in self.definitions().values() {
             let Some(sources) = self.shown_sources(definition)? else { continue };
-            let nested = Self::build(sources, catalog, self.identity.clone(), place.clone())?;
+            // As for a template alone, what a condition decides may be unknown.
+            let nested = Self::build(sources, catalog, None, place.clone())?;
             let summary = nested.summary(catalog, Some(max_depth))?;
             let resource_type = definition.resource_type.clone();
             all.insert(definition.name.clone(), NestedTemplate { resource_type, summary });
@@ -111,17 +112,18 @@ impl Blueprint {
         }
     }
 
-    /// The properties of a template resource. Like in Heat, values that are missing or invalid are the empty value of the
-    /// type, so that the conditions of the nested template can be decided.
+    /// The properties of a template resource; values that are not known yet are [`Value::Unknown`]. Like in Heat, invalid
+    /// values are the empty value of the type.
     fn known_properties(&self, definition: &Definition, provider: &Provider) -> Map {
         let planned = self.planned().iter().map(|(name, planned)| (name.clone(), planned.without_id())).collect();
         let draft = Draft::new(self.bound(), &planned, self.place.facade.clone());
+        let known = |expr: &Expr| expr.partial(&draft).map(|partial| partial.or_unknown(&definition.name));
         let given: Map = match definition.properties.entries() {
             Some(entries) => {
-                let resolved = |expr: kiln_template::Expr| expr.resolve(&draft).unwrap_or(Some(Value::Null));
-                entries.filter_map(|(name, expr)| Some((name.to_owned(), resolved(expr)?))).collect()
+                let known = |expr| known(&expr).unwrap_or(Some(Value::Null));
+                entries.filter_map(|(name, expr)| Some((name.to_owned(), known(expr)?))).collect()
             }
-            None => match definition.properties.resolve(&draft) {
+            None => match known(&definition.properties) {
                 Ok(Some(Value::Map(given))) => given,
                 _ => Map::new(),
             },

@@ -1,10 +1,15 @@
 //! Parsing of templates.
 
-use kiln_value::{Diagnostic, Value};
+use kiln_value::{Diagnostic, Map, Span, Spans, Value};
 use kiln_yaml::{Document, ErrorKind, json};
+
+use crate::hint::nearest;
 
 /// Default of `max_template_size`, in characters.
 pub const MAX_TEMPLATE_SIZE: usize = 524_288;
+
+/// The version keys of templates.
+pub const VERSION_KEYS: [&str; 3] = ["HeatTemplateFormatVersion", "heat_template_version", "AWSTemplateFormatVersion"];
 
 /// The name of the root template in messages; nested ones are named by their URL.
 pub const ROOT: &str = "[root stack]";
@@ -26,12 +31,24 @@ pub fn parse(text: &str, template: &str, limit: usize) -> Result<Document, Diagn
     let Value::Map(sections) = &document.value else {
         return Err(Diagnostic::new("ValueError", "The template is not a JSON object or YAML mapping."));
     };
-    let versions = ["HeatTemplateFormatVersion", "heat_template_version", "AWSTemplateFormatVersion"];
-    if versions.iter().any(|key| sections.contains_key(*key)) {
+    if VERSION_KEYS.iter().any(|key| sections.contains_key(*key)) {
         Ok(document)
     } else {
-        Err(Diagnostic::new("ValueError", "Template format version not found."))
+        Err(without_version(&document.value, &document.spans))
     }
+}
+
+/// The error of a template without a version key: at the key that is nearly one, if there is one.
+pub fn without_version(template: &Value, spans: &Spans) -> Diagnostic {
+    let error = Diagnostic::new("ValueError", "Template format version not found.");
+    let keys = template.as_map().into_iter().flat_map(Map::keys).zip(&spans.children);
+    let Some((near, span)) = keys.filter_map(|(key, spans)| Some((nearest(key, VERSION_KEYS)?, spans.key))).next()
+    else {
+        return error.hint("a template needs a version, such as heat_template_version: 2018-08-31");
+    };
+    let mut error = error.hint(format!("did you mean {near}?"));
+    error.span = span;
+    error
 }
 
 fn read(text: &str, template: &str) -> Result<Document, Diagnostic> {
@@ -52,8 +69,11 @@ fn read(text: &str, template: &str) -> Result<Document, Diagnostic> {
 }
 
 /// A `ValueError` at the position where the parser stopped.
-pub(crate) fn diagnostic(error: &kiln_yaml::Error, message: String) -> Diagnostic {
+pub fn diagnostic(error: &kiln_yaml::Error, message: String) -> Diagnostic {
     let mut diagnostic = Diagnostic::new("ValueError", message);
-    diagnostic.span = error.position.map(|at| kiln_value::Span { start: at, end: at });
+    diagnostic.span = error.position.map(|at| Span { start: at, end: at });
+    if error.message.contains("'\\t' that cannot start any token") {
+        return diagnostic.hint("YAML does not allow tabs for indentation: use spaces");
+    }
     diagnostic
 }

@@ -138,10 +138,9 @@ async fn values_that_cannot_be_had_are_left_out_of_nested_parameters() {
     }
 }
 
-/// As in Heat, a nested template gets the empty value of the type for a value that is not known, and its conditions are
-/// decided with it.
+/// As in Heat, a nested template may have conditions over values that are not known yet.
 #[tokio::test]
-async fn conditions_of_nested_templates_are_decided_with_empty_values() {
+async fn conditions_of_nested_templates_do_not_need_values() {
     let app = App::new().await;
     let parent = "heat_template_version: 2018-08-31
 parameters: {word: {type: string}, size: {type: number}, names: {type: comma_delimited_list}, extra: {type: json}}
@@ -180,6 +179,58 @@ resources:
         for parameter in ["word", "size", "names", "extra"] {
             assert_eq!(parameters[parameter]["Value"], Value::Null, "{name}: {parameters}");
         }
+    }
+}
+
+/// A value that is not known yet is unknown in the nested template too: it decides no condition, and none fails with it.
+#[tokio::test]
+async fn conditions_over_values_that_are_not_known_are_no_errors() {
+    let app = App::new().await;
+    let parent = "heat_template_version: 2018-08-31
+parameters: {names: {type: comma_delimited_list}, extra: {type: json}, size: {type: number}}
+resources:
+  random: {type: OS::Heat::RandomString}
+  unset:
+    type: child.yaml
+    properties: {names: {get_param: names}, extra: {get_param: extra}, size: {get_param: size}}
+  unmade:
+    type: child.yaml
+    properties:
+      names: {get_attr: [random, value]}
+      extra: {get_attr: [random, value]}
+      size: {get_attr: [random, value]}
+  partly:
+    type: child.yaml
+    properties: {names: [{get_param: size}], extra: {a: {get_param: size}}, size: 1}
+";
+    let child = "heat_template_version: 2018-08-31
+parameters: {names: {type: comma_delimited_list}, extra: {type: json}, size: {type: number}}
+conditions:
+  first: {yaql: {expression: \"$.data.x.first() = 'a'\", data: {x: {get_param: names}}}}
+  member: {yaql: {expression: $.data.x.a = 2, data: {x: {get_param: extra}}}}
+  divided: {yaql: {expression: 10 / $.data.x > 2, data: {x: {get_param: size}}}}
+resources:
+  one: {type: grandchild.yaml, condition: first, properties: {extra: {get_param: extra}}}
+  two: {type: OS::Heat::RandomString, condition: {or: [member, divided]}}
+outputs:
+  of_one: {condition: divided, value: {get_param: size}}
+";
+    let grandchild = "heat_template_version: 2018-08-31
+parameters: {extra: {type: json}}
+conditions:
+  member: {yaql: {expression: $.data.x.a = 2, data: {x: {get_param: extra}}}}
+resources:
+  three: {type: OS::Heat::RandomString, condition: member}
+";
+    let files = json!({ "child.yaml": child, "grandchild.yaml": grandchild });
+    let body = json!({ "template": parent, "files": files });
+    let answer = app.json(Method::POST, "/v1/tenant1/validate?show_nested=true", &body).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    for name in ["unset", "unmade", "partly"] {
+        let nested = &answer.json()["NestedParameters"][name];
+        assert_eq!(nested["Parameters"]["extra"]["Value"], Value::Null, "{name}: {nested}");
+        // A resource whose condition is not known may exist.
+        assert_eq!(nested["NestedParameters"]["one"]["Parameters"]["extra"]["Type"], "Json", "{name}: {nested}");
     }
 }
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use kiln_plan::{ResourceTypes, Sources};
-use kiln_value::{Diagnostic, Path, Position, Span};
+use kiln_value::{Diagnostic, Path, Span};
 
 use super::suggest::suggest;
 use super::surroundings::Surroundings;
-use crate::Page;
 use crate::lint::{Severity, lint};
 use crate::offline::{MAX_DEPTH, examine};
+use crate::page::{BEGINNING, Page};
 
 /// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,12 +38,6 @@ pub struct Trouble {
     /// Hints to fix it.
     pub hints: Vec<String>,
 }
-
-/// The range of errors without a position.
-pub(super) const BEGINNING: Span = {
-    let first = Position { line: 1, column: 1 };
-    Span { start: first, end: first }
-};
 
 impl Trouble {
     /// An error of the service.

@@ -8,7 +8,8 @@ use kiln_template::environment::{Environment, Registry, SECTIONS};
 use kiln_template::hint::nearest;
 use kiln_value::{Diagnostic, Map, Path, Span, Spans, Value, text};
 
-use super::diagnose::{BEGINNING, Level, Trouble};
+use super::diagnose::{Level, Trouble};
+use crate::page::BEGINNING;
 use ask::schemata;
 pub use ask::{Neighbour, Origin, complete, definition, hover};
 pub use sheet::Sheet;

@@ -11,38 +11,38 @@ use kiln_value::{Diagnostic, Map, Path, Value};
 
 use super::newer;
 
-/// All of them.
-pub(super) fn errors(blueprint: &Blueprint, catalog: &ResourceTypes) -> Vec<Diagnostic> {
-    let mut errors = unknown_constraints(blueprint, catalog);
+/// Adds all of them to the errors that the service reports.
+pub(super) fn add(blueprint: &Blueprint, catalog: &ResourceTypes, errors: &mut Vec<Diagnostic>) {
+    add_unknown_constraints(blueprint, catalog, errors);
     errors.extend(undefined_in_conditions(blueprint));
     errors.extend(missing_outputs(blueprint));
     errors.extend(undefined_in_outputs(blueprint));
     errors.extend(newer::errors(blueprint.bound().template()));
-    errors
 }
 
-/// Custom constraints of parameters that nothing checks: the service refuses every value.
-fn unknown_constraints(blueprint: &Blueprint, catalog: &ResourceTypes) -> Vec<Diagnostic> {
+/// Custom constraints of parameters that do not exist: the service refuses every value. It has refused a default, to which
+/// the reason is added.
+fn add_unknown_constraints(blueprint: &Blueprint, catalog: &ResourceTypes, errors: &mut Vec<Diagnostic>) {
     let own = &catalog.constraints;
     let is_known = |name: &str| own.get(name).is_some() || own.is_of_cloud(name) || constraint::is_taken(name);
     let words = blueprint.bound().template().words();
-    let mut errors = Vec::new();
     for (parameter, schema) in blueprint.parameters().schemata() {
         for constraint in &schema.constraints {
             let Rule::Custom(name) = &constraint.rule else { continue };
             if is_known(name) {
                 continue;
             }
-            let text = format!("Parameter '{parameter}' is invalid: there is no custom constraint \"{name}\"");
+            let text = format!("there is no custom constraint \"{name}\"");
+            let near = nearest(name, shipped::finders().names()).map(|near| format!("did you mean {near}?"));
+            if let Some(refused) = errors.iter_mut().find(|error| error.parameter() == Some(parameter)) {
+                refused.hints.push(near.map_or_else(|| text.clone(), |near| format!("{text}; {near}")));
+                continue;
+            }
             let at = Path::root().key(words.parameters).key(parameter.as_str()).key("constraints");
-            let error = Diagnostic::new("StackValidationFailed", text).at(at);
-            errors.push(match nearest(name, shipped::finders().names()) {
-                Some(near) => error.hint(format!("Did you mean {near}?")),
-                None => error,
-            });
+            let error = Diagnostic::new("StackValidationFailed", format!("Parameter '{parameter}' is invalid: {text}"));
+            errors.push(near.into_iter().fold(error.at(at), Diagnostic::hint));
         }
     }
-    errors
 }
 
 /// Conditions that read a parameter which is not defined: the service finds it when a resource uses them.

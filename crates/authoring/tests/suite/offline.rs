@@ -321,6 +321,27 @@ outputs:
     assert_eq!(found.len(), 12, "{found:#?}");
 }
 
+/// The service refuses a default with an unknown constraint: the reason is a hint, and no second error.
+#[test]
+fn an_unknown_constraint_is_told_once() {
+    let template = |default: &str| {
+        format!(
+            "heat_template_version: 2018-08-31
+parameters: {{flavor: {{type: string, {default}constraints: [{{custom_constraint: nova.flavr}}]}}}}
+"
+        )
+    };
+    for (default, hint) in [
+        ("", "did you mean nova.flavor?"),
+        ("default: m1.small, ", "there is no custom constraint \"nova.flavr\"; did you mean nova.flavor?"),
+    ] {
+        let found = diagnose(&template(default), &crate::bench::catalog(), &Surroundings::default());
+        let errors: Vec<_> = found.iter().filter(|trouble| trouble.level == Level::Error).collect();
+        assert_eq!(errors.len(), 1, "{errors:#?}");
+        assert_eq!(errors[0].hints, [hint]);
+    }
+}
+
 /// A function that the version does not have is data. Data that only has the name of a function is none of our business.
 #[test]
 fn functions_that_are_newer_than_the_version_are_found() {

@@ -125,6 +125,34 @@ fn a_value_is_shown_where_it_is_given() {
     assert_eq!(told(&ran), pairs(&[("t.yaml:5:54", "length"), ("--parameter length", "")]), "{}", ran.err);
 }
 
+/// Two errors of one value stay two errors.
+#[test]
+fn a_value_that_is_read_twice_is_told_once() {
+    let folder = Folder::new("read-twice");
+    let resource = |name: &str, property: &str| {
+        format!("  {name}: {{type: OS::Heat::RandomString, properties: {{{property}: {{get_param: length}}}}}}\n")
+    };
+    let text = format!(
+        "heat_template_version: 2018-08-31\nparameters: {{length: {{type: number}}}}\nresources:\n{}{}",
+        resource("one", "length"),
+        resource("two", "length"),
+    );
+    folder.write("t.yaml", &text);
+    folder.write("e.yaml", "parameters:\n  length: 1000\n");
+    let validate = ["template", "validate", "--offline", "-t", "t.yaml"];
+    let ran = folder.run(&[&validate[..], &["-e", "e.yaml"]].concat());
+    assert_eq!(told(&ran), pairs(&[("e.yaml:2:3", "")]), "{}", ran.err);
+    for name in ["one", "two"] {
+        let uses = format!("it is the value of resources.{name}.properties.length");
+        assert_eq!(ran.err.matches(&uses).count(), 1, "{}", ran.err);
+    }
+    let ran = folder.run(&[&validate[..], &["--parameter", "length=1000"]].concat());
+    assert_eq!(told(&ran), pairs(&[("--parameter length", "")]), "{}", ran.err);
+    folder.write("t.yaml", &(text + &resource("three", "character_classes")));
+    let ran = folder.run(&[&validate[..], &["-e", "e.yaml"]].concat());
+    assert_eq!(told(&ran), pairs(&[("e.yaml:2:3", ""), ("e.yaml:2:3", "")]), "{}", ran.err);
+}
+
 /// A template with them is valid, and so is an environment: only the last one counts.
 #[test]
 fn duplicate_keys_are_told_in_every_file() {

@@ -75,8 +75,25 @@ fn lint_shows_what_it_finds_beside_a_file_that_it_cannot_read() {
     let ran = folder.run(&["template", "lint", "bad.yaml", "nowhere.yaml", "t.yaml"]);
     assert_eq!(ran.code, 1);
     assert!(ran.out.contains("unused"), "{}", ran.out);
-    assert!(ran.err.contains("bad.yaml: ") && ran.err.contains("nowhere.yaml: "), "{}", ran.err);
+    assert!(ran.err.contains("bad.yaml:2:1") && ran.err.contains("nowhere.yaml: "), "{}", ran.err);
     assert!(ran.err.contains("2 of 3 templates could not be read"), "{}", ran.err);
+}
+
+#[test]
+fn lint_shows_where_a_template_is_none_and_what_helps() {
+    let folder = Folder::new("lint-no-template");
+    for (text, place, words) in [
+        ("", "t.yaml:1:1", "a template needs a version, such as heat_template_version"),
+        ("# nothing\n", "t.yaml:1:1", "a template needs a version, such as heat_template_version"),
+        ("# one\nheat_template_verson: 2018-08-31\n", "t.yaml:2:1", "did you mean heat_template_version?"),
+        ("heat_template_version: 2018-08-32\n", "t.yaml:1:24", "did you mean 2018-08-31?"),
+        ("heat_template_version: 2018-08-31\nresources:\n\tx: 1\n", "t.yaml:3:1", "YAML does not allow tabs"),
+    ] {
+        folder.write("t.yaml", text);
+        let ran = folder.run(&["template", "lint", "t.yaml"]);
+        assert_eq!(ran.code, 1);
+        assert!(ran.err.contains(place) && ran.err.contains(words), "{text:?}: {}", ran.err);
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Partly unknown values.
 
-use kiln_value::{Diagnostic, Map, Path, Value};
+use kiln_value::{Diagnostic, Map, Path, Segment, Unknown, Value};
 
 use super::node::{Context, Node};
 use super::reference;
@@ -15,6 +15,24 @@ pub struct Partial {
     pub value: Option<Value>,
     /// The locations of unknown values in the value.
     pub unknown: Vec<Path>,
+}
+
+impl Partial {
+    /// The value, with [`Value::Unknown`] of `place` for each null that stands for an unknown value.
+    pub fn or_unknown(self, place: &str) -> Option<Value> {
+        let mut value = self.value?;
+        for path in &self.unknown {
+            let hole = path.0.iter().try_fold(&mut value, |value, segment| match (value, segment) {
+                (Value::Map(map), Segment::Key(key)) => map.get_mut(key),
+                (Value::List(list), Segment::Index(index)) => list.get_mut(*index),
+                _ => None,
+            });
+            if let Some(hole @ Value::Null) = hole {
+                *hole = Value::Unknown(Unknown::of(place));
+            }
+        }
+        Some(value)
+    }
 }
 
 pub(crate) fn partial(node: &Node, context: &Context) -> Result<Partial, Diagnostic> {

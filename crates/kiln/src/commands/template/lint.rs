@@ -185,8 +185,8 @@ impl Text {
     /// Parses the text as a template.
     pub(super) fn page(&self) -> Outcome<Page> {
         Page::read(self.content.as_str()).map_err(|error| {
-            let failure = Failure::new(format!("{}: {}", self.name, error.message));
-            error.hints.iter().fold(failure, Failure::hint)
+            let source = Source::new(&self.name, &self.content);
+            Failure::at(&source, error.span.unwrap_or_default(), &error.message, &error.hints)
         })
     }
 }
