@@ -25,7 +25,7 @@ pub use bound::Bound;
 pub use condition::Conditions;
 pub use definition::{Definition, DeletionPolicy};
 pub use expr::{AttributeUse, Expr, Partial, Wanted};
-pub use function::{FunctionInfo, functions};
+pub use function::{Arguments, Example, FunctionInfo, all_functions, functions};
 pub use group::ParameterGroup;
 pub use kiln_yaql::Limits as YaqlLimits;
 pub use output::Output;

@@ -91,7 +91,13 @@ impl Reader<'_> {
         }
         let all = functions(page.release(), true);
         let function = all.iter().find(|function| function.name == key).filter(|_| path.0.len() > 2)?;
-        Some(format!("**{}** · function of {}\n\n{}", function.name, page.template.version(), function.summary))
+        let mut out = format!("**{}** · function of {}\n\n", function.name, page.template.version());
+        // Writing to a string cannot fail.
+        _ = write!(out, "{} {}\n\n`{}`", function.summary, function.text, function.label());
+        for example in function.examples {
+            _ = write!(out, "\n\n`{}` gives `{}`", example.call, example.result);
+        }
+        Some(out)
     }
 
     fn of_value(&self, path: &Path) -> Option<String> {

@@ -1,30 +1,8 @@
 //! Functions that are newer than the version of a template, which therefore are data.
 
 use kiln_template::version::Dialect;
-use kiln_template::{Release, Template, functions};
+use kiln_template::{Arguments, FunctionInfo, Release, Template, all_functions, functions};
 use kiln_value::{Diagnostic, Path, Value};
-
-/// The functions that are certainly meant as such where their arguments fit: no data looks like them. The others, such as
-/// `filter`, have names that may be keys of data.
-const UNMISTAKABLE: [(&str, Argument); 10] = [
-    ("list_join", Argument::List),
-    ("str_split", Argument::List),
-    ("map_merge", Argument::List),
-    ("map_replace", Argument::List),
-    ("list_concat", Argument::List),
-    ("list_concat_unique", Argument::List),
-    ("repeat", Argument::Map("for_each")),
-    ("yaql", Argument::Map("expression")),
-    ("str_replace_strict", Argument::Map("params")),
-    ("str_replace_vstrict", Argument::Map("params")),
-];
-
-#[derive(Clone, Copy)]
-enum Argument {
-    List,
-    /// With this key.
-    Map(&'static str),
-}
 
 /// Values in properties and outputs that would be calls in a newer version.
 pub(super) fn errors(template: &Template) -> Vec<Diagnostic> {
@@ -33,8 +11,8 @@ pub(super) fn errors(template: &Template) -> Vec<Diagnostic> {
         return Vec::new();
     }
     let known = functions(release, true);
-    let newer = UNMISTAKABLE.into_iter().filter(|(name, _)| known.iter().all(|function| function.name != *name));
-    let newer: Vec<(&str, Argument)> = newer.collect();
+    let newer = all_functions().iter().filter(|function| function.data_never_looks_like_it);
+    let newer: Vec<_> = newer.filter(|function| known.iter().all(|known| known.name != function.name)).collect();
     let words = template.words();
     let mut errors = Vec::new();
     for (section, field) in [(words.resources, words.properties), (words.outputs, words.value)] {
@@ -46,7 +24,7 @@ pub(super) fn errors(template: &Template) -> Vec<Diagnostic> {
     errors
 }
 
-fn search(value: &Value, at: &Path, newer: &[(&str, Argument)], release: Release, errors: &mut Vec<Diagnostic>) {
+fn search(value: &Value, at: &Path, newer: &[&FunctionInfo], release: Release, errors: &mut Vec<Diagnostic>) {
     match value {
         Value::List(items) => {
             items.iter().enumerate().for_each(|(i, item)| search(item, &at.index(i), newer, release, errors));
@@ -54,12 +32,14 @@ fn search(value: &Value, at: &Path, newer: &[(&str, Argument)], release: Release
         Value::Map(map) => {
             let only = map.first().filter(|_| map.len() == 1);
             let call = only.and_then(|(key, argument)| {
-                let (name, wanted) = newer.iter().find(|(name, _)| name == key)?;
-                let fits = match wanted {
-                    Argument::List => argument.as_list().is_some(),
-                    Argument::Map(key) => argument.get(key).is_some(),
+                let function = newer.iter().find(|function| function.name == key)?;
+                let fits = match function.arguments {
+                    Arguments::One(_) => true,
+                    Arguments::List(_) => argument.as_list().is_some(),
+                    // The others may be left out.
+                    Arguments::Map(keys) => keys.iter().take(2).all(|key| argument.get(key).is_some()),
                 };
-                fits.then_some(*name)
+                fits.then_some(function.name)
             });
             if let Some(name) = call {
                 errors.push(error(name, release, at.key(name)));

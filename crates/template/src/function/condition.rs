@@ -10,10 +10,6 @@ use crate::expr::{Call, Context, Node};
 pub(crate) struct If;
 
 impl Function for If {
-    fn summary(&self) -> &'static str {
-        "One of two values, by a condition."
-    }
-
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         call.args.resolve_nullable(context)
     }
@@ -28,10 +24,6 @@ impl Function for If {
 pub(crate) struct UndecidedIf;
 
 impl Function for UndecidedIf {
-    fn summary(&self) -> &'static str {
-        If.summary()
-    }
-
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         call.args.as_list().and_then(<[Node]>::first).map(|unknown| unknown.resolve(context)).transpose()
     }
@@ -59,10 +51,6 @@ pub(crate) fn judge(condition: &Value, context: &Context) -> Result<Value, Diagn
 pub(crate) struct Equals;
 
 impl Function for Equals {
-    fn summary(&self) -> &'static str {
-        "Whether two values are equal."
-    }
-
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         match args.as_list() {
             Some([_, _]) => Ok(()),
@@ -83,10 +71,6 @@ pub(crate) struct Not {
 }
 
 impl Function for Not {
-    fn summary(&self) -> &'static str {
-        "Whether a condition is false."
-    }
-
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         if self.listed {
             match args.as_list() {
@@ -117,10 +101,6 @@ impl Function for Not {
 pub(crate) struct All;
 
 impl Function for All {
-    fn summary(&self) -> &'static str {
-        "Whether all conditions of a list are true."
-    }
-
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         at_least_two(name, args)
     }
@@ -135,10 +115,6 @@ impl Function for All {
 pub(crate) struct Any;
 
 impl Function for Any {
-    fn summary(&self) -> &'static str {
-        "Whether any condition of a list is true."
-    }
-
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         at_least_two(name, args)
     }

@@ -34,10 +34,6 @@ const ALGORITHMS: [&str; 14] = [
 const OF_ANY_LENGTH: [&str; 2] = ["shake_128", "shake_256"];
 
 impl Function for Digest {
-    fn summary(&self) -> &'static str {
-        "The hexadecimal digest of a string by a named algorithm."
-    }
-
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let name = call.name;
         let args = call.resolved_args(context)?;

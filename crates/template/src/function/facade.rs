@@ -19,10 +19,6 @@ impl ResourceFacade {
 }
 
 impl Function for ResourceFacade {
-    fn summary(&self) -> &'static str {
-        "Data of the resource of the parent stack that this template implements."
-    }
-
     /// The keyword may be a call, if it can be resolved now.
     fn check_values(&self, name: &str, args: &Node, bound: &Bound) -> Result<(), Diagnostic> {
         if !matches!(args, Node::Call(_)) {

@@ -11,10 +11,6 @@ use crate::hint::hinted;
 pub(crate) struct GetFile;
 
 impl Function for GetFile {
-    fn summary(&self) -> &'static str {
-        "A function for including a file inline."
-    }
-
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let name = call.name;
         let Value::Str(path) = call.resolved_args(context)? else {

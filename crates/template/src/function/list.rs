@@ -72,10 +72,6 @@ fn add_items<'a>(
 pub(crate) struct Join;
 
 impl Function for Join {
-    fn summary(&self) -> &'static str {
-        "The strings of a list, joined with a delimiter."
-    }
-
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         let usage =
             || format!("Incorrect arguments to \"{name}\" should be: \"{name}\" : [ \" \", [ \"str1\", \"str2\"]]");
@@ -105,10 +101,6 @@ impl Function for Join {
 pub(crate) struct JoinLists;
 
 impl Function for JoinLists {
-    fn summary(&self) -> &'static str {
-        "The items of lists, joined with a delimiter to one string."
-    }
-
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         let usage =
             || format!("Incorrect arguments to \"{name}\" should be: \"{name}\" : [ \" \", [ \"str1\", \"str2\"] ...]");
@@ -143,10 +135,6 @@ pub(crate) struct Concat {
 }
 
 impl Function for Concat {
-    fn summary(&self) -> &'static str {
-        if self.unique { "Several lists in one, each item once." } else { "Several lists in one." }
-    }
-
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let name = call.name;
         let args = call.resolved_args(context)?;
@@ -182,10 +170,6 @@ impl Function for Concat {
 pub(crate) struct Filter;
 
 impl Function for Filter {
-    fn summary(&self) -> &'static str {
-        "A list without the given values."
-    }
-
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         match args.as_list() {
             Some([_, _]) => Ok(()),
@@ -227,10 +211,6 @@ impl Function for Filter {
 pub(crate) struct Contains;
 
 impl Function for Contains {
-    fn summary(&self) -> &'static str {
-        "Whether a value is in a list or a string."
-    }
-
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         match args.as_list() {
             Some([_, _]) => Ok(()),

@@ -10,10 +10,6 @@ use crate::expr::{Call, Context};
 pub(crate) struct Merge;
 
 impl Function for Merge {
-    fn summary(&self) -> &'static str {
-        "Several maps merged into one; later ones take precedence."
-    }
-
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let name = call.name;
         let maps = match call.resolved_args(context)? {
@@ -71,10 +67,6 @@ impl Replace {
 }
 
 impl Function for Replace {
-    fn summary(&self) -> &'static str {
-        "A map with keys and values replaced."
-    }
-
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let name = call.name;
         let usage = || format!("Incorrect arguments to \"{name}\" should be: {}", Self::example(name));

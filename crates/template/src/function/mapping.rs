@@ -10,10 +10,6 @@ use crate::expr::{Call, Context, Node};
 pub(crate) struct FindInMap;
 
 impl Function for FindInMap {
-    fn summary(&self) -> &'static str {
-        "A value of the template's mappings."
-    }
-
     fn check(&self, _name: &str, args: &Node) -> Result<(), Diagnostic> {
         args.unpack::<3>().map(drop).map_err(|error| match &*error.class {
             "ValueError" => fault::key_error(&error.message),

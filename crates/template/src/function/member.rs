@@ -18,10 +18,6 @@ const USAGE: &str = "
             ";
 
 impl Function for MemberListToMap {
-    fn summary(&self) -> &'static str {
-        "A map of numbered pairs of keys and values."
-    }
-
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         let [key, value, _] = args.unpack().map_err(|error| match &*error.class {
             "ValueError" => fault::type_error(format!("Wrong Arguments try: \"{USAGE}\"")),

@@ -1,7 +1,7 @@
 //! The template functions.
 //!
-//! The table [`ROWS`] contains the functions of each version and their variants; its source is
-//! `reference/functions.json`. `docs/heat-behaviour.md` §25 and the vectors describe their behavior.
+//! The table [`table::FUNCTIONS`] says everything about them: versions, arguments, text and examples. The other files
+//! implement them. `docs/heat-behaviour.md` §25 and the vectors describe their behavior.
 
 pub(crate) mod condition;
 mod digest;
@@ -20,6 +20,7 @@ pub(crate) mod resource;
 pub(crate) mod seen;
 mod select;
 mod split;
+mod table;
 mod url;
 mod yaql;
 mod zone;
@@ -29,18 +30,16 @@ use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::LazyLock;
 
-use indexmap::IndexMap;
 use kiln_value::{Diagnostic, Value};
 
 use crate::Bound;
 use crate::expr::{AttributeUse, Call, Context, Mode, Node};
 use crate::version::Release;
 
+use self::table::FUNCTIONS;
+
 /// The implementation of a function. It has no state: arguments and name are in the [`Call`].
 pub(crate) trait Function: Debug + Sync {
-    /// Its result, in one line.
-    fn summary(&self) -> &'static str;
-
     /// Refuses arguments of the wrong shape when the template is parsed.
     ///
     /// `TypeError`, `ValueError` and `KeyError` become validation errors with the call's path.
@@ -114,181 +113,113 @@ enum AllowedIn {
     Both,
 }
 
+/// The arguments of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arguments {
+    /// One value.
+    One(&'static str),
+    /// A list; a last argument with an ellipsis may be repeated.
+    List(&'static [&'static str]),
+    /// A map.
+    Map(&'static [&'static str]),
+}
+
+/// A call and its result, as YAML in one line.
+///
+/// The names in it are those of the example's template in `docs/functions.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Example {
+    /// The call.
+    pub call: &'static str,
+    /// The result.
+    pub result: &'static str,
+}
+
+/// A function, for the parser and for people.
+#[derive(Debug)]
+pub struct FunctionInfo {
+    /// Its name in templates.
+    pub name: &'static str,
+    /// Its result, in one line.
+    pub summary: &'static str,
+    /// Its arguments.
+    pub arguments: Arguments,
+    /// Details, in sentences; may be empty.
+    pub text: &'static str,
+    /// Examples that run; none only if the call needs a parent stack.
+    pub examples: &'static [Example],
+    /// Whether a map with only this key and fitting arguments is certainly meant as a call, also in versions without the
+    /// function. The names of the others, such as `filter`, may be keys of data.
+    pub data_never_looks_like_it: bool,
+    /// Later ones override earlier ones for the same place from their release on.
+    meanings: &'static [Meaning],
+}
+
+impl FunctionInfo {
+    /// The call with its arguments: `get_attr: [resource, attribute, path…]`.
+    pub fn label(&self) -> String {
+        let name = self.name;
+        match self.arguments {
+            Arguments::One(argument) => format!("{name}: {argument}"),
+            Arguments::List(arguments) => format!("{name}: [{}]", arguments.join(", ")),
+            Arguments::Map(keys) => format!("{name}: {{{}}}", keys.join(", ")),
+        }
+    }
+
+    /// The meaning in a release and at a place.
+    fn meaning(&self, release: Release, wanted: AllowedIn) -> Option<Callable> {
+        let applies = |meaning: &&Meaning| {
+            meaning.since.dialect() == release.dialect()
+                && meaning.since <= release
+                && (meaning.place == wanted || meaning.place == AllowedIn::Both)
+        };
+        self.meanings.iter().rev().find(applies).map(|meaning| meaning.call)
+    }
+}
+
 /// The meaning of a name from a release on, within its dialect.
-struct Row {
-    name: &'static str,
+#[derive(Debug)]
+struct Meaning {
     since: Release,
     place: AllowedIn,
-    entry: Callable,
+    call: Callable,
 }
-
-const fn row(name: &'static str, since: Release, function: &'static dyn Function) -> Row {
-    Row { name, since, place: AllowedIn::Value, entry: Callable::Function(function) }
-}
-
-const fn test(name: &'static str, since: Release, function: &'static dyn Function) -> Row {
-    Row { name, since, place: AllowedIn::Condition, entry: Callable::Function(function) }
-}
-
-const fn both(name: &'static str, since: Release, function: &'static dyn Function) -> Row {
-    Row { name, since, place: AllowedIn::Both, entry: Callable::Function(function) }
-}
-
-const fn special(name: &'static str, since: Release, entry: Callable) -> Row {
-    Row { name, since, place: AllowedIn::Value, entry }
-}
-
-use Release::{
-    Cfn20100909, HeatCfn20121212, Hot20130523, Hot20141016, Hot20150430, Hot20151015, Hot20160408, Hot20161014,
-    Hot20170224, Hot20170901, Hot20210416,
-};
-
-/// Later rows with the same name and place override earlier ones from their release on.
-static ROWS: &[Row] = &[
-    // CFN
-    both("Fn::FindInMap", Cfn20100909, &mapping::FindInMap),
-    row("Fn::GetAZs", Cfn20100909, &zone::GetAzs),
-    special("Ref", Cfn20100909, Callable::Ref),
-    row("Fn::GetAtt", Cfn20100909, &resource::GetAttribute::CFN),
-    row("Fn::Select", Cfn20100909, &select::Select),
-    row("Fn::Join", Cfn20100909, &list::Join),
-    row("Fn::Split", Cfn20100909, &split::Split),
-    row("Fn::Replace", Cfn20100909, &replace::Replace::CFN),
-    row("Fn::Base64", Cfn20100909, &split::Base64),
-    row("Fn::MemberListToMap", Cfn20100909, &member::MemberListToMap),
-    row("Fn::ResourceFacade", Cfn20100909, &facade::ResourceFacade::CFN),
-    special("Fn::If", Cfn20100909, Callable::If { nullable: false }),
-    test("Fn::Equals", Cfn20100909, &condition::Equals),
-    test("Ref", Cfn20100909, &parameter::ParamRef),
-    test("Fn::Not", Cfn20100909, &condition::Not { listed: true }),
-    test("Fn::And", Cfn20100909, &condition::All),
-    test("Fn::Or", Cfn20100909, &condition::Any),
-    // CFN with Heat's version key
-    row("Fn::FindInMap", HeatCfn20121212, &mapping::FindInMap),
-    row("Fn::GetAZs", HeatCfn20121212, &zone::GetAzs),
-    special("Ref", HeatCfn20121212, Callable::Ref),
-    row("Fn::GetAtt", HeatCfn20121212, &resource::GetAttribute::CFN),
-    row("Fn::Select", HeatCfn20121212, &select::Select),
-    row("Fn::Join", HeatCfn20121212, &list::Join),
-    row("Fn::Split", HeatCfn20121212, &split::Split),
-    row("Fn::Replace", HeatCfn20121212, &replace::Replace::CFN),
-    row("Fn::Base64", HeatCfn20121212, &split::Base64),
-    row("Fn::MemberListToMap", HeatCfn20121212, &member::MemberListToMap),
-    row("Fn::ResourceFacade", HeatCfn20121212, &facade::ResourceFacade::CFN),
-    // HOT
-    row("Fn::GetAZs", Hot20130523, &zone::GetAzs),
-    row("get_param", Hot20130523, &parameter::GetParam),
-    row("get_resource", Hot20130523, &resource::GetResource),
-    special("Ref", Hot20130523, Callable::Ref),
-    row("get_attr", Hot20130523, &resource::GetAttribute::WHOLE),
-    row("Fn::Select", Hot20130523, &select::Select),
-    row("Fn::Join", Hot20130523, &list::Join),
-    row("list_join", Hot20130523, &list::Join),
-    row("Fn::Split", Hot20130523, &split::Split),
-    row("str_replace", Hot20130523, &replace::Replace::SCALARS),
-    row("Fn::Replace", Hot20130523, &replace::Replace::CFN),
-    row("Fn::Base64", Hot20130523, &split::Base64),
-    row("Fn::MemberListToMap", Hot20130523, &member::MemberListToMap),
-    row("resource_facade", Hot20130523, &facade::ResourceFacade::HOT),
-    row("Fn::ResourceFacade", Hot20130523, &facade::ResourceFacade::CFN),
-    row("get_file", Hot20130523, &file::GetFile),
-    row("get_attr", Hot20141016, &resource::GetAttribute::PATH),
-    both("Fn::GetAZs", Hot20141016, &removed::Removed),
-    both("Fn::Join", Hot20141016, &removed::Removed),
-    both("Fn::Split", Hot20141016, &removed::Removed),
-    both("Fn::Replace", Hot20141016, &removed::Removed),
-    both("Fn::Base64", Hot20141016, &removed::Removed),
-    both("Fn::MemberListToMap", Hot20141016, &removed::Removed),
-    both("Fn::ResourceFacade", Hot20141016, &removed::Removed),
-    both("Ref", Hot20141016, &removed::Removed),
-    row("repeat", Hot20150430, &repeat::Repeat::LISTS),
-    row("digest", Hot20150430, &digest::Digest),
-    row("get_attr", Hot20151015, &resource::GetAttribute::ALL),
-    row("list_join", Hot20151015, &list::JoinLists),
-    row("str_replace", Hot20151015, &replace::Replace::JSON),
-    row("str_split", Hot20151015, &split::StrSplit),
-    both("Fn::Select", Hot20151015, &removed::Removed),
-    row("map_merge", Hot20160408, &map::Merge),
-    row("yaql", Hot20161014, &yaql::Yaql),
-    row("map_replace", Hot20161014, &map::Replace),
-    row("repeat", Hot20161014, &repeat::Repeat::MAPS),
-    special("if", Hot20161014, Callable::If { nullable: false }),
-    test("get_param", Hot20161014, &parameter::GetParam),
-    test("equals", Hot20161014, &condition::Equals),
-    test("not", Hot20161014, &condition::Not { listed: false }),
-    test("and", Hot20161014, &condition::All),
-    test("or", Hot20161014, &condition::Any),
-    row("filter", Hot20170224, &list::Filter),
-    row("str_replace_strict", Hot20170224, &replace::Replace::STRICT),
-    row("make_url", Hot20170901, &url::MakeUrl),
-    row("list_concat", Hot20170901, &list::Concat { unique: false }),
-    row("list_concat_unique", Hot20170901, &list::Concat { unique: true }),
-    row("str_replace_vstrict", Hot20170901, &replace::Replace::VERY_STRICT),
-    row("repeat", Hot20170901, &repeat::Repeat::LOOPS),
-    both("contains", Hot20170901, &list::Contains),
-    both("yaql", Hot20170901, &yaql::Yaql),
-    special("if", Hot20210416, Callable::If { nullable: true }),
-];
 
 /// The function with this name in a release and a mode; `None` if the name is not a function there.
 ///
 /// In conditions, a function for values is [`Callable::Invalid`]; a removed function is invalid only in versions
 /// without conditions.
 pub(crate) fn lookup(release: Release, mode: Mode, name: &str) -> Option<(&'static str, Callable)> {
-    let rows = NAMES.get(name)?;
-    let find = |wanted: AllowedIn| {
-        let applies = |row: &&&'static Row| {
-            row.since.dialect() == release.dialect()
-                && row.since <= release
-                && (row.place == wanted || row.place == AllowedIn::Both)
-        };
-        rows.iter().rev().find(applies).map(|row| (row.name, row.entry))
-    };
-    match mode {
+    let function = NAMES.get(name)?;
+    let find = |place| function.meaning(release, place);
+    let in_condition = || find(AllowedIn::Condition).filter(|_| release.has_conditions());
+    let call = match mode {
         Mode::Value => find(AllowedIn::Value),
-        Mode::Condition if release.has_conditions() => {
-            find(AllowedIn::Condition).or_else(|| find(AllowedIn::Value).map(|(name, _)| (name, Callable::Invalid)))
-        }
-        Mode::Condition => find(AllowedIn::Value).map(|(name, _)| (name, Callable::Invalid)),
-    }
+        Mode::Condition => in_condition().or_else(|| find(AllowedIn::Value).map(|_| Callable::Invalid)),
+    };
+    call.map(|call| (function.name, call))
 }
 
-/// The rows by name: every map with one key is looked up.
-static NAMES: LazyLock<HashMap<&'static str, Vec<&'static Row>>> = LazyLock::new(|| {
-    let mut names = HashMap::<_, Vec<_>>::new();
-    for row in ROWS {
-        names.entry(row.name).or_default().push(row);
-    }
-    names
-});
+/// The functions by name: every map with one key is looked up.
+static NAMES: LazyLock<HashMap<&'static str, &'static FunctionInfo>> =
+    LazyLock::new(|| FUNCTIONS.iter().map(|function| (function.name, function)).collect());
 
-/// A function, as in the list of functions of a version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FunctionInfo {
-    /// Its name in templates.
-    pub name: &'static str,
-    /// Its result, in one line.
-    pub summary: &'static str,
+/// The functions of all versions, in the order of the manual.
+pub fn all_functions() -> &'static [FunctionInfo] {
+    FUNCTIONS
 }
 
-/// The functions of a release, in the order of the table, without removed ones.
+/// The functions of a release, in the order of the manual, without removed ones.
 ///
 /// With `conditions` also those that may be called in conditions only.
-pub fn functions(release: Release, conditions: bool) -> Vec<FunctionInfo> {
+pub fn functions(release: Release, conditions: bool) -> Vec<&'static FunctionInfo> {
     let modes: &[Mode] = if conditions { &[Mode::Value, Mode::Condition] } else { &[Mode::Value] };
-    let mut found = IndexMap::new();
-    for mode in modes {
-        for row in ROWS.iter().filter(|row| row.since.dialect() == release.dialect()) {
-            let summary = match lookup(release, *mode, row.name) {
-                Some((_, Callable::Function(function))) if !function.is_removed() => function.summary(),
-                Some((_, Callable::If { .. })) => condition::If.summary(),
-                Some((_, Callable::Ref)) => "The ID of a resource or the value of a parameter.",
-                _ => continue,
-            };
-            found.entry(row.name).or_insert(FunctionInfo { name: row.name, summary });
-        }
-    }
-    found.into_values().collect()
+    let is_in = |mode: &Mode, name| match lookup(release, *mode, name) {
+        Some((_, Callable::Function(function))) => !function.is_removed(),
+        Some((_, Callable::If { .. } | Callable::Ref)) => true,
+        Some((_, Callable::Invalid)) | None => false,
+    };
+    FUNCTIONS.iter().filter(|function| modes.iter().any(|mode| is_in(mode, function.name))).collect()
 }
 
 #[cfg(test)]
@@ -296,6 +227,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use Release::{Hot20141016, Hot20161014, Hot20170901, Hot20210416};
 
     /// Lines of `<version> <names>`, two for each version: without and with the functions of conditions.
     const LISTED: &str = include_str!("../../tests/data/functions.txt");

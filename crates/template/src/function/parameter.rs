@@ -15,10 +15,6 @@ use crate::scope::{character, position};
 pub(crate) struct GetParam;
 
 impl Function for GetParam {
-    fn summary(&self) -> &'static str {
-        "The value of a parameter."
-    }
-
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         Ok(self.view(call, context)?.map(Cow::into_owned))
     }
@@ -70,10 +66,6 @@ fn step<'a>(collection: Cow<'a, Value>, key: &Value) -> Option<Cow<'a, Value>> {
 pub(crate) struct ParamRef;
 
 impl Function for ParamRef {
-    fn summary(&self) -> &'static str {
-        "The value of a parameter."
-    }
-
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let name = call.resolved_args(context)?;
         fault::check_hashable(&name)?;

@@ -10,10 +10,6 @@ use crate::expr::{Call, Context};
 pub(crate) struct Removed;
 
 impl Function for Removed {
-    fn summary(&self) -> &'static str {
-        "No longer supported."
-    }
-
     fn validate(&self, call: &Call, _context: &Context) -> Result<(), Diagnostic> {
         let message = format!(
             "The template version is invalid: The function {} is not supported in this version of HOT.",

@@ -48,10 +48,6 @@ impl Repeat {
 }
 
 impl Function for Repeat {
-    fn summary(&self) -> &'static str {
-        "A template repeated for every item of lists."
-    }
-
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         let Some(map) = args.as_map() else {
             return Err(fault::type_error(format!("Arguments to \"{name}\" must be a map")));

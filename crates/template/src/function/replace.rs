@@ -104,14 +104,6 @@ fn undefined(name: &str, key: &str) -> Diagnostic {
 }
 
 impl Function for Replace {
-    fn summary(&self) -> &'static str {
-        match self.care {
-            Care::Lax => "A string with keys replaced by values.",
-            Care::Strict => "A string with keys replaced by values. All keys must occur.",
-            Care::VeryStrict => "A string with keys replaced by values. All keys must occur and have a value.",
-        }
-    }
-
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         let [params, _] = self.parts(name, args)?;
         match *params {

@@ -23,10 +23,6 @@ fn find<'a>(name: &Value, context: &Context<'a>, path: &str) -> Result<&'a dyn R
 pub(crate) struct GetResource;
 
 impl Function for GetResource {
-    fn summary(&self) -> &'static str {
-        "The ID of a resource."
-    }
-
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         Ok(Some(find(&call.resolved_args(context)?, context, "unknown")?.reference_id()))
     }
@@ -133,10 +129,6 @@ impl Parts<'_> {
 }
 
 impl Function for GetAttribute {
-    fn summary(&self) -> &'static str {
-        "An attribute of a resource."
-    }
-
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         self.parts(name, args).map(drop)
     }

@@ -12,10 +12,6 @@ use crate::scope::position;
 pub(crate) struct Select;
 
 impl Function for Select {
-    fn summary(&self) -> &'static str {
-        "An item of a list or a map."
-    }
-
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         args.unpack::<2>().map(drop).map_err(|error| match &*error.class {
             "ValueError" => {

@@ -19,10 +19,6 @@ fn pieces(text: &str, delimiter: &str) -> Result<Vec<Value>, Diagnostic> {
 pub(crate) struct Split;
 
 impl Function for Split {
-    fn summary(&self) -> &'static str {
-        "The parts of a string between delimiters."
-    }
-
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         let usage = || format!("Incorrect arguments to \"{name}\" should be: \"{name}\" : [ \",\", \"str1,str2\"]]");
         if args.as_str().is_some() || args.as_map().is_some() {
@@ -60,10 +56,6 @@ impl StrSplit {
 }
 
 impl Function for StrSplit {
-    fn summary(&self) -> &'static str {
-        "The parts of a string between delimiters, or one of them."
-    }
-
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         if args.as_str().is_some() || args.as_map().is_some() {
             return Err(fault::type_error(format!("Incorrect arguments to \"{name}\" {}", Self::usage(name))));
@@ -114,10 +106,6 @@ impl Function for StrSplit {
 pub(crate) struct Base64;
 
 impl Function for Base64 {
-    fn summary(&self) -> &'static str {
-        "The unchanged string: user data need not be encoded."
-    }
-
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         match call.resolved_args(context)? {
             text @ Value::Str(_) => Ok(Some(text)),

@@ -66,10 +66,6 @@ fn check_port(name: &str, port: &Value, args: &Node) -> Result<(), Diagnostic> {
 }
 
 impl Function for MakeUrl {
-    fn summary(&self) -> &'static str {
-        "A URL built from its parts."
-    }
-
     fn validate(&self, call: &Call, context: &Context) -> Result<(), Diagnostic> {
         validate_args(call, context)?;
         let name = call.name;

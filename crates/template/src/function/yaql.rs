@@ -11,10 +11,6 @@ use crate::expr::{Call, Context, Node, validate_args};
 pub(crate) struct Yaql;
 
 impl Function for Yaql {
-    fn summary(&self) -> &'static str {
-        "The result of a YAQL expression on data."
-    }
-
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         let Some(map) = args.as_map() else {
             return Err(fault::type_error(format!("Arguments to \"{name}\" must be a map.")));

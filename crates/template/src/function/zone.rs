@@ -10,10 +10,6 @@ use crate::expr::{Call, Context};
 pub(crate) struct GetAzs;
 
 impl Function for GetAzs {
-    fn summary(&self) -> &'static str {
-        "The names of the availability zones."
-    }
-
     fn resolve(&self, _call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         Ok(Some(Value::from(context.scope.availability_zones()?)))
     }

@@ -2,4 +2,5 @@
 
 mod bound;
 mod hostile;
+mod manual;
 mod no_panic;
