@@ -13,9 +13,9 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_store::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
-    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, MemoryStore, Message, MessageId,
-    NewStack, Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store,
-    Summary, UnusedCredentials, UnusedUserProject,
+    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventPurge, EventQuery, Lease, MemoryStore, Message,
+    MessageId, NewStack, Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest,
+    Store, Summary, UnusedCredentials, UnusedUserProject,
 };
 use kiln_value::Secret;
 use tokio::sync::oneshot;
@@ -487,6 +487,11 @@ impl Store for StoreLink {
     async fn forget(&self, retention: &Retention) -> Result<u64, Error> {
         let (sim, retention) = (Arc::clone(&self.sim), retention.clone());
         self.write("forget", async move { sim.store.forget(&retention).await }).await
+    }
+
+    async fn forget_events(&self, keep: u64, after: u64) -> Result<EventPurge, Error> {
+        let sim = Arc::clone(&self.sim);
+        self.write("forget_events", async move { sim.store.forget_events(keep, after).await }).await
     }
 
     async fn census(&self) -> Result<Census, Error> {

@@ -30,8 +30,8 @@ use self::state::State;
 use crate::doorbell::{Hub, Reach};
 use crate::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
-    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, Message, MessageId, NewStack, Resource,
-    Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary,
+    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventPurge, EventQuery, Lease, Message, MessageId, NewStack,
+    Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary,
     UnusedCredentials, UnusedUserProject,
 };
 
@@ -412,6 +412,10 @@ impl Store for MemoryStore {
     async fn forget(&self, retention: &Retention) -> Result<u64, Error> {
         let (mut state, now) = self.open();
         Ok(state.forget(retention, now))
+    }
+
+    async fn forget_events(&self, keep: u64, after: u64) -> Result<EventPurge, Error> {
+        Ok(self.open().0.forget_events(keep, after))
     }
 
     async fn census(&self) -> Result<Census, Error> {

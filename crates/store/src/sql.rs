@@ -61,9 +61,9 @@ use self::wires::Wires;
 use crate::doorbell::{Hub, Reach};
 use crate::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
-    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, Message, MessageId, NewStack, Resource,
-    Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, StackSummary, Store, Summary,
-    UnusedCredentials, UnusedUserProject,
+    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventPurge, EventQuery, Lease, Message, MessageId, NewStack,
+    Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, StackSummary, Store,
+    Summary, UnusedCredentials, UnusedUserProject,
 };
 
 pub use self::connection_url::{UrlParameter, url_parameters};
@@ -415,6 +415,10 @@ impl Store for SqlStore {
 
     async fn forget(&self, retention: &Retention) -> Result<u64, Error> {
         self.forget_some(retention).await
+    }
+
+    async fn forget_events(&self, keep: u64, after: u64) -> Result<EventPurge, Error> {
+        self.purge_events(keep, after).await
     }
 
     async fn census(&self) -> Result<Census, Error> {

@@ -252,8 +252,19 @@ pub struct BriefResources {
 pub struct Retention {
     /// Purge stacks that were deleted before this time, with their events and resources.
     pub deleted_before: Timestamp,
-    /// Maximum number of events per stack, the oldest are purged first; 0 keeps all.
-    pub events_per_stack: u64,
+}
+
+/// A step of a purge of events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventPurge {
+    /// Events whose stacks were looked at.
+    pub looked_at: u64,
+    /// Deleted events.
+    pub deleted: u64,
+    /// The number of the event after which the next step begins.
+    pub after: u64,
+    /// Whether the next step has something to do.
+    pub has_more: bool,
 }
 
 /// The numbers of things in a store.
@@ -471,6 +482,9 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
     async fn forget_engine(&self, silent: &Silent) -> Result<(), Error>;
     /// Purges old rows, a limited number per call; returns the number of deleted rows.
     async fn forget(&self, retention: &Retention) -> Result<u64, Error>;
+    /// Purges the oldest events of stacks with more than `keep` events, in bounded steps. A step looks at the stacks of some
+    /// events after a number, so that each event is looked at once, and not the whole table again and again.
+    async fn forget_events(&self, keep: u64, after: u64) -> Result<EventPurge, Error>;
 
     /// A doorbell of this database. Rings reach every process, if the database can carry them. Each call returns a new
     /// bell that receives all later rings, so every waiter keeps its own.

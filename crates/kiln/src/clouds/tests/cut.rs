@@ -14,9 +14,9 @@ use kiln_resource::{
 };
 use kiln_store::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, ConfigQuery, Delivery, DeploymentQuery, Desired,
-    DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventQuery, Lane, Lease, MemoryStore, Message, MessageId,
-    NewStack, Orphan, OrphanQuery, OrphanStore, OutboxStore, Retention, Silent, Snapshot, SnapshotId, SoftwareStore,
-    Stack, StackQuery, StackRequest, Store, Summary, UnusedCredentials, UnusedUserProject,
+    DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventPurge, EventQuery, Lane, Lease, MemoryStore, Message,
+    MessageId, NewStack, Orphan, OrphanQuery, OrphanStore, OutboxStore, Retention, Silent, Snapshot, SnapshotId,
+    SoftwareStore, Stack, StackQuery, StackRequest, Store, Summary, UnusedCredentials, UnusedUserProject,
 };
 use kiln_value::Secret;
 use tokio::sync::{Notify, watch};
@@ -242,6 +242,7 @@ cut! {
     fn snapshot(stack: StackId, id: SnapshotId) -> Option<Snapshot>;
     fn snapshots(stack: StackId) -> Vec<Snapshot>;
     fn forget(retention: &Retention) -> u64;
+    fn forget_events(keep: u64, after: u64) -> EventPurge;
     fn census() -> Census;
 }
 {
