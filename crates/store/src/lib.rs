@@ -9,6 +9,7 @@ pub mod content;
 pub mod distinct;
 mod doorbell;
 pub mod event;
+mod event_reader;
 pub mod lease;
 mod limits;
 pub mod memory;
@@ -26,6 +27,7 @@ pub use change_set::ChangeSet;
 pub use content::{Desired, DesiredText, Digest};
 pub use distinct::Distinct;
 pub use event::Event;
+pub use event_reader::{EventReader, EventSpan};
 pub use kiln_resource::{
     ChangeSetId, CredentialsId, EngineId, EventId, MessageId, Resource, ResourceId, SnapshotId, StackId,
 };

@@ -30,9 +30,9 @@ use self::state::State;
 use crate::doorbell::{Hub, Reach};
 use crate::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
-    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventPurge, EventQuery, Lease, Message, MessageId, NewStack,
-    Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary,
-    UnusedCredentials, UnusedUserProject,
+    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message,
+    MessageId, NewStack, Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest,
+    Store, Summary, UnusedCredentials, UnusedUserProject,
 };
 
 /// The clock that stands for the database's clock.
@@ -267,6 +267,18 @@ impl Store for MemoryStore {
 
     async fn events(&self, query: &EventQuery) -> Result<Vec<Event>, Error> {
         self.open().0.list_events(query)
+    }
+
+    async fn numbered_events(&self, span: &EventSpan, query: &EventQuery) -> Result<Vec<(u64, Event)>, Error> {
+        Ok(self.open().0.numbered_events(span, query))
+    }
+
+    async fn last_events(&self, query: &EventQuery, up_to: u64) -> Result<Vec<(StackId, u64)>, Error> {
+        Ok(self.open().0.last_events(query, up_to))
+    }
+
+    async fn event_number(&self, id: EventId) -> Result<u64, Error> {
+        self.open().0.event_number(id)
     }
 
     async fn event(&self, stack: StackId, id: EventId) -> Result<Option<Event>, Error> {

@@ -61,9 +61,9 @@ use self::wires::Wires;
 use crate::doorbell::{Hub, Reach};
 use crate::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
-    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventPurge, EventQuery, Lease, Message, MessageId, NewStack,
-    Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, StackSummary, Store,
-    Summary, UnusedCredentials, UnusedUserProject,
+    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message,
+    MessageId, NewStack, Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest,
+    StackSummary, Store, Summary, UnusedCredentials, UnusedUserProject,
 };
 
 pub use self::connection_url::{UrlParameter, url_parameters};
@@ -268,6 +268,18 @@ impl Store for SqlStore {
 
     async fn events(&self, query: &EventQuery) -> Result<Vec<Event>, Error> {
         self.list_events(query).await
+    }
+
+    async fn numbered_events(&self, span: &EventSpan, query: &EventQuery) -> Result<Vec<(u64, Event)>, Error> {
+        self.list_numbered_events(span, query).await
+    }
+
+    async fn last_events(&self, query: &EventQuery, up_to: u64) -> Result<Vec<(StackId, u64)>, Error> {
+        self.list_last_events(query, up_to).await
+    }
+
+    async fn event_number(&self, id: EventId) -> Result<u64, Error> {
+        self.retry(|| self.number_of(id)).await
     }
 
     async fn event(&self, stack: StackId, id: EventId) -> Result<Option<Event>, Error> {

@@ -9,9 +9,9 @@ use kiln_value::Secret;
 
 use crate::{
     Announcement, Backlog, ChangeSet, ChangeSetId, CredentialsId, DesiredText, Details, Digest, Distinct, EngineId,
-    EngineLock, Event, EventId, EventQuery, Lease, Message, MessageId, NewStack, Orphan, OrphanStore, OutboxStore,
-    PluginRun, Resource, ResourceId, Silent, Snapshot, SnapshotId, SoftwareStore, Stack, StackId, StackQuery,
-    StackRequest,
+    EngineLock, Event, EventId, EventQuery, EventSpan, Lease, Message, MessageId, NewStack, Orphan, OrphanStore,
+    OutboxStore, PluginRun, Resource, ResourceId, Silent, Snapshot, SnapshotId, SoftwareStore, Stack, StackId,
+    StackQuery, StackRequest,
 };
 
 /// Errors of the store.
@@ -357,6 +357,12 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
     async fn delete_change_sets(&self, ids: &[ChangeSetId]) -> Result<(), Error>;
     /// Events.
     async fn events(&self, query: &EventQuery) -> Result<Vec<Event>, Error>;
+    /// Events with their numbers, in the order of the numbers. The query has no marker. See [`crate::EventReader`].
+    async fn numbered_events(&self, span: &EventSpan, query: &EventQuery) -> Result<Vec<(u64, Event)>, Error>;
+    /// The number of the last event of each stack of a query, up to a number. The filters of the query do not matter.
+    async fn last_events(&self, query: &EventQuery, up_to: u64) -> Result<Vec<(StackId, u64)>, Error>;
+    /// The number of an event; [`Error::NotFound`] if it does not exist.
+    async fn event_number(&self, id: EventId) -> Result<u64, Error>;
     /// One event.
     async fn event(&self, stack: StackId, id: EventId) -> Result<Option<Event>, Error>;
 

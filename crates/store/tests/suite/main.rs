@@ -28,5 +28,6 @@ mod reset;
 mod schema;
 mod shared_reads;
 mod silent;
+mod slow_commits;
 mod snapshots;
 mod software;
