@@ -1,14 +1,9 @@
 //! Reads the events of a tree of stacks or of a project while they are being written, without losing any.
 //!
 //! Events get their numbers before their transactions end. So an event may become visible after events with higher numbers,
-//! and nothing limits how long that takes: a commit can be slow. Only the events that engines write for one stack become
-//! visible in the order of their numbers, because each of their commits locks the lease of the stack until it ends. Therefore
-//! a reader remembers how far it has read each stack, and not only the highest number that it has read.
-//!
-//! One event is not in this order: a request writes its first event, but does not lock the lease. If an engine commits an
-//! event of the same stack after the request got its number and before the request is committed, a reader that reads just
-//! then misses the event of the request. A lock of the lease would close this gap, but a commit that asks nested stacks would
-//! lock several leases, and so cause deadlocks with the renewal of leases.
+//! and nothing limits how long that takes: a commit can be slow. Only the events of one stack become visible in the order of
+//! their numbers (`sql/events.rs`). Therefore a reader remembers how far it has read each stack, and not only the highest number
+//! that it has read.
 
 use std::collections::{BTreeMap, BTreeSet};
 

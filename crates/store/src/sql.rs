@@ -14,6 +14,7 @@ mod credentials;
 mod default_file;
 mod dialect;
 mod engine_lock;
+mod events;
 mod housekeeping;
 mod inbox;
 mod leases;

@@ -86,8 +86,8 @@ impl State {
             }
             let Some(row) = self.stacks.remove(&id) else { continue };
             let tags: BTreeSet<&String> = row.stack.tags.iter().collect();
-            // The stack row, the lease, and one row for each tag.
-            gone += 2 + tags.len();
+            // The stack row, the lease, the row of its events, and one row for each tag.
+            gone += 3 + tags.len();
             if let Some(siblings) = row.stack.parent.and_then(|parent| self.nested.get_mut(&parent.stack)) {
                 siblings.remove(&id);
             }

@@ -138,6 +138,7 @@ impl SqlStore {
             let mut gone = 0;
             for (table, column) in [
                 (schema::EVENT, "stack"),
+                (schema::EVENT_ORDER, "stack"),
                 (schema::RESOURCE, "stack"),
                 (schema::TAG, "stack"),
                 (schema::SNAPSHOT, "stack"),

@@ -1,4 +1,4 @@
-//! Lists of stacks and events, with filters, sorting and paging.
+//! Lists of stacks, with filters, sorting and paging.
 
 use kiln_resource::{Action, Status};
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, Order, Query, SelectStatement, Value};
@@ -8,7 +8,7 @@ use super::reading::select_stacks;
 use super::rows::Columns;
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
-use crate::{Error, Event, EventId, EventQuery, EventSpan, Sort, SortKey, Stack, StackId, StackQuery, StackSummary};
+use crate::{Error, Sort, SortKey, Stack, StackId, StackQuery, StackSummary};
 
 impl SqlStore {
     pub(super) async fn list_stacks(&self, query: &StackQuery) -> Result<Vec<Stack>, Error> {
@@ -73,104 +73,6 @@ impl SqlStore {
             })
             .collect()
     }
-
-    pub(super) async fn list_events(&self, query: &EventQuery) -> Result<Vec<Event>, Error> {
-        self.retry(|| async {
-            let mut select = Query::select();
-            select.columns(schema::EVENT_COLUMNS).from(schema::EVENT);
-            select.cond_where(events_of(query));
-            if let Some(marker) = query.marker {
-                let seq = number(self.number_of(marker).await?);
-                let behind = Expr::col("seq");
-                select.and_where(if query.descending { behind.lt(seq) } else { behind.gt(seq) });
-            }
-            select.order_by("seq", if query.descending { Order::Desc } else { Order::Asc });
-            if let Some(limit) = query.limit {
-                select.limit(limit);
-            }
-            let rows = self.reader.query_all(&select).await?;
-            rows.iter().map(|row| Columns::of(row).event(&self.vault)).collect()
-        })
-        .await
-    }
-
-    pub(super) async fn number_of(&self, event: EventId) -> Result<u64, Fault> {
-        let select = Query::select()
-            .column("seq")
-            .from(schema::EVENT)
-            .and_where(Expr::col("id").eq(event.to_string()))
-            .to_owned();
-        match self.reader.query_one(&select).await? {
-            Some(row) => Columns::of(&row).count(),
-            None => Err(Error::NotFound(format!("event {event}")).into()),
-        }
-    }
-
-    pub(super) async fn list_numbered_events(
-        &self,
-        span: &EventSpan,
-        query: &EventQuery,
-    ) -> Result<Vec<(u64, Event)>, Error> {
-        let mut select = Query::select();
-        select.columns(schema::EVENT_COLUMNS).column("seq").from(schema::EVENT).cond_where(is_asked_for(query));
-        match span {
-            EventSpan::After(seq) => select.cond_where(of_stacks("stack", query)).and_where(after(*seq)),
-            EventSpan::Between(stacks, last) => {
-                let of_one = |(stack, seq): &(StackId, u64)| Expr::col("stack").eq(stack.to_string()).and(after(*seq));
-                select
-                    .cond_where(stacks.iter().map(of_one).fold(Cond::any(), Cond::add))
-                    .and_where(Expr::col("seq").lte(number(*last)))
-            }
-        };
-        select.order_by("seq", Order::Asc);
-        if let Some(limit) = query.limit {
-            select.limit(limit);
-        }
-        self.retry(|| async {
-            let rows = self.reader.query_all(&select).await?;
-            let numbered = rows.iter().map(|row| {
-                let mut columns = Columns::of(row);
-                let event = columns.event(&self.vault)?;
-                Ok((columns.count()?, event))
-            });
-            numbered.collect()
-        })
-        .await
-    }
-
-    /// One look into an index for each stack.
-    pub(super) async fn list_last_events(&self, query: &EventQuery, up_to: u64) -> Result<Vec<(StackId, u64)>, Error> {
-        let last = Query::select()
-            .expr(Expr::col("seq").max())
-            .from(schema::EVENT)
-            .and_where(Expr::col((schema::EVENT, "stack")).equals((schema::STACK, "id")))
-            .and_where(Expr::col("seq").lte(number(up_to)))
-            .to_owned();
-        let select = Query::select()
-            .column("id")
-            .expr(Expr::SubQuery(None, Box::new(last.into())))
-            .from(schema::STACK)
-            .cond_where(of_stacks("id", query))
-            .to_owned();
-        self.retry(|| async {
-            let rows = self.reader.query_all(&select).await?;
-            let numbers = rows.iter().map(|row| {
-                let mut columns = Columns::of(row);
-                let stack = columns.parsed()?;
-                Ok(columns.optional_int()?.map(|last| (stack, last.unsigned_abs())))
-            });
-            numbers.filter_map(Result::transpose).collect()
-        })
-        .await
-    }
-}
-
-fn after(seq: u64) -> Expr {
-    Expr::col("seq").gt(number(seq))
-}
-
-fn number(seq: u64) -> i64 {
-    i64::try_from(seq).unwrap_or(i64::MAX)
 }
 
 /// The sort expressions with the ID last, and their order.
@@ -251,40 +153,13 @@ fn stacks_of(query: &StackQuery) -> Cond {
     all
 }
 
-fn events_of(query: &EventQuery) -> Cond {
-    Cond::all().add(of_stacks("stack", query)).add(is_asked_for(query))
-}
-
-/// Whether a column has the ID of a stack whose events are asked for.
-fn of_stacks(column: &'static str, query: &EventQuery) -> Expr {
-    let stacks = || Query::select().column("id").from(schema::STACK).to_owned();
-    match (&query.root, &query.project) {
-        (Some(root), _) => {
-            Expr::col(column).in_subquery(stacks().and_where(Expr::col("root").eq(root.to_string())).to_owned())
-        }
-        (None, Some(project)) => {
-            Expr::col(column).in_subquery(stacks().and_where(Expr::col("project").eq(project.as_str())).to_owned())
-        }
-        (None, None) => Expr::col(column).is_in(query.stacks.iter().map(ToString::to_string)),
-    }
-}
-
-fn is_asked_for(query: &EventQuery) -> Cond {
-    Cond::all()
-        .add_option(query.resource.as_deref().map(|name| Expr::col("resource_name").eq(name)))
-        .add_option(words("action", query.actions.iter().cloned()))
-        .add_option(words("status", query.statuses.iter().cloned()))
-        .add_option(any_of("resource_type", query.types.iter().cloned()))
-        .add_option(words("id", query.ids.iter().cloned()))
-}
-
 /// Whether the column has one of the values; without values there is no condition.
-fn any_of(column: &'static str, values: impl ExactSizeIterator<Item = String>) -> Option<Expr> {
+pub(super) fn any_of(column: &'static str, values: impl ExactSizeIterator<Item = String>) -> Option<Expr> {
     (values.len() > 0).then(|| Expr::col(column).is_in(values))
 }
 
 /// [`any_of`] for a column of IDs or words.
-fn words(column: &'static str, values: impl ExactSizeIterator<Item = String>) -> Option<Expr> {
+pub(super) fn words(column: &'static str, values: impl ExactSizeIterator<Item = String>) -> Option<Expr> {
     (values.len() > 0).then(|| schema::is_one_of(column, values))
 }
 

@@ -113,7 +113,7 @@ async fn stacks_that_are_gone_long_enough_are_forgotten() {
             .unwrap();
 
         assert_eq!(forget(&bed, &keep(100)).await, 0, "not before its time");
-        assert_eq!(forget(&bed, &keep(101)).await, 5, "stack, lease, tag, two events");
+        assert_eq!(forget(&bed, &keep(101)).await, 6, "stack, lease, tag, two events and their row");
         assert_eq!(bed.store.stack(gone.id).await.unwrap(), None);
         let query = EventQuery { stacks: vec![gone.id], ..EventQuery::default() };
         assert!(bed.store.events(&query).await.unwrap().is_empty());

@@ -3,23 +3,45 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kiln_store::{Batch, Event, EventId, EventQuery, EventReader, StackId, Store};
+use kiln_resource::Action;
+use kiln_store::{Batch, Event, EventId, EventQuery, EventReader, StackId, StackRequest, Store};
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 
 use crate::bed::{Bed, beds};
-use crate::make::{PROJECT, claimed, event};
+use crate::make::{PROJECT, at, claimed, event};
 
-/// A commit with this waits for [`lock`] after it has written its events.
-fn admitting() -> Batch {
-    Batch { admit: Some(1), ..Batch::default() }
+/// The action of the events that a closed gate holds up.
+const HELD: Action = Action::Suspend;
+
+/// Holds up transactions with an event of [`HELD`] on the first node, after the event got its number, until the
+/// transaction of this connection ends.
+async fn close_gate(bed: &Bed) -> DatabaseConnection {
+    let db = bed.connection().await;
+    let statements: &[&str] = match db.get_database_backend() {
+        DbBackend::Postgres => &[
+            "CREATE FUNCTION pass() RETURNS trigger LANGUAGE plpgsql AS \
+                $$ BEGIN PERFORM id FROM gate WHERE id = 1 FOR UPDATE; RETURN NULL; END $$",
+            "CREATE TRIGGER gate AFTER INSERT ON kiln_event FOR EACH ROW \
+                WHEN (NEW.action = 'SUSPEND') EXECUTE FUNCTION pass()",
+        ],
+        _ => &["CREATE TRIGGER gate AFTER INSERT ON kiln_event FOR EACH ROW \
+            IF NEW.action = 'SUSPEND' THEN SELECT id FROM gate WHERE id = 1 INTO @passed FOR UPDATE; END IF"],
+    };
+    for statement in ["CREATE TABLE gate (id INT PRIMARY KEY)", "INSERT INTO gate (id) VALUES (1)"] {
+        db.execute_unprepared(statement).await.unwrap();
+    }
+    for statement in statements.iter().chain(&["BEGIN", "SELECT id FROM gate WHERE id = 1 FOR UPDATE"]) {
+        db.execute_unprepared(statement).await.unwrap();
+    }
+    db
 }
 
-/// Lets writes to the row of a stack wait until the transaction ends.
-async fn lock(bed: &Bed, stack: StackId) -> DatabaseConnection {
-    let db = bed.connection().await;
-    db.execute_unprepared("BEGIN").await.unwrap();
-    db.execute_unprepared(&format!("SELECT id FROM kiln_stack WHERE id = '{stack}' FOR UPDATE")).await.unwrap();
-    db
+fn held(event: Event) -> Event {
+    Event { action: Event::action_of(HELD), ..event }
+}
+
+fn with(events: Vec<Event>) -> Batch {
+    Batch { events, ..Batch::default() }
 }
 
 /// Waits until this many transactions wait for a lock in the database of a bed.
@@ -92,15 +114,14 @@ async fn a_slow_commit_loses_no_events() {
             assert_eq!(read(&mut from_first, store).await.len(), 2);
             assert!(read(&mut filtered, store).await.is_empty());
 
-            let db = lock(&bed, slow.id).await;
-            let hidden = [event(&slow, "a", 1), Event { action: "SIGNAL".into(), ..event(&slow, "b", 1) }];
+            let db = close_gate(&bed).await;
+            let hidden = [Event { action: "SIGNAL".into(), ..event(&slow, "a", 1) }, held(event(&slow, "b", 1))];
             let events = hidden.to_vec();
-            let committing =
-                tokio::spawn(async move { writer.commit(slow_lease, Batch { events, ..admitting() }).await });
+            let committing = tokio::spawn(async move { writer.commit(slow_lease, with(events)).await });
             waiting(&db, 1).await;
             let mut from_now = EventReader::from_now(store, of_project()).await.unwrap();
             let seen = event(&fast, "a", 2);
-            store.commit(fast_lease, Batch { events: vec![seen.clone()], ..Batch::default() }).await.unwrap();
+            store.commit(fast_lease, with(vec![seen.clone()])).await.unwrap();
             assert_eq!(read(&mut from_first, store).await, [seen.id]);
             assert_eq!(read(&mut from_now, store).await, [seen.id]);
             assert!(late(&mut from_first, store).await.is_empty());
@@ -116,7 +137,7 @@ async fn a_slow_commit_loses_no_events() {
             for reader in [&mut from_first, &mut from_now, &mut after] {
                 assert_eq!(all(reader, store, None).await, ids(&hidden));
             }
-            assert_eq!(all(&mut filtered, store, Some(slow.id)).await, [hidden[1].id]);
+            assert_eq!(all(&mut filtered, store, Some(slow.id)).await, [hidden[0].id]);
         }
         bed.end().await;
     }
@@ -134,19 +155,19 @@ async fn the_events_of_a_stack_are_read_in_order() {
             let (fast, fast_lease) = claimed(store, "fast").await;
             let query = EventQuery { project: Some(PROJECT.to_owned()), ..EventQuery::default() };
             let mut reader = EventReader::from_now(store, query).await.unwrap();
-            let db = lock(&bed, slow.id).await;
-            let events: Vec<Event> = (0..250).map(|number| event(&slow, &format!("r{number}"), 1)).collect();
+            let db = close_gate(&bed).await;
+            let mut events: Vec<Event> = (0..250).map(|number| event(&slow, &format!("r{number}"), 1)).collect();
+            events.push(held(event(&slow, "last", 1)));
             let hidden = events.clone();
-            let committing =
-                tokio::spawn(async move { writer.commit(slow_lease, Batch { events: hidden, ..admitting() }).await });
+            let committing = tokio::spawn(async move { writer.commit(slow_lease, with(hidden)).await });
             waiting(&db, 1).await;
             let seen = event(&fast, "a", 2);
-            store.commit(fast_lease, Batch { events: vec![seen.clone()], ..Batch::default() }).await.unwrap();
+            store.commit(fast_lease, with(vec![seen.clone()])).await.unwrap();
             assert_eq!(read(&mut reader, store).await, [seen.id]);
             db.execute_unprepared("COMMIT").await.unwrap();
             committing.await.unwrap().unwrap();
             let last = event(&slow, "z", 3);
-            store.commit(slow_lease, Batch { events: vec![last.clone()], ..Batch::default() }).await.unwrap();
+            store.commit(slow_lease, with(vec![last.clone()])).await.unwrap();
             let mut found = Vec::new();
             while found.last() != Some(&last.id) {
                 found.extend(read(&mut reader, store).await);
@@ -157,4 +178,62 @@ async fn the_events_of_a_stack_are_read_in_order() {
         }
         bed.end().await;
     }
+}
+
+/// Who begins writes the event that is held up. The other one waits for it, or on another node of a cluster overtakes it as a
+/// whole, so that a reader meets the events of the stack in the order of their numbers.
+async fn overtake(is_request: bool) {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        if bed.is_server() {
+            let (other, writer) = (bed.another().await, Arc::clone(&bed.store));
+            let store = &*other;
+            let (stack, lease) = claimed(&*writer, "both").await;
+            let query = EventQuery { root: Some(stack.id), ..EventQuery::default() };
+            let mut reader = EventReader::from_first(query.clone());
+            let mut found = read(&mut reader, store).await;
+            let db = close_gate(&bed).await;
+            let write = |store: Arc<dyn Store>, is_request: bool, actions: Vec<Action>| {
+                let events =
+                    actions.iter().map(|action| Event { action: Event::action_of(*action), ..event(&stack, "a", 1) });
+                let (id, events): (_, Vec<Event>) = (stack.id, events.collect());
+                tokio::spawn(async move {
+                    for (action, event) in actions.into_iter().zip(events) {
+                        if is_request {
+                            store.request(id, StackRequest::new(action, at(1))).await.unwrap();
+                        } else {
+                            store.commit(lease, with(vec![event])).await.unwrap();
+                        }
+                    }
+                })
+            };
+            let slow = write(writer, is_request, vec![HELD]);
+            waiting(&db, 1).await;
+            // The nodes of a cluster give even and odd numbers: one of two is higher.
+            let mut fast = write(Arc::clone(&other), !is_request, vec![Action::Check, Action::Check]);
+            let is_done = tokio::select! {
+                done = &mut fast => done.is_ok(),
+                () = waiting(&db, 2) => false,
+            };
+            found.extend(all(&mut reader, store, None).await);
+            db.execute_unprepared("COMMIT").await.unwrap();
+            slow.await.unwrap();
+            if !is_done {
+                fast.await.unwrap();
+            }
+            found.extend(all(&mut reader, store, None).await);
+            assert_eq!(found, ids(&store.events(&query).await.unwrap()));
+        }
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_commit_does_not_overtake_a_slow_request() {
+    overtake(true).await;
+}
+
+#[tokio::test]
+async fn a_request_does_not_overtake_a_slow_commit() {
+    overtake(false).await;
 }
