@@ -110,8 +110,9 @@ impl State {
                 self.remove_event(place);
                 purge.deleted += 1;
             }
-            if old > EVENTS {
+            if old > EVENTS || purge.deleted >= EVENTS as u64 {
                 (purge.after, purge.has_more) = (after, true);
+                break;
             }
         }
         purge

@@ -127,15 +127,21 @@ impl SqlStore {
         if gone > 0 { Ok(gone) } else { self.forget_contents().await }
     }
 
-    /// Deletes the stacks that a query finds.
+    /// Deletes the stacks that a query finds, or some of their events if there are many.
     pub(super) async fn forget_these(&self, select: &SelectStatement) -> Result<u64, Error> {
         self.retry(|| async {
             let ids = texts(&self.reader, select).await?;
             if ids.is_empty() {
                 return Ok(0);
             }
-            let tx = self.begin().await?;
             let mut gone = 0;
+            for id in &ids {
+                gone += self.purge_events_of(id, 1).await?.0;
+                if gone >= EVENTS as u64 {
+                    return Ok(gone);
+                }
+            }
+            let tx = self.begin().await?;
             for (table, column) in [
                 (schema::EVENT, "stack"),
                 (schema::EVENT_ORDER, "stack"),
@@ -185,8 +191,9 @@ impl SqlStore {
         for stack in stacks {
             let (deleted, is_all) = self.retry(|| self.purge_events_of(&stack, keep)).await?;
             purge.deleted += deleted;
-            if !is_all {
+            if !is_all || purge.deleted >= EVENTS as u64 {
                 (purge.after, purge.has_more) = (after, true);
+                break;
             }
         }
         Ok(purge)

@@ -37,6 +37,11 @@ impl Bed {
         }
     }
 
+    /// The store as another process on the first node would open it, if it is not in memory.
+    pub(crate) async fn again(&self) -> SqlStore {
+        open(&self.nodes, self.url()).await
+    }
+
     /// Whether another process can use the database.
     pub(crate) fn is_shared(&self) -> bool {
         !matches!(self.end, End::Memory)

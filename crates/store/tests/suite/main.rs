@@ -13,6 +13,7 @@ mod encryption;
 mod full_disk;
 mod housekeeping;
 mod inbox;
+mod large;
 mod leases;
 mod lists;
 mod lost;
