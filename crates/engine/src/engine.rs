@@ -121,7 +121,9 @@ impl Engine {
         let heartbeat = self.start_heartbeat();
         let courier = Courier::new(self.backends.clone(), self.bus.clone(), self.plugins.clone(), self.options.lease);
         let (backends, options, emptied) = (self.backends.clone(), Arc::clone(&self.options), courier.emptied_lanes());
-        let housekeeping = move || crate::housekeeping::run(backends.clone(), Arc::clone(&options), emptied.clone());
+        let id = self.id;
+        let housekeeping =
+            move || crate::housekeeping::run(backends.clone(), id, Arc::clone(&options), emptied.clone());
         let _housekeeping =
             AbortOnDrop(tokio::spawn(keep_running("the housekeeping", Arc::clone(&clock), housekeeping)));
         let closing = watch::Sender::new(false);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kiln_resource::{CredentialsId, StackId};
+use kiln_resource::{CredentialsId, EngineId, StackId};
 use kiln_stack::{Backends, UNUSED_AFTER};
 use kiln_store::{Doorbell, Error, Retention};
 use tokio::sync::watch;
@@ -27,25 +27,41 @@ const PER_ROUND: usize = 100;
 
 /// Runs until it is dropped. Every engine runs it; concurrent work is idempotent. `sent`: changes when the courier has
 /// sent all entries of a lane.
-pub async fn run(backends: Backends, options: Arc<Options>, sent: watch::Receiver<()>) {
-    tokio::join!(forget(&backends, &options), sweep(&backends, sent));
+pub async fn run(backends: Backends, id: EngineId, options: Arc<Options>, sent: watch::Receiver<()>) {
+    tokio::join!(forget(&backends, id, &options), sweep(&backends, sent));
 }
 
 /// Purges old data.
-async fn forget(backends: &Backends, options: &Options) {
+async fn forget(backends: &Backends, id: EngineId, options: &Options) {
+    let mut after = 0;
     loop {
-        let now = backends.clock.now();
-        let retention = Retention { deleted_before: now - options.keep_deleted, events_per_stack: options.max_events };
-        match backends.store.forget(&retention).await {
+        let pause = match forget_some(backends, id, options, &mut after).await {
             // In small steps with pauses, so that others are not blocked.
-            Ok(rows) if rows > 0 => backends.clock.sleep(Duration::from_millis(200)).await,
-            Ok(_) => backends.clock.sleep(Duration::from_mins(10)).await,
+            Ok(true) => Duration::from_millis(200),
+            Ok(false) => Duration::from_mins(10),
             Err(error) => {
                 tracing::warn!(%error, "failed to purge old stacks");
-                backends.clock.sleep(Duration::from_mins(1)).await;
+                Duration::from_mins(1)
             }
-        }
+        };
+        backends.clock.sleep(pause).await;
     }
+}
+
+/// Purges some data, if no other engine started before this one, so that only one does. `after`: the number of the event up to
+/// which events were purged. Returns whether there may be more.
+async fn forget_some(backends: &Backends, id: EngineId, options: &Options, after: &mut u64) -> Result<bool, Error> {
+    if backends.store.engines().await?.first().is_some_and(|first| first.id != id) {
+        return Ok(false);
+    }
+    let retention = Retention { deleted_before: backends.clock.now() - options.keep_deleted };
+    let has_more = backends.store.forget(&retention).await? > 0;
+    if options.max_events == 0 {
+        return Ok(has_more);
+    }
+    let purge = backends.store.forget_events(options.max_events, *after).await?;
+    *after = purge.after;
+    Ok(has_more || purge.has_more)
 }
 
 /// Revokes unused credentials, soon after news about a stack or after its last events were sent, and else rarely.

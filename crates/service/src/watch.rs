@@ -1,18 +1,12 @@
 //! Watches the events of a tree of stacks or of a project, without polling.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
-use kiln_store::{Doorbell, Event, EventId, EventQuery, Stack, StackId, StackQuery};
+use kiln_store::{Doorbell, Event, EventId, EventQuery, EventReader, Stack, StackId, StackQuery};
 
 use crate::{Error, Service};
 
-/// Events that are read at once, and so the most that are in memory for a slow client.
-const BATCH: u64 = 100;
-/// How much older than the current time an event is when none with a lower number can become visible any more: numbers are
-/// assigned before transactions end, and clocks differ.
-const OVERLAP: SignedDuration = SignedDuration::from_secs(5);
 /// Stacks whose rows are kept.
 const KEPT: usize = 1_000;
 
@@ -38,17 +32,16 @@ pub struct NewEvent {
 pub struct Watch {
     service: Service,
     what: Watched,
-    /// The requested filters.
-    filter: EventQuery,
+    reader: EventReader,
+    /// Events that were read and not returned yet.
+    read: Vec<Event>,
     bell: Arc<dyn Doorbell>,
-    /// Whether there may be events to read.
+    /// Whether there may be new events.
     may_have_news: bool,
-    /// Everything up to this event was returned.
-    anchor: Option<EventId>,
-    /// The events after it that were returned, with their times.
-    recent: VecDeque<(Timestamp, EventId)>,
     /// The roots of trees with new events, which may not be watched.
     rung: Vec<StackId>,
+    /// The trees in which events may have become visible late; `None`: all that are watched.
+    suspects: Vec<Option<StackId>>,
     stacks: HashMap<StackId, Arc<Stack>>,
 }
 
@@ -56,32 +49,30 @@ impl Service {
     /// Watches events from `after` on. Without it, a tree is watched from its first event, and a project from now.
     ///
     /// # Errors
+    ///
     /// Unknown events.
     pub async fn watch(&self, what: Watched, after: Option<EventId>, filter: EventQuery) -> Result<Watch, Error> {
-        let store = &self.backends.store;
+        let store = &*self.backends.store;
         let bell = store.news();
-        let anchor = match (&what, after) {
-            (_, Some(after)) => {
-                let probe = EventQuery { marker: Some(after), limit: Some(1), ..EventQuery::default() };
-                store.events(&probe).await?;
-                Some(after)
-            }
-            (Watched::Tree(..), None) => None,
-            (Watched::Project(project), None) => {
-                let (project, limit) = (Some(project.clone()), Some(1));
-                let newest = EventQuery { project, limit, descending: true, ..EventQuery::default() };
-                store.events(&newest).await?.first().map(|event| event.id)
-            }
+        let (root, project) = match &what {
+            Watched::Tree(stack, _) => (Some(stack.root), None),
+            Watched::Project(project) => (None, Some(project.clone())),
+        };
+        let query = EventQuery { root, project, stacks: Vec::new(), ..filter };
+        let reader = match (after, root) {
+            (Some(after), _) => EventReader::after(store, query, after).await?,
+            (None, Some(_)) => EventReader::from_first(query),
+            (None, None) => EventReader::from_now(store, query).await?,
         };
         Ok(Watch {
             service: self.clone(),
             what,
-            filter,
+            reader,
+            read: Vec::new(),
             bell,
             may_have_news: true,
-            anchor,
-            recent: VecDeque::new(),
             rung: Vec::new(),
+            suspects: Vec::new(),
             stacks: HashMap::new(),
         })
     }
@@ -90,22 +81,40 @@ impl Service {
 impl Watch {
     /// Waits for events: at least one. It may be cancelled at any time; no event is lost.
     pub async fn next(&mut self) -> Result<Vec<NewEvent>, Error> {
+        let store = Arc::clone(&self.service.backends.store);
         loop {
-            while self.may_have_news {
-                let events = self.read().await?;
+            if !self.read.is_empty() {
+                let events = self.inside().await?;
+                self.read.clear();
                 if !events.is_empty() {
                     return Ok(events);
                 }
-            }
-            while let Some(root) = self.rung.last().copied() {
-                let may_have_news = self.is_of(root).await?;
+            } else if self.may_have_news {
+                self.read = self.reader.next(&*store).await?;
+                self.may_have_news = self.reader.may_have_more();
+                if !self.read.is_empty() {
+                    // The rings were for these.
+                    self.suspects.retain(Option::is_none);
+                }
+            } else if let Some(root) = self.rung.last().copied() {
+                let is_watched = self.is_of(root).await?;
                 self.rung.pop();
-                self.may_have_news |= may_have_news;
-            }
-            if !self.may_have_news {
+                if is_watched {
+                    self.may_have_news = true;
+                    self.suspects.push(Some(root));
+                }
+            } else if let Some(root) = self.suspects.last().copied() {
+                self.read = self.reader.late(&*store, root).await?;
+                if self.read.is_empty() {
+                    self.suspects.pop();
+                }
+            } else {
                 self.rung = self.bell.wait().await;
-                // Rings were lost.
-                self.may_have_news = self.rung.is_empty();
+                if self.rung.is_empty() {
+                    // Rings may have been lost.
+                    self.may_have_news = true;
+                    self.suspects = vec![None];
+                }
             }
         }
     }
@@ -121,44 +130,16 @@ impl Watch {
         }
     }
 
-    /// The next events, in the order of their storage. After the last ones there are none, and no reason to read again.
-    async fn read(&mut self) -> Result<Vec<NewEvent>, Error> {
-        let (root, project) = match &self.what {
-            Watched::Tree(stack, _) => (Some(stack.root), None),
-            Watched::Project(project) => (None, Some(project.clone())),
-        };
-        let limit = BATCH + u64::try_from(self.recent.len()).unwrap_or(BATCH);
-        let query = EventQuery {
-            root,
-            project,
-            marker: self.anchor,
-            limit: Some(limit),
-            descending: false,
-            stacks: Vec::new(),
-            ..self.filter.clone()
-        };
-        let mut found = self.service.backends.store.events(&query).await?;
-        let is_all = u64::try_from(found.len()).is_ok_and(|count| count < limit);
-        found.retain(|event| !self.recent.iter().any(|(_, seen)| *seen == event.id));
+    /// The events that were read, of the stacks that are watched.
+    async fn inside(&mut self) -> Result<Vec<NewEvent>, Error> {
         let mut new = Vec::new();
-        for event in &found {
-            let stack = self.stack(event.stack).await?;
-            if let Some(stack) = stack
+        for event in self.read.clone() {
+            if let Some(stack) = self.stack(event.stack).await?
                 && self.is_inside(&stack).await?
             {
-                new.push(NewEvent { event: event.clone(), stack });
+                new.push(NewEvent { event, stack });
             }
         }
-        // From here on nothing waits, so this is not interrupted.
-        let now = self.service.backends.clock.now();
-        self.recent.extend(found.iter().map(|event| (event.time, event.id)));
-        while let Some((time, id)) = self.recent.front()
-            && now.duration_since(*time) > OVERLAP
-        {
-            self.anchor = Some(*id);
-            self.recent.pop_front();
-        }
-        self.may_have_news = !is_all;
         Ok(new)
     }
 

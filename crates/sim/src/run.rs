@@ -360,9 +360,9 @@ async fn judge_rest(sim: &Arc<Simulation>) {
             "next_lane" => 32 * engines,
             "renew" | "report" => 15 * engines,
             "now" => 7 * engines,
-            "forget" | "unused_credentials" | "retire_credentials" | "delete_credentials" | "unused_user_projects" => {
-                5 * engines
-            }
+            // One engine purges.
+            "forget" | "forget_events" => 2,
+            "unused_credentials" | "retire_credentials" | "delete_credentials" | "unused_user_projects" => 5 * engines,
             _ => 0,
         };
         if count > most {

@@ -13,9 +13,9 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_store::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
-    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, MemoryStore, Message, MessageId,
-    NewStack, Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store,
-    Summary, UnusedCredentials, UnusedUserProject,
+    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, MemoryStore,
+    Message, MessageId, NewStack, Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery,
+    StackRequest, Store, Summary, UnusedCredentials, UnusedUserProject,
 };
 use kiln_value::Secret;
 use tokio::sync::oneshot;
@@ -284,6 +284,18 @@ impl Store for StoreLink {
         self.read("events", self.inner().events(query)).await
     }
 
+    async fn numbered_events(&self, span: &EventSpan, query: &EventQuery) -> Result<Vec<(u64, Event)>, Error> {
+        self.read("numbered_events", self.inner().numbered_events(span, query)).await
+    }
+
+    async fn last_events(&self, query: &EventQuery, up_to: u64) -> Result<Vec<(StackId, u64)>, Error> {
+        self.read("last_events", self.inner().last_events(query, up_to)).await
+    }
+
+    async fn event_number(&self, id: EventId) -> Result<u64, Error> {
+        self.read("event_number", self.inner().event_number(id)).await
+    }
+
     async fn event(&self, stack: StackId, id: EventId) -> Result<Option<Event>, Error> {
         self.read("event", self.inner().event(stack, id)).await
     }
@@ -487,6 +499,11 @@ impl Store for StoreLink {
     async fn forget(&self, retention: &Retention) -> Result<u64, Error> {
         let (sim, retention) = (Arc::clone(&self.sim), retention.clone());
         self.write("forget", async move { sim.store.forget(&retention).await }).await
+    }
+
+    async fn forget_events(&self, keep: u64, after: u64) -> Result<EventPurge, Error> {
+        let sim = Arc::clone(&self.sim);
+        self.write("forget_events", async move { sim.store.forget_events(keep, after).await }).await
     }
 
     async fn census(&self) -> Result<Census, Error> {

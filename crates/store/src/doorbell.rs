@@ -16,6 +16,8 @@ use crate::{Doorbell, StackId};
 
 /// Maximum wait while rings of other processes may be missed.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// Maximum wait for news of a database that others write to: if their commit is slow, nobody rings for its events.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
 /// Maximum number of queued rings per waiter; beyond it the waiter must look at everything.
 const MAX_RINGS: usize = 10_000;
 
@@ -150,7 +152,9 @@ impl Hub {
 
     fn patience(&self, ear: Ear) -> Option<Duration> {
         match &self.reach {
-            _ if ear == Ear::News => (!self.tailed.load(Ordering::Relaxed)).then_some(PATIENCE),
+            Reach::Carried { .. } if ear == Ear::News => {
+                Some(if self.tailed.load(Ordering::Relaxed) { LOOK_AGAIN } else { PATIENCE })
+            }
             Reach::Carried { listening, .. } if !listening.load(Ordering::Relaxed) => Some(PATIENCE),
             // Rings may be lost, so engines also poll for work and news.
             Reach::Alone | Reach::Carried { .. } => None,

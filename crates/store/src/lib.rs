@@ -9,6 +9,7 @@ pub mod content;
 pub mod distinct;
 mod doorbell;
 pub mod event;
+mod event_reader;
 pub mod lease;
 mod limits;
 pub mod memory;
@@ -26,6 +27,7 @@ pub use change_set::ChangeSet;
 pub use content::{Desired, DesiredText, Digest};
 pub use distinct::Distinct;
 pub use event::Event;
+pub use event_reader::{EventReader, EventSpan};
 pub use kiln_resource::{
     ChangeSetId, CredentialsId, EngineId, EventId, MessageId, Resource, ResourceId, SnapshotId, StackId,
 };
@@ -40,6 +42,6 @@ pub use software_store::{ConfigQuery, DeploymentQuery, SoftwareStore};
 pub use sql::{Durability, EngineLock, Options, SchemaState, SchemaVersions, SqlStore, UrlParameter, url_parameters};
 pub use stack::{Details, NewStack, Parent, Stack, StackRequest, StackSummary};
 pub use store::{
-    Batch, BriefResources, Census, Doorbell, EngineInfo, Error, Retention, Settle, Store, Summary, Turn,
+    Batch, BriefResources, Census, Doorbell, EngineInfo, Error, EventPurge, Retention, Settle, Store, Summary, Turn,
     UnusedCredentials, UnusedUserProject,
 };

@@ -15,8 +15,10 @@ pub(crate) const HANDLED_KEPT: Duration = Duration::from_hours(1);
 
 /// Stacks that one call purges.
 pub(crate) const STACKS: usize = 50;
-/// Events of one stack, or handled messages, that one call purges.
+/// Events of one stack, or handled messages, that one statement deletes. A call that has purged so many events ends.
 pub(crate) const EVENTS: usize = 5_000;
+/// Events whose stacks one call looks at.
+pub(crate) const LOOKED_AT: usize = 1_000;
 /// Texts that one call purges.
 pub(crate) const CONTENTS: usize = 200;
 /// Maximum number of leases that one call claims.

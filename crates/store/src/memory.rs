@@ -30,9 +30,9 @@ use self::state::State;
 use crate::doorbell::{Hub, Reach};
 use crate::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
-    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, Message, MessageId, NewStack, Resource,
-    Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary,
-    UnusedCredentials, UnusedUserProject,
+    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message,
+    MessageId, NewStack, Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest,
+    Store, Summary, UnusedCredentials, UnusedUserProject,
 };
 
 /// The clock that stands for the database's clock.
@@ -269,6 +269,18 @@ impl Store for MemoryStore {
         self.open().0.list_events(query)
     }
 
+    async fn numbered_events(&self, span: &EventSpan, query: &EventQuery) -> Result<Vec<(u64, Event)>, Error> {
+        Ok(self.open().0.numbered_events(span, query))
+    }
+
+    async fn last_events(&self, query: &EventQuery, up_to: u64) -> Result<Vec<(StackId, u64)>, Error> {
+        Ok(self.open().0.last_events(query, up_to))
+    }
+
+    async fn event_number(&self, id: EventId) -> Result<u64, Error> {
+        self.open().0.event_number(id)
+    }
+
     async fn event(&self, stack: StackId, id: EventId) -> Result<Option<Event>, Error> {
         Ok(self.open().0.event(id).filter(|event| event.stack == stack).cloned())
     }
@@ -412,6 +424,10 @@ impl Store for MemoryStore {
     async fn forget(&self, retention: &Retention) -> Result<u64, Error> {
         let (mut state, now) = self.open();
         Ok(state.forget(retention, now))
+    }
+
+    async fn forget_events(&self, keep: u64, after: u64) -> Result<EventPurge, Error> {
+        Ok(self.open().0.forget_events(keep, after))
     }
 
     async fn census(&self) -> Result<Census, Error> {

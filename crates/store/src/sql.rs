@@ -14,6 +14,7 @@ mod credentials;
 mod default_file;
 mod dialect;
 mod engine_lock;
+mod events;
 mod housekeeping;
 mod inbox;
 mod leases;
@@ -61,9 +62,9 @@ use self::wires::Wires;
 use crate::doorbell::{Hub, Reach};
 use crate::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
-    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, Message, MessageId, NewStack, Resource,
-    Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, StackSummary, Store, Summary,
-    UnusedCredentials, UnusedUserProject,
+    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message,
+    MessageId, NewStack, Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest,
+    StackSummary, Store, Summary, UnusedCredentials, UnusedUserProject,
 };
 
 pub use self::connection_url::{UrlParameter, url_parameters};
@@ -270,6 +271,18 @@ impl Store for SqlStore {
         self.list_events(query).await
     }
 
+    async fn numbered_events(&self, span: &EventSpan, query: &EventQuery) -> Result<Vec<(u64, Event)>, Error> {
+        self.list_numbered_events(span, query).await
+    }
+
+    async fn last_events(&self, query: &EventQuery, up_to: u64) -> Result<Vec<(StackId, u64)>, Error> {
+        self.list_last_events(query, up_to).await
+    }
+
+    async fn event_number(&self, id: EventId) -> Result<u64, Error> {
+        self.retry(|| self.number_of(id)).await
+    }
+
     async fn event(&self, stack: StackId, id: EventId) -> Result<Option<Event>, Error> {
         self.read_event(stack, id).await
     }
@@ -415,6 +428,10 @@ impl Store for SqlStore {
 
     async fn forget(&self, retention: &Retention) -> Result<u64, Error> {
         self.forget_some(retention).await
+    }
+
+    async fn forget_events(&self, keep: u64, after: u64) -> Result<EventPurge, Error> {
+        self.purge_events(keep, after).await
     }
 
     async fn census(&self) -> Result<Census, Error> {

@@ -9,9 +9,9 @@ use kiln_value::Secret;
 
 use crate::{
     Announcement, Backlog, ChangeSet, ChangeSetId, CredentialsId, DesiredText, Details, Digest, Distinct, EngineId,
-    EngineLock, Event, EventId, EventQuery, Lease, Message, MessageId, NewStack, Orphan, OrphanStore, OutboxStore,
-    PluginRun, Resource, ResourceId, Silent, Snapshot, SnapshotId, SoftwareStore, Stack, StackId, StackQuery,
-    StackRequest,
+    EngineLock, Event, EventId, EventQuery, EventSpan, Lease, Message, MessageId, NewStack, Orphan, OrphanStore,
+    OutboxStore, PluginRun, Resource, ResourceId, Silent, Snapshot, SnapshotId, SoftwareStore, Stack, StackId,
+    StackQuery, StackRequest,
 };
 
 /// Errors of the store.
@@ -252,8 +252,19 @@ pub struct BriefResources {
 pub struct Retention {
     /// Purge stacks that were deleted before this time, with their events and resources.
     pub deleted_before: Timestamp,
-    /// Maximum number of events per stack, the oldest are purged first; 0 keeps all.
-    pub events_per_stack: u64,
+}
+
+/// A step of a purge of events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventPurge {
+    /// Events whose stacks were looked at.
+    pub looked_at: u64,
+    /// Deleted events.
+    pub deleted: u64,
+    /// The number of the event after which the next step begins.
+    pub after: u64,
+    /// Whether the next step has something to do.
+    pub has_more: bool,
 }
 
 /// The numbers of things in a store.
@@ -346,6 +357,12 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
     async fn delete_change_sets(&self, ids: &[ChangeSetId]) -> Result<(), Error>;
     /// Events.
     async fn events(&self, query: &EventQuery) -> Result<Vec<Event>, Error>;
+    /// Events with their numbers, in the order of the numbers. The query has no marker. See [`crate::EventReader`].
+    async fn numbered_events(&self, span: &EventSpan, query: &EventQuery) -> Result<Vec<(u64, Event)>, Error>;
+    /// The number of the last event of each stack of a query, up to a number. The filters of the query do not matter.
+    async fn last_events(&self, query: &EventQuery, up_to: u64) -> Result<Vec<(StackId, u64)>, Error>;
+    /// The number of an event; [`Error::NotFound`] if it does not exist.
+    async fn event_number(&self, id: EventId) -> Result<u64, Error>;
     /// One event.
     async fn event(&self, stack: StackId, id: EventId) -> Result<Option<Event>, Error>;
 
@@ -471,6 +488,9 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
     async fn forget_engine(&self, silent: &Silent) -> Result<(), Error>;
     /// Purges old rows, a limited number per call; returns the number of deleted rows.
     async fn forget(&self, retention: &Retention) -> Result<u64, Error>;
+    /// Purges the oldest events of stacks with more than `keep` events, in bounded steps. A step looks at the stacks of some
+    /// events after a number, so that each event is looked at once, and not the whole table again and again.
+    async fn forget_events(&self, keep: u64, after: u64) -> Result<EventPurge, Error>;
 
     /// A doorbell of this database. Rings reach every process, if the database can carry them. Each call returns a new
     /// bell that receives all later rings, so every waiter keeps its own.

@@ -14,9 +14,10 @@ use kiln_resource::{
 };
 use kiln_store::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, ConfigQuery, Delivery, DeploymentQuery, Desired,
-    DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventQuery, Lane, Lease, MemoryStore, Message, MessageId,
-    NewStack, Orphan, OrphanQuery, OrphanStore, OutboxStore, Retention, Silent, Snapshot, SnapshotId, SoftwareStore,
-    Stack, StackQuery, StackRequest, Store, Summary, UnusedCredentials, UnusedUserProject,
+    DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventPurge, EventQuery, EventSpan, Lane, Lease,
+    MemoryStore, Message, MessageId, NewStack, Orphan, OrphanQuery, OrphanStore, OutboxStore, Retention, Silent,
+    Snapshot, SnapshotId, SoftwareStore, Stack, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
+    UnusedUserProject,
 };
 use kiln_value::Secret;
 use tokio::sync::{Notify, watch};
@@ -213,6 +214,9 @@ cut! {
     fn ended_children(parent: StackId, also: &[StackId]) -> Vec<Summary>;
     fn children(parent: StackId) -> Vec<Summary>;
     fn events(query: &EventQuery) -> Vec<Event>;
+    fn numbered_events(span: &EventSpan, query: &EventQuery) -> Vec<(u64, Event)>;
+    fn last_events(query: &EventQuery, up_to: u64) -> Vec<(StackId, u64)>;
+    fn event_number(id: EventId) -> u64;
     fn event(stack: StackId, id: EventId) -> Option<Event>;
     fn claim(owner: EngineId, ttl: Duration, only: &[StackId], limit: usize) -> Vec<Lease>;
     fn claim_for_others(owner: EngineId, ttl: Duration, projects: &[String], limit: usize) -> Vec<Lease>;
@@ -242,6 +246,7 @@ cut! {
     fn snapshot(stack: StackId, id: SnapshotId) -> Option<Snapshot>;
     fn snapshots(stack: StackId) -> Vec<Snapshot>;
     fn forget(retention: &Retention) -> u64;
+    fn forget_events(keep: u64, after: u64) -> EventPurge;
     fn census() -> Census;
 }
 {

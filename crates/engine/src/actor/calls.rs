@@ -95,8 +95,9 @@ impl Work {
 
     /// What a step has learned is stored in one commit with it.
     fn learn(&mut self, row: ResourceId, learned: Learned) {
-        if learned.user_project.is_some() && self.stack.user_project != learned.user_project {
-            self.writes.user_project = learned.user_project;
+        if let Some(project) = learned.user_project.filter(|project| self.stack.user_project.as_ref() != Some(project))
+        {
+            self.writes.user_project(project);
         }
         self.writes.software(learned.software);
         if let Some(failure) = learned.repeats_after {

@@ -10,8 +10,13 @@ use kiln_store::{
 };
 
 /// Writes in their order. A row that changes more than once is written once, at its last position. So a commit may
-/// contain any prefix of the queue: an event may be stored before its row, and is then repeated after a crash, but none
-/// is lost.
+/// contain any prefix of the rows and events: an event may be stored before its row, and is then repeated after a crash, but
+/// none is lost.
+///
+/// What others see or do because of the rows is not in that order. Messages, announcements, removed messages, the project of the
+/// users and changes of software are written in one commit with everything that is in the queue, because rows before or after
+/// them belong to them: after a crash between two commits, a message would cancel a request that was never made, or would
+/// be sent again. What ends an operation is written with the last commit.
 #[derive(Default)]
 pub(crate) struct WriteQueue {
     writes: VecDeque<Write>,
@@ -27,16 +32,8 @@ pub(crate) struct WriteQueue {
     pub(crate) snapshots: Distinct<Snapshot>,
     /// Snapshots to delete; written at the end of the request.
     pub(crate) removed_snapshots: Vec<SnapshotId>,
-    /// Processed messages: removed in one commit with their results.
-    handled: Vec<MessageId>,
-    /// The project of the stack's users: written with the first row that knows it.
-    pub(crate) user_project: Option<String>,
-    /// Changes of software configs and deployments: written in one commit with everything before them.
-    software: Vec<SoftwareChange>,
-    /// Messages to other stacks.
-    messages: Vec<Message>,
-    /// What to announce on the message bus.
-    announcements: Vec<Announcement>,
+    /// What is written in one commit with the whole queue.
+    together: Batch,
     /// Runs of lifecycle plug-ins after an operation; written at the end of the queue.
     pub(crate) plugin_runs: Vec<PluginRun>,
     /// Cancels that are not written yet.
@@ -90,27 +87,32 @@ impl WriteQueue {
 
     /// Adds a processed message; its results must follow before the next commit.
     pub(crate) fn handled(&mut self, id: MessageId) {
-        self.handled.push(id);
+        self.together.handled.push(id);
     }
 
     /// Adds changes of software configs and deployments.
     pub(crate) fn software(&mut self, changes: Vec<SoftwareChange>) {
-        self.software.extend(changes);
+        self.together.software.extend(changes);
     }
 
     /// Whether a software config or deployment is not stored yet.
     pub(crate) fn changes_software(&self) -> bool {
-        !self.software.is_empty()
+        !self.together.software.is_empty()
     }
 
     /// Adds something to announce on the message bus.
     pub(crate) fn announce(&mut self, announcement: Announcement) {
-        self.announcements.push(announcement);
+        self.together.announcements.push(announcement);
     }
 
-    /// Adds a message to another stack.
+    /// Adds the project of the stack's users.
+    pub(crate) fn user_project(&mut self, project: String) {
+        self.together.user_project = Some(project);
+    }
+
+    /// Adds a message to a stack.
     pub(crate) fn send(&mut self, message: Message) {
-        self.messages.push(message);
+        self.together.send.push(message);
     }
 
     /// Adds a cancel of the request to a nested stack; it must be written before the next commit.
@@ -137,12 +139,8 @@ impl WriteQueue {
     /// Whether there is more than rows and events of resources: something that belongs into one commit, or that others
     /// wait for.
     pub(crate) fn is_urgent(&self) -> bool {
-        !(self.handled.is_empty()
-            && self.software.is_empty()
-            && self.messages.is_empty()
-            && self.announcements.is_empty()
+        !(self.together.is_empty()
             && self.plugin_runs.is_empty()
-            && self.user_project.is_none()
             && self.cancels.is_empty()
             && self.snapshots.is_empty()
             && self.removed_snapshots.is_empty()
@@ -167,16 +165,8 @@ impl WriteQueue {
     }
 
     fn take_some(&mut self, model: &Model, limit: usize) -> Batch {
-        let whole = !self.handled.is_empty() || !self.software.is_empty();
-        let count = if whole { self.writes.len() } else { self.cut(limit) };
-        let mut batch = Batch {
-            handled: std::mem::take(&mut self.handled),
-            software: std::mem::take(&mut self.software),
-            send: std::mem::take(&mut self.messages),
-            announcements: std::mem::take(&mut self.announcements),
-            user_project: self.user_project.take(),
-            ..Batch::default()
-        };
+        let mut batch = std::mem::take(&mut self.together);
+        let count = if batch.is_empty() { self.cut(limit) } else { self.writes.len() };
         self.taken += count;
         for write in self.writes.drain(..count) {
             match write {
@@ -270,6 +260,44 @@ mod tests {
         let first = queue.take(&model, 1).expect("something to write");
         assert_eq!((first.requests.len(), first.save.len()), (1, 1));
         assert_eq!(first.save[0].id, ids[0]);
+    }
+
+    /// Each commit may be the last one: the engine may be killed after it.
+    #[test]
+    fn what_others_act_on_is_stored_in_one_commit_with_all_rows() {
+        let message = || Message {
+            id: MessageId(uuid::Uuid::from_u128(5)),
+            stack: StackId(uuid::Uuid::from_u128(9)),
+            resource: None,
+            kind: kiln_store::MessageKind::Cancel,
+            body: kiln_value::Value::Null,
+            due: jiff::Timestamp::UNIX_EPOCH,
+            sent: jiff::Timestamp::UNIX_EPOCH,
+        };
+        let announcement = || Announcement {
+            id: uuid::Uuid::from_u128(6),
+            event_type: "autoscaling.end".to_owned(),
+            error: false,
+            time: jiff::Timestamp::UNIX_EPOCH,
+            details: kiln_value::Map::new(),
+        };
+        let adds: [&dyn Fn(&mut WriteQueue); 3] =
+            [&|queue| queue.send(message()), &|queue| queue.announce(announcement()), &|queue| {
+                queue.user_project("p".to_owned())
+            }];
+        for add in adds {
+            let (model, ids) = rows(3);
+            let mut queue = WriteQueue::default();
+            queue.save(ids[0]);
+            add(&mut queue);
+            queue.save(ids[1]);
+            let child = StackId(uuid::Uuid::from_u128(9));
+            queue.request(child, StackRequest::new(kiln_resource::Action::Update, jiff::Timestamp::UNIX_EPOCH));
+            queue.save(ids[2]);
+            let first = queue.take(&model, 1).expect("something to write");
+            assert_eq!((first.save.len(), first.requests.len()), (3, 1), "{first:?}");
+            assert!(queue.take(&model, 1).is_none());
+        }
     }
 
     #[test]

@@ -10,11 +10,17 @@ use kiln_plan::ResourceTypes;
 use kiln_resource::{Action, Cloud, CredentialsId, EngineId, Failure, FailureKind, Registry, StackId, State, Status};
 use kiln_stack::UNUSED_AFTER;
 use kiln_stack::{Backends, Chance, Clock, Clouds, NoCloud};
-use kiln_store::{Batch, DesiredText, MemoryStore, NewStack, Settle, Stack, StackRequest, Store, UnusedCredentials};
+use kiln_store::{
+    Batch, DesiredText, EngineInfo, MemoryStore, NewStack, Settle, Silent, Stack, StackRequest, Store,
+    UnusedCredentials,
+};
 use kiln_value::Secret;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use uuid::Uuid;
+
+/// The engine whose housekeeping runs.
+const ENGINE: EngineId = EngineId(Uuid::from_u128(7));
 
 /// Tokio's time, which is paused while there is work.
 struct Paused(Instant);
@@ -96,7 +102,7 @@ impl Fixture {
             chance: Arc::new(Chance::seeded(1)),
             caches: Arc::default(),
         };
-        tokio::spawn(housekeeping::run(backends, Arc::new(Options::default()), watch::channel(()).1));
+        tokio::spawn(housekeeping::run(backends, ENGINE, Arc::new(Options::default()), watch::channel(()).1));
         Self { store, keystone, clock: Paused(start) }
     }
 
@@ -157,6 +163,28 @@ impl Fixture {
         let batch = Batch { settle: Some(settle), ..Batch::default() };
         self.store.commit(leases[0], batch).await.expect("the store");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_engine_purges() {
+    let fixture = Fixture::new();
+    let report = async |id: EngineId, second: i64| {
+        let started = Timestamp::from_second(second).expect("a time");
+        let info = EngineInfo { id, hostname: "h".to_owned(), pid: 1, started, seen: started, interval: 60 };
+        fixture.store.report(&info).await.expect("the store");
+    };
+    let older = EngineId(Uuid::from_u128(6));
+    report(ENGINE, 2).await;
+    report(older, 1).await;
+    let (stack, _) = fixture.stack(1).await;
+    fixture.delete(stack).await;
+    tokio::time::sleep(Options::default().keep_deleted + Duration::from_hours(1)).await;
+    assert!(fixture.store.stack(stack).await.expect("the store").is_some(), "the other engine purges");
+    let engines = fixture.store.engines().await.expect("the store");
+    let seen = engines.iter().find(|engine| engine.id == older).expect("the older engine").seen;
+    fixture.store.forget_engine(&Silent { engine: older, seen, idle: Duration::ZERO }).await.expect("the store");
+    tokio::time::sleep(Duration::from_hours(1)).await;
+    assert!(fixture.store.stack(stack).await.expect("the store").is_none());
 }
 
 #[tokio::test(start_paused = true)]

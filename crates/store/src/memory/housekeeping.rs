@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::state::{Sent, State, micro, micros_of};
-use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, STACKS};
-use crate::{Census, Digest, EngineInfo, MessageId, Retention, Silent, StackId};
+use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, LOOKED_AT, STACKS};
+use crate::{Census, Digest, EngineInfo, EventPurge, MessageId, Retention, Silent, StackId};
 
 impl State {
     pub(super) fn census(&self, now: i64) -> Census {
@@ -59,11 +59,10 @@ impl State {
 
     pub(super) fn forget(&mut self, retention: &Retention, now: i64) -> u64 {
         let mut gone = self.forget_stacks(micro(retention.deleted_before));
-        if retention.events_per_stack > 0 {
-            gone += self.forget_events(usize::try_from(retention.events_per_stack).unwrap_or(usize::MAX));
-        }
         gone += self.forget_handled(now.saturating_sub(micros_of(HANDLED_KEPT)));
-        gone += self.forget_contents(now.saturating_sub(micros_of(CONTENT_KEPT)));
+        if gone == 0 {
+            gone = self.forget_contents(now.saturating_sub(micros_of(CONTENT_KEPT)));
+        }
         gone as u64
     }
 
@@ -87,8 +86,8 @@ impl State {
             }
             let Some(row) = self.stacks.remove(&id) else { continue };
             let tags: BTreeSet<&String> = row.stack.tags.iter().collect();
-            // The stack row, the lease, and one row for each tag.
-            gone += 2 + tags.len();
+            // The stack row, the lease, the row of its events, and one row for each tag.
+            gone += 3 + tags.len();
             if let Some(siblings) = row.stack.parent.and_then(|parent| self.nested.get_mut(&parent.stack)) {
                 siblings.remove(&id);
             }
@@ -96,21 +95,27 @@ impl State {
         gone
     }
 
-    fn forget_events(&mut self, keep: usize) -> usize {
-        let mut counts: BTreeMap<StackId, usize> = BTreeMap::new();
-        for (stack, _) in self.events.keys() {
-            *counts.entry(*stack).or_default() += 1;
-        }
-        let mut gone = 0;
-        for (stack, count) in counts.into_iter().filter(|(_, count)| *count > keep).take(STACKS) {
-            let places: Vec<_> =
-                self.events_of(stack).map(|(place, _)| *place).take((count - keep).min(EVENTS)).collect();
-            gone += places.len();
-            for place in places {
+    pub(super) fn forget_events(&mut self, keep: u64, after: u64) -> EventPurge {
+        let mut events: Vec<(u64, StackId)> =
+            self.events.keys().map(|(stack, seq)| (*seq, *stack)).filter(|(seq, _)| *seq > after).collect();
+        events.sort_unstable();
+        let has_more = events.len() >= LOOKED_AT;
+        events.truncate(LOOKED_AT);
+        let last = events.last().map_or(after, |(seq, _)| *seq);
+        let mut purge = EventPurge { looked_at: events.len() as u64, deleted: 0, after: last, has_more };
+        for stack in events.into_iter().map(|(_, stack)| stack).collect::<BTreeSet<_>>() {
+            let places: Vec<_> = self.events_of(stack).map(|(place, _)| *place).collect();
+            let old = places.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
+            for place in places.into_iter().take(old.min(EVENTS)) {
                 self.remove_event(place);
+                purge.deleted += 1;
+            }
+            if old > EVENTS || purge.deleted >= EVENTS as u64 {
+                (purge.after, purge.has_more) = (after, true);
+                break;
             }
         }
-        gone
+        purge
     }
 
     fn forget_handled(&mut self, before: i64) -> usize {

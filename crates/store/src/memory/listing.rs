@@ -1,12 +1,12 @@
 //! Lists of stacks and events, with filters, sorting and paging.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kiln_resource::{Action, Status};
 
 use super::state::State;
-use crate::{Error, Event, EventQuery, Sort, SortKey, Stack, StackQuery};
+use crate::{Error, Event, EventId, EventQuery, EventSpan, Sort, SortKey, Stack, StackId, StackQuery};
 
 impl State {
     pub(super) fn list_stacks(&self, query: &StackQuery) -> Result<Vec<Stack>, Error> {
@@ -34,34 +34,67 @@ impl State {
     }
 
     pub(super) fn list_events(&self, query: &EventQuery) -> Result<Vec<Event>, Error> {
-        let marker = match query.marker {
-            None => None,
-            Some(marker) => {
-                let place = self.event_places.get(&marker);
-                Some(place.ok_or_else(|| Error::NotFound(format!("event {marker}")))?.1)
-            }
-        };
-        let of = |holds: &dyn Fn(&Stack) -> bool| -> BTreeSet<crate::StackId> {
-            self.stacks.values().map(|row| &row.stack).filter(|stack| holds(stack)).map(|stack| stack.id).collect()
-        };
-        let stacks = match (&query.root, &query.project) {
-            (Some(root), _) => of(&|stack| stack.root == *root),
-            (None, Some(project)) => of(&|stack| stack.project == *project),
-            (None, None) => query.stacks.iter().copied().collect(),
-        };
-        let mut found: Vec<(u64, &Event)> = stacks
-            .into_iter()
-            .flat_map(|stack| self.events_of(stack))
-            .map(|(place, event)| (place.1, event))
-            .filter(|(seq, _)| marker.is_none_or(|marker| if query.descending { *seq < marker } else { *seq > marker }))
-            .filter(|(_, event)| is_asked_for(query, event))
-            .collect();
-        found.sort_by_key(|(seq, _)| *seq);
+        let marker = query.marker.map(|marker| self.event_number(marker)).transpose()?;
+        let is_behind =
+            |seq: u64| marker.is_none_or(|marker| if query.descending { seq < marker } else { seq > marker });
+        let mut found = self.numbered(&self.stacks_of(query), query);
+        found.retain(|(seq, _)| is_behind(*seq));
         if query.descending {
             found.reverse();
         }
         found.truncate(limit_of(query.limit));
         Ok(found.into_iter().map(|(_, event)| event.clone()).collect())
+    }
+
+    pub(super) fn event_number(&self, event: EventId) -> Result<u64, Error> {
+        let place = self.event_places.get(&event);
+        Ok(place.ok_or_else(|| Error::NotFound(format!("event {event}")))?.1)
+    }
+
+    pub(super) fn numbered_events(&self, span: &EventSpan, query: &EventQuery) -> Vec<(u64, Event)> {
+        let mut found = match span {
+            EventSpan::After(first) => {
+                let mut found = self.numbered(&self.stacks_of(query), query);
+                found.retain(|(seq, _)| seq > first);
+                found
+            }
+            EventSpan::Between(stacks, last) => {
+                let places: BTreeMap<StackId, u64> = stacks.iter().copied().collect();
+                let mut found = self.numbered(&places.keys().copied().collect(), query);
+                found.retain(|(seq, event)| seq <= last && places.get(&event.stack).is_some_and(|place| seq > place));
+                found
+            }
+        };
+        found.truncate(limit_of(query.limit));
+        found.into_iter().map(|(seq, event)| (seq, event.clone())).collect()
+    }
+
+    pub(super) fn last_events(&self, query: &EventQuery, up_to: u64) -> Vec<(StackId, u64)> {
+        let last = |stack: StackId| self.events_of(stack).map(|(place, _)| place.1).filter(|seq| *seq <= up_to).last();
+        self.stacks_of(query).into_iter().filter_map(|stack| Some((stack, last(stack)?))).collect()
+    }
+
+    fn stacks_of(&self, query: &EventQuery) -> BTreeSet<StackId> {
+        let of = |holds: &dyn Fn(&Stack) -> bool| -> BTreeSet<StackId> {
+            self.stacks.values().map(|row| &row.stack).filter(|stack| holds(stack)).map(|stack| stack.id).collect()
+        };
+        match (&query.root, &query.project) {
+            (Some(root), _) => of(&|stack| stack.root == *root),
+            (None, Some(project)) => of(&|stack| stack.project == *project),
+            (None, None) => query.stacks.iter().copied().collect(),
+        }
+    }
+
+    /// The events of stacks that the filters leave, in the order of their numbers.
+    fn numbered(&self, stacks: &BTreeSet<StackId>, query: &EventQuery) -> Vec<(u64, &Event)> {
+        let mut found: Vec<(u64, &Event)> = stacks
+            .iter()
+            .flat_map(|stack| self.events_of(*stack))
+            .map(|(place, event)| (place.1, event))
+            .filter(|(_, event)| is_asked_for(query, event))
+            .collect();
+        found.sort_by_key(|(seq, _)| *seq);
+        found
     }
 }
 

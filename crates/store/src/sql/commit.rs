@@ -15,7 +15,7 @@ use super::requests::{details, previous_desired};
 use super::rows::{self, micros, plain};
 use super::snapshots::{remove_snapshots, save_snapshots};
 use super::statement_retry::Fault;
-use super::writing::{insert_each, insert_events};
+use super::writing::insert_each;
 use super::{SqlStore, schema};
 use crate::{Batch, Details, Error, Lease, ResourceId, Settle, Stack, StackId, Turn};
 
@@ -44,8 +44,8 @@ impl SqlStore {
     }
 
     /// The fence is checked first and locks the lease, so that no other engine can claim it until the transaction ends.
-    /// Rows of nested stacks are written before the row of the stack itself, always from the leaves to the root, to
-    /// avoid deadlocks.
+    /// Rows of nested stacks are written before the row of the stack itself, always from the leaves to the root, and events
+    /// last, to avoid deadlocks.
     async fn commit_once(&self, lease: Lease, batch: &Batch, mark: &str) -> Result<Stack, Fault> {
         let tx = self.begin().await?;
         if fence(&tx, lease, mark).await? == Fence::Done {
@@ -54,18 +54,14 @@ impl SqlStore {
         self.save(&tx, batch).await?;
         remove(&tx, lease.stack, &batch.remove).await?;
         insert_orphans(&tx, &batch.orphans).await?;
-        insert_events(&tx, &self.vault, &batch.events).await?;
+        let mut started = Vec::new();
         if !batch.children.is_empty() {
-            self.create_in(&tx, &batch.children).await?;
+            started = self.create_in(&tx, &batch.children).await?;
+            self.attach_credentials_of(&tx, &batch.children).await?;
         }
-        let mut started = Vec::with_capacity(batch.requests.len());
         for (child, request) in &batch.requests {
-            if let Some((child, event)) = self.request_in(&tx, *child, request).await? {
-                self.post(&tx, &child, std::slice::from_ref(&event)).await?;
-                started.push(event);
-            }
+            started.extend(self.request_in(&tx, *child, request).await?);
         }
-        insert_events(&tx, &self.vault, &started).await?;
         self.mark_handled(&tx, lease.stack, &batch.handled).await?;
         if !batch.snapshots.is_empty() {
             save_snapshots(&tx, &self.vault, &batch.snapshots).await?;
@@ -87,14 +83,16 @@ impl SqlStore {
             apply_settle(&tx, lease.stack, settle).await?;
         }
         let stack = find_stack(&tx, lease.stack).await?.ok_or(Error::Stale(lease.stack))?;
-        self.post(&tx, &stack, &batch.events).await?;
-        self.announce(&tx, &stack, batch).await?;
         if stack.deleted.is_none() {
             insert_messages(&tx, &self.vault, &batch.timers).await?;
         }
         for message in &batch.send {
             self.send_in(&tx, message).await?;
         }
+        let started = started.iter().map(|(child, event)| (child, std::slice::from_ref(event)));
+        let events: Vec<_> = std::iter::once((&stack, batch.events.as_slice())).chain(started).collect();
+        self.append_events(&tx, &events).await?;
+        self.announce(&tx, &stack, batch).await?;
         tx.commit().await?;
         Ok(stack)
     }

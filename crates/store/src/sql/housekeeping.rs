@@ -1,5 +1,7 @@
 //! Engine reports and purging, in small steps so that nobody waits long for a lock.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement, UnionType};
@@ -9,8 +11,8 @@ use super::leases::is_still;
 use super::rows::{Columns, micros, micros_of, plain};
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
-use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, STACKS};
-use crate::{Census, EngineId, EngineInfo, Error, Retention, Silent};
+use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, LOOKED_AT, STACKS};
+use crate::{Census, EngineId, EngineInfo, Error, EventPurge, Retention, Silent};
 
 impl SqlStore {
     pub(super) async fn read_clock(&self) -> Result<Timestamp, Error> {
@@ -119,24 +121,30 @@ impl SqlStore {
     }
 
     pub(super) async fn forget_some(&self, retention: &Retention) -> Result<u64, Error> {
-        let mut gone = self.forget_stacks(retention.deleted_before, None, STACKS as u64).await?;
-        if retention.events_per_stack > 0 {
-            gone += self.forget_events(retention.events_per_stack).await?;
-        }
-        Ok(gone + self.forget_handled().await? + self.forget_contents().await?)
+        let gone = self.forget_stacks(retention.deleted_before, None, STACKS as u64).await?;
+        let gone = gone + self.forget_handled().await?;
+        // Last, because it reads all stacks.
+        if gone > 0 { Ok(gone) } else { self.forget_contents().await }
     }
 
-    /// Deletes the stacks that a query finds.
+    /// Deletes the stacks that a query finds, or some of their events if there are many.
     pub(super) async fn forget_these(&self, select: &SelectStatement) -> Result<u64, Error> {
         self.retry(|| async {
             let ids = texts(&self.reader, select).await?;
             if ids.is_empty() {
                 return Ok(0);
             }
-            let tx = self.begin().await?;
             let mut gone = 0;
+            for id in &ids {
+                gone += self.purge_events_of(id, 1).await?.0;
+                if gone >= EVENTS as u64 {
+                    return Ok(gone);
+                }
+            }
+            let tx = self.begin().await?;
             for (table, column) in [
                 (schema::EVENT, "stack"),
+                (schema::EVENT_ORDER, "stack"),
                 (schema::RESOURCE, "stack"),
                 (schema::TAG, "stack"),
                 (schema::SNAPSHOT, "stack"),
@@ -155,51 +163,60 @@ impl SqlStore {
         .await
     }
 
-    async fn forget_events(&self, keep: u64) -> Result<u64, Error> {
-        let many = Query::select()
-            .column("stack")
-            .expr(Func::count(Expr::col("seq")))
+    pub(super) async fn purge_events(&self, keep: u64, after: u64) -> Result<EventPurge, Error> {
+        let select = Query::select()
+            .columns(["seq", "stack"])
             .from(schema::EVENT)
-            .group_by_col("stack")
-            .and_having(Func::count(Expr::col("seq")).gt(i64::try_from(keep).unwrap_or(i64::MAX)))
-            .limit(STACKS as u64)
+            .and_where(Expr::col("seq").gt(i64::try_from(after).unwrap_or(i64::MAX)))
+            .order_by("seq", Order::Asc)
+            .limit(LOOKED_AT as u64)
             .to_owned();
-        let counts = self
+        let events: Vec<(u64, String)> = self
             .retry(|| async {
-                let rows = self.reader.query_all(&many).await?;
-                rows.iter()
-                    .map(|row| {
-                        let mut columns = Columns::of(row);
-                        Ok((columns.text()?, columns.count()?))
-                    })
-                    .collect::<Result<Vec<_>, Fault>>()
+                let rows = self.reader.query_all(&select).await?;
+                let read = rows.iter().map(|row| {
+                    let mut columns = Columns::of(row);
+                    Ok::<_, Fault>((columns.count()?, columns.text()?))
+                });
+                read.collect()
             })
             .await?;
-        let mut gone = 0;
-        for (stack, count) in counts {
-            let of_stack = || Expr::col("stack").eq(stack.as_str());
-            let first_kept = Query::select()
-                .column("seq")
-                .from(schema::EVENT)
-                .and_where(of_stack())
-                .order_by("seq", Order::Asc)
-                .offset(Ord::min(count.saturating_sub(keep), EVENTS as u64))
-                .limit(1)
-                .to_owned();
-            gone += self
-                .retry(|| async {
-                    let Some(row) = self.reader.query_one(&first_kept).await? else { return Ok(0) };
-                    let seq = Columns::of(&row).int()?;
-                    let delete = Query::delete()
-                        .from_table(schema::EVENT)
-                        .and_where(of_stack())
-                        .and_where(Expr::col("seq").lt(seq))
-                        .to_owned();
-                    Ok(self.writer.execute(&delete).await?.rows_affected())
-                })
-                .await?;
+        let mut purge = EventPurge {
+            looked_at: events.len() as u64,
+            deleted: 0,
+            after: events.last().map_or(after, |(seq, _)| *seq),
+            has_more: events.len() >= LOOKED_AT,
+        };
+        let stacks: BTreeSet<String> = events.into_iter().map(|(_, stack)| stack).collect();
+        for stack in stacks {
+            let (deleted, is_all) = self.retry(|| self.purge_events_of(&stack, keep)).await?;
+            purge.deleted += deleted;
+            if !is_all || purge.deleted >= EVENTS as u64 {
+                (purge.after, purge.has_more) = (after, true);
+                break;
+            }
         }
-        Ok(gone)
+        Ok(purge)
+    }
+
+    /// Deletes old events of a stack, or some of them; with whether these are all.
+    async fn purge_events_of(&self, stack: &str, keep: u64) -> Result<(u64, bool), Fault> {
+        let of_stack = |below: i64, order: Order, offset: u64| {
+            let mut select = Query::select();
+            select.column("seq").from(schema::EVENT).and_where(Expr::col("stack").eq(stack));
+            select.and_where(Expr::col("seq").lt(below)).order_by("seq", order).offset(offset).limit(1).to_owned()
+        };
+        let first_kept = of_stack(i64::MAX, Order::Desc, keep.saturating_sub(1));
+        let Some(row) = self.reader.query_one(&first_kept).await? else { return Ok((0, true)) };
+        let first_kept = Columns::of(&row).int()?;
+        let rest = self.reader.query_one(&of_stack(first_kept, Order::Asc, EVENTS as u64)).await?;
+        let rest = rest.map(|row| Columns::of(&row).int()).transpose()?;
+        let delete = Query::delete()
+            .from_table(schema::EVENT)
+            .and_where(Expr::col("stack").eq(stack))
+            .and_where(Expr::col("seq").lt(rest.unwrap_or(first_kept)))
+            .to_owned();
+        Ok((self.writer.execute(&delete).await?.rows_affected(), rest.is_none()))
     }
 
     /// Messages that were handled so long ago that nobody sends them again.

@@ -17,6 +17,7 @@ mod m0010_orphans;
 mod m0011_stack_names;
 mod m0012_physical_ids;
 mod m0013_resource_names;
+mod m0014_event_order;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -63,6 +64,7 @@ const MIGRATIONS: &[&[Change]] = &[
     m0011_stack_names::CHANGES,
     m0012_physical_ids::CHANGES,
     m0013_resource_names::CHANGES,
+    m0014_event_order::CHANGES,
 ];
 
 /// The oldest version of the schema whose programs can use the present one. A migration that only adds what older programs

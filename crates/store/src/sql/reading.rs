@@ -6,7 +6,7 @@ use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, Order, Query, SelectStatem
 use super::rows::Columns;
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
-use crate::{BriefResources, Desired, DesiredText, Digest, Error, Event, EventId, Resource, Stack, StackId, Summary};
+use crate::{BriefResources, Desired, DesiredText, Digest, Error, Resource, Stack, StackId, Summary};
 
 /// IDs in one statement.
 const CHUNK: usize = 1_000;
@@ -254,19 +254,6 @@ impl SqlStore {
         self.retry(|| async {
             let rows = self.reader.query_all(select).await?;
             rows.iter().map(|row| summary(&mut Columns::of(row))).collect()
-        })
-        .await
-    }
-
-    pub(super) async fn read_event(&self, stack: StackId, id: EventId) -> Result<Option<Event>, Error> {
-        let select = Query::select()
-            .columns(schema::EVENT_COLUMNS)
-            .from(schema::EVENT)
-            .and_where(Expr::col("id").eq(id.to_string()))
-            .and_where(Expr::col("stack").eq(stack.to_string()))
-            .to_owned();
-        self.retry(|| async {
-            self.reader.query_one(&select).await?.map(|row| Columns::of(&row).event(&self.vault)).transpose()
         })
         .await
     }

@@ -14,7 +14,7 @@ use super::reading::find_stack;
 use super::rows::{Columns, json, micros, micros_of, optional_id, pack, plain};
 use super::snapshots::{fail_unfinished_snapshots, save_snapshots};
 use super::statement_retry::Fault;
-use super::writing::{insert, insert_events};
+use super::writing::insert;
 use super::{SqlStore, schema};
 use crate::limits::CONTENT_FRESH;
 use crate::{DesiredText, Details, Digest, Error, Event, EventId, NewStack, Stack, StackId, StackRequest, stack};
@@ -40,9 +40,14 @@ impl SqlStore {
 
     async fn make_once(&self, stack: &NewStack) -> Result<Stack, Fault> {
         let tx = self.begin().await?;
-        let mut made = self.create_in(&tx, std::slice::from_ref(stack)).await?;
+        let new = std::slice::from_ref(stack);
+        let mut made = self.create_in(&tx, new).await?;
+        let Some((made, event)) = made.pop() else { return Err(Error::NotFound(format!("stack {}", stack.id)).into()) };
+        self.append_events(&tx, &[(&made, &[event])]).await?;
+        // Last, because it locks the row until the end, and all stacks of a user have the same credentials.
+        self.attach_credentials_of(&tx, new).await?;
         tx.commit().await?;
-        made.pop().ok_or_else(|| Error::NotFound(format!("stack {}", stack.id)).into())
+        Ok(made)
     }
 
     pub(super) async fn ask(&self, stack: StackId, request: &StackRequest) -> Result<Stack, Error> {
@@ -71,14 +76,13 @@ impl SqlStore {
             return Err(Error::NotFound(format!("stack {stack}")).into());
         };
         let event = Event { id, ..event };
-        insert_events(&tx, &self.vault, std::slice::from_ref(&event)).await?;
-        self.post(&tx, &asked, &[event]).await?;
+        self.append_events(&tx, &[(&asked, &[event])]).await?;
         tx.commit().await?;
         Ok(asked)
     }
 
-    /// Creates stacks, with their leases, tags, texts and first events.
-    pub(super) async fn create_in(&self, tx: &Transaction, new: &[NewStack]) -> Result<Vec<Stack>, Fault> {
+    /// Creates stacks, with their leases, tags and texts; returns each with its first event, which is not written yet.
+    pub(super) async fn create_in(&self, tx: &Transaction, new: &[NewStack]) -> Result<Vec<(Stack, Event)>, Fault> {
         self.store_contents(tx, new.iter().map(|stack| &stack.desired)).await?;
         let stacks: Vec<Stack> = new.iter().map(Stack::started).collect();
         let rows = stacks.iter().map(row_of).collect::<Result<_, _>>()?;
@@ -89,17 +93,16 @@ impl SqlStore {
         let leases = stacks.iter().map(|stack| vec![stack.id.to_string().into(), 0.into(), 0.into(), 0.into()]);
         insert(tx, schema::LEASE, &["stack", "epoch", "expires", "writes"], leases.collect(), None).await?;
         insert_tags(tx, stacks.iter().map(|stack| (stack.id, stack.tags.as_slice()))).await?;
-        let events: Vec<Event> = stacks.iter().map(Event::of_start).collect();
-        insert_events(tx, &self.vault, &events).await?;
-        for (stack, event) in stacks.iter().zip(&events) {
-            self.post(tx, stack, std::slice::from_ref(event)).await?;
-        }
         save_snapshots(tx, &self.vault, new.iter().filter_map(|stack| stack.adopt.as_ref())).await?;
-        // Last, because it locks the row until the end, and all stacks of a user have the same credentials.
+        Ok(stacks.into_iter().map(with_start).collect())
+    }
+
+    /// Attaches the credentials of new stacks to them.
+    pub(super) async fn attach_credentials_of(&self, tx: &Transaction, new: &[NewStack]) -> Result<(), Fault> {
         for credentials in new.iter().filter_map(|stack| stack.credentials) {
             self.attach_credentials(tx, credentials).await?;
         }
-        Ok(stacks)
+        Ok(())
     }
 
     /// Writes a request; returns the stack after that and the event to write. `None`: the stack is deleted.
@@ -161,8 +164,7 @@ impl SqlStore {
         fail_unfinished_snapshots(tx, id).await?;
         save_snapshots(tx, &self.vault, &request.snapshot).await?;
         let stack = find_stack(tx, id).await?.ok_or_else(|| Error::NotFound(format!("stack {id}")))?;
-        let event = Event::of_start(&stack);
-        Ok(Some((stack, event)))
+        Ok(Some(with_start(stack)))
     }
 
     /// Inserts texts that are not stored yet. If the time of a stored text is old, it is updated: see
@@ -216,6 +218,11 @@ const ROW_COLUMNS: [&str; schema::STACK_COLUMNS.len() + 2] = {
     columns[at + 1] = "due";
     columns
 };
+
+fn with_start(stack: Stack) -> (Stack, Event) {
+    let event = Event::of_start(&stack);
+    (stack, event)
+}
 
 fn row_of(stack: &Stack) -> Result<Vec<Expr>, Fault> {
     let parent = stack.parent.as_ref();

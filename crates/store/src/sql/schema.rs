@@ -24,6 +24,8 @@ pub(super) const CONTENT: &str = "kiln_content";
 pub(super) const RESOURCE: &str = "kiln_resource";
 /// Events.
 pub(super) const EVENT: &str = "kiln_event";
+/// One row for each stack with events, which each transaction with events of the stack changes.
+pub(super) const EVENT_ORDER: &str = "kiln_event_order";
 /// Leases: one row for each stack, from its creation.
 pub(super) const LEASE: &str = "kiln_lease";
 /// Messages to stacks.

@@ -7,10 +7,7 @@ use sea_orm::{ConnectionTrait, DbBackend, Statement};
 
 use super::packet::size_of_row;
 use super::pool::Transaction;
-use super::secrets::Vault;
 use super::statement_retry::Fault;
-use super::{rows, schema};
-use crate::Event;
 
 /// Rows per statement: only a few sizes, so that connections can reuse prepared statements. The largest stays below
 /// SQLite's 32,766 variables with 27 columns.
@@ -84,10 +81,4 @@ impl<R: Iterator<Item = Result<Vec<Expr>, Fault>>> Statements<R> {
         }
         Ok(Some(self.backend.build(&insert)))
     }
-}
-
-/// Appends events.
-pub(super) async fn insert_events(tx: &Transaction, vault: &Vault, events: &[Event]) -> Result<(), Fault> {
-    let rows = events.iter().map(|event| rows::of_event(event, vault));
-    insert_each(tx, schema::EVENT, &schema::EVENT_COLUMNS, rows, None).await
 }

@@ -37,6 +37,11 @@ impl Bed {
         }
     }
 
+    /// The store as another process on the first node would open it, if it is not in memory.
+    pub(crate) async fn again(&self) -> SqlStore {
+        open(&self.nodes, self.url()).await
+    }
+
     /// Whether another process can use the database.
     pub(crate) fn is_shared(&self) -> bool {
         !matches!(self.end, End::Memory)
@@ -72,11 +77,16 @@ impl Bed {
         db.close().await.unwrap();
     }
 
-    /// Lets all statements on stacks of a server wait until the connection is closed.
-    pub(crate) async fn lock_stacks(&self) -> DatabaseConnection {
+    /// One connection to the first node, for transactions without the store.
+    pub(crate) async fn connection(&self) -> DatabaseConnection {
         let mut options = ConnectOptions::new(self.url());
         options.max_connections(1);
-        let db = Box::pin(Database::connect(options)).await.unwrap();
+        Box::pin(Database::connect(options)).await.unwrap()
+    }
+
+    /// Lets all statements on stacks of a server wait until the connection is closed.
+    pub(crate) async fn lock_stacks(&self) -> DatabaseConnection {
+        let db = self.connection().await;
         let statements: &[&str] = match db.get_database_backend() {
             DbBackend::Postgres => &["BEGIN", "LOCK TABLE kiln_stack IN ACCESS EXCLUSIVE MODE"],
             _ => &["LOCK TABLES kiln_stack WRITE"],

@@ -109,7 +109,8 @@ impl<'a> Ground<'a> {
             plan_credentials: store.plan_credentials(&Secret::new("{}".to_owned()));
             keep_credentials: store.keep_credentials(self.credentials, &Secret::new("{}".to_owned()));
             report: store.report(&self.engine());
-            forget: store.forget(&Retention { deleted_before: at(9), events_per_stack: 1 });
+            forget: store.forget(&Retention { deleted_before: at(9) });
+            forget_events: store.forget_events(1, 0);
             next_lane: store.next_lane("");
             claim_lane: store.claim_lane("x", Uuid::new_v4(), TTL, 1);
             remove_entries: store.remove_entries(Uuid::new_v4(), &[1]);

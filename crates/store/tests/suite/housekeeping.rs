@@ -1,7 +1,9 @@
 //! Migrations, credentials, engines, and purging.
 
 use kiln_resource::Action;
-use kiln_store::{Batch, EngineInfo, Error, EventQuery, NewStack, Options, Retention, SqlStore, StackRequest};
+use kiln_store::{
+    Batch, EngineInfo, Error, EventPurge, EventQuery, NewStack, Options, Retention, SqlStore, StackRequest,
+};
 use kiln_value::Secret;
 
 use crate::bed::{Bed, beds, options};
@@ -81,8 +83,8 @@ async fn engines_report() {
     }
 }
 
-fn keep(seconds: i64, events_per_stack: u64) -> Retention {
-    Retention { deleted_before: at(seconds), events_per_stack }
+fn keep(seconds: i64) -> Retention {
+    Retention { deleted_before: at(seconds) }
 }
 
 async fn forget(bed: &Bed, retention: &Retention) -> u64 {
@@ -110,8 +112,8 @@ async fn stacks_that_are_gone_long_enough_are_forgotten() {
             .await
             .unwrap();
 
-        assert_eq!(forget(&bed, &keep(100, 0)).await, 0, "not before its time");
-        assert_eq!(forget(&bed, &keep(101, 0)).await, 5, "stack, lease, tag, two events");
+        assert_eq!(forget(&bed, &keep(100)).await, 0, "not before its time");
+        assert_eq!(forget(&bed, &keep(101)).await, 6, "stack, lease, tag, two events and their row");
         assert_eq!(bed.store.stack(gone.id).await.unwrap(), None);
         let query = EventQuery { stacks: vec![gone.id], ..EventQuery::default() };
         assert!(bed.store.events(&query).await.unwrap().is_empty());
@@ -132,11 +134,42 @@ async fn old_events_of_busy_stacks_are_forgotten() {
         bed.store.commit(lease, Batch { events: events.clone(), ..Batch::default() }).await.unwrap();
         let few = vec![event(&quiet, "a", 1), event(&quiet, "b", 1)];
         bed.store.commit(other, Batch { events: few, ..Batch::default() }).await.unwrap();
-        assert_eq!(forget(&bed, &keep(0, 0)).await, 0, "0 keeps all");
-        assert_eq!(forget(&bed, &keep(0, 10)).await, 21);
+        assert_eq!(forget(&bed, &keep(0)).await, 0);
+        let purge = bed.store.forget_events(10, 0).await.unwrap();
+        assert_eq!((purge.deleted, purge.has_more), (21, false));
         let of = |id| EventQuery { stacks: vec![id], ..EventQuery::default() };
         assert_eq!(bed.store.events(&of(busy.id)).await.unwrap(), events[20..]);
         assert_eq!(bed.store.events(&of(quiet.id)).await.unwrap().len(), 3);
+        bed.end().await;
+    }
+}
+
+/// However many events there are, a step reads a bounded number of them, and none is read again.
+#[tokio::test]
+async fn a_purge_of_events_reads_each_event_once() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (busy, lease) = claimed(&*bed.store, "busy").await;
+        let write = async |count: usize| {
+            let events = (0..count).map(|number| event(&busy, &format!("r{number}"), 1)).collect();
+            bed.store.commit(lease, Batch { events, ..Batch::default() }).await.unwrap();
+        };
+        write(8_499).await;
+        let (mut steps, mut after) = (Vec::new(), 0);
+        loop {
+            let purge = bed.store.forget_events(500, after).await.unwrap();
+            steps.push((purge.looked_at, purge.deleted));
+            after = purge.after;
+            if !purge.has_more {
+                break;
+            }
+        }
+        // The stack of the first events is looked at twice, because the first step did not delete all old ones.
+        assert_eq!(steps, [(1000, 5000), (1000, 3000), (500, 0)], "of 8,500 events");
+        assert_eq!(bed.store.forget_events(500, after).await.unwrap(), EventPurge { after, ..EventPurge::default() });
+        write(1).await;
+        let purge = bed.store.forget_events(500, after).await.unwrap();
+        assert_eq!((purge.looked_at, purge.deleted, purge.has_more), (1, 1, false));
         bed.end().await;
     }
 }
@@ -155,9 +188,9 @@ async fn texts_that_nobody_names_are_forgotten_after_a_while() {
                 let request = StackRequest { desired: Some(text(version)), ..StackRequest::new(Action::Update, at(1)) };
                 bed.store.request(made.id, request).await.unwrap();
             }
-            assert_eq!(forget(&bed, &keep(0, 0)).await, 0, "it was named just now");
+            assert_eq!(forget(&bed, &keep(0)).await, 0, "it was named just now");
             bed.execute("UPDATE kiln_content SET used = 0").await;
-            assert_eq!(forget(&bed, &keep(0, 0)).await, 1);
+            assert_eq!(forget(&bed, &keep(0)).await, 1);
             let template = |version| text(version).digests().template;
             assert!(bed.store.content(&template("v1")).await.is_ok(), "a rollback returns to it");
             assert!(matches!(bed.store.content(&template("v2")).await, Err(Error::NotFound(_))));
@@ -168,7 +201,7 @@ async fn texts_that_nobody_names_are_forgotten_after_a_while() {
             bed.store.create_stack(NewStack { desired: text("v3"), ..stack("w") }).await.unwrap();
             let request = StackRequest { desired: Some(text("v4")), ..StackRequest::new(Action::Update, at(1)) };
             bed.store.request(made.id, request).await.unwrap();
-            assert_eq!(forget(&bed, &keep(0, 0)).await, 0);
+            assert_eq!(forget(&bed, &keep(0)).await, 0);
         }
         bed.end().await;
     }

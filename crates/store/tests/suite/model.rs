@@ -241,8 +241,11 @@ impl World {
             }
             _ => {
                 let before = at(self.rng.random_range(40..120));
-                let retention = Retention { deleted_before: before, events_per_stack: 12 };
-                (format!("{retention:?}"), answer(model.forget(&retention).await), answer(sql.forget(&retention).await))
+                let retention = Retention { deleted_before: before };
+                let on_model =
+                    (model.forget(&retention).await, model.forget_events(12, 0).await.map(|purge| purge.deleted));
+                let on_sql = (sql.forget(&retention).await, sql.forget_events(12, 0).await.map(|purge| purge.deleted));
+                (format!("{retention:?}"), format!("{on_model:?}"), format!("{on_sql:?}"))
             }
         }
     }

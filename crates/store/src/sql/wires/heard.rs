@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 /// The numbered rows that were read. Numbers are assigned before the rows are committed, so a lower one may appear after a
-/// higher one. Therefore each poll starts at the end of the table two polls ago.
+/// higher one. Therefore each poll starts at the end of the table two polls ago. A row that appears still later is not found:
+/// who waits also looks without a ring.
 #[derive(Debug)]
 pub(super) struct Heard {
     /// The highest numbers of the last polls, oldest first.
