@@ -370,15 +370,14 @@ impl Delivery {
     /// Delivers the message, with retries while the cloud does not respond and the engine does not stop.
     async fn run(self, mut attempts: Attempts) -> Result<Received, Failure> {
         loop {
-            match self.deliver().await {
-                Err(failure) if failure.is_passing() => {
-                    // Also after the last attempt: the message may be delivered again.
-                    if !attempts.pause(&failure).await || attempts.are_over() {
-                        return Err(failure);
-                    }
-                }
-                result => return result,
+            let Some(result) = attempts.result(self.deliver().await).await else { continue };
+            if let Err(failure) = &result
+                && failure.is_passing()
+            {
+                // The message may be delivered again.
+                attempts.pause(failure).await;
             }
+            return result;
         }
     }
 
