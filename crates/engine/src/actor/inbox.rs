@@ -217,7 +217,7 @@ impl Work {
 
     /// Whether the messages to a resource wait for an operation on it: one that is running, or the create that will come.
     fn awaits_operation(&self, row: ResourceId) -> bool {
-        let is_to_come = self.active && self.model.row(row).is_some_and(|row| row.state.action == Action::Init);
+        let is_to_come = self.request.active && self.model.row(row).is_some_and(|row| row.state.action == Action::Init);
         is_to_come || self.slots.is_busy(row) && !self.receives_during_operations(row)
     }
 
@@ -237,7 +237,7 @@ impl Work {
     /// A cancel ends the request that it was sent for, not a later one.
     fn cancel(&mut self, message: &Message) {
         let meant = message.body.get("generation").and_then(Value::as_i64);
-        if self.active && meant.is_none_or(|generation| generation == self.generation) {
+        if self.request.active && meant.is_none_or(|generation| generation == self.request.generation) {
             let interrupt = message.body.get("interrupt").is_some_and(Value::is_truthy);
             self.inbox.cancels.push(message.id);
             if message.body.get("out_of_time").is_some_and(Value::is_truthy) {

@@ -13,7 +13,7 @@ impl Work {
     /// Runs the plug-ins before the current request, unless that is done. Returns why it may not begin.
     pub(super) async fn bar(&mut self) -> Result<Option<String>, Error> {
         let plugins = self.actor.plugins.clone();
-        self.plugins_passed = plugins.count();
+        self.request.plugins_passed = plugins.count();
         if plugins.count() == 0 || self.stack.details.admitted {
             return Ok(None);
         }
@@ -21,18 +21,18 @@ impl Work {
         self.starting = None;
         // Another engine may have the lease by now: plug-ins are not fenced, the commit is.
         if let Err(Barred { passed, reason }) = plugins.before(&self.stack).await {
-            self.plugins_passed = passed;
+            self.request.plugins_passed = passed;
             return Ok(Some(reason));
         }
-        let batch = Batch { admit: Some(self.generation), ..Batch::default() };
+        let batch = Batch { admit: Some(self.request.generation), ..Batch::default() };
         self.stack = self.actor.backends.store.commit(self.actor.lease, batch).await?;
-        self.again |= self.stack.generation > self.generation;
+        self.again |= self.stack.generation > self.request.generation;
         Ok(None)
     }
 
     /// The operation ends in this state.
     pub(super) fn run_plugins_after(&mut self, state: State, reason: &str) {
-        let run = Plugins::run_after(self.plugins_passed, &self.stack, state, reason);
+        let run = Plugins::run_after(self.request.plugins_passed, &self.stack, state, reason);
         self.writes.plugin_runs.extend(run);
     }
 }

@@ -133,7 +133,7 @@ impl Work {
 
     /// Whether a row is that of a snapshot which another request has ended.
     pub(super) fn is_of_earlier_snapshot(&self, row: &Resource) -> bool {
-        row.state.action == Action::Snapshot && saved_by(row) != Some(self.generation)
+        row.state.action == Action::Snapshot && saved_by(row) != Some(self.request.generation)
     }
 
     /// The record of an unfinished snapshot gets what was saved of a row.
