@@ -65,6 +65,7 @@ use tracing::Instrument as _;
 use self::at_rest::{AtRest, End};
 use self::calls::Reply;
 use self::inbox::Inbox;
+use self::lifecycle::Admission;
 use self::slots::Slots;
 use self::snapshots::{Removing, Unfinished};
 use self::span::OperationSpan;
@@ -275,6 +276,9 @@ impl Work {
         if std::mem::take(&mut self.again) {
             self.take_marks();
             self.begin().await?;
+            if self.again {
+                return Ok(None);
+            }
         }
         self.decide_all().await?;
         // Messages are processed in order: each sees the effects of the one before.
@@ -359,12 +363,22 @@ impl Work {
 
     /// Starts the current request.
     async fn begin(&mut self) -> Result<(), Error> {
+        let deadline = self.end_of_time(self.stack.state.action).await;
         let generation = self.stack.generation;
-        self.request = CurrentRequest { generation, active: true, ..CurrentRequest::default() };
+        let mut request =
+            CurrentRequest { generation, active: true, deadline: Some(deadline), ..CurrentRequest::default() };
+        let mut barred = match self.admit(&mut request, deadline).await? {
+            Admission::Given => None,
+            Admission::Refused(reason) => Some(reason),
+            Admission::Superseded => {
+                self.again = true;
+                return Ok(());
+            }
+            Admission::Postponed => return Ok(()),
+        };
+        self.request = request;
         self.questions.clear();
         let (backends, action) = (self.actor.backends.clone(), self.stack.state.action);
-        let mut barred = self.bar().await?;
-        self.request.deadline = Some(self.end_of_time(action).await);
         let desired = match action {
             Action::Delete => None,
             Action::Rollback => self.stack.previous.clone(),
@@ -668,14 +682,19 @@ impl Work {
         }
     }
 
-    /// Checks for a newer request, for messages, and for finished nested stacks.
-    async fn look(&mut self) -> Result<(), Error> {
-        let store = Arc::clone(&self.actor.backends.store);
-        if let Some(stack) = store.stack(self.stack.id).await? {
-            self.again |= stack.generation > self.request.generation;
+    /// Reads the row of the stack, and new messages.
+    async fn read_stack(&mut self) -> Result<(), Error> {
+        if let Some(stack) = self.actor.backends.store.stack(self.stack.id).await? {
             self.stack = stack;
         }
-        self.look_for_new_messages().await?;
+        self.look_for_new_messages().await
+    }
+
+    /// Checks for a newer request, for messages, and for finished nested stacks.
+    async fn look(&mut self) -> Result<(), Error> {
+        self.read_stack().await?;
+        self.again |= self.stack.generation > self.request.generation;
+        let store = Arc::clone(&self.actor.backends.store);
         let also = self.inbox.awaited();
         if self.slots.awaits_children() || !also.is_empty() {
             let ended = store.ended_children(self.stack.id, &also).await?;
