@@ -65,6 +65,7 @@ use tracing::Instrument as _;
 use self::at_rest::{AtRest, End};
 use self::calls::Reply;
 use self::inbox::Inbox;
+use self::lifecycle::Admission;
 use self::slots::Slots;
 use self::snapshots::{Removing, Unfinished};
 use self::span::OperationSpan;
@@ -158,21 +159,16 @@ impl Actor {
         let pending = stack.is_pending();
         let taken_over = TakeOver::new(&self.lease, self.options.call_limit, self.backends.clock.monotonic());
         let mut work = Work {
-            generation: stack.generation,
+            request: CurrentRequest { generation: stack.generation, active: pending, ..CurrentRequest::default() },
             stack,
             root,
             path,
-            scope: None,
-            unseen: BTreeSet::new(),
-            hidden: None,
-            own_hidden: None,
             sizes: Sizes::default(),
             model: Model::new(rows),
             writes: WriteQueue::default(),
             storing: JoinSet::new(),
             removing: Removing::default(),
             unfinished: None,
-            adopted: Map::new(),
             slots: Slots::default(),
             watches: Watches::default(),
             tasks: JoinSet::new(),
@@ -180,13 +176,10 @@ impl Actor {
             questions: VecDeque::new(),
             events: VecDeque::new(),
             results: 0,
-            deadline: None,
             next_look: self.backends.clock.monotonic() + self.options.look,
             taken_over,
             again: pending,
             turning: false,
-            active: pending,
-            plugins_passed: 0,
             starting,
             span: OperationSpan::default(),
             actor: self,
@@ -197,15 +190,14 @@ impl Actor {
     }
 }
 
-/// The state of the work.
-struct Work {
-    actor: Actor,
-    /// The request in progress.
+/// The request in progress.
+#[derive(Default)]
+struct CurrentRequest {
     generation: i64,
-    stack: Stack,
-    root: Arc<Stack>,
-    /// Its path for hints of the scheduler; empty unless they are wanted.
-    path: Vec<String>,
+    /// False when its end is being stored, and if there is none.
+    active: bool,
+    /// Its timeout, by the monotonic clock.
+    deadline: Option<Duration>,
     /// The scope of template functions; `None` if the template is not needed.
     scope: Option<StackScope>,
     /// Rows that have changed since the scope has seen them.
@@ -214,6 +206,20 @@ struct Work {
     hidden: Option<HiddenValues>,
     /// The values that events must not show.
     own_hidden: Option<HiddenValues>,
+    /// The resources to adopt, by name; empty unless the request adopts objects.
+    adopted: Map,
+    /// The number of lifecycle plug-ins that are told about its end.
+    plugins_passed: usize,
+}
+
+/// The state of the work.
+struct Work {
+    actor: Actor,
+    request: CurrentRequest,
+    stack: Stack,
+    root: Arc<Stack>,
+    /// Its path for hints of the scheduler; empty unless they are wanted.
+    path: Vec<String>,
     /// The sizes of the definitions.
     sizes: Sizes,
     model: Model,
@@ -225,8 +231,6 @@ struct Work {
     removing: Removing,
     /// The snapshot that the running request has ended.
     unfinished: Option<Unfinished>,
-    /// The resources to adopt, by name; empty unless the request adopts objects.
-    adopted: Map,
     /// Running operations.
     slots: Slots,
     /// The rows that they read.
@@ -240,8 +244,6 @@ struct Work {
     events: VecDeque<Event>,
     /// About how many of them, the first ones, are results of operations that were called while deciding.
     results: usize,
-    /// Timeout of the action, by the monotonic clock.
-    deadline: Option<Duration>,
     /// Time of the next read of the stack without a ring, because rings may be lost.
     next_look: Duration,
     /// What is known about calls of the previous engine.
@@ -250,10 +252,6 @@ struct Work {
     again: bool,
     /// The change to a rollback is being stored; then the rollback starts.
     turning: bool,
-    /// A request is in progress; false when its end is being stored.
-    active: bool,
-    /// The number of lifecycle plug-ins that are told about the end of the request.
-    plugins_passed: usize,
     /// Held during the first steps.
     starting: Option<OwnedSemaphorePermit>,
     /// The span of the request.
@@ -278,16 +276,19 @@ impl Work {
         if std::mem::take(&mut self.again) {
             self.take_marks();
             self.begin().await?;
+            if self.again {
+                return Ok(None);
+            }
         }
         self.decide_all().await?;
         // Messages are processed in order: each sees the effects of the one before.
-        let was_active = self.active;
+        let was_active = self.request.active;
         self.take_messages();
         self.decide_all().await?;
         self.flush().await?;
         self.come_due().await?;
         // The end of a request releases the messages that waited for it.
-        if self.again || (was_active && !self.active) {
+        if self.again || (was_active && !self.request.active) {
             return Ok(None);
         }
         if *self.actor.drain.borrow() {
@@ -299,7 +300,7 @@ impl Work {
                 return Ok(Some(Exit::Drained(AtRest::at(End::Drained, self).await)));
             }
         } else {
-            if !self.active && self.inbox.is_empty() && self.removing.is_empty() {
+            if !self.request.active && self.inbox.is_empty() && self.removing.is_empty() {
                 return Ok(Some(Exit::Settled(AtRest::at(End::Settled, self).await)));
             }
             self.call_queued();
@@ -319,7 +320,8 @@ impl Work {
     async fn wait(&mut self) -> Result<(), Error> {
         let clock = Arc::clone(&self.actor.backends.clock);
         let now = clock.monotonic();
-        let next = [self.slots.next_timer(), self.deadline].into_iter().flatten().fold(self.next_look, Duration::min);
+        let next =
+            [self.slots.next_timer(), self.request.deadline].into_iter().flatten().fold(self.next_look, Duration::min);
         let mut drain = self.actor.drain.clone();
         let draining = *drain.borrow_and_update();
         self.starting = None;
@@ -344,8 +346,8 @@ impl Work {
     async fn come_due(&mut self) -> Result<(), Error> {
         let now = self.now();
         self.slots.wake(now);
-        if self.deadline.is_some_and(|deadline| now >= deadline) {
-            self.deadline = None;
+        if self.request.deadline.is_some_and(|deadline| now >= deadline) {
+            self.request.deadline = None;
             self.slots.run_out_of_time();
             self.events.push_back(Event::TimedOut);
         }
@@ -361,23 +363,33 @@ impl Work {
 
     /// Starts the current request.
     async fn begin(&mut self) -> Result<(), Error> {
-        let backends = self.actor.backends.clone();
-        self.generation = self.stack.generation;
-        self.active = true;
+        let deadline = self.end_of_time(self.stack.state.action).await;
+        let generation = self.stack.generation;
+        let mut request =
+            CurrentRequest { generation, active: true, deadline: Some(deadline), ..CurrentRequest::default() };
+        let mut barred = match self.admit(&mut request, deadline).await? {
+            Admission::Given => None,
+            Admission::Refused(reason) => Some(reason),
+            Admission::Superseded => {
+                self.again = true;
+                return Ok(());
+            }
+            Admission::Postponed => return Ok(()),
+        };
+        self.request = request;
         self.questions.clear();
-        let action = self.stack.state.action;
-        let mut barred = self.bar().await?;
-        self.deadline = Some(self.end_of_time(action).await);
+        let (backends, action) = (self.actor.backends.clone(), self.stack.state.action);
         let desired = match action {
             Action::Delete => None,
             Action::Rollback => self.stack.previous.clone(),
             _ => Some(self.stack.desired.clone()),
         };
-        (self.scope, self.hidden, self.own_hidden) = (None, None, None);
         self.read_own_hidden().await?;
         if let Some(desired) = desired {
             match load::blueprint(&backends, &self.stack, &desired).await? {
-                Ok(blueprint) => self.scope = Some(StackScope::new(Arc::new(blueprint), stack_facts(&self.stack))),
+                Ok(blueprint) => {
+                    self.request.scope = Some(StackScope::new(Arc::new(blueprint), stack_facts(&self.stack)));
+                }
                 Err(error) => {
                     // It was valid when it was stored: the types or files must have changed since.
                     let reason = format!("{}: {}", error.class, error.message);
@@ -385,22 +397,24 @@ impl Work {
                 }
             }
         }
-        self.adopted = if self.stack.adopts() { self.data_to_adopt().await? } else { Map::new() };
+        if self.stack.adopts() {
+            self.request.adopted = self.data_to_adopt().await?;
+        }
         let has_targets = !matches!(action, Action::Check | Action::Suspend | Action::Resume | Action::Snapshot);
-        let blueprint = self.scope.as_ref().filter(|_| has_targets).map(StackScope::blueprint);
+        let blueprint = self.request.scope.as_ref().filter(|_| has_targets).map(StackScope::blueprint);
         let targets =
             blueprint.map(|blueprint| blueprint.targets(|| ResourceId(backends.chance.uuid()))).unwrap_or_default();
         let hooks = self.hooks(action).await?;
         let rollback = !self.stack.disable_rollback && self.stack.parent.is_none();
-        let (generation, is_barred) = (self.generation, barred.is_some());
+        let is_barred = barred.is_some();
         self.events.retain(|event| matches!(event, Event::Finished { .. } | Event::Stepped { .. }));
         let metadata = |part: &Value| part.get("metadata").cloned().unwrap_or_else(|| Map::new().into());
-        let adopted = self.adopted.iter().map(|(name, part)| (name.clone(), metadata(part))).collect();
+        let adopted = self.request.adopted.iter().map(|(name, part)| (name.clone(), metadata(part))).collect();
         self.sizes = Sizes::of(&self.model, targets.len());
         let begin =
             Request { targets, rollback, hooks, adopted, barred, ..Request::new(self.stack.id, action, generation) };
         let commands = self.model.decide(backends.clock.now(), Event::Begin(Box::new(begin)));
-        self.unseen = self.model.rows().map(|row| row.id).collect();
+        self.request.unseen = self.model.rows().map(|row| row.id).collect();
         self.removing.end = None;
         if self.stack.parent.is_none() && !is_barred {
             self.keep_unfinished_snapshot().await?;
@@ -416,7 +430,7 @@ impl Work {
 
     /// The hooks of the resources. A delete has those of the stored environment.
     async fn hooks(&self, action: Action) -> Result<Hooks, Error> {
-        match (action, &self.scope) {
+        match (action, &self.request.scope) {
             (Action::Create | Action::Update | Action::Restore, Some(scope)) => {
                 let blueprint = scope.blueprint();
                 let names = blueprint.definitions().keys().map(String::as_str);
@@ -445,11 +459,11 @@ impl Work {
     /// Shows the rows that have changed to the functions of the definition of a resource. Most rows are read by no
     /// function, or only after they have changed again.
     fn refresh_scope(&mut self, name: &str) {
-        if self.scope.as_ref().is_none_or(|scope| scope.blueprint().requires(name).is_empty()) {
+        if self.request.scope.as_ref().is_none_or(|scope| scope.blueprint().requires(name).is_empty()) {
             return;
         }
-        let changed = std::mem::take(&mut self.unseen);
-        let Some(scope) = &mut self.scope else { return };
+        let changed = std::mem::take(&mut self.request.unseen);
+        let Some(scope) = &mut self.request.scope else { return };
         for row in changed.into_iter().filter_map(|id| self.model.row(id)) {
             if self.model.current(&row.name).is_some_and(|current| current.id == row.id) {
                 scope.see(row);
@@ -550,7 +564,7 @@ impl Work {
             Command::Save(id) => {
                 if let Some(row) = self.model.row(id) {
                     self.writes.save(id);
-                    self.unseen.insert(id);
+                    self.request.unseen.insert(id);
                     self.inbox.look_at(&row.name);
                 }
             }
@@ -581,7 +595,7 @@ impl Work {
                 // A failed adopt must not delete what it has not created.
                 let keep_objects = self.stack.adopts();
                 self.writes.turn = Some(Turn {
-                    generation: self.generation,
+                    generation: self.request.generation,
                     state,
                     reason: started,
                     keep_objects,
@@ -595,7 +609,7 @@ impl Work {
     }
 
     fn end(&mut self, state: State, reason: String) {
-        if !self.active {
+        if !self.request.active {
             return;
         }
         let Some((state, reason)) = self.after_snapshots(state, reason) else { return };
@@ -605,7 +619,7 @@ impl Work {
         let reached = state.status == Status::Complete
             && matches!(state.action, Action::Create | Action::Update | Action::Adopt | Action::Restore);
         self.writes.settle = Some(Settle {
-            generation: self.generation,
+            generation: self.request.generation,
             state,
             reason,
             deleted: state.is_complete(Action::Delete),
@@ -613,8 +627,8 @@ impl Work {
             now: self.actor.backends.clock.now(),
         });
         self.forget_adopted();
-        self.active = false;
-        self.deadline = None;
+        self.request.active = false;
+        self.request.deadline = None;
         self.cancels_are_handled();
         self.inbox.look_at_all();
     }
@@ -629,7 +643,7 @@ impl Work {
     /// Prepares the decision about a resource; most decisions need no calls and are made immediately.
     fn gather(&mut self, serial: u64, name: String, row: Option<ResourceId>) {
         self.refresh_scope(&name);
-        let Some(scope) = &self.scope else { return };
+        let Some(scope) = &self.request.scope else { return };
         let Some(kind) = scope.blueprint().kind(&name) else { return };
         let Some(definition) = scope.blueprint().definitions().get(&name) else { return };
         let kind = (definition.resource_type.clone(), kind.implementation().to_owned());
@@ -642,7 +656,7 @@ impl Work {
             root: Arc::clone(&self.root),
             is_preview: false,
             call_retries: self.actor.options.call_retries,
-            request: (self.stack.state.action != Action::Rollback).then_some(self.generation),
+            request: (self.stack.state.action != Action::Rollback).then_some(self.request.generation),
             nested_depth: self.actor.options.nested_depth,
             converge: self.stack.state.action == Action::Update && self.stack.details.converge,
         };
@@ -668,14 +682,19 @@ impl Work {
         }
     }
 
-    /// Checks for a newer request, for messages, and for finished nested stacks.
-    async fn look(&mut self) -> Result<(), Error> {
-        let store = Arc::clone(&self.actor.backends.store);
-        if let Some(stack) = store.stack(self.stack.id).await? {
-            self.again |= stack.generation > self.generation;
+    /// Reads the row of the stack, and new messages.
+    async fn read_stack(&mut self) -> Result<(), Error> {
+        if let Some(stack) = self.actor.backends.store.stack(self.stack.id).await? {
             self.stack = stack;
         }
-        self.look_for_new_messages().await?;
+        self.look_for_new_messages().await
+    }
+
+    /// Checks for a newer request, for messages, and for finished nested stacks.
+    async fn look(&mut self) -> Result<(), Error> {
+        self.read_stack().await?;
+        self.again |= self.stack.generation > self.request.generation;
+        let store = Arc::clone(&self.actor.backends.store);
         let also = self.inbox.awaited();
         if self.slots.awaits_children() || !also.is_empty() {
             let ended = store.ended_children(self.stack.id, &also).await?;

@@ -24,15 +24,6 @@ pub trait LifecyclePlugin: Send + Sync {
 #[derive(Clone, Default)]
 pub(crate) struct Plugins(Arc<[Arc<dyn LifecyclePlugin>]>);
 
-/// Why an operation may not begin.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Barred {
-    /// The number of plug-ins that had run without an error.
-    pub(crate) passed: usize,
-    /// The reason.
-    pub(crate) reason: String,
-}
-
 impl Plugins {
     pub(crate) fn new(plugins: Vec<Arc<dyn LifecyclePlugin>>) -> Self {
         Self(plugins.into())
@@ -47,17 +38,8 @@ impl Plugins {
         self.0.iter().map(|plugin| plugin.limit()).sum()
     }
 
-    /// Runs them before an operation, until one fails.
-    pub(crate) async fn before(&self, stack: &Stack) -> Result<(), Barred> {
-        let document = document(stack, "before", stack.state, &stack.reason);
-        for (passed, plugin) in self.0.iter().enumerate() {
-            if let Err(error) = plugin.run(&document).await {
-                let reason = format!("Lifecycle plug-in {} failed: {error}", plugin.name());
-                tracing::warn!(stack = %stack.id, action = %stack.state.action, reason, "an operation may not begin");
-                return Err(Barred { passed, reason });
-            }
-        }
-        Ok(())
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<dyn LifecyclePlugin>> {
+        self.0.iter()
     }
 
     /// A run of the first `count` of them after an operation; `None` if there is none to run.
@@ -87,6 +69,11 @@ impl Plugins {
 /// The ID of an operation: the same before and after it, and for every engine.
 pub(crate) fn operation(stack: &Stack, action: Action) -> Uuid {
     Uuid::new_v5(&stack.id.0, format!("operation {} {action}", stack.generation).as_bytes())
+}
+
+/// What a plug-in is told before the current operation.
+pub(crate) fn before(stack: &Stack) -> Value {
+    document(stack, "before", stack.state, &stack.reason)
 }
 
 /// What a plug-in is told.

@@ -1,12 +1,12 @@
 //! A lifecycle plug-in, and the check that it is asked before each operation and told about its end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_engine::LifecyclePlugin;
-use kiln_resource::StackId;
+use kiln_resource::{StackId, Status};
 use kiln_store::{Settle, Stack};
 use kiln_value::Value;
 use rand::rngs::StdRng;
@@ -38,13 +38,36 @@ pub(crate) struct SimPlugin {
 /// What the plug-in was told, and what it must be told.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
-    /// Operations that were let begin.
-    admitted: BTreeSet<String>,
-    /// Operations that were refused.
-    refused: BTreeSet<String>,
+    /// How often it was asked.
+    asked: u64,
+    /// The last time that it was asked about each operation, and its answer.
+    answers: BTreeMap<String, (u64, Answer)>,
     ended: BTreeSet<String>,
     /// Operations that have ended, with the stack.
     due: Vec<(String, String)>,
+}
+
+impl Told {
+    fn ask(&mut self, operation: &str) -> u64 {
+        self.asked += 1;
+        self.answers.insert(operation.to_owned(), (self.asked, Answer::None));
+        self.asked
+    }
+
+    /// An engine that has lost the stack may hear its answer late: only the last one counts.
+    fn answer(&mut self, operation: &str, asked: u64, answer: Answer) {
+        if let Some(last) = self.answers.get_mut(operation).filter(|(last, _)| *last == asked) {
+            last.1 = answer;
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Answer {
+    /// None yet, or never: a cancel, the time limit or the end of the engine has ended the run.
+    None,
+    Admitted,
+    Refused,
 }
 
 #[async_trait]
@@ -61,21 +84,19 @@ impl LifecyclePlugin for SimPlugin {
         let sim = &self.sim;
         let text = |key: &str| document.str_at(key).unwrap_or_default().to_owned();
         let (phase, operation, action) = (text("phase"), text("operation"), text("action"));
+        let asked = (phase == "before").then(|| sim.told().ask(&operation));
         tokio::time::sleep(Duration::from_millis(1 + sim.dice.up_to("plug-in", 300))).await;
         sim.trace.note(&self.label.to_string(), || format!("plug-in {phase} {action}"));
-        // A program goes on although its engine fails.
+        let Some(asked) = asked else {
+            // A program goes on although its engine fails.
+            sim.told().ended.insert(operation);
+            self.gate.pass().await;
+            return Ok(());
+        };
         let may_refuse = sim.noise().is_some() && matches!(action.as_str(), "CREATE" | "UPDATE" | "CHECK");
-        let refuses = phase == "before" && may_refuse && sim.dice.chance("plug-in refuses", 30);
-        {
-            let mut told = sim.told();
-            let place = match (phase.as_str(), refuses) {
-                ("before", false) => &mut told.admitted,
-                ("before", true) => &mut told.refused,
-                _ => &mut told.ended,
-            };
-            place.insert(operation);
-        }
+        let refuses = may_refuse && sim.dice.chance("plug-in refuses", 30);
         self.gate.pass().await;
+        sim.told().answer(&operation, asked, if refuses { Answer::Refused } else { Answer::Admitted });
         if refuses { Err("not now".to_owned()) } else { Ok(()) }
     }
 }
@@ -94,13 +115,16 @@ pub(crate) fn settled(sim: &Simulation, stack: &Stack, settle: &Settle) {
     let operation = operation(stack.id, settle);
     let mut told = sim.told();
     let what = format!("{} of {}", settle.state.action, stack.name);
-    let (admitted, refused) = (told.admitted.contains(&operation), told.refused.contains(&operation));
-    if admitted {
-        told.due.push((operation, what));
-    // After a panic, a request ends without it.
-    } else if !refused && !settle.reason.starts_with("Internal error: ") {
-        drop(told);
-        sim.accuse(Rule::PluginSkipped, format!("the plug-in was not asked before the {what}"));
+    match told.answers.get(&operation).map(|(_, answer)| *answer) {
+        Some(Answer::Admitted) => told.due.push((operation, what)),
+        // It has not begun.
+        Some(Answer::None | Answer::Refused) if settle.state.status == Status::Failed => {}
+        // After a panic, a request ends without it.
+        None if settle.reason.starts_with("Internal error: ") => {}
+        answer => {
+            drop(told);
+            sim.accuse(Rule::PluginSkipped, format!("the plug-in was not asked before the {what}: {answer:?}"));
+        }
     }
 }
 
@@ -114,9 +138,7 @@ pub(crate) async fn check(sim: &Simulation) {
     loop {
         let missing = {
             let told = sim.told();
-            // If another engine has asked again and was refused, nothing has begun.
-            let known = |operation: &String| told.ended.contains(operation) || told.refused.contains(operation);
-            told.due.iter().find(|(operation, _)| !known(operation)).map(|(_, what)| what.clone())
+            told.due.iter().find(|(operation, _)| !told.ended.contains(operation)).map(|(_, what)| what.clone())
         };
         match missing {
             None => return,

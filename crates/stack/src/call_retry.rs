@@ -60,11 +60,6 @@ impl Attempts {
         Self { backends: backends.clone(), retries, drain, made: 0 }
     }
 
-    /// Whether the last one was made.
-    pub fn are_over(&self) -> bool {
-        self.made > self.retries
-    }
-
     /// Waits after an attempt without a response; false if the engine stops.
     pub async fn pause(&mut self, failure: &Failure) -> bool {
         let time = wait(self.made, Some(failure), &self.backends.chance);

@@ -118,7 +118,7 @@ impl Work {
 
     /// The kind of a row: by the template, or for a row that will be deleted, by its implementation.
     pub(super) fn kind_of(&self, name: &str, implementation: &str) -> Option<Kind> {
-        let wanted = self.scope.as_ref().and_then(|scope| scope.blueprint().kind(name));
+        let wanted = self.request.scope.as_ref().and_then(|scope| scope.blueprint().kind(name));
         match wanted.filter(|kind| kind.implementation() == implementation) {
             Some(kind) => Some(kind.clone()),
             None => {
@@ -244,7 +244,7 @@ impl Work {
             facts.given = definition.given().keys().cloned().collect();
             facts.metadata = Value::Map(definition.metadata.clone());
         }
-        if let (true, Some(scope)) = (entry.driver.takes_sources(), &self.scope) {
+        if let (true, Some(scope)) = (entry.driver.takes_sources(), &self.request.scope) {
             let parameters = facts.properties.get("parameters").and_then(Value::as_map);
             match scope.blueprint().travelling_sources(parameters) {
                 Ok(sources) => facts.data.extend(sources),
@@ -256,7 +256,7 @@ impl Work {
         if running.operation == Operation::Create {
             facts.unmarked_since = unmarked::since(&row.data);
         }
-        let wanted = match (&running.operation, &self.scope) {
+        let wanted = match (&running.operation, &self.request.scope) {
             (Operation::Create | Operation::Adopt | Operation::Update { .. }, Some(scope)) => {
                 scope.blueprint().wanted_names(&row.name)
             }
@@ -274,7 +274,7 @@ impl Work {
             name: row.name.clone(),
             retain: running.operation == Operation::Delete
                 && (row.is_retained() || self.keeps_object_of(row) || self.is_of_another(row)),
-            adopted: self.adopted.get(&row.name).cloned(),
+            adopted: self.request.adopted.get(&row.name).cloned(),
             holders: self.holders(row, kind, &entry.driver, &facts.properties),
             running,
             memory,

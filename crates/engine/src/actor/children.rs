@@ -230,7 +230,7 @@ impl Work {
                 name: None,
                 state: State::new(Action::Adopt, Status::InProgress),
                 reason: String::new(),
-                data: self.adopted.get(&row.name).cloned().unwrap_or_default(),
+                data: self.request.adopted.get(&row.name).cloned().unwrap_or_default(),
                 created: backends.clock.now(),
             });
             self.writes.child(NewStack {
@@ -291,7 +291,7 @@ impl Work {
         let gone = || Failure::other("NotFound", "the template of the nested stack does not exist");
         let row = self.model.row(id).ok_or_else(gone)?;
         let kind = kind.ok_or_else(gone)?;
-        let scope = self.scope.as_ref().ok_or_else(gone)?;
+        let scope = self.request.scope.as_ref().ok_or_else(gone)?;
         let blueprint = scope.blueprint();
         let definition = blueprint.definitions().get(&row.name).ok_or_else(gone)?;
         let mut facts = facts(row, &kind, &stack_facts(&self.stack));
@@ -369,7 +369,7 @@ impl Work {
             self.finish(id, Outcome::Done(None));
             return;
         }
-        let wanted = self.scope.as_ref().map(|scope| scope.blueprint().wanted_paths(&name)).unwrap_or_default();
+        let wanted = self.request.scope.as_ref().map(|scope| scope.blueprint().wanted_paths(&name)).unwrap_or_default();
         let by_age = self.kind_of(&row.name, &row.implementation).is_some_and(|kind| kind.members_by_age());
         let (backends, child) = (self.actor.backends.clone(), child.id);
         let (number, mut kept) = (self.slots.reading(id), row.clone());

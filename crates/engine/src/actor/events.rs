@@ -20,7 +20,7 @@ impl Work {
             physical_name(&self.stack.name, &note.name, note.row.0, limit)
         });
         let mut properties = note.properties;
-        if let Some(hidden) = &self.own_hidden {
+        if let Some(hidden) = &self.request.own_hidden {
             hidden.mask(Door::Event, &mut properties);
         }
         let (id, time) = self.id_of_event();

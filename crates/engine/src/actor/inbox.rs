@@ -102,6 +102,11 @@ impl Inbox {
         Some(message)
     }
 
+    /// Whether a cancel of this request waits.
+    pub(super) fn is_cancelled(&self, generation: i64) -> bool {
+        self.at_once.iter().any(|message| message.kind == MessageKind::Cancel && cancels(message, generation))
+    }
+
     /// Lets further messages to these resources wait; false if one of them is processing a message.
     pub(super) fn block(&mut self, names: &[&str]) -> bool {
         let free = names.iter().all(|name| !self.receiving.contains(*name));
@@ -156,14 +161,15 @@ impl Work {
 
     /// Reads the messages that are due and not known.
     pub(super) async fn read_messages(&mut self) -> Result<(), Error> {
-        self.inbox.read_at = self.stack.messages;
-        let (backends, stack) = (self.actor.backends.clone(), self.stack.id);
+        let (backends, stack, sent) = (self.actor.backends.clone(), self.stack.id, self.stack.messages);
         let due = backends.store.due_messages(stack, backends.clock.now()).await?;
         let new: Vec<MessageId> = due.iter().filter(|id| !self.inbox.known.contains(*id)).copied().collect();
-        if !new.is_empty() {
-            backends.store.messages(stack, &new).await?.into_iter().for_each(|message| self.inbox.add(message));
+        let messages = if new.is_empty() { Vec::new() } else { backends.store.messages(stack, &new).await? };
+        // From here on at once, so that a read that is given up is repeated.
+        for message in messages {
+            self.inbox.add(message);
         }
-        self.inbox.known = due.into_iter().collect();
+        (self.inbox.known, self.inbox.read_at) = (due.into_iter().collect(), sent);
         Ok(())
     }
 
@@ -217,7 +223,7 @@ impl Work {
 
     /// Whether the messages to a resource wait for an operation on it: one that is running, or the create that will come.
     fn awaits_operation(&self, row: ResourceId) -> bool {
-        let is_to_come = self.active && self.model.row(row).is_some_and(|row| row.state.action == Action::Init);
+        let is_to_come = self.request.active && self.model.row(row).is_some_and(|row| row.state.action == Action::Init);
         is_to_come || self.slots.is_busy(row) && !self.receives_during_operations(row)
     }
 
@@ -236,8 +242,7 @@ impl Work {
 
     /// A cancel ends the request that it was sent for, not a later one.
     fn cancel(&mut self, message: &Message) {
-        let meant = message.body.get("generation").and_then(Value::as_i64);
-        if self.active && meant.is_none_or(|generation| generation == self.generation) {
+        if self.request.active && cancels(message, self.request.generation) {
             let interrupt = message.body.get("interrupt").is_some_and(Value::is_truthy);
             self.inbox.cancels.push(message.id);
             if message.body.get("out_of_time").is_some_and(Value::is_truthy) {
@@ -341,6 +346,11 @@ impl Work {
     }
 }
 
+/// Whether a cancel means this request.
+fn cancels(message: &Message, generation: i64) -> bool {
+    message.body.get("generation").and_then(Value::as_i64).is_none_or(|meant| meant == generation)
+}
+
 /// Messages that do not wait for the end of an operation on a resource.
 fn is_at_once(kind: MessageKind) -> bool {
     matches!(kind, MessageKind::Cancel | MessageKind::ClearHook | MessageKind::DeleteSnapshot | MessageKind::Forget)
@@ -370,15 +380,14 @@ impl Delivery {
     /// Delivers the message, with retries while the cloud does not respond and the engine does not stop.
     async fn run(self, mut attempts: Attempts) -> Result<Received, Failure> {
         loop {
-            match self.deliver().await {
-                Err(failure) if failure.is_passing() => {
-                    // Also after the last attempt: the message may be delivered again.
-                    if !attempts.pause(&failure).await || attempts.are_over() {
-                        return Err(failure);
-                    }
-                }
-                result => return result,
+            let Some(result) = attempts.result(self.deliver().await).await else { continue };
+            if let Err(failure) = &result
+                && failure.is_passing()
+            {
+                // The message may be delivered again.
+                attempts.pause(failure).await;
             }
+            return result;
         }
     }
 

@@ -19,10 +19,10 @@ impl Work {
             Event::Waits { reason: Some(reason), .. } => reason,
             _ => return Ok(()),
         };
-        if self.hidden.is_none() {
-            self.hidden = Some(self.hidden_values().await?);
+        if self.request.hidden.is_none() {
+            self.request.hidden = Some(self.hidden_values().await?);
         }
-        if let Some(hidden) = &self.hidden {
+        if let Some(hidden) = &self.request.hidden {
             hidden.mask(Door::Reason, text);
         }
         Ok(())
@@ -31,7 +31,7 @@ impl Work {
     /// Reads which values the events of the stack must not show: those of its own hidden parameters, now and before an
     /// update. The values of the stacks above it are masked when an event is shown, and here if events are sent to sinks.
     pub(super) async fn read_own_hidden(&mut self) -> Result<(), Error> {
-        if self.own_hidden.is_some() {
+        if self.request.own_hidden.is_some() {
             return Ok(());
         }
         let mut sources = self.sources_of(&self.stack).await?;
@@ -40,7 +40,7 @@ impl Work {
                 sources.extend(self.sources_of(&above).await?);
             }
         }
-        self.own_hidden = Some(HiddenValues::of_own(&sources));
+        self.request.own_hidden = Some(HiddenValues::of_own(&sources));
         Ok(())
     }
 

@@ -11,11 +11,12 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use kiln_plan::{Blame, saved_by};
 use kiln_resource::{
-    Action, Context, Facts, Failure, MessageId, Registry, Resource, ResourceId, SnapshotId, State, Status,
+    Action, Context, Facts, Failure, FailureKind, MessageId, Registry, Resource, ResourceId, SnapshotId, State, Status,
 };
+use kiln_stack::Backends;
+use kiln_stack::call_retry::{self, Attempts};
 use kiln_stack::export::{self, IMPLEMENTATION};
 use kiln_stack::gather::bug;
-use kiln_stack::{Backends, call_retry};
 use kiln_store::{Error, Message, Snapshot, Stack, StackId};
 use kiln_value::{Map, Value};
 use tokio::sync::watch;
@@ -132,7 +133,7 @@ impl Work {
 
     /// Whether a row is that of a snapshot which another request has ended.
     pub(super) fn is_of_earlier_snapshot(&self, row: &Resource) -> bool {
-        row.state.action == Action::Snapshot && saved_by(row) != Some(self.generation)
+        row.state.action == Action::Snapshot && saved_by(row) != Some(self.request.generation)
     }
 
     /// The record of an unfinished snapshot gets what was saved of a row.
@@ -268,24 +269,18 @@ struct Remover {
     drain: watch::Receiver<bool>,
 }
 
-/// Time between two attempts to read a snapshot.
-const UNREADABLE: Duration = Duration::from_secs(5);
-
 impl Remover {
     /// Deletes the objects of a snapshot. One that does not exist is already deleted.
     async fn end_of(&self, stack: StackId, id: SnapshotId, known: Option<Snapshot>) -> Ending {
-        let broken = |text: &str| Blame::of(&id.to_string(), &Failure::other("InternalError", text));
-        let snapshot = loop {
-            if let Some(known) = known {
-                break known;
-            }
-            match self.backends.store.snapshot(stack, id).await {
-                Ok(Some(snapshot)) => break snapshot,
-                Ok(None) => return Ending::Done,
-                Err(error) if self.is_late() => return Ending::Failed(None, broken(&error.to_string())),
-                Err(_) if self.pause(UNREADABLE).await => {}
-                Err(_) => return Ending::Postponed,
-            }
+        let read = match known {
+            Some(known) => Ok(Some(known)),
+            None => self.read(stack, id).await,
+        };
+        let snapshot = match read {
+            Ok(Some(snapshot)) => snapshot,
+            Ok(None) => return Ending::Done,
+            Err(failure) if self.is_stopped_by(&failure) => return Ending::Postponed,
+            Err(failure) => return Ending::Failed(None, Blame::of(&id.to_string(), &failure)),
         };
         match AssertUnwindSafe(self.run(&snapshot)).catch_unwind().await {
             Ok(Ok(true)) => Ending::Done,
@@ -295,13 +290,26 @@ impl Remover {
         }
     }
 
-    fn is_late(&self) -> bool {
-        self.backends.clock.monotonic() >= self.end
+    async fn read(&self, stack: StackId, id: SnapshotId) -> Result<Option<Snapshot>, Failure> {
+        let mut attempts = self.attempts();
+        loop {
+            let read = self.backends.store.snapshot(stack, id).await.map_err(|error| match error {
+                Error::Damaged(_) => Failure::other("InternalError", error.to_string()),
+                _ => Failure::new(FailureKind::Unavailable, "InternalError", error.to_string()),
+            });
+            if let Some(read) = attempts.result(read).await {
+                return read;
+            }
+        }
     }
 
-    /// Waits; false if the engine stops.
-    async fn pause(&self, after: Duration) -> bool {
-        call_retry::pause(&*self.backends.clock, after, &mut self.drain.clone()).await
+    fn attempts(&self) -> Attempts {
+        Attempts::new(&self.backends, self.call_retries, Some(self.drain.clone()))
+    }
+
+    /// Whether there was no further attempt because the engine stops.
+    fn is_stopped_by(&self, failure: &Failure) -> bool {
+        failure.is_passing() && *self.drain.borrow()
     }
 
     /// Returns whether everything is deleted; false if the engine stops.
@@ -343,7 +351,7 @@ impl Remover {
             data,
             ..Facts::default()
         };
-        let mut attempt = 0;
+        let mut attempts = self.attempts();
         loop {
             let removal = async {
                 let cloud = self.backends.cloud(&self.root, driver.needs_cloud()).await?;
@@ -351,19 +359,18 @@ impl Remover {
                 let (software, facts) = (&self.backends.software(&self.root.project), &facts);
                 driver.delete_snapshot(&Context { cloud: &*cloud, software, facts, now: 0.0, seed, polls: 0 }).await
             };
-            let after = match removal.await {
-                Ok(None) => return Ok(true),
-                Ok(Some(after)) => after,
-                Err(failure) if failure.is_passing() && attempt < self.call_retries => {
-                    attempt += 1;
-                    call_retry::wait(attempt, Some(&failure), &self.backends.chance)
-                }
-                Err(failure) => return Err(failure),
+            let after = match attempts.result(removal.await).await {
+                None => continue,
+                Some(Ok(None)) => return Ok(true),
+                Some(Ok(Some(after))) => after,
+                Some(Err(failure)) if self.is_stopped_by(&failure) => return Ok(false),
+                Some(Err(failure)) => return Err(failure),
             };
-            if self.is_late() {
+            let clock = &self.backends.clock;
+            if clock.monotonic() >= self.end {
                 return Err(Failure::other("Error", "Timed out: the service is still deleting what was saved"));
             }
-            if !self.pause(after).await {
+            if !call_retry::pause(&**clock, after, &mut self.drain.clone()).await {
                 return Ok(false);
             }
         }

@@ -63,7 +63,7 @@ impl Work {
         if self.stack.id == self.root.id {
             self.root = Arc::new(self.stack.clone());
         }
-        self.again |= self.stack.generation > self.generation;
+        self.again |= self.stack.generation > self.request.generation;
         self.look_for_new_messages().await
     }
 }

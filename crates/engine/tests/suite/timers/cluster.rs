@@ -261,13 +261,17 @@ impl Cluster {
     }
 
     pub(crate) fn engine(&self) -> Running {
-        Self::run(Engine::new(Options::default(), self.backends.clone()))
+        self.engine_of(|engine| engine)
+    }
+
+    /// An engine with more parts.
+    pub(crate) fn engine_of(&self, with: impl FnOnce(Engine) -> Engine) -> Running {
+        Self::run(with(Engine::new(Options::default(), self.backends.clone())))
     }
 
     /// An engine whose heartbeat runs on another runtime.
     pub(crate) fn engine_with_heartbeat_on(&self, runtime: tokio::runtime::Handle) -> Running {
-        let engine = Engine::new(Options::default(), self.backends.clone());
-        Self::run(engine.with_heartbeat_on(runtime, Arc::clone(&self.backends.store)))
+        self.engine_of(|engine| engine.with_heartbeat_on(runtime, Arc::clone(&self.backends.store)))
     }
 
     fn run(engine: Engine) -> Running {

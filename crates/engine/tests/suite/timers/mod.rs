@@ -1,5 +1,6 @@
 //! Every time limit of an engine, with paused time: polls, back-offs, timeouts, leases, drains, delays.
 
+mod admission;
 mod breakdowns;
 mod busy;
 pub(crate) mod cluster;

@@ -1,0 +1,87 @@
+//! A lifecycle plug-in that hangs holds up neither the end of a request nor that of an engine.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kiln_engine::LifecyclePlugin;
+use kiln_resource::{Action, StackId, Status};
+use kiln_store::{Message, MessageKind};
+use kiln_value::{Value, value};
+
+use super::cluster::{Cluster, Running, done};
+use super::{message, near};
+
+/// A plug-in that never comes back before a create.
+struct Hanging;
+
+#[async_trait]
+impl LifecyclePlugin for Hanging {
+    fn name(&self) -> &'static str {
+        "hanging"
+    }
+
+    fn limit(&self) -> Duration {
+        Duration::from_mins(1)
+    }
+
+    async fn run(&self, document: &Value) -> Result<(), String> {
+        if (document.str_at("phase"), document.str_at("action")) == (Some("before"), Some("CREATE")) {
+            std::future::pending::<()>().await;
+        }
+        Ok(())
+    }
+}
+
+/// A create with a time limit of two minutes, whose plug-in has hung for ten seconds.
+async fn hanging() -> (Cluster, Running, StackId) {
+    let cluster = Cluster::new(|_, _, _| done());
+    let engine = cluster.engine_of(|engine| engine.with_plugins(vec![Arc::new(Hanging)]));
+    let id = cluster.create(Some(2)).await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    (cluster, engine, id)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_of_the_stack_ends_a_plugin() {
+    let (cluster, engine, id) = hanging().await;
+    let (stack, at) = cluster.settled(id).await;
+    assert_eq!((stack.state.to_string().as_str(), stack.reason.as_str()), ("CREATE_FAILED", "Timed out"));
+    assert!(near(at, 120.0), "{at}");
+    assert_eq!(cluster.driver.seen(), []);
+    engine.kill();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_ends_a_plugin() {
+    let (cluster, engine, id) = hanging().await;
+    let cancel = Message { resource: None, ..message(&cluster, id, MessageKind::Cancel, value!({"interrupt": true})) };
+    cluster.backends.store.send(&cancel).await.expect("sent");
+    let (stack, at) = cluster.settled(id).await;
+    assert_eq!((stack.state.to_string().as_str(), stack.reason.as_str()), ("CREATE_FAILED", "Stack CREATE cancelled"));
+    assert!(near(at, 10.0), "{at}");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(cluster.backends.store.inbox(id, jiff::Timestamp::MAX).await.expect("read"), [], "it is handled");
+    engine.kill();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_newer_request_ends_a_plugin() {
+    let (cluster, engine, id) = hanging().await;
+    cluster.ask(id, Action::Delete).await;
+    let (stack, at) = cluster.settled(id).await;
+    assert!(stack.state.is_complete(Action::Delete) && near(at, 10.0), "{at} {stack:?}");
+    engine.kill();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_stop_of_the_engine_ends_a_plugin_and_the_next_engine_goes_on_at_once() {
+    let (cluster, engine, id) = hanging().await;
+    let stop = engine.stop().await;
+    assert!(stop < Duration::from_secs(1), "{stop:?}");
+    let next = cluster.engine();
+    let (stack, at) = cluster.settled(id).await;
+    assert_eq!(stack.state.status, Status::Complete, "{}", stack.reason);
+    assert!(near(at, 10.0), "{at}");
+    next.kill();
+}
