@@ -48,7 +48,6 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use jiff::Timestamp;
-use kiln_plan::hidden::HiddenValues;
 use kiln_plan::hook::{Hooks, hooks_of};
 use kiln_plan::{Command, Decision, Event, Model, Request, StackScope};
 use kiln_resource::{Action, Resource, ResourceId, State, Status};
@@ -65,6 +64,7 @@ use tracing::Instrument as _;
 use self::at_rest::{AtRest, End};
 use self::calls::Reply;
 use self::inbox::Inbox;
+use self::masking::HiddenTexts;
 use self::slots::Slots;
 use self::snapshots::{Removing, Unfinished};
 use self::span::OperationSpan;
@@ -164,8 +164,7 @@ impl Actor {
             path,
             scope: None,
             unseen: BTreeSet::new(),
-            hidden: None,
-            own_hidden: None,
+            hidden: HiddenTexts::default(),
             sizes: Sizes::default(),
             model: Model::new(rows),
             writes: WriteQueue::default(),
@@ -210,10 +209,8 @@ struct Work {
     scope: Option<StackScope>,
     /// Rows that have changed since the scope has seen them.
     unseen: BTreeSet<ResourceId>,
-    /// Values to mask in reasons; read when the first failure is stored.
-    hidden: Option<HiddenValues>,
-    /// The values that events must not show.
-    own_hidden: Option<HiddenValues>,
+    /// What events and reasons must not show.
+    hidden: HiddenTexts,
     /// The sizes of the definitions.
     sizes: Sizes,
     model: Model,
@@ -373,8 +370,8 @@ impl Work {
             Action::Rollback => self.stack.previous.clone(),
             _ => Some(self.stack.desired.clone()),
         };
-        (self.scope, self.hidden, self.own_hidden) = (None, None, None);
-        self.read_own_hidden().await?;
+        (self.scope, self.hidden) = (None, HiddenTexts::default());
+        self.read_hidden().await?;
         if let Some(desired) = desired {
             match load::blueprint(&backends, &self.stack, &desired).await? {
                 Ok(blueprint) => self.scope = Some(StackScope::new(Arc::new(blueprint), stack_facts(&self.stack))),
@@ -488,7 +485,7 @@ impl Work {
 
     /// Passes all pending events to the planner and executes its commands.
     async fn decide_all(&mut self) -> Result<(), Error> {
-        self.read_own_hidden().await?;
+        self.read_hidden().await?;
         while let Some(mut event) = self.next_event() {
             self.mask(&mut event).await?;
             let mut saved = None;

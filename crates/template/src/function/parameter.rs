@@ -19,6 +19,10 @@ impl Function for GetParam {
         "The value of a parameter."
     }
 
+    fn reads_stack(&self) -> bool {
+        true
+    }
+
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         Ok(self.view(call, context)?.map(Cow::into_owned))
     }
@@ -72,6 +76,10 @@ pub(crate) struct ParamRef;
 impl Function for ParamRef {
     fn summary(&self) -> &'static str {
         "The value of a parameter."
+    }
+
+    fn reads_stack(&self) -> bool {
+        true
     }
 
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {

@@ -27,6 +27,10 @@ impl Function for GetResource {
         "The ID of a resource."
     }
 
+    fn reads_stack(&self) -> bool {
+        true
+    }
+
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         Ok(Some(find(&call.resolved_args(context)?, context, "unknown")?.reference_id()))
     }
@@ -155,6 +159,10 @@ impl Function for GetAttribute {
             Some(attribute) if resource.has_attribute(attribute) => Ok(()),
             _ => Err(no_such_attribute(&name, &attribute, &[])),
         }
+    }
+
+    fn reads_stack(&self) -> bool {
+        true
     }
 
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
