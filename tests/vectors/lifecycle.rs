@@ -333,7 +333,9 @@ impl Bench {
         let view = LoadedStack::load(&self.backends, id).await.expect("read").expect("there");
         let identity = load::identity(&view.stack);
         let new = Blueprint::build(sources, &CATALOG, identity, Nesting::default())?;
-        let preview = kiln_view::preview(&self.backends, &view, Arc::new(new), false).await.expect("a preview");
+        let preview = kiln_view::preview(&self.backends, &view, Arc::new(new), false, &mut Default::default())
+            .await
+            .expect("a preview");
         let mut lists: BTreeMap<&str, Vec<String>> =
             ["unchanged", "updated", "replaced", "added", "deleted"].map(|list| (list, Vec::new())).into();
         for entry in preview.entries {

@@ -6,7 +6,7 @@ mod without;
 
 use std::sync::Arc;
 
-use kiln_plan::hidden::mask_errors;
+use kiln_plan::hidden::{mask_errors, mask_errors_of};
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Rules, Sources};
 use kiln_resource::ResourceType;
 use kiln_resource::constraint::Judge;
@@ -135,5 +135,5 @@ fn judge(
     };
     let mut errors = blueprint.validate(&rules);
     accepted::add(blueprint, catalog, &mut errors);
-    mask_errors(blueprint.sources(), errors)
+    mask_errors_of(blueprint, errors)
 }

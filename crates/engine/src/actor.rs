@@ -48,7 +48,6 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use jiff::Timestamp;
-use kiln_plan::hidden::HiddenValues;
 use kiln_plan::hook::{Hooks, hooks_of};
 use kiln_plan::{Command, Decision, Event, Model, Request, StackScope};
 use kiln_resource::{Action, Resource, ResourceId, State, Status};
@@ -66,6 +65,7 @@ use self::at_rest::{AtRest, End};
 use self::calls::Reply;
 use self::inbox::Inbox;
 use self::lifecycle::Admission;
+use self::masking::HiddenTexts;
 use self::slots::Slots;
 use self::snapshots::{Removing, Unfinished};
 use self::span::OperationSpan;
@@ -202,10 +202,8 @@ struct CurrentRequest {
     scope: Option<StackScope>,
     /// Rows that have changed since the scope has seen them.
     unseen: BTreeSet<ResourceId>,
-    /// Values to mask in reasons; read when the first failure is stored.
-    hidden: Option<HiddenValues>,
-    /// The values that events must not show.
-    own_hidden: Option<HiddenValues>,
+    /// What events and reasons must not show.
+    hidden: HiddenTexts,
     /// The resources to adopt, by name; empty unless the request adopts objects.
     adopted: Map,
     /// The number of lifecycle plug-ins that are told about its end.
@@ -384,7 +382,7 @@ impl Work {
             Action::Rollback => self.stack.previous.clone(),
             _ => Some(self.stack.desired.clone()),
         };
-        self.read_own_hidden().await?;
+        self.read_hidden().await?;
         if let Some(desired) = desired {
             match load::blueprint(&backends, &self.stack, &desired).await? {
                 Ok(blueprint) => {
@@ -502,7 +500,7 @@ impl Work {
 
     /// Passes all pending events to the planner and executes its commands.
     async fn decide_all(&mut self) -> Result<(), Error> {
-        self.read_own_hidden().await?;
+        self.read_hidden().await?;
         while let Some(mut event) = self.next_event() {
             self.mask(&mut event).await?;
             let mut saved = None;

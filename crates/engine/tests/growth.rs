@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_engine::{Engine, Options};
+use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
 use kiln_resource::{Registry, StackId, Status, shipped};
 use kiln_stack::{Backends, Chance, Clock as _, LoadedStack, NoCloud, SystemClock, load};
@@ -68,7 +69,10 @@ async fn a_plan_shares_what_does_not_change() {
     let identity = load::identity(&view.stack);
     let new = Blueprint::build(sources(COUNT), &backends.resource_types, identity, Nesting::default());
     let before = held();
-    let plan = preview::preview(&backends, &view, Arc::new(new.expect("a template")), false).await.expect("a plan");
+    let plan =
+        preview::preview(&backends, &view, Arc::new(new.expect("a template")), false, &mut HiddenValues::default())
+            .await
+            .expect("a plan");
     let after = held();
     assert_eq!(plan.entries.len(), COUNT);
     let of_each = [after - before, after - start].map(|bytes| bytes / COUNT);

@@ -1,13 +1,16 @@
 //! Masks the values of hidden parameters.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use kiln_resource::{Resource, StoredDefinition};
 use kiln_template::parameter::{HIDDEN, Parameter, ParameterSchema};
-use kiln_template::{Files, Template, environment, source};
+use kiln_template::{Definition, Expr, Files, Scope, Template, environment, source};
 use kiln_value::{Diagnostic, Map, Value, secret, text};
 
 use crate::blueprint::Sources;
+use crate::stack_scope::Draft;
+use crate::{Blueprint, StackScope};
 
 /// The sections of an environment that contain parameter values.
 const SECTIONS: [&str; 2] = ["parameters", "parameter_defaults"];
@@ -191,9 +194,18 @@ impl Hidden {
     }
 }
 
-/// Values of hidden parameters that are masked in responses.
+/// What is masked in responses.
 #[derive(Clone, Default)]
-pub struct HiddenValues(Vec<String>);
+pub struct HiddenValues {
+    /// The values of hidden parameters, the longest first. They are masked within texts too.
+    given: Vec<String>,
+    /// What functions make of them. A property, an attribute or an output with such a value is masked as a whole: each
+    /// resource may have its own, and to look for all of them within all texts would take too long.
+    derived: Derived,
+}
+
+/// Texts by their length.
+type Derived = BTreeMap<usize, BTreeSet<String>>;
 
 impl HiddenValues {
     /// The values in these sources.
@@ -205,11 +217,30 @@ impl HiddenValues {
         Self::longest_first(sources.iter().filter_map(of_one).flatten().collect())
     }
 
+    /// The values in the sources of a blueprint, and what functions make of them as far as that is known before there is a
+    /// stack.
+    pub fn of_blueprint(blueprint: &Blueprint) -> Self {
+        let mut hidden = Self::of(&[blueprint.sources()]);
+        if !hidden.is_empty() {
+            let draft = Draft::of(blueprint);
+            for definition in blueprint.in_order() {
+                let entries = definition.properties.entries().map(|entries| entries.map(|(_, entry)| entry).collect());
+                for snippet in entries.unwrap_or_else(|| vec![definition.properties.clone()]) {
+                    // An error in one property is no reason to show another.
+                    if let Ok(value) = snippet.value(&draft) {
+                        hidden.derive(&snippet, &draft, &value);
+                    }
+                }
+            }
+        }
+        hidden
+    }
+
     /// One value may be a part of another, also of another stack's.
     fn longest_first(mut values: Vec<String>) -> Self {
         values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         values.dedup();
-        Self(values)
+        Self { given: values, derived: Derived::new() }
     }
 
     /// The values of the parameters that the templates of these sources declare, without those of nested stacks: this
@@ -224,37 +255,93 @@ impl HiddenValues {
 
     /// Adds other values.
     pub fn extend(&mut self, other: Self) {
-        let all = std::mem::take(&mut self.0).into_iter().chain(other.0).collect();
-        *self = Self::longest_first(all);
+        let all = std::mem::take(&mut self.given).into_iter().chain(other.given).collect();
+        self.given = Self::longest_first(all).given;
+        other.derived.into_values().flatten().for_each(|text| self.add_derived(text));
+    }
+
+    fn add_derived(&mut self, text: String) {
+        self.derived.entry(text.len()).or_default().insert(text);
+    }
+
+    /// Adds what the functions of a snippet have made of hidden values; `value` is its value.
+    pub fn derive(&mut self, snippet: &Expr, scope: &dyn Scope, value: &Value) {
+        if !self.is_empty() {
+            for text in snippet.derived(value, scope, &|text| self.has(text)) {
+                self.add_derived(escaped(&text));
+                self.add_derived(text);
+            }
+        }
+    }
+
+    /// Adds what the functions of a definition have made of hidden values: as it was resolved, and as it is stored.
+    pub fn derive_definition(&mut self, definition: &Definition, scope: &dyn Scope, held: &StoredDefinition) {
+        if !self.is_empty() {
+            let sections = [
+                (&definition.properties, held.given()),
+                (&definition.properties, &held.properties),
+                (&definition.metadata, &held.metadata),
+            ];
+            for (snippet, values) in sections {
+                self.derive(snippet, scope, &Value::Map(values.clone()));
+            }
+        }
+    }
+
+    /// Adds what the functions of a stack's template have made of hidden values.
+    pub fn derive_stack<'a>(&mut self, scope: &StackScope, rows: impl Iterator<Item = &'a Resource>) {
+        let mut held: BTreeMap<&str, Vec<&StoredDefinition>> = BTreeMap::new();
+        for row in rows {
+            held.entry(&row.name).or_default().extend(row.definition.as_deref());
+        }
+        for definition in scope.blueprint().in_order() {
+            let held = held.remove(definition.name.as_str()).unwrap_or_default();
+            held.into_iter().for_each(|held| self.derive_definition(definition, scope, held));
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.given.is_empty()
+    }
+
+    /// Whether a text contains or is one of them.
+    fn has(&self, text: &str) -> bool {
+        let contains = |value: &String| text.contains(value.as_str()) && secret::masked(text, value, HIDDEN) != text;
+        self.is_derived(text) || self.given.iter().any(contains)
+    }
+
+    fn is_derived(&self, text: &str) -> bool {
+        self.derived.get(&text.len()).is_some_and(|texts| texts.contains(text))
     }
 
     /// Masks them in what a door shows.
     pub fn mask(&self, _: Door, shown: &mut (impl Masked + ?Sized)) {
-        if !self.0.is_empty() {
+        if !self.is_empty() {
             shown.mask(self);
         }
     }
 }
 
+/// A text about a stack, which may quote hidden values.
 impl Masked for String {
     fn mask(&mut self, hidden: &HiddenValues) {
-        for value in &hidden.0 {
-            if self.contains(value.as_str()) {
-                *self = secret::masked(self, value, HIDDEN);
-            }
-        }
+        let derived = hidden.derived.range(..=self.len()).rev().flat_map(|(_, texts)| texts);
+        mask_within(self, derived.chain(&hidden.given));
     }
 }
 
 impl Masked for Value {
     fn mask(&mut self, hidden: &HiddenValues) {
         match self {
-            Self::Str(text) => text.mask(hidden),
+            Self::Str(text) if hidden.is_derived(text) => HIDDEN.clone_into(text),
+            Self::Str(text) => mask_within(text, &hidden.given),
             Self::List(items) => items.iter_mut().for_each(|item| item.mask(hidden)),
             Self::Map(map) => map.mask(hidden),
             Self::Null | Self::Bool(_) | Self::Unknown(_) => {}
             other => {
-                if hidden.0.contains(&text::str(other)) {
+                let text = text::str(other);
+                if hidden.is_derived(&text) || hidden.given.contains(&text) {
                     *other = HIDDEN.into();
                 }
             }
@@ -291,6 +378,15 @@ impl<T: Masked> Masked for Vec<T> {
     }
 }
 
+/// Masks hidden values in a text.
+fn mask_within<'a>(text: &mut String, hidden: impl IntoIterator<Item = &'a String>) {
+    for value in hidden {
+        if text.contains(value.as_str()) {
+            *text = secret::masked(text, value, HIDDEN);
+        }
+    }
+}
+
 /// The texts that represent a value and its items.
 fn collect(value: &Value, found: &mut Vec<String>) {
     match value {
@@ -314,7 +410,15 @@ fn escaped(text: &str) -> String {
     shown.trim_matches('"').to_owned()
 }
 
-/// Masks the values of hidden parameters in errors.
+/// Masks hidden values in the errors of a blueprint.
+pub fn mask_errors_of(blueprint: &Blueprint, mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    if !errors.is_empty() {
+        HiddenValues::of_blueprint(blueprint).mask(Door::Error, &mut errors);
+    }
+    errors
+}
+
+/// Masks the values of hidden parameters in the errors of sources that are no blueprint.
 pub fn mask_errors(sources: &Sources, mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
     if !errors.is_empty() {
         HiddenValues::of(&[sources]).mask(Door::Error, &mut errors);
@@ -328,7 +432,8 @@ mod tests {
 
     #[test]
     fn values_are_masked_where_they_stand_by_themselves() {
-        let values = HiddenValues(["swordfish", "marlin", "1"].map(str::to_owned).to_vec());
+        let given = ["swordfish", "marlin", "1"].map(str::to_owned).to_vec();
+        let values = HiddenValues { given, derived: Derived::new() };
         let masked = |text: &str| {
             let mut text = text.to_owned();
             values.mask(Door::Reason, &mut text);

@@ -15,7 +15,7 @@ impl Service {
             return Err(Error::NoResource { resource: missing.clone(), stack: view.stack.name.clone() });
         }
         // The parameters of nested stacks get their hidden values from those of this one, or of the stacks above it.
-        let hidden = self.hidden_values(&view.stack).await?;
+        let hidden = self.hidden_values_of_tree(&view.stack).await?;
         Ok(Guarded::new(compared, hidden).into_shown(Door::Drift))
     }
 }

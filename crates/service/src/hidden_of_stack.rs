@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use kiln_plan::Sources;
-use kiln_stack::load;
-use kiln_store::{Desired, Stack};
+use kiln_stack::{hidden_values, load};
+use kiln_store::Stack;
 use kiln_template::Template;
 use kiln_value::Map;
 
@@ -14,23 +14,23 @@ impl Service {
     /// The hidden parameters of a stack with these sources. Nested stacks inherit environment and files.
     pub async fn hidden(&self, stack: &Stack, sources: &Sources) -> Result<Hidden, Error> {
         let mut hidden = Hidden::of(&Template::from_value(Arc::clone(&sources.template))?, &sources.files);
-        for above in self.above(stack).await? {
+        for above in hidden_values::above(&self.backends, stack).await? {
             let sources = load::stored(&self.backends, &above.desired).await?;
             hidden.extend(Hidden::of(&Template::from_value(Arc::clone(&sources.template))?, &sources.files));
         }
         Ok(hidden)
     }
 
-    /// The values of hidden parameters of a stack, in its current and its previous definition.
+    /// The hidden values of a stack and of the stacks that it is nested in, in their current and previous definitions.
     pub async fn hidden_values(&self, stack: &Stack) -> Result<HiddenValues, Error> {
-        let mut sources = Vec::new();
-        for stack in std::iter::once(stack).chain(&self.above(stack).await?) {
-            let definitions: [Option<&Desired>; 2] = [Some(&stack.desired), stack.previous.as_ref()];
-            for desired in definitions.into_iter().flatten() {
-                sources.push(load::stored(&self.backends, desired).await?);
-            }
-        }
-        Ok(HiddenValues::of(&sources.iter().collect::<Vec<_>>()))
+        Ok(hidden_values::hidden_values(&self.backends, stack).await?)
+    }
+
+    /// The hidden values of a stack, the stacks that it is nested in and its nested stacks.
+    pub async fn hidden_values_of_tree(&self, stack: &Stack) -> Result<HiddenValues, Error> {
+        let mut hidden = self.hidden_values(stack).await?;
+        hidden_values::derive_below(&self.backends, stack, &mut hidden).await?;
+        Ok(hidden)
     }
 
     /// Masks the parameters of a nested stack that have values which the stacks above it hide: the template of the nested
@@ -38,12 +38,14 @@ impl Service {
     pub async fn mask_inherited(&self, door: Door, stack: &Stack, parameters: &mut Map) -> Result<(), Error> {
         if stack.parent.is_some() {
             let mut sources = Vec::new();
-            for above in self.above(stack).await? {
-                for desired in std::iter::once(&above.desired).chain(&above.previous) {
-                    sources.push(load::stored(&self.backends, desired).await?);
-                }
+            let above = hidden_values::above(&self.backends, stack).await?;
+            for above in &above {
+                sources.extend(hidden_values::sources_of(&self.backends, above).await?);
             }
-            let hidden = HiddenValues::of_own(&sources);
+            let mut hidden = HiddenValues::of_own(&sources);
+            for above in above.iter().rev() {
+                hidden_values::derive(&self.backends, above, &mut hidden).await?;
+            }
             // The pseudo parameters are about the stack itself.
             parameters
                 .iter_mut()
@@ -51,18 +53,5 @@ impl Service {
                 .for_each(|(_, value)| hidden.mask(door, value));
         }
         Ok(())
-    }
-
-    /// The stacks that a stack is nested in, the nearest first.
-    async fn above(&self, stack: &Stack) -> Result<Vec<Stack>, Error> {
-        let (mut above, mut parent) = (Vec::new(), stack.parent.clone());
-        while let Some(stack) = match &parent {
-            Some(parent) => self.backends.store.stack(parent.stack).await?,
-            None => None,
-        } {
-            parent.clone_from(&stack.parent);
-            above.push(stack);
-        }
-        Ok(above)
     }
 }

@@ -105,14 +105,15 @@ impl Service {
         self.check_new(caller, &new).await?;
         let (identity, settings) = (identity?, new.settings);
         let blueprint = self.new_blueprint(caller, identity.clone(), &new.template, new.content).await?;
-        let resources = self.previewed(&blueprint, &identity, None)?;
+        let mut hidden = HiddenValues::of(&[blueprint.sources()]);
+        let resources = self.previewed(&blueprint, &identity, None, &mut hidden)?;
         let draft = Draft::of(&blueprint);
-        let outputs = blueprint
-            .outputs()
-            .values()
-            .map(|output| (output.name.clone(), output.value.value(&draft).unwrap_or_default()))
-            .collect();
-        let hidden = HiddenValues::of(&[blueprint.sources()]);
+        let mut outputs = Map::new();
+        for output in blueprint.outputs().values() {
+            let value = output.value.value(&draft).unwrap_or_default();
+            hidden.derive(&output.value, &draft, &value);
+            outputs.insert(output.name.clone(), value);
+        }
         let blueprint = Arc::new(blueprint);
         Ok(Guarded::new(PreviewedStack { identity, blueprint, settings, resources, outputs }, hidden))
     }
@@ -137,8 +138,9 @@ impl Service {
                 backends.clock.now(),
             )
         };
-        let preview = preview_create(&backends, &Stack::started(&new), Arc::clone(blueprint)).await?;
-        Ok(Guarded::new(preview, HiddenValues::of(&[blueprint.sources()])))
+        let mut hidden = HiddenValues::of(&[blueprint.sources()]);
+        let preview = preview_create(&backends, &Stack::started(&new), Arc::clone(blueprint), &mut hidden).await?;
+        Ok(Guarded::new(preview, hidden))
     }
 
     fn previewed(
@@ -146,6 +148,7 @@ impl Service {
         blueprint: &Blueprint,
         identity: &StackIdentity,
         parent: Option<&str>,
+        hidden: &mut HiddenValues,
     ) -> Result<Vec<PreviewedEntry>, Error> {
         let draft = Draft::of(blueprint);
         let mut required_by = blueprint.required_by();
@@ -154,7 +157,9 @@ impl Service {
             let Some(kind) = blueprint.kind(&definition.name) else { continue };
             let (given, _) = blueprint.draft_properties(definition, &draft)?;
             let schema = &kind.resource_type().properties;
+            hidden.derive(&definition.properties, &draft, &Value::Map(given.clone()));
             let properties = properties::resolve(schema, &given).unwrap_or(given);
+            hidden.derive(&definition.properties, &draft, &Value::Map(properties.clone()));
             if let Some(sources) = blueprint.draft_sources(definition, &properties) {
                 let inner = StackIdentity {
                     stack_name: format!("{}-{}", identity.stack_name, definition.name),
@@ -163,9 +168,14 @@ impl Service {
                 let place = Nesting { facade: Some(blueprint.facade_of(definition)), depth: blueprint.place.depth + 1 };
                 let types = &self.backends.resource_types;
                 let nested = Blueprint::build(sources?, types, Some(inner.clone()), place)?;
-                shown.push(PreviewedEntry::Nested(self.previewed(&nested, &inner, Some(&definition.name))?));
+                shown.push(PreviewedEntry::Nested(self.previewed(&nested, &inner, Some(&definition.name), hidden)?));
                 continue;
             }
+            let metadata = match definition.metadata.value(&draft) {
+                Ok(Value::Null) | Err(_) => Value::Map(Map::new()),
+                Ok(metadata) => metadata,
+            };
+            hidden.derive(&definition.metadata, &draft, &metadata);
             shown.push(PreviewedEntry::Resource(Box::new(PreviewedResource {
                 name: definition.name.clone(),
                 resource_type: definition.resource_type.clone(),
@@ -173,10 +183,7 @@ impl Service {
                 parent: parent.map(str::to_owned),
                 required_by: required_by.remove(&definition.name).unwrap_or_default(),
                 description: definition.description.clone(),
-                metadata: match definition.metadata.value(&draft) {
-                    Ok(Value::Null) | Err(_) => Value::Map(Map::new()),
-                    Ok(metadata) => metadata,
-                },
+                metadata,
                 attributes: foreseen(kind, definition, &properties),
                 properties,
             })));

@@ -38,12 +38,12 @@ impl Service {
         let view = self.recent.begin(&self.backends, stack.clone()).await;
         let blueprint = self.updated_blueprint(caller, &stack, update).await?;
         let view = view.await?;
-        let mut hidden = self.hidden_values(&view.stack).await?;
+        let mut hidden = self.hidden_values_of_tree(&view.stack).await?;
         hidden.extend(HiddenValues::of(&[blueprint.sources()]));
         let (new, old) = (blueprint.sources(), view.blueprint.sources());
         let same_sources = new.template == old.template && new.environment == old.environment && new.files == old.files;
         let parameters = blueprint.parameters().texts();
-        let preview = preview(&self.backends, &view, Arc::new(blueprint), converge).await?;
+        let preview = preview(&self.backends, &view, Arc::new(blueprint), converge, &mut hidden).await?;
         let previewed = PreviewedUpdate { stack: view.stack, preview, parameters, version, same_sources };
         Ok(Guarded::new(previewed, hidden))
     }

@@ -2,7 +2,7 @@
 
 use futures::future::join_all;
 use kiln_identity::Caller;
-use kiln_plan::hidden::mask_errors;
+use kiln_plan::hidden::mask_errors_of;
 use kiln_plan::{Blueprint, Draft, Rules};
 use kiln_resource::constraint::{Judge, LookupCollector, ask};
 use kiln_resource::translation::Answers;
@@ -45,7 +45,7 @@ impl Service {
         let found = if found.is_empty() && strict { self.refused_by_cloud(caller, blueprint).await } else { found };
         let found = within_limit(found);
         let placed = found.into_iter().map(|error| template.place(error)).collect();
-        let placed = mask_errors(blueprint.sources(), placed);
+        let placed = mask_errors_of(blueprint, placed);
         Invalid::of(placed).map_or(Ok(()), |invalid| Err(invalid.into()))
     }
 

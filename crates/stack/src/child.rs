@@ -107,9 +107,10 @@ impl Question {
     /// The failure without the values of hidden parameters.
     fn refused(&self, error: &Diagnostic, child: &Blueprint) -> Failure {
         let mut text = error.message.clone();
-        let around = self.parent.as_ref().map(|parent| parent.sources());
-        let sources: Vec<_> = around.into_iter().chain([child.sources()]).collect();
-        HiddenValues::of(&sources).mask(Door::Reason, &mut text);
+        let around = self.parent.as_deref();
+        let mut hidden = HiddenValues::of_blueprint(child);
+        around.into_iter().for_each(|around| hidden.extend(HiddenValues::of_blueprint(around)));
+        hidden.mask(Door::Reason, &mut text);
         refusal(&text)
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures::future::{BoxFuture, FutureExt, join_all};
 use indexmap::IndexMap;
 use kiln_plan::blueprint::attribute_names;
+use kiln_plan::hidden::HiddenValues;
 use kiln_plan::hook::{Hook, waits_at};
 use kiln_plan::{Blueprint, Inside, Kind, Model, StackScope, facts, observe};
 use kiln_resource::{Action, Context, Failure, Member, Resource, ResourceId};
@@ -193,6 +194,15 @@ impl LoadedStack {
                 OutputValue { key: output.name.clone(), description: output.description.clone(), value, error }
             })
             .collect()
+    }
+
+    /// Adds what functions have made of hidden values in outputs with these values.
+    pub fn derive_outputs(&self, values: &[OutputValue], hidden: &mut HiddenValues) {
+        let scene = self.scene();
+        for output in values {
+            let snippet = self.blueprint.outputs().get(&output.key).map(|output| &output.value);
+            snippet.into_iter().for_each(|snippet| hidden.derive(snippet, &scene, &output.value));
+        }
     }
 
     /// A row with its current attributes; those that cannot be read keep their value.

@@ -5,6 +5,7 @@ mod weigh;
 
 use std::sync::Arc;
 
+use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Blueprint, Inside};
 use kiln_resource::{Resource, StoredDefinition};
 use kiln_stack::Backends;
@@ -156,7 +157,7 @@ impl Preview {
 }
 
 /// The effect of an update of a stack to a new blueprint, including nested stacks; nothing is changed. With `converge`,
-/// the resources are compared with their objects first.
+/// the resources are compared with their objects first. What functions make of hidden values is added to these.
 ///
 /// # Errors
 /// Errors of the store.
@@ -165,25 +166,37 @@ pub async fn preview(
     view: &LoadedStack,
     new: Arc<Blueprint>,
     converge: bool,
+    hidden: &mut HiddenValues,
 ) -> Result<Preview, Error> {
     // Names are looked up anew, not remembered from the last request: that of the update will have another number too.
     let generation = -i64::from(backends.chance.uuid().as_fields().0) - 1;
     let root = Arc::new(Stack { generation, ..view.root().clone() });
     let mut rehearsal = Rehearsal::new(backends, &view.stack, Some(view), root, new, converge);
+    rehearsal.hidden = std::mem::take(hidden);
     rehearsal.play().await?;
     let after = rehearsal.inside(&[]).await;
     let before = view.outputs(None).await;
+    *hidden = std::mem::take(&mut rehearsal.hidden);
+    view.derive_outputs(&before, hidden);
     Ok(Preview { outputs: changed_outputs(before, after), ..rehearsal.finish().await? })
 }
 
-/// The effect of a create of a stack that does not exist yet; nothing is changed.
+/// The effect of a create of a stack that does not exist yet; nothing is changed. What functions make of hidden values is
+/// added to these.
 ///
 /// # Errors
 /// Errors of the store.
-pub async fn preview_create(backends: &Backends, stack: &Stack, new: Arc<Blueprint>) -> Result<Preview, Error> {
+pub async fn preview_create(
+    backends: &Backends,
+    stack: &Stack,
+    new: Arc<Blueprint>,
+    hidden: &mut HiddenValues,
+) -> Result<Preview, Error> {
     let mut rehearsal = Rehearsal::new(backends, stack, None, Arc::new(stack.clone()), new, false);
+    rehearsal.hidden = std::mem::take(hidden);
     rehearsal.play().await?;
     let after = rehearsal.inside(&[]).await;
+    *hidden = std::mem::take(&mut rehearsal.hidden);
     Ok(Preview { outputs: changed_outputs(Vec::new(), after), ..rehearsal.finish().await? })
 }
 

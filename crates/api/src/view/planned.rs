@@ -53,8 +53,16 @@ impl Masked for Plan {
 
 fn mask_change(change: &mut Value, hidden: &HiddenValues) {
     let Some(change) = change.as_map_mut() else { return };
-    for key in ["before", "after", "tried", "given", "names", "reasons"] {
+    for key in ["before", "after", "tried", "given", "names"] {
         change.get_mut(key).into_iter().for_each(|value| value.mask(hidden));
+    }
+    // Texts that may quote values.
+    if let Some(Value::List(reasons)) = change.get_mut("reasons") {
+        for reason in reasons {
+            if let Value::Str(text) = reason {
+                text.mask(hidden);
+            }
+        }
     }
     for key in ["at_least", "at_most"] {
         change.get_mut(key).into_iter().for_each(|change| mask_change(change, hidden));

@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 use kiln_plan::Note;
-use kiln_plan::hidden::Door;
 use kiln_resource::State;
 use kiln_resource::physical_name::physical_name;
 use kiln_store::{Event, EventId};
@@ -12,7 +11,7 @@ use super::Work;
 
 impl Work {
     /// An event of a resource.
-    pub(super) fn resource_event(&self, note: Note) -> Event {
+    pub(super) fn resource_event(&mut self, note: Note) -> Event {
         // Before there is an ID, the physical resource name.
         let physical_id = note.physical_id.unwrap_or_else(|| {
             let kind = self.kind_of(&note.name, &note.kind.1);
@@ -20,9 +19,7 @@ impl Work {
             physical_name(&self.stack.name, &note.name, note.row.0, limit)
         });
         let mut properties = note.properties;
-        if let Some(hidden) = &self.request.own_hidden {
-            hidden.mask(Door::Event, &mut properties);
-        }
+        self.mask_properties(&note.name, &mut properties);
         let (id, time) = self.id_of_event();
         Event {
             id,

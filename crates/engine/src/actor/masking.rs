@@ -1,81 +1,79 @@
-//! Masks the values of hidden parameters in the reasons of failures and in events, before they are stored.
+//! Masks hidden values in the reasons of failures and in events, before they are stored.
 
-use kiln_plan::Sources;
 use kiln_plan::hidden::{Door, HiddenValues};
 use kiln_plan::{Decision, Event, Outcome};
-use kiln_stack::load;
-use kiln_store::{Error, Stack};
+use kiln_stack::hidden_values::{above, derive, hidden_values, sources_of};
+use kiln_store::Error;
+use kiln_value::Value;
 
 use super::Work;
+
+/// What the events of a stack must not show.
+#[derive(Default)]
+pub(super) struct HiddenTexts {
+    /// The values of its own hidden parameters and what functions have made of them; read when they are needed.
+    values: Option<HiddenValues>,
+    /// Whether the values of the stacks above it, and of nested templates, are among them.
+    all: bool,
+}
 
 impl Work {
     /// Masks an event for the planner. A nested stack also masks the hidden values of the stacks above it.
     pub(super) async fn mask(&mut self, event: &mut Event) -> Result<(), Error> {
-        let text = match event {
-            Event::Decided { decision: Decision::Refuse { failure } | Decision::Restrict { failure }, .. } => {
-                &mut failure.message
-            }
-            Event::Finished { outcome: Outcome::Failed(blame), .. } => &mut blame.message,
-            Event::Waits { reason: Some(reason), .. } => reason,
+        let name_of = |row| self.model.row(row).map(|row| row.name.clone()).unwrap_or_default();
+        let (name, text) = match event {
+            Event::Decided {
+                name, decision: Decision::Refuse { failure } | Decision::Restrict { failure }, ..
+            } => (name.clone(), &mut failure.message),
+            Event::Finished { row, outcome: Outcome::Failed(blame), .. } => (name_of(*row), &mut blame.message),
+            Event::Waits { row, reason: Some(reason) } => (name_of(*row), reason),
             _ => return Ok(()),
         };
-        if self.request.hidden.is_none() {
-            self.request.hidden = Some(self.hidden_values().await?);
+        if !self.request.hidden.all {
+            let all = hidden_values(&self.actor.backends, &self.stack).await?;
+            self.request.hidden.values.get_or_insert_default().extend(all);
+            self.request.hidden.all = true;
         }
-        if let Some(hidden) = &self.request.hidden {
+        if let (Some(hidden), Some(scope)) = (&mut self.request.hidden.values, &self.request.scope)
+            && let Some(definition) = scope.blueprint().definitions().get(&name)
+            && let Ok(properties) = definition.properties.value(scope)
+        {
+            hidden.derive(&definition.properties, scope, &properties);
+        }
+        if let Some(hidden) = &self.request.hidden.values {
             hidden.mask(Door::Reason, text);
         }
         Ok(())
     }
 
+    /// Masks the properties in an event of a resource.
+    pub(super) fn mask_properties(&mut self, name: &str, properties: &mut Value) {
+        let Some(hidden) = &mut self.request.hidden.values else { return };
+        if let Some(scope) = &self.request.scope
+            && let Some(definition) = scope.blueprint().definitions().get(name)
+        {
+            hidden.derive(&definition.properties, scope, properties);
+        }
+        hidden.mask(Door::Event, properties);
+    }
+
     /// Reads which values the events of the stack must not show: those of its own hidden parameters, now and before an
     /// update. The values of the stacks above it are masked when an event is shown, and here if events are sent to sinks.
-    pub(super) async fn read_own_hidden(&mut self) -> Result<(), Error> {
-        if self.request.own_hidden.is_some() {
+    pub(super) async fn read_hidden(&mut self) -> Result<(), Error> {
+        if self.request.hidden.values.is_some() {
             return Ok(());
         }
-        let mut sources = self.sources_of(&self.stack).await?;
-        if self.stack.desired.sinks {
-            for above in self.above().await? {
-                sources.extend(self.sources_of(&above).await?);
-            }
+        let backends = &self.actor.backends;
+        let mut sources = sources_of(backends, &self.stack).await?;
+        let above = if self.stack.desired.sinks { above(backends, &self.stack).await? } else { Vec::new() };
+        for above in &above {
+            sources.extend(sources_of(backends, above).await?);
         }
-        self.request.own_hidden = Some(HiddenValues::of_own(&sources));
+        let mut hidden = HiddenValues::of_own(&sources);
+        for stack in above.iter().rev().chain([&self.stack]) {
+            derive(backends, stack, &mut hidden).await?;
+        }
+        self.request.hidden.values = Some(hidden);
         Ok(())
-    }
-
-    async fn hidden_values(&self) -> Result<HiddenValues, Error> {
-        let mut sources = self.sources_of(&self.stack).await?;
-        for above in self.above().await? {
-            sources.extend(self.sources_of(&above).await?);
-        }
-        Ok(HiddenValues::of(&sources.iter().collect::<Vec<_>>()))
-    }
-
-    /// The sources of a stack, now and before an update. Those that cannot be read are left out: a stack must be deleted
-    /// even if its template is damaged.
-    async fn sources_of(&self, stack: &Stack) -> Result<Vec<Sources>, Error> {
-        let mut sources = Vec::new();
-        for desired in std::iter::once(&stack.desired).chain(&stack.previous) {
-            match load::stored(&self.actor.backends, desired).await {
-                Ok(read) => sources.push(read),
-                Err(Error::Damaged(_)) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(sources)
-    }
-
-    /// The stacks that the stack is nested in, the nearest first.
-    async fn above(&self) -> Result<Vec<Stack>, Error> {
-        let (mut above, mut parent) = (Vec::new(), self.stack.parent.clone());
-        while let Some(stack) = match &parent {
-            Some(parent) => self.actor.backends.store.stack(parent.stack).await?,
-            None => None,
-        } {
-            parent.clone_from(&stack.parent);
-            above.push(stack);
-        }
-        Ok(above)
     }
 }

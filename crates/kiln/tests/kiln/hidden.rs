@@ -16,9 +16,20 @@ use kiln_value::{Secret, value};
 use crate::run::{Folder, Ran};
 use crate::running::Running;
 
-/// The values, by how they come into a stack.
-const PLANTED: [&str; 6] =
-    ["planted-given", "planted-standard", "planted-tree", "planted-file", "planted-inner", "planted-update"];
+/// The values, by how they come into a stack, and what functions make of them.
+const PLANTED: [&str; 11] = [
+    "planted-given",
+    "planted-standard",
+    "planted-tree",
+    "planted-file",
+    "planted-inner",
+    "planted-update",
+    "PLANTED-GIVEN",
+    "PLANTED-UPDATE",
+    "planted+given",
+    "planted+update",
+    "PLANTED+",
+];
 const MASK: &str = "******";
 
 const TEMPLATE: &str = "\
@@ -38,16 +49,36 @@ resources:
         - {get_param: [tree, key]}
         - {get_param: of_file}
     metadata: {word: {get_param: given}}
+  derived:
+    type: OS::Heat::Value
+    properties:
+      value:
+        upper: &upper {yaql: {expression: $.data.toUpper(), data: {get_param: given}}}
+        of_attribute: {yaql: {expression: $.data.toUpper(), data: {get_attr: [value, value, 0]}}}
+        merged:
+          map_merge:
+            - {public: said-in-public}
+            - plus: &plus {str_replace: {template: {get_param: given}, params: {'-': '+'}}}
+    metadata: {word: *upper}
   net: {type: OS::Neutron::Net, properties: {name: {get_param: given}}}
-  child: {type: child.yaml, properties: {passed: {get_param: given}}}
+  loud: {type: OS::Neutron::Net, properties: {name: *upper}}
+  child: {type: child.yaml, properties: {passed: {get_param: given}, derived: *plus}}
+";
+/// A stack shows its outputs to those who may see it, but a plan hides them.
+const OUTPUTS: &str = "outputs:
+  upper: {value: *upper}
+  of_attribute: {value: {get_attr: [derived, value]}}
 ";
 const CHILD: &str = "\
 heat_template_version: 2018-08-31
 parameters:
   passed: {type: string}
+  derived: {type: string}
   inner: {type: string, hidden: true, default: planted-inner}
 resources:
   value: {type: OS::Heat::Value, properties: {value: [{get_param: passed}, {get_param: inner}]}}
+  upper: {type: OS::Heat::Value, properties: {value: {yaql: {expression: $.data.toUpper(), data: {get_param: passed}}}}}
+  twice: {type: OS::Heat::Value, properties: {value: {yaql: {expression: $.data.toUpper(), data: {get_param: derived}}}}}
 ";
 const CHILD_DEFAULT: &str = r#"\"default\": \"planted-inner\""#;
 /// Its value is known only when it is created.
@@ -57,6 +88,9 @@ parameters: {given: {type: string, hidden: true}}
 resources:
   held: {type: OS::Heat::Value, properties: {value: {get_param: given}}}
   random: {type: OS::Heat::RandomString, properties: {length: {get_attr: [held, value]}}}
+  derived:
+    type: OS::Heat::RandomString
+    properties: {length: {yaql: {expression: $.data.toUpper(), data: {get_attr: [held, value]}}}}
 ";
 
 /// A service with stacks that have planted values.
@@ -100,6 +134,7 @@ impl World {
         folder.write("env.yaml", "parameters: {of_file: planted-file}\n");
         let world = Self { folder, cloud, service, rest, cfn, user, token, project };
         world.kiln(&World::content("create", &["--wait", "--poll", "0.05", "main"], "planted-given")).ok();
+        world.folder.write("t.yaml", &format!("{TEMPLATE}{OUTPUTS}"));
         let failing = ["stack", "create", "-t", "failing.yaml", "--parameter", "given=planted-given", "--wait"];
         let failed = world.kiln(&[&failing[..], &["--poll", "0.05", "failing"]].concat());
         assert_eq!(failed.code, 3, "{}", failed.err);
@@ -165,10 +200,12 @@ impl World {
                 self.http(&self.cfn, "/v1/?Action=DescribeChangeSet&StackName=main&ChangeSetName=one")
             }
             Door::Drift => {
-                let network = self.kiln(&["stack", "resource", "show", "main", "net", "-f", "json"]).json();
-                let path = format!("/v2.0/networks/{}", network["physical_resource_id"].as_str().unwrap());
-                let change = value!({"network": {"name": "theirs"}});
-                self.user.call(CloudRequest::new("network", Method::Put, path).body(change)).await.unwrap();
+                for name in ["net", "loud"] {
+                    let network = self.kiln(&["stack", "resource", "show", "main", name, "-f", "json"]).json();
+                    let path = format!("/v2.0/networks/{}", network["physical_resource_id"].as_str().unwrap());
+                    let change = value!({"network": {"name": "theirs"}});
+                    self.user.call(CloudRequest::new("network", Method::Put, path).body(change)).await.unwrap();
+                }
                 let drift = self.said(&["stack", "drift", "main"]);
                 assert!(drift.contains("theirs"), "{drift}");
                 drift
@@ -223,6 +260,8 @@ async fn no_door_of_a_service_shows_a_hidden_value() {
         let shown = world.shown(*door).await;
         assert!(shown.contains(MASK), "{door:?} shows nothing that it masks: {shown}");
         assert_eq!(planted_in(&shown), [""; 0], "{door:?}: {shown}");
+        let plan = matches!(door, Door::CreatePreview | Door::UpdatePreview | Door::EventProperties);
+        assert!(!plan || shown.contains("said-in-public"), "{door:?} hides what is public: {shown}");
     }
     // An export is complete: a stack is adopted from it.
     let exported = world.kiln(&["stack", "export", "main"]).ok();

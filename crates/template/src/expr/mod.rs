@@ -1,5 +1,6 @@
 //! Parsed snippets: literals with function calls.
 
+mod derived;
 mod node;
 mod parse;
 mod partial;
@@ -84,6 +85,11 @@ impl Expr {
     /// The value as far as it is known while some resources do not exist yet; see [`Partial`].
     pub fn partial(&self, scope: &dyn Scope) -> Result<Partial, Diagnostic> {
         partial::partial(&self.node, &Context::new(scope))
+    }
+
+    /// The texts in its value that functions have made of hidden texts, which are read in the stack.
+    pub fn derived(&self, value: &Value, scope: &dyn Scope, is_hidden: &dyn Fn(&str) -> bool) -> Vec<String> {
+        derived::derived(&self.node, value, &Context::new(scope), is_hidden)
     }
 
     /// Whether this is the literal null.

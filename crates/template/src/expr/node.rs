@@ -169,6 +169,15 @@ impl Node {
         matches!(self, Self::Scalar(Value::Null))
     }
 
+    /// Whether it has no value: the missing else of an `if`.
+    pub(crate) fn is_absent(&self) -> bool {
+        match self {
+            Self::Absent => true,
+            Self::Call(call) => call.function.is_macro() && call.args.is_absent(),
+            Self::Scalar(_) | Self::List(_) | Self::Map(_) => false,
+        }
+    }
+
     pub(crate) fn is_literal(&self) -> bool {
         match self {
             Self::Scalar(_) => true,

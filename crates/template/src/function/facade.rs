@@ -32,6 +32,10 @@ impl Function for ResourceFacade {
         self.word(name, word.as_str()).map(drop)
     }
 
+    fn reads_stack(&self) -> bool {
+        true
+    }
+
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let args = call.resolved_args(context)?;
         let word = self.word(call.name, args.as_str())?;

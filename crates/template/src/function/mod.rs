@@ -77,6 +77,11 @@ pub(crate) trait Function: Debug + Sync {
         None
     }
 
+    /// Whether the result is a value of the stack as it is, and not made of the arguments.
+    fn reads_stack(&self) -> bool {
+        false
+    }
+
     /// Whether earlier versions had this function and this one refuses it.
     fn is_removed(&self) -> bool {
         false

@@ -15,6 +15,10 @@ use crate::scope::{character, position};
 pub(crate) struct GetParam;
 
 impl Function for GetParam {
+    fn reads_stack(&self) -> bool {
+        true
+    }
+
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         Ok(self.view(call, context)?.map(Cow::into_owned))
     }
@@ -66,6 +70,10 @@ fn step<'a>(collection: Cow<'a, Value>, key: &Value) -> Option<Cow<'a, Value>> {
 pub(crate) struct ParamRef;
 
 impl Function for ParamRef {
+    fn reads_stack(&self) -> bool {
+        true
+    }
+
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let name = call.resolved_args(context)?;
         fault::check_hashable(&name)?;

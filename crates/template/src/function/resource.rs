@@ -23,6 +23,10 @@ fn find<'a>(name: &Value, context: &Context<'a>, path: &str) -> Result<&'a dyn R
 pub(crate) struct GetResource;
 
 impl Function for GetResource {
+    fn reads_stack(&self) -> bool {
+        true
+    }
+
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         Ok(Some(find(&call.resolved_args(context)?, context, "unknown")?.reference_id()))
     }
@@ -147,6 +151,10 @@ impl Function for GetAttribute {
             Some(attribute) if resource.has_attribute(attribute) => Ok(()),
             _ => Err(no_such_attribute(&name, &attribute, &[])),
         }
+    }
+
+    fn reads_stack(&self) -> bool {
+        true
     }
 
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {

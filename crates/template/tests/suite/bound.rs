@@ -343,3 +343,29 @@ fn all_errors_are_reported_the_first_as_in_heat() {
     assert_eq!(errors[1].class, "UserParameterMissing");
     assert_eq!(errors[7].message, "Duplicate names {'web'}");
 }
+
+#[test]
+fn what_functions_make_of_hidden_texts_is_found() {
+    let bound = bound(value!({
+        "heat_template_version": "2021-04-16",
+        "parameters": {"secret": {"type": "string", "default": "marlin"}, "open": {"type": "string", "default": "cod"}},
+        "conditions": {"never": false},
+    }));
+    let scope = Unbuilt::empty(&bound);
+    let derived = |snippet: Value| {
+        let snippet = Expr::parse(&bound, &snippet, &Path::root()).unwrap();
+        snippet.derived(&snippet.value(&scope).unwrap(), &scope, &|text| text.contains("marlin"))
+    };
+    let upper =
+        |parameter: &str| value!({"yaql": {"expression": "$.data.toUpper()", "data": {"get_param": (parameter)}}});
+    assert_eq!(derived(value!({"get_param": "secret"})), [""; 0]);
+    assert_eq!(derived(upper("open")), [""; 0]);
+    assert_eq!(derived(upper("secret")), ["MARLIN"]);
+    assert_eq!(derived(value!({"str_split": ["l", {"get_param": "secret"}]})), ["mar", "in"]);
+    // Without the items that are missing, and only what is made of the parameter.
+    let parts = value!([{"if": ["never", "x"]}, "y", {"deep": (upper("secret"))}]);
+    assert_eq!(derived(parts), ["MARLIN"]);
+    let merged = value!({"map_merge": [{"a": "shown", "b": {"get_param": "open"}}, {"c": (upper("secret"))}]});
+    assert_eq!(derived(merged), ["MARLIN"]);
+    assert_eq!(derived(value!({"if": ["never", "x", (upper("secret"))]})), ["MARLIN"]);
+}

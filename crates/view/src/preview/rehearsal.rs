@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt};
 use indexmap::IndexMap;
+use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{
     Blueprint, Command, Decision, Event, Inside, Kind, Model, NestedSources, Nesting, Outcome, Prospect, Request,
     StackScope, define, facts, observe,
@@ -41,6 +42,8 @@ pub(super) struct Rehearsal<'a> {
     next: BTreeMap<String, Next>,
     /// The sizes of the definitions.
     sizes: Sizes,
+    /// The values that clients must not see.
+    pub(super) hidden: HiddenValues,
 }
 
 /// The effect of an operation.
@@ -55,6 +58,7 @@ enum Contents {
         preview: Box<Preview>,
         inside: Inside,
         data: Map,
+        hidden: HiddenValues,
     },
     /// Its template depends on this value.
     NotKnown(Awaited),
@@ -73,7 +77,8 @@ impl<'a> Rehearsal<'a> {
         let scope = StackScope::new(blueprint, stack_facts(stack));
         let (entries, prospects, next) = (IndexMap::new(), BTreeMap::new(), BTreeMap::new());
         let sizes = Sizes::of(&model, scope.blueprint().definitions().len());
-        Self { backends, stack, view, root, converge, model, scope, entries, prospects, next, sizes }
+        let hidden = HiddenValues::default();
+        Self { backends, stack, view, root, converge, model, scope, entries, prospects, next, sizes, hidden }
     }
 
     pub(super) fn play(&mut self) -> BoxFuture<'_, Result<(), Error>> {
@@ -171,6 +176,7 @@ impl<'a> Rehearsal<'a> {
             }
             Decision::Refuse { .. } | Decision::Restrict { .. } => row.as_ref().and_then(|row| row.definition.clone()),
         };
+        held.iter().for_each(|held| self.hidden.derive_definition(definition, &self.scope, held));
         let mut nested = None;
         let fresh_object = matches!(answer.decision, Decision::Create { .. } | Decision::Replace { .. });
         let refused = matches!(answer.decision, Decision::Refuse { .. } | Decision::Restrict { .. });
@@ -196,7 +202,8 @@ impl<'a> Rehearsal<'a> {
                     }
                     self.next.insert(name.clone(), Next { prospect: Prospect::Opaque, data: Map::new() });
                 }
-                Ok(Contents::Known { preview, inside, data }) => {
+                Ok(Contents::Known { preview, inside, data, hidden }) => {
+                    self.hidden = hidden;
                     if let Decision::Update { changed, .. } = &answer.decision {
                         change = change_of_stack(changed, row.as_ref(), change, &preview);
                     }
@@ -365,9 +372,11 @@ impl<'a> Rehearsal<'a> {
             Arc::clone(&inner),
             self.converge,
         );
+        rehearsal.hidden = self.hidden.clone();
         rehearsal.play().await?;
         let inside = rehearsal.inside(&blueprint.wanted_paths(&definition.name)).await;
-        Ok(Contents::Known { preview: Box::new(rehearsal.finish().await?), inside, data })
+        let hidden = std::mem::take(&mut rehearsal.hidden);
+        Ok(Contents::Known { preview: Box::new(rehearsal.finish().await?), inside, data, hidden })
     }
 
     /// The nested stack that would be created for a resource.
@@ -416,6 +425,7 @@ impl<'a> Rehearsal<'a> {
                 errors.insert(output.name.clone(), error.message.as_str().into());
                 Value::Null
             });
+            self.hidden.derive(&output.value, &self.scope, &value);
             outputs.insert(output.name.clone(), value);
         }
         let refs = blueprint

@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_engine::{Engine, Options};
+use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
 use kiln_resource::{Action, MessageId, Registry, Resource, StackId, Status, shipped};
 use kiln_stack::{Backends, Chance, Clock, Clouds, LoadedStack, NoCloud, load};
@@ -155,7 +156,9 @@ impl Bench {
         let types = &self.backends.resource_types;
         let new = Blueprint::build(sources_with(template, more), types, identity, Nesting::default());
         let new = new.expect("a valid template");
-        preview::preview(&self.backends, &view, Arc::new(new), false).await.expect("a plan")
+        preview::preview(&self.backends, &view, Arc::new(new), false, &mut HiddenValues::default())
+            .await
+            .expect("a plan")
     }
 
     /// The stack after its request, which must have completed, and the time in seconds since the start.

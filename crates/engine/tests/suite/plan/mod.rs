@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use judge::Verdict;
 use kiln_cloud::Connector;
 use kiln_engine::{Engine, Options};
+use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
 use kiln_resource::{Action, Cloud, Failure, Registry, Resource, StackId, Status};
 use kiln_stack::{Backends, Chance, Clock, Clouds, LoadedStack, load};
@@ -138,7 +139,9 @@ impl Bench {
         let identity = load::identity(&view.stack);
         let blueprint = Blueprint::build(sources(template), types, identity, Nesting::default());
         let blueprint = blueprint.map_err(|error| error.to_string())?;
-        Ok(preview(&self.backends, &view, Arc::new(blueprint), converge).await.expect("read"))
+        Ok(preview(&self.backends, &view, Arc::new(blueprint), converge, &mut HiddenValues::default())
+            .await
+            .expect("read"))
     }
 
     async fn seen(&self, id: StackId) -> Seen {

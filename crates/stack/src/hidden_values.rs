@@ -1,0 +1,117 @@
+//! What is hidden in a stack: the values of hidden parameters of its templates and of the stacks around it, and what
+//! functions have made of them.
+
+use std::sync::Arc;
+
+use futures::future::{BoxFuture, FutureExt as _};
+use kiln_plan::hidden::HiddenValues;
+use kiln_plan::{Model, Sources, StackScope};
+use kiln_store::{Desired, Error, Stack};
+
+use crate::backends::Backends;
+use crate::load::{self, stack_facts};
+use crate::loaded_stack::is_back;
+
+/// The hidden values of a stack and of the stacks that it is nested in, now and before an update.
+///
+/// # Errors
+/// Errors of the store.
+pub async fn hidden_values(backends: &Backends, stack: &Stack) -> Result<HiddenValues, Error> {
+    let mut around = above(backends, stack).await?;
+    around.insert(0, stack.clone());
+    let mut sources = Vec::new();
+    for stack in &around {
+        sources.extend(sources_of(backends, stack).await?);
+    }
+    let mut hidden = HiddenValues::of(&sources.iter().collect::<Vec<_>>());
+    // Nested stacks get in parameters what their parents have made.
+    for stack in around.iter().rev() {
+        derive(backends, stack, &mut hidden).await?;
+    }
+    Ok(hidden)
+}
+
+/// Adds what functions have made of hidden values in the nested stacks of a stack.
+///
+/// # Errors
+/// Errors of the store.
+pub fn derive_below<'a>(
+    backends: &'a Backends,
+    stack: &'a Stack,
+    hidden: &'a mut HiddenValues,
+) -> BoxFuture<'a, Result<(), Error>> {
+    async move {
+        if hidden.is_empty() {
+            return Ok(());
+        }
+        let children = backends.store.resources(stack.id).await?.into_iter().filter_map(|row| row.child);
+        for child in children {
+            if let Some(child) = backends.store.stack(child).await? {
+                derive(backends, &child, hidden).await?;
+                derive_below(backends, &child, hidden).await?;
+            }
+        }
+        Ok(())
+    }
+    .boxed()
+}
+
+/// Adds what the functions of a stack's templates have made of hidden values.
+///
+/// # Errors
+/// Errors of the store.
+pub async fn derive(backends: &Backends, stack: &Stack, hidden: &mut HiddenValues) -> Result<(), Error> {
+    if hidden.is_empty() {
+        return Ok(());
+    }
+    let rows = backends.store.resources(stack.id).await?;
+    let model = Model::new(rows);
+    for desired in definitions(stack) {
+        let Some(Ok(blueprint)) = readable(load::blueprint(backends, stack, desired).await)? else { continue };
+        let mut scope = StackScope::new(Arc::new(blueprint), stack_facts(stack));
+        model.shown(is_back(stack)).values().for_each(|row| scope.see(row));
+        hidden.derive_stack(&scope, model.rows());
+    }
+    Ok(())
+}
+
+/// The sources of a stack, now and before an update.
+///
+/// # Errors
+/// Errors of the store.
+pub async fn sources_of(backends: &Backends, stack: &Stack) -> Result<Vec<Sources>, Error> {
+    let mut sources = Vec::new();
+    for desired in definitions(stack) {
+        sources.extend(readable(load::stored(backends, desired).await)?);
+    }
+    Ok(sources)
+}
+
+/// The stacks that a stack is nested in, the nearest first.
+///
+/// # Errors
+/// Errors of the store.
+pub async fn above(backends: &Backends, stack: &Stack) -> Result<Vec<Stack>, Error> {
+    let (mut above, mut parent) = (Vec::new(), stack.parent.clone());
+    while let Some(stack) = match &parent {
+        Some(parent) => backends.store.stack(parent.stack).await?,
+        None => None,
+    } {
+        parent.clone_from(&stack.parent);
+        above.push(stack);
+    }
+    Ok(above)
+}
+
+fn definitions(stack: &Stack) -> impl Iterator<Item = &Desired> {
+    std::iter::once(&stack.desired).chain(&stack.previous)
+}
+
+/// What can be read: a stack must be deleted even if its template is damaged.
+fn readable<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(Error::Damaged(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
