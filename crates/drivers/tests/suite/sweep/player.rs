@@ -11,7 +11,7 @@ use kiln_resource::{
     Cloud, Context, Driver, Facts, Failure, FailureKind, Found, NoSoftware, Operation, Progress, ResourceType,
     StackFacts, Step, change, properties, shipped,
 };
-use kiln_value::{Map, Path, Value};
+use kiln_value::{Diagnostic, Map, Path, Value};
 
 use crate::sweep::stage::Stage;
 
@@ -19,7 +19,7 @@ use crate::sweep::stage::Stage;
 #[derive(Clone)]
 pub(crate) struct Player {
     kind: ResourceType,
-    facts: Facts,
+    pub(crate) facts: Facts,
     attempt: u32,
     /// Discards the step with this number (from 1) before it is stored, like a crash in between.
     pub(crate) discards: Option<usize>,
@@ -102,23 +102,27 @@ impl Player {
     }
 
     /// A new driver for every call: each call may be made by another engine.
-    fn driver(&self) -> Arc<dyn Driver> {
+    pub(crate) fn driver(&self) -> Arc<dyn Driver> {
         kiln_drivers::driver_for(&self.kind).unwrap()
     }
 
     /// Sets the properties like the engine: resolves names to IDs, converts values, adds defaults.
     pub(crate) async fn give(&mut self, stage: &Stage, given: &Value) {
         let Value::Map(given) = stage.filled(given) else { panic!("properties are a map") };
-        let rules = &self.kind.translation;
         let mut answers = Answers::new();
-        for lookup in translation::lookups(rules, &given).into_keys() {
+        for lookup in translation::lookups(&self.kind.translation, &given).into_keys() {
             let id = stage.cloud.find(&lookup.finder, &lookup.value).await.unwrap();
             answers.insert(lookup, id);
         }
+        self.assume(given, &answers).unwrap();
+    }
+
+    /// Sets the properties; names without an answer are IDs.
+    pub(crate) fn assume(&mut self, given: Map, answers: &Answers) -> Result<(), Diagnostic> {
         self.facts.given = given.keys().cloned().collect();
-        let translated = translation::apply(rules, given, &answers, &Path::root()).unwrap();
-        self.facts.properties = properties::resolve(&self.kind.properties, &translated).unwrap();
-        self.driver().validate(&self.facts).unwrap();
+        let translated = translation::apply(&self.kind.translation, given, answers, &Path::root())?;
+        self.facts.properties = properties::resolve(&self.kind.properties, &translated)?;
+        self.driver().validate(&self.facts)
     }
 
     pub(crate) async fn create(&mut self, stage: &Stage) -> Result<Ending, Failure> {
@@ -147,7 +151,7 @@ impl Player {
         }
     }
 
-    fn keep(&mut self, step: &Step) {
+    pub(crate) fn keep(&mut self, step: &Step) {
         if step.user_project.is_some() {
             self.facts.stack.user_project_id.clone_from(&step.user_project);
         }
