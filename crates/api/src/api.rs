@@ -17,9 +17,9 @@ use tokio::sync::watch;
 use tracing::Instrument as _;
 
 use crate::call::Call;
-use crate::endpoint;
+use crate::endpoint::Endpoint;
 use crate::error::ApiError;
-use crate::http::route::{self, Endpoint, Match, PathParams};
+use crate::http::route::{self, Match, PathParams};
 use crate::http::watchers::Watchers;
 use crate::http::{body, page, reply};
 use crate::link::Links;
@@ -133,7 +133,7 @@ impl Api {
             Match::Method(methods) => return allowing(ApiError::method_not_allowed().into_response(), &methods),
             Match::None => return page::not_found(&head.headers),
         };
-        known.route = Some(endpoint.route());
+        known.route = Some(endpoint.path);
         let project = caller.project_id.clone();
         let work = self.act(head, body, caller, endpoint, params);
         self.parts.service.backends.caches.threads.within(&project, work).await
@@ -145,7 +145,7 @@ impl Api {
         head: &Head,
         body: Body,
         caller: Arc<Caller>,
-        endpoint: Endpoint,
+        endpoint: &'static Endpoint,
         params: PathParams,
     ) -> Response {
         let options = &self.parts.options;
@@ -171,7 +171,7 @@ impl Api {
             watchers: Arc::clone(&self.watchers),
             stopping: self.stopping.subscribe(),
         };
-        endpoint::run(endpoint, &call).await.unwrap_or_else(IntoResponse::into_response)
+        endpoint.run(&call).await.unwrap_or_else(IntoResponse::into_response)
     }
 
     /// The address that the client used: `http://host:8004`.

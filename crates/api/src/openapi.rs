@@ -1,14 +1,14 @@
 //! The OpenAPI document of the API, generated from the route table: `GET /openapi.json`, without a token.
 
-mod about;
+mod schemas;
 
 use std::sync::LazyLock;
 
 use http::Method;
 use kiln_value::{Map, Value, value};
 
-use crate::http::route::{self, Endpoint};
-use about::{About, about};
+use crate::endpoint::{Answer, Endpoint};
+use crate::http::route;
 
 /// The path of the document.
 pub(crate) const PATH: &str = "/openapi.json";
@@ -44,7 +44,7 @@ fn document() -> Value {
         "paths": paths,
         "components": {
             "securitySchemes": { "token": { "type": "apiKey", "in": "header", "name": "X-Auth-Token" } },
-            "schemas": (about::schemas()),
+            "schemas": (schemas::schemas()),
             "responses": {
                 "Error": {
                     "description": "An error, with its class and text.",
@@ -55,8 +55,8 @@ fn document() -> Value {
     })
 }
 
-fn operation(path: &str, method: &Method, endpoint: Endpoint) -> Value {
-    let About { summary, status, query, body, tag } = about(endpoint);
+fn operation(path: &str, method: &Method, endpoint: &Endpoint) -> Value {
+    let Endpoint { summary, query, body, tag, answer, .. } = *endpoint;
     let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let mut parameters: Vec<Value> = names
         .map(|name| {
@@ -64,15 +64,15 @@ fn operation(path: &str, method: &Method, endpoint: Endpoint) -> Value {
         })
         .collect();
     parameters.extend(query.iter().map(|(name, schema)| {
-        value!({ "name": (*name), "in": "query", "required": false, "schema": (about::query_schema(schema)) })
+        value!({ "name": (*name), "in": "query", "required": false, "schema": (schemas::query_schema(schema)) })
     }));
-    let success = match status {
-        204 => value!({ "description": "Done." }),
-        302 => value!({
+    let success = match answer {
+        Answer::Nothing => value!({ "description": "Done." }),
+        Answer::Location => value!({
             "description": "The path with the name and the ID of the stack.",
             "headers": { "Location": { "schema": { "type": "string" } } },
         }),
-        202 if endpoint != Endpoint::ForgetResource => value!({
+        Answer::Page => value!({
             "description": "Accepted; the body is a page in the format that is accepted.",
             "content": {
                 "application/json": { "schema": { "type": "object" } },
@@ -80,18 +80,18 @@ fn operation(path: &str, method: &Method, endpoint: Endpoint) -> Value {
                 "text/plain": { "schema": { "type": "string" } },
             },
         }),
-        _ if endpoint == Endpoint::ListEvents || endpoint == Endpoint::WatchProject => value!({
+        Answer::Events => value!({
             "description": "Events; as a stream if it is accepted.",
             "content": {
                 "application/json": { "schema": { "type": "object" } },
                 "text/event-stream": { "schema": { "type": "string" } },
             },
         }),
-        _ if endpoint == Endpoint::Report => value!({
+        Answer::Text => value!({
             "description": "The report.",
             "content": { "text/plain": { "schema": { "type": "string" } } },
         }),
-        _ => value!({
+        Answer::Json(_) => value!({
             "description": "Done, or accepted.",
             "content": { "application/json": { "schema": {} } },
         }),
@@ -102,7 +102,7 @@ fn operation(path: &str, method: &Method, endpoint: Endpoint) -> Value {
         "tags": [tag],
         "parameters": parameters,
         "responses": {
-            (status.to_string()): success,
+            (answer.status().to_string()): success,
             "default": { "$ref": "#/components/responses/Error" },
         },
     });
@@ -117,10 +117,10 @@ fn operation(path: &str, method: &Method, endpoint: Endpoint) -> Value {
 }
 
 /// A unique name: that of the endpoint, with method and subpath for the many paths of lookups.
-fn operation_id(path: &str, method: &Method, endpoint: Endpoint) -> String {
-    let name = format!("{endpoint:?}");
-    if endpoint != Endpoint::Lookup {
-        return name;
+fn operation_id(path: &str, method: &Method, endpoint: &Endpoint) -> String {
+    let name = endpoint.name;
+    if endpoint.answer != Answer::Location {
+        return name.to_owned();
     }
     let last = path.rsplit('/').next().filter(|last| !last.starts_with('{')).unwrap_or("stack");
     format!("{name}_{}_{last}", method.as_str().to_ascii_lowercase())

@@ -1,14 +1,29 @@
 //! `POST …/actions`: suspend, resume, check, cancel.
 
 use axum::response::Response;
+use http::Method;
 use kiln_service::StackAction;
 use kiln_value::{Map, Value};
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
 
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "Act",
+    method: Method::POST,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/actions",
+    rule: Rule::Own,
+    tag: "stacks",
+    summary: "Suspend, resume, check or cancel a stack",
+    query: &[],
+    body: Some("Act"),
+    answer: Answer::Json(200),
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let none = Map::new();
     let asked = call.body.as_ref().and_then(Value::as_map).unwrap_or(&none);
     let name = match asked.keys().collect::<Vec<_>>().as_slice() {

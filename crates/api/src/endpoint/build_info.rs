@@ -1,15 +1,31 @@
 //! `GET /build_info`.
 
+use std::future::ready;
+
 use axum::response::Response;
+use http::Method;
 use kiln_value::value;
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
 
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "BuildInfo",
+    method: Method::GET,
+    path: "/{tenant_id}/build_info",
+    rule: Rule::Of("build_info:build_info"),
+    tag: "service",
+    summary: "Show the version of the service",
+    query: &[],
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(ready(run(call))),
+};
+
 /// API and engine are one binary with the same revision.
-pub(crate) fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("build_info:build_info")?;
+fn run(call: &Call) -> Result<Response, ApiError> {
     let revision = &call.api.options.revision;
     Ok(reply::json(&value!({ "api": { "revision": revision }, "engine": { "revision": revision } })))
 }

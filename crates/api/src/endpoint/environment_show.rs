@@ -1,15 +1,29 @@
 //! `GET …/environment`: the effective environment, with masked values of hidden parameters.
 
 use axum::response::Response;
+use http::Method;
 use kiln_service::Door;
 use kiln_stack::load;
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
 
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("stacks:environment")?;
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "ShowEnvironment",
+    method: Method::GET,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/environment",
+    rule: Rule::Of("stacks:environment"),
+    tag: "stacks",
+    summary: "Show the environment of a stack",
+    query: &[],
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let stack = call.stack_or_deleted().await?;
     let sources = load::stored(call.backends(), &stack.desired).await?;
     let hidden = call.service().hidden(&stack, &sources).await?;

@@ -4,10 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use axum::response::Response;
+use http::Method;
 use kiln_service::Watched;
 use kiln_stack::Backends;
 use kiln_store::{Event, EventId, EventQuery, Stack, StackId, StackQuery};
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::endpoint::event_watch;
 use crate::error::ApiError;
@@ -17,23 +19,62 @@ use crate::http::stream::{Part, Parts};
 use crate::link::Links;
 use crate::view::event::EventView;
 
+/// The query parameters.
+pub(super) const EVENTS: &[(&str, &str)] = &[
+    ("resource_status", "list"),
+    ("resource_action", "list"),
+    ("resource_name", "list"),
+    ("resource_type", "list"),
+    ("limit", "integer"),
+    ("marker", "text"),
+    ("nested_depth", "integer"),
+    ("sort_dir", "text"),
+    ("sort_keys", "list"),
+    ("wait", "seconds"),
+];
+
+pub(super) static OF_STACK: Endpoint = Endpoint {
+    name: "ListEvents",
+    method: Method::GET,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/events",
+    rule: Rule::Of("events:index"),
+    tag: "events",
+    summary: "List or watch the events of a stack",
+    query: EVENTS,
+    body: None,
+    answer: Answer::Events,
+    run: |call| Box::pin(run(call)),
+};
+
+pub(super) static OF_RESOURCE: Endpoint = Endpoint {
+    name: "ListResourceEvents",
+    method: Method::GET,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources/{resource_name}/events",
+    rule: Rule::Of("events:index"),
+    tag: "events",
+    summary: "List the events of a resource",
+    query: EVENTS,
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(run_of_resource(call)),
+};
+
 /// Events in a part of the response.
 const PAGE: u64 = 500;
 /// Stacks that are kept to describe their events.
 const KEPT: usize = 1_000;
 
 /// The events of a stack.
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
+async fn run(call: &Call) -> Result<Response, ApiError> {
     list(call, None).await
 }
 
 /// The events of a resource, at least one.
-pub(crate) async fn run_of_resource(call: &Call) -> Result<Response, ApiError> {
+async fn run_of_resource(call: &Call) -> Result<Response, ApiError> {
     list(call, Some(call.params.get("resource_name"))).await
 }
 
 async fn list(call: &Call, resource: Option<&str>) -> Result<Response, ApiError> {
-    call.allow("events:index")?;
     let asked = &call.query;
     let limit = asked.integer("limit")?;
     let depth = u32::try_from(asked.integer("nested_depth")?.unwrap_or(0)).unwrap_or(u32::MAX);

@@ -1,22 +1,36 @@
 //! `GET …/resources/{name}/events/{id}`.
 
 use axum::response::Response;
+use http::Method;
 use kiln_service::Door;
 use kiln_store::EventId;
 use serde::Serialize;
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
 use crate::view::event::EventView;
+
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "ShowEvent",
+    method: Method::GET,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources/{resource_name}/events/{event_id}",
+    rule: Rule::Of("events:show"),
+    tag: "events",
+    summary: "Show an event",
+    query: &[],
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(run(call)),
+};
 
 #[derive(Serialize)]
 struct One<'a> {
     event: EventView<'a>,
 }
 
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("events:show")?;
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let stack = call.stack_or_deleted().await?;
     let (id, resource) = (call.params.get("event_id"), call.params.get("resource_name"));
     let event = match id.parse::<EventId>() {

@@ -10,6 +10,7 @@ use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures::stream;
+use http::Method;
 use http::StatusCode;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use kiln_service::{NewEvent, Watch, Watched};
@@ -18,6 +19,7 @@ use serde::Serialize;
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::query::Formats;
@@ -25,6 +27,19 @@ use crate::http::reply;
 use crate::http::watchers::{Full, Watcher};
 use crate::link::Links;
 use crate::view::event::EventView;
+
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "WatchProject",
+    method: Method::GET,
+    path: "/{tenant_id}/events",
+    rule: Rule::Of("events:index"),
+    tag: "events",
+    summary: "List or watch the events of a project",
+    query: super::event_list::EVENTS,
+    body: None,
+    answer: Answer::Events,
+    run: |call| Box::pin(of_project(call)),
+};
 
 /// The longest wait of a request.
 const LONGEST: u64 = 60;
@@ -43,8 +58,7 @@ struct Events<'a> {
 }
 
 /// `GET /{tenant_id}/events`: the events of a project after a marker, or the newest ones.
-pub(crate) async fn of_project(call: &Call) -> Result<Response, ApiError> {
-    call.allow("events:index")?;
+async fn of_project(call: &Call) -> Result<Response, ApiError> {
     let project = call.project().to_owned();
     let asked = &call.query;
     let (limit, patience) = (asked.integer("limit")?, patience(call)?);

@@ -1,18 +1,32 @@
 //! `GET …/files`: the original files, with masked values of hidden parameters in environment files.
 
 use axum::response::Response;
+use http::Method;
 use http::StatusCode;
 use kiln_service::Door;
 use kiln_stack::load;
 use kiln_template::Files;
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
 
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "ListFiles",
+    method: Method::GET,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/files",
+    rule: Rule::Of("stacks:files"),
+    tag: "stacks",
+    summary: "Show the files of a stack",
+    query: &[],
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(run(call)),
+};
+
 /// The files are stored as one JSON map, which is sent unchanged if nothing must be masked.
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("stacks:files")?;
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let stack = call.stack_or_deleted().await?;
     let texts = call.store().desired(&stack.desired).await?;
     let sources = load::sources(&texts)?;

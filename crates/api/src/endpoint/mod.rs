@@ -1,4 +1,6 @@
-//! The endpoints, one file each.
+//! The endpoints, one file each: the row that describes an endpoint, and its handler.
+//!
+//! Router, dispatch, policy and the OpenAPI document come from the rows.
 
 mod action;
 mod build_info;
@@ -48,71 +50,147 @@ mod topology_type_list;
 mod update_preview;
 
 use axum::response::Response;
+use futures::future::BoxFuture;
+use http::Method;
 
 use crate::call::Call;
 use crate::error::ApiError;
-use crate::http::route::Endpoint;
 
-/// Runs an endpoint.
-pub(crate) async fn run(endpoint: Endpoint, call: &Call) -> Result<Response, ApiError> {
-    match endpoint {
-        Endpoint::Lookup => stack_lookup::run(call).await,
-        Endpoint::ValidateTemplate => template_validate::run(call).await,
-        Endpoint::ListTopologyTypes => topology_type_list::run(call),
-        Endpoint::ListResourceTypes => resource_type_list::run(call).await,
-        Endpoint::ShowResourceType => resource_type_show::run(call).await,
-        Endpoint::ResourceTypeTemplate => resource_type_template::run(call),
-        Endpoint::ListTemplateVersions => template_versions::run(call),
-        Endpoint::ListTemplateFunctions => template_functions::run(call),
-        Endpoint::ListStacks => stack_list::run(call).await,
-        Endpoint::CreateStack => stack_create::run(call).await,
-        Endpoint::PreviewStack => stack_preview::run(call).await,
-        Endpoint::DetailStacks => stack_detail::run(call).await,
-        Endpoint::ShowStack => stack_show::run(call).await,
-        Endpoint::UpdateStack => stack_update::put(call).await,
-        Endpoint::PatchStack => stack_update::patch(call).await,
-        Endpoint::DeleteStack => stack_delete::run(call).await,
-        Endpoint::ShowTemplate => template_show::run(call).await,
-        Endpoint::ShowOriginal => original_show::run(call).await,
-        Endpoint::ShowEnvironment => environment_show::run(call).await,
-        Endpoint::ListFiles => file_list::run(call).await,
-        Endpoint::PreviewUpdate => update_preview::put(call).await,
-        Endpoint::PreviewPatch => update_preview::patch(call).await,
-        Endpoint::CompareStack => stack_drift::run(call).await,
-        Endpoint::AbandonStack => stack_abandon::run(call).await,
-        Endpoint::ExportStack => stack_export::run(call).await,
-        Endpoint::CreateSnapshot => snapshot_create::run(call).await,
-        Endpoint::ListSnapshots => snapshot_list::run(call).await,
-        Endpoint::ShowSnapshot => snapshot_show::run(call).await,
-        Endpoint::DeleteSnapshot => snapshot_delete::run(call).await,
-        Endpoint::RestoreSnapshot => snapshot_restore::run(call).await,
-        Endpoint::ListOutputs => output_list::run(call).await,
-        Endpoint::ShowOutput => output_show::run(call).await,
-        Endpoint::ListResources => resource_list::run(call).await,
-        Endpoint::ShowResource => resource_show::run(call).await,
-        Endpoint::MarkUnhealthy => resource_mark::run(call).await,
-        Endpoint::SignalResource => resource_signal::run(call).await,
-        Endpoint::ForgetResource => resource_forget::run(call).await,
-        Endpoint::ListOrphans => orphan::list(call).await,
-        Endpoint::DeleteOrphan => orphan::delete(call).await,
-        Endpoint::ShowMetadata => metadata_show::run(call).await,
-        Endpoint::ListEvents => event_list::run(call).await,
-        Endpoint::WatchProject => event_watch::of_project(call).await,
-        Endpoint::ListResourceEvents => event_list::run_of_resource(call).await,
-        Endpoint::ShowEvent => event_show::run(call).await,
-        Endpoint::Act => action::run(call).await,
-        Endpoint::BuildInfo => build_info::run(call),
-        Endpoint::ListServices => service_list::run(call).await,
-        Endpoint::Report => report_show::run(call).await,
-        Endpoint::ListConfigs => software_config::list(call).await,
-        Endpoint::CreateConfig => software_config::create(call).await,
-        Endpoint::ShowConfig => software_config::show(call).await,
-        Endpoint::DeleteConfig => software_config::delete(call).await,
-        Endpoint::ListDeployments => software_deployment::list(call).await,
-        Endpoint::CreateDeployment => software_deployment::create(call).await,
-        Endpoint::DeploymentMetadata => software_deployment::metadata(call).await,
-        Endpoint::ShowDeployment => software_deployment::show(call).await,
-        Endpoint::UpdateDeployment => software_deployment::update(call).await,
-        Endpoint::DeleteDeployment => software_deployment::delete(call).await,
+/// An endpoint.
+pub(crate) struct Endpoint {
+    /// Its name in the OpenAPI document.
+    pub(crate) name: &'static str,
+    pub(crate) method: Method,
+    /// The pattern of the path after `/v1`.
+    pub(crate) path: &'static str,
+    pub(crate) rule: Rule,
+    /// The group in the OpenAPI document.
+    pub(crate) tag: &'static str,
+    /// What it does, in one line.
+    pub(crate) summary: &'static str,
+    /// Query parameters with their type: `bool`, `integer`, `seconds`, `list`, or text.
+    pub(crate) query: &'static [(&'static str, &'static str)],
+    /// The schema of the body (`openapi/schemas.rs`).
+    pub(crate) body: Option<&'static str>,
+    pub(crate) answer: Answer,
+    /// Handles a call that the rule allows.
+    pub(crate) run: for<'a> fn(&'a Call) -> BoxFuture<'a, Result<Response, ApiError>>,
+}
+
+/// Which rule of the policy a call needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// The one with this name.
+    Of(&'static str),
+    /// The handler decides: the rule depends on the body.
+    Own,
+}
+
+/// A successful answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// JSON with this status.
+    Json(u16),
+    /// 202 with a page.
+    Page,
+    /// Events, as JSON or as a stream.
+    Events,
+    /// Text.
+    Text,
+    /// 204 without a body.
+    Nothing,
+    /// 302 to another path.
+    Location,
+}
+
+impl Answer {
+    /// The status.
+    pub(crate) fn status(self) -> u16 {
+        match self {
+            Self::Json(status) => status,
+            Self::Page => 202,
+            Self::Events | Self::Text => 200,
+            Self::Nothing => 204,
+            Self::Location => 302,
+        }
+    }
+}
+
+/// The lookup of a stack by its name, at many paths.
+pub(crate) static LOOKUP: &Endpoint = &stack_lookup::ENDPOINT;
+
+/// The others. If two paths match, the first one decides, in Heat's order.
+pub(crate) static ENDPOINTS: &[&Endpoint] = &[
+    &template_validate::ENDPOINT,
+    &resource_type_list::ENDPOINT,
+    &resource_type_show::ENDPOINT,
+    &resource_type_template::ENDPOINT,
+    &topology_type_list::ENDPOINT,
+    &template_versions::ENDPOINT,
+    &template_functions::ENDPOINT,
+    &stack_list::ENDPOINT,
+    &stack_create::ENDPOINT,
+    &stack_preview::ENDPOINT,
+    &stack_detail::ENDPOINT,
+    &stack_show::ENDPOINT,
+    &stack_update::PUT,
+    &stack_update::PATCH,
+    &stack_delete::ENDPOINT,
+    &template_show::ENDPOINT,
+    &original_show::ENDPOINT,
+    &environment_show::ENDPOINT,
+    &file_list::ENDPOINT,
+    &update_preview::PUT,
+    &update_preview::PATCH,
+    &stack_drift::ENDPOINT,
+    &stack_abandon::ENDPOINT,
+    &stack_export::ENDPOINT,
+    &snapshot_create::ENDPOINT,
+    &snapshot_list::ENDPOINT,
+    &snapshot_show::ENDPOINT,
+    &snapshot_delete::ENDPOINT,
+    &snapshot_restore::ENDPOINT,
+    &output_list::ENDPOINT,
+    &output_show::ENDPOINT,
+    &resource_list::ENDPOINT,
+    &resource_show::ENDPOINT,
+    &resource_mark::ENDPOINT,
+    &metadata_show::ENDPOINT,
+    &resource_signal::ENDPOINT,
+    &resource_forget::ENDPOINT,
+    &event_list::OF_STACK,
+    &event_list::OF_RESOURCE,
+    &event_show::ENDPOINT,
+    &action::ENDPOINT,
+    &event_watch::ENDPOINT,
+    &orphan::LIST,
+    &orphan::DELETE,
+    &build_info::ENDPOINT,
+    &software_config::LIST,
+    &software_config::CREATE,
+    &software_config::SHOW,
+    &software_config::DELETE,
+    &software_deployment::LIST,
+    &software_deployment::CREATE,
+    &software_deployment::METADATA,
+    &software_deployment::SHOW,
+    &software_deployment::UPDATE,
+    &software_deployment::DELETE,
+    &service_list::ENDPOINT,
+    &report_show::ENDPOINT,
+];
+
+impl Endpoint {
+    /// Runs a call.
+    pub(crate) async fn run(&self, call: &Call) -> Result<Response, ApiError> {
+        if let Rule::Of(rule) = self.rule {
+            call.allow(rule)?;
+        }
+        (self.run)(call).await
+    }
+
+    /// Whether the body is a template with its files, or a package or document that becomes one.
+    pub(crate) fn takes_template(&self) -> bool {
+        matches!(self.body, Some("Validate" | "CreateStack" | "UpdateStack"))
     }
 }

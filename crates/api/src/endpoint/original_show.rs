@@ -1,15 +1,29 @@
 //! `GET …/original`: the blueprint, plan, service template or package that the template was lowered from.
 
 use axum::response::{IntoResponse as _, Response};
+use http::Method;
 use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use kiln_stack::load;
 use kiln_topology::original::{FILE, Original};
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("stacks:template")?;
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "ShowOriginal",
+    method: Method::GET,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/original",
+    rule: Rule::Of("stacks:template"),
+    tag: "stacks",
+    summary: "Show the document or package that the template was made from",
+    query: &[],
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let stack = call.stack_or_deleted().await?;
     let sources = load::sources(&call.store().desired(&stack.desired).await?)?;
     let entry = sources.files.0.get(FILE);

@@ -1,11 +1,13 @@
 //! `/orphans`: the objects whose resources were forgotten.
 
 use axum::response::Response;
+use http::Method;
 use http::StatusCode;
 use kiln_service::Error;
 use kiln_store::{Orphan, OrphanQuery};
 use kiln_value::{Value, value};
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::query::Formats;
@@ -13,12 +15,43 @@ use crate::http::reply;
 use crate::link::Link;
 use crate::view::instant::instant;
 
+pub(super) static LIST: Endpoint = Endpoint {
+    name: "ListOrphans",
+    method: Method::GET,
+    path: "/{tenant_id}/orphans",
+    rule: Rule::Of("orphans:index"),
+    tag: "orphans",
+    summary: "List the objects whose resources were forgotten",
+    query: &[
+        ("global_tenant", "bool"),
+        ("tenant", "text"),
+        ("stack_id", "text"),
+        ("limit", "integer"),
+        ("marker", "text"),
+    ],
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(list(call)),
+};
+
+pub(super) static DELETE: Endpoint = Endpoint {
+    name: "DeleteOrphan",
+    method: Method::DELETE,
+    path: "/{tenant_id}/orphans/{orphan_id}",
+    rule: Rule::Of("orphans:delete"),
+    tag: "orphans",
+    summary: "Remove an entry from the list; the object is not deleted",
+    query: &[],
+    body: None,
+    answer: Answer::Nothing,
+    run: |call| Box::pin(delete(call)),
+};
+
 /// The longest list.
 const LISTED: u64 = 1_000;
 
 /// `GET`: newest first, in pages.
-pub(crate) async fn list(call: &Call) -> Result<Response, ApiError> {
-    call.allow("orphans:index")?;
+async fn list(call: &Call) -> Result<Response, ApiError> {
     let everywhere = call.query.boolean("global_tenant")?.unwrap_or(false);
     if everywhere {
         call.enforce("orphans:global_index", &call.caller.project_id)?;
@@ -49,8 +82,7 @@ pub(crate) async fn list(call: &Call) -> Result<Response, ApiError> {
 }
 
 /// `DELETE`: removes an entry, not the object.
-pub(crate) async fn delete(call: &Call) -> Result<Response, ApiError> {
-    call.allow("orphans:delete")?;
+async fn delete(call: &Call) -> Result<Response, ApiError> {
     let given = call.params.get("orphan_id");
     let missing = || Error::NotFound(format!("Orphan {given}"));
     let id = given.parse().map_err(|_| missing())?;

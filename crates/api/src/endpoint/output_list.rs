@@ -1,14 +1,28 @@
 //! `GET …/outputs`: names and descriptions.
 
 use axum::response::Response;
+use http::Method;
 use kiln_value::{Value, value};
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
 
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("stacks:list_outputs")?;
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "ListOutputs",
+    method: Method::GET,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/outputs",
+    rule: Rule::Of("stacks:list_outputs"),
+    tag: "outputs",
+    summary: "List the outputs of a stack",
+    query: &[],
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let view = call.service().view(call.stack().await?).await?;
     let outputs = view.blueprint.outputs().values();
     let outputs: Value =

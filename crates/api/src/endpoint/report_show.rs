@@ -1,14 +1,28 @@
 //! `GET /report`: what the process that answers does (not in Heat). The text is that of `SIGUSR2`.
 
 use axum::response::{IntoResponse as _, Response};
+use http::Method;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "Report",
+    method: Method::GET,
+    path: "/{tenant_id}/report",
+    rule: Rule::Of("service:report"),
+    tag: "service",
+    summary: "Show what the process that answers does, and what its engines hold",
+    query: &[],
+    body: None,
+    answer: Answer::Text,
+    run: |call| Box::pin(run(call)),
+};
+
 /// 404 without a reporter: a process of one user (`--local`, `demo`) has none.
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("service:report")?;
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let Some(reporter) = &call.api.options.reporter else {
         return Err(ApiError::not_found("This service does not report on itself."));
     };

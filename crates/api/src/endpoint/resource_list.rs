@@ -2,11 +2,13 @@
 
 use axum::response::Response;
 use futures::future::join_all;
+use http::Method;
 use kiln_resource::Resource;
 use kiln_service::Service;
 use kiln_store::Stack;
 use kiln_value::{Value, text};
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::kept_list::KeptList;
@@ -16,6 +18,31 @@ use crate::link::Links;
 use crate::view::resource::StackResources;
 use crate::view::resource_list::ResourceList;
 
+/// The query parameters.
+pub(super) const RESOURCES: &[(&str, &str)] = &[
+    ("type", "list"),
+    ("status", "list"),
+    ("name", "list"),
+    ("action", "list"),
+    ("id", "list"),
+    ("physical_resource_id", "list"),
+    ("nested_depth", "integer"),
+    ("with_detail", "bool"),
+];
+
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "ListResources",
+    method: Method::GET,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources",
+    rule: Rule::Of("resource:index"),
+    tag: "resources",
+    summary: "List the resources of a stack",
+    query: RESOURCES,
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(run(call)),
+};
+
 /// Names of the filters; other parameters, except the two below, are rejected.
 const FILTERS: [&str; 6] = ["type", "status", "name", "action", "id", "physical_resource_id"];
 const OTHERS: [&str; 2] = ["nested_depth", "with_detail"];
@@ -24,8 +51,7 @@ const PART: usize = 500;
 /// Resources whose attributes are read at the same time.
 const DETAILED: usize = 50;
 
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("resource:index")?;
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let unknown = call.query.names().filter(|name| !FILTERS.contains(name) && !OTHERS.contains(name));
     let unknown: Vec<&str> = unknown.collect();
     if !unknown.is_empty() {

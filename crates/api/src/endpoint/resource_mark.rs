@@ -1,17 +1,31 @@
 //! `PATCH …/resources/{name}`: marks a resource as unhealthy.
 
 use axum::response::Response;
+use http::Method;
 use kiln_service::MarkUnhealthy;
 use kiln_value::{Value, text};
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::{query, reply};
 
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "MarkUnhealthy",
+    method: Method::PATCH,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources/{resource_name}",
+    rule: Rule::Of("resource:mark_unhealthy"),
+    tag: "resources",
+    summary: "Mark a resource as healthy or not",
+    query: &[],
+    body: Some("Mark"),
+    answer: Answer::Json(200),
+    run: |call| Box::pin(run(call)),
+};
+
 const KEYS: [&str; 2] = ["mark_unhealthy", "resource_status_reason"];
 
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("resource:mark_unhealthy")?;
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let body = call.body()?;
     let unknown: Vec<String> =
         body.keys().filter(|key| !KEYS.contains(&key.as_str())).map(|key| text::repr(&Value::from(key))).collect();

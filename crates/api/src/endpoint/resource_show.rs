@@ -1,21 +1,35 @@
 //! `GET …/resources/{name}`: a resource with its current attributes.
 
 use axum::response::Response;
+use http::Method;
 use kiln_service::Error;
 use serde::Serialize;
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
 use crate::view::resource::{ResourceEntry, StackResources};
+
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "ShowResource",
+    method: Method::GET,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources/{resource_name}",
+    rule: Rule::Of("resource:show"),
+    tag: "resources",
+    summary: "Show a resource",
+    query: &[("with_attr", "list")],
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(run(call)),
+};
 
 #[derive(Serialize)]
 struct One<'a> {
     resource: ResourceEntry<'a>,
 }
 
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("resource:show")?;
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let resources = resources(call).await?;
     let row = resources.row(call.params.get("resource_name")).ok_or_else(|| missing(call))?;
     let detail = resources.detail(row, &call.query.all("with_attr")).await;

@@ -1,15 +1,29 @@
 //! `POST …/resources/{name}/signal`.
 
 use axum::response::Response;
+use http::Method;
 use kiln_service::Signal;
 use kiln_value::Value;
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
 
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("resource:signal")?;
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "SignalResource",
+    method: Method::POST,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources/{resource_name}/signal",
+    rule: Rule::Of("resource:signal"),
+    tag: "resources",
+    summary: "Send a signal to a resource",
+    query: &[],
+    body: Some("Signal"),
+    answer: Answer::Json(200),
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let resource = call.params.get("resource_name").to_owned();
     let signal = Signal { resource, details: call.body.clone().unwrap_or_default() };
     call.service().signal(call.stack().await?, &signal).await?;

@@ -1,19 +1,37 @@
 //! `GET /resource_types`.
 
 use axum::response::Response;
+use http::Method;
 use kiln_resource::ResourceType;
 use kiln_service::ResourceTypeFilter;
 use kiln_value::{Value, value};
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::{query, reply};
 
+/// The query parameters.
+pub(super) const TYPES: &[(&str, &str)] =
+    &[("name", "text"), ("support_status", "text"), ("version", "text"), ("with_description", "bool")];
+
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "ListResourceTypes",
+    method: Method::GET,
+    path: "/{tenant_id}/resource_types",
+    rule: Rule::Of("stacks:list_resource_types"),
+    tag: "resource types",
+    summary: "List the resource types",
+    query: TYPES,
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(run(call)),
+};
+
 /// The valid values of `support_status`.
 const STATUSES: [&str; 5] = ["UNKNOWN", "SUPPORTED", "DEPRECATED", "UNSUPPORTED", "HIDDEN"];
 
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("stacks:list_resource_types")?;
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let with_description = match call.query.given("with_description") {
         Some(text) => query::boolean("with_description", &text.into())?,
         None => false,

@@ -1,14 +1,30 @@
 //! `GET /resource_types/{name}/template`: a template with one resource of the type.
 
+use std::future::ready;
+
 use axum::response::Response;
+use http::Method;
 use kiln_resource::view::TemplateKind;
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
 
-pub(crate) fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("stacks:generate_template")?;
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "ResourceTypeTemplate",
+    method: Method::GET,
+    path: "/{tenant_id}/resource_types/{type_name}/template",
+    rule: Rule::Of("stacks:generate_template"),
+    tag: "resource types",
+    summary: "Show a template with one resource of a type",
+    query: &[("template_type", "text")],
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(ready(run(call))),
+};
+
+fn run(call: &Call) -> Result<Response, ApiError> {
     let kind = match call.query.given("template_type") {
         None => TemplateKind::Cfn,
         Some(kind) if kind.eq_ignore_ascii_case("cfn") => TemplateKind::Cfn,

@@ -1,17 +1,31 @@
 //! `GET /services`: the engines.
 
 use axum::response::Response;
+use http::Method;
 use kiln_store::EngineInfo;
 use kiln_value::{Value, value};
 use kiln_web::is_up;
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
 use crate::view::instant::instant;
 
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("service:index")?;
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "ListServices",
+    method: Method::GET,
+    path: "/{tenant_id}/services",
+    rule: Rule::Of("service:index"),
+    tag: "service",
+    summary: "List the engines",
+    query: &[],
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let now = call.backends().clock.now();
     let engines = call.store().engines().await?;
     let services: Value = engines.iter().map(|engine| service(engine, now)).collect();

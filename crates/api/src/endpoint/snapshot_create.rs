@@ -1,15 +1,29 @@
 //! `POST …/snapshots`: the body may have a name.
 
 use axum::response::Response;
+use http::Method;
 use kiln_value::text;
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
 use crate::view::snapshot::snapshot_view;
 
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("stacks:snapshot")?;
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "CreateSnapshot",
+    method: Method::POST,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/snapshots",
+    rule: Rule::Of("stacks:snapshot"),
+    tag: "snapshots",
+    summary: "Create a snapshot",
+    query: &[],
+    body: Some("CreateSnapshot"),
+    answer: Answer::Json(200),
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let name = call.body.as_ref().and_then(|body| body.get("name")).filter(|name| !name.is_null()).map(text::str);
     let stack = call.stack().await?;
     let snapshot = call.service().create_snapshot(&stack, name, &call.caller).await?;

@@ -1,13 +1,27 @@
 //! `POST …/snapshots/{id}/restore`.
 
 use axum::response::Response;
+use http::Method;
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::page;
 
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("stacks:restore_snapshot")?;
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "RestoreSnapshot",
+    method: Method::POST,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/snapshots/{snapshot_id}/restore",
+    rule: Rule::Of("stacks:restore_snapshot"),
+    tag: "snapshots",
+    summary: "Restore a snapshot",
+    query: &[],
+    body: None,
+    answer: Answer::Page,
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let stack = call.stack().await?;
     call.service().restore_snapshot(&call.caller, &stack, call.params.get("snapshot_id")).await?;
     Ok(page::accepted(&call.headers))

@@ -1,19 +1,72 @@
 //! `…/software_configs`.
 
 use axum::response::Response;
+use http::Method;
 use http::StatusCode;
 use kiln_service::NewConfig;
 use kiln_store::ConfigQuery;
 use kiln_value::{Map, Value, text, value};
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::query::Formats;
 use crate::http::reply;
 
+pub(super) static LIST: Endpoint = Endpoint {
+    name: "ListConfigs",
+    method: Method::GET,
+    path: "/{tenant_id}/software_configs",
+    rule: Rule::Of("software_configs:index"),
+    tag: "software",
+    summary: "List software configs",
+    query: &[("global_tenant", "bool"), ("limit", "integer"), ("marker", "text")],
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(list(call)),
+};
+
+pub(super) static CREATE: Endpoint = Endpoint {
+    name: "CreateConfig",
+    method: Method::POST,
+    path: "/{tenant_id}/software_configs",
+    rule: Rule::Of("software_configs:create"),
+    tag: "software",
+    summary: "Create a software config",
+    query: &[],
+    body: Some("Config"),
+    answer: Answer::Json(200),
+    run: |call| Box::pin(create(call)),
+};
+
+pub(super) static SHOW: Endpoint = Endpoint {
+    name: "ShowConfig",
+    method: Method::GET,
+    path: "/{tenant_id}/software_configs/{config_id}",
+    rule: Rule::Of("software_configs:show"),
+    tag: "software",
+    summary: "Show a software config",
+    query: &[],
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(show(call)),
+};
+
+pub(super) static DELETE: Endpoint = Endpoint {
+    name: "DeleteConfig",
+    method: Method::DELETE,
+    path: "/{tenant_id}/software_configs/{config_id}",
+    rule: Rule::Of("software_configs:delete"),
+    tag: "software",
+    summary: "Delete a software config",
+    query: &[],
+    body: None,
+    answer: Answer::Nothing,
+    run: |call| Box::pin(delete(call)),
+};
+
 /// `GET …/software_configs`.
-pub(crate) async fn list(call: &Call) -> Result<Response, ApiError> {
-    call.allow("software_configs:index")?;
+async fn list(call: &Call) -> Result<Response, ApiError> {
     let everywhere = call.query.boolean("global_tenant")?.unwrap_or(false);
     if everywhere {
         call.enforce("software_configs:global_index", &call.caller.project_id)?;
@@ -37,8 +90,7 @@ pub(crate) async fn list(call: &Call) -> Result<Response, ApiError> {
 }
 
 /// `POST …/software_configs`.
-pub(crate) async fn create(call: &Call) -> Result<Response, ApiError> {
-    call.allow("software_configs:create")?;
+async fn create(call: &Call) -> Result<Response, ApiError> {
     let body = call.body()?;
     let given = |key: &str| body.get(key).cloned().unwrap_or_default();
     let new = NewConfig {
@@ -54,15 +106,13 @@ pub(crate) async fn create(call: &Call) -> Result<Response, ApiError> {
 }
 
 /// `GET …/software_configs/{id}`.
-pub(crate) async fn show(call: &Call) -> Result<Response, ApiError> {
-    call.allow("software_configs:show")?;
+async fn show(call: &Call) -> Result<Response, ApiError> {
     let config = call.service().config(&call.caller, call.params.get("config_id")).await?;
     Ok(reply::json(&value!({ "software_config": (config.view()) })))
 }
 
 /// `DELETE …/software_configs/{id}`.
-pub(crate) async fn delete(call: &Call) -> Result<Response, ApiError> {
-    call.allow("software_configs:delete")?;
+async fn delete(call: &Call) -> Result<Response, ApiError> {
     call.service().delete_config(&call.caller, call.params.get("config_id")).await?;
     Ok(reply::empty(StatusCode::NO_CONTENT))
 }

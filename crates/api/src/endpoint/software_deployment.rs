@@ -1,20 +1,99 @@
 //! `…/software_deployments`.
 
 use axum::response::Response;
+use http::Method;
 use http::StatusCode;
 use kiln_resource::SoftwareDeployment;
 use kiln_service::{DeploymentChange, NewDeployment};
 use kiln_value::{Value, text, value};
 
 use super::software_config::optional_text;
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
 use crate::view::instant::instant;
 
+pub(super) static LIST: Endpoint = Endpoint {
+    name: "ListDeployments",
+    method: Method::GET,
+    path: "/{tenant_id}/software_deployments",
+    rule: Rule::Of("software_deployments:index"),
+    tag: "software",
+    summary: "List software deployments",
+    query: &[("server_id", "text")],
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(list(call)),
+};
+
+pub(super) static CREATE: Endpoint = Endpoint {
+    name: "CreateDeployment",
+    method: Method::POST,
+    path: "/{tenant_id}/software_deployments",
+    rule: Rule::Of("software_deployments:create"),
+    tag: "software",
+    summary: "Create a software deployment",
+    query: &[],
+    body: Some("Deployment"),
+    answer: Answer::Json(200),
+    run: |call| Box::pin(create(call)),
+};
+
+pub(super) static METADATA: Endpoint = Endpoint {
+    name: "DeploymentMetadata",
+    method: Method::GET,
+    path: "/{tenant_id}/software_deployments/metadata/{server_id}",
+    rule: Rule::Of("software_deployments:metadata"),
+    tag: "software",
+    summary: "Show the deployments of a server",
+    query: &[],
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(metadata(call)),
+};
+
+pub(super) static SHOW: Endpoint = Endpoint {
+    name: "ShowDeployment",
+    method: Method::GET,
+    path: "/{tenant_id}/software_deployments/{deployment_id}",
+    rule: Rule::Of("software_deployments:show"),
+    tag: "software",
+    summary: "Show a software deployment",
+    query: &[],
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(show(call)),
+};
+
+pub(super) static UPDATE: Endpoint = Endpoint {
+    name: "UpdateDeployment",
+    method: Method::PUT,
+    path: "/{tenant_id}/software_deployments/{deployment_id}",
+    rule: Rule::Of("software_deployments:update"),
+    tag: "software",
+    summary: "Update a software deployment",
+    query: &[],
+    body: Some("Deployment"),
+    answer: Answer::Json(200),
+    run: |call| Box::pin(update(call)),
+};
+
+pub(super) static DELETE: Endpoint = Endpoint {
+    name: "DeleteDeployment",
+    method: Method::DELETE,
+    path: "/{tenant_id}/software_deployments/{deployment_id}",
+    rule: Rule::Of("software_deployments:delete"),
+    tag: "software",
+    summary: "Delete a software deployment",
+    query: &[],
+    body: None,
+    answer: Answer::Nothing,
+    run: |call| Box::pin(delete(call)),
+};
+
 /// `GET …/software_deployments`.
-pub(crate) async fn list(call: &Call) -> Result<Response, ApiError> {
-    call.allow("software_deployments:index")?;
+async fn list(call: &Call) -> Result<Response, ApiError> {
     let server = call.query.get("server_id").map(str::to_owned);
     let deployments = call.service().deployments(&call.caller, server).await?;
     let shown: Value = deployments.iter().map(view).collect();
@@ -22,8 +101,7 @@ pub(crate) async fn list(call: &Call) -> Result<Response, ApiError> {
 }
 
 /// `POST …/software_deployments`.
-pub(crate) async fn create(call: &Call) -> Result<Response, ApiError> {
-    call.allow("software_deployments:create")?;
+async fn create(call: &Call) -> Result<Response, ApiError> {
     let body = call.body()?;
     let new = NewDeployment {
         config: optional_text(body, "config_id").unwrap_or_default(),
@@ -40,23 +118,20 @@ pub(crate) async fn create(call: &Call) -> Result<Response, ApiError> {
 }
 
 /// `GET …/software_deployments/metadata/{server_id}`: the configs, as the agent in the server reads them.
-pub(crate) async fn metadata(call: &Call) -> Result<Response, ApiError> {
-    call.allow("software_deployments:metadata")?;
+async fn metadata(call: &Call) -> Result<Response, ApiError> {
     let configs = call.service().deployed_configs(&call.caller, call.params.get("server_id")).await?;
     let shown: Value = configs.iter().map(|config| Value::from(config.view())).collect();
     Ok(reply::json(&value!({ "metadata": shown })))
 }
 
 /// `GET …/software_deployments/{id}`.
-pub(crate) async fn show(call: &Call) -> Result<Response, ApiError> {
-    call.allow("software_deployments:show")?;
+async fn show(call: &Call) -> Result<Response, ApiError> {
     let deployment = call.service().current_deployment(&call.caller, call.params.get("deployment_id")).await?;
     Ok(reply::json(&value!({ "software_deployment": (view(&deployment)) })))
 }
 
 /// `PUT …/software_deployments/{id}`.
-pub(crate) async fn update(call: &Call) -> Result<Response, ApiError> {
-    call.allow("software_deployments:update")?;
+async fn update(call: &Call) -> Result<Response, ApiError> {
     let body = call.body()?;
     let change = DeploymentChange {
         config: optional_text(body, "config_id"),
@@ -72,8 +147,7 @@ pub(crate) async fn update(call: &Call) -> Result<Response, ApiError> {
 }
 
 /// `DELETE …/software_deployments/{id}`.
-pub(crate) async fn delete(call: &Call) -> Result<Response, ApiError> {
-    call.allow("software_deployments:delete")?;
+async fn delete(call: &Call) -> Result<Response, ApiError> {
     call.service().delete_deployment(&call.caller, call.params.get("deployment_id")).await?;
     Ok(reply::empty(StatusCode::NO_CONTENT))
 }

@@ -1,14 +1,29 @@
 //! `POST /stacks`.
 
 use axum::response::Response;
+use http::Method;
 use http::StatusCode;
 use http::header::{HeaderValue, LOCATION};
 use serde::Serialize;
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
 use crate::link::Link;
+
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "CreateStack",
+    method: Method::POST,
+    path: "/{tenant_id}/stacks",
+    rule: Rule::Of("stacks:create"),
+    tag: "stacks",
+    summary: "Create or adopt a stack",
+    query: &[],
+    body: Some("CreateStack"),
+    answer: Answer::Json(201),
+    run: |call| Box::pin(run(call)),
+};
 
 #[derive(Serialize)]
 struct Created {
@@ -21,8 +36,7 @@ struct Entry {
     links: [Link; 1],
 }
 
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("stacks:create")?;
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let body = call.instantiation().await?;
     let new = body.create()?;
     let stack = call.service().create_stack(&call.caller, new).await.map_err(|error| body.placed(error))?;

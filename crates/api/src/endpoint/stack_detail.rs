@@ -1,21 +1,35 @@
 //! `GET /stacks/detail`: the list without filters.
 
 use axum::response::Response;
+use http::Method;
 use kiln_store::StackQuery;
 use serde::Serialize;
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
 use crate::view::stack::ListEntry;
+
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "DetailStacks",
+    method: Method::GET,
+    path: "/{tenant_id}/stacks/detail",
+    rule: Rule::Of("stacks:detail"),
+    tag: "stacks",
+    summary: "List stacks with their details",
+    query: super::stack_list::STACKS,
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(run(call)),
+};
 
 #[derive(Serialize)]
 struct All<'a> {
     stacks: Vec<ListEntry<'a>>,
 }
 
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("stacks:detail")?;
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let query = StackQuery {
         project: Some(call.caller.project_id.clone()),
         not_tags_any: call.api.options.hidden_stack_tags.clone(),

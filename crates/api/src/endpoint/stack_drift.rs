@@ -1,9 +1,11 @@
 //! `GET …/drift`: compares a stack with its objects. Heat has no such call.
 
 use axum::response::Response;
+use http::Method;
 use kiln_value::{Value, value};
 use kiln_view::stack_drift::{Drift, ResourceDrift, StackDrift};
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
@@ -11,9 +13,21 @@ use crate::link::Links;
 use crate::view::instant::instant;
 use crate::view::meaning;
 
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "CompareStack",
+    method: Method::GET,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/drift",
     // It shows what the attributes of the resources show.
-    call.allow("resource:show")?;
+    rule: Rule::Of("resource:show"),
+    tag: "stacks",
+    summary: "Compare the resources of a stack with their objects",
+    query: &[("resource_name", "list")],
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let names = call.query.all("resource_name");
     let stack = call.stack().await?;
     call.service().refuse_stack_user(&call.caller)?;

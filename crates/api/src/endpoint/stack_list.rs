@@ -1,16 +1,64 @@
 //! `GET /stacks`: filters, sorting, paging.
 
 use axum::response::Response;
+use http::Method;
 use kiln_resource::Status;
 use kiln_store::{Sort, SortKey, StackId, StackQuery, StackSummary};
 use serde::Serialize;
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::query::Formats;
 use crate::http::reply;
 use crate::link::Link;
 use crate::view::stack::ListEntry;
+
+/// The query parameters.
+pub(super) const STACKS: &[(&str, &str)] = &[
+    ("id", "list"),
+    ("name", "list"),
+    ("status", "list"),
+    ("action", "list"),
+    ("tenant", "list"),
+    ("username", "list"),
+    ("owner_id", "list"),
+    ("parent", "list"),
+    ("stack_name", "list"),
+    ("stack_action", "list"),
+    ("stack_status", "list"),
+    ("stack_status_reason", "list"),
+    ("stack_owner", "list"),
+    ("stack_user_project_id", "list"),
+    ("disable_rollback", "list"),
+    ("timeout_mins", "list"),
+    ("tags", "text"),
+    ("tags_any", "text"),
+    ("not_tags", "text"),
+    ("not_tags_any", "text"),
+    ("global_tenant", "bool"),
+    ("show_deleted", "bool"),
+    ("show_nested", "bool"),
+    ("show_hidden", "bool"),
+    ("with_count", "bool"),
+    ("limit", "integer"),
+    ("marker", "text"),
+    ("sort_keys", "list"),
+    ("sort_dir", "text"),
+];
+
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "ListStacks",
+    method: Method::GET,
+    path: "/{tenant_id}/stacks",
+    rule: Rule::Of("stacks:index"),
+    tag: "stacks",
+    summary: "List stacks",
+    query: STACKS,
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(run(call)),
+};
 
 #[derive(Serialize)]
 struct Page<'a> {
@@ -31,8 +79,7 @@ const RARE: &[(&str, Look)] = &[
     ("tenant", |stack| stack.project.clone()),
 ];
 
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("stacks:index")?;
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let everywhere = call.query.boolean("global_tenant")?.unwrap_or(false);
     if everywhere {
         call.enforce("stacks:global_index", &call.caller.project_id)?;

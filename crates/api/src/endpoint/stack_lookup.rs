@@ -1,14 +1,28 @@
 //! Any method on `/stacks/{name}`: a redirect to the canonical URL of the stack.
 
 use axum::response::Response;
+use http::Method;
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::page;
 use crate::link;
 
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("stacks:lookup")?;
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "Lookup",
+    method: Method::GET,
+    path: "/{tenant_id}/stacks/{stack_name}",
+    rule: Rule::Of("stacks:lookup"),
+    tag: "stacks",
+    summary: "Find a stack by its name, ID or ARN",
+    query: &[],
+    body: None,
+    answer: Answer::Location,
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let name = call.params.get("stack_name");
     let mut location = match link::from_arn(name) {
         Some(identity) => call.links.identity(&identity),

@@ -2,9 +2,11 @@
 //! of the preview of an update.
 
 use axum::response::Response;
+use http::Method;
 use kiln_service::{Door, PreviewedEntry, PreviewedResource, PreviewedStack};
 use kiln_value::{Map, StackIdentity, Value, value};
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::query::Formats;
@@ -12,8 +14,20 @@ use crate::http::reply;
 use crate::view::instant::instant;
 use crate::view::planned::Plan;
 
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("stacks:preview")?;
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "PreviewStack",
+    method: Method::POST,
+    path: "/{tenant_id}/stacks/preview",
+    rule: Rule::Of("stacks:preview"),
+    tag: "stacks",
+    summary: "Preview the create of a stack",
+    query: &[("resource_changes", "bool")],
+    body: Some("CreateStack"),
+    answer: Answer::Json(200),
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let body = call.instantiation().await?;
     let new = body.create()?;
     let with_plan = call.query.boolean("resource_changes")?.unwrap_or(false);

@@ -1,20 +1,34 @@
 //! `GET /stacks/{name}/{id}`.
 
 use axum::response::Response;
+use http::Method;
 use kiln_resource::Action;
 use kiln_service::Door;
 use kiln_store::Stack;
 use kiln_value::{Map, Value, value};
 use kiln_view::Outline;
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::{query, reply};
 use crate::view::instant::instant;
 use crate::view::output::output;
 
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("stacks:show")?;
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "ShowStack",
+    method: Method::GET,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}",
+    rule: Rule::Of("stacks:show"),
+    tag: "stacks",
+    summary: "Show a stack",
+    query: &[("resolve_outputs", "bool")],
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let resolve = match call.query.given("resolve_outputs") {
         Some(text) => query::boolean("resolve_outputs", &text.into())?,
         None => true,

@@ -1,19 +1,46 @@
 //! `PUT` and `PATCH /stacks/{name}/{id}`.
 
 use axum::response::Response;
+use http::Method;
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::page;
 
+pub(super) static PUT: Endpoint = Endpoint {
+    name: "UpdateStack",
+    method: Method::PUT,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}",
+    rule: Rule::Of("stacks:update"),
+    tag: "stacks",
+    summary: "Update a stack",
+    query: &[],
+    body: Some("UpdateStack"),
+    answer: Answer::Page,
+    run: |call| Box::pin(put(call)),
+};
+
+pub(super) static PATCH: Endpoint = Endpoint {
+    name: "PatchStack",
+    method: Method::PATCH,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}",
+    rule: Rule::Own,
+    tag: "stacks",
+    summary: "Update parts of a stack",
+    query: &[],
+    body: Some("UpdateStack"),
+    answer: Answer::Page,
+    run: |call| Box::pin(patch(call)),
+};
+
 /// Replaces the desired state.
-pub(crate) async fn put(call: &Call) -> Result<Response, ApiError> {
-    call.allow("stacks:update")?;
+async fn put(call: &Call) -> Result<Response, ApiError> {
     update(call, false).await
 }
 
 /// Changes a part of the desired state. The policy is that of the caller's own project, as in Heat.
-pub(crate) async fn patch(call: &Call) -> Result<Response, ApiError> {
+async fn patch(call: &Call) -> Result<Response, ApiError> {
     call.same_project()?;
     call.body()?;
     call.enforce("stacks:update_patch", &call.caller.project_id)?;

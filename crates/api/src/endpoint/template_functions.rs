@@ -1,16 +1,32 @@
 //! `GET /template_versions/{version}/functions`.
 
+use std::future::ready;
+
 use axum::response::Response;
+use http::Method;
 use kiln_template::Release;
 use kiln_value::{Value, value};
 
 use super::template_versions::{full_alias, full_name};
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::{query, reply};
 
-pub(crate) fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("stacks:list_template_functions")?;
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "ListTemplateFunctions",
+    method: Method::GET,
+    path: "/{tenant_id}/template_versions/{template_version}/functions",
+    rule: Rule::Of("stacks:list_template_functions"),
+    tag: "templates",
+    summary: "List the functions of a version",
+    query: &[("with_condition_func", "bool")],
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(ready(run(call))),
+};
+
+fn run(call: &Call) -> Result<Response, ApiError> {
     let with_conditions = match call.query.given("with_condition_func") {
         Some(text) => query::boolean("with_condition_func", &text.into())?,
         None => false,

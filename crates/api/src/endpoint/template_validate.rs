@@ -1,16 +1,30 @@
 //! `POST /validate`: validates a template and returns its parameters.
 
 use axum::response::Response;
+use http::Method;
 use kiln_service::Error;
 use kiln_value::Value;
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::query::Formats;
 use crate::http::reply;
 
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("stacks:validate_template")?;
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "ValidateTemplate",
+    method: Method::POST,
+    path: "/{tenant_id}/validate",
+    rule: Rule::Of("stacks:validate_template"),
+    tag: "templates",
+    summary: "Validate a template and describe its parameters",
+    query: &[("ignore_errors", "text"), ("show_nested", "bool")],
+    body: Some("Validate"),
+    answer: Answer::Json(200),
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: &Call) -> Result<Response, ApiError> {
     let body = call.instantiation().await?;
     let show_nested = call.query.boolean("show_nested")?.unwrap_or(false);
     let (template, content) = (body.required_template()?, body.content()?);

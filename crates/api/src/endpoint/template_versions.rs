@@ -1,16 +1,31 @@
 //! `GET /template_versions`.
 
+use std::future::ready;
+
 use axum::response::Response;
+use http::Method;
 use kiln_template::Release;
 use kiln_template::version::Dialect;
 use kiln_value::{Value, value};
 
-use crate::call::Call;
+use super::{Answer, Endpoint, Rule};
 use crate::error::ApiError;
 use crate::http::reply;
 
-pub(crate) fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("stacks:list_template_versions")?;
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "ListTemplateVersions",
+    method: Method::GET,
+    path: "/{tenant_id}/template_versions",
+    rule: Rule::Of("stacks:list_template_versions"),
+    tag: "templates",
+    summary: "List the versions of the template language",
+    query: &[],
+    body: None,
+    answer: Answer::Json(200),
+    run: |_| Box::pin(ready(run())),
+};
+
+fn run() -> Result<Response, ApiError> {
     let versions: Value = Release::ALL.into_iter().map(entry).collect();
     Ok(reply::json(&value!({ "template_versions": versions })))
 }

@@ -1,22 +1,48 @@
 //! `PUT` and `PATCH …/preview`: the effect of an update, according to the plan that the update itself would follow.
 
 use axum::response::Response;
+use http::Method;
 use kiln_service::Door;
 use kiln_value::Value;
 
+use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::query::Formats;
 use crate::http::reply;
 use crate::view::planned::Plan;
 
-pub(crate) async fn put(call: &Call) -> Result<Response, ApiError> {
-    call.allow("stacks:preview_update")?;
+pub(super) static PUT: Endpoint = Endpoint {
+    name: "PreviewUpdate",
+    method: Method::PUT,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/preview",
+    rule: Rule::Of("stacks:preview_update"),
+    tag: "stacks",
+    summary: "Preview an update",
+    query: &[("show_nested", "bool")],
+    body: Some("UpdateStack"),
+    answer: Answer::Json(200),
+    run: |call| Box::pin(put(call)),
+};
+
+pub(super) static PATCH: Endpoint = Endpoint {
+    name: "PreviewPatch",
+    method: Method::PATCH,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/preview",
+    rule: Rule::Of("stacks:preview_update_patch"),
+    tag: "stacks",
+    summary: "Preview an update of parts",
+    query: &[("show_nested", "bool")],
+    body: Some("UpdateStack"),
+    answer: Answer::Json(200),
+    run: |call| Box::pin(patch(call)),
+};
+
+async fn put(call: &Call) -> Result<Response, ApiError> {
     run(call, false).await
 }
 
-pub(crate) async fn patch(call: &Call) -> Result<Response, ApiError> {
-    call.allow("stacks:preview_update_patch")?;
+async fn patch(call: &Call) -> Result<Response, ApiError> {
     run(call, true).await
 }
 

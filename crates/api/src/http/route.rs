@@ -7,70 +7,7 @@
 
 use http::Method;
 
-macro_rules! routes {
-    ($( $path:literal { $($method:ident $endpoint:ident,)* } )*) => {
-        /// The endpoints.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Endpoint { Lookup, $($($endpoint,)*)* }
-
-        const ROUTES: &[Route] = &[
-            $(Route { path: $path, methods: &[$((Method::$method, Endpoint::$endpoint),)*] },)*
-        ];
-    };
-}
-
-// Paths after `/v1`. If two paths match, Heat's order decides. The three lookup paths are separate because many of
-// their methods lead to one endpoint.
-routes! {
-    "/{tenant_id}/validate" { POST ValidateTemplate, }
-    "/{tenant_id}/resource_types" { GET ListResourceTypes, }
-    "/{tenant_id}/resource_types/{type_name}" { GET ShowResourceType, }
-    "/{tenant_id}/resource_types/{type_name}/template" { GET ResourceTypeTemplate, }
-    "/{tenant_id}/topology_types" { GET ListTopologyTypes, }
-    "/{tenant_id}/template_versions" { GET ListTemplateVersions, }
-    "/{tenant_id}/template_versions/{template_version}/functions" { GET ListTemplateFunctions, }
-    "/{tenant_id}/stacks" { GET ListStacks, POST CreateStack, }
-    "/{tenant_id}/stacks/preview" { POST PreviewStack, }
-    "/{tenant_id}/stacks/detail" { GET DetailStacks, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}" {
-        GET ShowStack, PUT UpdateStack, PATCH PatchStack, DELETE DeleteStack,
-    }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/template" { GET ShowTemplate, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/original" { GET ShowOriginal, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/environment" { GET ShowEnvironment, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/files" { GET ListFiles, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/preview" { PUT PreviewUpdate, PATCH PreviewPatch, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/drift" { GET CompareStack, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/abandon" { DELETE AbandonStack, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/export" { GET ExportStack, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/snapshots" { POST CreateSnapshot, GET ListSnapshots, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/snapshots/{snapshot_id}" { GET ShowSnapshot, DELETE DeleteSnapshot, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/snapshots/{snapshot_id}/restore" { POST RestoreSnapshot, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/outputs" { GET ListOutputs, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/outputs/{output_key}" { GET ShowOutput, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources" { GET ListResources, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources/{resource_name}" { GET ShowResource, PATCH MarkUnhealthy, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources/{resource_name}/metadata" { GET ShowMetadata, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources/{resource_name}/signal" { POST SignalResource, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources/{resource_name}/forget" { POST ForgetResource, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/events" { GET ListEvents, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources/{resource_name}/events" { GET ListResourceEvents, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources/{resource_name}/events/{event_id}" { GET ShowEvent, }
-    "/{tenant_id}/stacks/{stack_name}/{stack_id}/actions" { POST Act, }
-    "/{tenant_id}/events" { GET WatchProject, }
-    "/{tenant_id}/orphans" { GET ListOrphans, }
-    "/{tenant_id}/orphans/{orphan_id}" { DELETE DeleteOrphan, }
-    "/{tenant_id}/build_info" { GET BuildInfo, }
-    "/{tenant_id}/software_configs" { GET ListConfigs, POST CreateConfig, }
-    "/{tenant_id}/software_configs/{config_id}" { GET ShowConfig, DELETE DeleteConfig, }
-    "/{tenant_id}/software_deployments" { GET ListDeployments, POST CreateDeployment, }
-    "/{tenant_id}/software_deployments/metadata/{server_id}" { GET DeploymentMetadata, }
-    "/{tenant_id}/software_deployments/{deployment_id}" {
-        GET ShowDeployment, PUT UpdateDeployment, DELETE DeleteDeployment,
-    }
-    "/{tenant_id}/services" { GET ListServices, }
-    "/{tenant_id}/report" { GET Report, }
-}
+use crate::endpoint::{ENDPOINTS, Endpoint, LOOKUP};
 
 const ANY: &[Method] = &[Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
@@ -80,42 +17,12 @@ const LOOKUP_SUBPATHS: &[(Method, &[&str])] = &[
     (Method::POST, &["resources", "events", "template", "actions"]),
 ];
 
-impl Endpoint {
-    /// The pattern of the path.
-    pub(crate) fn route(self) -> &'static str {
-        let of = |route: &&Route| route.methods.iter().any(|(_, endpoint)| *endpoint == self);
-        ROUTES.iter().find(of).map_or("/{tenant_id}/stacks/{stack_name}", |route| route.path)
-    }
-
-    /// Whether the body is a template with its files, or a package or document that becomes one.
-    pub(crate) fn takes_template(self) -> bool {
-        matches!(
-            self,
-            Self::ValidateTemplate
-                | Self::CreateStack
-                | Self::PreviewStack
-                | Self::UpdateStack
-                | Self::PatchStack
-                | Self::PreviewUpdate
-                | Self::PreviewPatch
-        )
-    }
-}
-
-struct Route {
-    path: &'static str,
-    methods: &'static [(Method, Endpoint)],
-}
-
 /// All routes with their methods. Those that lead from a name to the canonical path come last.
-pub(crate) fn all() -> impl Iterator<Item = (String, Method, Endpoint)> {
-    let own = ROUTES.iter().flat_map(|route| {
-        route.methods.iter().map(|(method, endpoint)| (route.path.to_owned(), method.clone(), *endpoint))
-    });
-    let named = "/{tenant_id}/stacks/{stack_name}";
-    let whole = ANY.iter().map(move |method| (named.to_owned(), method.clone(), Endpoint::Lookup));
-    let subpaths = LOOKUP_SUBPATHS.iter().flat_map(move |(method, subpaths)| {
-        subpaths.iter().map(move |subpath| (format!("{named}/{subpath}"), method.clone(), Endpoint::Lookup))
+pub(crate) fn all() -> impl Iterator<Item = (String, Method, &'static Endpoint)> {
+    let own = ENDPOINTS.iter().map(|endpoint| (endpoint.path.to_owned(), endpoint.method.clone(), *endpoint));
+    let whole = ANY.iter().map(|method| (LOOKUP.path.to_owned(), method.clone(), LOOKUP));
+    let subpaths = LOOKUP_SUBPATHS.iter().flat_map(|(method, subpaths)| {
+        subpaths.iter().map(|subpath| (format!("{}/{subpath}", LOOKUP.path), method.clone(), LOOKUP))
     });
     own.chain(whole).chain(subpaths)
 }
@@ -132,10 +39,9 @@ impl PathParams {
 }
 
 /// The result of matching a path and method.
-#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Match {
     /// An endpoint.
-    Found(Endpoint, PathParams),
+    Found(&'static Endpoint, PathParams),
     /// The path is known, but only with these methods.
     Method(Vec<Method>),
     /// No match.
@@ -145,18 +51,20 @@ pub(crate) enum Match {
 /// Matches a decoded path after the version.
 pub(crate) fn find(method: &Method, path: &str) -> Match {
     if let Some(params) = lookup(method, path) {
-        return Match::Found(Endpoint::Lookup, params);
+        return Match::Found(LOOKUP, params);
     }
-    let mut known: Option<&Route> = None;
-    for route in ROUTES {
-        let Some(params) = capture(route.path, path) else { continue };
-        if let Some((_, endpoint)) = route.methods.iter().find(|(have, _)| have == method) {
-            return Match::Found(*endpoint, params);
+    let mut known: Option<&str> = None;
+    for endpoint in ENDPOINTS {
+        let Some(params) = capture(endpoint.path, path) else { continue };
+        if endpoint.method == *method {
+            return Match::Found(endpoint, params);
         }
-        known = known.or(Some(route));
+        known = known.or(Some(endpoint.path));
     }
     match known {
-        Some(route) => Match::Method(route.methods.iter().map(|(method, _)| method.clone()).collect()),
+        Some(path) => Match::Method(
+            ENDPOINTS.iter().filter(|endpoint| endpoint.path == path).map(|endpoint| endpoint.method.clone()).collect(),
+        ),
         None => lookup_methods(path).map_or(Match::None, Match::Method),
     }
 }
@@ -217,9 +125,10 @@ fn capture(pattern: &'static str, path: &str) -> Option<PathParams> {
 mod tests {
     use super::*;
 
-    fn endpoint(method: &Method, path: &str) -> Option<Endpoint> {
+    /// The name of the endpoint.
+    fn endpoint(method: &Method, path: &str) -> Option<&'static str> {
         match find(method, path) {
-            Match::Found(endpoint, _) => Some(endpoint),
+            Match::Found(endpoint, _) => Some(endpoint.name),
             _ => None,
         }
     }
@@ -229,30 +138,28 @@ mod tests {
         for path in
             ["/t/stacks/name", "/t/stacks/preview", "/t/stacks/arn:openstack:heat::t:stacks/n/i", "/t/stacks/n/files"]
         {
-            assert_eq!(endpoint(&Method::GET, path), Some(Endpoint::Lookup), "{path}");
+            assert_eq!(endpoint(&Method::GET, path), Some("Lookup"), "{path}");
         }
-        assert_eq!(endpoint(&Method::GET, "/t/stacks/detail"), Some(Endpoint::DetailStacks));
-        assert_eq!(endpoint(&Method::DELETE, "/t/stacks/detail"), Some(Endpoint::Lookup));
-        assert_eq!(endpoint(&Method::POST, "/t/stacks/preview"), Some(Endpoint::PreviewStack));
-        assert_eq!(
-            find(&Method::POST, "/t/stacks/n/files"),
-            Match::Method([Method::GET, Method::PUT, Method::PATCH, Method::DELETE].to_vec())
-        );
+        assert_eq!(endpoint(&Method::GET, "/t/stacks/detail"), Some("DetailStacks"));
+        assert_eq!(endpoint(&Method::DELETE, "/t/stacks/detail"), Some("Lookup"));
+        assert_eq!(endpoint(&Method::POST, "/t/stacks/preview"), Some("PreviewStack"));
+        let Match::Method(methods) = find(&Method::POST, "/t/stacks/n/files") else { panic!("found") };
+        assert_eq!(methods, [Method::GET, Method::PUT, Method::PATCH, Method::DELETE]);
     }
 
     #[test]
     fn nothing_is_guessed() {
         for path in ["", "/", "/t", "/t/stacks/", "//stacks", "/t//stacks", "/t/nope", "/t/stacks/n/i/events/e"] {
-            assert_eq!(find(&Method::GET, path), Match::None, "{path:?}");
+            assert!(matches!(find(&Method::GET, path), Match::None), "{path:?}");
         }
     }
 
     #[test]
     fn parts_are_named() {
-        let Match::Found(Endpoint::ShowEvent, params) = find(&Method::GET, "/t/stacks/n/i/resources/r s/events/e")
-        else {
+        let Match::Found(endpoint, params) = find(&Method::GET, "/t/stacks/n/i/resources/r s/events/e") else {
             panic!("not found");
         };
+        assert_eq!(endpoint.name, "ShowEvent");
         assert_eq!((params.get("resource_name"), params.get("event_id")), ("r s", "e"));
     }
 }
