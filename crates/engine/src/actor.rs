@@ -124,6 +124,8 @@ impl From<Error> for Exit {
 /// The work on one stack.
 pub(crate) struct Actor {
     pub(crate) lease: Lease,
+    /// What is known about calls of the previous engine.
+    pub(crate) taken_over: TakeOver,
     pub(crate) backends: Backends,
     pub(crate) options: Arc<Options>,
     /// Notified of news about the stack or its nested stacks.
@@ -157,7 +159,6 @@ impl Actor {
         };
         let path = if self.options.scheduler_hints { load::path(&**store, &stack).await? } else { Vec::new() };
         let pending = stack.is_pending();
-        let taken_over = TakeOver::new(&self.lease, self.options.call_limit, self.backends.clock.monotonic());
         let mut work = Work {
             request: CurrentRequest { generation: stack.generation, active: pending, ..CurrentRequest::default() },
             stack,
@@ -177,7 +178,6 @@ impl Actor {
             events: VecDeque::new(),
             results: 0,
             next_look: self.backends.clock.monotonic() + self.options.look,
-            taken_over,
             again: pending,
             turning: false,
             starting,
@@ -244,8 +244,6 @@ struct Work {
     results: usize,
     /// Time of the next read of the stack without a ring, because rings may be lost.
     next_look: Duration,
-    /// What is known about calls of the previous engine.
-    taken_over: TakeOver,
     /// A request has to be started.
     again: bool,
     /// The change to a rollback is being stored; then the rollback starts.

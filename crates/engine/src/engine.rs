@@ -11,6 +11,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 
 use crate::actor::at_rest::AtRest;
+use crate::actor::take_over::TakeOver;
 use crate::actor::{Actor, Exit};
 use crate::breakdown;
 use crate::courier::{Courier, MessageBus};
@@ -267,6 +268,7 @@ impl Engine {
             let (clouds, clock) = (Arc::clone(&self.backends.clouds), Arc::clone(&self.backends.clock));
             let actor = Actor {
                 lease,
+                taken_over: TakeOver::new(&lease, self.options.call_limit, reported.monotonic, clock.monotonic()),
                 backends: Backends { clouds: Arc::new(FencedClouds { clouds, fence, clock }), ..self.backends.clone() },
                 creating: Arc::clone(&self.creating),
                 options: Arc::clone(&self.options),

@@ -49,10 +49,10 @@ impl Observer {
                 *sight = new();
             }
             let lease = ttl.max(longest_lease(engine.interval, ttl));
-            let idle = asked.checked_sub(sight.since).and_then(|time| time.checked_sub(lease));
+            let silence = asked.saturating_sub(sight.since);
             // Of one that is gone, only its last calls may be in progress.
-            let idle = idle.or(self.gone.contains(&engine.id).then_some(Duration::ZERO));
-            Some(Silent { engine: engine.id, seen: engine.seen, idle: idle? })
+            let idle = silence.checked_sub(lease).or(self.gone.contains(&engine.id).then_some(Duration::ZERO));
+            Some(Silent { engine: engine.id, seen: engine.seen, silence, idle: idle? })
         });
         silent.collect()
     }
@@ -85,10 +85,12 @@ mod tests {
         }
     }
 
-    fn look(observer: &mut Observer, at: u64, engines: &[EngineInfo]) -> Vec<(u128, u64)> {
+    /// The silent engines, with the seconds of their silence and those in which they can have made no call.
+    fn look(observer: &mut Observer, at: u64, engines: &[EngineInfo]) -> Vec<(u128, u64, u64)> {
         let read = (Duration::from_secs(at), Duration::from_secs(at + 1));
         let silent = observer.silent(engines, read, TTL);
-        silent.iter().map(|silent| (silent.engine.0.as_u128(), silent.idle.as_secs())).collect()
+        let told = |silent: &Silent| (silent.engine.0.as_u128(), silent.silence.as_secs(), silent.idle.as_secs());
+        silent.iter().map(told).collect()
     }
 
     #[test]
@@ -98,16 +100,16 @@ mod tests {
         // The database's clock jumps: that says nothing about an engine.
         assert_eq!(look(&mut observer, 5, &[engine(1, 7_000), engine(2, 100)]), []);
         assert_eq!(look(&mut observer, 15, &[engine(1, 7_000), engine(2, 100)]), []);
-        assert_eq!(look(&mut observer, 16, &[engine(1, 7_000), engine(2, 100)]), [(2, 0)]);
-        assert_eq!(look(&mut observer, 20, &[engine(1, 5), engine(2, 100)]), [(2, 4)]);
-        assert_eq!(look(&mut observer, 40, &[engine(1, 5), engine(2, 101)]), [(1, 4)]);
+        assert_eq!(look(&mut observer, 16, &[engine(1, 7_000), engine(2, 100)]), [(2, 15, 0)]);
+        assert_eq!(look(&mut observer, 20, &[engine(1, 5), engine(2, 100)]), [(2, 19, 4)]);
+        assert_eq!(look(&mut observer, 40, &[engine(1, 5), engine(2, 101)]), [(1, 19, 4)]);
     }
 
     #[test]
     fn an_engine_that_is_gone_is_silent_at_once() {
         let mut observer = Observer::default();
         observer.are_gone(vec![engine(2, 0).id]);
-        assert_eq!(look(&mut observer, 0, &[engine(1, 100), engine(2, 100)]), [(2, 0)]);
+        assert_eq!(look(&mut observer, 0, &[engine(1, 100), engine(2, 100)]), [(2, 0, 0)]);
     }
 
     #[test]
@@ -116,7 +118,7 @@ mod tests {
         let slow = EngineInfo { interval: 20, ..engine(1, 100) };
         assert_eq!(look(&mut observer, 0, std::slice::from_ref(&slow)), []);
         assert_eq!(look(&mut observer, 60, std::slice::from_ref(&slow)), []);
-        assert_eq!(look(&mut observer, 65, &[slow]), [(1, 1)]);
+        assert_eq!(look(&mut observer, 65, &[slow]), [(1, 64, 1)]);
     }
 
     #[test]

@@ -60,6 +60,10 @@ enum Broken {
     DatedByAnswer,
     /// The wait for a lost call is counted from the last report that was seen.
     WaitFromReport,
+    /// What is left of a wait is stored as of the claim.
+    LeftFromClaim,
+    /// The wait for a lost call passes by the clock of the database.
+    DatabaseEndsWait,
     /// Nobody takes over from a silent engine.
     NobodyTakesOver,
 }
@@ -243,8 +247,8 @@ impl World {
         }
         for stack in 0..stacks {
             let row = &mut world.stacks[stack].lease;
-            let lease = row.next(stack_id(stack), id(0), Duration::ZERO, 1_000_000_000);
-            row.claimed(&lease, TTL);
+            let lease = row.next(stack_id(stack), id(0), None);
+            row.claimed(&lease, TTL, 1_000_000_000);
             let open = Open::since(world.moment(0), TTL);
             world.engines[0].work[stack] = Some(Work { lease, open, place: Place::Stored });
         }
@@ -281,7 +285,7 @@ impl World {
         let row = self.stacks[stack].lease;
         let now = self.time().as_microsecond();
         if row.is_free(row.owner.is_some(), now) {
-            return Some(row.next(stack_id(stack), id(engine), Duration::ZERO, now));
+            return Some(row.next(stack_id(stack), id(engine), None));
         }
         let is_still = |silent: &Silent| rules.breaks(Broken::LaterReportIgnored) || self.is_still(silent);
         let seen = if let Poll::Saw(silent) = &self.engines[engine].poll { silent.as_slice() } else { &[] };
@@ -290,8 +294,11 @@ impl World {
         let held = self.engines[engine].work[stack].is_some();
         let is_over = rules.breaks(Broken::ExpiryDecides) && row.expires <= now && row.owner != Some(id(engine));
         let is_left = silent.is_some() || row.is_forgotten(id(engine), now) && !held || is_over;
-        let idle = silent.map_or(Duration::ZERO, |silent| silent.idle);
-        is_left.then(|| row.next(stack_id(stack), id(engine), idle, now))
+        let mut lease = row.next(stack_id(stack), id(engine), silent);
+        if rules.breaks(Broken::DatabaseEndsWait) {
+            lease.silence = Duration::from_micros((now - (row.expires - row.ttl)).unsigned_abs());
+        }
+        is_left.then_some(lease)
     }
 
     /// Stores something under a lease.
@@ -494,7 +501,8 @@ impl search::World for World {
                 let known = process.observer.clone();
                 let mut silent = process.observer.silent(&reports, read, TTL);
                 if rules.breaks(Broken::SilentAtOnce) && known == process.observer {
-                    let at_once = |info: &EngineInfo| Silent { engine: info.id, seen: info.seen, idle: Duration::ZERO };
+                    let (silence, idle) = Default::default();
+                    let at_once = |info: &EngineInfo| Silent { engine: info.id, seen: info.seen, silence, idle };
                     silent = reports.iter().map(at_once).collect();
                 }
                 silent.retain(|silent| silent.engine != id(engine));
@@ -514,12 +522,13 @@ impl search::World for World {
                 process.poll = Poll::No;
             }
             Step::Swap(engine) => {
+                let now = world.time().as_microsecond();
                 if let Some(Claim::Read(reported, seen, lease)) = world.engines[engine].claim.take() {
                     let stack = number(lease.stack);
                     let row = &mut world.stacks[stack].lease;
                     let same = row.expires == seen.expires || rules.breaks(Broken::RenewalIgnored);
                     if row.epoch == seen.epoch && same {
-                        row.claimed(&lease, TTL);
+                        row.claimed(&lease, TTL, now);
                         world.engines[engine].claim = Some(Claim::Swapped(reported, lease));
                     }
                 }
@@ -536,7 +545,8 @@ impl search::World for World {
                         Create::Lost(lost) => Phase::Lost(lost),
                         Create::Done => Phase::Read,
                     };
-                    let taken_over = TakeOver::new(&lease, limit, now);
+                    let reported = if rules.breaks(Broken::LeftFromClaim) { now } else { reported.monotonic };
+                    let taken_over = TakeOver::new(&lease, limit, reported, now);
                     let (create, place) = match taken_over.phase(&left) {
                         Phase::Lost(lost) => {
                             (Create::Lost(lost), Place::Looking(taken_over.believed_from(&lost), None))
@@ -698,14 +708,16 @@ fn released() -> World {
 }
 
 /// The second engine has taken the stack over and waits for the reply, and the first one, which may have made the call, has
-/// noticed.
-fn taken_over(rules: &Rules, called: bool) -> World {
+/// noticed. Meanwhile the clock of the database has jumped. `sight`: the first one had seen the report of the second.
+fn taken_over(rules: &Rules, called: bool, sight: bool) -> World {
+    let sight = if sight { vec![Step::Ask(0), Step::See(0)] } else { Vec::new() };
+    let called = called.then_some(Step::Call(0, 0));
     let way = [
-        [Step::Ask(1), Step::See(1), Step::Tick, Step::Tick],
-        [Step::Ask(1), Step::See(1), Step::Read(1, 0), Step::Swap(1)],
-        [Step::Beat(0), Step::BeatGoesOn(0), Step::BeatGoesOn(0), Step::BeatGoesOn(0)],
+        [Step::Tick, Step::Ask(1), Step::See(1), Step::Read(1, 0), Step::Swap(1)],
+        [Step::Beat(0), Step::BeatGoesOn(0), Step::BeatGoesOn(0), Step::BeatGoesOn(0), Step::Jump(41)],
     ];
-    let way = called.then_some(Step::Call(0, 0)).into_iter().chain(way.into_iter().flatten());
+    let seen = sight.into_iter().chain([Step::Ask(1), Step::See(1), Step::Tick]);
+    let way = seen.chain(called).chain(way.into_iter().flatten());
     way.fold(World::start(1), |world, step| world.after(step, rules).unwrap())
 }
 
@@ -713,11 +725,12 @@ fn taken_over(rules: &Rules, called: bool) -> World {
 fn no_order_of_steps_violates_a_property() {
     let rules = Rules { ticks: 3, faults: 0, progress: false, broken: None };
     visit_all(&World::start(1), &rules).unwrap();
+    visit_all(&taken_over(&rules, true, true), &rules).unwrap();
     let rules = Rules { ticks: 2, faults: 1, progress: true, broken: None };
     visit_all(&World::start(1), &rules).unwrap();
     let rules = Rules { ticks: 4, faults: 0, progress: false, broken: None };
     for called in [false, true] {
-        visit_all(&taken_over(&rules, called), &rules).unwrap();
+        visit_all(&taken_over(&rules, called, false), &rules).unwrap();
     }
 }
 
@@ -750,13 +763,16 @@ fn each_broken_rule_violates_a_property() {
         (Broken::AbsentAtOnce, 2, 0, absent),
         (Broken::DatedByAnswer, 4, 0, twice),
         (Broken::WaitFromReport, 2, 0, absent),
+        (Broken::LeftFromClaim, 3, 0, absent),
+        (Broken::DatabaseEndsWait, 3, 0, absent),
         (Broken::NobodyTakesOver, 1, 1, "nobody takes the stack over"),
     ] {
         let rules = Rules { ticks, faults, progress: broken == Broken::NobodyTakesOver, broken: Some(broken) };
         let start = match broken {
             // It would take long to get there.
             Broken::FenceFromLaterReport => released(),
-            Broken::DatedByAnswer => taken_over(&rules, true),
+            Broken::DatedByAnswer => taken_over(&rules, true, false),
+            Broken::LeftFromClaim | Broken::DatabaseEndsWait => taken_over(&rules, true, true),
             _ => World::start(1),
         };
         let found = visit_all(&start, &rules);

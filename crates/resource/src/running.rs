@@ -1,6 +1,7 @@
 //! The progress of an operation on a resource, as stored in its row, so that any engine can continue it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kiln_value::{Map, Value, value};
 use serde::{Deserialize, Serialize};
@@ -68,17 +69,20 @@ pub enum Phase {
 /// A create call that an engine may have made before it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LostCall {
-    /// From then on, a missing object was certainly not created. Microseconds since the epoch, by the database's clock.
-    pub until: i64,
+    /// How long it takes until a missing object was certainly not created: from the last report of the engine before it
+    /// claimed the lease, so that the time for which another engine has seen no later report has passed. No clock of two
+    /// machines is compared.
+    pub left: Duration,
     /// The epoch of the lease under which this was stored. Versions that do not know this phase take it for `Intent`:
-    /// `until` is void when another engine has worked on the stack since.
+    /// `left` is void when another engine has worked on the stack since.
     pub epoch: i64,
 }
 
 impl LostCall {
     fn read(state: &Value) -> Option<Self> {
         let number = |key| state.get(key).and_then(Value::as_i64);
-        Some(Self { until: number("until")?, epoch: number("epoch")? })
+        let left = u64::try_from(number("left")?).ok()?;
+        Some(Self { left: Duration::from_micros(left), epoch: number("epoch")? })
     }
 }
 
@@ -186,7 +190,10 @@ impl Record {
         };
         let (phase, state) = match &running.phase {
             Phase::Intent => (PhaseName::Intent, Value::Null),
-            Phase::Lost(lost) => (PhaseName::Intent, value!({"until": (lost.until), "epoch": (lost.epoch)})),
+            Phase::Lost(lost) => (
+                PhaseName::Intent,
+                value!({"left": (i64::try_from(lost.left.as_micros()).unwrap_or(i64::MAX)), "epoch": (lost.epoch)}),
+            ),
             Phase::Wait(state) => (PhaseName::Wait, state.clone()),
             Phase::Undo(state) => (PhaseName::Undo, state.clone()),
             Phase::Snapshot(state) => (PhaseName::Snapshot, state.clone()),
@@ -310,7 +317,7 @@ mod tests {
         ] {
             for phase in [
                 Phase::Intent,
-                Phase::Lost(LostCall { until: 7, epoch: 3 }),
+                Phase::Lost(LostCall { left: Duration::from_micros(7), epoch: 3 }),
                 Phase::Wait(value!({"n": 1})),
                 Phase::Wait(Value::Null),
                 Phase::Undo(Value::Null),

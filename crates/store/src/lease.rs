@@ -17,6 +17,8 @@ pub struct Silent {
     pub engine: EngineId,
     /// Its last report ([`crate::EngineInfo::seen`]): a later one contradicts the observation.
     pub seen: Timestamp,
+    /// How long it has certainly not reported.
+    pub silence: Duration,
     /// How long it can have made no call.
     pub idle: Duration,
 }
@@ -41,10 +43,10 @@ pub struct Lease {
     /// Whether the previous owner released the lease with no call in progress, or there was no owner. An expired lease
     /// is not clean.
     pub clean: bool,
-    /// How long the previous owner can have made no call, as far as the claiming engine has seen it.
+    /// How long the previous owner has certainly not reported, by the clock of the claiming engine.
+    pub silence: Duration,
+    /// How long the previous owner can have made no call, by the clock of the claiming engine.
     pub idle: Duration,
-    /// The time of this claim, by the database's clock: microseconds since the epoch.
-    pub at: i64,
 }
 
 /// A lease as it is stored; initially without owner and with epoch 0. Times are microseconds since the epoch, by the
@@ -84,15 +86,16 @@ impl LeaseRow {
         self.expires.saturating_sub(self.ttl) > now
     }
 
-    /// The lease that its next owner gets.
-    pub fn next(&self, stack: StackId, owner: EngineId, idle: Duration, now: i64) -> Lease {
-        Lease { stack, owner, epoch: self.epoch + 1, clean: self.released == self.epoch, idle, at: now }
+    /// The lease that its next owner gets; `silent`: the observation for which it is taken over.
+    pub fn next(&self, stack: StackId, owner: EngineId, silent: Option<&Silent>) -> Lease {
+        let (silence, idle) = silent.map_or_else(Default::default, |silent| (silent.silence, silent.idle));
+        Lease { stack, owner, epoch: self.epoch + 1, clean: self.released == self.epoch, silence, idle }
     }
 
     /// The row of that lease.
-    pub fn claimed(&mut self, lease: &Lease, ttl: Duration) {
+    pub fn claimed(&mut self, lease: &Lease, ttl: Duration, now: i64) {
         (self.owner, self.epoch) = (Some(lease.owner), lease.epoch);
-        self.extend(ttl, lease.at);
+        self.extend(ttl, now);
     }
 
     /// Lives for its time to live from now.

@@ -142,9 +142,9 @@ impl Work {
         if resumed {
             let left = running.phase.clone();
             let is_lost = running.operation == Operation::Create && driver.is_some() && !repeatable;
-            let phase = if is_lost { self.taken_over.phase(&left) } else { left.clone() };
+            let phase = if is_lost { self.actor.taken_over.phase(&left) } else { left.clone() };
             let lost = match &phase {
-                Phase::Lost(lost) => Some(self.taken_over.believed_from(lost)),
+                Phase::Lost(lost) => Some(self.actor.taken_over.believed_from(lost)),
                 _ => None,
             };
             self.slots.resume(id, lost);

@@ -1,49 +1,54 @@
 //! Operations that another engine has begun.
 //!
 //! An engine that fails may have called a create whose object appears later, up to `call_limit` after the end of its
-//! lease. That time is stored with the operation ([`Phase::Lost`]), so that engines which take over one after the other
-//! do not restart the wait.
+//! lease. How long that still takes is stored with the operation ([`Phase::Lost`]), so that engines which take over one
+//! after the other do not restart the wait. It is counted from the last report of the engine before its claim: the next
+//! one has seen by its own clock for how long there was no later report, whatever the clock of the database says.
 
 use std::time::Duration;
 
 use kiln_resource::{LostCall, Phase};
-use kiln_stack::clock::micros;
 use kiln_store::Lease;
 
 /// What the engine knows about the calls of the previous owner of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TakeOver {
-    /// When the effects of all its calls are visible, by the database's clock; `None`: it had no call in progress.
-    until: Option<i64>,
     epoch: i64,
-    /// The claim, by the database's clock, and a later time by the monotonic clock of this engine.
-    claimed: (i64, Duration),
     call_limit: Duration,
+    /// How long after the claim the effects of all its calls are visible; `None`: it had no call in progress.
+    left: Option<Duration>,
+    /// For how long it had certainly not reported before the claim.
+    silence: Duration,
+    /// The last report of this engine before the claim, by its monotonic clock.
+    reported: Duration,
+    /// The time from that report to the claim.
+    age: Duration,
 }
 
 impl TakeOver {
-    pub(crate) fn new(lease: &Lease, call_limit: Duration, now: Duration) -> Self {
-        let ended = lease.at.saturating_sub(micros(lease.idle));
-        let until = (!lease.clean).then(|| ended.saturating_add(micros(call_limit)));
-        Self { until, epoch: lease.epoch, claimed: (lease.at, now), call_limit }
+    /// `reported`: the last report of this engine before the claim, `claimed`: a time after the claim, both by its monotonic
+    /// clock.
+    pub(crate) fn new(lease: &Lease, call_limit: Duration, reported: Duration, claimed: Duration) -> Self {
+        let left = (!lease.clean).then(|| call_limit.saturating_sub(lease.idle));
+        let age = claimed.saturating_sub(reported);
+        Self { epoch: lease.epoch, call_limit, left, silence: lease.silence, reported, age }
     }
 
-    /// The phase of a create that the previous owner has left in this phase.
+    /// The phase of a create that the previous owner has left in this phase. All its calls were made before the claim.
     pub(crate) fn phase(&self, left: &Phase) -> Phase {
-        let until = match left {
-            Phase::Lost(lost) if lost.epoch == self.epoch - 1 => Some(lost.until),
-            Phase::Intent | Phase::Lost(_) => self.until,
+        let left = match left {
+            Phase::Lost(lost) if lost.epoch == self.epoch - 1 => {
+                Some(lost.left.saturating_sub(self.silence).min(self.call_limit))
+            }
+            Phase::Intent | Phase::Lost(_) => self.left,
             other => return other.clone(),
         };
-        until.map_or(Phase::Intent, |until| Phase::Lost(LostCall { until, epoch: self.epoch }))
+        left.map_or(Phase::Intent, |left| Phase::Lost(LostCall { left: self.age + left, epoch: self.epoch }))
     }
 
-    /// The same time by the monotonic clock. The database's clock may have been set back, so it is never further away
-    /// than a call takes.
+    /// The end of the wait by the monotonic clock of this engine.
     pub(crate) fn believed_from(&self, lost: &LostCall) -> Duration {
-        let (at, now) = self.claimed;
-        let left = Duration::from_micros(u64::try_from(lost.until.saturating_sub(at)).unwrap_or(0));
-        now + left.min(self.call_limit)
+        self.reported + lost.left
     }
 }
 
@@ -61,41 +66,43 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(75);
 
-    /// The claim of epoch 5 at 1,000 s of the database and 10 s of the engine, 20 s after the end of the last lease.
+    /// The claim of epoch 5, at 13 s of the engine, which has reported at 10 s. The last owner has not reported for 35 s,
+    /// and made no call for 20 s.
     fn take_over(clean: bool) -> TakeOver {
         let (stack, owner) = (StackId(uuid::Uuid::nil()), EngineId(uuid::Uuid::nil()));
-        let lease = Lease { stack, owner, epoch: 5, clean, idle: Duration::from_secs(20), at: 1_000_000_000 };
-        TakeOver::new(&lease, LIMIT, Duration::from_secs(10))
+        let (silence, idle) = (Duration::from_secs(35), Duration::from_secs(20));
+        let lease = Lease { stack, owner, epoch: 5, clean, silence, idle };
+        TakeOver::new(&lease, LIMIT, Duration::from_secs(10), Duration::from_secs(13))
     }
 
-    fn lost(seconds: i64, epoch: i64) -> Phase {
-        Phase::Lost(LostCall { until: seconds * 1_000_000, epoch })
+    fn lost(seconds: u64, epoch: i64) -> Phase {
+        Phase::Lost(LostCall { left: Duration::from_secs(seconds), epoch })
     }
 
     #[test]
     fn a_call_of_the_failed_engine_is_lost_until_the_limit_after_its_lease() {
-        assert_eq!(take_over(false).phase(&Phase::Intent), lost(1_055, 5));
+        assert_eq!(take_over(false).phase(&Phase::Intent), lost(58, 5));
         assert_eq!(take_over(true).phase(&Phase::Intent), Phase::Intent);
     }
 
     #[test]
     fn the_next_engine_does_not_restart_the_wait() {
         for clean in [false, true] {
-            assert_eq!(take_over(clean).phase(&lost(1_003, 4)), lost(1_003, 5));
+            assert_eq!(take_over(clean).phase(&lost(40, 4)), lost(8, 5));
+            assert_eq!(take_over(clean).phase(&lost(30, 4)), lost(3, 5));
+            assert_eq!(take_over(clean).phase(&lost(9_999, 4)), lost(78, 5), "never longer than a call takes");
         }
     }
 
     #[test]
     fn an_engine_in_between_that_did_not_know_the_phase_may_have_called() {
-        assert_eq!(take_over(false).phase(&lost(1_003, 3)), lost(1_055, 5));
-        assert_eq!(take_over(true).phase(&lost(1_003, 3)), Phase::Intent);
+        assert_eq!(take_over(false).phase(&lost(40, 3)), lost(58, 5));
+        assert_eq!(take_over(true).phase(&lost(40, 3)), Phase::Intent);
     }
 
     #[test]
-    fn the_wait_ends_by_the_monotonic_clock_and_is_never_longer_than_a_call() {
-        let wait = |until| take_over(false).believed_from(&LostCall { until, epoch: 5 });
-        assert_eq!(wait(1_003_000_000), Duration::from_secs(13));
-        assert_eq!(wait(999_000_000), Duration::from_secs(10));
-        assert_eq!(wait(9_999_000_000), Duration::from_secs(85));
+    fn the_wait_is_counted_from_the_report() {
+        let lost = LostCall { left: Duration::from_secs(58), epoch: 5 };
+        assert_eq!(take_over(false).believed_from(&lost), Duration::from_secs(68));
     }
 }

@@ -30,8 +30,8 @@ impl State {
             let Some(row) = self.stacks.get_mut(&stack).map(|row| &mut row.lease) else { continue };
             let is_known = row.owner.is_some_and(|owner| engines.contains_key(&owner));
             if row.is_free(is_known, now) {
-                let lease = row.next(stack, owner, Duration::ZERO, now);
-                row.claimed(&lease, ttl);
+                let lease = row.next(stack, owner, None);
+                row.claimed(&lease, ttl, now);
                 leases.push(lease);
             } else if !is_known && row.is_from_the_future(now) {
                 row.extend(ttl, now);
@@ -61,8 +61,8 @@ impl State {
             if !seen.insert(stack) || left.is_none() && !is_forgotten {
                 continue;
             }
-            let lease = row.next(stack, owner, left.map_or(Duration::ZERO, |silent| silent.idle), now);
-            row.claimed(&lease, ttl);
+            let lease = row.next(stack, owner, left);
+            row.claimed(&lease, ttl, now);
             self.stacks.entry(stack).and_modify(|stored| stored.lease = row);
             leases.push(lease);
         }

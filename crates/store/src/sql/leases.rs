@@ -65,12 +65,12 @@ impl<'a> Among<'a> {
 
 impl Candidate {
     fn lease(&self, owner: EngineId, whose: Owned<'_>) -> Lease {
-        let idle = match whose {
+        let silent = match whose {
             Owned::Free => None,
             // The query has compared its last report.
             Owned::ByNobody { silent, .. } => self.row.silent_owner(silent, |_| true),
         };
-        self.row.next(self.stack, owner, idle.map_or(Duration::ZERO, |silent| silent.idle), self.now)
+        self.row.next(self.stack, owner, silent)
     }
 }
 

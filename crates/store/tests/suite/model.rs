@@ -210,7 +210,7 @@ impl World {
                 let on_model = model.claim(owner, TTL, &only, limit).await;
                 let on_sql = sql.claim(owner, TTL, &only, limit).await;
                 self.leases.extend(on_sql.iter().flatten());
-                (format!("claim {limit} of {only:?}"), answer(on_model.map(timeless)), answer(on_sql.map(timeless)))
+                (format!("claim {limit} of {only:?}"), answer(on_model), answer(on_sql))
             }
             55..65 => {
                 let some: Vec<Lease> = leases.into_iter().filter(|_| self.chance(30)).collect();
@@ -282,11 +282,6 @@ impl World {
 /// Credentials have different IDs.
 fn plain(stack: kiln_store::Stack) -> kiln_store::Stack {
     kiln_store::Stack { credentials: stack.credentials.map(|_| CredentialsId(Uuid::nil())), ..stack }
-}
-
-/// The clocks differ by the time between two calls.
-fn timeless(leases: Vec<Lease>) -> Vec<Lease> {
-    leases.into_iter().map(|lease| Lease { at: 0, ..lease }).collect()
 }
 
 /// Events of requests too.

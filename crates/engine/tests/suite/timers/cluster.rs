@@ -1,5 +1,6 @@
 //! Engines with a store in memory, paused time, and a resource type with a scripted driver.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -258,6 +259,15 @@ impl Cluster {
             caches: Arc::default(),
         };
         Self { backends, driver, start }
+    }
+
+    /// A database whose clock is ahead by the returned number of seconds.
+    pub(crate) fn database_that_jumps(&mut self) -> Arc<AtomicU64> {
+        let ahead = Arc::new(AtomicU64::new(0));
+        let (clock, jump) = (Arc::clone(&self.backends.clock), Arc::clone(&ahead));
+        let now = move || clock.now() + Duration::from_secs(jump.load(Ordering::SeqCst));
+        self.backends.store = Arc::new(MemoryStore::new(Arc::new(now)));
+        ahead
     }
 
     pub(crate) fn engine(&self) -> Running {

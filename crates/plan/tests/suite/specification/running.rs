@@ -51,7 +51,7 @@ fn another_engine_continues_what_runs() {
     let mut stack = Stack::of([of_request(2, runs(update(), row("a", 1)))]);
     assert_eq!(stack.begin(begin(2)), ["resume UPDATE of a1"]);
     // The call of the engine before may have been lost.
-    let phase = Phase::Lost(kiln_resource::LostCall { until: 5, epoch: 1 });
+    let phase = Phase::Lost(kiln_resource::LostCall { left: std::time::Duration::from_secs(5), epoch: 1 });
     assert_eq!(stack.on(Event::TakenOver { row: id(1), phase: phase.clone() }), [""; 0]);
     assert_eq!(stack.row(1).running().map(|running| &running.phase), Some(&phase));
     // The result is that of this request; the node still decides, because the operation may have begun with other values.
