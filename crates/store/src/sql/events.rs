@@ -3,7 +3,7 @@
 //! The events of a stack become visible in the order of their numbers, which [`crate::EventReader`] relies on. A number is given
 //! before its transaction ends. Therefore two transactions with events of one stack must not overlap between their numbers
 //! and their ends: each first changes a row that belongs to the events of the stack. That is a write, because a lock has no
-//! effect on the other nodes of a multi-master cluster, while two concurrent writes of one row never both succeed.
+//! effect on the other nodes of a multi-master cluster. Of two writes of one row on different nodes, one fails.
 
 use std::collections::BTreeSet;
 

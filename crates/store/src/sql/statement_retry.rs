@@ -67,7 +67,7 @@ impl From<Fault> for Error {
             fault if fault.is_lost() || fault.is_without_connection() => {
                 Self::Unavailable { why: fault.to_string(), may_have_happened: fault.may_have_happened() }
             }
-            Fault::Database(error) => Self::Database(error.to_string()),
+            Fault::Database(_) => Self::Database(fault.to_string()),
             Fault::Refused(error) => error,
         }
     }
@@ -78,6 +78,13 @@ impl fmt::Display for Fault {
         match (self, self.sqlx()) {
             // See `packet`.
             (_, Some(sqlx::Error::Encode(error))) => error.fmt(f),
+            // The texts of the other databases contain their codes.
+            (Self::Database(error), Some(sqlx::Error::Database(answer))) => {
+                match answer.try_downcast_ref::<PgDatabaseError>() {
+                    Some(answer) => write!(f, "{error} (SQLSTATE {})", answer.code()),
+                    None => error.fmt(f),
+                }
+            }
             (Self::Database(error), _) => error.fmt(f),
             (Self::Refused(error), _) => error.fmt(f),
         }

@@ -31,6 +31,25 @@ async fn a_newer_schema_can_be_used_above_its_floor() {
     }
 }
 
+/// The code says what a text may not, and not in each language of a server.
+#[tokio::test]
+async fn an_error_of_a_database_has_its_code() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        if bed.is_shared() {
+            bed.execute("DROP TABLE kiln_change_set").await;
+            let error = bed.store.change_sets("p", "s").await.unwrap_err().to_string();
+            let code = match bed.url().split_once(':') {
+                Some(("sqlite", _)) => "(code: 1)",
+                Some(("postgres", _)) => "42P01",
+                _ => "1146 (42S02)",
+            };
+            assert!(error.contains(code), "{error}");
+        }
+        bed.end().await;
+    }
+}
+
 /// PostgreSQL, whose accounts a test may create: the account of a service owns no table and may define none.
 #[tokio::test]
 async fn a_service_without_the_right_to_define_tables_starts() {
