@@ -2,10 +2,16 @@
 
 use std::str::FromStr;
 
+use futures::{StreamExt, stream};
+use http::StatusCode;
+use kiln_store::Stack;
 use kiln_value::{Map, Value};
 
 use crate::call::Call;
 use crate::fault::Fault;
+
+/// Stacks of a page that are read at the same time.
+const AT_ONCE: usize = 8;
 
 /// The page of a list that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +44,31 @@ impl<T: FromStr> Page<T> {
         rows.truncate(size);
         rows.last().map(token)
     }
+}
+
+/// Reads an entry for each stack of a page, several at the same time. A stack that cannot be read, such as one with a
+/// damaged template, has a brief entry, so that the others are shown.
+pub(crate) async fn entries<'a, T, Read>(
+    stacks: &'a [Stack],
+    read: impl Fn(&'a Stack) -> Read,
+    brief: impl Fn(&Stack) -> T,
+) -> Result<Vec<T>, Fault>
+where
+    Read: Future<Output = Result<T, Fault>>,
+{
+    let reads: Vec<Read> = stacks.iter().map(read).collect();
+    let mut reads = stream::iter(reads).buffered(AT_ONCE).zip(stream::iter(stacks));
+    let mut entries = Vec::with_capacity(stacks.len());
+    while let Some((entry, stack)) = reads.next().await {
+        entries.push(match entry {
+            Err(fault) if fault.status != StatusCode::SERVICE_UNAVAILABLE => {
+                tracing::warn!(stack = %stack.id, reason = fault.message, "a stack cannot be read for a list");
+                brief(stack)
+            }
+            entry => entry?,
+        });
+    }
+    Ok(entries)
 }
 
 /// The error for a token of another list.

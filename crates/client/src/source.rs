@@ -1,7 +1,10 @@
 //! Reads the files of users and documents, and from the network only what is allowed.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use std::{fs, io};
 
 use base64::Engine as _;
 use http::{HeaderMap, Method};
@@ -14,6 +17,9 @@ use crate::address;
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum number of redirects.
 const REDIRECTS: usize = 5;
+
+const UNSUPPORTED: &str = "only file, http and https URLs are supported";
+const ELSEWHERE: &str = "it is on the network; use --allow-remote to allow such references";
 
 /// Reads the texts of a request.
 #[derive(Clone, Default)]
@@ -29,7 +35,7 @@ impl Source {
     }
 
     /// Also reads `http:` and `https:` URLs of the user, and references in these documents to the same host. References
-    /// to other hosts are read only if `references` is set.
+    /// that name another host, or that their host redirects to another one, are read only if `references` is set.
     pub fn with_web(transport: Arc<dyn Transport>, references: bool) -> Self {
         Self { web: Some(transport), references }
     }
@@ -37,32 +43,63 @@ impl Source {
     /// The content of a URL from the user.
     pub async fn read(&self, url: &str) -> Result<Vec<u8>, String> {
         if let Some(path) = address::file_of(url) {
-            return std::fs::read(path).map_err(|error| error.to_string());
+            return file(path).map_err(|error| error.to_string());
         }
         match (&self.web, Url::parse(url)) {
-            (Some(web), Ok(url)) if matches!(url.scheme(), "http" | "https") => get(&**web, url).await,
-            _ => Err("only file, http and https URLs are supported".to_owned()),
+            (Some(web), Ok(url)) => get(&**web, url, |_| true).await,
+            _ => Err(UNSUPPORTED.to_owned()),
         }
     }
 
     /// The content of a reference in the document at `from`.
     pub async fn read_reference(&self, url: &str, from: &str) -> Result<Vec<u8>, String> {
-        let local = address::scheme(url) == Some("file");
-        match (Url::parse(url), Url::parse(from)) {
+        if address::scheme(url) == Some("file") {
             // A document from the network must not refer to local files.
-            (_, Ok(from)) if local && from.scheme() != "file" => {
-                Err("a document from the network cannot refer to local files".to_owned())
+            return match Url::parse(from) {
+                Ok(from) if from.scheme() != "file" => {
+                    Err("a document from the network cannot refer to local files".to_owned())
+                }
+                _ => self.read(url).await,
+            };
+        }
+        match (&self.web, Url::parse(url), Url::parse(from)) {
+            (Some(web), Ok(to), Ok(from)) if !self.references => {
+                get(&**web, to, |to| to.origin() == from.origin()).await
             }
-            (Ok(to), Ok(from)) if !local && !self.references && to.origin() != from.origin() => {
-                Err("it is on the network; use --allow-remote to allow such references".to_owned())
-            }
+            (None, Ok(to), Ok(from)) if to.origin() != from.origin() => Err(ELSEWHERE.to_owned()),
             _ => self.read(url).await,
         }
     }
 }
 
-async fn get(web: &dyn Transport, mut url: Url) -> Result<Vec<u8>, String> {
+/// The contents of the pipes that this process has read: a pipe can be read once, and a command may need its document
+/// several times.
+static PIPES: Mutex<BTreeMap<PathBuf, Vec<u8>>> = Mutex::new(BTreeMap::new());
+
+/// The content of a file or a pipe.
+fn file(path: PathBuf) -> io::Result<Vec<u8>> {
+    let kind = fs::metadata(&path)?;
+    if kind.is_file() || kind.is_dir() {
+        return fs::read(path);
+    }
+    let mut pipes = PIPES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(content) = pipes.get(&path) {
+        return Ok(content.clone());
+    }
+    let content = fs::read(&path)?;
+    pipes.insert(path, content.clone());
+    Ok(content)
+}
+
+/// The content of a URL; `allows` decides about it, and about each URL to which a server redirects.
+async fn get(web: &dyn Transport, mut url: Url, allows: impl Fn(&Url) -> bool) -> Result<Vec<u8>, String> {
     for _ in 0..=REDIRECTS {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(UNSUPPORTED.to_owned());
+        }
+        if !allows(&url) {
+            return Err(ELSEWHERE.to_owned());
+        }
         let request = HttpRequest {
             method: Method::GET,
             url: url.clone(),

@@ -260,8 +260,8 @@ impl OutputArgs {
             Format::Shell => {
                 for (name, cell) in &one {
                     let name = name.to_lowercase().replace([' ', ':', '-'], "_");
-                    let value = text::str(&cell.value).replace('"', "\\\"");
-                    writeln!(out, "{}{name}=\"{value}\"", self.prefix)?;
+                    let value = text::str(&cell.value);
+                    writeln!(out, "{}{name}={}", self.prefix, quoted_for_shell(&value))?;
                 }
             }
             Format::Csv => return Err(OutputError::Format("CSV for single objects; use -f shell or -f json")),
@@ -322,9 +322,31 @@ fn rows_as_maps(list: &List) -> Value {
     rows.collect()
 }
 
+/// A text in double quotes that a shell takes as it is: it evaluates nothing in it.
+fn quoted_for_shell(text: &str) -> String {
+    let mut out = String::from('"');
+    for c in text.chars() {
+        if matches!(c, '"' | '\\' | '$' | '`') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out.push('"');
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shell_evaluates_no_value() {
+        for text in ["plain", "a \"b\"", "$(echo run)", "`echo run`", "$HOME", "back\\slash\\", "two\nlines", "!x"] {
+            let script = format!("value={}\nprintf %s \"$value\"", quoted_for_shell(text));
+            let run = std::process::Command::new("sh").args(["-c", &script]).output().expect("a shell");
+            assert_eq!(String::from_utf8_lossy(&run.stdout), text);
+        }
+    }
 
     #[test]
     fn texts_of_others_do_not_control_the_terminal() {

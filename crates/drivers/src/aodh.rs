@@ -8,13 +8,10 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Failure, ResourceType};
 use kiln_value::{Map, Value};
 
-use crate::call::Service;
+use crate::call::AODH;
 use crate::path;
-use crate::rest::{Edit, RestDriver, Shape};
+use crate::rest::{Edit, Shape, shaped};
 use rule::Rule;
-
-/// Aodh.
-const AODH: Service = Service("alarming");
 
 /// The driver of an Aodh type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
@@ -33,7 +30,7 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         }
         _ => return None,
     };
-    Some(Arc::new(RestDriver::shaped(resource_type, Alarm(rule))?))
+    shaped(resource_type, Alarm(rule))
 }
 
 /// An alarm.

@@ -1,4 +1,4 @@
-//! AWS::EC2::*, AWS::IAM::* and AWS::S3::Bucket: types of Amazon, made of objects of OpenStack.
+//! AWS::*: types of Amazon, made of objects of OpenStack. Those that share their code with a type of `OS::Heat` are in `heat`.
 
 mod address;
 mod address_association;
@@ -6,6 +6,9 @@ mod bucket;
 mod iam;
 mod instance;
 mod internet_gateway;
+mod launch_configuration;
+mod load_balancer;
+mod nested_stack;
 mod network_interface;
 mod route_table;
 mod security_group;
@@ -18,18 +21,16 @@ use std::sync::Arc;
 
 use kiln_resource::{Driver, ResourceType};
 
-use crate::call::Service;
+use crate::call::NEUTRON;
 use crate::rest::{RestDriver, Shape};
 use translated::Translated;
-
-/// Neutron.
-const NEUTRON: Service = Service("network");
-/// Nova.
-const NOVA: Service = Service("compute");
 
 /// The driver of a type of Amazon.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     match resource_type.name.as_str() {
+        "AWS::AutoScaling::LaunchConfiguration" => return Some(Arc::new(launch_configuration::LaunchConfiguration)),
+        "AWS::CloudFormation::Stack" => return Some(Arc::new(nested_stack::StackAtUrl)),
+        "AWS::ElasticLoadBalancing::LoadBalancer" => return Some(Arc::new(load_balancer::LoadBalancer)),
         "AWS::S3::Bucket" => return Some(Arc::new(bucket::Bucket)),
         "AWS::IAM::User" => return Some(Arc::new(iam::User)),
         "AWS::IAM::AccessKey" => return Some(Arc::new(iam::AccessKey)),

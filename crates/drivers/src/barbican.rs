@@ -8,12 +8,8 @@ use std::sync::Arc;
 
 use kiln_resource::{Driver, ResourceType};
 
-use crate::call::Service;
-use crate::rest::{RestDriver, Shape};
+use crate::rest::shaped;
 use container::Container;
-
-/// Barbican.
-const BARBICAN: Service = Service("key-manager");
 
 /// The driver of a Barbican type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
@@ -25,8 +21,4 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         "RSAContainer" => shaped(resource_type, Container("rsa")),
         _ => None,
     }
-}
-
-fn shaped(resource_type: &ResourceType, shape: impl Shape + 'static) -> Option<Arc<dyn Driver>> {
-    Some(Arc::new(RestDriver::shaped(resource_type, shape)?))
 }

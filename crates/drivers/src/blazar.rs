@@ -6,18 +6,15 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, ResourceType};
 use kiln_value::{Diagnostic, Map, Value};
 
-use crate::call::Service;
-use crate::rest::{RestDriver, Shape};
+use crate::call::BLAZAR;
+use crate::rest::{Shape, shaped};
 use crate::validation::failed;
-
-/// Blazar.
-const BLAZAR: Service = Service("reservation");
 
 /// The driver of a Blazar type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     match resource_type.name.as_str() {
-        "OS::Blazar::Host" => Some(Arc::new(RestDriver::shaped(resource_type, Host)?)),
-        "OS::Blazar::Lease" => Some(Arc::new(RestDriver::shaped(resource_type, Lease)?)),
+        "OS::Blazar::Host" => shaped(resource_type, Host),
+        "OS::Blazar::Lease" => shaped(resource_type, Lease),
         _ => None,
     }
 }

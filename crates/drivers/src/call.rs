@@ -7,6 +7,20 @@ use kiln_value::{Map, Value};
 #[derive(Clone, Copy)]
 pub(crate) struct Service(pub(crate) &'static str);
 
+pub(crate) const AODH: Service = Service("alarming");
+pub(crate) const BARBICAN: Service = Service("key-manager");
+pub(crate) const BLAZAR: Service = Service("reservation");
+pub(crate) const CINDER: Service = Service("block-storage");
+pub(crate) const DESIGNATE: Service = Service("dns");
+pub(crate) const GLANCE: Service = Service("image");
+pub(crate) const KEYSTONE: Service = Service("identity");
+pub(crate) const MISTRAL: Service = Service("workflowv2");
+pub(crate) const NEUTRON: Service = Service("network");
+pub(crate) const NOVA: Service = Service("compute");
+pub(crate) const OCTAVIA: Service = Service("load-balancer");
+pub(crate) const TROVE: Service = Service("database");
+pub(crate) const ZAQAR: Service = Service("messaging");
+
 impl Service {
     /// Returns the body of an object or list.
     pub(crate) async fn get(self, cx: &Context<'_>, path: impl Into<String>) -> Result<Value, Failure> {
@@ -85,6 +99,15 @@ pub(crate) fn made_id<'a>(id: Option<&'a str>, what: &str) -> Result<&'a str, Fa
 /// The ID of a security group. Drivers get IDs; a row of a release up to 0.1 has the name.
 pub(crate) async fn security_group_id(cx: &Context<'_>, group: &str) -> Result<String, Failure> {
     cx.cloud.find("neutron.secgroup", group).await
+}
+
+/// The IDs of security groups, as [`security_group_id`].
+pub(crate) async fn security_group_ids(cx: &Context<'_>, groups: &[Value]) -> Result<Vec<Value>, Failure> {
+    let mut ids = Vec::with_capacity(groups.len());
+    for group in groups.iter().filter_map(Value::as_str) {
+        ids.push(security_group_id(cx, group).await?.into());
+    }
+    Ok(ids)
 }
 
 /// Treats NotFound as success.

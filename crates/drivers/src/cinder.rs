@@ -11,27 +11,22 @@ use std::sync::Arc;
 use kiln_resource::{CloudRequest, Context, Driver, Failure, FailureKind, Listed, Method, ResourceType};
 use kiln_value::{Value, value};
 
-use crate::call::{Service, made_id, take};
+use crate::call::{CINDER, NOVA, made_id, take};
 use crate::path;
 use crate::quota::Quota;
-use crate::rest::RestDriver;
+use crate::rest::shaped;
 
 pub(crate) use attachment::VolumeAttachment;
 pub(crate) use volume::Volume;
-
-/// Cinder.
-const CINDER: Service = Service("block-storage");
-/// Nova, which attaches volumes.
-const COMPUTE: Service = Service("compute");
 
 /// The driver of a Cinder type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     match resource_type.name.strip_prefix("OS::Cinder::")? {
         "Volume" => Some(Arc::new(Volume)),
         "VolumeAttachment" => Some(Arc::new(VolumeAttachment)),
-        "VolumeType" => Some(Arc::new(RestDriver::shaped(resource_type, volume_type::VolumeType)?)),
+        "VolumeType" => shaped(resource_type, volume_type::VolumeType),
         "EncryptedVolumeType" => Some(Arc::new(encrypted_volume_type::EncryptedVolumeType)),
-        "QoSSpecs" => Some(Arc::new(RestDriver::shaped(resource_type, qos::QosSpecs)?)),
+        "QoSSpecs" => shaped(resource_type, qos::QosSpecs),
         "QoSAssociation" => Some(Arc::new(qos::QosAssociation)),
         "Quota" => {
             let limits = &["gigabytes", "snapshots", "volumes", "backups", "backup_gigabytes"];
@@ -77,7 +72,7 @@ pub(crate) async fn attach(
         attachment.insert("device".into(), device.into());
     }
     let body = value!({"volumeAttachment": attachment});
-    match COMPUTE.post(cx, attachments_path(server), body).await {
+    match NOVA.post(cx, attachments_path(server), body).await {
         Ok(body) => {
             let id = body.get("volumeAttachment").and_then(|attachment| attachment.str_at("id"));
             made_id(id, "an attachment").map(str::to_owned)
@@ -92,7 +87,7 @@ pub(crate) async fn attach(
 
 /// The attachment of a volume to a server in Nova, if it exists.
 pub(crate) async fn attachment_of(cx: &Context<'_>, server: &str, volume: &str) -> Result<Option<String>, Failure> {
-    let known = match COMPUTE.list(cx, attachments_path(server), &[], "volumeAttachments").await {
+    let known = match NOVA.list(cx, attachments_path(server), &[], "volumeAttachments").await {
         Err(failure) if failure.is_not_found() => return Ok(None),
         other => other?,
     };
@@ -103,7 +98,7 @@ pub(crate) async fn attachment_of(cx: &Context<'_>, server: &str, volume: &str) 
 /// Detaches a volume with Nova; succeeds if it is not attached.
 async fn detach(cx: &Context<'_>, server: &str, attachment: &str) -> Result<(), Failure> {
     let path = format!("{}/{}", attachments_path(server), path::segment(attachment));
-    match COMPUTE.delete(cx, path).await {
+    match NOVA.delete(cx, path).await {
         // 400: not attached, or never was.
         Err(failure) if failure.kind == FailureKind::Refused && failure.class == "BadRequest" => Ok(()),
         Err(failure) if is_refusal(&failure) => {
@@ -149,5 +144,5 @@ async fn is_detached(cx: &Context<'_>, server: &str, volume: &str, attachment: &
         }
     }
     let path = format!("{}/{}", attachments_path(server), path::segment(attachment));
-    Ok(COMPUTE.seek(cx, path, "volumeAttachment").await?.is_none())
+    Ok(NOVA.seek(cx, path, "volumeAttachment").await?.is_none())
 }

@@ -6,19 +6,16 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, ResourceType};
 use kiln_value::{Diagnostic, Map, Value};
 
-use crate::call::Service;
+use crate::call::DESIGNATE;
 use crate::path;
-use crate::rest::{Edit, RestDriver, Shape};
+use crate::rest::{Edit, Shape, shaped};
 use crate::validation::{failed, is_given};
-
-/// Designate.
-const DESIGNATE: Service = Service("dns");
 
 /// The driver of a Designate type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     match resource_type.name.as_str() {
-        "OS::Designate::Zone" => Some(Arc::new(RestDriver::shaped(resource_type, Zone)?)),
-        "OS::Designate::RecordSet" => Some(Arc::new(RestDriver::shaped(resource_type, RecordSet)?)),
+        "OS::Designate::Zone" => shaped(resource_type, Zone),
+        "OS::Designate::RecordSet" => shaped(resource_type, RecordSet),
         _ => None,
     }
 }

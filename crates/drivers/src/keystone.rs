@@ -10,14 +10,10 @@ use std::sync::Arc;
 
 use kiln_resource::{Driver, ResourceType};
 
-use crate::call::Service;
-use crate::rest::{RestDriver, Shape};
+use crate::rest::shaped;
 use principal::Principal;
 use role_assignment::RoleAssignment;
 use roles::Holder;
-
-/// Keystone.
-const KEYSTONE: Service = Service("identity");
 
 /// The driver of a Keystone type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
@@ -30,8 +26,4 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         "GroupRoleAssignment" => Some(Arc::new(RoleAssignment(Holder::Group))),
         _ => None,
     }
-}
-
-fn shaped(resource_type: &ResourceType, shape: impl Shape + 'static) -> Option<Arc<dyn Driver>> {
-    Some(Arc::new(RestDriver::shaped(resource_type, shape)?))
 }

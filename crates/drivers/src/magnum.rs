@@ -6,12 +6,12 @@ use async_trait::async_trait;
 use kiln_resource::{Driver, Facts, ResourceType};
 use kiln_value::Value;
 
-use crate::rest::{RestDriver, Shape};
+use crate::rest::{Shape, shaped};
 
 /// The driver of a Magnum type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     match resource_type.name.as_str() {
-        "OS::Magnum::Cluster" => Some(Arc::new(RestDriver::shaped(resource_type, Cluster)?)),
+        "OS::Magnum::Cluster" => shaped(resource_type, Cluster),
         _ => None,
     }
 }

@@ -9,19 +9,19 @@ use std::sync::Arc;
 use kiln_resource::{CloudRequest, Context, Driver, Failure, Method, ResourceType};
 use kiln_value::Value;
 
-use crate::rest::RestDriver;
+use crate::rest::shaped;
 
 /// The microversion that the definitions name too.
 const VERSION: &str = "2.13";
 
 /// The driver of a Manila type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
-    Some(Arc::new(match resource_type.name.as_str() {
-        "OS::Manila::Share" => RestDriver::shaped(resource_type, share::Share)?,
-        "OS::Manila::ShareNetwork" => RestDriver::shaped(resource_type, share_network::ShareNetwork)?,
-        "OS::Manila::ShareType" => RestDriver::shaped(resource_type, share_type::ShareType)?,
-        _ => return None,
-    }))
+    match resource_type.name.as_str() {
+        "OS::Manila::Share" => shaped(resource_type, share::Share),
+        "OS::Manila::ShareNetwork" => shaped(resource_type, share_network::ShareNetwork),
+        "OS::Manila::ShareType" => shaped(resource_type, share_type::ShareType),
+        _ => None,
+    }
 }
 
 /// Sends a request and returns the body of the response.

@@ -9,10 +9,7 @@ use std::sync::Arc;
 
 use kiln_resource::{Driver, ResourceType};
 
-use crate::call::Service;
 use crate::rest::RestDriver;
-
-const MISTRAL: Service = Service("workflowv2");
 
 /// The driver of a Mistral type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {

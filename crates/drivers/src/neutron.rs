@@ -19,15 +19,12 @@ mod trunk;
 
 use std::sync::Arc;
 
-use kiln_resource::{Context, Driver, Failure, ResourceType, Sibling, Siblings};
+use kiln_resource::{Driver, ResourceType, Sibling, Siblings};
 use kiln_value::Value;
 
-use crate::call::{Service, security_group_id};
+use crate::call::NEUTRON;
 use crate::quota::Quota;
-use crate::rest::{RestDriver, Shape};
-
-/// Neutron.
-const NEUTRON: Service = Service("network");
+use crate::rest::shaped;
 
 /// The limits of OS::Neutron::Quota.
 const LIMITS: &[&str] = &[
@@ -55,7 +52,7 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         "FloatingIPAssociation" => Some(Arc::new(floating_ip_association::FloatingIpAssociation)),
         "Firewall" => shaped(resource_type, firewall::Firewall),
         "FirewallRule" => shaped(resource_type, firewall::FirewallRule),
-        "NetworkGateway" => shaped(resource_type, network_gateway::NetworkGateway),
+        "NetworkGateway" => shaped(resource_type, network_gateway::NetworkGateway::new(resource_type)?),
         "Trunk" => shaped(resource_type, trunk::Trunk),
         "ExtraRoute" => Some(Arc::new(extra_route::ExtraRoute)),
         "ExtraRouteSet" => Some(Arc::new(extra_route::ExtraRouteSet)),
@@ -65,19 +62,6 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         "SecurityGroupRule" => shaped(resource_type, security_group_rule::SecurityGroupRule),
         _ => None,
     }
-}
-
-fn shaped(resource_type: &ResourceType, shape: impl Shape + 'static) -> Option<Arc<dyn Driver>> {
-    Some(Arc::new(RestDriver::shaped(resource_type, shape)?))
-}
-
-/// The IDs of security groups that may be given by name.
-async fn security_group_ids(cx: &Context<'_>, groups: &[Value]) -> Result<Vec<Value>, Failure> {
-    let mut ids = Vec::with_capacity(groups.len());
-    for group in groups.iter().filter_map(Value::as_str) {
-        ids.push(security_group_id(cx, group).await?.into());
-    }
-    Ok(ids)
 }
 
 /// A property of a sibling by its current or former name; `None` if it is unknown.

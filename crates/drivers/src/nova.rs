@@ -12,14 +12,11 @@ use std::sync::Arc;
 use kiln_resource::{Driver, ResourceType};
 
 pub(crate) use self::server::user_data::metadata_url;
-use crate::call::Service;
+use crate::call::NOVA;
 use crate::quota::Quota;
-use crate::rest::{RestDriver, Shape};
+use crate::rest::{RestDriver, shaped};
 
 pub(crate) use server::Server;
-
-/// Nova.
-const NOVA: Service = Service("compute");
 
 /// The limits of OS::Nova::Quota.
 const LIMITS: &[&str] = &[
@@ -62,8 +59,4 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         "Quota" => Some(Arc::new(Quota::new(NOVA, "/os-quota-sets", "quota_set", LIMITS))),
         _ => None,
     }
-}
-
-fn shaped(resource_type: &ResourceType, shape: impl Shape + 'static) -> Option<Arc<dyn Driver>> {
-    Some(Arc::new(RestDriver::shaped(resource_type, shape)?))
 }

@@ -8,12 +8,9 @@ use std::sync::Arc;
 
 use kiln_resource::{Driver, ResourceType};
 
-use crate::call::Service;
+use crate::call::OCTAVIA;
 use crate::quota::Quota;
-use crate::rest::{RestDriver, Shape};
-
-/// Octavia.
-const OCTAVIA: Service = Service("load-balancer");
+use crate::rest::shaped;
 
 /// The driver of an Octavia type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
@@ -28,8 +25,4 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         }
         _ => None,
     }
-}
-
-fn shaped(resource_type: &ResourceType, shape: impl Shape + 'static) -> Option<Arc<dyn Driver>> {
-    Some(Arc::new(RestDriver::shaped(resource_type, shape)?))
 }

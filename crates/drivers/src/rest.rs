@@ -5,5 +5,15 @@ mod body;
 mod driver;
 mod shape;
 
+use std::sync::Arc;
+
+use kiln_resource::{Driver, ResourceType};
+
+pub(crate) use body::Written;
 pub(crate) use driver::RestDriver;
 pub(crate) use shape::{Edit, Shape};
+
+/// The driver of a definition, with the differences of a type; `None` if it has no `rest` section.
+pub(crate) fn shaped(resource_type: &ResourceType, shape: impl Shape + 'static) -> Option<Arc<dyn Driver>> {
+    Some(Arc::new(RestDriver::shaped(resource_type, shape)?))
+}

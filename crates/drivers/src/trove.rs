@@ -6,20 +6,18 @@ mod instance;
 use std::sync::Arc;
 
 use kiln_resource::{Context, Driver, Facts, ResourceType};
-use kiln_value::{Diagnostic, Map, Value, value};
+use kiln_value::{Diagnostic, Value, value};
 
-use crate::call::Service;
+use crate::call::TROVE;
 use crate::path::segment;
-use crate::rest::RestDriver;
+use crate::rest::shaped;
 use crate::validation::failed;
-
-const TROVE: Service = Service("database");
 
 /// The driver of a Trove type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     match resource_type.name.as_str() {
         "OS::Trove::Instance" => Some(Arc::new(instance::Instance::new(resource_type)?)),
-        "OS::Trove::Cluster" => Some(Arc::new(RestDriver::shaped(resource_type, cluster::Cluster)?)),
+        "OS::Trove::Cluster" => shaped(resource_type, cluster::Cluster),
         _ => None,
     }
 }
@@ -35,19 +33,6 @@ fn reason(state: &str) -> Option<String> {
         _ => return None,
     };
     Some(text.to_owned())
-}
-
-/// Network interfaces as in requests.
-fn interfaces(networks: Option<&Value>) -> Vec<Value> {
-    let wire = |network: &Value| -> Value {
-        let keys = [("network", "net-id"), ("port", "port-id"), ("fixed_ip", "v4-fixed-ip")];
-        let entry = |(property, key): (&str, &str)| {
-            let value = network.get(property).filter(|value| value.is_truthy())?;
-            Some((key.to_owned(), value.clone()))
-        };
-        keys.into_iter().filter_map(entry).collect::<Map>().into()
-    };
-    networks.and_then(Value::as_list).unwrap_or_default().iter().map(wire).collect()
 }
 
 /// A version requires its type.

@@ -9,19 +9,15 @@ use std::sync::Arc;
 
 use kiln_resource::{Driver, ResourceType};
 
-use crate::call::Service;
-use crate::rest::RestDriver;
-
-/// Zaqar.
-const ZAQAR: Service = Service("messaging");
+use crate::rest::shaped;
 
 /// The driver of a Zaqar type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     match resource_type.name.strip_prefix("OS::Zaqar::")? {
         "Queue" => Some(Arc::new(queue_resource::Queue)),
         "SignedQueueURL" => Some(Arc::new(signed_url::SignedQueueUrl)),
-        "Subscription" => Some(Arc::new(RestDriver::shaped(resource_type, subscription::Subscription)?)),
-        "MistralTrigger" => Some(Arc::new(RestDriver::shaped(resource_type, subscription::MistralTrigger)?)),
+        "Subscription" => shaped(resource_type, subscription::Subscription),
+        "MistralTrigger" => shaped(resource_type, subscription::MistralTrigger),
         _ => None,
     }
 }

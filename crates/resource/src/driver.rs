@@ -145,8 +145,11 @@ pub trait Driver: TypeRules {
     }
 
     /// The attributes with these names, read from the cloud; `show` is the whole object. Types that compute their
-    /// attributes may be asked for names that are not in the schema. A missing attribute is null.
-    async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure>;
+    /// attributes may be asked for names that are not in the schema. A missing attribute is null; by default, all are.
+    async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
+        let _ = cx;
+        Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
+    }
 
     /// The current values of properties in the object, to find what others have changed ([`crate::object_drift`]): the
     /// translated values, without those that the service does not show; null where the object has no value. A failure

@@ -5,6 +5,7 @@ use std::future::ready;
 use axum::response::Response;
 use http::Method;
 use kiln_resource::view::TemplateKind;
+use kiln_value::{Diagnostic, argument};
 
 use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
@@ -25,16 +26,10 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
 };
 
 fn run(call: &Call) -> Result<Response, ApiError> {
-    let kind = match call.query.given("template_type") {
-        None => TemplateKind::Cfn,
-        Some(kind) if kind.eq_ignore_ascii_case("cfn") => TemplateKind::Cfn,
-        Some(kind) if kind.eq_ignore_ascii_case("hot") => TemplateKind::Hot,
-        Some(kind) => {
-            return Err(ApiError::bad_request(format!(
-                "Template type is not supported: Invalid template type \"{kind}\", valid types are: cfn, hot."
-            )));
-        }
-    };
+    let kind = call.query.given("template_type").map(argument::template_type).transpose();
+    let unknown =
+        |error: Diagnostic| ApiError::bad_request(format!("Template type is not supported: {}", error.message));
+    let kind = if kind.map_err(unknown)? == Some("hot") { TemplateKind::Hot } else { TemplateKind::Cfn };
     let found = call.service().resource_type(&call.caller, call.params.get("type_name"))?;
     Ok(reply::json(&found.template_view(kind)))
 }

@@ -3,7 +3,7 @@
 use axum::response::Response;
 use http::Method;
 use kiln_service::Error;
-use kiln_value::Value;
+use kiln_value::{Value, argument};
 
 use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
@@ -40,7 +40,8 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
 fn ignores_availability(call: &Call) -> Result<bool, ApiError> {
     const UNAVAILABLE: &str = "99001";
     let codes = call.query.get("ignore_errors").unwrap_or_default();
-    let codes = || codes.split(',').filter(|code| !code.is_empty());
+    let codes = argument::list(codes);
+    let codes = || codes.iter().map(String::as_str).filter(|code| !code.is_empty());
     let unknown: Vec<&str> = codes().filter(|code| *code != UNAVAILABLE).collect();
     if unknown.is_empty() {
         return Ok(codes().any(|code| code == UNAVAILABLE));

@@ -1,12 +1,9 @@
 //! The formats of values in queries and bodies (`common/param_utils.py`).
 
-use kiln_value::{Value, text};
+use kiln_value::{Diagnostic, Value, argument};
 use kiln_web::Query;
 
 use crate::error::ApiError;
-
-/// Maximum length of a tag.
-const MAX_TAG: usize = 80;
 
 /// Values of a query by format.
 pub(crate) trait Formats {
@@ -34,38 +31,23 @@ impl Formats for Query {
     }
 }
 
+fn refused(error: &Diagnostic) -> ApiError {
+    ApiError::bad_request(error.message.clone())
+}
+
 /// `true` or `false` in any case, as a string or a boolean.
 pub(crate) fn boolean(name: &str, value: &Value) -> Result<bool, ApiError> {
-    let shown = text::str(value);
-    match shown.to_ascii_lowercase().as_str() {
-        "true" => Ok(true),
-        "false" => Ok(false),
-        _ => Err(ApiError::bad_request(format!(
-            "Unrecognized value \"{shown}\" for \"{name}\", acceptable values are: true, false."
-        ))),
-    }
+    argument::boolean(name, value).map_err(|error| refused(&error))
 }
 
 /// A non-negative integer, as a string or a number.
 pub(crate) fn integer(name: &str, value: &Value) -> Result<i64, ApiError> {
-    let shown = text::str(value);
-    let number = shown.parse::<i64>().ok().filter(|number| number.to_string() == shown);
-    let Some(number) = number else {
-        return Err(ApiError::bad_request(format!("Only integer is acceptable by '{name}'.")));
-    };
-    if number < 0 {
-        return Err(ApiError::bad_request(format!(
-            "Value '{shown}' is invalid for '{name}' which only accepts non-negative integer."
-        )));
-    }
-    Ok(number)
+    let number = argument::integer(name, value, true, false).map_err(|error| refused(&error))?;
+    let number = number.and_then(|number| number.as_i64());
+    number.ok_or_else(|| ApiError::bad_request(format!("Only integer is acceptable by '{name}'.")))
 }
 
 /// Tags, separated by commas.
 pub(crate) fn tags(list: &str) -> Result<Vec<String>, ApiError> {
-    let tags: Vec<String> = list.split(',').map(str::to_owned).collect();
-    match tags.iter().find(|tag| tag.chars().count() > MAX_TAG) {
-        Some(tag) => Err(ApiError::bad_request(format!("Invalid tag, \"{tag}\" is longer than {MAX_TAG} characters"))),
-        None => Ok(tags),
-    }
+    argument::tags(list).map_err(|error| refused(&error))
 }

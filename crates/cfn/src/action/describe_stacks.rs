@@ -3,7 +3,7 @@
 use kiln_resource::Action;
 use kiln_service::Door;
 use kiln_store::Stack;
-use kiln_value::{Value, text, value};
+use kiln_value::{Map, Value, text, value};
 
 use super::list_stacks;
 use crate::call::Call;
@@ -12,31 +12,28 @@ use crate::page;
 use crate::view::{arn, instant, status, tags};
 
 pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
-    let (stacks, next) = match call.params.get("StackName") {
-        Some(named) => (vec![call.find(named).await?], None),
-        None => list_stacks::page(call, false, |_| true).await?,
+    let (described, next) = match call.params.get("StackName") {
+        Some(named) => (vec![described(call, &call.find(named).await?).await?], None),
+        None => {
+            let (stacks, next) = list_stacks::page(call, false, |_| true).await?;
+            (page::entries(&stacks, |stack| described(call, stack), brief).await?, next)
+        }
     };
-    let mut described = Vec::new();
-    for stack in stacks {
-        described.push(describe(call, stack).await?);
-    }
-    Ok(page::list("Stacks", described.into(), next))
+    let described: Value = described.into_iter().map(Value::Map).collect();
+    Ok(page::list("Stacks", described, next))
 }
 
-async fn describe(call: &Call, stack: Stack) -> Result<Value, Fault> {
-    let outline = call.service().recent.outline(call.backends(), &stack).await?;
-    let mut parameters = outline.parameters.texts();
-    call.service().mask_inherited(Door::Parameters, &stack, &mut parameters).await?;
-    let parameters: Value = parameters.iter().map(|(name, value)| parameter(name, value)).collect();
-    let mut shown = value!({
-        "StackId": (arn(&stack, "")),
+/// What the row of a stack says.
+fn brief(stack: &Stack) -> Map {
+    let shown = value!({
+        "StackId": (arn(stack, "")),
         "StackName": (&stack.name),
-        "Description": (outline.template.description()),
-        "Parameters": parameters,
+        "Description": "",
+        "Parameters": [],
         "CreationTime": (instant(stack.created)),
         "LastUpdatedTime": (stack.updated.map(instant)),
         "DeletionTime": (stack.deleted.map(instant)),
-        "StackStatus": (status(&stack)),
+        "StackStatus": (status(stack)),
         "StackStatusReason": (&stack.reason),
         "DisableRollback": (stack.disable_rollback),
         "TimeoutInMinutes": (stack.timeout_mins),
@@ -44,8 +41,22 @@ async fn describe(call: &Call, stack: Stack) -> Result<Value, Fault> {
         "Capabilities": [],
         "Tags": (tags(&stack.tags)),
     });
+    match shown {
+        Value::Map(shown) => shown,
+        _ => Map::new(),
+    }
+}
+
+async fn described(call: &Call, stack: &Stack) -> Result<Map, Fault> {
+    let outline = call.service().recent.outline(call.backends(), stack).await?;
+    let mut parameters = outline.parameters.texts();
+    call.service().mask_inherited(Door::Parameters, stack, &mut parameters).await?;
+    let parameters: Value = parameters.iter().map(|(name, value)| parameter(name, value)).collect();
+    let mut shown = brief(stack);
+    shown.insert("Description".to_owned(), outline.template.description().into());
+    shown.insert("Parameters".to_owned(), parameters);
     if outline.has_outputs() && !stack.state.is_complete(Action::Delete) {
-        let outputs = call.service().view(stack).await?.outputs(None).await;
+        let outputs = call.service().view(stack.clone()).await?.outputs(None).await;
         let outputs: Value = outputs
             .into_iter()
             .map(|output| {
@@ -56,9 +67,7 @@ async fn describe(call: &Call, stack: Stack) -> Result<Value, Fault> {
                 })
             })
             .collect();
-        if let Some(shown) = shown.as_map_mut() {
-            shown.insert("Outputs".to_owned(), outputs);
-        }
+        shown.insert("Outputs".to_owned(), outputs);
     }
     Ok(shown)
 }

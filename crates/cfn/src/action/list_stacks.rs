@@ -14,10 +14,8 @@ pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
     let deleted = filter.contains(&"DELETE_COMPLETE");
     let (stacks, next) =
         page(call, deleted, |stack| filter.is_empty() || filter.contains(&status(stack).as_str())).await?;
-    let mut summaries = Vec::new();
-    for stack in &stacks {
-        summaries.push(summary(call, stack).await?);
-    }
+    let described = async move |stack| Ok(summary(stack, &call.description_of(stack).await?));
+    let summaries = page::entries(&stacks, described, |stack| summary(stack, "")).await?;
     Ok(page::list("StackSummaries", summaries.into(), next))
 }
 
@@ -46,9 +44,8 @@ pub(super) async fn page(
     Ok((stacks, next))
 }
 
-async fn summary(call: &Call, stack: &Stack) -> Result<Value, Fault> {
-    let description = call.description_of(stack).await?;
-    Ok(value!({
+fn summary(stack: &Stack, description: &str) -> Value {
+    value!({
         "StackId": (arn(stack, "")),
         "StackName": (&stack.name),
         "TemplateDescription": description,
@@ -57,5 +54,5 @@ async fn summary(call: &Call, stack: &Stack) -> Result<Value, Fault> {
         "DeletionTime": (stack.deleted.map(instant)),
         "StackStatus": (status(stack)),
         "StackStatusReason": (&stack.reason),
-    }))
+    })
 }

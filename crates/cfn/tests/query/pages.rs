@@ -1,7 +1,9 @@
 //! Long lists.
 
 use kiln_cfn::Options;
+use kiln_store::{DesiredText, NewStack, StackId};
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::support::App;
 
@@ -43,4 +45,25 @@ async fn every_entry_is_on_one_page() {
     assert_eq!((ids.len(), pages), (5, 3));
     let (resources, pages) = all(&app, "ListStackResources", "StackResourceSummaries", Some("a")).await;
     assert_eq!((resources.len(), pages), (1, 1));
+}
+
+#[tokio::test]
+async fn a_stack_that_cannot_be_read_does_not_hide_the_others() {
+    let app = App::new().await;
+    for name in ["a", "c"] {
+        app.create(name).await;
+    }
+    let desired = DesiredText { template: "{}".into(), environment: "{}".into(), files: "{}".into() };
+    let (id, now) = (StackId(Uuid::from_u128(1)), "2026-11-20T06:52:45Z".parse().unwrap());
+    app.store.create_stack(NewStack::new(id, "b".into(), "tenant1".into(), desired, now)).await.unwrap();
+    for (action, list) in [("ListStacks", "StackSummaries"), ("DescribeStacks", "Stacks")] {
+        let (stacks, _) = all(&app, action, list, None).await;
+        let mut shown: Vec<_> =
+            stacks.iter().map(|one| (one["StackName"].as_str(), one["StackStatus"].as_str())).collect();
+        shown.sort_unstable();
+        let expected = ["a", "b", "c"].map(|name| (Some(name), Some("CREATE_IN_PROGRESS")));
+        assert_eq!(shown, expected, "{action}");
+    }
+    let one = app.get("DescribeStacks", &[("StackName", "b")]).await;
+    assert_ne!(one.status, 200, "{}", one.text);
 }

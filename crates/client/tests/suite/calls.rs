@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use kiln_client::{Access, Bundle, Client, Error, EventFilter, StackFilter, StackRequest};
+use kiln_client::{Access, Bundle, Client, Error, EventFilter, Source, StackFilter, StackRequest};
 use kiln_cloud::{HttpRequest, HttpResponse, Transport, TransportError};
 use kiln_value::{Secret, Value, text, value};
 use url::Url;
@@ -98,6 +98,36 @@ async fn tokens_go_nowhere_else() {
     let error = client.stack("a", true).await.unwrap_err();
     assert!(error.to_string().contains("redirects to another address"), "{error}");
     assert_eq!(wire.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn the_host_of_a_document_does_not_lead_to_others() {
+    let read = async |target: &'static str, allow: bool| {
+        let wire = Arc::new(Wire::default().redirect(target).answer(200, value!({"a": 1})));
+        let source = Source::with_web(Arc::clone(&wire) as Arc<dyn Transport>, allow);
+        let read = source.read_reference("http://own/file", "http://own/template").await;
+        (read.map_err(|reason| reason.contains("--allow-remote")), wire.asked.lock().unwrap().len())
+    };
+    let content = text::json(&value!({"a": 1})).into_bytes();
+    assert_eq!(read("http://169.254.169.254/latest/user-data", false).await, (Err(true), 1));
+    assert_eq!(read("file:///etc/passwd", true).await, (Err(false), 1));
+    assert_eq!(read("/other", false).await, (Ok(content.clone()), 2));
+    assert_eq!(read("http://169.254.169.254/latest/user-data", true).await, (Ok(content), 2));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_pipe_is_read_once_for_all_readers() {
+    use std::io::Write as _;
+    use std::os::fd::AsRawFd as _;
+
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    writer.write_all(b"text").unwrap();
+    drop(writer);
+    let url = format!("file:///proc/self/fd/{}", reader.as_raw_fd());
+    for source in [Source::files(), Source::files()] {
+        assert_eq!(source.read(&url).await.unwrap(), b"text");
+    }
 }
 
 #[tokio::test]

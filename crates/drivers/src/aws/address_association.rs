@@ -4,8 +4,7 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operation, PropertyChange, Step, TypeRules};
 use kiln_value::{Diagnostic, Map, Value, value};
 
-use super::NEUTRON;
-use crate::call::absent_is_fine;
+use crate::call::{NEUTRON, absent_is_fine};
 use crate::neutron::server_address::{associate, dissociate, set_port};
 use crate::validation::{failed, is_given, unspecified};
 use crate::{path, queue};
@@ -135,9 +134,5 @@ impl Driver for AddressAssociation {
     /// No call is made before the ID is stored.
     async fn find(&self, _cx: &Context<'_>) -> Result<Found, Failure> {
         Ok(Found::NotMade)
-    }
-
-    async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
-        Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
     }
 }

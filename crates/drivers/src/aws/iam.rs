@@ -62,10 +62,6 @@ impl Driver for User {
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         stack_user::find(cx).await
     }
-
-    async fn attributes(&self, _: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
-        Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
-    }
 }
 
 /// A key. Its ID is the access key.

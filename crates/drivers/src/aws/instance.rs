@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Progress, PropertyChange, Step, TypeRules};
 use kiln_value::{Diagnostic, Map, Value, value};
 
-use super::NOVA;
 use super::translated::{Translated, Translation};
 use super::volume::{renamed, tags};
+use crate::call::NOVA;
 use crate::validation::{conflict, failed};
 use crate::{cinder, nova, path, queue};
 

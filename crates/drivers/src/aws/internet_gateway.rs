@@ -35,10 +35,6 @@ impl Driver for InternetGateway {
     fn is_repeatable(&self) -> bool {
         true
     }
-
-    async fn attributes(&self, _: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
-        Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
-    }
 }
 
 /// Connects the route tables of a VPC in this stack to the external network.
@@ -101,10 +97,6 @@ impl Driver for GatewayAttachment {
     /// No call is made before the ID is stored.
     async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
         Ok(Found::NotMade)
-    }
-
-    async fn attributes(&self, _: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
-        Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
     }
 
     async fn live(&self, _: &Context<'_>) -> Result<Map, Failure> {

@@ -4,21 +4,12 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Failure};
 use kiln_value::{Map, Value, text, value};
 
-use super::NEUTRON;
-use crate::call::security_group_id;
+use crate::call::{NEUTRON, security_group_ids};
 use crate::path::segment;
 use crate::rest::{Edit, Shape};
 
 /// A port on a subnet.
 pub(super) struct NetworkInterface;
-
-async fn group_ids(cx: &Context<'_>, groups: &[Value]) -> Result<Value, Failure> {
-    let mut ids = Vec::new();
-    for group in groups {
-        ids.push(Value::from(security_group_id(cx, &text::str(group)).await?));
-    }
-    Ok(ids.into())
-}
 
 #[async_trait]
 impl Shape for NetworkInterface {
@@ -38,7 +29,7 @@ impl Shape for NetworkInterface {
         ]);
         // Without the property, Neutron chooses the default group; an empty list means none.
         if let Some(groups) = facts.property("GroupSet").as_list() {
-            body.insert("security_groups".to_owned(), group_ids(cx, groups).await?);
+            body.insert("security_groups".to_owned(), security_group_ids(cx, groups).await?.into());
         }
         Ok(())
     }
@@ -47,7 +38,7 @@ impl Shape for NetworkInterface {
         if let Some(groups) = edit.changed.get("GroupSet") {
             let default = value!(["default"]);
             let groups = groups.as_list().or(default.as_list()).unwrap_or_default();
-            body.insert("security_groups".to_owned(), group_ids(cx, groups).await?);
+            body.insert("security_groups".to_owned(), security_group_ids(cx, groups).await?.into());
         }
         Ok(())
     }
@@ -69,7 +60,7 @@ impl Shape for NetworkInterface {
         };
         let present = object.get("security_groups").cloned().unwrap_or_default();
         // The template may name them.
-        let is_same = sorted(&group_ids(cx, given).await?) == sorted(&present);
+        let is_same = sorted(&security_group_ids(cx, given).await?.into()) == sorted(&present);
         live.insert("GroupSet".to_owned(), if is_same { given.to_vec().into() } else { present });
         Ok(())
     }

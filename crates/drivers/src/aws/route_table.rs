@@ -88,10 +88,6 @@ impl Driver for RouteAssociation {
         Ok(Found::NotMade)
     }
 
-    async fn attributes(&self, _: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
-        Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
-    }
-
     async fn live(&self, _: &Context<'_>) -> Result<Map, Failure> {
         Ok(Map::new())
     }

@@ -4,8 +4,7 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Failure, Found, Operation, Step, TypeRules};
 use kiln_value::{Map, Value, value};
 
-use super::NEUTRON;
-use crate::call::{made_id, take};
+use crate::call::{NEUTRON, made_id, take};
 use crate::path::segment;
 use crate::queue;
 
@@ -129,10 +128,5 @@ impl Driver for Vpc {
         let found = find_named(cx, if is_router { "routers" } else { "networks" }).await?.into_iter().next();
         let made = found.map(|id| Found::Made(if is_router { with_router(id) } else { with_network(id) }));
         Ok(made.unwrap_or(Found::NotMade))
-    }
-
-    /// The type has no attributes.
-    async fn attributes(&self, _: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
-        Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
     }
 }

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure};
 use kiln_value::{Diagnostic, Map, Value};
 
-use super::BARBICAN;
 use super::secret::payload;
+use crate::call::BARBICAN;
 use crate::path;
 use crate::rest::Shape;
 use crate::validation::{dependency, failed, is_given};

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use kiln_resource::{CloudRequest, Context, Facts, Failure, Method};
 use kiln_value::{Diagnostic, Map, Value};
 
-use super::BARBICAN;
+use crate::call::BARBICAN;
 use crate::path;
 use crate::rest::Shape;
 use crate::validation::{dependency, failed, is_given, value_dependency};

@@ -74,10 +74,6 @@ impl Driver for VolumeAttachment {
         let found = attachment_of(cx, server, volume).await?;
         Ok(found.map_or(Found::NotMade, |id| Found::Made(wait("attach").id(id))))
     }
-
-    async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
-        Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
-    }
 }
 
 #[async_trait]

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Failure, Found, Operation, Step, TypeRules};
 use kiln_value::{Map, Value, value};
 
-use super::CINDER;
 use super::volume_type::encryption;
+use crate::call::CINDER;
 use crate::path;
 
 /// The encryption of a volume type, of which there is one at most. Its ID is that of the type.

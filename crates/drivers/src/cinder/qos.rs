@@ -4,8 +4,7 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Failure, Found, Operation, Step, TypeRules};
 use kiln_value::{Map, Value, value};
 
-use super::CINDER;
-use crate::call::absent_is_fine;
+use crate::call::{CINDER, absent_is_fine};
 use crate::rest::{Edit, Shape};
 use crate::{path, queue};
 
@@ -97,9 +96,5 @@ impl Driver for QosAssociation {
     /// No call is made before the ID is stored.
     async fn find(&self, _cx: &Context<'_>) -> Result<Found, Failure> {
         Ok(Found::NotMade)
-    }
-
-    async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
-        Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
     }
 }

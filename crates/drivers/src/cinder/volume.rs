@@ -13,8 +13,8 @@ use kiln_resource::{
 };
 use kiln_value::{Diagnostic, Map, Value, value};
 
-use super::{CINDER, show, status, volume_path};
-use crate::call::{items, made_id};
+use super::{show, status, volume_path};
+use crate::call::{CINDER, items, made_id};
 use crate::queue::{self, again, wait};
 use crate::{alike, path, scheduler_hints};
 

@@ -4,8 +4,7 @@ use async_trait::async_trait;
 use kiln_resource::{CloudRequest, Context, Facts, Failure, FailureKind, Method};
 use kiln_value::{Diagnostic, Map, Value, value};
 
-use super::CINDER;
-use crate::call::absent_is_fine;
+use crate::call::{CINDER, absent_is_fine};
 use crate::path;
 use crate::rest::{Edit, Shape};
 use crate::validation::failed;

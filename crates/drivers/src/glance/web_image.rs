@@ -6,12 +6,10 @@ use kiln_resource::{
 };
 use kiln_value::{Diagnostic, Map, Value, value};
 
-use crate::call::{Service, made_id};
+use crate::call::{GLANCE, made_id};
 use crate::path;
 use crate::queue::{again, give_up, given_up, now, wait};
 use crate::validation::failed;
-
-const GLANCE: Service = Service("image");
 
 /// An image that Glance downloads from a URL.
 ///

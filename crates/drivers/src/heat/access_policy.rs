@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Failure, Found, Operation, Sibling, Siblings, Step, TypeRules};
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_value::{Diagnostic, Value};
 
 use crate::validation::failed;
 
@@ -36,9 +36,5 @@ impl Driver for AccessPolicy {
 
     fn is_repeatable(&self) -> bool {
         true
-    }
-
-    async fn attributes(&self, _: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
-        Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
     }
 }

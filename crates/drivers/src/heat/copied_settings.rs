@@ -3,7 +3,7 @@
 use kiln_resource::{Context, Facts, Failure};
 use kiln_value::{Map, Value, text, value};
 
-use crate::call::Service;
+use crate::call::NOVA;
 
 /// The entry of a group's data: what the settings are for, and the settings.
 const KEY: &str = "copied_settings";
@@ -21,7 +21,7 @@ pub(super) fn stored<'a>(facts: &'a Facts, reference: &Value) -> Option<&'a Map>
 /// If the server does not exist, or was booted from a volume, so that it has no image.
 pub(super) async fn read(cx: &Context<'_>, server: &str, reference: &Value) -> Result<Map, Failure> {
     let server = cx.cloud.find("nova.server", server).await?;
-    let shown = Service("compute").show(cx, format!("/servers/{server}"), "server").await?;
+    let shown = NOVA.show(cx, format!("/servers/{server}"), "server").await?;
     let id = |key: &str| shown.get(key).and_then(|object| object.str_at("id")).map(str::to_owned);
     let Some(image) = id("image") else {
         let text = format!("The settings of server {server} cannot be copied: it has no image.");

@@ -13,11 +13,8 @@ pub mod deployments;
 mod derived_config;
 pub mod group;
 mod instance_group;
-mod launch_configuration;
-mod load_balancer;
 mod members;
 pub(crate) mod multipart;
-mod nested_stack;
 mod none;
 pub(crate) mod push;
 mod random_string;
@@ -56,8 +53,6 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         "OS::Heat::ResourceGroup" => Arc::new(group::ResourceGroup),
         "OS::Heat::InstanceGroup" => Arc::new(instance_group::InstanceGroup::Fixed),
         "AWS::AutoScaling::AutoScalingGroup" => Arc::new(instance_group::InstanceGroup::Scaling),
-        "AWS::ElasticLoadBalancing::LoadBalancer" => Arc::new(load_balancer::LoadBalancer),
-        "AWS::AutoScaling::LaunchConfiguration" => Arc::new(launch_configuration::LaunchConfiguration),
         "OS::Heat::ScalingPolicy" => Arc::new(scaling_policy::ScalingPolicy(scaling_policy::HOT)),
         "AWS::AutoScaling::ScalingPolicy" => Arc::new(scaling_policy::ScalingPolicy(scaling_policy::CFN)),
         "OS::Heat::DeployedServer" => Arc::new(deployed_server::DeployedServer),
@@ -76,7 +71,6 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         "OS::Heat::SwiftSignalHandle" => Arc::new(swift_signal_handle::SwiftSignalHandle),
         "OS::Heat::TestResource" => Arc::new(test_resource::TestResource),
         "OS::Heat::WaitCondition" => Arc::new(wait_condition::WaitCondition::Heat),
-        "AWS::CloudFormation::Stack" => Arc::new(nested_stack::StackAtUrl),
         "AWS::CloudFormation::WaitCondition" => Arc::new(wait_condition::WaitCondition::Cfn),
         "OS::Heat::WaitConditionHandle"
         | "AWS::CloudFormation::WaitConditionHandle"

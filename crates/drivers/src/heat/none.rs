@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step, TypeRules};
-use kiln_value::{Map, Value};
+use kiln_value::Value;
 
 /// Takes any properties, and every attribute is null.
 pub(super) struct None;
@@ -34,9 +34,5 @@ impl Driver for None {
 
     fn is_repeatable(&self) -> bool {
         true
-    }
-
-    async fn attributes(&self, _: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
-        Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
     }
 }

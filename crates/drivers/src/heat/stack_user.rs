@@ -11,10 +11,8 @@ use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use std::time::Duration;
 
-use crate::call::{Service, made_id, take, unreadable};
+use crate::call::{KEYSTONE, made_id, take, unreadable};
 use crate::path::segment;
-
-const KEYSTONE: Service = Service("identity");
 
 /// Entries of a resource's data.
 pub(crate) const USER: &str = "user_id";

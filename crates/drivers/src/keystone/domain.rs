@@ -4,8 +4,7 @@ use async_trait::async_trait;
 use kiln_resource::{CloudRequest, Context, Failure, Method};
 use kiln_value::{Map, value};
 
-use super::KEYSTONE;
-use crate::call::absent_is_fine;
+use crate::call::{KEYSTONE, absent_is_fine};
 use crate::path;
 use crate::rest::{Edit, Shape};
 

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use kiln_resource::{CloudRequest, Context, Facts, Failure, Method};
 use kiln_value::{Diagnostic, Map, Value};
 
-use super::KEYSTONE;
 use super::roles::{self, Holder};
+use crate::call::KEYSTONE;
 use crate::path;
 use crate::rest::{Edit, Shape};
 

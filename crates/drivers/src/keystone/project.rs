@@ -4,11 +4,9 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Failure};
 use kiln_value::Map;
 
-use crate::call::Service;
+use crate::call::NEUTRON;
 use crate::path;
 use crate::rest::{Edit, Shape};
-
-const NEUTRON: Service = Service("network");
 
 /// A project. Neutron creates a security group `default` for each project, which the delete must remove.
 pub(super) struct Project;

@@ -3,8 +3,7 @@
 use kiln_resource::{Context, Facts, Failure, FailureKind};
 use kiln_value::{Diagnostic, Value};
 
-use super::KEYSTONE;
-use crate::call::absent_is_fine;
+use crate::call::{KEYSTONE, absent_is_fine};
 use crate::path;
 use crate::validation::{conflict, failed};
 

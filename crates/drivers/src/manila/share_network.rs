@@ -5,15 +5,13 @@ use kiln_resource::{Context, Facts, Failure, Method};
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::call;
-use crate::call::{Service, items};
+use crate::call::{NEUTRON, items};
 use crate::path::segment;
 use crate::rest::{Edit, Shape};
 use crate::validation::{dependency, failed};
 
 /// A share network with its security services.
 pub(super) struct ShareNetwork;
-
-const NEUTRON: Service = Service("network");
 
 /// The network of a subnet.
 async fn network_of(cx: &Context<'_>, subnet: &str) -> Result<Value, Failure> {

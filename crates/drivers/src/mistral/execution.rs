@@ -4,8 +4,7 @@
 use kiln_resource::{Context, Failure};
 use kiln_value::{Map, Value, text};
 
-use super::MISTRAL;
-use crate::call::is_uuid_like;
+use crate::call::{MISTRAL, is_uuid_like};
 use crate::path::segment;
 
 /// What is to be executed.

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Failure, Found, Operation, PropertyChange, Step, TypeRules};
 use kiln_value::{Map, Value, text, value};
 
-use super::MISTRAL;
 use super::execution::{self, Start};
+use crate::call::MISTRAL;
 use crate::queue;
 
 /// A resource whose actions are executions of workflows.

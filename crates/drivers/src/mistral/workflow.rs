@@ -5,9 +5,8 @@ use kiln_resource::{CloudRequest, Context, Driver, Facts, Failure, FailureKind, 
 use kiln_resource::{Received, Step};
 use kiln_value::{Diagnostic, Map, Value, text, value};
 
-use super::MISTRAL;
 use super::execution::{self, Start};
-use crate::call::absent_is_fine;
+use crate::call::{MISTRAL, absent_is_fine};
 use crate::heat::signal_url::{SignedFor, signed};
 use crate::heat::stack_user;
 use crate::path::segment;

@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Failure, FailureKind, Found, Operation, Sibling, Siblings, Step, TypeRules};
-use kiln_value::{Map, Value, value};
+use kiln_value::{Value, value};
 
-use super::{NEUTRON, sibling_property};
-use crate::call::absent_is_fine;
+use super::sibling_property;
+use crate::call::{NEUTRON, absent_is_fine};
 use crate::path;
 
 fn router_path(router: &Value, action: &str) -> String {
@@ -25,10 +25,6 @@ fn ways_of(this: &Sibling<'_>, siblings: &Siblings<'_>, with_gateway: bool) -> V
     let ways = siblings.of_type("OS::Neutron::RouterInterface").chain(gateways);
     let of_router = ways.filter(|way| sibling_property(way, &["router", "router_id"]) == Some(router));
     of_router.map(|way| way.name.to_owned()).collect()
-}
-
-fn nothing(names: &[&str]) -> Map {
-    names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect()
 }
 
 /// One route of a router. Its ID is `<router>:<destination>:<next hop>`.
@@ -91,10 +87,6 @@ impl Driver for ExtraRoute {
         let routes = routes_of(cx, cx.facts.property("router_id")).await?.unwrap_or_default();
         let is_there = routes.contains(&Self::route(cx));
         Ok(if is_there { Found::Made(Step::done().id(Self::id(cx))) } else { Found::NotMade })
-    }
-
-    async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
-        Ok(nothing(names))
     }
 }
 
@@ -165,9 +157,5 @@ impl Driver for ExtraRouteSet {
         let is_there = routes(cx.facts.properties.get("routes")).iter().all(|route| present.contains(route));
         let made = Step::done().id(kiln_value::text::str(router));
         Ok(if is_there { Found::Made(made) } else { Found::NotMade })
-    }
-
-    async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
-        Ok(nothing(names))
     }
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure, FailureKind};
 use kiln_value::{Map, Value, value};
 
-use super::NEUTRON;
+use crate::call::NEUTRON;
 use crate::path;
 use crate::rest::{Edit, Shape};
 

@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure, PropertyChange, Sibling, Siblings};
 use kiln_value::{Diagnostic, Map, Value, text, value};
 
-use super::{NEUTRON, network_of, security_group_ids, subnets_of};
+use super::{network_of, subnets_of};
+use crate::call::{NEUTRON, security_group_ids};
 use crate::path;
 use crate::rest::{Edit, Shape};
 use crate::validation::not_both;

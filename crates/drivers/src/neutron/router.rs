@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure, Sibling, Siblings};
 use kiln_value::{Diagnostic, Value, value};
 
-use super::{NEUTRON, subnets_of};
+use super::subnets_of;
+use crate::call::NEUTRON;
 use crate::path;
 use crate::rest::{Edit, Shape};
 use crate::validation::{conflict, failed, not_both};

@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Failure, Found, Operation, Sibling, Siblings, Step, TypeRules};
-use kiln_value::{Map, Value, value};
+use kiln_value::{Value, value};
 
-use super::{NEUTRON, network_of, sibling_property, subnets_of};
-use crate::call::absent_is_fine;
+use super::{network_of, sibling_property, subnets_of};
+use crate::call::{NEUTRON, absent_is_fine};
 use crate::path;
 
 /// The gateway of a router, as a separate resource. Its ID is `<router>:<network>`.
@@ -59,10 +59,6 @@ impl Driver for RouterGateway {
         let present = router.as_ref().and_then(|router| router.get("external_gateway_info")?.str_at("network_id"));
         let is_set = present == Some(network);
         Ok(if is_set { Found::Made(Step::done().id(format!("{id}:{network}"))) } else { Found::NotMade })
-    }
-
-    async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
-        Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
     }
 }
 

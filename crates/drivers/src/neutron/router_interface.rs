@@ -2,10 +2,9 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operation, Step, TypeRules};
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_value::{Diagnostic, Value};
 
-use super::NEUTRON;
-use crate::call::absent_is_fine;
+use crate::call::{NEUTRON, absent_is_fine};
 use crate::path;
 use crate::validation::{conflict, one_of};
 
@@ -86,10 +85,6 @@ impl Driver for RouterInterface {
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let id = describe(cx.facts).map(|(id, ..)| id);
         Ok(self.port(cx).await?.and(id).map_or(Found::NotMade, |id| Found::Made(Step::done().id(id))))
-    }
-
-    async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
-        Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
     }
 }
 

@@ -9,8 +9,7 @@ use ipnet::IpNet;
 use kiln_resource::{Context, Facts, Failure, FailureKind};
 use kiln_value::{Map, Value, text, value};
 
-use super::NEUTRON;
-use crate::call::security_group_id;
+use crate::call::{NEUTRON, security_group_id};
 use crate::path;
 
 /// Most rules of a group that are created at the same time.

@@ -5,11 +5,8 @@ use std::net::Ipv4Addr;
 use kiln_resource::{Context, Failure};
 use kiln_value::{Value, value};
 
-use super::NEUTRON;
-use crate::call::Service;
+use crate::call::{NEUTRON, NOVA};
 use crate::path;
-
-const NOVA: Service = Service("compute");
 
 /// Associates a floating IP with a port. Idempotent.
 pub(crate) async fn set_port(cx: &Context<'_>, id: &str, port: Value) -> Result<(), Failure> {

@@ -4,28 +4,19 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Failure};
 use kiln_value::{Map, Value, value};
 
-use super::NEUTRON;
+use crate::call::NEUTRON;
 use crate::path;
 use crate::rest::{Edit, Shape};
 
 /// A trunk: a port with subports.
 pub(super) struct Trunk;
 
-/// A subport as in requests.
-fn wire(subport: &Value) -> Value {
-    let field = |name: &str| subport.get(name).cloned().unwrap_or_default();
-    value!({
-        "port_id": (field("port")), "segmentation_type": (field("segmentation_type")),
-        "segmentation_id": (field("segmentation_id")),
-    })
-}
-
 #[async_trait]
 impl Shape for Trunk {
     /// First the subports that are not wanted any more are removed: a port can be a subport only once.
     async fn before_update(&self, cx: &Context<'_>, id: &str, edit: &Edit<'_>) -> Result<(), Failure> {
-        let Some(wanted) = edit.changed.get("sub_ports") else { return Ok(()) };
-        let wanted: Vec<Value> = wanted.as_list().unwrap_or_default().iter().map(wire).collect();
+        let Some(wanted) = edit.body.get("sub_ports") else { return Ok(()) };
+        let wanted = wanted.as_list().unwrap_or_default();
         let base = format!("/v2.0/trunks/{}", path::segment(id));
         let trunk = NEUTRON.show(cx, base.clone(), "trunk").await?;
         let current: Vec<Value> = trunk.get("sub_ports").and_then(Value::as_list).unwrap_or_default().to_vec();

@@ -4,11 +4,9 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure, FailureKind};
 use kiln_value::{Map, Value, value};
 
-use crate::call::Service;
+use crate::call::NOVA;
 use crate::path;
 use crate::rest::{Edit, Shape};
-
-const COMPUTE: Service = Service("compute");
 
 /// A flavor with its extra specs and the projects that may use it.
 pub(super) struct Flavor;
@@ -59,10 +57,10 @@ impl Shape for Flavor {
     async fn before_update(&self, cx: &Context<'_>, id: &str, edit: &Edit<'_>) -> Result<(), Failure> {
         if let Some(specs) = edit.changed.get("extra_specs") {
             let path = specs_path(id);
-            let present = COMPUTE.show(cx, &path, "extra_specs").await?;
+            let present = NOVA.show(cx, &path, "extra_specs").await?;
             for key in present.as_map().into_iter().flat_map(Map::keys) {
                 if specs.get(key).is_none() {
-                    COMPUTE.delete(cx, format!("{path}/{}", path::segment(key))).await?;
+                    NOVA.delete(cx, format!("{path}/{}", path::segment(key))).await?;
                 }
             }
             if specs.is_truthy() {
@@ -80,7 +78,7 @@ impl Shape for Flavor {
             return Ok(None);
         }
         let id = object.str_at("id").unwrap_or_default();
-        COMPUTE.show(cx, specs_path(id), "extra_specs").await.map(Some)
+        NOVA.show(cx, specs_path(id), "extra_specs").await.map(Some)
     }
 }
 
@@ -96,12 +94,12 @@ fn projects(tenants: &Value) -> Vec<&str> {
 async fn add_specs(cx: &Context<'_>, id: &str, specs: &Value) -> Result<(), Failure> {
     let texts: Value =
         specs.as_map().into_iter().flatten().map(|(k, v)| (k.clone(), kiln_value::text::str(v))).collect();
-    COMPUTE.post(cx, specs_path(id), value!({"extra_specs": texts})).await.map(|_| ())
+    NOVA.post(cx, specs_path(id), value!({"extra_specs": texts})).await.map(|_| ())
 }
 
 async fn allow(cx: &Context<'_>, id: &str, project: &str) -> Result<(), Failure> {
     let action = value!({"addTenantAccess": {"tenant": project}});
-    match COMPUTE.post(cx, format!("/flavors/{}/action", path::segment(id)), action).await {
+    match NOVA.post(cx, format!("/flavors/{}/action", path::segment(id)), action).await {
         // The project may have access already.
         Err(failure) if failure.kind == FailureKind::Conflict => Ok(()),
         outcome => outcome.map(|_| ()),
@@ -110,12 +108,12 @@ async fn allow(cx: &Context<'_>, id: &str, project: &str) -> Result<(), Failure>
 
 async fn set_projects(cx: &Context<'_>, id: &str, wanted: &Value) -> Result<(), Failure> {
     let flavor = path::segment(id);
-    let present = COMPUTE.list(cx, format!("/flavors/{flavor}/os-flavor-access"), &[], "flavor_access").await?;
+    let present = NOVA.list(cx, format!("/flavors/{flavor}/os-flavor-access"), &[], "flavor_access").await?;
     let present: Vec<&str> = present.iter().filter_map(|access| access.str_at("tenant_id")).collect();
     let wanted = projects(wanted);
     for project in present.iter().filter(|project| !wanted.contains(project)) {
         let action = value!({"removeTenantAccess": {"tenant": *project}});
-        crate::call::absent_is_fine(COMPUTE.post(cx, format!("/flavors/{flavor}/action"), action).await)?;
+        crate::call::absent_is_fine(NOVA.post(cx, format!("/flavors/{flavor}/action"), action).await)?;
     }
     for project in wanted.iter().filter(|project| !present.contains(project)) {
         allow(cx, id, project).await?;

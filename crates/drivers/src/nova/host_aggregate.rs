@@ -4,8 +4,7 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure, FailureKind};
 use kiln_value::{Map, Value, value};
 
-use super::NOVA;
-use crate::call::absent_is_fine;
+use crate::call::{NOVA, absent_is_fine};
 use crate::path;
 use crate::rest::{Edit, Shape};
 

@@ -4,12 +4,10 @@ use async_trait::async_trait;
 use kiln_resource::{CloudRequest, Context, Facts, Failure, FailureKind, Method};
 use kiln_value::{Diagnostic, Map, Value, value};
 
-use crate::call::{Service, absent_is_fine};
+use crate::call::{NOVA, absent_is_fine};
 use crate::path;
 use crate::rest::{Edit, Shape};
 use crate::validation::failed;
-
-const COMPUTE: Service = Service("compute");
 
 /// Supports keys of other users, as in the definition.
 const MICROVERSION: &str = "2.10";
@@ -47,7 +45,7 @@ impl Shape for KeyPair {
 
     async fn release(&self, cx: &Context<'_>, id: &str, _: &Map) -> Result<(), Failure> {
         let path = format!("/os-keypairs/{}", path::segment(id));
-        let request = CloudRequest::new(COMPUTE.0, Method::Delete, path).microversion(MICROVERSION);
+        let request = CloudRequest::new(NOVA.0, Method::Delete, path).microversion(MICROVERSION);
         let query = self.item_query(cx.facts).into_iter();
         let request = query.fold(request, |request, (key, value)| request.query(key, value));
         absent_is_fine(cx.cloud.call(request).await)
@@ -67,7 +65,7 @@ impl Shape for KeyPair {
                 body.insert(wire.to_owned(), given.clone());
             }
         }
-        let request = CloudRequest::new(COMPUTE.0, Method::Post, "/os-keypairs").microversion(MICROVERSION);
+        let request = CloudRequest::new(NOVA.0, Method::Post, "/os-keypairs").microversion(MICROVERSION);
         match cx.cloud.call(request.body(value!({"keypair": body}))).await {
             Err(failure) if failure.kind != FailureKind::Conflict => Err(failure),
             // An earlier call whose response was lost has created it.
@@ -91,7 +89,7 @@ impl Shape for KeyPair {
     /// Nova generates keys only in old microversions, and Heat requires a public key if a newer one is available.
     async fn validate_in_cloud(&self, cx: &Context<'_>) -> Result<(), Diagnostic> {
         // If the version is unknown, nothing is refused.
-        let Ok(root) = COMPUTE.show(cx, "/", "version").await else { return Ok(()) };
+        let Ok(root) = NOVA.show(cx, "/", "version").await else { return Ok(()) };
         let newest = root.str_at("version").and_then(|version| version.split_once('.'));
         let newest: Option<(u32, u32)> =
             newest.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));

@@ -20,13 +20,10 @@ use kiln_resource::{
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use self::networks::INTERNAL_PORTS;
-use crate::call::{Service, take};
+use crate::call::{NOVA, take};
 use crate::heat::{agent, push};
 use crate::queue::{self, again, wait};
 use crate::{path, scheduler_hints};
-
-/// Nova.
-const COMPUTE: Service = Service("compute");
 
 /// A server.
 pub(crate) struct Server;
@@ -68,7 +65,7 @@ fn server_path(id: &str) -> String {
 /// The current server.
 async fn show(cx: &Context<'_>, id: &str) -> Result<Value, Failure> {
     let listed = Listed { path: "/servers/detail", list: "servers", member: "server", id: id.to_owned() };
-    let request = CloudRequest::new(COMPUTE.0, Method::Get, server_path(id)).listed(listed);
+    let request = CloudRequest::new(NOVA.0, Method::Get, server_path(id)).listed(listed);
     Ok(take(cx.cloud.call(request).await?.body, "server"))
 }
 
@@ -86,7 +83,7 @@ async fn peek(cx: &Context<'_>, id: &str) -> Result<Option<Value>, Failure> {
 
 /// Executes an action on the server.
 async fn act(cx: &Context<'_>, id: &str, action: Value) -> Result<Value, Failure> {
-    COMPUTE.post(cx, format!("{}/action", server_path(id)), action).await
+    NOVA.post(cx, format!("{}/action", server_path(id)), action).await
 }
 
 /// The status; some clouds append another one in parentheses.
@@ -116,7 +113,7 @@ fn is_active(server: &Value, name: &str) -> Result<bool, Failure> {
 async fn set_tags(cx: &Context<'_>, id: &str, tags: &Value) -> Result<(), Failure> {
     let tags = if tags.is_null() { Value::List(Vec::new()) } else { tags.clone() };
     let path = format!("{}/tags", server_path(id));
-    let request = kiln_resource::CloudRequest::new(COMPUTE.0, kiln_resource::Method::Put, path);
+    let request = kiln_resource::CloudRequest::new(NOVA.0, kiln_resource::Method::Put, path);
     cx.cloud.call(request.body(value!({"tags": tags})).microversion("2.26")).await.map(|_| ())
 }
 
@@ -139,7 +136,7 @@ async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
     let Some(id) = cx.facts.physical_id.as_deref() else {
         return delete_agent(cx).await;
     };
-    COMPUTE.delete(cx, server_path(id)).await?;
+    NOVA.delete(cx, server_path(id)).await?;
     Ok(wait("gone"))
 }
 

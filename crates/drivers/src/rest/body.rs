@@ -45,6 +45,20 @@ pub(crate) fn update(resource_type: &ResourceType, before: &Map, changed: &Map, 
     body
 }
 
+/// The values of a property as requests have them, for types that send it in requests of their own.
+pub(crate) struct Written(PropertySchema);
+
+impl Written {
+    /// The values of a property of a type; `None` if there is none with this name.
+    pub(crate) fn of(resource_type: &ResourceType, property: &str) -> Option<Self> {
+        resource_type.properties.get(property).cloned().map(Self)
+    }
+
+    pub(crate) fn value(&self, value: &Value) -> Value {
+        encode(&self.0, value)
+    }
+}
+
 /// The values of the properties in an object, the reverse of [`create`]; without those that the object does not have.
 /// Of merged maps, only the keys that `properties` has are read, because nothing tells the others from fields of the
 /// object.

@@ -167,6 +167,17 @@ impl RestDriver {
         body
     }
 
+    /// The body of an update according to the definition only.
+    fn plain_change(&self, facts: &Facts, before: &Map, changed: &Map) -> Map {
+        let Some(update) = &self.rest.update else { return Map::new() };
+        let skip = |name: &str| update.omit.iter().any(|o| o == name) || self.rest.parts.contains_key(name);
+        if update.whole {
+            body::create(&self.resource_type, &facts.properties, &skip)
+        } else {
+            body::update(&self.resource_type, before, changed, &skip)
+        }
+    }
+
     pub(super) async fn create_body(&self, cx: &Context<'_>) -> Result<Map, Failure> {
         let mut body = self.plain_body(cx.facts);
         self.shape.create_body(cx, &mut body).await?;
@@ -267,18 +278,14 @@ impl RestDriver {
     }
 
     async fn update(&self, cx: &Context<'_>, id: &str, before: &Map, changed: &Map) -> Result<Step, Failure> {
-        let edit = Edit { before, changed };
+        let plain = self.plain_change(cx.facts, before, changed);
+        let edit = Edit { before, changed, body: &plain };
         self.shape.before_update(cx, id, &edit).await?;
         for (name, value) in changed.iter().filter(|(name, _)| self.rest.parts.contains_key(*name)) {
             self.send_part(cx, id, name, value).await?;
         }
         if let Some(update) = &self.rest.update {
-            let skip = |name: &str| update.omit.iter().any(|o| o == name) || self.rest.parts.contains_key(name);
-            let mut body = if update.whole {
-                body::create(&self.resource_type, &cx.facts.properties, &skip)
-            } else {
-                body::update(&self.resource_type, before, changed, &skip)
-            };
+            let mut body = plain.clone();
             if let Some((property, name)) = self.physical_name(cx.facts) {
                 let wire = self.wire_name(property);
                 // A name that is removed from the template is replaced by the physical name.

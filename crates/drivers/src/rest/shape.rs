@@ -194,6 +194,8 @@ pub(crate) struct Edit<'a> {
     pub(crate) before: &'a Map,
     /// Changed properties with their new values.
     pub(crate) changed: &'a Map,
+    /// The body according to the definition only.
+    pub(crate) body: &'a Map,
 }
 
 /// A type that its definition describes completely.

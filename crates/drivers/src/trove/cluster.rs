@@ -2,9 +2,10 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure, FailureKind};
-use kiln_value::{Diagnostic, Map, Value, value};
+use kiln_value::{Diagnostic, Map, Value};
 
-use super::{TROVE, check_datastore, check_version, has_datastore, interfaces};
+use super::{check_datastore, check_version, has_datastore};
+use crate::call::TROVE;
 use crate::path::segment;
 use crate::rest::Shape;
 use crate::validation::{conflict, failed};
@@ -18,24 +19,17 @@ fn instances(object: &Value) -> &[Value] {
 
 #[async_trait]
 impl Shape for Cluster {
-    async fn create_body(&self, cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
-        let mut instances = Vec::new();
-        for given in cx.facts.property("instances").as_list().unwrap_or_default() {
-            let field = |name: &str| given.get(name).cloned().unwrap_or_default();
-            let mut wire = Map::from([
-                ("flavorRef".to_owned(), field("flavor")),
-                ("volume".to_owned(), value!({"size": (field("volume_size"))})),
-            ]);
-            let interfaces = interfaces(given.get("networks"));
-            if !interfaces.is_empty() {
-                wire.insert("nics".to_owned(), interfaces.into());
-            }
-            if field("availability_zone").is_truthy() {
-                wire.insert("availability_zone".to_owned(), field("availability_zone"));
-            }
-            instances.push(Value::from(wire));
+    async fn create_body(&self, _cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
+        if let Some(Value::List(instances)) = body.get_mut("instances") {
+            let instances = instances.iter_mut().filter_map(Value::as_map_mut);
+            instances.for_each(|instance| instance.retain(|_, value| value.is_truthy()));
         }
-        body.insert("instances".to_owned(), instances.into());
+        Ok(())
+    }
+
+    /// Trove shows the instances in another form.
+    async fn live(&self, _cx: &Context<'_>, _object: &Value, live: &mut Map) -> Result<(), Failure> {
+        live.shift_remove("instances");
         Ok(())
     }
 

@@ -9,7 +9,8 @@ use kiln_resource::{
 };
 use kiln_value::{Diagnostic, Map, Value, text, value};
 
-use super::{TROVE, check_datastore, check_version, has_datastore, interfaces, named};
+use super::{check_datastore, check_version, has_datastore, named};
+use crate::call::TROVE;
 use crate::path::segment;
 use crate::queue;
 use crate::rest::{RestDriver, Shape};
@@ -54,17 +55,8 @@ fn names(objects: &[Value]) -> Vec<&str> {
 #[async_trait]
 impl Shape for Plain {
     async fn create_body(&self, cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
-        let facts = cx.facts;
-        body.insert("flavorRef".to_owned(), facts.property("flavor").clone());
-        for (key, list) in [
-            ("databases", list(facts, "databases").to_vec()),
-            ("users", list(facts, "users").iter().map(wire_user).collect()),
-            ("nics", interfaces(facts.properties.get("networks"))),
-        ] {
-            if !list.is_empty() {
-                body.insert(key.to_owned(), list.into());
-            }
-        }
+        body.insert("users".to_owned(), list(cx.facts, "users").iter().map(wire_user).collect());
+        body.retain(|_, value| value.as_list().is_none_or(|items| !items.is_empty()));
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use kiln_resource::{CloudRequest, Context, Driver, Facts, Failure, Found, Method, Operation, Step, TypeRules};
 use kiln_value::{Map, Value, value};
 
-use super::ZAQAR;
+use crate::call::ZAQAR;
 use crate::{path, queue};
 
 /// A queue. Its ID is its name; a queue with this name is the same queue.

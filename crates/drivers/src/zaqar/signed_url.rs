@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Failure, Found, Operation, Step, TypeRules};
 use kiln_value::{Map, Value};
 
-use super::ZAQAR;
+use crate::call::ZAQAR;
 use crate::path;
 
 /// A signature with which a queue is used without a token. Zaqar computes it and stores nothing.

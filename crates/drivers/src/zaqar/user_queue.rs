@@ -10,8 +10,7 @@ use kiln_resource::{CloudRequest, Context, Failure, FailureKind, Method};
 use kiln_value::identity::unquote;
 use kiln_value::{Map, Value, text, value};
 
-use super::ZAQAR;
-use crate::call::{absent_is_fine, items};
+use crate::call::{ZAQAR, absent_is_fine, items};
 use crate::heat::stack_user;
 use crate::path::segment;
 

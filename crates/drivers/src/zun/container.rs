@@ -5,7 +5,7 @@ use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, ResourceT
 use kiln_value::{Diagnostic, Map, Value, text, value};
 
 use super::{interfaces, words};
-use crate::call::Service;
+use crate::call::NEUTRON;
 use crate::queue;
 use crate::rest::{RestDriver, Shape};
 use crate::validation::{conflict, failed, unspecified};
@@ -32,17 +32,6 @@ fn restart_policy(policy: &str) -> Option<Value> {
     Some(value!({"Name": name, "MaximumRetryCount": count}))
 }
 
-fn mounts(mounts: &Value) -> Value {
-    let wire = |mount: &Value| {
-        let keys = [("mount_path", "destination"), ("volume_id", "source"), ("volume_size", "size")];
-        let given = keys.into_iter().filter_map(|(property, key)| {
-            Some((key.to_owned(), mount.get(property).filter(|value| value.is_truthy())?.clone()))
-        });
-        Value::from(given.collect::<Map>())
-    };
-    mounts.as_list().unwrap_or_default().iter().map(wire).collect()
-}
-
 #[async_trait]
 impl Shape for Plain {
     async fn create_body(&self, cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
@@ -51,12 +40,8 @@ impl Shape for Plain {
         if let Some(policy) = facts.property("restart_policy").as_str().and_then(restart_policy) {
             put("restart_policy", policy);
         }
-        for (property, key, wire) in
-            [("mounts", "mounts", mounts as fn(&Value) -> Value), ("networks", "nets", interfaces::wire)]
-        {
-            if facts.property(property).is_truthy() {
-                put(key, wire(facts.property(property)));
-            }
+        if facts.property("networks").is_truthy() {
+            put("nets", interfaces::wire(facts.property("networks")));
         }
         if let Some(command) = facts.property("command").as_str().filter(|command| !command.is_empty()) {
             let words = words::split(command).map_err(|text| Failure::other("ValueError", text))?;
@@ -90,7 +75,7 @@ impl Shape for Plain {
             return Ok(None);
         }
         let Some(Value::Map(by_id)) = object.get("addresses") else { return Ok(Some(Value::Null)) };
-        let networks = Service("network").list(cx, "/v2.0/networks", &[], "networks").await?;
+        let networks = NEUTRON.list(cx, "/v2.0/networks", &[], "networks").await?;
         let mut all = by_id.clone();
         for (id, addresses) in by_id {
             let network = networks.iter().find(|network| network.str_at("id") == Some(id));

@@ -1,5 +1,7 @@
 //! Errors in templates and environments, shown in the files of the user.
 
+use std::process::{Command, Stdio};
+
 use kiln_testcloud::Testcloud;
 
 use crate::run::{Folder, Ran};
@@ -292,4 +294,16 @@ fn a_nested_resource_has_one_notation() {
         folder.local(&[&events[..], &["--filter", &filter, "-f", "json"]].concat()).json().as_array().unwrap().len()
     };
     assert_eq!(["CREATE_FAILED", "FAILED", "CREATE_COMPLETE"].map(of_status), [1, 1, 0]);
+}
+
+#[test]
+fn a_template_may_come_from_a_pipe() {
+    let folder = Folder::new("pipe");
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources: {v: {type: OS::Heat::None}}\n");
+    let mut cat = Command::new("cat").arg(folder.path().join("t.yaml")).stdout(Stdio::piped()).spawn().unwrap();
+    let pipe = cat.stdout.take().unwrap();
+    let mut kiln = folder.kiln(&["template", "validate", "--offline", "-t", "/dev/stdin"]);
+    let ran: Ran = kiln.stdin(pipe).output().unwrap().into();
+    cat.wait().unwrap();
+    assert_eq!(ran.code, 0, "{}", ran.err);
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use kiln_resource::{Context, Failure, Step};
 use kiln_value::{Map, Value, value};
 
-use super::super::{CINDER, status};
-use crate::call::made_id;
+use super::super::status;
+use crate::call::{CINDER, made_id};
 use crate::path;
 use crate::queue::again;
 

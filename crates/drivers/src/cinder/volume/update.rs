@@ -5,9 +5,8 @@ use kiln_resource::{CloudRequest, Context, Failure, Method, PropertyChange, Step
 use kiln_value::{Map, Value, value};
 
 use super::{act, description, metadata, name, set_read_only};
-use crate::cinder::{
-    CINDER, attach, attachment_of, detach, is_attached, is_detached, is_refusal, show, status, volume_path,
-};
+use crate::call::CINDER;
+use crate::cinder::{attach, attachment_of, detach, is_attached, is_detached, is_refusal, show, status, volume_path};
 use crate::path;
 use crate::queue::{self, Effect, Tasks};
 

@@ -4,11 +4,9 @@ use kiln_resource::software::add_for_agent;
 use kiln_resource::{CloudRequest, Context, Failure, Method};
 use kiln_value::{Map, Value, value};
 
-use super::{COMPUTE, create, server_path};
-use crate::call::{Service, take};
+use super::{create, server_path};
+use crate::call::{NEUTRON, NOVA, take};
 use crate::path;
-
-const NEUTRON: Service = Service("network");
 
 /// The attributes with these names, with as few requests as possible.
 pub(super) async fn read(cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
@@ -16,7 +14,7 @@ pub(super) async fn read(cx: &Context<'_>, names: &[&str]) -> Result<Map, Failur
         return Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect());
     };
     let needs_server = names.iter().any(|name| !matches!(*name, "name" | "os_collect_config"));
-    let server = if needs_server { COMPUTE.seek(cx, server_path(id), "server").await? } else { None };
+    let server = if needs_server { NOVA.seek(cx, server_path(id), "server").await? } else { None };
     let mut values = Map::new();
     for name in names {
         let value = match (*name, &server) {
@@ -43,7 +41,7 @@ async fn one(cx: &Context<'_>, id: &str, server: &Value, name: &str) -> Result<V
         "console_urls" => console_urls(cx, id).await,
         "tags" => {
             let path = format!("{}/tags", server_path(id));
-            let request = CloudRequest::new(COMPUTE.0, Method::Get, path).microversion("2.26");
+            let request = CloudRequest::new(NOVA.0, Method::Get, path).microversion("2.26");
             cx.cloud.call(request).await?.body.get("tags").cloned().unwrap_or_default()
         }
         _ => Value::Null,
@@ -52,7 +50,7 @@ async fn one(cx: &Context<'_>, id: &str, server: &Value, name: &str) -> Result<V
 
 /// All data that Nova returns in the newest microversion, as in Heat, and Kiln's data for the guest.
 async fn whole(cx: &Context<'_>, id: &str) -> Result<Value, Failure> {
-    let request = CloudRequest::new(COMPUTE.0, Method::Get, server_path(id)).microversion("latest");
+    let request = CloudRequest::new(NOVA.0, Method::Get, server_path(id)).microversion("latest");
     let mut server = take(cx.cloud.call(request).await?.body, "server");
     if let Some(entries) = server.as_map_mut() {
         entries.insert("os_collect_config".into(), collect_config(cx));
@@ -185,7 +183,7 @@ async fn console_urls(cx: &Context<'_>, id: &str) -> Value {
     for (kind, protocol) in CONSOLES {
         let path = format!("{}/remote-consoles", server_path(id));
         let body = value!({"remote_console": {"protocol": protocol, "type": kind}});
-        let request = CloudRequest::new(COMPUTE.0, Method::Post, path).body(body).microversion("2.8");
+        let request = CloudRequest::new(NOVA.0, Method::Post, path).body(body).microversion("2.8");
         let url = match cx.cloud.call(request).await {
             Ok(response) => {
                 let console = response.body.get("remote_console");

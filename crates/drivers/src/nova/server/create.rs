@@ -8,8 +8,8 @@ use kiln_value::{Map, Value, value};
 
 use super::networks::{self, INTERNAL_PORTS};
 use super::user_data::{self, Format};
-use super::{COMPUTE, block_devices, building};
-use crate::call::{items, made_id};
+use super::{block_devices, building};
+use crate::call::{NOVA, items, made_id};
 use crate::heat::agent::metadata_server;
 use crate::heat::multipart::config_or_text;
 use crate::scheduler_hints;
@@ -55,7 +55,7 @@ pub(super) fn is_described(facts: &Facts, state: &Value) -> bool {
 
 /// Removes the mark from the description, where users would see it forever. Idempotent.
 pub(super) async fn remove_mark(cx: &Context<'_>, id: &str) -> Result<(), Failure> {
-    let request = CloudRequest::new(COMPUTE.0, Method::Put, super::server_path(id)).microversion("2.19");
+    let request = CloudRequest::new(NOVA.0, Method::Put, super::server_path(id)).microversion("2.19");
     cx.cloud.call(request.body(value!({"server": {"description": null}}))).await.map(|_| ())
 }
 
@@ -80,7 +80,7 @@ pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
             return Err(failure);
         }
     };
-    let request = CloudRequest::new(COMPUTE.0, Method::Post, "/servers").body(body).microversion(version);
+    let request = CloudRequest::new(NOVA.0, Method::Post, "/servers").body(body).microversion(version);
     match cx.cloud.call(request).await {
         Ok(response) => {
             let server = response.body.get("server").and_then(|server| server.str_at("id"));
@@ -111,8 +111,7 @@ pub(super) async fn find(cx: &Context<'_>) -> Result<Found, Failure> {
     // Nova treats the name as a regular expression.
     let pattern = format!("^{}$", escape(name));
     // Tags are shown from 2.26.
-    let request =
-        CloudRequest::new(COMPUTE.0, Method::Get, "/servers/detail").query("name", pattern).microversion("2.26");
+    let request = CloudRequest::new(NOVA.0, Method::Get, "/servers/detail").query("name", pattern).microversion("2.26");
     let body = cx.cloud.call(request).await?.body;
     let servers = items(body, "servers")?;
     let (tag, is_unique) = (tag(cx.facts), mark(cx.facts) == Mark::Name);

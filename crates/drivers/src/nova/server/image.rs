@@ -6,12 +6,10 @@ use kiln_resource::{Context, Failure, Step};
 use kiln_value::{Map, Value, value};
 
 use super::act;
-use crate::call::Service;
+use crate::call::GLANCE;
 use crate::path;
 use crate::queue::{again, wait};
 
-/// Glance.
-const GLANCE: Service = Service("image");
 /// The stage of an operation that waits for the image.
 pub(super) const STAGE: &str = "image";
 /// Entry of the resource data with the ID of the image, as in Heat.

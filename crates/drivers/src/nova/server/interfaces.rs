@@ -5,11 +5,9 @@ use std::time::Duration;
 use kiln_resource::{CloudRequest, Context, Failure, FailureKind, Method};
 use kiln_value::{Map, Value, value};
 
-use super::{COMPUTE, networks, server_path, status, task_state};
-use crate::call::Service;
+use super::{networks, server_path, status, task_state};
+use crate::call::{NEUTRON, NOVA};
 use crate::{path, queue};
-
-const NEUTRON: Service = Service("network");
 
 /// An interface: as requested by a template (partial), or as returned by Nova (complete).
 #[derive(Clone, Debug, PartialEq)]
@@ -102,14 +100,14 @@ pub(super) fn named_ports(properties: &Map) -> Vec<&str> {
 pub(super) async fn detach(cx: &Context<'_>, ports: &[&str]) -> Result<Option<Duration>, Failure> {
     let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(None) };
     let path = format!("{}/os-interface", server_path(id));
-    let attached = COMPUTE.list(cx, path.as_str(), &[], "interfaceAttachments").await?;
+    let attached = NOVA.list(cx, path.as_str(), &[], "interfaceAttachments").await?;
     let held: Vec<&str> = attached.iter().filter_map(|at| at.str_at("port_id")).filter(|p| ports.contains(p)).collect();
     let detaching = !held.is_empty() && is_detaching(cx, id).await?;
     for port in held.iter().filter(|_| !detaching) {
-        match COMPUTE.delete(cx, format!("{path}/{}", path::segment(port))).await {
+        match NOVA.delete(cx, format!("{path}/{}", path::segment(port))).await {
             // Nova detaches from a server that is active, paused or stopped. It may also still be executing the detach.
             Err(failure) if failure.kind == FailureKind::Conflict => {
-                let server = COMPUTE.show(cx, server_path(id), "server").await?;
+                let server = NOVA.show(cx, server_path(id), "server").await?;
                 match status(&server) {
                     "ERROR" => return Ok(None),
                     "ACTIVE" | "PAUSED" | "SHUTOFF" | "BUILD" => {}
@@ -124,7 +122,7 @@ pub(super) async fn detach(cx: &Context<'_>, ports: &[&str]) -> Result<Option<Du
     if held.is_empty() && !ports.is_empty() {
         // A server that is being built gets its ports only at the end, and Neutron releases a port only after Nova has
         // released it.
-        let server = COMPUTE.show(cx, server_path(id), "server").await?;
+        let server = NOVA.show(cx, server_path(id), "server").await?;
         let bound = NEUTRON.list(cx, "/v2.0/ports", &[("device_id", id)], "ports").await?;
         let is_bound = bound.iter().filter_map(|port| port.str_at("id")).any(|port| ports.contains(&port));
         let is_held = status(&server) == "BUILD" || (is_bound && status(&server) != "ERROR");
@@ -137,12 +135,12 @@ pub(super) async fn detach(cx: &Context<'_>, ports: &[&str]) -> Result<Option<Du
 /// another server already has it.
 async fn is_detaching(cx: &Context<'_>, server: &str) -> Result<bool, Failure> {
     let path = format!("{}/os-instance-actions", server_path(server));
-    let actions = COMPUTE.list(cx, path.as_str(), &[], "instanceActions").await?;
+    let actions = NOVA.list(cx, path.as_str(), &[], "instanceActions").await?;
     let Some(newest) = actions.first().filter(|action| action.str_at("action") == Some("detach_interface")) else {
         return Ok(false);
     };
     let request = newest.str_at("request_id").unwrap_or_default();
-    let call = CloudRequest::new(COMPUTE.0, Method::Get, format!("{path}/{}", path::segment(request)));
+    let call = CloudRequest::new(NOVA.0, Method::Get, format!("{path}/{}", path::segment(request)));
     let action = match cx.cloud.call(call.microversion("2.51")).await {
         Ok(response) => response.body,
         // An older Nova does not show events.

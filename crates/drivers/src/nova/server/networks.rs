@@ -3,10 +3,8 @@
 use kiln_resource::{Context, Failure};
 use kiln_value::{Map, Value, value};
 
-use crate::call::{Service, made_id, security_group_id, without_nulls};
+use crate::call::{NEUTRON, made_id, security_group_ids, without_nulls};
 use crate::path;
-
-const NEUTRON: Service = Service("network");
 
 /// Entry of the resource data with the IDs of the ports that Kiln created, in Heat's format: `[{"id": …}]`.
 pub(super) const INTERNAL_PORTS: &str = "internal_ports";
@@ -202,12 +200,7 @@ fn extra_properties(extra: &Map) -> Map {
 
 /// The IDs of the security groups of the server.
 pub(super) async fn security_groups(cx: &Context<'_>) -> Result<Vec<Value>, Failure> {
-    let mut ids = Vec::new();
-    let given = cx.facts.property("security_groups").as_list().unwrap_or_default();
-    for group in given.iter().filter_map(Value::as_str) {
-        ids.push(security_group_id(cx, group).await?.into());
-    }
-    Ok(ids)
+    security_group_ids(cx, cx.facts.property("security_groups").as_list().unwrap_or_default()).await
 }
 
 /// Deletes ports that belong to no server; the delete of the resource deletes the rest.

@@ -8,7 +8,8 @@ use kiln_value::{Map, Value, value};
 
 use super::interfaces;
 use super::networks::{self, INTERNAL_PORTS};
-use super::{COMPUTE, act, create, peek, server_path, set_tags, show, status, task_state, user_data};
+use super::{act, create, peek, server_path, set_tags, show, status, task_state, user_data};
+use crate::call::NOVA;
 use crate::path;
 use crate::queue::{self, Effect, Tasks};
 
@@ -48,7 +49,7 @@ pub(super) async fn start(cx: &Context<'_>, before: &Map, changed: &Map) -> Resu
     }
     if changed.contains_key("name") {
         let body = value!({"server": {"name": create::name(cx.facts)}});
-        COMPUTE.put(cx, server_path(id), body).await?;
+        NOVA.put(cx, server_path(id), body).await?;
     }
     let mut tasks = Vec::new();
     let mut made = Vec::new();
@@ -180,7 +181,7 @@ async fn set_metadata(cx: &Context<'_>, id: &str) -> Result<(), Failure> {
     let empty = Map::new();
     let given = cx.facts.property("metadata").as_map().unwrap_or(&empty);
     let path = format!("{}/metadata", server_path(id));
-    COMPUTE.put(cx, path, value!({"metadata": create::metadata_texts(given)})).await.map(|_| ())
+    NOVA.put(cx, path, value!({"metadata": create::metadata_texts(given)})).await.map(|_| ())
 }
 
 async fn rebuild(cx: &Context<'_>, id: &str, task: &Value) -> Result<(), Failure> {
@@ -214,13 +215,12 @@ async fn rebuild(cx: &Context<'_>, id: &str, task: &Value) -> Result<(), Failure
         request.insert("personality".into(), files);
     }
     let path = format!("{}/action", server_path(id));
-    let call =
-        CloudRequest::new(COMPUTE.0, Method::Post, path).body(value!({"rebuild": request})).microversion(version);
+    let call = CloudRequest::new(NOVA.0, Method::Post, path).body(value!({"rebuild": request})).microversion(version);
     cx.cloud.call(call).await.map(|_| ())
 }
 
 async fn attached(cx: &Context<'_>, id: &str) -> Result<Vec<Value>, Failure> {
-    COMPUTE.list(cx, format!("{}/os-interface", server_path(id)), &[], "interfaceAttachments").await
+    NOVA.list(cx, format!("{}/os-interface", server_path(id)), &[], "interfaceAttachments").await
 }
 
 /// Whether there are more interfaces than before the task, which indicates an attach by network.
@@ -231,7 +231,7 @@ fn has_more(task: &Value, interfaces: &[Value]) -> bool {
 
 /// Detaches an interface, and deletes its port if Kiln created it.
 async fn detach(cx: &Context<'_>, id: &str, port: &str) -> Result<Effect, Failure> {
-    COMPUTE.delete(cx, format!("{}/os-interface/{}", server_path(id), path::segment(port))).await?;
+    NOVA.delete(cx, format!("{}/os-interface/{}", server_path(id), path::segment(port))).await?;
     let mut internal = networks::internal_ports(&cx.facts.data);
     let mut effect = Effect::default();
     if let Some(at) = internal.iter().position(|known| known == port) {
@@ -267,5 +267,5 @@ async fn attach(cx: &Context<'_>, id: &str, task: &Value) -> Result<(), Failure>
         }
     };
     let path = format!("{}/os-interface", server_path(id));
-    COMPUTE.post(cx, path, value!({"interfaceAttachment": body})).await.map(|_| ())
+    NOVA.post(cx, path, value!({"interfaceAttachment": body})).await.map(|_| ())
 }
