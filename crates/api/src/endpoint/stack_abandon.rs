@@ -1,6 +1,7 @@
 //! `DELETE …/abandon`: deletes a stack and keeps its objects.
 
 use axum::response::Response;
+use kiln_service::Door;
 
 use crate::call::Call;
 use crate::error::ApiError;
@@ -10,5 +11,6 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:abandon")?;
     call.service().refuse_abandon()?;
     let stack = call.stack().await?;
-    Ok(reply::json(&call.service().abandon_stack(&call.caller, &stack).await?))
+    let data = call.service().abandon_stack(&call.caller, &stack).await?;
+    Ok(reply::json(&data.into_shown(Door::Export)))
 }
