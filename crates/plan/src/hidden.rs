@@ -25,8 +25,28 @@ macro_rules! doors {
         impl Door {
             /// All doors.
             pub const ALL: &[Self] = &[$(Self::$door,)*];
+
+            /// What the door shows of hidden values.
+            pub const fn shows(self) -> Shows {
+                match self {
+                    Self::Export => Shows::All,
+                    Self::Graph | Self::Report => Shows::NoValues,
+                    _ => Shows::Masked,
+                }
+            }
         }
     };
+}
+
+/// What a door shows of hidden values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shows {
+    /// A mask.
+    Masked,
+    /// The values, because something is made of them again.
+    All,
+    /// It shows names and counts: no values at all.
+    NoValues,
 }
 
 doors! {
@@ -52,6 +72,16 @@ doors! {
     Event,
     /// The properties in an event that is read.
     EventProperties,
+    /// The data of a stack, from which it can be adopted.
+    Export,
+    /// The log of a service.
+    Log,
+    /// The report of a service.
+    Report,
+    /// The drawing of a template.
+    Graph,
+    /// The language server.
+    Editor,
 }
 
 /// What may contain values of hidden parameters.
@@ -316,8 +346,8 @@ impl HiddenValues {
     }
 
     /// Masks them in what a door shows.
-    pub fn mask(&self, _: Door, shown: &mut (impl Masked + ?Sized)) {
-        if !self.is_empty() {
+    pub fn mask(&self, door: Door, shown: &mut (impl Masked + ?Sized)) {
+        if !self.is_empty() && door.shows() != Shows::All {
             shown.mask(self);
         }
     }

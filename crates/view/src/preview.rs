@@ -95,6 +95,17 @@ pub struct PlannedResource {
     pub attributes: Map,
     /// The names in its properties that mean other objects than at its last change, which it keeps.
     pub meanings: Vec<NewMeaning>,
+    /// What its properties refer to.
+    pub references: References,
+}
+
+/// The resources and attributes from which properties have their values, by the places of these: `networks[0].port`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct References {
+    /// In its current definition.
+    pub before: Map,
+    /// In its new one.
+    pub after: Map,
 }
 
 impl PlannedResource {

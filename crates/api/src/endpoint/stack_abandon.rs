@@ -2,6 +2,7 @@
 
 use axum::response::Response;
 use http::Method;
+use kiln_service::Door;
 
 use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
@@ -24,5 +25,6 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
 async fn run(call: &Call) -> Result<Response, ApiError> {
     call.service().refuse_abandon()?;
     let stack = call.stack().await?;
-    Ok(reply::json(&call.service().abandon_stack(&call.caller, &stack).await?))
+    let data = call.service().abandon_stack(&call.caller, &stack).await?;
+    Ok(reply::json(&data.into_shown(Door::Export)))
 }

@@ -149,7 +149,7 @@ fn summary(entry: &PlannedResource, change: &PlannedChange) -> Value {
             let names: Value = properties.keys().map(String::as_str).collect();
             let of_change =
                 |map: &Map| map.iter().filter(|(name, _)| properties.contains_key(*name)).map(clone_pair).collect();
-            let mut shown = sides("updated", old, new, of_change(&entry.before()), properties.clone());
+            let mut shown = sides("updated", entry, (old, of_change(&entry.before())), (new, properties.clone()));
             shown.insert("properties".to_owned(), names);
             let tried: Map = of_change(&entry.tried);
             if !tried.is_empty() {
@@ -164,12 +164,12 @@ fn summary(entry: &PlannedResource, change: &PlannedChange) -> Value {
             };
             let before = entry.before();
             let (before, after) = (differing(&before, &after), differing(&after, &before));
-            let mut shown = sides("replaced", old, new, before, after);
+            let mut shown = sides("replaced", entry, (old, before), (new, after));
             shown.insert("reasons".to_owned(), reasons.iter().collect());
             shown.into()
         }
-        PlannedChange::Added => sides("added", None, None, Map::new(), given(new)).into(),
-        PlannedChange::Deleted => sides("deleted", None, None, given(old), Map::new()).into(),
+        PlannedChange::Added => sides("added", entry, (None, Map::new()), (None, given(new))).into(),
+        PlannedChange::Deleted => sides("deleted", entry, (None, given(old)), (None, Map::new())).into(),
         PlannedChange::Refused(reason) => value!({ "kind": "refused", "reasons": [reason] }),
         PlannedChange::Undecided { at_least, at_most, awaited } => {
             let awaited: Value = awaited.iter().map(|awaited| known_after(&awaited.property, &awaited.place)).collect();
@@ -183,8 +183,18 @@ fn clone_pair((name, value): (&String, &Value)) -> (String, Value) {
     (name.clone(), value.clone())
 }
 
-/// The properties before and after a change, with the names that the template gives for IDs.
-fn sides(kind: &str, old: Option<&StoredDefinition>, new: Option<&StoredDefinition>, before: Map, after: Map) -> Map {
+/// A definition, and the properties to show.
+type Side<'a> = (Option<&'a StoredDefinition>, Map);
+
+/// The properties before and after a change, with the names that the template gives for IDs, and what it refers to.
+fn sides(kind: &str, entry: &PlannedResource, (old, before): Side<'_>, (new, after): Side<'_>) -> Map {
+    let references = [("before", &entry.references.before, &before), ("after", &entry.references.after, &after)];
+    let references: Map = references
+        .into_iter()
+        .map(|(key, all, side)| (key.to_owned(), within(all, side)))
+        .filter(|(_, found)| !found.is_empty())
+        .map(|(key, found)| (key, found.into()))
+        .collect();
     let names: Map = [("before", old, &before), ("after", new, &after)]
         .into_iter()
         .filter_map(|(key, held, side)| Some((key.to_owned(), names(held?, side)?)))
@@ -196,10 +206,18 @@ fn sides(kind: &str, old: Option<&StoredDefinition>, new: Option<&StoredDefiniti
         Value::Map(shown) => shown,
         _ => Map::new(),
     };
-    if !names.is_empty() {
-        shown.insert("given".to_owned(), names.into());
+    for (key, part) in [("given", names), ("references", references)] {
+        if !part.is_empty() {
+            shown.insert(key.to_owned(), part.into());
+        }
     }
     shown
+}
+
+/// The references in these properties.
+fn within(references: &Map, side: &Map) -> Map {
+    let property = |place: &str| place.split(['.', '[']).next().is_some_and(|name| side.contains_key(name));
+    references.iter().filter(|(place, _)| property(place)).map(clone_pair).collect()
 }
 
 /// The names that a template gives for the IDs in these properties; `None` if there are none.

@@ -308,6 +308,21 @@ async fn the_steps_of_a_request_are_limited_in_all() {
     let hostile = create("yaql", yaql).await;
     assert_eq!(hostile.status, StatusCode::BAD_REQUEST, "{}", &hostile.text[..hostile.text.len().min(500)]);
     assert!(hostile.text.contains("steps in all"), "{}", hostile.text);
+    // And so do the other functions: each of these copies a megabyte, which is allowed.
+    let joined = json!({"list_join": ["", vec![json!({"get_param": "text"}); 16]]});
+    let template = |count: usize| {
+        let resource = json!({"type": "OS::Heat::Value", "properties": {"value": joined}});
+        let resources: serde_json::Map<String, Value> =
+            (0..count).map(|number| (format!("v{number}"), resource.clone())).collect();
+        let parameters = json!({"text": {"type": "string", "default": "a".repeat(60_000)}});
+        json!({"heat_template_version": "2018-08-31", "parameters": parameters, "resources": resources})
+    };
+    let few = create("few", template(2)).await;
+    assert_eq!(few.status, StatusCode::CREATED, "{}", &few.text[..few.text.len().min(500)]);
+    let hostile = create("functions", template(60)).await;
+    assert_eq!(hostile.status, StatusCode::BAD_REQUEST, "{}", &hostile.text[..hostile.text.len().min(500)]);
+    assert_eq!(hostile.json()["error"]["type"], "RequestLimitExceeded", "{}", hostile.text);
+    assert!(hostile.text.contains("steps in all"), "{}", hostile.text);
 }
 
 /// Templates of 10,000 resources stay far below the steps of a request.

@@ -38,6 +38,26 @@ async fn a_service_template_becomes_a_stack() {
     assert_eq!(app.send(Method::GET, &original, None, None).await.status, StatusCode::NOT_FOUND);
 }
 
+/// The functions of a service template take their steps from the account of the request.
+#[tokio::test]
+async fn the_steps_of_a_service_template_are_limited() {
+    let limits = Limits { request_steps: 20_000, ..Limits::default() };
+    let app = App::on(App::new().await.store, user(&["member"]), limits);
+    let upload = async |name: &str, count: usize| {
+        let words = vec!["{get_input: word}"; 20].join(", ");
+        let output = |number: usize| format!("    o{number}: {{value: {{concat: [{words}]}}}}\n");
+        let service = SERVICE.to_owned() + &(0..count).map(output).collect::<String>();
+        let path = format!("/v1/tenant1/stacks?stack_name={name}&parameters=%7B%22word%22:%22yes%22%7D");
+        app.upload(&path, "application/x-yaml", service.as_bytes()).await
+    };
+    let made = upload("few", 2).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.text);
+    let refused = upload("many", 300).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{}", refused.text);
+    assert_eq!(refused.json()["error"]["type"], "RequestLimitExceeded", "{}", refused.text);
+    assert!(refused.text.contains("more than 20000 steps in all"), "{}", refused.text);
+}
+
 /// A form, as `curl -F` sends it.
 fn form(parts: &[(&str, &str)]) -> String {
     let part = |(name, content): &(&str, &str)| {

@@ -88,6 +88,12 @@ impl Target {
         }
     }
 
+    /// The same with the number of resources that are planned, if it is known.
+    pub fn planned(mut self, resources: Option<usize>) -> Self {
+        self.tree.plan(resources.unwrap_or_default());
+        self
+    }
+
     /// A stack with its running operation, from the beginning of that, if there is one.
     pub async fn running(client: &Client, stack: &str) -> Result<Self, Error> {
         let stack = client.stack(stack, false).await?;

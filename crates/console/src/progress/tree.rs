@@ -145,6 +145,8 @@ pub struct Tree {
     root: String,
     partly: bool,
     stacks: IndexMap<String, IndexMap<String, Node>>,
+    /// The number of resources in the plan of the operation, with nested stacks; 0 if it is unknown.
+    planned: usize,
     /// By stack and name of a resource, the names of those that it requires.
     requires: HashMap<(String, String), Vec<String>>,
     /// In the order of their events.
@@ -163,6 +165,7 @@ impl Tree {
             root: id.to_owned(),
             partly: false,
             stacks,
+            planned: 0,
             requires: HashMap::new(),
             faults: Vec::new(),
             before_rollback: None,
@@ -218,6 +221,11 @@ impl Tree {
         for node in self.stacks.values_mut().flat_map(IndexMap::values_mut) {
             node.existed = true;
         }
+    }
+
+    /// Sets the number of resources that the plan of a create has, of nested stacks too as far as it knows them.
+    pub(crate) fn plan(&mut self, resources: usize) {
+        self.planned = resources;
     }
 
     /// Whether the action may leave resources unchanged.
@@ -339,6 +347,7 @@ impl Tree {
                 Phase::Waiting => count.untouched += usize::from(node.is_untouched()),
             }
         }
+        count.all = count.all.max(self.planned);
         count
     }
 
@@ -488,13 +497,26 @@ mod tests {
     }
 
     #[test]
+    fn a_create_counts_what_is_planned_in_nested_stacks() {
+        let mut tree = Tree::new("web", "s");
+        tree.plan(3);
+        tree.learn(&news("s", "group", "INIT_COMPLETE", "", 0));
+        assert_eq!(tree.count(), Count { all: 3, ..Count::default() });
+        for name in ["0", "1", "2"] {
+            tree.hear(&news("n", name, "CREATE_COMPLETE", "", 1));
+        }
+        assert_eq!(tree.count(), Count { done: 3, all: 4, ..Count::default() }, "more than was known before");
+    }
+
+    #[test]
     fn there_is_one_order() {
         let mut tree = Tree::new("web", "s");
-        for name in ["10", "b", "9", "a"] {
+        // By numbers and by texts compared in pairs, 9 < 10 < 1a < 9.
+        for name in ["10", "b", "9", "a", "1a"] {
             tree.learn(&news("s", name, "INIT_COMPLETE", "", 0));
         }
         let names: Vec<&str> = tree.of(tree.root()).map(|node| node.name.as_str()).collect();
-        assert_eq!(names, ["9", "10", "a", "b"]);
+        assert_eq!(names, ["1a", "9", "10", "a", "b"]);
     }
 
     #[test]

@@ -176,6 +176,11 @@ impl WaitArgs {
         self.wait || connection.is_local()
     }
 
+    /// Whether the progress shows numbers of resources.
+    fn shows_counts(&self) -> bool {
+        matches!(self.how.progress, Mode::Auto | Mode::Plain)
+    }
+
     async fn follow(&self, connection: &Connection, target: Target, rollback: bool) -> Outcome<End> {
         self.how.follow(connection, target, rollback).await
     }

@@ -219,6 +219,37 @@ fn every_option_of_the_table_is_read() {
     assert!(unread.is_empty(), "{unread:?}");
 }
 
+/// What is honoured is a part of the configuration: a value of each option is shown, by the name that it has today.
+#[test]
+fn the_values_of_honoured_options_are_in_the_configuration() {
+    let folder = Folder::new("config-honoured");
+    let table =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/heat-options/table.txt"));
+    let table = table.unwrap();
+    let honoured = table.split("honoured\n").nth(1).unwrap().lines().take_while(|line| line.starts_with("  ["));
+    let mut checked = 0;
+    for line in honoured {
+        let (section, options) = line.trim_start_matches("  [").split_once("] ").unwrap();
+        // All of a section at once; older names of one option in files of their own, because one value is read of them.
+        let shown = |options: &[&str]| -> Vec<serde_json::Value> {
+            let lines: String = options.iter().map(|option| format!("{option} = 17\n")).collect();
+            let file = folder.write("heat.conf", &format!("[{section}]\n{lines}"));
+            let args = ["config", "show", "--set", "--config-file", file.to_str().unwrap(), "-f", "json"];
+            serde_json::from_str(&folder.run(&args).ok()).unwrap()
+        };
+        let options: Vec<&str> = options.split(' ').collect();
+        let together = shown(&options);
+        for option in options {
+            let is_here = |row: &&serde_json::Value| row["Section"] == section && row["Option"] == option;
+            let row = together.iter().find(is_here).cloned().or_else(|| shown(&[option]).pop());
+            let value = row.as_ref().map(|row| row["Value"].as_str().unwrap_or_default());
+            assert!(matches!(value, Some("17" | "***")), "[{section}] {option}: {row:?}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 150, "{checked}");
+}
+
 /// A value that means something in Heat and nothing in Kiln stops the start, also from the environment; a name of an
 /// older release means what it meant.
 #[test]

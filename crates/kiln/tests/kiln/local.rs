@@ -479,7 +479,9 @@ resources:
     let group = "  + group  (OS::Heat::ResourceGroup)\n        count: 2\n        resource_def: {\"type\": \"OS::Heat::None\"}\n";
     assert!(planned.contains(&format!("{group}      + 0  (OS::Heat::None)\n      + 1  ")), "{planned}");
     assert!(planned.ends_with("one: 5 to create\n"), "{planned}");
-    folder.local(&["stack", "create", "-t", "t.yaml", "one"]).ok();
+    let created = folder.local(&["stack", "create", "-t", "t.yaml", "--progress", "plain", "one"]).err;
+    let totals: Vec<&str> = created.split(" of ").skip(1).filter_map(|rest| rest.split([',', ')']).next()).collect();
+    assert!(totals.len() >= 2 && totals.iter().all(|total| *total == "5"), "{created}");
 
     folder.write("t.yaml", &text.replace("value: one", "value: two").replace("default: 8", "default: 9"));
     let update = ["stack", "update", "-t", "t.yaml", "--dry-run", "one"];

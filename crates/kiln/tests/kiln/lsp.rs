@@ -10,7 +10,7 @@ use crate::run::Folder;
 const TEXT: &str = include_str!("../../../../tests/data/heat-templates/hot/servers_in_new_neutron_net.yaml");
 
 /// An editor with one file open.
-struct Editor {
+pub(crate) struct Editor {
     server: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
@@ -29,7 +29,7 @@ fn able() -> Value {
 }
 
 impl Editor {
-    fn start(folder: &Folder, name: &str, text: &str) -> Self {
+    pub(crate) fn start(folder: &Folder, name: &str, text: &str) -> Self {
         Self::of(folder.kiln(&["lsp"]), folder, name, text)
     }
 
@@ -120,7 +120,7 @@ impl Editor {
     }
 
     /// The next diagnostics of the server.
-    fn told(&mut self) -> Vec<Value> {
+    pub(crate) fn told(&mut self) -> Vec<Value> {
         let notice = self.receive();
         assert_eq!(notice["method"], "textDocument/publishDiagnostics", "{notice}");
         assert_eq!(notice["params"]["uri"], self.uri);
@@ -168,7 +168,7 @@ impl Editor {
         text
     }
 
-    fn leave(mut self) {
+    pub(crate) fn leave(mut self) {
         assert_eq!(self.ask("shutdown", &Value::Null), Value::Null);
         self.tell("exit", &Value::Null);
         assert!(self.server.wait().unwrap().success());

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use kiln_testcloud::Testcloud;
 
 use crate::run::{Folder, Ran};
+use crate::running::Running;
 
 const TEMPLATE: &str = "\
 heat_template_version: 2018-08-31
@@ -199,8 +200,15 @@ async fn a_create_shows_all_errors_and_what_exists() {
     folder.write("child.yaml", CHILD);
     let ran = local(&["create", "-t", "t.yaml", "one"]);
     let offline = folder.run(&["template", "validate", "--offline", "-t", "t.yaml"]);
+    let config = folder.configured(&cloud, "[kiln]\ncfn_api = false\n");
+    let service = Running::start(folder.kiln(&["serve", "--config-file", &config]));
+    let create = ["stack", "create", "-t", "t.yaml", "one"];
+    let with_service = Ran::from(folder.client(&cloud, &service.url(), &create).output().unwrap());
+    assert_eq!(with_service.code, 1, "{}", with_service.err);
+    assert!(told(&offline).len() > 5, "{}", offline.err);
     for place in told(&offline) {
         assert!(told(&ran).contains(&place), "{place:?}: {}", ran.err);
+        assert!(told(&with_service).contains(&place), "{place:?}: {}", with_service.err);
     }
     folder.write(
         "t.yaml",
@@ -294,6 +302,10 @@ fn a_nested_resource_has_one_notation() {
         folder.local(&[&events[..], &["--filter", &filter, "-f", "json"]].concat()).json().as_array().unwrap().len()
     };
     assert_eq!(["CREATE_FAILED", "FAILED", "CREATE_COMPLETE"].map(of_status), [1, 1, 0]);
+    let fine = ["stack", "event", "list", "one", "--resource", "nested/fine", "-f", "json"];
+    let complete = folder.local(&[&fine[..], &["--filter", "resource_status=CREATE_COMPLETE"]].concat()).json();
+    let complete: Vec<_> = complete.as_array().unwrap().iter().map(|event| &event["resource_status"]).collect();
+    assert_eq!(complete, ["CREATE_COMPLETE"]);
 }
 
 #[test]

@@ -268,6 +268,37 @@ resources:
     }
 }
 
+/// A value that is known shows what it refers to, as one that is not known does.
+#[test]
+fn references_are_shown_in_updates_too() {
+    let folder = Folder::new("plan-references");
+    let template = "\
+heat_template_version: 2018-08-31
+resources:
+  held: {type: OS::Heat::Value, properties: {value: one}}
+  random: {type: OS::Heat::RandomString}
+  reads: {type: OS::Heat::Value, properties: {value: READ}}
+";
+    let write = |read: &str| folder.write("t.yaml", &template.replace("READ", read));
+    let plan = || folder.local(&["stack", "update", "-t", "t.yaml", "--dry-run", "one"]).ok();
+    let read = "[plain, {deep: {get_resource: random}}, {get_attr: [held, value]}]";
+    write(read);
+    let created = folder.local(&["stack", "create", "-t", "t.yaml", "--dry-run", "one"]).ok();
+    let expected = r#"value: ["plain", {"deep": (known after random)}, "one" (from held.value)]"#;
+    assert!(created.contains(expected), "{created}");
+    write("none");
+    folder.local(&["stack", "create", "-t", "t.yaml", "one"]).ok();
+    write(read);
+    let updated = plan();
+    let start = r#"value: "none" → ["plain", {"deep": ""#;
+    assert!(updated.contains(start), "{updated}");
+    assert!(updated.contains(r#"" (from random)}, "one" (from held.value)]"#), "{updated}");
+    folder.local(&["stack", "update", "-t", "t.yaml", "one"]).ok();
+    write("none");
+    let updated = plan();
+    assert!(updated.contains(r#"" (from random)}, "one" (from held.value)] → "none""#), "{updated}");
+}
+
 /// If the number of members is known only later, those that there are may be deleted.
 #[test]
 fn members_of_a_group_of_unknown_size_are_in_the_plan() {

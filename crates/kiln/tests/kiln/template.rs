@@ -408,7 +408,7 @@ fn lint_reads_policies_and_tells_what_to_use_instead() {
 parameters:
   keep: {type: string}
   bootstrap-token: {type: string}
-  certificate-key: {type: string, hidden: true}
+  certificate-key: {type: string}
 resources:
   a:
     type: OS::Heat::Value
@@ -427,8 +427,13 @@ resources:
         .iter()
         .map(|one| (one["rule"].as_str().unwrap(), one["line"].as_u64().unwrap()))
         .collect();
-    let expected =
-        [("visible-secret", 4), ("plain-secret", 10), ("deprecated-property", 12), ("deprecated-property", 13)];
+    let expected = [
+        ("visible-secret", 4),
+        ("visible-secret", 5),
+        ("plain-secret", 10),
+        ("deprecated-property", 12),
+        ("deprecated-property", 13),
+    ];
     assert_eq!(found, expected);
     let shown = folder.run(&["template", "lint", "t.yaml"]).out;
     let hints: Vec<&str> = shown.lines().filter_map(|line| line.trim().strip_prefix("= help: ")).collect();

@@ -2,51 +2,33 @@
 
 use std::collections::BTreeSet;
 
-use kiln_value::{Value, text};
+use kiln_value::{Path, Value, text};
 
 use super::node::{Call, Context, Node};
+use super::outermost::calls;
 
 /// The texts in a snippet's value that functions have made of hidden texts. Those that the snippet contains, or reads and
 /// that are not hidden, do not count: `map_merge` makes nothing of its items.
 pub(crate) fn derived(node: &Node, value: &Value, context: &Context, is_hidden: &dyn Fn(&str) -> bool) -> Vec<String> {
-    let mut walk = Walk { context, is_hidden, found: Vec::new() };
-    walk.snippet(node, value);
-    walk.found
+    let search = Search { context, is_hidden };
+    let mut found = Vec::new();
+    calls(node, value, &Path::root(), &mut |call, value, _| {
+        let mut public = BTreeSet::new();
+        // A value that is read is hidden as it is.
+        if !call.function.reads_stack() && search.takes_hidden(&call.args, &mut public) {
+            let is_derived = |text: &String| !text.is_empty() && !public.contains(text);
+            found.extend(texts(value).into_iter().filter(is_derived));
+        }
+    });
+    found
 }
 
-struct Walk<'a> {
+struct Search<'a> {
     context: &'a Context<'a>,
     is_hidden: &'a dyn Fn(&str) -> bool,
-    found: Vec<String>,
 }
 
-impl Walk<'_> {
-    /// A snippet and its value side by side, down to the outermost calls.
-    fn snippet(&mut self, node: &Node, value: &Value) {
-        match (node, value) {
-            (Node::List(nodes), Value::List(items)) => {
-                let present = nodes.iter().filter(|node| !node.is_absent());
-                present.zip(items).for_each(|(node, item)| self.snippet(node, item));
-            }
-            (Node::Map(nodes), Value::Map(map)) => {
-                for (key, node) in nodes {
-                    map.get(key).into_iter().for_each(|value| self.snippet(node, value));
-                }
-            }
-            // The branch of an `if`.
-            (Node::Call(call), value) if call.function.is_macro() => self.snippet(&call.args, value),
-            // A value that is read is hidden as it is.
-            (Node::Call(call), value) if !call.function.reads_stack() => {
-                let mut public = BTreeSet::new();
-                if self.takes_hidden(&call.args, &mut public) {
-                    let is_derived = |text: &String| !text.is_empty() && !public.contains(text);
-                    self.found.extend(texts(value).into_iter().filter(is_derived));
-                }
-            }
-            _ => {}
-        }
-    }
-
+impl Search<'_> {
     /// Whether arguments contain a hidden value. Collects the texts in them that are not hidden.
     fn takes_hidden(&self, args: &Node, public: &mut BTreeSet<String>) -> bool {
         match args {

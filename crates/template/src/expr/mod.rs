@@ -2,6 +2,7 @@
 
 mod derived;
 mod node;
+mod outermost;
 mod parse;
 mod partial;
 mod reference;
@@ -80,6 +81,11 @@ impl Expr {
         let mut uses = Vec::new();
         reference::attributes(&self.node, &Context::new(scope), &mut uses);
         uses
+    }
+
+    /// Where its value has the ID or an attribute of a resource, and which: `resource` or `resource.attribute`.
+    pub fn sources(&self, value: &Value, scope: &dyn Scope) -> Vec<(Path, String)> {
+        reference::sources(&self.node, value, &Context::new(scope))
     }
 
     /// The value as far as it is known while some resources do not exist yet; see [`Partial`].

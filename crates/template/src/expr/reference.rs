@@ -1,9 +1,10 @@
 //! References of a snippet: resources that it requires and attributes that it reads.
 
 use indexmap::IndexSet;
-use kiln_value::{Diagnostic, Value};
+use kiln_value::{Diagnostic, Path, Value};
 
 use super::node::{Call, Context, Node};
+use super::outermost::calls;
 
 /// An attribute of a resource that a snippet reads.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,5 +72,25 @@ pub(crate) fn attributes(node: &Node, context: &Context, uses: &mut Vec<Attribut
             attributes(&call.args, context, uses);
             uses.extend(call.function.attribute_use(call, context));
         }
+    }
+}
+
+/// The places in a snippet's value that are the ID or an attribute of a resource.
+pub(crate) fn sources(node: &Node, value: &Value, context: &Context) -> Vec<(Path, String)> {
+    let mut found = Vec::new();
+    calls(node, value, &Path::root(), &mut |call, value, path| {
+        let is_known = !matches!(value, Value::Null | Value::Unknown(_) | Value::List(_) | Value::Map(_));
+        found.extend(source(call, context).filter(|_| is_known).map(|source| (path.clone(), source)));
+    });
+    found
+}
+
+/// What a call reads of a resource.
+fn source(call: &Call, context: &Context) -> Option<String> {
+    match call.function.attribute_use(call, context) {
+        Some(AttributeUse { resource, wanted: Wanted::One { name: Value::Str(name), .. } }) => {
+            Some(format!("{resource}.{name}"))
+        }
+        _ => call.function.reference(call, context, "").ok()?,
     }
 }

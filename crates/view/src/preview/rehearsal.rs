@@ -8,8 +8,8 @@ use futures::future::{BoxFuture, FutureExt};
 use indexmap::IndexMap;
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{
-    Blueprint, Command, Decision, Event, Inside, Kind, Model, NestedSources, Nesting, Outcome, Prospect, Request,
-    StackScope, define, facts, observe,
+    Blueprint, Command, Decision, Draft, Event, Inside, Kind, Model, NestedSources, Nesting, Outcome, Prospect,
+    Request, StackScope, define, facts, observe,
 };
 use kiln_resource::{Action, OperationState, Resource, ResourceId, State, StoredDefinition};
 use kiln_stack::Backends;
@@ -22,7 +22,7 @@ use kiln_template::{Definition, Scope, Wanted};
 use kiln_value::{Diagnostic, Map, Unknown, Value};
 
 use super::weigh::{change_of, change_of_stack, undecided, weigh};
-use super::{Awaited, PlannedChange, PlannedResource, Preview};
+use super::{Awaited, PlannedChange, PlannedResource, Preview, References};
 
 /// The simulated update of one stack.
 pub(super) struct Rehearsal<'a> {
@@ -249,7 +249,12 @@ impl<'a> Rehearsal<'a> {
             }
         }
         differing.extend(answer.drifted);
+        let references = References {
+            before: self.references_before(&name),
+            after: held.as_ref().map(|held| sources_in(definition, held, &self.scope)).unwrap_or_default(),
+        };
         let entry = PlannedResource {
+            references,
             name: name.clone(),
             resource_type: resource_type.clone(),
             differing,
@@ -276,6 +281,14 @@ impl<'a> Rehearsal<'a> {
         let fresh = ResourceId(self.backends.chance.uuid());
         let (kind, attributes) = ((resource_type, implementation), answer.attributes);
         Ok(Some(Event::Decided { serial, name, decision, fresh, kind, attributes }))
+    }
+
+    /// What the properties of a resource refer to in its current definition.
+    fn references_before(&self, name: &str) -> Map {
+        let current = self.view.and_then(|view| Some((view, view.resource(name)?.definition.as_ref()?)));
+        let Some((view, held)) = current else { return Map::new() };
+        let definition = view.blueprint.definitions().get(name);
+        definition.map(|definition| sources_in(definition, held, &Draft::of(&view.blueprint))).unwrap_or_default()
     }
 
     /// The data of an object that a change destroys, if there is an object and its type names data.
@@ -496,6 +509,7 @@ impl<'a> Rehearsal<'a> {
             required_by: Vec::new(),
             attributes: row.attributes.clone(),
             meanings: Vec::new(),
+            references: References::default(),
             row: Some(Arc::new(row)),
             nested,
         })
@@ -528,6 +542,12 @@ impl<'a> Rehearsal<'a> {
         }
         Ok(Preview { stack: self.stack.clone(), entries, outputs: Vec::new() })
     }
+}
+
+/// What the properties of a definition refer to.
+fn sources_in(definition: &Definition, held: &StoredDefinition, scope: &dyn Scope) -> Map {
+    let sources = definition.properties.sources(&Value::Map(held.given().clone()), scope);
+    sources.into_iter().map(|(place, source)| (place.to_string(), source.into())).collect()
 }
 
 /// The content of a nested stack whose future is not known: each of its resources may be deleted, or stay.

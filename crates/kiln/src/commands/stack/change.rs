@@ -1,7 +1,7 @@
 //! `kiln stack create` and `kiln stack update`.
 
 use clap::{Args, ValueEnum};
-use kiln_client::{Bundle, Changes, Client, Error, ErrorLocation, StackRequest, file_parameters, parameters};
+use kiln_client::{Bundle, Changes, Client, Error, ErrorLocation, Stack, StackRequest, file_parameters, parameters};
 use kiln_topology::original::{FILE, Original};
 use kiln_value::{Map, Value};
 
@@ -182,16 +182,36 @@ impl CreateArgs {
                 None => Ok(self.output.one(preview(&stack), Format::Table)?),
             };
         }
+        let waits = self.wait.waits(connection);
+        // A service that refuses the preview refuses the create too, or shows its progress without a total.
+        let planned = if waits && self.wait.shows_counts() {
+            connection.client.preview_stack(&self.name, &request).await.ok()
+        } else {
+            None
+        };
+        let planned = planned.map(|(stack, changes)| planned_resources(&stack, changes.as_ref()));
         let id = connection.client.create_stack(&self.name, &request).await;
         let id = judged(connection, &request, id).await?;
-        let waits = self.wait.waits(connection);
         if waits {
-            let target = Target::created(&self.name, &id);
+            let target = Target::created(&self.name, &id).planned(planned);
             let end = self.wait.follow(connection, target, self.enable_rollback).await?;
             let ended = ended(&self.name, &end, "CREATE");
             ended.map_err(|failure| self.content.again(failure, &end, Some(&self.template), &self.name))?;
         }
         show::short(connection, &id, &self.output, waits).await
+    }
+}
+
+/// The number of resources in the preview of a create. Heat lists nested stacks as lists, without the resources that own
+/// them.
+fn planned_resources(stack: &Stack, changes: Option<&Changes>) -> usize {
+    fn count(list: &Value) -> usize {
+        let of = |item: &Value| 1 + if item.as_list().is_some() { count(item) } else { 0 };
+        list.as_list().into_iter().flatten().map(of).sum()
+    }
+    match changes {
+        Some(changes) => changes.resources.values().map(count).sum(),
+        None => stack.entries().and_then(|entries| entries.get("resources")).map_or(0, count),
     }
 }
 
@@ -235,7 +255,7 @@ impl DryRunArgs {
 }
 
 /// The columns of a preview, sorted by name as `openstack stack create --dry-run` shows them.
-fn preview(stack: &kiln_client::Stack) -> One {
+fn preview(stack: &Stack) -> One {
     let mut one: One = Vec::new();
     for (name, value) in stack.entries().into_iter().flatten() {
         let look = match name.as_str() {

@@ -170,6 +170,29 @@ async fn another_object_with_the_name_is_not_adopted() {
     cluster.end().await;
 }
 
+/// The object of another stack is that of a row, so a create without a response has made nothing, and is repeated.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_of_another_row_is_not_suspected() {
+    let cluster = cluster().await;
+    let client = cluster.client(cluster.cloud.users().demo);
+    let shared = || request(value!({"net": (network("shared"))}));
+    client.create_stack("held", &shared()).await.expect("accepted");
+    settled(&client, "held", "CREATE_COMPLETE").await;
+    cluster.cloud.faults().add(fault(Action::Status(504), When::Nth(1)));
+    client.create_stack("second", &shared()).await.expect("accepted");
+    settled(&client, "second", "CREATE_COMPLETE").await;
+    let mut known = Vec::new();
+    for stack in ["held", "second"] {
+        let resources = client.resources(stack, 0, false, &vec![]).await.expect("resources");
+        known.extend(resources.iter().map(|resource| resource.physical_id().to_owned()));
+    }
+    let mut made = networks(&cluster.cloud.snapshot(), "shared");
+    known.sort();
+    made.sort();
+    assert_eq!((known.len(), known), (2, made));
+    cluster.end().await;
+}
+
 /// A server keeps its mark, which is a tag; other services do not show when an object was created.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_costs_no_request_where_no_time_is_shown() {

@@ -26,12 +26,14 @@ pub(super) fn lines(change: &Value) -> Vec<String> {
             value: side.get(name).cloned().unwrap_or_default(),
             name: change.get("given").and_then(|given| given.get(key)).and_then(|given| given.str_at(name)),
             tried: change.get("tried").filter(|_| key == "before").and_then(|tried| tried.get(name)),
+            place: name,
+            references: change.get("references").and_then(|references| references.get(key)?.as_map()),
         };
         let (before, after) = (side("before", before), side("after", after));
         if has_one_side {
-            let value = if before.value.is_null() { after.value } else { before.value };
-            if !value.is_null() {
-                one(name, &value, &mut lines);
+            let side = if before.value.is_null() { after } else { before };
+            if !side.value.is_null() {
+                one(name, &side, &mut lines);
             }
         } else {
             both(name, &before, &after, &mut lines);
@@ -47,11 +49,15 @@ struct Side<'a> {
     name: Option<&'a str>,
     /// The value that a failed update tried to set.
     tried: Option<&'a Value>,
+    /// The name of the property.
+    place: &'a str,
+    /// The resources and attributes from which its values are, by their places.
+    references: Option<&'a Map>,
 }
 
 impl Side<'_> {
     fn text(&self) -> String {
-        let mut shown = text(&self.value);
+        let mut shown = self.part(&self.value, self.place);
         if let Some(name) = self.name {
             shown = format!("{} ({})", text(&name.into()), text::str(&self.value));
         }
@@ -60,15 +66,26 @@ impl Side<'_> {
         }
         shown
     }
+
+    /// A part of the value at a place.
+    fn part(&self, value: &Value, place: &str) -> String {
+        in_line(value, place, &|place| self.references?.get(place)?.as_str())
+    }
+
+    /// The items of a list.
+    fn items(&self, items: &[Value]) -> Vec<String> {
+        let items = items.iter().enumerate();
+        items.map(|(index, item)| self.part(item, &format!("{}[{index}]", self.place))).collect()
+    }
 }
 
 /// The lines about a value.
-fn one(name: &str, value: &Value, lines: &mut Vec<String>) {
-    let whole = format!("{name}: {}", text(value));
-    match value {
+fn one(name: &str, side: &Side<'_>, lines: &mut Vec<String>) {
+    let whole = format!("{name}: {}", side.text());
+    match &side.value {
         Value::List(items) if whole.chars().count() > WIDE => {
             lines.push(format!("{name}:"));
-            lines.extend(items.iter().map(|item| format!("  {}", text(item))));
+            lines.extend(side.items(items).into_iter().map(|item| format!("  {item}")));
         }
         _ => lines.push(whole),
     }
@@ -79,8 +96,7 @@ fn both(name: &str, before: &Side<'_>, after: &Side<'_>, lines: &mut Vec<String>
     let whole = format!("{name}: {} → {}", before.text(), after.text());
     match (&before.value, &after.value) {
         (Value::List(old), Value::List(new)) if whole.chars().count() > WIDE => {
-            let texts = |items: &[Value]| items.iter().map(text).collect::<Vec<_>>();
-            let (old, new) = (texts(old), texts(new));
+            let (old, new) = (before.items(old), after.items(new));
             let (removed, added) = (without(&old, &new), without(&new, &old));
             if removed.is_empty() && added.is_empty() {
                 lines.push(format!("{name}: the order changes"));
@@ -114,18 +130,31 @@ fn without<'a>(items: &'a [String], others: &'a [String]) -> Vec<&'a String> {
 
 /// A value in one line: JSON without nulls, and where values that are not known yet come from.
 pub(super) fn text(value: &Value) -> String {
+    in_line(value, "", &|_| None)
+}
+
+/// A value in one line, with the sources of its parts by their places.
+fn in_line<'a>(value: &Value, place: &str, source: &dyn Fn(&str) -> Option<&'a str>) -> String {
     match value {
         Value::Null => "(none)".to_owned(),
-        Value::List(items) => format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(", ")),
+        Value::List(items) => {
+            let item = |(index, item)| in_line(item, &format!("{place}[{index}]"), source);
+            format!("[{}]", items.iter().enumerate().map(item).collect::<Vec<_>>().join(", "))
+        }
         Value::Map(map) => {
             if let Some(place) = awaited(map) {
                 return format!("(known after {place})");
             }
             let entries = map.iter().filter(|(_, value)| !value.is_null());
-            let entry = |(key, value): (&String, &Value)| format!("{}: {}", text::json(&key.into()), text(value));
+            let entry = |(key, value): (&String, &Value)| {
+                format!("{}: {}", text::json(&key.into()), in_line(value, &format!("{place}.{key}"), source))
+            };
             format!("{{{}}}", entries.map(entry).collect::<Vec<_>>().join(", "))
         }
-        value => text::json(value),
+        value => match source(place) {
+            Some(source) => format!("{} (from {source})", text::json(value)),
+            None => text::json(value),
+        },
     }
 }
 
