@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kiln_value::{Diagnostic, Path, Value};
+use kiln_value::{Diagnostic, Value};
 
 use crate::hint::hinted;
 
@@ -209,7 +209,7 @@ fn unknown(dialect: Dialect, written: &str) -> Diagnostic {
     known.sort_unstable();
     let choice = if known.len() > 1 { "should be one of" } else { "should be" };
     let error = invalid(format_args!("\"{key}: {written}\". \"{key}\" {choice}: {}", known.join(", ")));
-    hinted(error.at(Path::root().key(key)), written, known)
+    hinted(error, written, known)
 }
 
 /// The keywords of a language: sections and the keys of resources and outputs.
