@@ -357,7 +357,7 @@ impl Masked for Map {
 
 impl Masked for Diagnostic {
     fn mask(&mut self, hidden: &HiddenValues) {
-        self.message.mask(hidden);
+        self.text.mask(hidden);
         self.hints.mask(hidden);
     }
 }

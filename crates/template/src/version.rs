@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kiln_value::{Diagnostic, Value};
+use kiln_value::{Class, Diagnostic, Value};
 
 use crate::hint::hinted;
 
@@ -200,7 +200,7 @@ impl fmt::Display for Version {
 }
 
 fn invalid(explanation: impl fmt::Display) -> Diagnostic {
-    Diagnostic::new("InvalidTemplateVersion", format!("The template version is invalid: {explanation}"))
+    Diagnostic::new(Class::InvalidTemplateVersion, format!("The template version is invalid: {explanation}"))
 }
 
 fn unknown(dialect: Dialect, written: &str) -> Diagnostic {
