@@ -359,6 +359,9 @@ impl Masked for Diagnostic {
     fn mask(&mut self, hidden: &HiddenValues) {
         self.text.mask(hidden);
         self.hints.mask(hidden);
+        if let Some(nested) = &mut self.nested {
+            nested.message.mask(hidden);
+        }
     }
 }
 
