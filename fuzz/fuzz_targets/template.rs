@@ -15,7 +15,7 @@ fn read(input: &str) -> Result<(), Diagnostic> {
     _ = template.validate_sections();
     let bound = Bound::new(Arc::new(template), Arc::new(parameters), Arc::new(Files::default()));
     for error in bound.validate(&AcceptAll, false) {
-        assert!(!error.class.is_empty(), "{error:?}");
+        assert!(!error.class.name().is_empty(), "{error:?}");
     }
     let definitions = bound.definitions()?;
     let scope = Unbuilt::new(&bound, definitions.keys().map(String::as_str));
@@ -31,6 +31,6 @@ fn read(input: &str) -> Result<(), Diagnostic> {
 
 fuzz_target!(|input: &str| {
     if let Err(error) = read(input) {
-        assert!(!error.class.is_empty(), "{error:?}");
+        assert!(!error.class.name().is_empty(), "{error:?}");
     }
 });

@@ -35,7 +35,7 @@ fn required(blueprint: &Blueprint) -> Value {
     let draft = Draft::of(blueprint);
     let required = blueprint.definitions().values().map(|definition| {
         let names =
-            definition.dependencies(&draft).map_or_else(|error| error.message.as_str().into(), |names| sorted(&names));
+            definition.dependencies(&draft).map_or_else(|error| error.to_string().into(), |names| sorted(&names));
         (definition.name.clone(), names)
     });
     required.collect::<Map>().into()

@@ -4,7 +4,7 @@ use kiln_value::{Diagnostic, Value, text, value};
 
 /// `{class, message}` as in the records.
 pub(crate) fn error(error: &Diagnostic) -> Value {
-    value!({"class": error.class.to_string(), "message": error.message.as_str()})
+    value!({"class": error.class.to_string(), "message": error.to_string()})
 }
 
 /// The first difference between two values; `None` if they are equal. Maps are compared without order, and integers

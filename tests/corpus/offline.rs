@@ -19,6 +19,6 @@ pub(crate) fn judge(
         Ok(sources) => examine(&sources, catalog, MAX_DEPTH).1,
         Err(error) => vec![error],
     };
-    let told: Vec<String> = errors.iter().map(|error| format!("{}: {}", error.path, error.message)).collect();
+    let told: Vec<String> = errors.iter().map(|error| format!("{}: {error}", error.path)).collect();
     Some(("offline", (!told.is_empty()).then(|| told.join("\n"))))
 }

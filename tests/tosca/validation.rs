@@ -25,7 +25,7 @@ pub(crate) fn validate(lowered: &Lowered, given: &Map) -> Verdict {
     let sections = kiln_template::environment::from_request(None, &given);
     let environment = match sections.and_then(|sections| Environment::from_sections(&sections)) {
         Ok(environment) => environment,
-        Err(error) => return Some(error.message.clone()),
+        Err(error) => return Some(error.to_string()),
     };
     let sources = Sources {
         template: Arc::new(lowered.template.clone()),
@@ -38,7 +38,7 @@ pub(crate) fn validate(lowered: &Lowered, given: &Map) -> Verdict {
     if let Some(blueprint) = &blueprint {
         errors.extend(obstacles(blueprint, &catalog, MAX_DEPTH));
     }
-    let messages: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
+    let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
     (!messages.is_empty()).then(|| format!("{}\n{}", messages.join("\n"), kiln_value::text::json(&lowered.template)))
 }
 

@@ -13,7 +13,7 @@ impl Case {
 
 /// `{class, message}` as in expectations.
 pub(crate) fn error(error: &Diagnostic) -> Value {
-    value!({"class": error.class.to_string(), "message": error.message.as_str()})
+    value!({"class": error.class.to_string(), "message": error.to_string()})
 }
 
 /// `{key: value}` or `{error_key: {class, message}}`.

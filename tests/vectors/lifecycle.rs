@@ -14,7 +14,7 @@ use kiln_store::{Options as StoreOptions, SqlStore};
 use kiln_template::Files;
 use kiln_template::constraint::AcceptAll;
 use kiln_template::environment::{self, Environment};
-use kiln_value::{Diagnostic, Map, Secret, StackIdentity, Value, value};
+use kiln_value::{Class, Diagnostic, Map, Secret, StackIdentity, Value, value};
 use tokio::time::Instant;
 
 use crate::case::{Case, Outcome};
@@ -232,7 +232,7 @@ impl Bench {
         if let Err(error) = asked {
             report.insert(
                 "exception".to_owned(),
-                value!({"class": (error.class.to_string()), "message": (error.message.clone())}),
+                value!({"class": (error.class.to_string()), "message": (error.to_string())}),
             );
         }
     }
@@ -370,7 +370,7 @@ impl Bench {
         let name = step.str_at("resource").unwrap_or_default();
         if !self.backends.store.resources(stack).await.expect("read").iter().any(|row| row.name == name) {
             let text = format!("The Resource ({name}) could not be found in Stack <stack-name>.");
-            return Err(Diagnostic::new("ResourceNotFound", text));
+            return Err(Diagnostic::new(Class::ResourceNotFound, text));
         }
         let unhealthy = step.get("flag").is_none_or(Value::is_truthy);
         let message = Message {
@@ -729,5 +729,5 @@ fn unnumbered(mut list: Value) -> Value {
 }
 
 fn refused(error: &kiln_service::Error) -> Diagnostic {
-    Diagnostic::new(error.class().unwrap_or_default(), error.to_string())
+    Diagnostic::new(error.class().unwrap_or_else(|| Class::of("")), error.to_string())
 }

@@ -2,7 +2,7 @@
 
 use kiln_resource::physical_name;
 use kiln_resource::scaling::{Adjustment, Rolling};
-use kiln_value::{Diagnostic, Value, argument, number, text, value};
+use kiln_value::{Class, Diagnostic, Value, argument, number, text, value};
 
 use crate::case::{Case, Outcome};
 use crate::expectation::either;
@@ -38,7 +38,7 @@ impl Args<'_> {
 
 fn call(function: &str, args: &Args<'_>) -> Option<Result<Value, Diagnostic>> {
     let of_text = |result: Result<String, String>| {
-        result.map(Value::from).map_err(|message| Diagnostic::new("ValueError", message))
+        result.map(Value::from).map_err(|message| Diagnostic::new(Class::ValueError, message))
     };
     Some(match function {
         "calculate_new_capacity" => {
@@ -49,7 +49,7 @@ fn call(function: &str, args: &Args<'_>) -> Option<Result<Value, Diagnostic>> {
         "rolling_needs_update" => Ok(rolling(args).needs_update().into()),
         "rolling_next_batch" => match rolling(args).next_batch(args.size(3), args.size(4)) {
             Some(batch) => Ok(value!([(batch.size), (batch.changes)])),
-            None => Err(Diagnostic::new("AssertionError", "")),
+            None => Err(Diagnostic::new(Class::of("AssertionError"), "")),
         },
         "delim_string_to_list" if args.value(0).is_null() => Ok(Value::Null),
         "delim_string_to_list" => Ok(argument::list(&args.text(0)).into()),
@@ -68,7 +68,7 @@ fn call(function: &str, args: &Args<'_>) -> Option<Result<Value, Diagnostic>> {
         }
         "short_id" => match args.text(0).parse() {
             Ok(id) => of_text(physical_name::short_id(id)),
-            Err(_) => Err(Diagnostic::new("ValueError", "badly formed hexadecimal UUID string")),
+            Err(_) => Err(Diagnostic::new(Class::ValueError, "badly formed hexadecimal UUID string")),
         },
         "str_to_num" => number::str_to_num(args.value(0)),
         _ => return None,

@@ -10,7 +10,7 @@ use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, Method, SignalE
 use kiln_service::{Service, Signal};
 use kiln_stack::{Backends, Clouds};
 use kiln_store::Stack;
-use kiln_value::{Diagnostic, Map, Secret, Value, value};
+use kiln_value::{Class, Diagnostic, Map, Secret, Value, value};
 
 use crate::case::{Case, Outcome};
 use crate::expectation::error;
@@ -32,7 +32,7 @@ pub(crate) fn run(case: &Case) -> Outcome {
                 }
                 value!({"event_reason": reason, "metadata": (metadata.clone())})
             }
-            Err(failure) => value!({"error": (error(&Diagnostic::new(failure.class, failure.message)))}),
+            Err(failure) => value!({"error": (error(&Diagnostic::new(Class::of(failure.class), failure.message)))}),
         });
     }
     case.judge(&value!({ "steps": steps }))
@@ -60,7 +60,7 @@ pub(crate) async fn send(backends: &Backends, stack: StackId, step: &Value) -> R
     let stack = backends.store.stack(stack).await.expect("read").expect("there");
     let (id, signal) = (stack.id, Signal { resource: resource.to_owned(), details });
     if let Err(error) = service.signal(stack, &signal).await {
-        return Err(Diagnostic::new(error.class().unwrap_or_default(), error.to_string()));
+        return Err(Diagnostic::new(error.class().unwrap_or_else(|| Class::of("")), error.to_string()));
     }
     while !backends.store.inbox(id, jiff::Timestamp::MAX).await.expect("read").is_empty() {
         tokio::time::sleep(std::time::Duration::from_millis(2)).await;
@@ -76,7 +76,7 @@ async fn refusal(backends: &Backends, stack: StackId, resource: &str, details: &
     let recorded = WaitHandle::Heat.record(&metadata, details);
     recorded.map(drop).map_err(|failure| {
         let text = format!("{}: resources.{resource}: {}", failure.class, failure.message);
-        Diagnostic::new("ResourceFailure", text)
+        Diagnostic::new(Class::of("ResourceFailure"), text)
     })
 }
 

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::header::{HeaderValue, RETRY_AFTER};
 use kiln_identity::DelegateError;
-use kiln_value::{Diagnostic, PathedText, Value, value};
+use kiln_value::{Diagnostic, Value, value};
 
 use crate::http::reply;
 
@@ -149,9 +149,9 @@ impl ApiError {
         let line = |error: &Diagnostic| {
             let file = error.file.as_ref().map(|file| format!("{file}:")).unwrap_or_default();
             match error.span.map(|span| span.start) {
-                Some(at) => format!("{file}{}:{}: {}", at.line, at.column, error.message),
-                None if file.is_empty() => error.message.clone(),
-                None => format!("{file} {}", error.message),
+                Some(at) => format!("{file}{}:{}: {error}", at.line, at.column),
+                None if file.is_empty() => error.to_string(),
+                None => format!("{file} {error}"),
             }
         };
         let lines: Vec<String> = diagnostics.iter().map(line).collect();
@@ -188,7 +188,7 @@ impl ApiError {
 fn diagnostic(diagnostic: &Diagnostic) -> Value {
     let start = diagnostic.span.map(|span| span.start);
     value!({
-        "message": (&diagnostic.message),
+        "message": (diagnostic.to_string()),
         "path": (diagnostic.path.to_string()),
         "file": (diagnostic.file.clone()),
         "line": (start.map(|at| at.line)),
@@ -232,15 +232,9 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// A text as Heat's API returns it.
-fn wire_text(class: &str, text: String) -> String {
-    if class == "StackValidationFailed" { PathedText::of(&text).on_the_wire() } else { text }
-}
-
 impl From<Diagnostic> for ApiError {
     fn from(diagnostic: Diagnostic) -> Self {
-        let text = wire_text(&diagnostic.class, diagnostic.message.clone());
-        let error = Self::new(diagnostic.class.clone(), text);
+        let error = Self::new(diagnostic.class.clone(), diagnostic.on_the_wire());
         Self { diagnostics: vec![diagnostic], ..error }
     }
 }
@@ -255,8 +249,7 @@ impl From<kiln_service::Error> for ApiError {
     fn from(error: kiln_service::Error) -> Self {
         use kiln_service::Error;
         if let Some(class) = error.class() {
-            let text = wire_text(&class, error.to_string());
-            return Self { diagnostics: error.diagnostics().to_vec(), ..Self::new(class, text) };
+            return Self { diagnostics: error.diagnostics().to_vec(), ..Self::new(class, error.on_the_wire()) };
         }
         match error {
             Error::Changed | Error::StalePlan(_) => Self::new("HTTPConflict", error.to_string()),

@@ -8,7 +8,7 @@ use kiln_service::{CreateStack, Limits, Service, Settings, StackContent, Templat
 use kiln_template::Files;
 use kiln_template::environment;
 use kiln_topology::question::{Questions, Wanted};
-use kiln_value::{Diagnostic, Map, Path, Span, Value, text};
+use kiln_value::{Class, Diagnostic, Map, Path, Span, Value, text};
 
 use crate::error::ApiError;
 use crate::http::query;
@@ -258,9 +258,9 @@ fn file_text(content: &Value) -> String {
 
 /// A `ValueError` of a reader is a client error; other errors do not change.
 fn unreadable(what: &str, error: Diagnostic) -> ApiError {
-    if error.class != "ValueError" {
+    if error.class != Class::ValueError {
         return error.into();
     }
-    let wrapped = ApiError::bad_request(format!("{what} not in valid format: {}", error.message));
+    let wrapped = ApiError::bad_request(format!("{what} not in valid format: {error}"));
     ApiError { diagnostics: vec![error], ..wrapped }
 }

@@ -72,9 +72,8 @@ fn with_unknown(sources: &Sources, catalog: &ResourceTypes) -> Sources {
 fn add(found: &mut Vec<Diagnostic>, more: Vec<Diagnostic>) {
     let before = found.len();
     for error in more {
-        let is_same = |known: &Diagnostic| known.message == error.message && known.path == error.path;
-        let is_known =
-            |known: &Diagnostic| known.message == error.message || (known.path == error.path && !error.path.is_root());
+        let is_same = |known: &Diagnostic| known.says(&error) && known.path == error.path;
+        let is_known = |known: &Diagnostic| known.says(&error) || (known.path == error.path && !error.path.is_root());
         let (old, new) = found.split_at(before);
         if !old.iter().any(is_known) && !new.iter().any(is_same) {
             found.push(error);

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use kiln_template::{Release, Template, source};
+use kiln_template::source::{self, VERSION_KEYS};
+use kiln_template::{Release, Template};
 use kiln_value::{Diagnostic, Map, Path, Position, Span, Spans, Value};
 
 use crate::lines::Lines;
@@ -39,8 +40,8 @@ impl Page {
         let document = source::parse(&text, source::ROOT, usize::MAX).map_err(|error| placed(error, BEGINNING))?;
         let (value, spans) = (Arc::new(document.value), document.spans);
         let template = Template::from_value(Arc::clone(&value)).map_err(|error| {
-            let at = if error.path.is_root() { BEGINNING } else { spans.find(&value, &error.path).value };
-            placed(error, at)
+            let key = VERSION_KEYS.into_iter().find(|key| value.get(key).is_some());
+            placed(error, key.map_or(BEGINNING, |key| spans.find(&value, &Path::root().key(key)).value))
         })?;
         let lines = Lines::new(&text);
         Ok(Self { text, template, spans, lines })

@@ -62,7 +62,7 @@ pub fn upgrade(page: &Page) -> Result<Upgrade, Vec<Note>> {
         emit::document(&converted.value)
             .ok_or_else(|| whole("the template contains a value that cannot be written as YAML".to_owned()))?
     };
-    let upgraded = Page::read(text.as_str()).map_err(|error| whole(error.message.clone()))?;
+    let upgraded = Page::read(text.as_str()).map_err(|error| whole(error.to_string()))?;
     let (proof, unresolved) = proof::compare(page, &upgraded, &converted.mappings)
         .map_err(|different| different.into_iter().map(note).collect::<Vec<_>>())?;
     let unresolved: Vec<Note> = unresolved.into_iter().map(note).collect();

@@ -71,7 +71,7 @@ impl Call {
         if !is_arn(named) {
             return Ok(self.service().identify(&self.caller, named).await?);
         }
-        let identity = StackIdentity::from_arn(named).map_err(|error| Fault::invalid(&error.message))?;
+        let identity = StackIdentity::from_arn(named).map_err(|error| Fault::invalid(&error.text))?;
         self.stack_of(&identity).await?.ok_or_else(|| Fault::no_stack(named))
     }
 
@@ -80,7 +80,7 @@ impl Call {
         if !is_arn(named) {
             return Ok(named.to_owned());
         }
-        let identity = StackIdentity::from_arn(named).map_err(|error| Fault::invalid(&error.message))?;
+        let identity = StackIdentity::from_arn(named).map_err(|error| Fault::invalid(&error.text))?;
         if identity.tenant == self.caller.project_id { Ok(identity.stack_name) } else { Err(Fault::no_stack(named)) }
     }
 
@@ -89,7 +89,7 @@ impl Call {
         let named = self.params.required("ChangeSetName")?;
         let missing = || Fault::no_change_set(named);
         let (stack, id) = if is_arn(named) {
-            let identity = StackIdentity::from_arn(named).map_err(|error| Fault::invalid(&error.message))?;
+            let identity = StackIdentity::from_arn(named).map_err(|error| Fault::invalid(&error.text))?;
             let id = identity.path.rsplit('/').next().and_then(|id| id.parse::<ChangeSetId>().ok());
             (self.stack_name(named).map_err(|_| missing())?, Some(id.ok_or_else(missing)?))
         } else {

@@ -3,7 +3,7 @@
 use http::StatusCode;
 use kiln_identity::{DelegateError, SignatureError};
 use kiln_service::Error;
-use kiln_value::{Diagnostic, PathedText};
+use kiln_value::Diagnostic;
 
 /// An error response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl From<Error> for Fault {
             return Self::no_stack(name);
         }
         if let Some(class) = error.class() {
-            return Self::of_class(&class, text);
+            return Self::of_class(class.name(), &error.on_the_wire());
         }
         match error {
             Error::TemplateUrl(_) => Self::invalid(&text),
@@ -150,8 +150,7 @@ impl From<Error> for Fault {
 }
 
 impl Fault {
-    fn of_class(class: &str, text: String) -> Self {
-        let text = if class == "StackValidationFailed" { PathedText::of(&text).on_the_wire() } else { text };
+    fn of_class(class: &str, text: &str) -> Self {
         let kind = match class {
             "ActionInProgress" => BUSY,
             "Forbidden" | "NotAuthorized" => ACCESS_DENIED,
@@ -165,7 +164,7 @@ impl Fault {
             }
             _ => INTERNAL,
         };
-        Self::new(kind, Some(&text))
+        Self::new(kind, Some(text))
     }
 }
 
@@ -210,7 +209,7 @@ mod tests {
         let classes: BTreeMap<String, Value> = serde_json::from_str(text).expect("JSON");
         assert!(classes.len() > 90);
         for (class, expected) in classes {
-            let fault = Fault::of_class(&class, "text".to_owned());
+            let fault = Fault::of_class(&class, "text");
             assert_eq!(fault.code, expected["Code"], "{class}");
             assert_eq!(u64::from(fault.status.as_u16()), expected["status"], "{class}");
             assert_eq!(fault.who(), expected["Type"], "{class}");

@@ -4,7 +4,7 @@ use kiln_service::{ObjectToImport, ObjectsToImport, Settings, StackContent, Temp
 use kiln_stack::load;
 use kiln_store::Stack;
 use kiln_template::environment;
-use kiln_value::Map;
+use kiln_value::{Class, Map};
 
 use crate::call::Call;
 use crate::fault::Fault;
@@ -28,7 +28,7 @@ pub(crate) async fn template(call: &Call) -> Result<Option<TemplateText>, Fault>
     match TemplateText::parse(text, &call.service().options.limits) {
         Ok(template) => Ok(Some(template)),
         // The text of the reader says what is wrong.
-        Err(error) if error.class == "ValueError" => Err(Fault::invalid(&error.message)),
+        Err(error) if error.class == Class::ValueError => Err(Fault::invalid(&error.text)),
         Err(error) => Err(error.into()),
     }
 }

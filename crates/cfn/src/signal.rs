@@ -39,7 +39,7 @@ impl<'a> Path<'a> {
     pub(crate) async fn run(self, call: &Call, body: &[u8]) -> Result<Response, Fault> {
         let (Self::Signal(arn) | Self::WaitCondition(arn)) = self;
         call.allow("resource:signal")?;
-        let identity = StackIdentity::from_arn(arn).map_err(|error| Fault::invalid(&error.message))?;
+        let identity = StackIdentity::from_arn(arn).map_err(|error| Fault::invalid(&error.text))?;
         let resource = identity.resource_name().ok_or_else(|| Fault::invalid("the ARN is not that of a resource"))?;
         let resource = resource.to_owned();
         let details = details(body)?;

@@ -149,7 +149,7 @@ impl Gathering<'_> {
         let text = text.map_err(|error| wrong(error.utf8_error().to_string(), None, None))?;
         let (template, spans) = document::template(&text).map_err(|error| {
             let place = error.span.map(|span| Place { text: text.clone(), span });
-            wrong(error.message.clone(), place, error.hints.first().cloned())
+            wrong(error.text.clone(), place, error.hints.first().cloned())
         })?;
         Ok((url, text, template, spans))
     }
@@ -162,7 +162,7 @@ impl Gathering<'_> {
         let content = content.map_err(|error| wrong(error.utf8_error().to_string(), None, None))?;
         let (mut environment, spans) = document::environment(&content).map_err(|error| {
             let place = error.span.map(|span| Place { text: content.clone(), span });
-            wrong(error.message.clone(), place, error.hints.first().cloned())
+            wrong(error.text.clone(), place, error.hints.first().cloned())
         })?;
         let mut found = Vec::new();
         if let Some(registry) = environment.get_mut("resource_registry").and_then(Value::as_map_mut) {

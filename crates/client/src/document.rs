@@ -2,7 +2,7 @@
 
 use kiln_template::hint::nearest;
 use kiln_template::source::{self, VERSION_KEYS};
-use kiln_value::{Diagnostic, Map, Span, Spans, Value};
+use kiln_value::{Class, Diagnostic, Map, Span, Spans, Value};
 use kiln_yaml::json;
 
 /// The sections that an environment may have.
@@ -42,7 +42,7 @@ fn not_yaml(error: &kiln_yaml::Error) -> Diagnostic {
 }
 
 fn not_json(error: &json::JsonError) -> Diagnostic {
-    let mut diagnostic = Diagnostic::new("ValueError", error.to_string());
+    let mut diagnostic = Diagnostic::new(Class::ValueError, error.to_string());
     diagnostic.span = Some(Span { start: error.position, end: error.position });
     diagnostic
 }
@@ -54,13 +54,13 @@ pub(crate) fn environment(text: &str) -> Result<(Map, Spans), Diagnostic> {
         Value::Null => Map::new(),
         Value::Map(entries) => entries,
         _ => {
-            return Err(Diagnostic::new("ValueError", "The environment is not a valid YAML mapping data type."));
+            return Err(Diagnostic::new(Class::ValueError, "The environment is not a valid YAML mapping data type."));
         }
     };
     let wrong = entries.keys().zip(&document.spans.children);
     match wrong.into_iter().find(|(key, _)| !ENVIRONMENT_SECTIONS.contains(&key.as_str())) {
         Some((wrong, spans)) => {
-            let error = Diagnostic::new("ValueError", format!("environment has wrong section \"{wrong}\""));
+            let error = Diagnostic::new(Class::ValueError, format!("environment has wrong section \"{wrong}\""));
             let near = nearest(wrong, ENVIRONMENT_SECTIONS).map(|near| format!("did you mean {near}?"));
             let mut error = near.into_iter().fold(error, Diagnostic::hint);
             error.span = spans.key;

@@ -388,7 +388,7 @@ impl Work {
                 }
                 Err(error) => {
                     // It was valid when it was stored: the types or files must have changed since.
-                    let reason = format!("{}: {}", error.class, error.message);
+                    let reason = format!("{}: {error}", error.class);
                     barred.get_or_insert(reason);
                 }
             }

@@ -252,7 +252,7 @@ async fn others(
 
 /// The failure for one or more errors that were found without a service.
 pub(crate) fn wrong(errors: &[Diagnostic], sent: Sent<'_>) -> Failure {
-    let message = errors.first().map(|error| error.message.clone()).unwrap_or_default();
+    let message = errors.first().map(Diagnostic::to_string).unwrap_or_default();
     Failure::new(message).and(errors.iter().map(location).collect()).in_files(sent)
 }
 
@@ -282,7 +282,7 @@ fn location(error: &Diagnostic) -> ErrorLocation {
         message: nested.message.clone(),
     });
     ErrorLocation {
-        message: error.message.clone(),
+        message: error.to_string(),
         path: error.path.to_string(),
         line: error.span.map(|span| span.start.line.into()),
         column: error.span.map(|span| span.start.column.into()),

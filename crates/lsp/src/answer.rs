@@ -283,7 +283,7 @@ impl Server {
         let edits = match (text.meaning(), Page::read(text.content.as_str()), text.sheet(None)) {
             (Meaning::Template, Ok(page), _) => rename(&page, at, new),
             (Meaning::Template, Err(error), _) => {
-                return failed(format!("the template must be right first: {}", error.message));
+                return failed(format!("the template must be right first: {error}"));
             }
             (Meaning::Environment, _, Some(sheet)) if sheet.is_whole(&text.content) => sheet.rename(at, new),
             (Meaning::Environment, ..) => return failed("the environment must be right first"),

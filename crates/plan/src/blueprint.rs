@@ -9,7 +9,7 @@ use kiln_template::constraint::AcceptAll;
 use kiln_template::environment::Environment;
 use kiln_template::parameter::Parameters;
 use kiln_template::{AttributeUse, Bound, Definition, Facade, Files, Output, Scope, Template, Wanted};
-use kiln_value::{Diagnostic, Map, Path, StackIdentity, Value, text};
+use kiln_value::{Class, Diagnostic, Map, Path, StackIdentity, Value, text};
 
 use crate::ResourceTypes;
 use crate::event::Target;
@@ -197,7 +197,7 @@ impl Blueprint {
         let text = format!("Circular Dependency Found: {{{}}}", names.join(", "));
         let first = names.first().cloned().unwrap_or_default();
         let path = Path::root().key(self.bound.template().words().resources).key(first);
-        Err(Diagnostic::new("CircularDependencyException", text)
+        Err(Diagnostic::new(Class::CircularDependencyException, text)
             .at(path)
             .hint("these resources depend on each other; remove one of the dependencies"))
     }
@@ -356,9 +356,8 @@ fn note(wanted: &mut HashMap<String, Vec<Wanted>>, uses: Vec<AttributeUse>) {
 
 /// Create and update report errors of the section check as a validation failure.
 fn as_validation_failure(error: Diagnostic) -> Diagnostic {
-    if error.class == "InvalidTemplateSection" {
-        let text = error.message.clone();
-        return Diagnostic::new("StackValidationFailed", text).at(error.path.clone());
+    if error.class == Class::InvalidTemplateSection {
+        return Diagnostic::invalid(error.text.as_str()).at(error.path.clone());
     }
     error
 }

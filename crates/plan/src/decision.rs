@@ -484,5 +484,5 @@ fn changed_entries(before: &Map, after: &Map) -> Map {
 
 /// Converts an error of the template language to a failure of the resource.
 pub fn failure_of(error: &Diagnostic) -> Failure {
-    Failure::other(error.class.to_string(), error.message.clone())
+    Failure::other(error.class.to_string(), error.to_string())
 }

@@ -63,7 +63,7 @@ pub(crate) fn error(
     catalog: &ResourceTypes,
 ) -> Option<Diagnostic> {
     let Facade { resource_type: facade, attributes } = Facade::of(definition, provider, sources, catalog)?;
-    let fail = |text: String| Some(Diagnostic::new("StackValidationFailed", text));
+    let fail = |text: String| Some(Diagnostic::invalid(text));
     for (name, wanted) in &facade.properties {
         match provider.resource_type.properties.get(name) {
             None if wanted.required => {

@@ -387,8 +387,11 @@ impl Masked for Map {
 
 impl Masked for Diagnostic {
     fn mask(&mut self, hidden: &HiddenValues) {
-        self.message.mask(hidden);
+        self.text.mask(hidden);
         self.hints.mask(hidden);
+        if let Some(nested) = &mut self.nested {
+            nested.message.mask(hidden);
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use kiln_template::constraint::DataType;
 use kiln_template::environment::{Environment, Resolved};
 use kiln_template::parameter::ParameterSchema;
 use kiln_template::{Definition, Files, Template};
-use kiln_value::{Diagnostic, Map, Path, Subject, Value};
+use kiln_value::{Class, Diagnostic, Map, Path, Subject, Value};
 
 use crate::ResourceTypes;
 
@@ -66,7 +66,7 @@ impl Kind {
                 } else {
                     let text = format!("Could not fetch remote template \"{url}\": Invalid URL scheme ");
                     let hint = "include the template in \"files\" under this name";
-                    Err(Diagnostic::new("StackValidationFailed", text).at(at.clone()).hint(hint))
+                    Err(Diagnostic::invalid(text).at(at.clone()).hint(hint))
                 }
             }
             Resolved::Type(found) => {
@@ -74,7 +74,7 @@ impl Kind {
                     Ok(Self::Type(Arc::clone(entry)))
                 } else {
                     let text = format!("The Resource Type ({name}) could not be found.");
-                    let error = Diagnostic::new("StackValidationFailed", text).at(at.clone());
+                    let error = Diagnostic::invalid(text).at(at.clone());
                     Err(error.about(Subject::ResourceType(name.to_owned())))
                 }
             }
@@ -163,7 +163,7 @@ impl Provider {
 /// Reports an error in a template as an error of the resource that uses it.
 fn in_file(mut error: Diagnostic, url: &str) -> Diagnostic {
     error.file = Some(url.to_owned());
-    error.class = "StackValidationFailed".into();
+    error.class = Class::StackValidationFailed;
     error
 }
 

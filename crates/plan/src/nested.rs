@@ -7,7 +7,7 @@ use std::time::Duration;
 use kiln_resource::{Facts, Nested, StoredDefinition, properties};
 use kiln_template::constraint::DataType;
 use kiln_template::{Definition, Facade, Files};
-use kiln_value::{Diagnostic, Map, Value, text};
+use kiln_value::{Class, Diagnostic, Map, Value, text};
 
 use crate::blueprint::{Blueprint, Sources};
 use crate::kind::{Kind, Provider};
@@ -157,10 +157,10 @@ impl Blueprint {
     fn template_at(&self, url: &str) -> Result<Value, Diagnostic> {
         let text = self.sources().files.get(url).ok_or_else(|| {
             let why = "it is not one of the files of the stack";
-            Diagnostic::new("ValueError", format!("Could not fetch remote template '{url}': {why}"))
+            Diagnostic::new(Class::ValueError, format!("Could not fetch remote template '{url}': {why}"))
         })?;
         let document = kiln_template::source::parse(text, url, usize::MAX);
-        Ok(document.map_err(|error| Diagnostic::new("ValueError", error.message.clone()))?.value)
+        Ok(document.map_err(|error| Diagnostic::new(Class::ValueError, error.to_string()))?.value)
     }
 
     /// The files and the environment for a stack of another service, as the data in the facts of

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use kiln_resource::{Facts, NestedStack, RegisteredType, properties};
 use kiln_template::{Definition, Expr};
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_value::{Class, Diagnostic, Map, Value};
 
 use crate::ResourceTypes;
 use crate::blueprint::{Blueprint, Nesting, Sources};
@@ -149,7 +149,7 @@ impl Blueprint {
     ) -> Result<Option<Sources>, Diagnostic> {
         let draft = Draft::of(self);
         // Heat returns Python's own class for errors of properties here.
-        let as_value_error = |error: Diagnostic| Diagnostic::new("ValueError", error.message.clone());
+        let as_value_error = |error: Diagnostic| Diagnostic::new(Class::ValueError, error.to_string());
         let needs = described.draft_needs();
         for (_, expr) in definition.properties.entries().into_iter().flatten().filter(|(name, _)| needs.contains(name))
         {

@@ -10,7 +10,7 @@ use kiln_resource::translation::{Answers, Lookup};
 use kiln_resource::{Facts, ResourceType, Siblings, properties, translation};
 use kiln_template::Definition;
 use kiln_template::constraint::CustomConstraints;
-use kiln_value::{Diagnostic, Map, NestedPlace, Path, PathedText, Segment, Subject, Value};
+use kiln_value::{Class, Diagnostic, Map, NestedPlace, Path, Segment, Subject, Value};
 
 use crate::ResourceTypes;
 use crate::blueprint::{Blueprint, Nesting, Sources};
@@ -113,7 +113,7 @@ impl Blueprint {
         }
         let list: Vec<String> = doubles.iter().map(|name| format!("'{name}'")).collect();
         let at = self.place_of(doubles[0]);
-        Some(Diagnostic::new("StackValidationFailed", format!("Duplicate names {{{}}}", list.join(", "))).at(at))
+        Some(Diagnostic::invalid(format!("Duplicate names {{{}}}", list.join(", "))).at(at))
     }
 
     /// All errors of a resource, after those of its functions (`refused`).
@@ -191,7 +191,7 @@ impl Blueprint {
     fn no_external_id(&self, definition: &Definition, kind: &Kind) -> Diagnostic {
         let name = &kind.resource_type().name;
         let text = format!("Invalid external resource: Resource  ({name}) can not be found.");
-        Diagnostic::new("StackValidationFailed", text)
+        Diagnostic::invalid(text)
             .at(self.place_of(&definition.name).key("external_id"))
             .hint("external_id is empty: give the ID of an object, or use an if without an else to create one")
     }
@@ -282,8 +282,8 @@ impl Blueprint {
             }
             _ => at.clone(),
         };
-        if !error.path.is_root() {
-            error.message = error.message.replace(&error.path.to_string(), &place.to_string());
+        if !error.shown.is_empty() {
+            error.shown = place.to_string();
         }
         error.at(place)
     }
@@ -300,7 +300,7 @@ impl Blueprint {
         let depth = self.place.depth + 1;
         let nested = if depth > rules.max_depth {
             let text = format!("Request limit exceeded: Recursion depth exceeds {}.", rules.max_depth);
-            Err(Diagnostic::new("RequestLimitExceeded", text))
+            Err(Diagnostic::new(Class::RequestLimitExceeded, text))
         } else {
             // The names of the members in the nested stack are still unknown, so values are not validated.
             let place = Nesting { facade: Some(self.facade_of(definition)), depth };
@@ -325,7 +325,7 @@ impl Blueprint {
                     outer.path = place;
                 }
             } else if outer.nested.is_none() {
-                let (file, path, message) = (label.to_owned(), error.path.clone(), error.message.clone());
+                let (file, path, message) = (label.to_owned(), error.path.clone(), error.to_string());
                 outer.nested = Some(NestedPlace { file, path, message });
             }
             outer
@@ -422,11 +422,14 @@ impl Blueprint {
 
 /// An error of a nested stack as shown for the root: `<error>: resources.n<nested.yaml>.resources.m: <text>`.
 fn below(error: &Diagnostic, prefix: &str, at: &Path) -> Diagnostic {
-    let text = match &*error.class {
-        "StackValidationFailed" => PathedText::of(&error.message).below(prefix),
-        class => format!("{class}: {prefix}: {}", error.message),
+    let outer = match &error.class {
+        Class::StackValidationFailed => {
+            let shown = if error.shown.is_empty() { prefix.to_owned() } else { format!("{prefix}.{}", error.shown) };
+            Diagnostic::invalid(error.text.as_str()).because(error.cause.clone()).showing(shown)
+        }
+        class => Diagnostic::invalid(error.to_string()).because(class.to_string()).showing(prefix),
     };
-    let mut outer = Diagnostic::new("StackValidationFailed", text).at(at.clone());
+    let mut outer = outer.at(at.clone());
     // The position in the nested template is more precise than the resource that uses it.
     outer.file.clone_from(&error.file);
     outer.nested.clone_from(&error.nested);
@@ -449,17 +452,11 @@ fn place_in_group(definition: &Definition, properties_at: &Path, path: &Path) ->
 /// An error of a property in a stack without validation of values. As in Heat, missing properties are no errors yet,
 /// and an unreadable value is an error of the resource.
 fn unjudged_error(error: Diagnostic, at: &Path) -> Option<Diagnostic> {
-    let message = PathedText::of(&error.message).message.to_owned();
-    let is_of_name = message.starts_with("Unknown Property ") || message.ends_with(" not implemented yet");
-    if is_of_name {
-        return Some(error);
+    match error.subject {
+        Some(Subject::UnknownProperty(_) | Subject::UnbuiltProperty(_)) => Some(error),
+        Some(Subject::MissingProperty(_)) => None,
+        _ => Some(error.because("ValueError").showing(at)),
     }
-    if message.starts_with("Property ") && message.ends_with(" not assigned") {
-        return None;
-    }
-    let mut error = error;
-    error.message = format!("ValueError: {at}: {message}");
-    Some(error)
 }
 
 /// Heat stores names in a column of 255 characters and fails for longer ones.
@@ -471,7 +468,7 @@ fn name_error(name: &str) -> Option<Diagnostic> {
     } else {
         return None;
     };
-    Some(Diagnostic::new("StackValidationFailed", text))
+    Some(Diagnostic::invalid(text))
 }
 
 /// The error of a property that Heat resolves before all others.
@@ -480,7 +477,7 @@ fn unresolved_first(definition: &Definition, kind: &Kind, draft: &Draft<'_>, at:
     let mut entries = definition.properties.entries()?.filter(|(name, _)| first.contains(name));
     entries.find_map(|(name, expr)| {
         let error = expr.resolve(draft).err().filter(|error| !error.not_known_yet)?;
-        Some(Diagnostic::new("ValueError", error.message.clone()).at(at.key(name)))
+        Some(Diagnostic::new(Class::ValueError, error.to_string()).at(at.key(name)))
     })
 }
 
@@ -494,6 +491,5 @@ fn news(errors: &[Diagnostic], known: &[Diagnostic], at: &Path) -> Vec<Diagnosti
 fn property_error(at: &Path, error: &Diagnostic) -> Diagnostic {
     let mut path = at.clone();
     path.0.extend(error.path.0.iter().cloned());
-    let text = format!("Property error: {path}: {}", error.message);
-    Diagnostic::new("StackValidationFailed", text).at(path)
+    Diagnostic::of_property(&path, error.to_string())
 }

@@ -255,7 +255,7 @@ impl Driver for PluginDriver {
             Ok(_) => Ok(()),
             // As for the services of a cloud that are not reachable: the create reports it.
             Err(failure) if matches!(failure.kind, FailureKind::Unavailable | FailureKind::NotSent) => Ok(()),
-            Err(failure) => Err(Diagnostic::new("StackValidationFailed", failure.message)),
+            Err(failure) => Err(Diagnostic::invalid(failure.message)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The effect of changed properties: update in place, replacement or refusal (docs/heat-behaviour.md §7, steps 6 to 9).
 
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_value::{Class, Diagnostic, Map, Value};
 
 use crate::{ResourceType, properties};
 
@@ -66,7 +66,7 @@ pub fn compare_resolved(resource_type: &ResourceType, name: &str, before: &Map, 
         fixed.sort_unstable();
         let text =
             format!("Update to properties {} of {name} ({}) is not supported.", fixed.join(", "), resource_type.name);
-        return Comparison::Error(Diagnostic::new("NotSupported", text));
+        return Comparison::Error(Diagnostic::new(Class::NotSupported, text));
     }
     let reasons: Vec<_> = changed
         .iter()

@@ -5,7 +5,7 @@
 use indexmap::IndexMap;
 use kiln_template::constraint::{CustomConstraints, DataType, check_all};
 use kiln_template::hint::nearest;
-use kiln_value::{Diagnostic, Map, Path, Value, number, text};
+use kiln_value::{Class, Diagnostic, Map, Path, Subject, Value, number, text};
 use num_bigint::BigInt;
 use num_traits::FromPrimitive;
 
@@ -45,9 +45,10 @@ pub fn validate(
 /// The errors in the names of properties, regardless of their values: unknown names, and known ones that may not be
 /// used.
 pub fn validate_names(schema: &Schema, names: &[String], at: &Path) -> Vec<Diagnostic> {
-    let unknown = names.iter().filter(|name| !schema.contains_key(*name)).map(|name| unknown_name(name, schema));
+    let root = Path::root();
+    let unknown = names.iter().filter(|name| !schema.contains_key(*name)).map(|name| unknown_name(name, schema, &root));
     let absent = schema.iter().filter(|(name, property)| !property.implemented && names.contains(name));
-    let absent = absent.map(|(name, _)| not_implemented(name));
+    let absent = absent.map(|(name, _)| not_implemented(name, &root));
     unknown.chain(absent).map(|fault| fault.diagnose(at)).collect()
 }
 
@@ -68,7 +69,7 @@ pub fn value(name: &str, property: &PropertySchema, data: &Map) -> Result<Value,
     let mut reader = Reader { check: None, faults: Vec::new() };
     let value = reader.member(name, property, data, &Path::root());
     match reader.faults.into_iter().next() {
-        Some(fault) => Err(Diagnostic::new("ValueError", fault.message).at(fault.path)),
+        Some(fault) => Err(Diagnostic::new(Class::ValueError, fault.text).at(fault.path)),
         None => Ok(value),
     }
 }
@@ -90,9 +91,8 @@ struct Check<'a> {
 /// An error at a path below the properties.
 struct Fault {
     path: Path,
-    /// The entry at the path that is wrong, where the message names the path only.
-    key: Option<String>,
-    message: String,
+    text: String,
+    subject: Option<Subject>,
     hint: Option<String>,
 }
 
@@ -100,36 +100,35 @@ impl Fault {
     fn diagnose(self, at: &Path) -> Diagnostic {
         let mut path = at.clone();
         path.0.extend(self.path.0);
-        let text = if path.is_root() {
-            format!("Property error: {}", self.message)
-        } else {
-            format!("Property error: {path}: {}", self.message)
+        let error = self.hint.into_iter().fold(Diagnostic::of_property(&path, self.text), Diagnostic::hint);
+        let Some(subject) = self.subject else { return error };
+        // The text names the path only.
+        let place = match &subject {
+            Subject::UnknownProperty(name) | Subject::UnbuiltProperty(name) => path.key(name.as_str()),
+            _ => path,
         };
-        let place = match &self.key {
-            Some(key) => path.key(key.as_str()),
-            None => path,
-        };
-        let diagnostic = Diagnostic::new("StackValidationFailed", text).at(place);
-        match self.hint {
-            Some(hint) => diagnostic.hint(hint),
-            None => diagnostic,
-        }
+        error.at(place).about(subject)
     }
 }
 
-fn unknown_name(name: &str, schema: &Schema) -> Fault {
+fn unknown_name(name: &str, schema: &Schema, at: &Path) -> Fault {
     let near = nearest(name, schema.keys().map(String::as_str));
     Fault {
-        path: Path::root(),
-        key: Some(name.to_owned()),
-        message: format!("Unknown Property {name}"),
+        path: at.clone(),
+        text: format!("Unknown Property {name}"),
+        subject: Some(Subject::UnknownProperty(name.to_owned())),
         hint: near.map(|near| format!("did you mean {near}?")),
     }
 }
 
-fn not_implemented(name: &str) -> Fault {
-    let message = format!("Property {name} not implemented yet");
-    Fault { path: Path::root(), key: Some(name.to_owned()), message, hint: None }
+fn not_implemented(name: &str, at: &Path) -> Fault {
+    let subject = Some(Subject::UnbuiltProperty(name.to_owned()));
+    Fault { path: at.clone(), text: format!("Property {name} not implemented yet"), subject, hint: None }
+}
+
+fn not_assigned(name: &str, at: &Path) -> Fault {
+    let subject = Some(Subject::MissingProperty(name.to_owned()));
+    Fault { path: at.clone(), text: format!("Property {name} not assigned"), subject, hint: None }
 }
 
 /// Traverses data along a schema and collects errors; with `check` also unknown names and constraints.
@@ -139,8 +138,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn fault(&mut self, path: &Path, message: impl Into<String>) {
-        self.faults.push(Fault { path: path.clone(), key: None, message: message.into(), hint: None });
+    fn fault(&mut self, path: &Path, text: impl Into<String>) {
+        self.faults.push(Fault { path: path.clone(), text: text.into(), subject: None, hint: None });
     }
 
     fn judged(&self, path: &Path) -> Judged {
@@ -150,7 +149,7 @@ impl Reader<'_> {
     fn members(&mut self, schema: &Schema, data: &Map, at: &Path) -> Map {
         if self.check.is_some() {
             for name in data.keys().filter(|name| !schema.contains_key(*name)) {
-                self.faults.push(Fault { path: at.clone(), ..unknown_name(name, schema) });
+                self.faults.push(unknown_name(name, schema, at));
             }
         }
         schema.iter().map(|(name, property)| (name.clone(), self.member(name, property, data, at))).collect()
@@ -166,13 +165,13 @@ impl Reader<'_> {
             None if property.default.is_some() => self.value(property, &Value::Null, &path),
             None => {
                 if property.required {
-                    self.fault(at, format!("Property {name} not assigned"));
+                    self.faults.push(not_assigned(name, at));
                 }
                 Value::Null
             }
         };
         if self.check.is_some() && !property.implemented && data.contains_key(name) {
-            self.faults.push(Fault { path: at.clone(), ..not_implemented(name) });
+            self.faults.push(not_implemented(name, at));
         }
         value
     }
@@ -205,7 +204,7 @@ impl Reader<'_> {
         if let Some(check) = self.check.as_ref().filter(|_| !unknown && self.faults.len() == before) {
             let typed = property.kind.property();
             if let Err(error) = check_all(&property.constraints, &value, typed, check.custom) {
-                self.fault(path, error.message.clone());
+                self.fault(path, error.text.as_str());
             }
         }
         value
@@ -223,7 +222,7 @@ impl Reader<'_> {
             DataType::Any => Ok(given.clone()),
             DataType::String => string(given),
             DataType::Integer => integer(given),
-            DataType::Number => number::str_to_num(given).map_err(|e| e.message.clone()),
+            DataType::Number => number::str_to_num(given).map_err(|e| e.text.clone()),
             DataType::Boolean => boolean(given),
             DataType::Map => self.map(property, given, path),
             DataType::List => self.list(property, given, path),
@@ -291,7 +290,7 @@ fn integer(given: &Value) -> Result<Value, String> {
         Value::Float(f) if f.is_infinite() => Err("cannot convert float infinity to integer".to_owned()),
         Value::Float(f) => BigInt::from_f64(f.trunc()).map(Value::from).ok_or_else(refused),
         Value::Str(digits) => number::parse_int(digits).ok_or_else(refused),
-        other => number::str_to_num(other).map_err(|e| e.message.clone()),
+        other => number::str_to_num(other).map_err(|e| e.text.clone()),
     }
 }
 

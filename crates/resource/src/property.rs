@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 use kiln_template::constraint::{AcceptAll, Constraint, DataType, check_all, check_fit};
-use kiln_value::{Diagnostic, Value};
+use kiln_value::{Class, Diagnostic, Value};
 
 use crate::SupportStatus;
 
@@ -106,7 +106,7 @@ impl PropertySchema {
     /// `InvalidSchemaError` for the first that does not; `StackValidationFailed` for a default.
     pub fn check(&self) -> Result<(), Diagnostic> {
         let typed = self.kind.property();
-        let invalid = |message: String| Err(Diagnostic::new("InvalidSchemaError", message));
+        let invalid = |message: String| Err(Diagnostic::new(Class::InvalidSchemaError, message));
         match (&self.inner, self.kind) {
             (Some(Inner::Items(_)), kind) if kind != DataType::List => {
                 return invalid(format!("Single schema valid only for List, not {}", typed.name));

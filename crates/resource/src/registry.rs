@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kiln_template::hint::nearest;
-use kiln_value::Diagnostic;
+use kiln_value::{Class, Diagnostic};
 
 use crate::{Driver, Finders, NotImplemented, ResourceType};
 
@@ -75,7 +75,7 @@ impl Registry {
             return None;
         }
         let text = format!("HEAT-E99001 Resource type {name} is not implemented by Kiln yet.");
-        Some(Diagnostic::new("ResourceTypeUnavailable", text))
+        Some(Diagnostic::new(Class::ResourceTypeUnavailable, text))
     }
 
     /// The most similar name.

@@ -3,12 +3,11 @@
 //! Functions, attributes and groups repeat values: without limits, a template of one kilobyte could exhaust the memory of
 //! every engine that takes over its stack.
 
-use kiln_value::Diagnostic;
+use kiln_value::{Class, Diagnostic};
 
 use crate::StoredDefinition;
 
 /// The class of the errors, and the begin of their texts.
-const CLASS: &str = "RequestLimitExceeded";
 const PREFIX: &str = "Request limit exceeded: ";
 /// The largest definition of a resource, in bytes.
 const OF_RESOURCE: usize = 4 << 20;
@@ -99,9 +98,9 @@ pub fn check_group(members: usize, size: usize) -> Result<(), Diagnostic> {
 
 /// The error for a row that the database cannot store.
 pub fn refusal_of(reason: &str) -> Diagnostic {
-    Diagnostic::new(CLASS, format!("{PREFIX}{reason}."))
+    Diagnostic::new(Class::RequestLimitExceeded, format!("{PREFIX}{reason}."))
 }
 
 fn refusal(what: &str, limit: usize) -> Diagnostic {
-    Diagnostic::new(CLASS, format!("{PREFIX}{what}, the maximum is {limit}."))
+    Diagnostic::new(Class::RequestLimitExceeded, format!("{PREFIX}{what}, the maximum is {limit}."))
 }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use indexmap::IndexMap;
-use kiln_value::{Diagnostic, Map, Path, Segment, Value};
+use kiln_value::{Class, Diagnostic, Map, Path, Segment, Value};
 
 use crate::names;
 
@@ -85,8 +85,7 @@ pub fn apply(rules: &[Translation], data: Map, answers: &Answers, at: &Path) -> 
     let Some(error) = faults.into_iter().next() else { return Ok(data) };
     let mut path = at.clone();
     path.0.extend_from_slice(&error.path.0);
-    let text = format!("Property error: {path}: {}", error.message);
-    Err(Diagnostic::new("StackValidationFailed", text).at(path))
+    Err(Diagnostic::of_property(&path, error.text.as_str()))
 }
 
 /// As [`apply`], but skips rules that cannot be applied: returns the resulting properties, and the error of each such
@@ -211,7 +210,7 @@ fn add(map: &mut Map, key: &str, source: &Source, given: &Map, at: &Path) -> Res
         let text = format!(
             "Incorrect translation rule using - cannot resolve Add rule for non-list translation value \"{at}\"."
         );
-        return Err(Diagnostic::new("ValueError", text).at(at.clone()));
+        return Err(Diagnostic::new(Class::ValueError, text).at(at.clone()));
     }
     let more = match source {
         Source::Value(value) => fill(value, given),
@@ -254,7 +253,7 @@ fn replace(
         let parents = rule_path.split_last().map_or(&[][..], |(_, parents)| parents);
         let old = [parents, path].concat().join(".");
         let text = format!("Cannot define the following properties at the same time: {}, {old}", rule_path.join("."));
-        return Err(Diagnostic::new("StackValidationFailed", text).at(at.clone()));
+        return Err(Diagnostic::invalid(text).at(at.clone()));
     }
     map.insert(key.to_owned(), value);
     Ok(())

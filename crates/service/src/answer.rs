@@ -89,7 +89,7 @@ impl Service {
                     environment.parameters.insert(name.clone(), answer.into());
                 }
                 Err(why) => wrong.push(
-                    Diagnostic::new("StackValidationFailed", format!("No value was found. {} {why}", wanted.text()))
+                    Diagnostic::invalid(format!("No value was found. {} {why}", wanted.text()))
                         .at(Path::root().key("parameters").key(name))
                         .hint(format!("Specify the parameter {name}.")),
                 ),

@@ -6,7 +6,7 @@ use std::slice;
 use kiln_identity::Caller;
 use kiln_plan::{Blueprint, Kind};
 use kiln_resource::{ResourceType, service};
-use kiln_value::Diagnostic;
+use kiln_value::{Class, Diagnostic};
 
 use crate::Service;
 
@@ -73,7 +73,7 @@ impl Availability<'_> {
         let project = service::project(this.service.first()?);
         let reason = self.lack(this)?;
         let text = format!("HEAT-E99001 Service {project} is not available for resource type {name}, reason: {reason}");
-        Some(Diagnostic::new("ResourceTypeUnavailable", text))
+        Some(Diagnostic::new(Class::ResourceTypeUnavailable, text))
     }
 
     /// The problem with the last of the alternative services; `None` if one of them is available.

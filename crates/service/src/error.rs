@@ -1,11 +1,10 @@
 //! Errors of the use cases.
 
-use std::borrow::Cow;
 use std::slice;
 
 use kiln_identity::DelegateError;
 use kiln_resource::Action;
-use kiln_value::Diagnostic;
+use kiln_value::{Class, Diagnostic};
 
 /// The errors of a stack to create: at least one. The first one determines class and text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -166,31 +165,31 @@ pub enum Error {
 
 impl Error {
     /// Heat's class of the error; `None` if Heat has no class for it.
-    pub fn class(&self) -> Option<Cow<'static, str>> {
+    pub fn class(&self) -> Option<Class> {
         let class = match self {
-            Self::Invalid(invalid) => return Some(invalid.first.class.clone()),
-            Self::Unreadable(error) => return Some(error.class.clone()),
-            Self::Value(_) => "Invalid",
-            Self::StackName(_) | Self::Revealed(_) => "StackValidationFailed",
-            Self::ImmutableParameters(_) => "ImmutableParameterModified",
-            Self::StackExists(_) => "StackExists",
-            Self::NoStack(_) | Self::NoResourceType(_) => "EntityNotFound",
-            Self::NoResource { .. } => "ResourceNotFound",
-            Self::ResourceNotAvailable(_) => "ResourceNotAvailable",
-            Self::ActionNotSupported(_) => "ResourceActionNotSupported",
-            Self::Hook(_) => "InvalidBreakPointHook",
-            Self::AmbiguousPhysicalId(_) => "PhysicalResourceIDAmbiguity",
-            Self::NoSnapshot { .. } => "SnapshotNotFound",
-            Self::NotFound(_) | Self::NoContainer(..) | Self::NoConfig(_) | Self::NoDeployment(_) => "NotFound",
-            Self::Download { .. } => "DownloadLimitExceeded",
-            Self::ConfigReferenced(_) => "InvalidRestrictedAction",
-            Self::ConfigSchema(_) => "ValueError",
-            Self::NotSupported(_) => "NotSupported",
-            Self::Limit(_) => "RequestLimitExceeded",
-            Self::Forbidden(_) => "Forbidden",
-            Self::Busy { .. } => "ActionInProgress",
-            Self::Delegate(DelegateError::Missing(_)) => "MissingCredentialError",
-            Self::Delegate(DelegateError::Refused(_) | DelegateError::Taken) => "AuthorizationFailure",
+            Self::Invalid(invalid) => invalid.first.class.clone(),
+            Self::Unreadable(error) => error.class.clone(),
+            Self::Value(_) => Class::Invalid,
+            Self::StackName(_) | Self::Revealed(_) => Class::StackValidationFailed,
+            Self::ImmutableParameters(_) => Class::ImmutableParameterModified,
+            Self::StackExists(_) => Class::StackExists,
+            Self::NoStack(_) | Self::NoResourceType(_) => Class::EntityNotFound,
+            Self::NoResource { .. } => Class::ResourceNotFound,
+            Self::ResourceNotAvailable(_) => Class::ResourceNotAvailable,
+            Self::ActionNotSupported(_) => Class::ResourceActionNotSupported,
+            Self::Hook(_) => Class::InvalidBreakPointHook,
+            Self::AmbiguousPhysicalId(_) => Class::PhysicalResourceIDAmbiguity,
+            Self::NoSnapshot { .. } => Class::SnapshotNotFound,
+            Self::NotFound(_) | Self::NoContainer(..) | Self::NoConfig(_) | Self::NoDeployment(_) => Class::NotFound,
+            Self::Download { .. } => Class::DownloadLimitExceeded,
+            Self::ConfigReferenced(_) => Class::InvalidRestrictedAction,
+            Self::ConfigSchema(_) => Class::ValueError,
+            Self::NotSupported(_) => Class::NotSupported,
+            Self::Limit(_) => Class::RequestLimitExceeded,
+            Self::Forbidden(_) => Class::Forbidden,
+            Self::Busy { .. } => Class::ActionInProgress,
+            Self::Delegate(DelegateError::Missing(_)) => Class::MissingCredentialError,
+            Self::Delegate(DelegateError::Refused(_) | DelegateError::Taken) => Class::AuthorizationFailure,
             Self::NoTemplate
             | Self::TemplateUrl(_)
             | Self::Import(_)
@@ -202,7 +201,12 @@ impl Error {
             | Self::Unavailable(_)
             | Self::Internal(_) => return None,
         };
-        Some(class.into())
+        Some(class)
+    }
+
+    /// The text as the API returns it.
+    pub fn on_the_wire(&self) -> String {
+        self.diagnostics().first().map_or_else(|| self.to_string(), Diagnostic::on_the_wire)
     }
 
     /// Additional data, one entry per error.
@@ -229,7 +233,7 @@ impl From<kiln_store::Error> for Error {
             Stored::NotFound(what) => Self::NotFound(what),
             Stored::Referenced(id) => Self::ConfigReferenced(id),
             Stored::Changed(_) => Self::Changed,
-            Stored::Invalid(why) => Self::Unreadable(Diagnostic::new("StackValidationFailed", why)),
+            Stored::Invalid(why) => Self::Unreadable(Diagnostic::invalid(why)),
             Stored::Unavailable { ref why, .. } => {
                 // A library's text may contain addresses: it is for the log only.
                 tracing::error!(why, "the database is not available");

@@ -16,7 +16,7 @@ const MOST_NAMED: usize = 10;
 pub(crate) async fn hint_at_existing(cloud: &dyn Cloud, missing: &[(Lookup, String)], errors: &mut [Diagnostic]) {
     let mut lists = 0;
     for (Lookup { finder, value }, reason) in missing {
-        let is_about = |error: &Diagnostic| !reason.is_empty() && error.message.ends_with(reason.as_str());
+        let is_about = |error: &Diagnostic| !reason.is_empty() && error.text.ends_with(reason.as_str());
         let Some(finder) = shipped::finders().get(finder) else { continue };
         if lists == MOST_LISTS || !errors.iter().any(is_about) {
             continue;

@@ -7,7 +7,7 @@ use kiln_plan::Sources;
 use kiln_template::environment::{self, Environment};
 use kiln_template::{Files, Template, source};
 use kiln_topology::question::Questions;
-use kiln_value::{Diagnostic, Map, Path, Spans, Value, text};
+use kiln_value::{Class, Diagnostic, Map, Path, Spans, Value, text};
 
 use crate::{Error, Hidden, Limits};
 
@@ -154,14 +154,14 @@ impl StackContent {
 /// An error of environment files as one of the request. Heat returns 500 for a file that is missing, for values that
 /// cannot be merged and for strategies that are unknown or differ.
 fn invalid(mut error: Diagnostic) -> Diagnostic {
-    match &*error.class {
-        "KeyError" => {
-            error.message = format!("The environment file {} is not among the files of the request.", error.message);
+    match error.class {
+        Class::KeyError => {
+            error.text = format!("The environment file {} is not among the files of the request.", error.text);
         }
-        "TypeError" | "ConflictingMergeStrategyForParam" | "InvalidMergeStrategyForParam" => {}
+        Class::TypeError | Class::ConflictingMergeStrategyForParam | Class::InvalidMergeStrategyForParam => {}
         _ => return error,
     }
-    error.class = "StackValidationFailed".into();
+    error.class = Class::StackValidationFailed;
     error
 }
 

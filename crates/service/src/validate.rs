@@ -9,8 +9,8 @@ use kiln_resource::translation::Answers;
 use kiln_resource::{Context, Facts, Operation, RegisteredType, ResourceType};
 use kiln_template::Definition;
 use kiln_template::constraint::CustomConstraints;
-use kiln_value::steps::{self, Exhausted};
-use kiln_value::{Diagnostic, Value, text};
+use kiln_value::steps;
+use kiln_value::{Class, Diagnostic, Value, text};
 
 use crate::availability::Availability;
 use crate::existing_names::hint_at_existing;
@@ -32,7 +32,7 @@ impl Service {
             if self.options.no_cloud && !this.service.is_empty() {
                 let text = format!("HEAT-E99001 Resource type {name} needs a cloud, and none is configured.");
                 let hint = "set --os-cloud or the OS_* variables; to use a simulated cloud, run 'kiln testcloud'";
-                return Some(Diagnostic::new("ResourceTypeUnavailable", text).hint(hint));
+                return Some(Diagnostic::new(Class::ResourceTypeUnavailable, text).hint(hint));
             }
             let availability = availability?;
             availability.refusal(this, name).or_else(|| types.refusal(this, name))
@@ -104,7 +104,7 @@ impl Service {
                 let kind = &definition.resource_type;
                 let text = format!("Invalid external resource: Resource {id} ({kind}) can not be found.");
                 let at = blueprint.place_of(&definition.name).key("external_id");
-                found.push(Diagnostic::new("StackValidationFailed", text).at(at));
+                found.push(Diagnostic::invalid(text).at(at));
             }
         }
         found
@@ -115,10 +115,10 @@ impl Service {
 /// place: nothing after it was computed.
 fn within_limit(mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let Err(exhausted) = steps::check() else { return found };
-    let first = found.iter().position(|error| error.class == Exhausted::CLASS);
+    let first = found.iter().position(|error| error.class == Class::RequestLimitExceeded);
     let mut error = first.map_or_else(|| exhausted.report(), |first| found.swap_remove(first));
     if !error.path.is_root() {
-        error.message = format!("{} ({})", error.message, error.path);
+        error.text = format!("{} ({})", error.text, error.path);
     }
     vec![error]
 }

@@ -101,12 +101,12 @@ impl Question {
         };
         let place = Nesting { facade: Some(facade), depth: self.depth };
         let built = Blueprint::build(sources, &self.backends.resource_types, parent.identity.clone(), place);
-        Some(built.map_err(|error| refusal(&error.message)))
+        Some(built.map_err(|error| refusal(&error.to_string())))
     }
 
     /// The failure without the values of hidden parameters.
     fn refused(&self, error: &Diagnostic, child: &Blueprint) -> Failure {
-        let mut text = error.message.clone();
+        let mut text = error.to_string();
         let around = self.parent.as_deref();
         let mut hidden = HiddenValues::of_blueprint(child);
         around.into_iter().for_each(|around| hidden.extend(HiddenValues::of_blueprint(around)));

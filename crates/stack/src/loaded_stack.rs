@@ -105,7 +105,7 @@ impl LoadedStack {
     pub async fn read(backends: &Backends, stack: &Stack) -> Result<(Content, Option<i64>), Error> {
         let blueprint = load::blueprint(backends, stack, &stack.desired)
             .await?
-            .map_err(|error| Error::Damaged(error.message.clone()))?;
+            .map_err(|error| Error::Damaged(error.to_string()))?;
         let (writes, rows) = backends.store.resources_and_writes(stack.id).await?;
         let model = Model::new(rows);
         let shown = model.shown(is_back(stack)).into_iter().map(|(name, row)| (name.to_owned(), row.id)).collect();
@@ -189,7 +189,7 @@ impl LoadedStack {
                 let resolved = output.value.resolve(&scene).and_then(|value| sizes.check(value));
                 let (value, error) = match resolved {
                     Ok(value) => (value, None),
-                    Err(error) => (Value::Null, Some(error.message.clone())),
+                    Err(error) => (Value::Null, Some(error.to_string())),
                 };
                 OutputValue { key: output.name.clone(), description: output.description.clone(), value, error }
             })

@@ -107,7 +107,7 @@ mod tests {
         let value = |yaql| {
             let bound = Bound::within(Arc::clone(&template), Arc::clone(&parameters), Arc::default(), yaql);
             let outputs = bound.outputs().unwrap();
-            outputs["o"].value.value(&Unbuilt::empty(&bound)).map_err(|problem| problem.message.clone())
+            outputs["o"].value.value(&Unbuilt::empty(&bound)).map_err(|problem| problem.to_string())
         };
         assert_eq!(value(Limits::default()), Ok(value!([0, 1, 2, 3, 4])));
         let narrow = Limits { iterations: Some(4), ..Limits::default() };

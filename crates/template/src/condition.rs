@@ -34,7 +34,7 @@ impl Conditions {
             let kind = section.kind().python_name();
             let message =
                 format!("Conditions validation error: Condition definitions must be a map. Found a {kind} instead");
-            return Err(Diagnostic::new("StackValidationFailed", message).at(path));
+            return Err(Diagnostic::invalid(message).at(path));
         };
         let parse = |(name, definition): (&String, &Value)| {
             let expr = Expr::parse_condition(bound, definition, &path.key(name.as_str()))?;
@@ -132,6 +132,6 @@ fn truth(name: &str, value: &Value, words: &Words) -> Result<bool, Diagnostic> {
 }
 
 fn invalid(words: &Words, name: &str, message: &str) -> Diagnostic {
-    Diagnostic::new("StackValidationFailed", format!("Condition validation error: {message}"))
+    Diagnostic::invalid(format!("Condition validation error: {message}"))
         .at(Path::root().key(words.conditions).key(name))
 }

@@ -1,7 +1,7 @@
 //! Resource definitions in templates.
 
 use indexmap::{IndexMap, IndexSet};
-use kiln_value::{Diagnostic, Map, Path, Unknown, Value, text};
+use kiln_value::{Class, Diagnostic, Map, Path, Value, text};
 
 use crate::expr::{AttributeUse, Context, Expr, Wanted};
 use crate::function::{condition, fault};
@@ -90,7 +90,7 @@ impl Definition {
                 let message =
                     format!("Invalid dependency with external {} resource: {}", self.resource_type, text::str(&id));
                 return Err(
-                    Diagnostic::new("InvalidExternalResourceDependency", message).at(self.depends_on_place(scope))
+                    Diagnostic::new(Class::InvalidExternalResourceDependency, message).at(self.depends_on_place(scope))
                 );
             }
         }
@@ -201,7 +201,7 @@ impl Bound {
     pub(crate) fn enabled(&self, condition: &Value, path: &Path) -> Result<bool, Diagnostic> {
         let scope = Unbuilt::empty(self);
         match condition::holds(condition, &Context::new(&scope)) {
-            Err(error) if error.class == Unknown::CLASS && !self.parameters().is_of_stack() => Ok(true),
+            Err(error) if error.class == Class::NotKnownYet && !self.parameters().is_of_stack() => Ok(true),
             holds => holds.map_err(|error| in_condition(error, path)),
         }
     }
@@ -251,8 +251,8 @@ impl Bound {
 
 /// A plain error in a condition, with the path of the condition.
 pub(crate) fn in_condition(error: Diagnostic, path: &Path) -> Diagnostic {
-    match &*error.class {
-        "ValueError" => fault::to_validation(error, format!("{path}: "), path.clone()),
+    match error.class {
+        Class::ValueError => fault::to_validation(error, path.to_string(), path.clone()),
         _ => error,
     }
 }
@@ -323,7 +323,7 @@ impl Reader<'_> {
         let text = |name: &Value| name.as_str().map(str::to_owned);
         names.iter().map(text).collect::<Option<_>>().ok_or_else(|| {
             let message = format!("Resource {} {key} must be a list of strings", self.name);
-            Diagnostic::new("StackValidationFailed", message).at(self.path.key(key))
+            Diagnostic::invalid(message).at(self.path.key(key))
         })
     }
 
@@ -335,7 +335,7 @@ impl Reader<'_> {
         };
         match DeletionPolicy::from_word(&word, self.bound.release().has_lower_case_policies()) {
             Some(policy) => Ok(Some(policy)),
-            None => Err(Diagnostic::new("StackValidationFailed", format!("Invalid deletion policy \"{word}\""))
+            None => Err(Diagnostic::invalid(format!("Invalid deletion policy \"{word}\""))
                 .at(self.path.key(self.bound.template().words().deletion_policy))),
         }
     }

@@ -21,7 +21,7 @@ pub use sections::{SECTIONS, fill, from_request, parse, validate};
 
 use std::fmt;
 
-use kiln_value::{Diagnostic, Map, Value, text};
+use kiln_value::{Class, Diagnostic, Map, Value, text};
 
 /// The environment of one stack. `Debug` omits the values of parameters, which may be secrets.
 #[derive(Clone, Default, PartialEq)]
@@ -129,7 +129,7 @@ impl fmt::Debug for Environment {
 }
 
 fn sink(declared: &Value) -> Result<EventSink, Diagnostic> {
-    let invalid = |problem: String| Err(Diagnostic::new("StackValidationFailed", problem));
+    let invalid = |problem: String| Err(Diagnostic::invalid(problem));
     if declared.str_at("type") != Some("zaqar-queue") {
         let kind = declared.get("type").map(text::repr).unwrap_or_default();
         return invalid(format!("Invalid event sink type {kind}, valid types are: zaqar-queue."));
@@ -163,7 +163,7 @@ fn map_of(sections: &Map, name: &str) -> Result<Map, Diagnostic> {
     match sections.get(name) {
         None => Ok(Map::new()),
         Some(Value::Map(section)) => Ok(section.clone()),
-        Some(_) => Err(Diagnostic::new("ValueError", format!("environment section \"{name}\" must be a map"))),
+        Some(_) => Err(Diagnostic::new(Class::ValueError, format!("environment section \"{name}\" must be a map"))),
     }
 }
 
@@ -171,6 +171,6 @@ fn list_of(sections: &Map, name: &str) -> Result<Vec<Value>, Diagnostic> {
     match sections.get(name) {
         None => Ok(Vec::new()),
         Some(Value::List(section)) => Ok(section.clone()),
-        Some(_) => Err(Diagnostic::new("ValueError", format!("environment section \"{name}\" must be a list"))),
+        Some(_) => Err(Diagnostic::new(Class::ValueError, format!("environment section \"{name}\" must be a list"))),
     }
 }

@@ -1,6 +1,6 @@
 //! Parameter groups, for user interfaces.
 
-use kiln_value::{Diagnostic, Path, Value, text};
+use kiln_value::{Class, Diagnostic, Path, Value, text};
 
 use crate::Template;
 use crate::version::Dialect;
@@ -38,7 +38,10 @@ impl Template {
             .map(|group| {
                 let Value::Map(group) = group else {
                     let kind = group.kind().python_name();
-                    return Err(Diagnostic::new("AttributeError", format!("'{kind}' object has no attribute 'get'")));
+                    return Err(Diagnostic::new(
+                        Class::AttributeError,
+                        format!("'{kind}' object has no attribute 'get'"),
+                    ));
                 };
                 let label = group.get("label").map_or_else(String::new, text::str);
                 let error = |message: String| Err(invalid(Some(&label), &message));
@@ -76,5 +79,5 @@ fn invalid(label: Option<&str>, message: &str) -> Diagnostic {
     if let Some(label) = label {
         path = path.key(label);
     }
-    Diagnostic::new("StackValidationFailed", format!("Parameter Groups error: {path}: {message}")).at(path)
+    Diagnostic::invalid(format!("Parameter Groups error: {path}: {message}")).at(path)
 }

@@ -71,8 +71,7 @@ impl Bound {
         let words = self.template().words();
         let path = Path::root().key(words.outputs).key(name);
         let invalid = |message: String| {
-            Diagnostic::new("StackValidationFailed", format!("Output validation error: {path}: {message}"))
-                .at(path.clone())
+            Diagnostic::invalid(format!("Output validation error: {path}: {message}")).at(path.clone())
         };
         let Value::Map(fields) = value else {
             let kind = value.kind().python_name();

@@ -1,6 +1,6 @@
 //! Parsing of templates.
 
-use kiln_value::{Diagnostic, Map, Span, Spans, Value};
+use kiln_value::{Class, Diagnostic, Map, Span, Spans, Value};
 use kiln_yaml::{Document, ErrorKind, json};
 
 use crate::hint::nearest;
@@ -25,11 +25,11 @@ pub fn parse(text: &str, template: &str, limit: usize) -> Result<Document, Diagn
         let message = format!(
             "Request limit exceeded: Template size ({size} bytes) exceeds maximum allowed size ({limit} bytes)."
         );
-        return Err(Diagnostic::new("RequestLimitExceeded", message));
+        return Err(Diagnostic::new(Class::RequestLimitExceeded, message));
     }
     let document = read(text, template)?;
     let Value::Map(sections) = &document.value else {
-        return Err(Diagnostic::new("ValueError", "The template is not a JSON object or YAML mapping."));
+        return Err(Diagnostic::new(Class::ValueError, "The template is not a JSON object or YAML mapping."));
     };
     if VERSION_KEYS.iter().any(|key| sections.contains_key(*key)) {
         Ok(document)
@@ -40,7 +40,7 @@ pub fn parse(text: &str, template: &str, limit: usize) -> Result<Document, Diagn
 
 /// The error of a template without a version key: at the key that is nearly one, if there is one.
 pub fn without_version(template: &Value, spans: &Spans) -> Diagnostic {
-    let error = Diagnostic::new("ValueError", "Template format version not found.");
+    let error = Diagnostic::new(Class::ValueError, "Template format version not found.");
     let keys = template.as_map().into_iter().flat_map(Map::keys).zip(&spans.children);
     let Some((near, span)) = keys.filter_map(|(key, spans)| Some((nearest(key, VERSION_KEYS)?, spans.key))).next()
     else {
@@ -70,7 +70,7 @@ fn read(text: &str, template: &str) -> Result<Document, Diagnostic> {
 
 /// A `ValueError` at the position where the parser stopped.
 pub fn diagnostic(error: &kiln_yaml::Error, message: String) -> Diagnostic {
-    let mut diagnostic = Diagnostic::new("ValueError", message);
+    let mut diagnostic = Diagnostic::new(Class::ValueError, message);
     diagnostic.span = error.position.map(|at| Span { start: at, end: at });
     if error.message.contains("'\\t' that cannot start any token") {
         return diagnostic.hint("YAML does not allow tabs for indentation: use spaces");

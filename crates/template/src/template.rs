@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use indexmap::IndexMap;
-use kiln_value::{Diagnostic, Map, Path, StackIdentity, Value, text};
+use kiln_value::{Class, Diagnostic, Map, Path, StackIdentity, Value, text};
 
 use crate::hint::hinted;
 use crate::parameter::{self, HotEdition, ParameterSchema, Parameters};
@@ -112,7 +112,7 @@ impl Template {
         let section = self.section(name).unwrap_or(&EMPTY);
         section.as_map().ok_or_else(|| {
             let kind = section.kind().python_name();
-            Diagnostic::new("AttributeError", format!("'{kind}' object has no attribute 'items'"))
+            Diagnostic::new(Class::AttributeError, format!("'{kind}' object has no attribute 'items'"))
                 .at(Path::root().key(name))
         })
     }
@@ -154,7 +154,7 @@ impl Template {
     pub fn validate_sections(&self) -> Result<(), Diagnostic> {
         if let Some(unknown) = self.value.as_map().and_then(|map| map.keys().find(|key| !self.has_section(key))) {
             let message = format!("The template section is invalid: {unknown}");
-            let error = Diagnostic::new("InvalidTemplateSection", message).at(Path::root().key(unknown.as_str()));
+            let error = Diagnostic::new(Class::InvalidTemplateSection, message).at(Path::root().key(unknown.as_str()));
             return Err(hinted(error, unknown, self.sections()));
         }
         let resources = self.resources()?;
@@ -222,7 +222,7 @@ impl Template {
 
     fn invalid_resource(&self, name: &str, message: String) -> Diagnostic {
         let path = Path::root().key(self.words().resources).key(name);
-        Diagnostic::new("StackValidationFailed", message).at(path)
+        Diagnostic::invalid(message).at(path)
     }
 
     /// The parameter schemas of the template.

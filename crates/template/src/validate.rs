@@ -26,12 +26,12 @@ impl Bound {
             Ok((definitions, wrong)) => {
                 errors.extend(wrong);
                 for name in definitions.keys().filter(|name| name.contains('/')) {
-                    let error = Diagnostic::new("StackValidationFailed", "Resource name may not contain \"/\"");
+                    let error = Diagnostic::invalid("Resource name may not contain \"/\"");
                     errors.push(error.at(section.key(name.as_str())));
                 }
                 for name in definitions.keys().filter(|name| self.parameters().get(name).is_some()) {
                     let message = format!("Duplicate names {{{}}}", text::quote(name));
-                    errors.push(Diagnostic::new("StackValidationFailed", message).at(section.key(name.as_str())));
+                    errors.push(Diagnostic::invalid(message).at(section.key(name.as_str())));
                 }
             }
             Err(error) => errors.push(error),
@@ -50,7 +50,7 @@ fn without_repeats(errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut kept: Vec<Diagnostic> = Vec::with_capacity(errors.len());
     for error in errors {
         let repeats = |other: &Diagnostic| {
-            if error.path.is_root() { other.message == error.message } else { other.path == error.path }
+            if error.path.is_root() { other.says(&error) } else { other.path == error.path }
         };
         if !kept.iter().any(repeats) {
             kept.push(error);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kiln_value::{Diagnostic, Path, Value};
+use kiln_value::{Class, Diagnostic, Value};
 
 use crate::hint::hinted;
 
@@ -200,7 +200,7 @@ impl fmt::Display for Version {
 }
 
 fn invalid(explanation: impl fmt::Display) -> Diagnostic {
-    Diagnostic::new("InvalidTemplateVersion", format!("The template version is invalid: {explanation}"))
+    Diagnostic::new(Class::InvalidTemplateVersion, format!("The template version is invalid: {explanation}"))
 }
 
 fn unknown(dialect: Dialect, written: &str) -> Diagnostic {
@@ -209,7 +209,7 @@ fn unknown(dialect: Dialect, written: &str) -> Diagnostic {
     known.sort_unstable();
     let choice = if known.len() > 1 { "should be one of" } else { "should be" };
     let error = invalid(format_args!("\"{key}: {written}\". \"{key}\" {choice}: {}", known.join(", ")));
-    hinted(error.at(Path::root().key(key)), written, known)
+    hinted(error, written, known)
 }
 
 /// The keywords of a language: sections and the keys of resources and outputs.

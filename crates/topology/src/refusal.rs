@@ -57,7 +57,7 @@ impl Refusal {
 
     /// The refusal with its position in the text of `document`.
     pub fn diagnostic(&self, document: &Document) -> Diagnostic {
-        let mut diagnostic = Diagnostic::new("StackValidationFailed", self.message.clone()).at(self.at.clone());
+        let mut diagnostic = Diagnostic::invalid(self.message.clone()).at(self.at.clone());
         // Positions in other files may not be known here.
         diagnostic.span = self.span;
         if self.file.is_none() {

@@ -16,7 +16,6 @@ use crate::tosca::Files;
 use crate::{Refusal, TypeFiles, document, question};
 
 /// The class of errors in uploads.
-const CLASS: &str = "StackValidationFailed";
 
 /// The parts of a request.
 #[derive(Clone, Debug, Default)]
@@ -78,7 +77,7 @@ pub fn read(
     let lowered = lowered(&graph, ROOT, cloud_init).map_err(|refusals| placed(&refusals, &document, None))?;
     if let Some(file) = lowered.files.first() {
         let message = format!("{} is not part of the upload: send a package with it.", file.from);
-        return Err(vec![Diagnostic::new(CLASS, message)]);
+        return Err(vec![Diagnostic::invalid(message)]);
     }
     Ok(finish(lowered, Map::new()))
 }
@@ -91,7 +90,7 @@ fn read_package(
     types: &Arc<TypeFiles>,
 ) -> Result<Upload, Vec<Diagnostic>> {
     let of_archive = |refusal: &kiln_package::Refusal| {
-        let mut error = Diagnostic::new(CLASS, refusal.message.clone());
+        let mut error = Diagnostic::invalid(refusal.message.clone());
         error.file.clone_from(&refusal.member);
         vec![error]
     };
@@ -119,7 +118,7 @@ fn read_package(
     for file in &lowered.files {
         let Some(bytes) = package.files.get(&file.from) else {
             let message = format!("The package has no file {}.", file.from);
-            return Err(vec![Diagnostic::new(CLASS, message)]);
+            return Err(vec![Diagnostic::invalid(message)]);
         };
         let content = if file.is_base64 {
             base64::engine::general_purpose::STANDARD.encode(bytes)
@@ -151,15 +150,15 @@ fn finish(lowered: Lowered, mut files: Map) -> Upload {
 
 fn library(types: &Arc<TypeFiles>) -> Result<Library, Vec<Diagnostic>> {
     Library::of(types)
-        .map_err(|refusals| refusals.iter().map(|refusal| Diagnostic::new(CLASS, refusal.message.clone())).collect())
+        .map_err(|refusals| refusals.iter().map(|refusal| Diagnostic::invalid(refusal.message.clone())).collect())
 }
 
 fn parse(text: &str) -> Result<Document, Vec<Diagnostic>> {
-    kiln_yaml::parse(text).map_err(|error| vec![Diagnostic::new(CLASS, error.message).at(Path::root())])
+    kiln_yaml::parse(text).map_err(|error| vec![Diagnostic::invalid(error.message).at(Path::root())])
 }
 
 fn text_of<'b>(name: &str, bytes: &'b [u8]) -> Result<&'b str, Diagnostic> {
-    std::str::from_utf8(bytes).map_err(|_| Diagnostic::new(CLASS, format!("{name} is not a text in UTF-8.")))
+    std::str::from_utf8(bytes).map_err(|_| Diagnostic::invalid(format!("{name} is not a text in UTF-8.")))
 }
 
 /// The refusals with their positions; those without a file are about `file`.

@@ -1,12 +1,12 @@
 //! Arguments of requests, parsed as in Heat (`common/param_utils.py`). Clients see the error texts.
 
-use crate::{Diagnostic, Value, number, text};
+use crate::{Class, Diagnostic, Value, number, text};
 
 /// Maximum length of a tag.
 const MAX_TAG: usize = 80;
 
 fn invalid<T>(message: String) -> Result<T, Diagnostic> {
-    Err(Diagnostic::new("ValueError", message))
+    Err(Diagnostic::new(Class::ValueError, message))
 }
 
 /// `true` or `false` in any case.
@@ -79,7 +79,7 @@ pub fn template_type(text: &str) -> Result<&'static str, Diagnostic> {
 pub fn duration(text: &str) -> Result<u64, Diagnostic> {
     let unknown = || {
         let message = "Only ISO 8601 duration format of the form PT#H#M#S is supported.";
-        Diagnostic::new("ValueError", message)
+        Diagnostic::new(Class::ValueError, message)
     };
     let mut rest = text.strip_prefix("PT").ok_or_else(unknown)?;
     let mut seconds = 0_u64;
@@ -107,7 +107,7 @@ mod tests {
             ("0", "Only non-zero integer is acceptable by 'n'."),
             ("-1", "Value '-1' is invalid for 'n' which only accepts non-negative integer."),
         ] {
-            assert_eq!(integer("n", &wrong.into(), false, false).unwrap_err().message, message);
+            assert_eq!(integer("n", &wrong.into(), false, false).unwrap_err().text, message);
         }
     }
 

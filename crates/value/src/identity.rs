@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::Diagnostic;
+use crate::{Class, Diagnostic};
 
 /// The identity of a stack, or with a `path` of a part of it. Behaves like `common/identifier.py`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -40,7 +40,7 @@ impl StackIdentity {
     ) -> Result<Self, Diagnostic> {
         let stack_name = stack_name.into();
         if stack_name.contains('/') {
-            return Err(Diagnostic::new("ValueError", "Stack name may not contain \"/\""));
+            return Err(Diagnostic::new(Class::ValueError, "Stack name may not contain \"/\""));
         }
         let path = if path.is_empty() || path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         Ok(Self { tenant: tenant.into(), stack_name, stack_id: stack_id.into(), path })
@@ -50,7 +50,7 @@ impl StackIdentity {
     ///
     /// Errors: `ValueError` for an invalid ARN, or one that is not of a stack.
     pub fn from_arn(arn: &str) -> Result<Self, Diagnostic> {
-        let invalid = |kind: &str| Diagnostic::new("ValueError", format!("\"{arn}\" is not a valid {kind}"));
+        let invalid = |kind: &str| Diagnostic::new(Class::ValueError, format!("\"{arn}\" is not a valid {kind}"));
         let fields: Vec<&str> = arn.splitn(6, ':').collect();
         let [scheme, partition, service, _, tenant, place] = fields.as_slice() else { return Err(invalid("ARN")) };
         if !scheme.eq_ignore_ascii_case("arn") {
@@ -74,7 +74,7 @@ impl StackIdentity {
     /// [`StackIdentity::from_arn`].
     pub fn from_arn_url(url: &str) -> Result<Self, Diagnostic> {
         const PREFIX: &str = "/arn%3aopenstack%3aheat%3a%3a";
-        let invalid = |kind: &str| Diagnostic::new("ValueError", format!("\"{url}\" is not a valid {kind}"));
+        let invalid = |kind: &str| Diagnostic::new(Class::ValueError, format!("\"{url}\" is not a valid {kind}"));
         let (scheme, rest) = url.split_once("://").ok_or_else(|| invalid("URL"))?;
         let rest = rest.split(['?', '#']).next().unwrap_or_default();
         let (host, path) = rest.split_at(rest.find('/').ok_or_else(|| invalid("URL"))?);
@@ -90,7 +90,7 @@ impl StackIdentity {
     /// Errors: `ValueError` for a name with a `/`.
     pub fn resource(&self, resource_name: &str) -> Result<Self, Diagnostic> {
         if resource_name.contains('/') {
-            return Err(Diagnostic::new("ValueError", "Resource name may not contain \"/\""));
+            return Err(Diagnostic::new(Class::ValueError, "Resource name may not contain \"/\""));
         }
         Ok(self.below("resources", resource_name))
     }

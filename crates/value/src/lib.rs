@@ -5,6 +5,7 @@
 //! because Heat's clients see them: [`text::str`], [`text::repr`], [`text::json`].
 
 pub mod argument;
+mod class;
 mod convert;
 pub mod diagnostic;
 pub mod identity;
@@ -14,7 +15,6 @@ mod map;
 pub mod number;
 pub mod origin;
 pub mod path;
-mod pathed_text;
 pub mod regex;
 pub mod secret;
 mod size;
@@ -24,12 +24,12 @@ pub mod text;
 mod unknown;
 mod value;
 
+pub use class::Class;
 pub use diagnostic::{Diagnostic, NestedPlace, Subject};
 pub use identity::StackIdentity;
 pub use map::{Entries, Map};
 pub use origin::Origin;
 pub use path::{Path, Segment};
-pub use pathed_text::PathedText;
 pub use regex::Pattern;
 pub use secret::Secret;
 pub use span::{Position, Span, Spans};

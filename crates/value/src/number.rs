@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use num_bigint::BigInt;
 use num_traits::{ToPrimitive, Zero};
 
-use crate::{Diagnostic, Value, text};
+use crate::{Class, Diagnostic, Value, text};
 
 /// Python rejects longer integers, to prevent quadratic time.
 const MAX_DIGITS: usize = 4300;
@@ -83,13 +83,13 @@ pub fn str_to_num(value: &Value) -> Result<Value, Diagnostic> {
     match value {
         Value::Bool(_) | Value::Int(_) | Value::BigInt(_) | Value::Float(_) => Ok(value.clone()),
         Value::Str(s) => parse_int(s).or_else(|| parse_float(s).map(Value::Float)).ok_or_else(|| {
-            Diagnostic::new("ValueError", format!("could not convert string to float: {}", text::quote(s)))
+            Diagnostic::new(Class::ValueError, format!("could not convert string to float: {}", text::quote(s)))
         }),
         other => {
             let kind = other.kind().python_name();
             let message =
                 format!("int() argument must be a string, a bytes-like object or a real number, not '{kind}'");
-            Err(Diagnostic::new("TypeError", message))
+            Err(Diagnostic::new(Class::TypeError, message))
         }
     }
 }
@@ -108,7 +108,10 @@ pub fn bool_from_string(value: &Value) -> Result<bool, Diagnostic> {
         "0" | "f" | "false" | "off" | "n" | "no" => Ok(false),
         _ => {
             let words = "'0', '1', 'f', 'false', 'n', 'no', 'off', 'on', 't', 'true', 'y', 'yes'";
-            Err(Diagnostic::new("ValueError", format!("Unrecognized value '{word}', acceptable values are: {words}")))
+            Err(Diagnostic::new(
+                Class::ValueError,
+                format!("Unrecognized value '{word}', acceptable values are: {words}"),
+            ))
         }
     }
 }

@@ -9,7 +9,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::Diagnostic;
+use crate::{Class, Diagnostic};
 
 /// Usual maximum number of steps of a request: that of a pattern takes some 10 ns.
 pub const MOST: usize = 250_000_000;
@@ -32,12 +32,9 @@ pub struct Exhausted {
 }
 
 impl Exhausted {
-    /// The class of the error.
-    pub const CLASS: &'static str = "RequestLimitExceeded";
-
     /// The error.
     pub fn report(self) -> Diagnostic {
-        Diagnostic::new(Self::CLASS, self.to_string())
+        Diagnostic::new(Class::RequestLimitExceeded, self.to_string())
     }
 }
 

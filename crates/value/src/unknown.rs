@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Diagnostic, Value};
+use crate::{Class, Diagnostic, Value};
 
 /// The source of an unknown value: an attribute or the reference of a resource that a plan has not processed, or a
 /// parameter without a value.
@@ -22,14 +22,11 @@ impl Unknown {
         &self.0
     }
 
-    /// The error of a decision that depends on the value; its class is [`Unknown::CLASS`].
+    /// The error of a decision that depends on the value; its class is [`Class::NotKnownYet`].
     pub fn undecided(&self, what: &str) -> Diagnostic {
-        Diagnostic::new(Self::CLASS, format!("{what} depends on {}, which is not known yet.", self.0))
+        Diagnostic::new(Class::NotKnownYet, format!("{what} depends on {}, which is not known yet.", self.0))
             .of_unknown_value()
     }
-
-    /// The class of errors that only mean that something is not known yet.
-    pub const CLASS: &str = "NotKnownYet";
 }
 
 impl Value {

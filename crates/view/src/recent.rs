@@ -91,7 +91,7 @@ impl RecentReads {
             let bound = content.blueprint.bound();
             return Ok(Outline { template: Arc::clone(bound.template()), parameters: Arc::clone(bound.parameters()) });
         }
-        let damaged = |error: Diagnostic| Error::Damaged(error.message.clone());
+        let damaged = |error: Diagnostic| Error::Damaged(error.to_string());
         let sources = load::stored(backends, &stack.desired).await?;
         let template = Template::from_value(sources.template).map_err(damaged)?;
         let defaults = backends.resource_types.defaults(&sources.environment);

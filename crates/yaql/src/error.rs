@@ -80,7 +80,7 @@ impl Error {
     }
 
     pub(crate) fn exhausted(exhausted: Exhausted) -> Self {
-        Self::new(Exhausted::CLASS, exhausted.to_string())
+        Self::new("RequestLimitExceeded", exhausted.to_string())
     }
 
     pub(crate) fn too_many_steps(limit: u64) -> Self {

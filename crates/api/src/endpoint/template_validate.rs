@@ -3,7 +3,7 @@
 use axum::response::Response;
 use http::Method;
 use kiln_service::Error;
-use kiln_value::{Value, argument};
+use kiln_value::{Class, Value, argument};
 
 use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
@@ -52,7 +52,8 @@ fn ignores_availability(call: &Call) -> Result<bool, ApiError> {
 
 /// Heat reports a failed validation as the text of a bad request here.
 fn refused(error: Error) -> ApiError {
-    let failed = matches!(error, Error::Invalid(_)) && error.class().is_some_and(|c| c == "StackValidationFailed");
+    let failed =
+        matches!(error, Error::Invalid(_)) && error.class().is_some_and(|class| class == Class::StackValidationFailed);
     let text = error.to_string();
     let error = ApiError::from(error);
     if failed { ApiError { class: "HTTPBadRequest".into(), message: Some(text), ..error } } else { error }

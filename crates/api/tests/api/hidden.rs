@@ -44,6 +44,27 @@ async fn files_do_not_show_them() {
     }
 }
 
+/// Also where the text of the nested template stands by itself.
+#[tokio::test]
+async fn errors_of_nested_templates_do_not_show_them() {
+    let app = App::new().await;
+    let parent = "heat_template_version: 2018-08-31
+parameters: {key: {type: string, hidden: true}}
+resources: {nested: {type: child.yaml, properties: {key: {get_param: key}}}}
+";
+    let child = "heat_template_version: 2018-08-31
+parameters: {key: {type: string}}
+resources: {word: {type: OS::Heat::RandomString, properties: {length: {get_param: key}}}}
+";
+    let body = json!({
+        "stack_name": "s", "template": parent, "files": {"child.yaml": child}, "environment": {"parameters": {"key": SECRET}},
+    });
+    let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+    let nested = &answer.json()["error"]["diagnostics"][0]["nested"];
+    assert_eq!(nested["path"], "resources.word.properties.length", "{}", answer.text);
+    assert!(!answer.text.contains(SECRET), "{}", answer.text);
+}
+
 #[tokio::test]
 async fn a_patch_does_not_reveal_them() {
     let app = App::new().await;

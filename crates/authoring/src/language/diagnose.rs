@@ -45,7 +45,7 @@ impl Trouble {
         Self {
             level: Level::Error,
             code: error.class.to_string(),
-            message: error.message.clone(),
+            message: error.to_string(),
             path: error.path.clone(),
             span,
             hints: error.hints.clone(),

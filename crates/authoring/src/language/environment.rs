@@ -6,7 +6,7 @@ mod sheet;
 use kiln_plan::ResourceTypes;
 use kiln_template::environment::{Environment, Registry, SECTIONS};
 use kiln_template::hint::nearest;
-use kiln_value::{Diagnostic, Map, Path, Span, Spans, Value, text};
+use kiln_value::{Class, Diagnostic, Map, Path, Span, Spans, Value, text};
 
 use super::diagnose::{Level, Trouble};
 use crate::page::BEGINNING;
@@ -46,7 +46,7 @@ pub fn diagnose(
         Ok(document) => document,
         Err(error) => {
             let place = error.position.map_or(BEGINNING, |at| Span { start: at, end: at });
-            return vec![Trouble::error(&Diagnostic::new("ValueError", error.message.clone()), place)];
+            return vec![Trouble::error(&Diagnostic::new(Class::ValueError, error.message.clone()), place)];
         }
     };
     let (root, spans) = (&document.value, &document.spans);
@@ -64,7 +64,7 @@ pub fn diagnose(
         }
         _ => judge.error(
             &Path::root(),
-            &Diagnostic::new("ValueError", "The environment is not a valid YAML mapping data type."),
+            &Diagnostic::new(Class::ValueError, "The environment is not a valid YAML mapping data type."),
         ),
     }
     judge.found
@@ -88,7 +88,7 @@ impl Judge<'_> {
     }
 
     fn wrong(&mut self, at: &Path, message: String, hint: Option<String>) {
-        let error = Diagnostic::new("ValueError", message);
+        let error = Diagnostic::new(Class::ValueError, message);
         self.error(at, &hint.into_iter().fold(error, Diagnostic::hint));
     }
 

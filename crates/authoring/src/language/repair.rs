@@ -71,7 +71,7 @@ impl Broken {
 fn read(text: &str) -> Result<Page, Broken> {
     Page::read(text).map_err(|error| {
         let number = |part: &str| part.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok();
-        let named = error.message.split("line ").skip(1).filter_map(number).collect();
+        let named = error.text.split("line ").skip(1).filter_map(number).collect();
         Broken { line: error.span.map_or(1, |span| span.start.line), named }
     })
 }

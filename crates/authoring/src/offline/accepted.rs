@@ -7,7 +7,7 @@ use kiln_resource::{constraint, shipped};
 use kiln_template::constraint::Rule;
 use kiln_template::hint::nearest;
 use kiln_template::{Bound, Facade, ResourceView, Scope};
-use kiln_value::{Diagnostic, Map, Path, Value};
+use kiln_value::{Class, Diagnostic, Map, Path, Value};
 
 use super::newer;
 
@@ -39,7 +39,7 @@ fn add_unknown_constraints(blueprint: &Blueprint, catalog: &ResourceTypes, error
                 continue;
             }
             let at = Path::root().key(words.parameters).key(parameter.as_str()).key("constraints");
-            let error = Diagnostic::new("StackValidationFailed", format!("Parameter '{parameter}' is invalid: {text}"));
+            let error = Diagnostic::invalid(format!("Parameter '{parameter}' is invalid: {text}"));
             errors.push(near.into_iter().fold(error.at(at), Diagnostic::hint));
         }
     }
@@ -52,7 +52,7 @@ fn undefined_in_conditions(blueprint: &Blueprint) -> Vec<Diagnostic> {
     let undefined = conditions.names().filter_map(|name| {
         let error = conditions.holds(bound, name).err()?;
         let at = Path::root().key(bound.template().words().conditions).key(name);
-        (error.class == "UserParameterMissing").then(|| if error.path.is_root() { error.at(at) } else { error })
+        (error.class == Class::UserParameterMissing).then(|| if error.path.is_root() { error.at(at) } else { error })
     });
     undefined.collect()
 }
@@ -142,7 +142,7 @@ fn undefined_in_outputs(blueprint: &Blueprint) -> Vec<Diagnostic> {
     let undefined = blueprint.outputs().values().filter_map(|output| {
         let error = output.value.partial(&draft).err()?;
         let at = Path::root().key(words.outputs).key(output.name.as_str()).key(words.value);
-        (error.class == "UserParameterMissing").then(|| error.at(at))
+        (error.class == Class::UserParameterMissing).then(|| error.at(at))
     });
     undefined.collect()
 }

@@ -54,7 +54,7 @@ fn error(name: &str, release: Release, at: Path) -> Diagnostic {
     let text = format!("\"{name}\" is data in version {}, which has no such function", release.name());
     let has = |release: &Release| functions(*release, false).iter().any(|function| function.name == name);
     let first = Release::ALL.into_iter().filter(|release| release.dialect() == Dialect::Hot).find(has);
-    let error = Diagnostic::new("StackValidationFailed", text).at(at);
+    let error = Diagnostic::invalid(text).at(at);
     match first {
         Some(first) => error.hint(format!("it is a function from heat_template_version {} on", first.name())),
         None => error,

@@ -38,7 +38,7 @@ pub(super) fn compare(
     new: &Page,
     added: &BTreeMap<String, Value>,
 ) -> Result<(Proof, Vec<Difference>), Vec<Difference>> {
-    let at_root = |error: &Diagnostic| vec![(error.path.clone(), error.message.clone())];
+    let at_root = |error: &Diagnostic| vec![(error.path.clone(), error.to_string())];
     let schemata = old.template.parameter_schemata().map_err(|error| at_root(&error))?;
     let mut renewed = new.template.parameter_schemata().map_err(|error| at_root(&error))?;
     renewed.retain(|name, _| !added.contains_key(name));
@@ -81,7 +81,7 @@ pub(super) fn compare(
     let open = open.into_iter().flatten();
     let unresolved = open.map(|(path, error)| {
         let at = if error.path.is_root() { path } else { error.path.clone() };
-        (at, format!("the template itself does not resolve: {}", error.message))
+        (at, format!("the template itself does not resolve: {error}"))
     });
     proof.compared = comparison.compared;
     if differences.is_empty() { Ok((proof, unresolved.collect())) } else { Err(differences) }
@@ -335,7 +335,7 @@ impl Comparison<'_> {
 
     fn would_fail(&mut self, error: &Diagnostic) {
         let path = as_old(self.pages.0, &error.path);
-        self.differences.push((path, format!("would not resolve: {}", error.message)));
+        self.differences.push((path, format!("would not resolve: {error}")));
     }
 }
 

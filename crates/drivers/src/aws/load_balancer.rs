@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn the_interval_of_checks_is_longer_than_one() {
         let wrong = facts(value!({"Interval": 4, "Timeout": 5}));
-        assert_eq!(LoadBalancer.validate(&wrong).unwrap_err().message, "Interval must be larger than Timeout");
+        assert_eq!(LoadBalancer.validate(&wrong).unwrap_err().text, "Interval must be larger than Timeout");
         assert!(LoadBalancer.validate(&facts(Value::Null)).is_ok());
         let shown = text::json(&template(&facts(Value::Null)));
         assert!(!shown.contains("timeout check") && shown.contains(":8080\\n"), "{shown}");

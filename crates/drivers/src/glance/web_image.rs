@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use kiln_resource::{
     CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, Step, TypeRules,
 };
-use kiln_value::{Diagnostic, Map, Value, value};
+use kiln_value::{Class, Diagnostic, Map, Value, value};
 
 use crate::call::{GLANCE, made_id};
 use crate::path;
@@ -205,7 +205,7 @@ impl TypeRules for WebImage {
         }
         if facts.property("members").is_truthy() && facts.property("visibility").as_str() != Some("shared") {
             let message = "members property should only be specified for visibility with value shared.";
-            return Err(Diagnostic::new("ResourcePropertyValueDependency", message));
+            return Err(Diagnostic::new(Class::ResourcePropertyValueDependency, message));
         }
         Ok(())
     }

@@ -57,7 +57,7 @@ fn content(facts: &Facts, config: &Value, values: &Map) -> Result<Value, Failure
     };
     let strict = facts.property("input_values_validate").as_str() == Some("STRICT");
     let filled = substitute(config, values, key, strict)
-        .map_err(|error| Failure::other(error.class.clone(), &*error.message))?;
+        .map_err(|error| Failure::other(error.class.name(), error.to_string()))?;
     Ok(if filled.is_truthy() { filled } else { Map::new().into() })
 }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use indexmap::IndexMap;
 use kiln_resource::scaling::{Batch, Rolling};
 use kiln_resource::{Facts, Group, Member, Nested, NestedStack, TypeRules, size_limit};
-use kiln_value::{Diagnostic, Map, Value, text};
+use kiln_value::{Class, Diagnostic, Map, Value, text};
 
 use super::members;
 use super::rolling::{self, Policy};
@@ -157,7 +157,8 @@ fn after_batch(facts: &Facts, batch: Batch, count: usize, skipped: &BTreeSet<Str
 
 fn count(facts: &Facts) -> Result<usize, Diagnostic> {
     let count = facts.property("count").as_i64().unwrap_or_default();
-    usize::try_from(count).map_err(|_| Diagnostic::new("ValueError", format!("A group cannot have {count} members.")))
+    usize::try_from(count)
+        .map_err(|_| Diagnostic::new(Class::ValueError, format!("A group cannot have {count} members.")))
 }
 
 fn index_var(facts: &Facts) -> &str {
@@ -183,7 +184,7 @@ impl NestedStack for ResourceGroup {
         let count = match count(facts) {
             Ok(count) if count > MOST_MEMBERS => {
                 let text = format!("Request limit exceeded: A group cannot have more than {MOST_MEMBERS} members.");
-                return Some(Err(Diagnostic::new("RequestLimitExceeded", text)));
+                return Some(Err(Diagnostic::new(Class::RequestLimitExceeded, text)));
             }
             Ok(count) => count,
             Err(error) => return Some(Err(error)),

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use indexmap::IndexMap;
 use kiln_resource::{Context, Facts, Failure, Group, Nested, NestedStack, Rescale, Sibling, Siblings, TypeRules};
 use kiln_template::select;
-use kiln_value::{Diagnostic, Map, Value, text, value};
+use kiln_value::{Class, Diagnostic, Map, Value, text, value};
 
 use super::copied_settings;
 use super::rolling::Policy;
@@ -177,7 +177,7 @@ impl TypeRules for InstanceGroup {
         Self::limits(facts).validate()?;
         if facts.property("VPCZoneIdentifier").as_list().is_some_and(|zones| zones.len() > 1) {
             let text = "Anything other than one VPCZoneIdentifier is not supported.";
-            return Err(Diagnostic::new("NotSupported", text));
+            return Err(Diagnostic::new(Class::NotSupported, text));
         }
         let given = |name: &str| facts.given.iter().any(|given| given == name);
         if given("InstanceId") == given(CONFIGURATION) {
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_refused_by_name() {
-        let text = |facts: &Facts| InstanceGroup::Scaling.validate(facts).err().map(|error| error.message.clone());
+        let text = |facts: &Facts| InstanceGroup::Scaling.validate(facts).err().map(|error| error.text.clone());
         assert_eq!(text(&group()), None);
         let mut facts = group();
         facts.given.push("InstanceId".to_owned());
@@ -392,7 +392,7 @@ mod tests {
                 [Sibling::new("lb", BALANCER_TYPE, &[], none), Sibling::new("net", "OS::Neutron::Net", &[], none)]
                     .into_iter()
                     .collect();
-            InstanceGroup::Scaling.validate_among(&group, &others).map_err(|error| error.message.clone())
+            InstanceGroup::Scaling.validate_among(&group, &others).map_err(|error| error.text.clone())
         };
         assert_eq!(names(value!([{"get_resource": "lb"}, "lb"])), Ok(()));
         assert_eq!(names(value!(["net"])), Err("Unsupported resource 'net' in LoadBalancerNames".to_owned()));

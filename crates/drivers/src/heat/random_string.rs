@@ -91,7 +91,7 @@ impl TypeRules for RandomString {
             return Ok(());
         }
         let text = "Length property cannot be smaller than combined character class and character sequence minimums";
-        Err(Diagnostic::new("StackValidationFailed", text))
+        Err(Diagnostic::invalid(text))
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kiln_resource::Facts;
 use kiln_resource::scaling::{Batch, Rolling};
-use kiln_value::{Diagnostic, Map, Value, argument, number, value};
+use kiln_value::{Class, Diagnostic, Map, Value, argument, number, value};
 
 /// How the members change in batches.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,7 +66,7 @@ impl Policy {
         let pauses = self.pause.saturating_mul(u32::try_from(pauses).unwrap_or(u32::MAX));
         if !self.pause.is_zero() && facts.action_timeout.is_some_and(|timeout| pauses >= timeout) {
             let text = "The current update policy will result in stack update timeout.";
-            return Err(Diagnostic::new("ValueError", text));
+            return Err(Diagnostic::new(Class::ValueError, text));
         }
         Ok(self.step(rolling, after))
     }
@@ -140,7 +140,7 @@ mod tests {
         let first = |minutes, batch, pause| policy(batch, pause).first(&facts(minutes), rolling, Rolling::after);
         let text = "The current update policy will result in stack update timeout.";
         let error = first(3, 1, 60).unwrap_err();
-        assert_eq!((&*error.class, error.message.as_str()), ("ValueError", text));
+        assert_eq!((&error.class, error.text.as_str()), (&Class::ValueError, text));
         assert!(first(4, 1, 60).is_ok() && first(3, 2, 60).is_ok() && first(1, 4, 1_000).is_ok());
     }
 

@@ -11,7 +11,7 @@ use kiln_resource::physical_name::short_id;
 use kiln_resource::scaling::{Batch, Rolling};
 use kiln_resource::{Facts, Member, Nested, size_limit};
 use kiln_template::select;
-use kiln_value::{Diagnostic, Map, Value, text, value};
+use kiln_value::{Class, Diagnostic, Map, Value, text, value};
 use uuid::Uuid;
 
 use super::members;
@@ -158,7 +158,7 @@ fn count(facts: &Facts) -> u64 {
 fn checked(size: i64, definition: &Value) -> Result<u64, Diagnostic> {
     if size > MOST_MEMBERS {
         let text = format!("Request limit exceeded: A group cannot have more than {MOST_MEMBERS} members.");
-        return Err(Diagnostic::new("RequestLimitExceeded", text));
+        return Err(Diagnostic::new(Class::RequestLimitExceeded, text));
     }
     size_limit::check_group(usize::try_from(size).unwrap_or(0), definition.size())?;
     Ok(u64::try_from(size).unwrap_or(0))

@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn limits_must_fit() {
-        let text = |limits: Limits| limits.validate().err().map(|error| error.message.clone());
+        let text = |limits: Limits| limits.validate().err().map(|error| error.text.clone());
         assert_eq!(text(limits(3, 2, None)).as_deref(), Some("MinSize can not be greater than MaxSize"));
         assert_eq!(
             text(limits(-1, 2, None)).as_deref(),

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Received, ScaleRequest, Step, TypeRules};
-use kiln_value::{Diagnostic, Map, Value, value};
+use kiln_value::{Class, Diagnostic, Map, Value, value};
 
 use super::signal_url::{SignedFor, native, signed};
 use super::stack_user;
@@ -76,7 +76,7 @@ impl TypeRules for ScalingPolicy {
             return Ok(());
         }
         let text = format!("{min_step} property should only be specified for {kind} with value {percent}.");
-        Err(Diagnostic::new("ResourcePropertyValueDependency", text))
+        Err(Diagnostic::new(Class::ResourcePropertyValueDependency, text))
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
         let validate = |kind: &str, step: Value| {
             let properties = value!({"adjustment_type": kind, "min_adjustment_step": step});
             let facts = Facts { properties: properties.as_map().unwrap().clone(), ..Facts::default() };
-            ScalingPolicy(HOT).validate(&facts).err().map(|error| error.message.clone())
+            ScalingPolicy(HOT).validate(&facts).err().map(|error| error.text.clone())
         };
         assert_eq!(validate("percent_change_in_capacity", 2.into()), None);
         assert_eq!(validate("exact_capacity", Value::Null), None);

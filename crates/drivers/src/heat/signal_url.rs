@@ -79,7 +79,7 @@ fn identity(facts: &Facts) -> Result<StackIdentity, Failure> {
     let stack = StackIdentity::new(&stack.project_id, &stack.name, &stack.id);
     stack
         .and_then(|stack| stack.resource(&facts.name))
-        .map_err(|error| Failure::other(error.class.clone(), &*error.message))
+        .map_err(|error| Failure::other(error.class.name(), error.to_string()))
 }
 
 fn missing(service: &str, option: &str) -> Failure {

@@ -106,14 +106,14 @@ fn location(facts: &Facts) -> String {
 fn invalid(facts: &Facts, problem: &str) -> Diagnostic {
     let at = location(facts);
     let text = format!("Failed validating stack template using Heat endpoint at {at} due to \"{problem}\"");
-    Diagnostic::new("StackValidationFailed", text)
+    Diagnostic::invalid(text)
 }
 
 /// The service cannot be called.
 fn unreachable(facts: &Facts, problem: &str) -> Diagnostic {
     let at = location(facts);
     let text = format!("Cannot establish connection to Heat endpoint at {at} due to \"{problem}\"");
-    Diagnostic::new("StackValidationFailed", text)
+    Diagnostic::invalid(text)
 }
 
 fn wait() -> Step {

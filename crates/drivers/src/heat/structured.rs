@@ -1,6 +1,6 @@
 //! Inserts inputs into a structured configuration (`OS::Heat::StructuredDeployment`).
 
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_value::{Class, Diagnostic, Map, Value};
 
 /// The configuration with every `{<input_key>: name}` replaced by that input; values put in are not searched again.
 ///
@@ -11,9 +11,10 @@ pub fn substitute(config: &Value, inputs: &Map, input_key: &str, strict: bool) -
         Value::Map(map) => match input_name(map, input_key) {
             Some(name) => match inputs.get(name) {
                 Some(value) => Ok(value.clone()),
-                None if strict => {
-                    Err(Diagnostic::new("UserParameterMissing", format!("The Parameter ({name}) was not provided.")))
-                }
+                None if strict => Err(Diagnostic::new(
+                    Class::UserParameterMissing,
+                    format!("The Parameter ({name}) was not provided."),
+                )),
                 None => Ok(Value::Null),
             },
             None => map

@@ -40,8 +40,7 @@ impl TypeRules for HeatValue {
         }
         typed(facts).map(|_| ()).map_err(|error| {
             let path = kiln_value::Path::root().key("resources").key(&facts.name).key("properties").key("value");
-            let text = format!("Property error: {path}: {}", error.message);
-            Diagnostic::new("StackValidationFailed", text).at(path)
+            Diagnostic::of_property(&path, error.text.as_str())
         })
     }
 }

@@ -49,7 +49,7 @@ impl WaitCondition {
         }
         let url = text::str(self.property(facts, "handle", "Handle"));
         let handle =
-            StackIdentity::from_arn_url(&url).map_err(|error| Failure::other(error.class.clone(), &*error.message))?;
+            StackIdentity::from_arn_url(&url).map_err(|error| Failure::other(error.class.name(), error.to_string()))?;
         let invalid = |what: &str| Err(Failure::other("ValueError", format!("WaitCondition invalid Handle {what}")));
         if handle.tenant != facts.stack.project_id {
             return invalid(&format!("tenant {}", handle.tenant));

@@ -152,7 +152,7 @@ async fn a_value_is_checked_and_returned_unchanged() {
     assert_eq!(bench.attribute("value").await, "5.5".into());
     bench.give(&value!({"type": "comma_delimited_list", "value": "a,b"}));
     let error = bench.driver.validate(&bench.facts).unwrap_err();
-    assert_eq!(error.message, "Property error: resources.r.properties.value: \"'a,b'\" is not a list");
+    assert_eq!(error.to_string(), "Property error: resources.r.properties.value: \"'a,b'\" is not a list");
     bench.give(&value!({"value": {"any": ["thing"]}}));
     assert_eq!(bench.attribute("value").await, value!({"any": ["thing"]}));
 }
@@ -169,7 +169,7 @@ async fn a_random_string_is_its_own_reference() {
     assert!(text.len() == 20 && text.chars().all(|c| "0123456789ABCDEF".contains(c)), "{text}");
     bench.give(&value!({"length": 1, "character_sequences": [{"sequence": "x", "min": 1}]}));
     let error = bench.driver.validate(&bench.facts).unwrap_err();
-    assert!(error.message.starts_with("Length property cannot be smaller than"), "{error}");
+    assert!(error.text.starts_with("Length property cannot be smaller than"), "{error}");
 }
 
 #[tokio::test]

@@ -157,7 +157,7 @@ fn offline(bundle: &Bundle, given: &Map, catalog: &ResourceTypes, nested: bool, 
     // Types that cannot be created come first.
     let mut errors = blueprint.as_ref().map(|blueprint| obstacles(blueprint, catalog, depth)).unwrap_or_default();
     for error in found {
-        if errors.iter().all(|known| (&known.message, &known.path) != (&error.message, &error.path)) {
+        if !errors.iter().any(|known| known.says(&error) && known.path == error.path) {
             errors.push(error);
         }
     }

@@ -39,8 +39,8 @@ impl Blueprint {
             return None;
         };
         let at = self.place_of(&definition.name).key(self.bound().template().words().deletion_policy);
-        let text = format!("{at}: \"Snapshot\" deletion policy not supported{why}");
-        Some(Diagnostic::new("StackValidationFailed", text).at(at))
+        let text = format!("\"Snapshot\" deletion policy not supported{why}");
+        Some(Diagnostic::invalid(text).showing(&at).at(at))
     }
 
     /// Violations of the type's schema, and policies that Kiln does not implement.
@@ -77,8 +77,7 @@ fn unbuilt(policy: &Map, kind: &Kind, at: &Path) -> Vec<Diagnostic> {
     let built = kind.entry().map(|entry| entry.driver.update_policies()).unwrap_or_default();
     let asked = policy.iter().filter(|(name, value)| value.is_truthy() && !built.contains(&name.as_str()));
     let errors = asked.map(|(name, _)| {
-        let text = format!("{at}: {name} is not implemented by Kiln yet.");
-        Diagnostic::new("StackValidationFailed", text).at(at.key(name.as_str()))
+        Diagnostic::invalid(format!("{name} is not implemented by Kiln yet.")).showing(at).at(at.key(name.as_str()))
     });
     errors.collect()
 }

@@ -69,7 +69,7 @@ fn property(node: &Node<'_>, path: &[String], rules: &mut Vec<Translation>) -> P
     schema.inner = inner(node, schema.kind, path, rules);
     schema.constraints = constraints(node, schema.kind);
     if let Err(error) = schema.check() {
-        node.complain(error.message.clone());
+        node.complain(error.to_string());
     }
     schema.wire = wire(node);
     translation(node, path, rules);
@@ -122,7 +122,7 @@ fn constraints(node: &Node<'_>, kind: DataType) -> Vec<Constraint> {
         let hot: Value = Map::from([(name.to_owned(), value.value.clone())]).into();
         match Constraint::from_hot(&hot, true) {
             Ok(constraint) => written.push(constraint),
-            Err(error) => value.complain(error.message.clone()),
+            Err(error) => value.complain(error.to_string()),
         }
     }
     written

@@ -123,7 +123,7 @@ fn former_and_current_name_together_are_refused() {
     let error = apply(&thing().translation, data, &HashMap::new(), &Path::root().key("properties")).unwrap_err();
     let text = "Property error: properties.network: Cannot define the following properties at the same time: network, \
                 network_id";
-    assert_eq!(error.message, text);
+    assert_eq!(error.to_string(), text);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn rules_that_cannot_be_applied_are_skipped() {
     let data = map(&value!({"network": "x", "network_id": "y", "size": 5}));
     let (left, faults) = attempt(&thing().translation, data, &HashMap::new());
     assert_eq!(left, map(&value!({"network": "x", "size": 5})));
-    assert_eq!(faults[0].message, "Cannot define the following properties at the same time: network, network_id");
+    assert_eq!(faults[0].text, "Cannot define the following properties at the same time: network, network_id");
     assert_eq!(faults[0].path, Path::root().key("network"));
 }
 
@@ -157,7 +157,7 @@ fn every_error_is_reported_with_a_suggestion() {
     let data = map(&value!({"netwrok": "x", "size": 0, "hosts": [{"port": "http"}]}));
     let at = Path::root().key("resources").key("t").key("properties");
     let faults = properties::validate(&thing().properties, &data, &|_| Judged::Wholly, &Judge::default(), &at);
-    let texts: Vec<&str> = faults.iter().map(|fault| fault.message.as_str()).collect();
+    let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
     assert_eq!(
         texts,
         [
@@ -187,7 +187,7 @@ fn custom_constraints_are_checked() {
     let data = map(&value!({"network": "a"}));
     let faults = properties::validate(&thing.properties, &data, &|_| Judged::Wholly, &judge, &Path::root());
     let text = "Property error: network: Error validating value 'a': The Network (a) could not be found.";
-    assert_eq!(faults[0].message, text);
+    assert_eq!(faults[0].to_string(), text);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Builds constraints from templates and definition files.
 
-use kiln_value::{Diagnostic, Map, Pattern, Value, number, text};
+use kiln_value::{Class, Diagnostic, Map, Pattern, Value, number, text};
 use num_traits::Zero;
 
 use super::{Constraint, Rule};
@@ -139,7 +139,7 @@ pub(crate) fn check_map<'a>(value: &'a Value, keys: &[&str], entity: &str) -> Re
 }
 
 pub(crate) fn schema_error<T>(message: impl Into<String>) -> Result<T, Diagnostic> {
-    Err(Diagnostic::new("InvalidSchemaError", message))
+    Err(Diagnostic::new(Class::InvalidSchemaError, message))
 }
 
 fn description(value: Option<&Value>) -> Option<String> {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use kiln_value::steps::{self, Exhausted};
-use kiln_value::{Diagnostic, Value, number, text};
+use kiln_value::{Class, Diagnostic, Value, number, text};
 
 use super::build::schema_error;
 use super::{Constraint, CustomConstraints, Rule, Typed, bound_text};
@@ -17,7 +17,7 @@ impl Constraint {
     pub fn check(&self, value: &Value, typed: Option<Typed>, custom: &dyn CustomConstraints) -> Result<(), Diagnostic> {
         let Some(message) = self.rule.broken_by(value, typed, custom)? else { return Ok(()) };
         let message = self.description.clone().filter(|d| !d.is_empty()).unwrap_or(message);
-        Err(Diagnostic::new("ValueError", message))
+        Err(Diagnostic::new(Class::ValueError, message))
     }
 }
 
@@ -42,8 +42,8 @@ pub fn check_all(
 ) -> Result<(), Diagnostic> {
     constraints.iter().try_for_each(|constraint| {
         constraint.check(value, Some(typed), custom).map_err(|mut error| {
-            if error.class == "ValueError" {
-                error.class = "StackValidationFailed".into();
+            if error.class == Class::ValueError {
+                error.class = Class::StackValidationFailed;
             }
             error
         })
@@ -91,7 +91,7 @@ impl Rule {
                 let Value::Str(text) = value else {
                     let kind = value.kind().python_name();
                     let message = format!("expected string or bytes-like object, got '{kind}'");
-                    return Err(Diagnostic::new("TypeError", message));
+                    return Err(Diagnostic::new(Class::TypeError, message));
                 };
                 let found = pattern.matches_all(text);
                 steps::check().map_err(Exhausted::report)?;
@@ -119,7 +119,7 @@ fn length(value: &Value) -> Result<usize, Diagnostic> {
         Value::Map(entries) => Ok(entries.len()),
         other => {
             let kind = other.kind().python_name();
-            Err(Diagnostic::new("TypeError", format!("object of type '{kind}' has no len()")))
+            Err(Diagnostic::new(Class::TypeError, format!("object of type '{kind}' has no len()")))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The types of parameters and properties.
 
-use kiln_value::{Diagnostic, Value, number, text};
+use kiln_value::{Class, Diagnostic, Value, number, text};
 
 /// The data type of a parameter or property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,9 +63,9 @@ impl Typed {
     pub fn convert(self, value: &Value) -> Result<Value, Diagnostic> {
         let invalid = || {
             let shown = text::str(value);
-            Diagnostic::new("ValueError", format!("Value \"{shown}\" is invalid for data type \"{}\".", self.name))
+            Diagnostic::new(Class::ValueError, format!("Value \"{shown}\" is invalid for data type \"{}\".", self.name))
         };
-        let of_value_error = |error: Diagnostic| if error.class == "ValueError" { invalid() } else { error };
+        let of_value_error = |error: Diagnostic| if error.class == Class::ValueError { invalid() } else { error };
         match self.data_type {
             DataType::Integer => match number::str_to_num(value).map_err(of_value_error)? {
                 Value::Float(_) => Err(invalid()),

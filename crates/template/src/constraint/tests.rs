@@ -1,10 +1,10 @@
-use kiln_value::{Value, value};
+use kiln_value::{Class, Value, value};
 
 use super::*;
 
 fn message(constraint: &Value, data_type: DataType, value: &Value) -> Option<String> {
     let constraint = Constraint::from_hot(constraint, true).unwrap();
-    check_all(&[constraint], value, data_type.property(), &AcceptAll).err().map(|e| e.message.clone())
+    check_all(&[constraint], value, data_type.property(), &AcceptAll).err().map(|e| e.text.clone())
 }
 
 #[test]
@@ -34,5 +34,5 @@ fn allowed_values_are_compared_after_conversion() {
 #[test]
 fn an_invalid_pattern_is_a_schema_error() {
     let error = Constraint::from_hot(&value!({"allowed_pattern": "("}), true).unwrap_err();
-    assert_eq!(error.class, "InvalidSchemaError");
+    assert_eq!(error.class, Class::InvalidSchemaError);
 }

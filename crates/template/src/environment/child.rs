@@ -1,6 +1,6 @@
 //! The environment of a nested stack.
 
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_value::{Class, Diagnostic, Map, Value};
 
 use super::registry::{Branch, Node};
 use super::{Environment, SECTIONS, glob};
@@ -46,7 +46,7 @@ impl Environment {
         match value {
             Value::Null => Ok(Self::default()),
             Value::Map(sections) => Self::from_sections(sections),
-            _ => Err(Diagnostic::new("ValueError", "The environment is not a valid YAML mapping data type.")),
+            _ => Err(Diagnostic::new(Class::ValueError, "The environment is not a valid YAML mapping data type.")),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use kiln_value::{Diagnostic, Subject, Value};
+use kiln_value::{Class, Diagnostic, Subject, Value};
 
 use super::registry::{EntryKind, Node, RegistryEntry, is_template};
 use super::{Environment, Globals, Registry};
@@ -82,7 +82,7 @@ fn entry(node: &Node) -> Option<&RegistryEntry> {
 
 fn not_found(resource_type: &str) -> Diagnostic {
     let message = format!("The Resource Type ({resource_type}) could not be found.");
-    Diagnostic::new("EntityNotFound", message).about(Subject::ResourceType(resource_type.to_owned()))
+    Diagnostic::new(Class::EntityNotFound, message).about(Subject::ResourceType(resource_type.to_owned()))
 }
 
 /// A lookup in the user's registry and then the service's, or in the service's alone.
@@ -108,7 +108,7 @@ impl Lookup<'_> {
     fn find(&self, resource_type: &str, aliases: usize) -> Result<Found, Diagnostic> {
         if aliases > MAX_ALIASES {
             let message = format!("The resource type {resource_type} is an alias of itself.");
-            return Err(Diagnostic::new("StackValidationFailed", message));
+            return Err(Diagnostic::invalid(message));
         }
         let place = (self.user.is_some(), resource_type.to_owned());
         if self.notes.missing.borrow().contains(&place) {
@@ -129,7 +129,7 @@ impl Lookup<'_> {
         candidates.sort_by(|a, b| a.rank(resource_type).cmp(&b.rank(resource_type)));
         for candidate in candidates {
             match self.follow(&candidate, resource_type, aliases) {
-                Err(error) if error.class == "EntityNotFound" => {}
+                Err(error) if error.class == Class::EntityNotFound => {}
                 decided => return decided,
             }
         }
@@ -205,7 +205,7 @@ impl Environment {
     ) -> Result<Found, Diagnostic> {
         let notes = Notes::default();
         let found = self.lookup_noting(globals, resource_type, resource_name, &notes);
-        if found.as_ref().err().is_none_or(|error| error.class == "EntityNotFound") {
+        if found.as_ref().err().is_none_or(|error| error.class == Class::EntityNotFound) {
             let remembered = notes.remembered.into_inner().into_iter();
             self.registry.root.extend(remembered.map(|(name, entry)| (name, Node::RegistryEntry(entry))));
         }
@@ -227,12 +227,12 @@ impl Environment {
             Value::Str(name) if name.is_empty() => format!("Resource \"{resource_name}\" has no type"),
             Value::Str(name) => {
                 return self.resolve(globals, name, Some(resource_name)).map_err(|mut error| {
-                    error.class = "StackValidationFailed".into();
+                    error.class = Class::StackValidationFailed;
                     error
                 });
             }
             _ => format!("Resource \"{resource_name}\" type is not a string"),
         };
-        Err(Diagnostic::new("StackValidationFailed", message))
+        Err(Diagnostic::invalid(message))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
-use kiln_value::{Diagnostic, Map, Value, number, text};
+use kiln_value::{Class, Diagnostic, Map, Value, number, text};
 
 use super::{fill, parse};
 use crate::constraint::DataType;
@@ -31,7 +31,7 @@ pub fn merge(
     let schemata = all_schemata(template, files)?;
     let mut merging = Merging { schemata: &schemata, strategies: BTreeMap::new() };
     for name in environment_files {
-        let text = files.get(name).ok_or_else(|| Diagnostic::new("KeyError", text::quote(name)))?;
+        let text = files.get(name).ok_or_else(|| Diagnostic::new(Class::KeyError, text::quote(name)))?;
         let mut parsed = parse(text)?;
         let of_file = parsed.shift_remove("parameter_merge_strategies").unwrap_or(Value::Map(Map::new()));
         for (section, new) in parsed {
@@ -87,7 +87,7 @@ impl Merging<'_> {
             if *decided != strategy {
                 let message =
                     format!("Conflicting merge strategy '{strategy}' for parameter '{name}' in file '{file}'.");
-                return Err(Diagnostic::new("ConflictingMergeStrategyForParam", message));
+                return Err(Diagnostic::new(Class::ConflictingMergeStrategyForParam, message));
             }
         }
         let Value::Map(mut old) = old else { return Ok(Value::Map(new)) };
@@ -147,7 +147,7 @@ fn merge_parameter(
         DataType::Number => sum(old.unwrap_or(Value::Int(0)), new),
         _ => {
             let message = format!("Invalid merge strategy 'merge' for parameter '{name}'.");
-            Err(Diagnostic::new("InvalidMergeStrategyForParam", message))
+            Err(Diagnostic::new(Class::InvalidMergeStrategyForParam, message))
         }
     }
 }
@@ -176,11 +176,11 @@ fn merge_maps(old: Value, new: Value, deep: bool) -> Result<Value, Diagnostic> {
         Value::Map(old) => old,
         _ if new.values().all(Value::is_null) => return Ok(old),
         Value::List(_) => {
-            return Err(Diagnostic::new("TypeError", "list indices must be integers or slices, not str"));
+            return Err(Diagnostic::new(Class::TypeError, "list indices must be integers or slices, not str"));
         }
         other => {
             let kind = other.kind().python_name();
-            return Err(Diagnostic::new("TypeError", format!("'{kind}' object does not support item assignment")));
+            return Err(Diagnostic::new(Class::TypeError, format!("'{kind}' object does not support item assignment")));
         }
     };
     for (key, value) in new {
@@ -227,21 +227,21 @@ fn sum(old: Value, new: Value) -> Result<Value, Diagnostic> {
         }
         (old, new) => {
             let (old, new) = (old.kind().python_name(), new.kind().python_name());
-            Err(Diagnostic::new("TypeError", format!("unsupported operand type(s) for +: '{old}' and '{new}'")))
+            Err(Diagnostic::new(Class::TypeError, format!("unsupported operand type(s) for +: '{old}' and '{new}'")))
         }
     }
 }
 
 fn invalid(problem: &str) -> Diagnostic {
-    Diagnostic::new("ValueError", format!("Invalid parameter in environment {problem}."))
+    Diagnostic::new(Class::ValueError, format!("Invalid parameter in environment {problem}."))
 }
 
 fn no_text(index: usize, found: &Value) -> Diagnostic {
     let kind = found.kind().python_name();
-    Diagnostic::new("TypeError", format!("sequence item {index}: expected str instance, {kind} found"))
+    Diagnostic::new(Class::TypeError, format!("sequence item {index}: expected str instance, {kind} found"))
 }
 
 fn no_attribute(value: &Value, name: &str) -> Diagnostic {
     let kind = value.kind().python_name();
-    Diagnostic::new("AttributeError", format!("'{kind}' object has no attribute '{name}'"))
+    Diagnostic::new(Class::AttributeError, format!("'{kind}' object has no attribute '{name}'"))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
-use kiln_value::{Diagnostic, Map, Value, text};
+use kiln_value::{Class, Diagnostic, Map, Value, text};
 
 use super::glob;
 
@@ -165,7 +165,7 @@ fn entry(path: &[String], key: &str, value: &Value) -> Result<RegistryEntry, Dia
         other => {
             let message = format!("'{}' object has no attribute 'support_status'", other.kind().python_name());
             let hint = format!("{} must be the name of a resource type or template", path.join("."));
-            Err(Diagnostic::new("AttributeError", message).hint(hint))
+            Err(Diagnostic::new(Class::AttributeError, message).hint(hint))
         }
     }
 }
@@ -202,7 +202,7 @@ fn is_item(key: &str, value: &Value) -> Result<bool, Diagnostic> {
     };
     let (class, message) = match key {
         "hooks" if !valid(&HOOKS) => (
-            "InvalidBreakPointHook",
+            Class::InvalidBreakPointHook,
             format!(
                 "Invalid hook type \"{}\" for resource breakpoint, acceptable hook types are: {}",
                 text::str(value),
@@ -210,7 +210,7 @@ fn is_item(key: &str, value: &Value) -> Result<bool, Diagnostic> {
             ),
         ),
         "restricted_actions" if !valid(&RESTRICTED_ACTIONS) => (
-            "InvalidRestrictedAction",
+            Class::InvalidRestrictedAction,
             format!(
                 "Invalid restricted_action type \"{}\" for resource, acceptable restricted_action types are: {}",
                 text::str(value),

@@ -1,6 +1,6 @@
 //! Parsing of environments and their sections.
 
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_value::{Class, Diagnostic, Map, Value};
 
 use crate::source;
 
@@ -77,5 +77,5 @@ pub fn from_request(environment: Option<&Value>, parameters: &Map) -> Result<Map
 }
 
 fn value_error<T>(message: String) -> Result<T, Diagnostic> {
-    Err(Diagnostic::new("ValueError", message))
+    Err(Diagnostic::new(Class::ValueError, message))
 }

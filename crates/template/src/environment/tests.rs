@@ -1,4 +1,4 @@
-use kiln_value::{Value, value};
+use kiln_value::{Class, Value, value};
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn aliases_of_the_service() {
 #[test]
 fn an_alias_of_itself_is_refused() {
     let user = environment(&value!({"resource_registry": {"A": "B", "B": "A"}}));
-    assert_eq!(user.lookup(&globals(), "A", None).unwrap_err().class, "StackValidationFailed");
+    assert_eq!(user.lookup(&globals(), "A", None).unwrap_err().class, Class::StackValidationFailed);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn many_paths_to_a_missing_type_are_fast() {
         [(format!("t{i}"), Value::from(format!("t{}", i + 1))), (format!("t{i}*"), format!("t{}", i + 1).into())]
     };
     let user = environment(&value!({"resource_registry": ((10..70).flat_map(both).collect::<Value>())}));
-    assert_eq!(user.lookup(&globals(), "t10", None).unwrap_err().class, "EntityNotFound");
+    assert_eq!(user.lookup(&globals(), "t10", None).unwrap_err().class, Class::EntityNotFound);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn invalid_types_in_templates() {
         ("No::Such".into(), "The Resource Type (No::Such) could not be found."),
     ] {
         let error = plain.implementation(&globals(), &written, "r").unwrap_err();
-        assert_eq!((&*error.class, error.message.as_str()), ("StackValidationFailed", message));
+        assert_eq!((&error.class, error.text.as_str()), (&Class::StackValidationFailed, message));
     }
 }
 

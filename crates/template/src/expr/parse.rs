@@ -84,8 +84,7 @@ impl<'a> Parser<'a> {
 
     fn node(&self, value: &Value, place: &ParsePath) -> Result<Node, Diagnostic> {
         if place.depth > MAX_DEPTH {
-            return Err(Diagnostic::new("StackValidationFailed", format!("{}: nested too deeply", place.text()))
-                .at(place.path()));
+            return Err(Diagnostic::invalid("nested too deeply").showing(place.text()).at(place.path()));
         }
         match value {
             Value::List(items) => {
@@ -179,9 +178,5 @@ impl<'a> Parser<'a> {
 
 /// Plain Python errors become validation errors with the path of the call; Heat's own errors are not changed.
 fn wrap(error: Diagnostic, place: &ParsePath) -> Diagnostic {
-    if fault::is_plain(&error) {
-        fault::to_validation(error, format!("{}: ", place.text()), place.path())
-    } else {
-        error
-    }
+    if fault::is_plain(&error) { fault::to_validation(error, place.text(), place.path()) } else { error }
 }

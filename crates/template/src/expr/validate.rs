@@ -22,7 +22,7 @@ pub(crate) fn validate(node: &Node, context: &Context, path: &Path) -> Result<()
         Node::Call(call) => call.function.validate(call, context).map_err(|error| {
             let error = call.locate(error);
             let place = error.path.clone();
-            fault::to_validation(error, format!("{}: ", shown(&path.key(call.name))), place)
+            fault::to_validation(error, shown(&path.key(call.name)), place)
         }),
     }
 }

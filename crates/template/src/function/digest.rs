@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kiln_value::{Diagnostic, Value};
+use kiln_value::{Class, Diagnostic, Value};
 use sha2::Digest as _;
 
 use super::{Function, fault};
@@ -63,7 +63,7 @@ fn latin_1(text: &str) -> Result<Vec<u8>, Diagnostic> {
             let message = format!(
                 "'latin-1' codec can't encode character '{shown}' in position {position}: ordinal not in range(256)"
             );
-            Diagnostic::new("UnicodeEncodeError", message)
+            Diagnostic::new(Class::UnicodeEncodeError, message)
         })
     };
     text.chars().enumerate().map(byte).collect()

@@ -1,6 +1,6 @@
 //! `resource_facade`: data of the parent resource in its provider template.
 
-use kiln_value::{Diagnostic, Value};
+use kiln_value::{Class, Diagnostic, Value};
 
 use super::{Function, fault};
 use crate::expr::{Call, Context, Node};
@@ -26,7 +26,9 @@ impl Function for ResourceFacade {
         }
         let scope = Unbuilt::new(bound, bound.template().resource_names());
         let word = match args.resolve(&Context::new(&scope)) {
-            Err(error) if !matches!(&*error.class, "TypeError" | "ValueError" | "AttributeError") => return Err(error),
+            Err(error) if !matches!(error.class, Class::TypeError | Class::ValueError | Class::AttributeError) => {
+                return Err(error);
+            }
             word => word.unwrap_or_default(),
         };
         self.word(name, word.as_str()).map(drop)

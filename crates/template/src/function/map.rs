@@ -1,6 +1,6 @@
 //! Map functions: `map_merge`, `map_replace`.
 
-use kiln_value::{Diagnostic, Map, Value, text};
+use kiln_value::{Class, Diagnostic, Map, Value, text};
 
 use super::{Function, fault};
 use crate::expr::{Call, Context};
@@ -73,7 +73,7 @@ impl Function for Replace {
         let mut args = match call.resolved_args(context)? {
             Value::List(args) => args.into_iter(),
             // Python looks up the key 0 in the map.
-            Value::Map(_) => return Err(Diagnostic::new("KeyError", "0")),
+            Value::Map(_) => return Err(Diagnostic::new(Class::KeyError, "0")),
             _ => return Err(fault::type_error(usage())),
         };
         let mut next = || args.next().map(|arg| Self::map(name, arg)).transpose();

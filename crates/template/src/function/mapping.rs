@@ -1,6 +1,6 @@
 //! `Fn::FindInMap`.
 
-use kiln_value::{Diagnostic, Value, text};
+use kiln_value::{Class, Diagnostic, Value, text};
 
 use super::{Function, fault};
 use crate::expr::{Call, Context, Node};
@@ -11,8 +11,8 @@ pub(crate) struct FindInMap;
 
 impl Function for FindInMap {
     fn check(&self, _name: &str, args: &Node) -> Result<(), Diagnostic> {
-        args.unpack::<3>().map(drop).map_err(|error| match &*error.class {
-            "ValueError" => fault::key_error(&error.message),
+        args.unpack::<3>().map(drop).map_err(|error| match error.class {
+            Class::ValueError => fault::key_error(&error.text),
             _ => error,
         })
     }
@@ -31,7 +31,7 @@ fn entry<'a>(map: &'a Value, key: &Value) -> Result<&'a Value, Diagnostic> {
         (Value::Map(map), key) => {
             fault::check_hashable(key)?;
             let found = key.as_str().and_then(|key| map.get(key));
-            found.ok_or_else(|| Diagnostic::new("KeyError", text::repr(key)))
+            found.ok_or_else(|| Diagnostic::new(Class::KeyError, text::repr(key)))
         }
         (other, _) => Err(fault::type_error(format!("'{}' object is not subscriptable", fault::type_name(other)))),
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_value::{Class, Diagnostic, Map, Value};
 
 use super::{Function, fault};
 use crate::expr::{Call, Context, Node};
@@ -19,8 +19,8 @@ const USAGE: &str = "
 
 impl Function for MemberListToMap {
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
-        let [key, value, _] = args.unpack().map_err(|error| match &*error.class {
-            "ValueError" => fault::type_error(format!("Wrong Arguments try: \"{USAGE}\"")),
+        let [key, value, _] = args.unpack().map_err(|error| match error.class {
+            Class::ValueError => fault::type_error(format!("Wrong Arguments try: \"{USAGE}\"")),
             _ => error,
         })?;
         for (part, word) in [(key, "Key"), (value, "Value")] {

@@ -1,6 +1,6 @@
 //! Functions that later versions of HOT removed.
 
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_value::{Class, Diagnostic, Map, Value};
 
 use super::Function;
 use crate::expr::{Call, Context};
@@ -15,7 +15,7 @@ impl Function for Removed {
             "The template version is invalid: The function {} is not supported in this version of HOT.",
             call.name
         );
-        Err(Diagnostic::new("InvalidTemplateVersion", message))
+        Err(Diagnostic::new(Class::InvalidTemplateVersion, message))
     }
 
     fn resolve(&self, call: &Call, _context: &Context) -> Result<Option<Value>, Diagnostic> {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use kiln_value::{Diagnostic, Value, text};
+use kiln_value::{Class, Diagnostic, Value, text};
 
 use super::{Function, fault};
 use crate::expr::{Call, Context, Node};
@@ -54,8 +54,8 @@ impl Replace {
             if args.as_str().is_some() || args.as_map().is_some() {
                 return Err(fault::type_error(usage()));
             }
-            return args.unpack().map_err(|error| match &*error.class {
-                "ValueError" => fault::value_error(usage()),
+            return args.unpack().map_err(|error| match error.class {
+                Class::ValueError => fault::value_error(usage()),
                 _ => error,
             });
         }

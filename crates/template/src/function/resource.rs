@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kiln_value::{Diagnostic, Value, text};
+use kiln_value::{Class, Diagnostic, Value, text};
 
 use super::{Function, fault};
 use crate::expr::{AttributeUse, Call, Context, Node, Wanted, validate_args};
@@ -64,8 +64,8 @@ impl GetAttribute {
 
     fn parts<'a>(&self, name: &str, args: &'a Node) -> Result<Parts<'a>, Diagnostic> {
         if self.form == Form::Cfn {
-            let [resource, attribute] = args.unpack().map_err(|error| match &*error.class {
-                "ValueError" => fault::value_error(format!(
+            let [resource, attribute] = args.unpack().map_err(|error| match error.class {
+                Class::ValueError => fault::value_error(format!(
                     "Arguments to \"{name}\" must be of the form [resource_name, attribute]"
                 )),
                 _ => error,
@@ -177,7 +177,7 @@ impl Function for GetAttribute {
         fault::check_hashable(&attribute)?;
         if let Some(error) = attribute.as_str().and_then(|attribute| resource.attribute_error(attribute, &path)) {
             let message = format!("Error in {} output {}: {error}", text::str(&name), text::str(&attribute));
-            return Err(Diagnostic::new("TemplateOutputError", message));
+            return Err(Diagnostic::new(Class::TemplateOutputError, message));
         }
         let value = attribute
             .as_str()
@@ -220,5 +220,5 @@ fn no_such_attribute(resource: &Value, attribute: &Value, path: &[Value]) -> Dia
         format!("({})", parts.join(", "))
     };
     let message = format!("The Referenced Attribute ({} {wanted}) is incorrect.", text::str(resource));
-    Diagnostic::new("InvalidTemplateAttribute", message)
+    Diagnostic::new(Class::InvalidTemplateAttribute, message)
 }

@@ -1,6 +1,6 @@
 //! `Fn::Select`.
 
-use kiln_value::{Diagnostic, Value};
+use kiln_value::{Class, Diagnostic, Value};
 
 use super::{Function, fault};
 use crate::expr::{Call, Context, Node};
@@ -13,8 +13,8 @@ pub(crate) struct Select;
 
 impl Function for Select {
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
-        args.unpack::<2>().map(drop).map_err(|error| match &*error.class {
-            "ValueError" => {
+        args.unpack::<2>().map(drop).map_err(|error| match error.class {
+            Class::ValueError => {
                 fault::value_error(format!("Arguments to \"{name}\" must be of the form [index, collection]"))
             }
             _ => error,

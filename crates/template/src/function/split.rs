@@ -1,6 +1,6 @@
 //! String functions: `str_split`, `Fn::Split`, `Fn::Base64`.
 
-use kiln_value::{Diagnostic, Value};
+use kiln_value::{Class, Diagnostic, Value};
 
 use super::{Function, fault};
 use crate::expr::{Call, Context, Node};
@@ -24,8 +24,8 @@ impl Function for Split {
         if args.as_str().is_some() || args.as_map().is_some() {
             return Err(fault::type_error(usage()));
         }
-        args.unpack::<2>().map(drop).map_err(|error| match &*error.class {
-            "ValueError" => fault::value_error(usage()),
+        args.unpack::<2>().map(drop).map_err(|error| match error.class {
+            Class::ValueError => fault::value_error(usage()),
             _ => error,
         })
     }
@@ -68,7 +68,7 @@ impl Function for StrSplit {
         let args = call.resolved_args(context)?;
         if args.as_map().is_some() {
             // Python looks up the key 0 in the map.
-            return Err(Diagnostic::new("KeyError", "0"));
+            return Err(Diagnostic::new(Class::KeyError, "0"));
         }
         let Some([delimiter, text, rest @ ..]) = args.as_list() else {
             return Err(fault::value_error(format!("Incorrect arguments to \"{name}\" {}", Self::usage(name))));
@@ -87,8 +87,8 @@ impl Function for StrSplit {
             (other, _) => return Err(fault::no_attribute(other, "split")),
         };
         let Some(index) = rest.first() else { return Ok(Some(Value::List(pieces))) };
-        let index = fault::int(index).map_err(|error| match &*error.class {
-            "ValueError" => fault::value_error(format!("Incorrect index to \"{name}\" {}", Self::usage(name))),
+        let index = fault::int(index).map_err(|error| match error.class {
+            Class::ValueError => fault::value_error(format!("Incorrect index to \"{name}\" {}", Self::usage(name))),
             _ => error,
         })?;
         match position(&index, pieces.len()) {

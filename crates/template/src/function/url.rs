@@ -1,6 +1,6 @@
 //! `make_url`.
 
-use kiln_value::{Diagnostic, Map, Value, text};
+use kiln_value::{Class, Diagnostic, Map, Value, text};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{Function, fault};
@@ -48,8 +48,8 @@ fn check(name: &str, args: &Node) -> Result<(), Diagnostic> {
 }
 
 fn check_port(name: &str, port: &Value, args: &Node) -> Result<(), Diagnostic> {
-    let number = fault::int(port).map_err(|error| match &*error.class {
-        "ValueError" => fault::value_error(format!(
+    let number = fault::int(port).map_err(|error| match error.class {
+        Class::ValueError => fault::value_error(format!(
             "Invalid URL port \"{}\" for {name} called with {}",
             text::str(port),
             text::repr(&args.source())

@@ -1,6 +1,6 @@
 //! `yaql`.
 
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_value::{Class, Diagnostic, Map, Value};
 use kiln_yaql::{Expression, Limits};
 
 use super::{Function, fault};
@@ -52,7 +52,7 @@ fn parse(name: &str, expression: &Value) -> Result<Expression, Diagnostic> {
         if error.is_syntax() {
             fault::value_error(format!("Bad expression {error}."))
         } else {
-            Diagnostic::new(error.class, error.message)
+            Diagnostic::new(Class::of(error.class), error.message)
         }
     })
 }
@@ -60,5 +60,5 @@ fn parse(name: &str, expression: &Value) -> Result<Expression, Diagnostic> {
 /// The value of the expression with `$` = `{"data": data}`.
 fn evaluate(expression: &Expression, data: Value, limits: &Limits) -> Result<Value, Diagnostic> {
     let input = Value::from_iter([("data", data)]);
-    expression.evaluate(&input, limits).map_err(|error| Diagnostic::new(error.class, error.message))
+    expression.evaluate(&input, limits).map_err(|error| Diagnostic::new(Class::of(error.class), error.message))
 }

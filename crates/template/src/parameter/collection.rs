@@ -3,7 +3,7 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use kiln_value::{Diagnostic, Map, Path, StackIdentity, Subject, Unknown, Value};
+use kiln_value::{Class, Diagnostic, Map, Path, StackIdentity, Subject, Unknown, Value};
 
 use super::{Parameter, ParameterSchema};
 use crate::constraint::{Constraint, CustomConstraints, Rule};
@@ -130,7 +130,7 @@ impl Parameters {
     pub fn value(&self, name: &str) -> Result<&Value, Diagnostic> {
         let missing = || {
             let message = format!("The Parameter ({name}) was not provided.");
-            Diagnostic::new("UserParameterMissing", message)
+            Diagnostic::new(Class::UserParameterMissing, message)
         };
         self.get(name).ok_or_else(missing)?.value()
     }
@@ -153,7 +153,7 @@ impl Parameters {
         let unknown = self.user.keys().filter(|name| !self.schemata.contains_key(*name)).map(|name| {
             let message = format!("The Parameter ({name}) was not defined in template.");
             let error =
-                Diagnostic::new("UnknownUserParameter", message).at(Path::root().key(section).key(name.as_str()));
+                Diagnostic::new(Class::UnknownUserParameter, message).at(Path::root().key(section).key(name.as_str()));
             hinted(error.about(Subject::Parameter(name.clone())), name, self.schemata.keys().map(String::as_str))
         });
         let invalid = self.iter().filter_map(|parameter| {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kiln_value::{Diagnostic, Map, Subject, Value, number, text};
+use kiln_value::{Class, Diagnostic, Map, Subject, Value, number, text};
 
 use super::{HIDDEN, ParameterSchema};
 use crate::constraint::{CustomConstraints, DataType, Rule, check_all};
@@ -95,8 +95,8 @@ impl Parameter {
             None => Err(missing(&self.name)),
         });
         judged.map_err(|mut error| {
-            if matches!(&*error.class, "StackValidationFailed" | "InvalidSchemaError") {
-                error.message = format!("Parameter '{}' is invalid: {}", self.name, error.message);
+            if matches!(error.class, Class::StackValidationFailed | Class::InvalidSchemaError) {
+                error.text = format!("Parameter '{}' is invalid: {}", self.name, error.text);
             }
             error
         })
@@ -111,7 +111,7 @@ impl Parameter {
             DataType::String => Ok(Value::Null),
             _ => read(given, data_type),
         };
-        let read = read.map_err(|error| Diagnostic::new("StackValidationFailed", error.message.clone()))?;
+        let read = read.map_err(|error| Diagnostic::invalid(error.text.clone()))?;
         // Lists and maps are checked as parsed, scalars as given.
         let value = if matches!(data_type, DataType::List | DataType::Map) { &read } else { given };
         check_all(&self.schema.constraints, value, self.schema.typed, custom)
@@ -185,7 +185,7 @@ impl fmt::Debug for Parameter {
 
 fn missing(name: &str) -> Diagnostic {
     let message = format!("The Parameter ({name}) was not provided.");
-    Diagnostic::new("UserParameterMissing", message).of_unknown_value()
+    Diagnostic::new(Class::UserParameterMissing, message).of_unknown_value()
 }
 
 /// A given value, converted to its type.
@@ -206,10 +206,10 @@ fn read(given: &Value, data_type: DataType) -> Result<Value, Diagnostic> {
             let kind = other.kind().python_name();
             let message =
                 format!("Value must be a comma-delimited list string: '{kind}' object has no attribute 'split'");
-            Err(Diagnostic::new("ValueError", message))
+            Err(Diagnostic::new(Class::ValueError, message))
         }
         (DataType::Map, Value::Str(text)) if !text.is_empty() => kiln_yaml::json::parse(text)
-            .map_err(|error| Diagnostic::new("ValueError", format!("Value must be valid JSON: {error}"))),
+            .map_err(|error| Diagnostic::new(Class::ValueError, format!("Value must be valid JSON: {error}"))),
         (DataType::Map | DataType::Any, given) => Ok(given.clone()),
         (DataType::String, given) => Ok(Value::Str(text::str(given))),
     }

@@ -1,7 +1,6 @@
 //! The schema of a parameter in a template.
 
-use kiln_value::steps::Exhausted;
-use kiln_value::{Diagnostic, Value, text};
+use kiln_value::{Class, Diagnostic, Value, text};
 
 use crate::constraint::{AcceptAll, Constraint, DataType, Typed, check_all, check_fit, check_map, schema_error};
 
@@ -152,15 +151,15 @@ impl ParameterSchema {
             }
             (_, default) => default.clone(),
         };
-        check_all(&self.constraints, &value, self.typed, &AcceptAll).or_else(|error| match &*error.class {
-            Exhausted::CLASS => Err(error),
+        check_all(&self.constraints, &value, self.typed, &AcceptAll).or_else(|error| match error.class {
+            Class::RequestLimitExceeded => Err(error),
             _ => schema_error(format!("Invalid default {} ({error})", text::str(default))),
         })
     }
 }
 
 fn missing_type(name: &str) -> Diagnostic {
-    Diagnostic::new("InvalidSchemaError", format!("Missing parameter type for parameter: {name}"))
+    Diagnostic::new(Class::InvalidSchemaError, format!("Missing parameter type for parameter: {name}"))
 }
 
 fn hot_type(name: &Value) -> Result<Typed, Diagnostic> {

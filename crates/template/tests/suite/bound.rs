@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kiln_template::constraint::AcceptAll;
 use kiln_template::{Bound, DeletionPolicy, Expr, Files, Scope, Template, Unbuilt, Wanted};
-use kiln_value::{Diagnostic, Map, Path, Value, value};
+use kiln_value::{Class, Diagnostic, Map, Path, Value, value};
 
 fn bound(template: Value) -> Bound {
     let template = Template::from_value(template).expect("a version");
@@ -18,7 +18,7 @@ fn unbuilt(bound: &Bound) -> Unbuilt<'_> {
 }
 
 fn message(result: Result<impl Sized, Diagnostic>) -> String {
-    result.err().expect("an error").message.clone()
+    result.err().expect("an error").to_string()
 }
 
 #[test]
@@ -70,8 +70,8 @@ fn an_external_resource_is_retained_and_has_no_dependencies() {
     assert_eq!(definitions["a"].deletion_policy(), DeletionPolicy::Retain);
     assert!(definitions["a"].requires(&unbuilt(&bound)).unwrap().is_empty());
     let refused = definitions["b"].requires(&unbuilt(&bound)).unwrap_err();
-    assert_eq!(refused.class, "InvalidExternalResourceDependency");
-    assert_eq!(refused.message, "Invalid dependency with external T resource: id");
+    assert_eq!(refused.class, Class::InvalidExternalResourceDependency);
+    assert_eq!(refused.text, "Invalid dependency with external T resource: id");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn values_that_depend_on_unbuilt_resources_are_unknown() {
 
     let wrong = Expr::parse(&bound, &value!({"a": {"str_split": ["", "b"]}}), &Path::root()).unwrap();
     let error = wrong.partial(&scope).unwrap_err();
-    assert_eq!((&*error.message, error.path.to_string()), ("empty separator", "a.str_split".to_owned()));
+    assert_eq!((&*error.text, error.path.to_string()), ("empty separator", "a.str_split".to_owned()));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn errors_have_the_location_of_the_innermost_call() {
     let error = output.validate(&scope).unwrap_err();
     assert_eq!(error.path.to_string(), "outputs.o.value.get_attr");
     assert_eq!(
-        error.message,
+        error.to_string(),
         "outputs.o.value.get_attr: The specified reference \"nowhere\" (in unknown) is incorrect."
     );
     assert!(output.requires(&scope).is_empty());
@@ -135,7 +135,7 @@ fn errors_have_the_location_of_the_innermost_call() {
     let removed = Expr::parse(&bound, &value!({"a": [{"Ref": {"Ref": "x"}}]}), &Path::root().key("p")).unwrap();
     let error = removed.validate(&scope, &Path::root().key("p")).unwrap_err();
     assert_eq!(
-        error.message,
+        error.to_string(),
         "p.a[0].Ref: The template version is invalid: The function Ref is not supported in this version of HOT."
     );
 }
@@ -339,9 +339,9 @@ fn all_errors_are_reported_the_first_as_in_heat() {
             ("outputs.o", ""),
         ]
     );
-    assert_eq!(errors[0].message, "The template section is invalid: resource");
-    assert_eq!(errors[1].class, "UserParameterMissing");
-    assert_eq!(errors[7].message, "Duplicate names {'web'}");
+    assert_eq!(errors[0].text, "The template section is invalid: resource");
+    assert_eq!(errors[1].class, Class::UserParameterMissing);
+    assert_eq!(errors[7].text, "Duplicate names {'web'}");
 }
 
 #[test]

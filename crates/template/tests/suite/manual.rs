@@ -102,7 +102,7 @@ fn result(template: &str, call: &str) -> Value {
     let stack = Stack(Bound::new(Arc::new(template), Arc::new(parameters), Arc::new(files)));
     let outputs = stack.0.outputs().expect("valid outputs");
     let value = &outputs["o"].value;
-    value.resolve(&stack).unwrap_or_else(|error| panic!("{call}: {}", error.message)).expect("a value")
+    value.resolve(&stack).unwrap_or_else(|error| panic!("{call}: {error}")).expect("a value")
 }
 
 fn template_of(function: &FunctionInfo) -> &'static str {

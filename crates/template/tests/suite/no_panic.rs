@@ -90,7 +90,7 @@ fn exercise(release: Release, snippet: &Value) {
     let parameters = template.parameters(None, &Map::new(), &Map::new()).expect("valid parameters");
     let bound = Bound::new(Arc::new(template), Arc::new(parameters), Arc::new(Files::default()));
     for error in bound.validate(&AcceptAll, false) {
-        assert!(!error.class.is_empty() && !error.message.is_empty(), "{error:?}");
+        assert!(!error.class.name().is_empty() && !error.to_string().is_empty(), "{error:?}");
     }
     let definitions = bound.definitions().unwrap_or_default();
     let scope = Unbuilt::new(&bound, definitions.keys().map(String::as_str).chain(["r", "q"]));

@@ -309,7 +309,7 @@ fn a_package_brings_its_types_along() {
     let made = read(&archive(&[("heat.yaml", root), ("topology-types/cache.yaml", CACHE)])).unwrap();
     assert!(made.template.get("resources").unwrap().get("redis_password").is_some());
     // They count for this package only.
-    assert_eq!(read(root.as_bytes()).unwrap_err()[0].message, "No component type is named cache.");
+    assert_eq!(read(root.as_bytes()).unwrap_err()[0].text, "No component type is named cache.");
     let wrong = read(&archive(&[("heat.yaml", root), ("topology-types/x.yaml", "type: x\n")])).unwrap_err();
     assert_eq!(wrong[0].file.as_deref(), Some("topology-types/x.yaml"));
     let many: Vec<(String, String)> = (0..101)
@@ -317,7 +317,7 @@ fn a_package_brings_its_types_along() {
         .collect();
     let mut files = vec![("heat.yaml", root)];
     files.extend(many.iter().map(|(name, text)| (name.as_str(), text.as_str())));
-    assert_eq!(read(&archive(&files)).unwrap_err()[0].message, "A package may have 100 type files, but this has 101.");
+    assert_eq!(read(&archive(&files)).unwrap_err()[0].text, "A package may have 100 type files, but this has 101.");
 }
 
 #[test]

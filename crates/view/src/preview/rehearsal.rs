@@ -19,7 +19,7 @@ use kiln_stack::loaded_stack::{GroupContent, LoadedStack, resource_and_attribute
 use kiln_stack::sizes::{OutputSizes, Sizes};
 use kiln_store::{Error, Parent, Stack, StackId};
 use kiln_template::{Definition, Scope, Wanted};
-use kiln_value::{Diagnostic, Map, Unknown, Value};
+use kiln_value::{Class, Diagnostic, Map, Value};
 
 use super::weigh::{change_of, change_of_stack, undecided, weigh};
 use super::{Awaited, PlannedChange, PlannedResource, Preview, References};
@@ -360,8 +360,7 @@ impl<'a> Rehearsal<'a> {
         let Some(nested) = blueprint.nested_sources(definition, &facts) else {
             return Err(Trouble::Refused("the template of the nested stack does not exist".to_owned()));
         };
-        let NestedSources { mut sources, data, .. } =
-            nested.map_err(|error| Trouble::Refused(error.message.clone()))?;
+        let NestedSources { mut sources, data, .. } = nested.map_err(|error| Trouble::Refused(error.to_string()))?;
         sources.keep_files(&group.files);
         let place = Nesting { facade: Some(blueprint.facade_of(definition)), depth: self.stack.depth + 1 };
         let stack = match &view {
@@ -371,8 +370,8 @@ impl<'a> Rehearsal<'a> {
         let identity = kiln_stack::load::identity(&stack);
         let inner = match Blueprint::build(sources, &self.backends.resource_types, identity, place) {
             Ok(inner) => Arc::new(inner),
-            Err(error) if error.class == Unknown::CLASS => {
-                let place = error.message.clone();
+            Err(error) if error.class == Class::NotKnownYet => {
+                let place = error.to_string();
                 return Ok(Contents::NotKnown(Awaited { property: String::new(), place }));
             }
             Err(error) => return Err(Trouble::Refused(text_of(&error))),
@@ -435,7 +434,7 @@ impl<'a> Rehearsal<'a> {
         for output in blueprint.outputs().values() {
             let resolved = output.value.resolve(&self.scope).and_then(|value| sizes.check(value));
             let value = resolved.unwrap_or_else(|error| {
-                errors.insert(output.name.clone(), error.message.as_str().into());
+                errors.insert(output.name.clone(), error.to_string().into());
                 Value::Null
             });
             self.hidden.derive(&output.value, &self.scope, &value);
@@ -574,5 +573,5 @@ impl From<Error> for Trouble {
 }
 
 fn text_of(error: &Diagnostic) -> String {
-    error.message.clone()
+    error.to_string()
 }

@@ -120,7 +120,7 @@ mod tests {
 
     fn error(properties: &Value) -> String {
         let facts = Facts { name: "s".into(), properties: properties.as_map().unwrap().clone(), ..Facts::default() };
-        validate(&facts).map_or_else(|e| e.message.clone(), |()| String::new())
+        validate(&facts).map_or_else(|e| e.text.clone(), |()| String::new())
     }
 
     #[test]

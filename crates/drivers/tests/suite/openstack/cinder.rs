@@ -80,7 +80,7 @@ async fn an_attachment(ground: &Ground) {
 async fn refusals(ground: &Ground) {
     let mut volume = ground.resource("OS::Cinder::Volume", "volume");
     volume.give(value!({"image": "cirros"})).await.unwrap();
-    let text = volume.validate().unwrap_err().message.clone();
+    let text = volume.validate().unwrap_err().text.clone();
     assert!(text.starts_with("If neither \"backup_id\" nor \"size\" is provided"), "{text}");
     let failure = volume.create(value!({"size": 1, "volume_type": "kiln-no-such-type"})).await.unwrap_err();
     assert!(failure.class == "NotFound" || failure.class == "BadRequest", "{failure}");

@@ -310,7 +310,7 @@ async fn refusals(ground: &Ground) {
 
     let mut net = ground.resource("OS::Neutron::Net", "net");
     net.give(value!({"value_specs": {"description": "d", "shared": true}})).await.unwrap();
-    assert_eq!(net.validate().unwrap_err().message, "shared not allowed in value_specs");
+    assert_eq!(net.validate().unwrap_err().text, "shared not allowed in value_specs");
 
     let (mut net, mut subnet) = network(ground, "10.76.0.0/24").await;
     let given = value!({"network": net.id(), "fixed_ips": [{"ip_address": "10.99.0.1"}]});

@@ -177,7 +177,7 @@ async fn what_the_services_would_refuse_is_refused_before() {
     ] {
         let mut resource = ground.resource(kind, "it");
         resource.give(given).await.unwrap();
-        assert_eq!(resource.validate().unwrap_err().message, text);
+        assert_eq!(resource.validate().unwrap_err().text, text);
     }
     let mut resource = ground.resource("OS::Trove::Instance", "it");
     let given = value!({"flavor": "42", "size": 1, "datastore_type": "mysql", "datastore_version": "4"});
@@ -186,7 +186,7 @@ async fn what_the_services_would_refuse_is_refused_before() {
     assert!(resource.driver.validates_in_cloud(facts));
     let cx = Context { cloud: &*resource.cloud, software: &NoSoftware, facts, now: 0.0, seed: [1; 32], polls: 0 };
     assert_eq!(
-        resource.driver.validate_in_cloud(&cx).await.unwrap_err().message,
+        resource.driver.validate_in_cloud(&cx).await.unwrap_err().text,
         "Datastore version 4 for datastore type mysql is not valid. Allowed versions are 5.7, 8.0."
     );
 }

@@ -186,7 +186,7 @@ impl Text {
     pub(super) fn page(&self) -> Outcome<Page> {
         Page::read(self.content.as_str()).map_err(|error| {
             let source = Source::new(&self.name, &self.content);
-            Failure::at(&source, error.span.unwrap_or_default(), &error.message, &error.hints)
+            Failure::at(&source, error.span.unwrap_or_default(), &error.text, &error.hints)
         })
     }
 }
