@@ -27,8 +27,7 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
 
 fn run(call: &Call) -> Result<Response, ApiError> {
     let kind = call.query.given("template_type").map(argument::template_type).transpose();
-    let unknown =
-        |error: Diagnostic| ApiError::bad_request(format!("Template type is not supported: {}", error.message));
+    let unknown = |error: Diagnostic| ApiError::bad_request(format!("Template type is not supported: {error}"));
     let kind = if kind.map_err(unknown)? == Some("hot") { TemplateKind::Hot } else { TemplateKind::Cfn };
     let found = call.service().resource_type(&call.caller, call.params.get("type_name"))?;
     Ok(reply::json(&found.template_view(kind)))

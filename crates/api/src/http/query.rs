@@ -32,7 +32,7 @@ impl Formats for Query {
 }
 
 fn refused(error: &Diagnostic) -> ApiError {
-    ApiError::bad_request(error.message.clone())
+    ApiError::bad_request(error.to_string())
 }
 
 /// `true` or `false` in any case, as a string or a boolean.

@@ -182,7 +182,11 @@ async fn one_engine_purges() {
     assert!(fixture.store.stack(stack).await.expect("the store").is_some(), "the other engine purges");
     let engines = fixture.store.engines().await.expect("the store");
     let seen = engines.iter().find(|engine| engine.id == older).expect("the older engine").seen;
-    fixture.store.forget_engine(&Silent { engine: older, seen, idle: Duration::ZERO }).await.expect("the store");
+    fixture
+        .store
+        .forget_engine(&Silent { engine: older, seen, silence: Duration::ZERO, idle: Duration::ZERO })
+        .await
+        .expect("the store");
     tokio::time::sleep(Duration::from_hours(1)).await;
     assert!(fixture.store.stack(stack).await.expect("the store").is_none());
 }
