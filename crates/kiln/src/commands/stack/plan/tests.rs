@@ -150,3 +150,31 @@ fn a_plan_is_drawn_by_linear_work() {
     // Sorting reads each name a few times more.
     assert!(two < one * 5 / 2, "{one} reads for 2,020 resources, {two} for 4,040");
 }
+
+#[test]
+fn a_name_that_begins_like_another_is_not_below_it() {
+    let long = "w".repeat(255);
+    let added = |path: &str| entry(path, "OS::Heat::Value", value!({"kind": "added"}));
+    let paths = ["web", "web/0", "web-1", "web-1/web", &long, &format!("{long}/a"), &format!("{long}1")];
+    let lists = value!({"added": (paths.into_iter().map(added).collect::<Value>())});
+    let drawn = plan(&lists, &value!({})).drawn("s", Canvas::default());
+    let lines = drawn.lines().filter(|line| line.trim_start().starts_with("+ "));
+    let drawn: Vec<(usize, &str)> = lines
+        .map(|line| {
+            (line.len() - line.trim_start().len(), line.trim_start()[2..].split(' ').next().unwrap_or_default())
+        })
+        .collect();
+    let (top, below) = (drawn[0].0, drawn[1].0);
+    assert!(below > top, "{drawn:?}");
+    let longer = format!("{long}1");
+    let expected = [
+        (top, "web"),
+        (below, "0"),
+        (top, "web-1"),
+        (below, "web"),
+        (top, long.as_str()),
+        (below, "a"),
+        (top, longer.as_str()),
+    ];
+    assert_eq!(drawn, expected);
+}
