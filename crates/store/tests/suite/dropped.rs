@@ -87,7 +87,7 @@ impl<'a> Ground<'a> {
     }
 
     fn silent(&self) -> Silent {
-        Silent { engine: engine(), seen: at(0), idle: TTL }
+        Silent { engine: engine(), seen: at(0), silence: TTL, idle: TTL }
     }
 
     /// Credentials that have been touched since.
