@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use kiln_engine::{Engine, Options};
+use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Rules, Sources};
 use kiln_resource::{Action, Registry, Resource, StackId};
 use kiln_service::{StackContent, TemplateText, UpdateStack};
@@ -333,7 +334,7 @@ impl Bench {
         let view = LoadedStack::load(&self.backends, id).await.expect("read").expect("there");
         let identity = load::identity(&view.stack);
         let new = Blueprint::build(sources, &CATALOG, identity, Nesting::default())?;
-        let preview = kiln_view::preview(&self.backends, &view, Arc::new(new), false, &mut Default::default())
+        let preview = kiln_view::preview(&self.backends, &view, Arc::new(new), false, &mut HiddenValues::default())
             .await
             .expect("a preview");
         let mut lists: BTreeMap<&str, Vec<String>> =

@@ -326,7 +326,9 @@ impl HiddenValues {
         }
         for definition in scope.blueprint().in_order() {
             let held = held.remove(definition.name.as_str()).unwrap_or_default();
-            held.into_iter().for_each(|held| self.derive_definition(definition, scope, held));
+            for held in held {
+                self.derive_definition(definition, scope, held);
+            }
         }
     }
 

@@ -109,7 +109,9 @@ impl Question {
         let mut text = error.to_string();
         let around = self.parent.as_deref();
         let mut hidden = HiddenValues::of_blueprint(child);
-        around.into_iter().for_each(|around| hidden.extend(HiddenValues::of_blueprint(around)));
+        if let Some(around) = around {
+            hidden.extend(HiddenValues::of_blueprint(around));
+        }
         hidden.mask(Door::Reason, &mut text);
         refusal(&text)
     }

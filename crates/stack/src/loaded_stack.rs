@@ -201,7 +201,9 @@ impl LoadedStack {
         let scene = self.scene();
         for output in values {
             let snippet = self.blueprint.outputs().get(&output.key).map(|output| &output.value);
-            snippet.into_iter().for_each(|snippet| hidden.derive(snippet, &scene, &output.value));
+            if let Some(snippet) = snippet {
+                hidden.derive(snippet, &scene, &output.value);
+            }
         }
     }
 

@@ -41,9 +41,8 @@ pub fn parse(text: &str, template: &str, limit: usize) -> Result<Document, Diagn
 /// The error of a template without a version key: at the key that is nearly one, if there is one.
 pub fn without_version(template: &Value, spans: &Spans) -> Diagnostic {
     let error = Diagnostic::new(Class::ValueError, "Template format version not found.");
-    let keys = template.as_map().into_iter().flat_map(Map::keys).zip(&spans.children);
-    let Some((near, span)) = keys.filter_map(|(key, spans)| Some((nearest(key, VERSION_KEYS)?, spans.key))).next()
-    else {
+    let mut keys = template.as_map().into_iter().flat_map(Map::keys).zip(&spans.children);
+    let Some((near, span)) = keys.find_map(|(key, spans)| Some((nearest(key, VERSION_KEYS)?, spans.key))) else {
         return error.hint("a template needs a version, such as heat_template_version: 2018-08-31");
     };
     let mut error = error.hint(format!("did you mean {near}?"));

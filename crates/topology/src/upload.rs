@@ -15,8 +15,6 @@ use crate::package::{Error, read_blueprint, read_csar};
 use crate::tosca::Files;
 use crate::{Refusal, TypeFiles, document, question};
 
-/// The class of errors in uploads.
-
 /// The parts of a request.
 #[derive(Clone, Debug, Default)]
 pub struct Upload {

@@ -7,7 +7,7 @@ macro_rules! classes {
     ($($name:ident),* $(,)?) => {
         /// The class of an error. Clients of Heat see its name, and some depend on it.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-        #[allow(missing_docs, reason = "each is what its name says")]
+        #[expect(missing_docs, reason = "each is what its name says")]
         pub enum Class {
             $($name,)*
             /// Another one, of a service of the cloud or of YAQL.

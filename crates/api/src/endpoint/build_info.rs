@@ -8,7 +8,6 @@ use kiln_value::value;
 
 use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
-use crate::error::ApiError;
 use crate::http::reply;
 
 pub(super) static ENDPOINT: Endpoint = Endpoint {
@@ -21,11 +20,11 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
     query: &[],
     body: None,
     answer: Answer::Json(200),
-    run: |call| Box::pin(ready(run(call))),
+    run: |call| Box::pin(ready(Ok(run(call)))),
 };
 
 /// API and engine are one binary with the same revision.
-fn run(call: &Call) -> Result<Response, ApiError> {
+fn run(call: &Call) -> Response {
     let revision = &call.api.options.revision;
-    Ok(reply::json(&value!({ "api": { "revision": revision }, "engine": { "revision": revision } })))
+    reply::json(&value!({ "api": { "revision": revision }, "engine": { "revision": revision } }))
 }

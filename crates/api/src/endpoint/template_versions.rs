@@ -9,7 +9,6 @@ use kiln_template::version::Dialect;
 use kiln_value::{Value, value};
 
 use super::{Answer, Endpoint, Rule};
-use crate::error::ApiError;
 use crate::http::reply;
 
 pub(super) static ENDPOINT: Endpoint = Endpoint {
@@ -22,12 +21,12 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
     query: &[],
     body: None,
     answer: Answer::Json(200),
-    run: |_| Box::pin(ready(run())),
+    run: |_| Box::pin(ready(Ok(run()))),
 };
 
-fn run() -> Result<Response, ApiError> {
+fn run() -> Response {
     let versions: Value = Release::ALL.into_iter().map(entry).collect();
-    Ok(reply::json(&value!({ "template_versions": versions })))
+    reply::json(&value!({ "template_versions": versions }))
 }
 
 /// A release's full name: `heat_template_version.2018-08-31`.

@@ -8,7 +8,6 @@ use kiln_value::{Value, value};
 
 use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
-use crate::error::ApiError;
 use crate::http::reply;
 
 pub(super) static ENDPOINT: Endpoint = Endpoint {
@@ -21,11 +20,11 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
     query: &[],
     body: None,
     answer: Answer::Json(200),
-    run: |call| Box::pin(ready(run(call))),
+    run: |call| Box::pin(ready(Ok(run(call)))),
 };
 
-fn run(call: &Call) -> Result<Response, ApiError> {
+fn run(call: &Call) -> Response {
     let types = &call.api.options.topology_types;
     let types: Value = types.texts().map(|(name, text)| value!({"name": name, "text": text})).collect();
-    Ok(reply::json(&value!({ "topology_types": types })))
+    reply::json(&value!({ "topology_types": types }))
 }

@@ -12,12 +12,11 @@ use crate::page;
 use crate::view::{arn, instant, status, tags};
 
 pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
-    let (described, next) = match call.params.get("StackName") {
-        Some(named) => (vec![described(call, &call.find(named).await?).await?], None),
-        None => {
-            let (stacks, next) = list_stacks::page(call, false, |_| true).await?;
-            (page::entries(&stacks, |stack| described(call, stack), brief).await?, next)
-        }
+    let (described, next) = if let Some(named) = call.params.get("StackName") {
+        (vec![described(call, &call.find(named).await?).await?], None)
+    } else {
+        let (stacks, next) = list_stacks::page(call, false, |_| true).await?;
+        (page::entries(&stacks, |stack| described(call, stack), brief).await?, next)
     };
     let described: Value = described.into_iter().map(Value::Map).collect();
     Ok(page::list("Stacks", described, next))

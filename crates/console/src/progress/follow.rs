@@ -89,6 +89,7 @@ impl Target {
     }
 
     /// The same with the number of resources that are planned, if it is known.
+    #[must_use]
     pub fn planned(mut self, resources: Option<usize>) -> Self {
         self.tree.plan(resources.unwrap_or_default());
         self

@@ -283,7 +283,7 @@ mod tests {
         };
         let adds: [&dyn Fn(&mut WriteQueue); 3] =
             [&|queue| queue.send(message()), &|queue| queue.announce(announcement()), &|queue| {
-                queue.user_project("p".to_owned())
+                queue.user_project("p".to_owned());
             }];
         for add in adds {
             let (model, ids) = rows(3);

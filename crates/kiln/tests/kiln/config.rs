@@ -232,8 +232,8 @@ fn the_values_of_honoured_options_are_in_the_configuration() {
         let (section, options) = line.trim_start_matches("  [").split_once("] ").unwrap();
         // All of a section at once; older names of one option in files of their own, because one value is read of them.
         let shown = |options: &[&str]| -> Vec<serde_json::Value> {
-            let lines: String = options.iter().map(|option| format!("{option} = 17\n")).collect();
-            let file = folder.write("heat.conf", &format!("[{section}]\n{lines}"));
+            let lines: Vec<String> = options.iter().map(|option| format!("{option} = 17")).collect();
+            let file = folder.write("heat.conf", &format!("[{section}]\n{}\n", lines.join("\n")));
             let args = ["config", "show", "--set", "--config-file", file.to_str().unwrap(), "-f", "json"];
             serde_json::from_str(&folder.run(&args).ok()).unwrap()
         };

@@ -86,7 +86,7 @@ impl<'a> Ground<'a> {
         EngineInfo { id, hostname, pid: 1, started: at(0), seen: at(0), interval: 5 }
     }
 
-    fn silent(&self) -> Silent {
+    fn silent() -> Silent {
         Silent { engine: engine(), seen: at(0), silence: TTL, idle: TTL }
     }
 
@@ -113,7 +113,7 @@ impl<'a> Ground<'a> {
             commit: store.commit(self.lease, self.batch());
             claim: store.claim(engine(), TTL, &[], 1);
             claim_for_others: store.claim_for_others(engine(), TTL, &[], 1);
-            take_over: store.take_over(engine(), TTL, &[self.silent()], &[], 1);
+            take_over: store.take_over(engine(), TTL, &[Self::silent()], &[], 1);
             renew: store.renew(self.lease.owner, TTL, &[self.lease]);
             release: store.release(&[Lease { epoch: 0, ..self.lease }]);
             save_change_set: store.save_change_set(&self.set());
@@ -125,7 +125,7 @@ impl<'a> Ground<'a> {
             retire_credentials: store.retire_credentials(&self.unused());
             delete_credentials: store.delete_credentials(CredentialsId(Uuid::new_v4()));
             forget_user_project: store.forget_user_project(StackId(Uuid::new_v4()));
-            forget_engine: store.forget_engine(&self.silent());
+            forget_engine: store.forget_engine(&Self::silent());
             report: store.report(&self.engine());
             forget: store.forget(&Retention { deleted_before: at(9) });
             forget_events: store.forget_events(1, 0);

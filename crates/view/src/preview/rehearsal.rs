@@ -176,7 +176,9 @@ impl<'a> Rehearsal<'a> {
             }
             Decision::Refuse { .. } | Decision::Restrict { .. } => row.as_ref().and_then(|row| row.definition.clone()),
         };
-        held.iter().for_each(|held| self.hidden.derive_definition(definition, &self.scope, held));
+        if let Some(held) = &held {
+            self.hidden.derive_definition(definition, &self.scope, held);
+        }
         let mut nested = None;
         let fresh_object = matches!(answer.decision, Decision::Create { .. } | Decision::Replace { .. });
         let refused = matches!(answer.decision, Decision::Refuse { .. } | Decision::Restrict { .. });
