@@ -33,6 +33,9 @@ pub struct Bundle {
     pub questions: Map,
 }
 
+/// The ends of the types whose resources have nested stacks.
+const NESTING: [&str; 5] = ["ResourceGroup", "AutoScalingGroup", "InstanceGroup", "ResourceChain", "::Stack"];
+
 /// A URL that a document refers to.
 struct Reference {
     url: String,
@@ -53,6 +56,18 @@ impl<'a> Gathering<'a> {
 }
 
 impl Bundle {
+    /// Whether resources may have nested stacks: there are files, or a type of Heat that makes some.
+    pub fn may_nest(&self) -> bool {
+        let resources = |template: &Value| template.get("resources").or_else(|| template.get("Resources")).cloned();
+        let types = self.template.as_ref().and_then(resources).unwrap_or_default();
+        let mut types = types
+            .as_map()
+            .into_iter()
+            .flat_map(Map::values)
+            .filter_map(|resource| resource.str_at("type").or_else(|| resource.str_at("Type")));
+        !self.files.is_empty() || types.any(|name| NESTING.iter().any(|end| name.ends_with(end)))
+    }
+
     /// Reads a template (path or URL) and environments, and everything that they refer to.
     pub async fn read(source: &Source, template: Option<&str>, environments: &[String]) -> Result<Self, InputError> {
         let mut gathering = Gathering::new(source);

@@ -183,8 +183,9 @@ impl CreateArgs {
             };
         }
         let waits = self.wait.waits(connection);
-        // A service that refuses the preview refuses the create too, or shows its progress without a total.
-        let planned = if waits && self.wait.shows_counts() {
+        // The resources of nested stacks are in the preview only. A service that refuses it refuses the create too, or shows
+        // its progress without a total.
+        let planned = if waits && self.wait.shows_counts() && request.bundle.may_nest() {
             connection.client.preview_stack(&self.name, &request).await.ok()
         } else {
             None
