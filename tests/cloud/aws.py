@@ -468,6 +468,19 @@ def command_line(folder, url, key):
     aws('wait', 'stack-delete-complete', '--stack-name', 'cli')
 
 
+def manual(folder, url, key):
+    """The blocks of docs/cloudformation.md."""
+    text = (pathlib.Path(__file__).resolve().parents[2] / 'docs/cloudformation.md').read_text()
+    (folder / 'web.json').write_text(TEMPLATE)
+    env = {**os.environ, 'AWS_ACCESS_KEY_ID': key[0], 'AWS_SECRET_ACCESS_KEY': key[1], 'AWS_PAGER': '',
+           'PATH': f'{CLIENTS / "aws/bin"}:{os.environ["PATH"]}'}
+    for language, program in [('sh', ['sh', '-e']), ('python', [sys.executable])]:
+        [block] = re.findall(rf'```{language}\n(.*?)```', text, re.S)
+        block = block.replace('http://kiln:8000/v1', url).replace('=ACCESS', f'={key[0]}').replace('=SECRET', f'={key[1]}')
+        ran = subprocess.run(program, input=block, env=env, cwd=folder, capture_output=True, text=True, timeout=120)
+        check(f'the {language} of the manual', ran.returncode == 0, ran.stdout + ran.stderr)
+
+
 def main():
     with Deployment(kiln={'cfn_page_size': 2}) as kiln:
         demo = kiln.keystone()
@@ -480,6 +493,7 @@ def main():
         case(signals, cfn)
         case(signatures, url, key, other)
         case(command_line, kiln.folder, url, key)
+        case(manual, kiln.folder, url, key)
     finish()
 
 

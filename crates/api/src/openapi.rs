@@ -1,4 +1,4 @@
-//! The OpenAPI document of the API, generated from the route table: `GET /openapi.json`, without a token.
+//! The OpenAPI document of the API, generated from the rows of the endpoints: `GET /openapi.json`, without a token.
 
 mod schemas;
 
@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use http::Method;
 use kiln_value::{Map, Value, value};
 
-use crate::endpoint::{Answer, Endpoint};
+use crate::endpoint::{Answer, Endpoint, LOOKUP};
 use crate::http::route;
 
 /// The path of the document.
@@ -119,7 +119,7 @@ fn operation(path: &str, method: &Method, endpoint: &Endpoint) -> Value {
 /// A unique name: that of the endpoint, with method and subpath for the many paths of lookups.
 fn operation_id(path: &str, method: &Method, endpoint: &Endpoint) -> String {
     let name = endpoint.name;
-    if endpoint.answer != Answer::Location {
+    if !std::ptr::eq(endpoint, LOOKUP) {
         return name.to_owned();
     }
     let last = path.rsplit('/').next().filter(|last| !last.starts_with('{')).unwrap_or("stack");

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use kiln_config::Config;
+use kiln_config::options::messages;
 use kiln_engine::MessageBus;
 
 use self::envelope::{Envelope, Version};
 use self::log::Log;
 use self::rabbit::{Declarations, Rabbit};
 use self::transport_url::Transport;
-use kiln_config::Config;
-use kiln_config::options::messages;
 
 /// The section of the options of notifications.
 const NOTIFICATIONS: &str = "oslo_messaging_notifications";

@@ -25,11 +25,11 @@ pub(crate) enum Verdict {
 
 /// The effect of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum Change {
     /// The service failed several times in a row: the breaker is open now.
-    Sick,
+    Opened,
     /// The service responds again: the breaker is closed now.
-    Well,
+    Closed,
     /// No change to report.
     None,
 }
@@ -82,14 +82,14 @@ pub(crate) struct Pass {
 impl Pass {
     /// Reports the outcome of the call. `chance` is a number in 0..1 that reduces the back-off by up to half, so that
     /// many processes do not probe at once.
-    pub(crate) fn report(mut self, verdict: Verdict, chance: f64) -> Turn {
+    pub(crate) fn report(mut self, verdict: Verdict, chance: f64) -> Change {
         let is_probe = std::mem::take(&mut self.is_probe);
         let mut state = self.breaker.state();
         let asked = match verdict {
             Verdict::Answered => {
                 let was_open = state.until.is_some();
                 *state = State::default();
-                return if was_open { Turn::Well } else { Turn::None };
+                return if was_open { Change::Closed } else { Change::None };
             }
             Verdict::Failed(asked) => asked,
         };
@@ -106,10 +106,10 @@ impl Pass {
             state.until = Some(Instant::now() + wait);
             // Later failed probes are not reported.
             if !is_probe {
-                return Turn::Sick;
+                return Change::Opened;
             }
         }
-        Turn::None
+        Change::None
     }
 }
 
@@ -140,9 +140,9 @@ mod tests {
     async fn opens_after_consecutive_failures_only() {
         let breaker = Arc::new(Breaker::default());
         for verdict in [FAILED, FAILED, FAILED, FAILED, Verdict::Answered, FAILED, FAILED, FAILED, FAILED] {
-            assert_eq!(breaker.admit().unwrap().report(verdict, 0.0), Turn::None);
+            assert_eq!(breaker.admit().unwrap().report(verdict, 0.0), Change::None);
         }
-        assert_eq!(breaker.admit().unwrap().report(FAILED, 0.0), Turn::Sick);
+        assert_eq!(breaker.admit().unwrap().report(FAILED, 0.0), Change::Opened);
         assert_eq!(breaker.admit().unwrap_err(), FIRST);
     }
 
@@ -157,7 +157,7 @@ mod tests {
             probe.report(FAILED, 0.0);
         }
         tokio::time::advance(LONGEST).await;
-        assert_eq!(breaker.admit().unwrap().report(Verdict::Answered, 0.0), Turn::Well);
+        assert_eq!(breaker.admit().unwrap().report(Verdict::Answered, 0.0), Change::Closed);
         assert!(breaker.admit().is_ok() && breaker.admit().is_ok(), "a response closes it");
     }
 

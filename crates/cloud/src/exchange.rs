@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use tracing::Instrument as _;
 use tracing::field::Empty;
 
-use crate::breaker::{Breaker, Turn, Verdict};
+use crate::breaker::{Breaker, Change, Verdict};
 use crate::catalog::{Catalog, official_type};
 use crate::error::CloudError;
 use crate::request_retry::{self, Budget, RetryPolicy};
@@ -210,15 +210,15 @@ impl Exchange {
             Err(_) => Verdict::Failed(None),
         };
         match pass.report(verdict, self.chance()) {
-            Turn::Sick => {
+            Change::Opened => {
                 let why = match &outcome {
                     Ok(response) => response.status.to_string(),
                     Err(error) => error.to_string(),
                 };
                 tracing::warn!(service = target.service, why, "a cloud service fails: calls to it are suspended");
             }
-            Turn::Well => tracing::info!(service = target.service, "a cloud service responds again"),
-            Turn::None => {}
+            Change::Closed => tracing::info!(service = target.service, "a cloud service responds again"),
+            Change::None => {}
         }
         Ok(outcome)
     }

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
+use kiln_ini::{DEFAULT, Given};
 use kiln_template::hint::nearest;
 use kiln_value::{Value, value};
 
 use crate::option::{ACCOUNTS, At, ConfigOption, Place, client_sections};
 use crate::{Config, Source, heats_own, options};
-use kiln_ini::{DEFAULT, Given};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
+use kiln_console::output::wrapped;
 use kiln_store::UrlParameter;
 
 use super::heats_own::{FIXED, UNREAD};
 use super::option::{ConfigOption, Place};
 use super::options;
-use kiln_console::output::wrapped;
 
 /// The options of one place, in the order of the table.
 fn places() -> Vec<(Place, Vec<&'static ConfigOption>)> {

@@ -17,7 +17,9 @@ pub(crate) const KEYSTONE: Service = Service("identity");
 pub(crate) const MISTRAL: Service = Service("workflowv2");
 pub(crate) const NEUTRON: Service = Service("network");
 pub(crate) const NOVA: Service = Service("compute");
+pub(crate) const ORCHESTRATION: Service = Service("orchestration");
 pub(crate) const OCTAVIA: Service = Service("load-balancer");
+pub(crate) const SWIFT: Service = Service("object-store");
 pub(crate) const TROVE: Service = Service("database");
 pub(crate) const ZAQAR: Service = Service("messaging");
 

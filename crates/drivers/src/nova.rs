@@ -12,7 +12,7 @@ use std::sync::Arc;
 use kiln_resource::{Driver, ResourceType};
 
 pub(crate) use self::server::user_data::metadata_url;
-use crate::call::NOVA;
+use crate::call::{NEUTRON, NOVA};
 use crate::quota::Quota;
 use crate::rest::{RestDriver, shaped};
 
@@ -51,7 +51,7 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         "Flavor" => shaped(resource_type, flavor::Flavor),
         "FloatingIP" => {
             let mut resource_type = resource_type.clone();
-            resource_type.service = vec!["network".to_owned()];
+            resource_type.service = vec![NEUTRON.0.to_owned()];
             Some(Arc::new(RestDriver::shaped(&resource_type, floating_ip::FloatingIp)?.unshown()))
         }
         "FloatingIPAssociation" => Some(Arc::new(floating_ip::FloatingIpAssociation)),

@@ -8,9 +8,6 @@ use std::sync::Arc;
 
 use kiln_resource::{Driver, ResourceType};
 
-/// Its service type.
-pub(crate) const SWIFT: &str = "object-store";
-
 /// The driver of a Swift type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     match resource_type.name.as_str() {

@@ -33,9 +33,9 @@ pub async fn run(backends: Backends, id: EngineId, options: Arc<Options>, sent: 
 
 /// Purges old data.
 async fn forget(backends: &Backends, id: EngineId, options: &Options) {
-    let mut after = 0;
+    let mut purge = Purge::default();
     loop {
-        let pause = match forget_some(backends, id, options, &mut after).await {
+        let pause = match purge.go_on(backends, id, options).await {
             // In small steps with pauses, so that others are not blocked.
             Ok(true) => Duration::from_millis(200),
             Ok(false) => Duration::from_mins(10),
@@ -48,20 +48,39 @@ async fn forget(backends: &Backends, id: EngineId, options: &Options) {
     }
 }
 
-/// Purges some data, if no other engine started before this one, so that only one does. `after`: the number of the event up to
-/// which events were purged. Returns whether there may be more.
-async fn forget_some(backends: &Backends, id: EngineId, options: &Options, after: &mut u64) -> Result<bool, Error> {
-    if backends.store.engines().await?.first().is_some_and(|first| first.id != id) {
-        return Ok(false);
+/// How far the purge has come.
+#[derive(Default)]
+struct Purge {
+    /// The number of the event up to which events were purged.
+    after: u64,
+    /// Only events are left in this round: to look for anything else reads all stacks.
+    only_events: bool,
+}
+
+impl Purge {
+    /// Purges some data, if no other engine started before this one, so that only one does. Returns whether there may be
+    /// more.
+    async fn go_on(&mut self, backends: &Backends, id: EngineId, options: &Options) -> Result<bool, Error> {
+        if backends.store.engines().await?.first().is_some_and(|first| first.id != id) {
+            return Ok(false);
+        }
+        if !self.only_events {
+            let retention = Retention { deleted_before: backends.clock.now() - options.keep_deleted };
+            if backends.store.forget(&retention).await? > 0 {
+                return Ok(true);
+            }
+            self.only_events = true;
+        }
+        if options.max_events > 0 {
+            let purged = backends.store.forget_events(options.max_events, self.after).await?;
+            self.after = purged.after;
+            if purged.has_more {
+                return Ok(true);
+            }
+        }
+        self.only_events = false;
+        Ok(false)
     }
-    let retention = Retention { deleted_before: backends.clock.now() - options.keep_deleted };
-    let has_more = backends.store.forget(&retention).await? > 0;
-    if options.max_events == 0 {
-        return Ok(has_more);
-    }
-    let purge = backends.store.forget_events(options.max_events, *after).await?;
-    *after = purge.after;
-    Ok(has_more || purge.has_more)
 }
 
 /// Revokes unused credentials, soon after news about a stack or after its last events were sent, and else rarely.

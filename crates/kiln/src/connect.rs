@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use kiln_client::{Client, CloudAccess, Fixed, Source, no_token};
 use kiln_cloud::{CloudConfig, ConfigError, Connector, Credentials, SharedClient, StackCloud, TlsOptions, Transport};
+use kiln_server::in_process::{HOST, InProcess};
+use kiln_server::runtime::{LOCAL_PROJECT, OwnCloud, Runtime};
+use kiln_server::shutdown;
 use kiln_stack::Chance;
 use kiln_value::Secret;
 use tokio::sync::watch;
@@ -15,9 +18,6 @@ use crate::cli::{CloudArgs, Global, LocalArgs};
 use crate::failure::{Failure, Outcome, nearest};
 use crate::owner_only;
 use crate::whole_file;
-use kiln_server::in_process::{HOST, InProcess};
-use kiln_server::runtime::{LOCAL_PROJECT, OwnCloud, Runtime};
-use kiln_server::shutdown;
 
 /// A client and the engine in this process, if there is one.
 pub(crate) struct Connection {

@@ -7,13 +7,13 @@ use annotate_snippets::Level;
 use anstyle::{AnsiColor, Style};
 use kiln_client::{Error, ErrorLocation, InputError, address};
 use kiln_config::Config;
+use kiln_console::output::{OutputError, visible};
+use kiln_console::picture::Source;
 use kiln_server::shutdown::INTERRUPTED;
 pub(crate) use kiln_template::hint::nearest;
 use kiln_value::Span;
 
 use crate::mistakes::Sent;
-use kiln_console::output::{OutputError, visible};
-use kiln_console::picture::Source;
 
 /// The command failed.
 const FAILED: u8 = 1;

@@ -6,6 +6,7 @@ mod cli;
 mod commands;
 mod connect;
 mod failure;
+mod intents;
 mod mistakes;
 mod owner_only;
 mod topology;
@@ -26,7 +27,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     commands::completion::answer();
-    let cli = Cli::parse_from(arguments(std::env::args_os()));
+    let cli =
+        Cli::try_parse_from(arguments(std::env::args_os())).unwrap_or_else(|error| intents::explained(error).exit());
     let has_own_log = matches!(
         cli.command,
         Command::Serve(_)

@@ -9,6 +9,8 @@ use kiln_authoring::duplicates::{Duplicate, duplicates};
 use kiln_authoring::language::{Level, Surroundings, Trouble, suggest};
 use kiln_authoring::offline::{MAX_DEPTH, examine};
 use kiln_client::{Bundle, Client, Error, ErrorLocation, NestedLocation, Origin};
+use kiln_console::output::visible;
+use kiln_console::picture::Source;
 use kiln_plan::{ResourceTypes, Sources};
 use kiln_template::Files;
 use kiln_template::environment::{self, Environment};
@@ -16,8 +18,6 @@ use kiln_value::{Diagnostic, Map, Path, Span, Subject, Value, text};
 
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, shown};
-use kiln_console::output::visible;
-use kiln_console::picture::Source;
 
 /// What was sent, to show errors in it.
 #[derive(Clone, Copy)]

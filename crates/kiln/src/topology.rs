@@ -8,6 +8,7 @@ use base64::Engine as _;
 use clap::ValueEnum;
 use kiln_client::{Bundle, Client, ErrorLocation, Origin, Source, address};
 use kiln_package::{Format, Limits, Package, zip_of};
+use kiln_server::topology_types::is_of_operator;
 use kiln_topology::blueprint::{self, Blueprint, Library};
 use kiln_topology::graph::Graph;
 use kiln_topology::lower::{Lowered, Note, Source as Place, by_cloud_init, lower};
@@ -21,7 +22,6 @@ use kiln_yaml::Document;
 use crate::cli::LocalArgs;
 use crate::failure::{Failure, Outcome};
 use crate::mistakes::Sent;
-use kiln_server::topology_types::is_of_operator;
 
 /// Imports of imports of addresses, and so on.
 const MOST_ROUNDS: usize = 20;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kiln_authoring::language::{Cursor, Level, Slot, Sort, Suggestion, Trouble, fitting};
+use kiln_authoring::type_files::unknown_resources_of;
 use kiln_plan::ResourceTypes;
 use kiln_topology::TypeFiles;
 use kiln_topology::author::{self, Around};
@@ -13,7 +14,6 @@ use kiln_topology::tosca::Files;
 use kiln_value::{Position, Segment, Span};
 
 use super::family::{MOST_FILES, Read, target};
-use kiln_authoring::type_files::unknown_resources_of;
 
 /// The files that a document imports, by URL.
 struct Imports<'r> {

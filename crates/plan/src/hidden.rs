@@ -1,5 +1,6 @@
 //! Masks the values of hidden parameters.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -82,6 +83,43 @@ doors! {
     Graph,
     /// The language server.
     Editor,
+    /// What a command prints of a valid template. The API answers like Heat, to the user who has sent the values.
+    Validation,
+}
+
+/// Masks the values of hidden parameters in the answer to a validation, where they are marked with `NoEcho`.
+pub fn mask_validated(_: Door, answer: &mut Value) {
+    let mut names = BTreeSet::new();
+    mask_marked(answer, "", &mut names);
+    let environment = answer.as_map_mut().and_then(|answer| answer.get_mut("Environment"));
+    let Some(environment) = environment.and_then(Value::as_map_mut) else { return };
+    for section in SECTIONS {
+        let values = environment.get_mut(section).and_then(Value::as_map_mut);
+        for (_, value) in values.into_iter().flatten().filter(|(name, _)| names.contains(*name)) {
+            *value = HIDDEN.into();
+        }
+    }
+}
+
+/// Masks the parameters in a value, which has this name, and notes their names.
+fn mask_marked(value: &mut Value, name: &str, names: &mut BTreeSet<String>) {
+    match value {
+        Value::List(items) => items.iter_mut().for_each(|item| mask_marked(item, name, names)),
+        Value::Map(map) => {
+            let is_hidden = map.get("NoEcho").is_some_and(|mark| mark.as_str() == Some("true") || *mark == true.into());
+            if is_hidden {
+                names.insert(name.to_owned());
+            }
+            for (key, inner) in map {
+                if is_hidden && matches!(key.as_str(), "Default" | "Value") {
+                    *inner = HIDDEN.into();
+                } else {
+                    mask_marked(inner, key, names);
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// What may contain values of hidden parameters.
@@ -230,7 +268,8 @@ pub struct HiddenValues {
     /// The values of hidden parameters, the longest first. They are masked within texts too.
     given: Vec<String>,
     /// What functions make of them. A property, an attribute or an output with such a value is masked as a whole: each
-    /// resource may have its own, and to look for all of them within all texts would take too long.
+    /// resource may have its own, and to look for all of them within all values would take too long. Reasons and errors
+    /// may quote them: there they are masked within the text.
     derived: Derived,
 }
 
@@ -244,33 +283,29 @@ impl HiddenValues {
             let template = Template::from_value(Arc::clone(&sources.template)).ok()?;
             Some(Hidden::of(&template, &sources.files).values(sources))
         };
-        Self::longest_first(sources.iter().filter_map(of_one).flatten().collect())
+        Self::of_values(sources.iter().filter_map(of_one).flatten().collect())
     }
 
-    /// The values in the sources of a blueprint, and what functions make of them as far as that is known before there is a
-    /// stack.
-    pub fn of_blueprint(blueprint: &Blueprint) -> Self {
-        let mut hidden = Self::of(&[blueprint.sources()]);
-        if !hidden.is_empty() {
+    /// Adds the values in the sources of a blueprint, and what functions make of hidden values as far as that is known
+    /// before there is a stack. The blueprints of the stacks above come first: nested stacks get what they have made.
+    pub fn add_blueprint(&mut self, blueprint: &Blueprint) {
+        self.extend(Self::of(&[blueprint.sources()]));
+        if !self.is_empty() {
             let draft = Draft::of(blueprint);
             for definition in blueprint.in_order() {
                 let entries = definition.properties.entries().map(|entries| entries.map(|(_, entry)| entry).collect());
                 for snippet in entries.unwrap_or_else(|| vec![definition.properties.clone()]) {
                     // An error in one property is no reason to show another.
                     if let Ok(value) = snippet.value(&draft) {
-                        hidden.derive(&snippet, &draft, &value);
+                        self.derive(&snippet, &draft, &value);
                     }
                 }
             }
         }
-        hidden
     }
 
-    /// One value may be a part of another, also of another stack's.
-    fn longest_first(mut values: Vec<String>) -> Self {
-        values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        values.dedup();
-        Self { given: values, derived: Derived::new() }
+    fn of_values(given: Vec<String>) -> Self {
+        Self { given: longest_first(given), derived: Derived::new() }
     }
 
     /// The values of the parameters that the templates of these sources declare, without those of nested stacks: this
@@ -280,13 +315,13 @@ impl HiddenValues {
             let template = Template::from_value(Arc::clone(&sources.template)).ok()?;
             Some(Hidden::of_own(&template).values(sources))
         };
-        Self::longest_first(sources.iter().filter_map(of_one).flatten().collect())
+        Self::of_values(sources.iter().filter_map(of_one).flatten().collect())
     }
 
     /// Adds other values.
     pub fn extend(&mut self, other: Self) {
         let all = std::mem::take(&mut self.given).into_iter().chain(other.given).collect();
-        self.given = Self::longest_first(all).given;
+        self.given = longest_first(all);
         other.derived.into_values().flatten().for_each(|text| self.add_derived(text));
     }
 
@@ -358,8 +393,11 @@ impl HiddenValues {
 /// A text about a stack, which may quote hidden values.
 impl Masked for String {
     fn mask(&mut self, hidden: &HiddenValues) {
-        let derived = hidden.derived.range(..=self.len()).rev().flat_map(|(_, texts)| texts);
-        mask_within(self, derived.chain(&hidden.given));
+        let derived = hidden.derived.range(..=self.len()).flat_map(|(_, texts)| texts);
+        let mut all: Vec<&String> = hidden.given.iter().chain(derived).collect();
+        // One may be a part of another: what a function has cut out of a value, for example.
+        all.sort_by_key(|text| Reverse(text.len()));
+        mask_within(self, all);
     }
 }
 
@@ -413,6 +451,13 @@ impl<T: Masked> Masked for Vec<T> {
     }
 }
 
+/// One value may be a part of another, also of another stack's.
+fn longest_first(mut values: Vec<String>) -> Vec<String> {
+    values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+    values.dedup();
+    values
+}
+
 /// Masks hidden values in a text.
 fn mask_within<'a>(text: &mut String, hidden: impl IntoIterator<Item = &'a String>) {
     for value in hidden {
@@ -448,7 +493,9 @@ fn escaped(text: &str) -> String {
 /// Masks hidden values in the errors of a blueprint.
 pub fn mask_errors_of(blueprint: &Blueprint, mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
     if !errors.is_empty() {
-        HiddenValues::of_blueprint(blueprint).mask(Door::Error, &mut errors);
+        let mut hidden = HiddenValues::default();
+        hidden.add_blueprint(blueprint);
+        hidden.mask(Door::Error, &mut errors);
     }
     errors
 }
@@ -478,5 +525,14 @@ mod tests {
         assert_eq!(masked("marlinmarlin"), "marlinmarlin");
         // A long value is distinctive: it is masked within words too.
         assert_eq!(masked("aswordfishes"), "a******es");
+    }
+
+    #[test]
+    fn a_part_that_a_function_has_cut_out_does_not_show_the_rest() {
+        let mut hidden = HiddenValues::of_values(vec!["swordfish-marlin-2024".to_owned()]);
+        hidden.add_derived("swordfish".to_owned());
+        let mut reason = "bad value swordfish-marlin-2024, not swordfish".to_owned();
+        hidden.mask(Door::Reason, &mut reason);
+        assert_eq!(reason, "bad value ******, not ******");
     }
 }

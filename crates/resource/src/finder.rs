@@ -96,7 +96,7 @@ pub enum Missing {
     /// The response of the service.
     Response,
     /// This one.
-    Told(Complaint),
+    Custom(Complaint),
 }
 
 /// The result if several objects have a name.
@@ -110,7 +110,7 @@ pub enum Several {
     /// The error for a missing object.
     Missing,
     /// This error.
-    Told(Complaint),
+    Custom(Complaint),
 }
 
 /// The finders of resource types, by name.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use kiln_cloud::{Connector, Interface, Options, SharedClient, TlsOptions, Transport};
-use url::Url;
-
-use crate::runtime::call_timeout;
 use kiln_config::option::{CLIENTS, ConfigOption, SERVICES};
 use kiln_config::options::{clouds, kiln, stacks};
 use kiln_config::{Account, Config};
+use url::Url;
+
+use crate::runtime::call_timeout;
 
 /// The largest response of a service, in bytes: the lists of services have pages, and a stack can name a service of its user.
 const LARGEST_RESPONSE: usize = 64 << 20;

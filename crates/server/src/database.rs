@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
+use kiln_config::Config;
+use kiln_config::options::{kiln, server, stacks};
 use kiln_store::{Durability, Options, SqlStore, Store};
 use kiln_value::{Secret, secret};
 
 use crate::checks;
-use kiln_config::Config;
-use kiln_config::options::{kiln, server, stacks};
 
 /// Heat's default of `auth_encryption_key`. It is public.
 const PUBLIC_KEY: &str = "notgood but just long enough i t";

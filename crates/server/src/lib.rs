@@ -1,4 +1,4 @@
-//! Assembles a service from its configuration. Only this crate names concrete adapters.
+//! Assembles a service from its configuration, with the concrete adapters.
 //!
 //! [`runtime::Runtime`] holds the parts of a service: store, types, clouds, identity, engine and API. The other modules
 //! each read one part of the configuration.

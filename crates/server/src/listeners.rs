@@ -5,13 +5,13 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _}
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use kiln_config::Config;
+use kiln_config::option::ConfigOption;
+use kiln_config::options::{kiln, server};
 use kiln_web::{Listener, Tls};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 
 use crate::own_certificate::CertificateFiles;
-use kiln_config::Config;
-use kiln_config::option::ConfigOption;
-use kiln_config::options::{kiln, server};
 
 /// Heat's port of the CloudFormation API.
 const CFN_PORT: u16 = 8000;

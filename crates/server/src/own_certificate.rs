@@ -10,6 +10,9 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
+use kiln_config::Config;
+use kiln_config::option::ConfigOption;
+use kiln_config::options::server;
 use kiln_web::Tls;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
@@ -19,9 +22,6 @@ use tokio::sync::watch;
 
 use crate::certificate;
 use crate::runtime;
-use kiln_config::Config;
-use kiln_config::option::ConfigOption;
-use kiln_config::options::server;
 
 /// Interval at which the files are looked at.
 const LOOK: Duration = Duration::from_secs(2);

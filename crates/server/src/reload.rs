@@ -1,9 +1,10 @@
 //! SIGHUP: a running service reads its files again.
 
-use crate::shutdown::{self, Stop};
 use kiln_config::Config;
 use kiln_config::ConfigArgs;
 use kiln_telemetry::logging;
+
+use crate::shutdown::{self, Stop};
 
 /// Reads the configuration again at each SIGHUP, until a stop is requested.
 pub async fn follow(args: ConfigArgs, mut config: Config, stop: Stop) {

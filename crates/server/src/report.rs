@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use anyhow::Result;
 use kiln_api::Reporter;
-use kiln_resource::{Phase, Resource, Status};
-use kiln_service::Service;
-use kiln_store::{EngineId, SqlStore, StackId, Store as _};
-
-use crate::{database, runtime, shown_options};
 use kiln_config::Config;
 use kiln_config::ConfigArgs;
 use kiln_config::options::server;
+use kiln_resource::{Phase, Resource, Status};
+use kiln_service::Service;
+use kiln_store::{EngineId, SqlStore, StackId, Store as _};
 use kiln_telemetry::logging;
+
+use crate::{database, runtime, shown_options};
 
 /// Leases in a report.
 const LEASES: u64 = 1_000;

@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use kiln_config::Config;
+use kiln_config::option::ConfigOption;
+use kiln_config::options::{kiln, stacks};
 use kiln_drivers::driver_for;
 use kiln_plan::ResourceTypes;
 use kiln_plugin::Plugins;
@@ -13,9 +16,6 @@ use kiln_template::environment;
 use kiln_value::Value;
 
 use crate::plugins;
-use kiln_config::Config;
-use kiln_config::option::ConfigOption;
-use kiln_config::options::{kiln, stacks};
 
 /// The types of Kiln, those of a directory, and those of plug-ins, which take precedence in this order.
 pub fn shipped_and_own(own: Option<&Path>, plugins: Plugins) -> Result<ResourceTypes> {

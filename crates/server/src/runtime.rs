@@ -10,6 +10,10 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use kiln_api::{Api, Reporter};
 use kiln_cfn::Cfn;
 use kiln_cloud::{Connector, Credentials, Named, Scope};
+use kiln_config::option::ConfigOption;
+use kiln_config::options::{clouds, kiln, server, stacks};
+use kiln_config::{Account, Config, heats_own, hostname};
+use kiln_credentials::{Signalling, StoredClouds};
 use kiln_engine::{Engine, LifecyclePlugin, MessageBus};
 use kiln_identity::{Deferred, Identity, Keystone, KeystoneOptions, Local, Policy};
 use kiln_plan::ResourceTypes;
@@ -17,6 +21,8 @@ use kiln_plugin::Plugins;
 use kiln_service::{Limits, Service, SharedCredentials};
 use kiln_stack::{Backends, Chance, Clock as _, Clouds, NoCloud, StoreClock, SystemClock};
 use kiln_store::{SqlStore, Store};
+use kiln_telemetry::logging;
+use kiln_telemetry::traces;
 use kiln_value::{Secret, Value, text};
 use kiln_web::{ConnectionLimits, Cors};
 
@@ -34,12 +40,6 @@ use crate::shutdown::{self, Stop};
 use crate::signatures;
 use crate::topology_types;
 use crate::web_templates;
-use kiln_config::option::ConfigOption;
-use kiln_config::options::{clouds, kiln, server, stacks};
-use kiln_config::{Account, Config, heats_own, hostname};
-use kiln_credentials::{Signalling, StoredClouds};
-use kiln_telemetry::logging;
-use kiln_telemetry::traces;
 
 /// How long the cloud may continue to process a call after its timeout.
 const CALL_AFTERMATH: Duration = Duration::from_secs(15);

@@ -2,11 +2,11 @@
 
 use anyhow::{Result, bail};
 use kiln_cloud::Session;
+use kiln_config::Config;
+use kiln_config::options::clouds;
 
 use crate::clients;
 use crate::runtime::credentials;
-use kiln_config::Config;
-use kiln_config::options::clouds;
 
 /// The section.
 const SECTION: &str = "ec2authtoken";

@@ -1,6 +1,6 @@
 //! Watches the events of a tree of stacks or of a project, without polling.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use kiln_store::{Doorbell, Event, EventId, EventQuery, EventReader, Stack, StackId, StackQuery};
@@ -92,10 +92,9 @@ impl Watch {
             } else if self.may_have_news {
                 self.read = self.reader.next(&*store).await?;
                 self.may_have_news = self.reader.may_have_more();
-                if !self.read.is_empty() {
-                    // The rings were for these.
-                    self.suspects.retain(Option::is_none);
-                }
+                // The rings of these trees were for these events.
+                let roots: BTreeSet<StackId> = self.read.iter().map(|event| event.root).collect();
+                self.suspects.retain(|suspect| suspect.is_none_or(|root| !roots.contains(&root)));
             } else if let Some(root) = self.rung.last().copied() {
                 let is_watched = self.is_of(root).await?;
                 self.rung.pop();

@@ -37,7 +37,7 @@ pub(crate) struct SimPlugin {
 
 /// What the plug-in was told, and what it must be told.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct PluginRecord {
     /// How often it was asked.
     asked: u64,
     /// The last time that it was asked about each operation, and its answer.
@@ -47,7 +47,7 @@ pub(crate) struct Told {
     due: Vec<(String, String)>,
 }
 
-impl Told {
+impl PluginRecord {
     fn ask(&mut self, operation: &str) -> u64 {
         self.asked += 1;
         self.answers.insert(operation.to_owned(), (self.asked, Answer::None));

@@ -12,7 +12,7 @@ use crate::cloud::SimCloud;
 use crate::dice::Dice;
 use crate::gate::Gate;
 use crate::ledger::Ledger;
-use crate::plugins::Told;
+use crate::plugins::PluginRecord;
 use crate::rule::{Rule, Violation};
 use crate::sabotage::Sabotage;
 use crate::scenario::{Noise, Scenario, When};
@@ -75,7 +75,7 @@ pub(crate) struct Simulation {
     pub sabotage: Option<Sabotage>,
     cloud: Mutex<SimCloud>,
     sink: Mutex<Sink>,
-    told: Mutex<Told>,
+    told: Mutex<PluginRecord>,
     switches: Mutex<Switches>,
     first: Mutex<Option<Violation>>,
     accused: Notify,
@@ -134,7 +134,7 @@ impl Simulation {
     }
 
     /// What the lifecycle plug-in was told.
-    pub(crate) fn told(&self) -> MutexGuard<'_, Told> {
+    pub(crate) fn told(&self) -> MutexGuard<'_, PluginRecord> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -107,11 +107,11 @@ impl Question {
     /// The failure without the values of hidden parameters.
     fn refused(&self, error: &Diagnostic, child: &Blueprint) -> Failure {
         let mut text = error.to_string();
-        let around = self.parent.as_deref();
-        let mut hidden = HiddenValues::of_blueprint(child);
-        if let Some(around) = around {
-            hidden.extend(HiddenValues::of_blueprint(around));
+        let mut hidden = HiddenValues::default();
+        if let Some(around) = self.parent.as_deref() {
+            hidden.add_blueprint(around);
         }
+        hidden.add_blueprint(child);
         hidden.mask(Door::Reason, &mut text);
         refusal(&text)
     }

@@ -104,7 +104,7 @@ pub async fn above(backends: &Backends, stack: &Stack) -> Result<Vec<Stack>, Err
 }
 
 fn definitions(stack: &Stack) -> impl Iterator<Item = &Desired> {
-    std::iter::once(&stack.desired).chain(&stack.previous)
+    std::iter::once(&stack.desired).chain(stack.previous.iter().filter(|previous| **previous != stack.desired))
 }
 
 /// What can be read: a stack must be deleted even if its template is damaged.

@@ -11,6 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 use crate::{Doorbell, StackId};
 
@@ -63,7 +64,7 @@ impl Hub {
 
     /// Creates a bell for a waiter.
     pub(crate) fn bell(self: &Arc<Self>) -> Arc<Bell> {
-        let bell = Arc::new(Bell::new(self, Ear::Work));
+        let bell = Arc::new(Bell::new(self, Audience::Work));
         self.listeners().push(Arc::downgrade(&bell));
         self.listened.notify_one();
         bell
@@ -71,7 +72,7 @@ impl Hub {
 
     /// Creates a bell for a waiter for events: it rings with the root stacks of new events only.
     pub(crate) fn news(self: &Arc<Self>) -> Arc<Bell> {
-        let bell = Arc::new(Bell::new(self, Ear::News));
+        let bell = Arc::new(Bell::new(self, Audience::News));
         self.watchers().push(Arc::downgrade(&bell));
         self.watched.notify_one();
         bell
@@ -107,7 +108,7 @@ impl Hub {
     pub(crate) fn tell(&self, root: Option<StackId>) {
         self.watchers().retain(|watcher| {
             let Some(bell) = watcher.upgrade() else { return false };
-            bell.hear(root);
+            bell.receive(root);
             true
         });
     }
@@ -145,14 +146,14 @@ impl Hub {
     pub(crate) fn ring_here(&self, stack: Option<StackId>) {
         self.listeners().retain(|listener| {
             let Some(bell) = listener.upgrade() else { return false };
-            bell.hear(stack);
+            bell.receive(stack);
             true
         });
     }
 
-    fn patience(&self, ear: Ear) -> Option<Duration> {
+    fn patience(&self, audience: Audience) -> Option<Duration> {
         match &self.reach {
-            Reach::Carried { .. } if ear == Ear::News => {
+            Reach::Carried { .. } if audience == Audience::News => {
                 Some(if self.tailed.load(Ordering::Relaxed) { LOOK_AGAIN } else { PATIENCE })
             }
             Reach::Carried { listening, .. } if !listening.load(Ordering::Relaxed) => Some(PATIENCE),
@@ -168,16 +169,18 @@ impl Hub {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Rings {
     stacks: BTreeSet<StackId>,
     /// Whether to look at everything.
     all: bool,
+    /// The last look at everything.
+    looked: Instant,
 }
 
 /// What a waiter waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ear {
+enum Audience {
     /// Work.
     Work,
     /// Events.
@@ -188,19 +191,24 @@ enum Ear {
 #[derive(Debug)]
 pub(crate) struct Bell {
     hub: Arc<Hub>,
-    ear: Ear,
+    audience: Audience,
     rings: Mutex<Rings>,
     notify: Notify,
 }
 
 impl Bell {
-    fn new(hub: &Arc<Hub>, ear: Ear) -> Self {
-        Self { hub: Arc::clone(hub), ear, rings: Mutex::default(), notify: Notify::new() }
+    fn new(hub: &Arc<Hub>, audience: Audience) -> Self {
+        let rings = Rings { stacks: BTreeSet::new(), all: false, looked: Instant::now() };
+        Self { hub: Arc::clone(hub), audience, rings: Mutex::new(rings), notify: Notify::new() }
     }
 
-    fn hear(&self, stack: Option<StackId>) {
+    fn rings(&self) -> MutexGuard<'_, Rings> {
+        self.rings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn receive(&self, stack: Option<StackId>) {
         {
-            let mut rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut rings = self.rings();
             match stack {
                 Some(stack) if rings.stacks.len() < MAX_RINGS => {
                     rings.stacks.insert(stack);
@@ -212,12 +220,13 @@ impl Bell {
     }
 
     fn take(&self) -> Option<Vec<StackId>> {
-        let rings = std::mem::take(&mut *self.rings.lock().unwrap_or_else(PoisonError::into_inner));
-        match (rings.all, rings.stacks.is_empty()) {
-            (true, _) => Some(Vec::new()),
-            (false, true) => None,
-            (false, false) => Some(rings.stacks.into_iter().collect()),
+        let mut rings = self.rings();
+        let stacks = std::mem::take(&mut rings.stacks);
+        if std::mem::take(&mut rings.all) {
+            rings.looked = Instant::now();
+            return Some(Vec::new());
         }
+        (!stacks.is_empty()).then(|| stacks.into_iter().collect())
     }
 }
 
@@ -229,17 +238,19 @@ impl Doorbell for Bell {
 
     async fn wait(&self) -> Vec<StackId> {
         loop {
+            let patience = self.hub.patience(self.audience);
+            // Also if it rings all the time: what was not rung for is found by a look at everything.
+            let due = patience.map(|patience| self.rings().looked + patience);
+            if due.is_some_and(|due| due <= Instant::now()) {
+                self.rings().all = true;
+            }
             if let Some(rung) = self.take() {
                 tracing::trace!(target: "kiln::metric", metric = "doorbells");
                 return rung;
             }
-            match self.hub.patience(self.ear) {
+            match due {
                 None => self.notify.notified().await,
-                Some(patience) => {
-                    if tokio::time::timeout(patience, self.notify.notified()).await.is_err() {
-                        return self.take().unwrap_or_default();
-                    }
-                }
+                Some(due) => _ = tokio::time::timeout_at(due, self.notify.notified()).await,
             }
         }
     }
@@ -280,6 +291,21 @@ mod tests {
         assert_eq!(before.elapsed(), PATIENCE);
         hub.set_listening(true);
         assert!(tokio::time::timeout(Duration::from_hours(1), bell.wait()).await.is_err(), "nobody rang");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watcher_that_is_rung_all_the_time_also_looks_at_everything() {
+        let outbound = tokio::sync::mpsc::unbounded_channel().0;
+        let hub = Hub::new(Reach::Carried { listening: AtomicBool::new(true), outbound });
+        hub.set_tailed(true);
+        let news = hub.news();
+        let mut looks = 0;
+        for number in 0..25 {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            hub.tell(Some(stack(number)));
+            looks += usize::from(news.wait().await.is_empty());
+        }
+        assert_eq!(looks, 2);
     }
 
     #[tokio::test]

@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
+use kiln_config::Config;
+use kiln_config::options::{kiln, server};
 use kiln_value::origin;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
@@ -22,11 +24,8 @@ use tracing_subscriber::{EnvFilter, reload};
 use self::journal::Journal;
 use self::line::Record;
 use self::sink::{LogFile, Sink};
-
 use crate::metrics::{self, Collector};
 use crate::spans::{self, Spans};
-use kiln_config::Config;
-use kiln_config::options::{kiln, server};
 
 /// Logs, written to standard error.
 #[derive(Args, Clone, Debug, Default)]

@@ -15,13 +15,13 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use jiff::Timestamp;
 use kiln_cloud::{HttpRequest, SharedClient, TlsOptions, Transport};
+use kiln_config::options::kiln;
+use kiln_config::{Config, hostname};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use url::Url;
 
 use crate::spans::SpanData;
-use kiln_config::options::kiln;
-use kiln_config::{Config, hostname};
 
 /// Most spans that wait.
 const QUEUE: usize = 4096;

@@ -13,14 +13,16 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     if word.len() > MAX_LENGTH {
         return None;
     }
-    let word: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
-    let limit = (word.len() / 3).max(usize::from(word.len() > 1));
+    let word = word.to_lowercase();
+    let length = word.chars().count();
+    let limit = (length / 3).max(usize::from(length > 1));
     candidates
         .into_iter()
         .filter(|candidate| candidate.len() <= MAX_LENGTH)
         .filter_map(|candidate| {
-            let other: Vec<char> = candidate.chars().flat_map(char::to_lowercase).collect();
-            let changes = (word.len().abs_diff(other.len()) <= limit).then(|| distance(&word, &other))?;
+            let other = candidate.to_lowercase();
+            let may_be = length.abs_diff(other.chars().count()) <= limit;
+            let changes = may_be.then(|| strsim::osa_distance(&word, &other))?;
             (changes <= limit).then_some((changes, candidate))
         })
         .min_by_key(|(changes, _)| *changes)
@@ -35,50 +37,9 @@ pub(crate) fn hinted<'a>(error: Diagnostic, word: &str, known: impl IntoIterator
     }
 }
 
-/// The number of changes from one word to the other (optimal string alignment).
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut two_ago: Vec<usize> = Vec::new();
-    let mut above: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut row = Vec::with_capacity(b.len() + 1);
-        row.push(i + 1);
-        let pairs = above.iter().zip(above.iter().skip(1));
-        for (j, (y, (diagonal, up))) in b.iter().zip(pairs).enumerate() {
-            let left = row.last().copied().unwrap_or(i + 1);
-            let mut least = (diagonal + usize::from(x != y)).min(up + 1).min(left + 1);
-            let is_swap = i > 0 && j > 0 && a.get(i - 1) == Some(y) && b.get(j - 1) == Some(x);
-            if let Some(swapped) = two_ago.get(j.wrapping_sub(1)).filter(|_| is_swap) {
-                least = least.min(swapped + 1);
-            }
-            row.push(least);
-        }
-        two_ago = std::mem::replace(&mut above, row);
-    }
-    above.last().copied().unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_changes() {
-        let distance = |a: &str, b: &str| {
-            let (a, b): (Vec<_>, Vec<_>) = (a.chars().collect(), b.chars().collect());
-            assert_eq!(distance(&a, &b), distance(&b, &a));
-            distance(&a, &b)
-        };
-        for (a, b, changes) in [
-            ("", "", 0),
-            ("", "ab", 2),
-            ("server", "server", 0),
-            ("sever", "server", 1),
-            ("abcd", "acbd", 1),
-            ("ca", "abc", 3),
-        ] {
-            assert_eq!(distance(a, b), changes, "{a} {b}");
-        }
-    }
 
     #[test]
     fn finds_typing_errors_only() {

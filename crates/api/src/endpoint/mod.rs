@@ -82,7 +82,7 @@ pub(crate) struct Endpoint {
 pub(crate) enum Rule {
     /// The one with this name.
     Of(&'static str),
-    /// The handler decides: the rule depends on the body.
+    /// The handler asks: the rule depends on the body, or on another project than that of the path.
     Own,
 }
 

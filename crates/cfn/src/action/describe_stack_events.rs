@@ -1,5 +1,8 @@
 //! The events of a stack, newest first; without a stack, those of all stacks of the project.
 
+use std::collections::BTreeMap;
+
+use kiln_service::Door;
 use kiln_store::{Event, EventQuery, Stack, StackQuery};
 use kiln_value::{Value, text, value};
 
@@ -31,11 +34,20 @@ pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
         })?;
     }
     let next = page.cut(&mut events, |last| last.id.to_string());
-    let shown = events.iter().filter_map(|event| {
-        let stack = stacks.iter().find(|stack| stack.id == event.stack)?;
-        Some(describe(event, stack))
-    });
-    Ok(page::list("StackEvents", shown.collect(), next))
+    let stacks: BTreeMap<_, _> = stacks.iter().map(|stack| (stack.id, stack)).collect();
+    let (mut hidden, mut shown) = (BTreeMap::new(), Vec::new());
+    for mut event in events {
+        let Some(stack) = stacks.get(&event.stack) else { continue };
+        // An event of a nested stack may contain what only a stack above it hides.
+        if !hidden.contains_key(&stack.id) {
+            hidden.insert(stack.id, call.service().hidden_values(stack).await?);
+        }
+        if let Some(hidden) = hidden.get(&stack.id) {
+            hidden.mask(Door::EventProperties, &mut event.properties);
+        }
+        shown.push(describe(&event, stack));
+    }
+    Ok(page::list("StackEvents", shown.into_iter().collect(), next))
 }
 
 fn describe(event: &Event, stack: &Stack) -> Value {

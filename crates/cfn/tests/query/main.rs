@@ -4,6 +4,7 @@ mod actions;
 mod change_sets;
 mod drift;
 mod faults;
+mod hidden;
 mod pages;
 mod personas;
 mod stack_users;

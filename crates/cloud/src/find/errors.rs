@@ -14,7 +14,7 @@ pub(super) fn entity_not_found(entity: &str, name: &str) -> Failure {
 pub(super) fn missing(finder: &Finder, name: &str, known: &[String]) -> Failure {
     let word = &finder.word;
     let not_found = |class: &str, message: String| Failure::new(FailureKind::NotFound, class, message);
-    if let Missing::Told(complaint) = &finder.missing {
+    if let Missing::Custom(complaint) = &finder.missing {
         return not_found(&complaint.class, told(complaint, name, known));
     }
     match finder.client {
@@ -31,7 +31,7 @@ pub(super) fn missing(finder: &Finder, name: &str, known: &[String]) -> Failure 
 pub(super) fn ambiguous(finder: &Finder, name: &str, known: &[String]) -> Failure {
     let word = &finder.word;
     match &finder.several {
-        Several::Told(complaint) => return Failure::other(&complaint.class, told(complaint, name, known)),
+        Several::Custom(complaint) => return Failure::other(&complaint.class, told(complaint, name, known)),
         Several::Missing => return missing(finder, name, known),
         Several::Usual | Several::First => {}
     }

@@ -278,7 +278,7 @@ mod tests {
                     at: Duration::from_millis(*at),
                 };
                 tree.learn(&news);
-                tree.hear(&news);
+                tree.apply(&news);
             }
         };
         add("s", "net", "OS::Neutron::Net", "", &[("CREATE_IN_PROGRESS", 0), ("CREATE_COMPLETE", 400)]);

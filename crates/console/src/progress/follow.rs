@@ -198,7 +198,7 @@ impl Target {
                 // Its status is that of the resource before the operation.
                 Some(HookNews::Reached(_)) => self.tree.wait(&news.stack, &news.name, &news.reason),
                 Some(HookNews::Cleared(_) | HookNews::Left) => self.tree.wait(&news.stack, &news.name, ""),
-                None => self.tree.hear(&news),
+                None => self.tree.apply(&news),
             };
             if is_new {
                 screen.tell(&self.tree, &news);

@@ -234,7 +234,7 @@ impl Tree {
     }
 
     /// Processes news about a resource. Returns whether anything changed.
-    pub fn hear(&mut self, news: &News) -> bool {
+    pub fn apply(&mut self, news: &News) -> bool {
         self.learn(news);
         let Some(node) = self.stacks.get_mut(&news.stack).and_then(|resources| resources.get_mut(&news.name)) else {
             return false;
@@ -430,10 +430,10 @@ mod tests {
     #[test]
     fn times_are_those_of_the_action() {
         let mut tree = tree();
-        assert!(tree.hear(&news("s", "other", "CREATE_IN_PROGRESS", "", 1)));
-        assert!(!tree.hear(&news("s", "other", "CREATE_IN_PROGRESS", "", 2)));
+        assert!(tree.apply(&news("s", "other", "CREATE_IN_PROGRESS", "", 1)));
+        assert!(!tree.apply(&news("s", "other", "CREATE_IN_PROGRESS", "", 2)));
         assert_eq!(tree.node("s", "other").unwrap().spent(Duration::from_secs(4)), Some(Duration::from_secs(3)));
-        tree.hear(&news("s", "other", "CREATE_COMPLETE", "", 3));
+        tree.apply(&news("s", "other", "CREATE_COMPLETE", "", 3));
         assert_eq!(tree.node("s", "other").unwrap().spent(Duration::from_secs(9)), Some(Duration::from_secs(2)));
         assert_eq!(tree.count(), Count { done: 1, all: 3, ..Count::default() });
     }
@@ -441,9 +441,9 @@ mod tests {
     #[test]
     fn the_cause_is_the_first_failure_at_the_bottom() {
         let mut tree = tree();
-        tree.hear(&news("s", "other", "CREATE_FAILED", "CREATE aborted (user triggered cancel)", 1));
-        tree.hear(&news("n", "0", "CREATE_FAILED", "ValueError: no", 2));
-        tree.hear(&news("s", "group", "CREATE_FAILED", "ValueError: resources.group.resources[0]: no", 3));
+        tree.apply(&news("s", "other", "CREATE_FAILED", "CREATE aborted (user triggered cancel)", 1));
+        tree.apply(&news("n", "0", "CREATE_FAILED", "ValueError: no", 2));
+        tree.apply(&news("s", "group", "CREATE_FAILED", "ValueError: resources.group.resources[0]: no", 3));
         let cause = tree.cause().unwrap();
         assert_eq!((cause.path.as_str(), cause.reason.as_str()), ("group/0", "ValueError: no"));
     }
@@ -452,18 +452,18 @@ mod tests {
     fn an_operation_whose_time_has_run_out_is_a_cause() {
         let mut tree = tree();
         let reason = "CREATE aborted (user triggered cancel); it was waiting for the status ACTIVE, not BUILD";
-        tree.hear(&news("s", "other", "CREATE_FAILED", reason, 1));
+        tree.apply(&news("s", "other", "CREATE_FAILED", reason, 1));
         assert_eq!(tree.cause().map(|cause| cause.reason), Some(reason.to_owned()));
     }
 
     #[test]
     fn the_cause_is_remembered_over_a_rollback() {
         let mut tree = Tree::new("web", "s");
-        tree.hear(&News { physical: "n".into(), ..news("s", "group", "CREATE_IN_PROGRESS", "", 1) });
-        tree.hear(&news("n", "0", "CREATE_FAILED", "ValueError: no", 2));
-        tree.hear(&news("s", "group", "CREATE_FAILED", "ValueError: resources.group.resources[0]: no", 3));
-        tree.hear(&news("n", "0", "DELETE_COMPLETE", "", 4));
-        tree.hear(&news("s", "group", "DELETE_COMPLETE", "", 5));
+        tree.apply(&News { physical: "n".into(), ..news("s", "group", "CREATE_IN_PROGRESS", "", 1) });
+        tree.apply(&news("n", "0", "CREATE_FAILED", "ValueError: no", 2));
+        tree.apply(&news("s", "group", "CREATE_FAILED", "ValueError: resources.group.resources[0]: no", 3));
+        tree.apply(&news("n", "0", "DELETE_COMPLETE", "", 4));
+        tree.apply(&news("s", "group", "DELETE_COMPLETE", "", 5));
         assert_eq!(tree.cause().unwrap().path, "group/0");
     }
 
@@ -471,18 +471,18 @@ mod tests {
     fn a_replacement_is_one_thing() {
         let mut tree = tree();
         tree.settle();
-        assert!(tree.hear(&news("s", "other", "CREATE_IN_PROGRESS", "", 1)));
+        assert!(tree.apply(&news("s", "other", "CREATE_IN_PROGRESS", "", 1)));
         assert_eq!(tree.node("s", "other").unwrap().action, "REPLACE");
-        tree.hear(&news("s", "other", "CREATE_COMPLETE", "", 2));
+        tree.apply(&news("s", "other", "CREATE_COMPLETE", "", 2));
         assert_eq!(tree.count().done, 1);
-        assert!(!tree.hear(&news("s", "other", "DELETE_IN_PROGRESS", "", 3)));
+        assert!(!tree.apply(&news("s", "other", "DELETE_IN_PROGRESS", "", 3)));
         assert_eq!(tree.count(), Count { running: 1, untouched: 2, all: 3, ..Count::default() });
-        assert!(!tree.hear(&news("s", "other", "DELETE_COMPLETE", "", 4)), "it was told");
+        assert!(!tree.apply(&news("s", "other", "DELETE_COMPLETE", "", 4)), "it was told");
         let node = tree.node("s", "other").unwrap();
         assert_eq!((node.action.as_str(), node.phase, node.replaced), ("REPLACE", Phase::Done, true));
         // A new resource that is deleted again counts as deleted.
-        tree.hear(&news("s", "new", "CREATE_COMPLETE", "", 5));
-        tree.hear(&news("s", "new", "DELETE_COMPLETE", "", 6));
+        tree.apply(&news("s", "new", "CREATE_COMPLETE", "", 5));
+        tree.apply(&news("s", "new", "DELETE_COMPLETE", "", 6));
         assert_eq!(tree.node("s", "new").unwrap().action, "DELETE");
     }
 
@@ -492,7 +492,7 @@ mod tests {
         assert_eq!(tree.count().untouched, 0);
         tree.settle();
         assert_eq!((tree.count().untouched, tree.count().done), (3, 0));
-        tree.hear(&news("s", "other", "UPDATE_IN_PROGRESS", "", 1));
+        tree.apply(&news("s", "other", "UPDATE_IN_PROGRESS", "", 1));
         assert_eq!((tree.count().untouched, tree.count().running), (2, 1));
     }
 
@@ -503,7 +503,7 @@ mod tests {
         tree.learn(&news("s", "group", "INIT_COMPLETE", "", 0));
         assert_eq!(tree.count(), Count { all: 3, ..Count::default() });
         for name in ["0", "1", "2"] {
-            tree.hear(&news("n", name, "CREATE_COMPLETE", "", 1));
+            tree.apply(&news("n", name, "CREATE_COMPLETE", "", 1));
         }
         assert_eq!(tree.count(), Count { done: 3, all: 4, ..Count::default() }, "more than was known before");
     }
@@ -522,7 +522,7 @@ mod tests {
     #[test]
     fn unknown_resources_are_added() {
         let mut tree = tree();
-        assert!(tree.hear(&news("s", "new", "CREATE_IN_PROGRESS", "", 1)));
+        assert!(tree.apply(&news("s", "new", "CREATE_IN_PROGRESS", "", 1)));
         assert_eq!(tree.of(tree.root()).count(), 3);
     }
 }

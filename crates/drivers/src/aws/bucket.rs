@@ -4,9 +4,10 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, Step, TypeRules};
 use kiln_value::{Map, Value, text};
 
+use crate::call::SWIFT;
 use crate::call::absent_is_fine;
 use crate::queue;
-use crate::swift::{SWIFT, object};
+use crate::swift::object;
 
 /// A container of Swift. Its name is its ID and unique.
 pub(super) struct Bucket;
@@ -89,7 +90,7 @@ impl Driver for Bucket {
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
-        let url = cx.cloud.endpoint(SWIFT).await?.unwrap_or_default();
+        let url = cx.cloud.endpoint(SWIFT.0).await?.unwrap_or_default();
         let host = url.split("://").nth(1).and_then(|rest| rest.split(['/', ':']).next()).unwrap_or_default();
         let id = cx.facts.physical_id.as_deref().unwrap_or("None");
         let value = |name: &str| match name {

@@ -14,11 +14,9 @@ use kiln_resource::{
 };
 use kiln_value::{Diagnostic, Map, Value, value};
 
-use crate::call::{items, made_id};
+use crate::call::{ORCHESTRATION, items, made_id};
 use crate::path::segment;
 use crate::queue;
-
-const SERVICE: &str = "orchestration";
 
 /// Where the name of the stack is kept.
 const NAME: &str = "stack_name";
@@ -36,7 +34,7 @@ fn remote(facts: &Facts) -> Option<RemoteCloud> {
     let text = |key: &str| context.str_at(key).filter(|text| !text.is_empty()).map(str::to_owned);
     let insecure = context.get("insecure").is_some_and(Value::is_truthy);
     let remote = RemoteCloud {
-        service: SERVICE,
+        service: ORCHESTRATION.0,
         credential_secret: text("credential_secret_id"),
         authorities: text("ca_cert"),
         insecure,
@@ -54,7 +52,7 @@ async fn send(cx: &Context<'_>, request: CloudRequest) -> Result<CloudResponse, 
 }
 
 async fn call(cx: &Context<'_>, method: Method, path: &str, body: Option<Value>) -> Result<CloudResponse, Failure> {
-    let mut request = CloudRequest::new(SERVICE, method, path);
+    let mut request = CloudRequest::new(ORCHESTRATION.0, method, path);
     request.body = body;
     send(cx, request).await
 }
@@ -66,7 +64,7 @@ fn path(facts: &Facts) -> Result<String, Failure> {
 }
 
 async fn show(cx: &Context<'_>, outputs: bool) -> Result<Value, Failure> {
-    let request = CloudRequest::new(SERVICE, Method::Get, path(cx.facts)?);
+    let request = CloudRequest::new(ORCHESTRATION.0, Method::Get, path(cx.facts)?);
     let request = if outputs { request } else { request.query("resolve_outputs", "False") };
     let mut response = send(cx, request).await?;
     Ok(response.body.as_map_mut().and_then(|body| body.shift_remove("stack")).unwrap_or_default())
@@ -206,7 +204,7 @@ impl Driver for RemoteStack {
     /// Its name is the physical one, which nothing else has but what a former attempt left to be deleted.
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let name = cx.facts.physical_name.as_str();
-        let request = CloudRequest::new(SERVICE, Method::Get, "/stacks").query("name", name);
+        let request = CloudRequest::new(ORCHESTRATION.0, Method::Get, "/stacks").query("name", name);
         let response = send(cx, request).await?;
         let stacks = items(response.body, "stacks")?;
         let is_going = |stack: &Value| stack.str_at("stack_status").is_some_and(|status| status.starts_with("DELETE_"));

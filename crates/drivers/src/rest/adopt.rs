@@ -5,6 +5,7 @@ use kiln_resource::{Alike, Context, Facts, Failure, FailureKind, Found, Method, 
 use kiln_value::{Map, Value};
 
 use super::driver::RestDriver;
+use crate::call::NEUTRON;
 use crate::{alike, call, queue};
 
 /// Stage of a create with an ID from the template.
@@ -166,7 +167,7 @@ impl RestDriver {
     /// name; only Neutron can filter by other keys.
     fn query<'a>(&'a self, key: &'a str, value: &'a str, body: &'a Map) -> Vec<(&'a str, &'a str)> {
         let name = self.rest.name.as_deref().map(|property| self.wire_name(property));
-        if name == Some(key) || self.service() == "network" {
+        if name == Some(key) || self.service() == NEUTRON.0 {
             return self.select(vec![(key, value)]);
         }
         self.select(name.and_then(|key| Some((key, body.get(key)?.as_str()?))).into_iter().collect())

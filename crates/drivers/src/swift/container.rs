@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use kiln_resource::{CloudRequest, Context, Driver, Failure, Found, Method, Operation, Step, TypeRules};
 use kiln_value::{Map, Value, value};
 
-use super::{SWIFT, object};
+use super::object;
+use crate::call::SWIFT;
 use crate::call::absent_is_fine;
 use crate::queue;
 
@@ -17,7 +18,7 @@ const AT_ONCE: usize = 20;
 pub(super) struct Container;
 
 fn request(method: Method, path: String, headers: Vec<(String, String)>) -> CloudRequest {
-    CloudRequest { headers, ..CloudRequest::new(SWIFT, method, path) }
+    CloudRequest { headers, ..CloudRequest::new(SWIFT.0, method, path) }
 }
 
 /// The headers for the entries of a map property.
@@ -103,7 +104,7 @@ impl Driver for Container {
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
-        let url = cx.cloud.endpoint(SWIFT).await?.unwrap_or_default();
+        let url = cx.cloud.endpoint(SWIFT.0).await?.unwrap_or_default();
         let id = cx.facts.physical_id.as_deref();
         let needs_head = names.iter().any(|name| !matches!(*name, "DomainName" | "WebsiteURL" | "RootURL"));
         let headers = match id {

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use kiln_resource::{CloudRequest, CloudResponse, Context, Failure, FailureKind, Method};
 use kiln_value::Value;
 
-use super::SWIFT;
+use crate::call::SWIFT;
 use crate::call::{absent_is_fine, items};
 use crate::path::segment;
 
@@ -25,7 +25,7 @@ pub(crate) fn path(container: &str, object: &str) -> String {
 /// A request with headers.
 pub(crate) fn request(method: Method, path: String, headers: &[(&str, &str)]) -> CloudRequest {
     let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    CloudRequest { headers, ..CloudRequest::new(SWIFT, method, path) }
+    CloudRequest { headers, ..CloudRequest::new(SWIFT.0, method, path) }
 }
 
 /// Creates a container. Idempotent.

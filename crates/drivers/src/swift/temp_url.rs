@@ -8,7 +8,8 @@ use kiln_resource::{Context, Failure, Method};
 use rand::SeedableRng as _;
 use sha2::Sha256;
 
-use super::{SWIFT, object};
+use super::object;
+use crate::call::SWIFT;
 
 /// The header of the account with the key.
 const KEY: &str = "x-account-meta-temp-url-key";
@@ -47,7 +48,7 @@ async fn set_key(cx: &Context<'_>) -> Result<(), Failure> {
 }
 
 async fn url(cx: &Context<'_>, method: &str, container: &str, name: &str, key: &str) -> Result<String, Failure> {
-    let base = cx.cloud.endpoint(SWIFT).await?;
+    let base = cx.cloud.endpoint(SWIFT.0).await?;
     let base = base.ok_or_else(|| Failure::other("EndpointNotFound", "The catalog has no endpoint of Swift"))?;
     Ok(signed(base.trim_end_matches('/'), method, (container, name), key, END))
 }

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure};
 use kiln_value::{Diagnostic, Map, Value, value};
 
+use crate::call::MISTRAL;
 use crate::rest::{Edit, Shape};
 use crate::validation::failed;
 
@@ -36,7 +37,7 @@ pub(super) struct MistralTrigger;
 
 impl MistralTrigger {
     async fn fill(cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
-        let base = cx.cloud.endpoint("workflowv2").await?.unwrap_or_default();
+        let base = cx.cloud.endpoint(MISTRAL.0).await?.unwrap_or_default();
         let base = base.trim_end_matches('/');
         let mut params = cx.facts.property("params").as_map().cloned().unwrap_or_default();
         let mut env = params.get("env").and_then(Value::as_map).cloned().unwrap_or_default();

@@ -39,6 +39,7 @@ impl Work {
             return Ok(Admission::Postponed);
         }
         self.starting = None;
+        let _waiting = self.actor.room.leave();
         request.plugins_passed = 0;
         let document = before(&self.stack);
         // Another engine may have the lease by now: plug-ins are not fenced, the commit is.
@@ -54,6 +55,7 @@ impl Work {
             self.actor.wake.notify_one();
             match ended {
                 Ok(Ok(())) => request.plugins_passed += 1,
+                Ok(Err(_)) if self.stack.generation > request.generation => return Ok(Admission::Superseded),
                 Ok(Err(error)) => {
                     let (stack, action) = (self.stack.id, self.stack.state.action);
                     let reason = format!("Lifecycle plug-in {} failed: {error}", plugin.name());

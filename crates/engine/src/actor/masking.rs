@@ -35,6 +35,7 @@ impl Work {
             self.request.hidden.all = true;
         }
         if let (Some(hidden), Some(scope)) = (&mut self.request.hidden.values, &self.request.scope)
+            && !hidden.is_empty()
             && let Some(definition) = scope.blueprint().definitions().get(&name)
             && let Ok(properties) = definition.properties.value(scope)
         {

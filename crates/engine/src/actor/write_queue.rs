@@ -281,10 +281,12 @@ mod tests {
             time: jiff::Timestamp::UNIX_EPOCH,
             details: kiln_value::Map::new(),
         };
-        let adds: [&dyn Fn(&mut WriteQueue); 3] =
-            [&|queue| queue.send(message()), &|queue| queue.announce(announcement()), &|queue| {
-                queue.user_project("p".to_owned());
-            }];
+        let adds: [&dyn Fn(&mut WriteQueue); 4] = [
+            &|queue| queue.send(message()),
+            &|queue| queue.handled(message().id),
+            &|queue| queue.announce(announcement()),
+            &|queue| queue.user_project("p".to_owned()),
+        ];
         for add in adds {
             let (model, ids) = rows(3);
             let mut queue = WriteQueue::default();

@@ -1,11 +1,12 @@
 //! `kiln completion`: completion scripts for shells. They are short: a script asks `kiln` for the completions of a line.
 
 use clap::{Arg, Args, Command, CommandFactory as _, ValueEnum, ValueHint};
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
+use kiln_console::output::print;
 
 use crate::cli::Cli;
 use crate::failure::{Failure, Outcome};
-use kiln_console::output::print;
 
 /// The name of the program in scripts.
 const PROGRAM: &str = "kiln";
@@ -56,15 +57,31 @@ impl CompletionArgs {
     }
 }
 
-/// A command that says which of its arguments are files, by the names of their values.
-fn with_files(command: Command) -> Command {
-    let is_file =
-        |arg: &Arg| arg.get_value_names().unwrap_or_default().iter().any(|name| FILES.contains(&name.as_str()));
-    let command = command.mut_args(|arg| if is_file(&arg) { arg.value_hint(ValueHint::AnyPath) } else { arg });
-    command.mut_subcommands(with_files)
+/// A command that says what its arguments are, by the names of their values: files, resource types, functions.
+fn with_values(command: Command) -> Command {
+    let named = |arg: &Arg, names: &[&str]| {
+        arg.get_value_names().unwrap_or_default().iter().any(|name| names.contains(&name.as_str()))
+    };
+    let command = command.mut_args(|arg| match arg {
+        arg if named(&arg, &FILES) => arg.value_hint(ValueHint::AnyPath),
+        arg if named(&arg, &["RESOURCE-TYPE"]) => arg.add(ArgValueCandidates::new(types)),
+        arg if named(&arg, &["FUNCTION"]) => arg.add(ArgValueCandidates::new(functions)),
+        arg => arg,
+    });
+    command.mut_subcommands(with_values)
+}
+
+/// The shipped resource types.
+fn types() -> Vec<CompletionCandidate> {
+    let types = kiln_resource::shipped::types().unwrap_or_default();
+    types.into_iter().map(|resource_type| CompletionCandidate::new(resource_type.name)).collect()
+}
+
+fn functions() -> Vec<CompletionCandidate> {
+    kiln_template::all_functions().iter().map(|function| CompletionCandidate::new(function.name)).collect()
 }
 
 /// Answers the question of a script, and ends the process, if it is one. To be called before there are other threads.
 pub(crate) fn answer() {
-    CompleteEnv::with_factory(|| with_files(Cli::command())).var(VARIABLE).bin(PROGRAM).completer(PROGRAM).complete();
+    CompleteEnv::with_factory(|| with_values(Cli::command())).var(VARIABLE).bin(PROGRAM).completer(PROGRAM).complete();
 }

@@ -3,9 +3,6 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use kiln_value::Value;
-
-use crate::failure::{Failure, Outcome};
 use kiln_config::ConfigArgs;
 use kiln_config::check::{Finding, Level, finding_of, findings};
 use kiln_config::option::At;
@@ -13,6 +10,9 @@ use kiln_config::{Config, Source, reference};
 use kiln_console::output::{Cell, Format, List, OutputArgs, json_text, print};
 use kiln_server::runtime;
 use kiln_server::shown_options::shown;
+use kiln_value::Value;
+
+use crate::failure::{Failure, Outcome};
 
 /// Commands for the configuration of a service.
 #[derive(Debug, Subcommand)]

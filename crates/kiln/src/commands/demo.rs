@@ -8,7 +8,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use kiln_client::CloudAccess;
 use kiln_client::{Bundle, Client, Source, StackRequest};
+use kiln_config::Config;
+use kiln_console::output::print;
+use kiln_console::progress::{self, Mode, Screen, Target};
+use kiln_server::runtime::Runtime;
+use kiln_server::shutdown;
 use kiln_stack::Chance;
 use kiln_testcloud::{Account, Testcloud};
 use kiln_value::{Value, text};
@@ -20,12 +26,6 @@ use crate::connect;
 use crate::failure::{Failure, Outcome};
 use crate::mistakes::Sent;
 use crate::owner_only;
-use kiln_client::CloudAccess;
-use kiln_config::Config;
-use kiln_console::output::print;
-use kiln_console::progress::{self, Mode, Screen, Target};
-use kiln_server::runtime::Runtime;
-use kiln_server::shutdown;
 
 /// The template of the demo.
 const TEMPLATE: &str = include_str!("../../../../examples/three-tier.yaml");

@@ -4,18 +4,18 @@ use std::io::{BufRead as _, IsTerminal as _};
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use kiln_config::Config;
+use kiln_console::output::print;
 use kiln_resource::{ResourceId, StackId};
+use kiln_server::database;
 use kiln_stack::Chance;
 use kiln_store::{EngineId, EngineInfo, SqlStore, Store as _};
+use kiln_telemetry::logging::LogArgs;
 use kiln_value::text;
 
 use crate::commands::confirm::ConfirmArgs;
 use crate::commands::oslo_options::{OsloArgs, no_command};
 use crate::failure::{Failure, Outcome};
-use kiln_config::Config;
-use kiln_console::output::print;
-use kiln_server::database;
-use kiln_telemetry::logging::LogArgs;
 
 /// `heat-manage`.
 #[derive(Args, Debug)]

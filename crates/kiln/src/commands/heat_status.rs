@@ -4,16 +4,16 @@
 use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
-use kiln_store::{SchemaState, SchemaVersions};
-use kiln_value::{Value, text, value};
-
-use crate::commands::oslo_options::{InsteadArgs, no_command};
-use crate::failure::{Failure, Outcome};
 use kiln_config::Config;
 use kiln_config::ConfigArgs;
 use kiln_console::output::{print, wrapped};
 use kiln_server::policy_files::PolicyFiles;
 use kiln_server::{checks, database, runtime};
+use kiln_store::{SchemaState, SchemaVersions};
+use kiln_value::{Value, text, value};
+
+use crate::commands::oslo_options::{InsteadArgs, no_command};
+use crate::failure::{Failure, Outcome};
 
 /// `heat-status`.
 #[derive(Args, Debug)]

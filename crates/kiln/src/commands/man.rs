@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::{Args, CommandFactory as _};
+use kiln_config::reference;
 
 use crate::cli::Cli;
 use crate::failure::Outcome;
-use kiln_config::reference;
 
 /// `man`.
 #[derive(Args, Debug)]

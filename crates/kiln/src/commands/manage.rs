@@ -5,16 +5,16 @@ mod report;
 pub(crate) mod setup_domain;
 
 use clap::{Args, Subcommand, ValueEnum};
+use kiln_config::options::kiln;
+use kiln_config::{Config, ConfigArgs};
+use kiln_console::output::{Cell, Format, List, OutputArgs, print};
+use kiln_server::{database, policy_files};
 use kiln_store::Retention;
 use kiln_value::Value;
 
 use crate::cli::Global;
 use crate::commands::confirm::ConfirmArgs;
 use crate::failure::{Failure, Outcome};
-use kiln_config::options::kiln;
-use kiln_config::{Config, ConfigArgs};
-use kiln_console::output::{Cell, Format, List, OutputArgs, print};
-use kiln_server::{database, policy_files};
 
 /// Commands for operators of a service.
 #[derive(Debug, Subcommand)]

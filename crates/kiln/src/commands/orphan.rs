@@ -2,12 +2,12 @@
 
 use clap::{Args, Subcommand};
 use kiln_client::OrphanFilter;
+use kiln_console::output::{Cell, Format, List, OutputArgs};
 use kiln_value::Value;
 
 use super::confirm::ConfirmArgs;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use kiln_console::output::{Cell, Format, List, OutputArgs};
 
 /// Commands for orphans.
 #[derive(Debug, Subcommand)]

@@ -3,15 +3,15 @@
 use anyhow::{Result, bail};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, ValueEnum};
-
-use crate::cli::Cli;
-use crate::failure::{Failure, Outcome};
 use kiln_config::option::ConfigOption;
 use kiln_config::options::server;
 use kiln_config::{Config, ConfigArgs};
 use kiln_console::output::print;
 use kiln_telemetry::logging;
 use kiln_telemetry::logging::LogArgs;
+
+use crate::cli::Cli;
+use crate::failure::{Failure, Outcome};
 
 /// Options of `heat-manage` and `heat-keystone-setup-domain`.
 #[derive(Args, Debug)]

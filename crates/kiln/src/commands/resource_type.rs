@@ -2,12 +2,12 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use kiln_client::{Client, Dialect, parameters};
+use kiln_console::output::{Cell, Format, List, OutputArgs};
 use kiln_value::{Value, text};
 
 use super::stack::entries;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, nearest};
-use kiln_console::output::{Cell, Format, List, OutputArgs};
 
 /// Commands for resource types.
 #[derive(Debug, Subcommand)]

@@ -2,10 +2,6 @@
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use kiln_web::ConnectionLimits;
-use tokio::net::TcpListener;
-
-use crate::failure::{Failure, Outcome};
 use kiln_config::{Config, ConfigArgs};
 use kiln_server::listeners::Listeners;
 use kiln_server::runtime::Runtime;
@@ -14,6 +10,10 @@ use kiln_server::{reload, report, systemd};
 use kiln_telemetry::logging::LogArgs;
 use kiln_telemetry::traces::Traces;
 use kiln_telemetry::{logging, metrics};
+use kiln_web::ConnectionLimits;
+use tokio::net::TcpListener;
+
+use crate::failure::{Failure, Outcome};
 
 /// Maximum number of connections to the metrics.
 const METRICS_CONNECTIONS: usize = 16;

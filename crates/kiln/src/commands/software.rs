@@ -5,13 +5,13 @@ mod deploy;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use kiln_console::output::{self, Cell, Format, List, One, OutputArgs};
 use kiln_value::{Map, Value, text};
 
 use super::confirm::ConfirmArgs;
 use super::stack::entries;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use kiln_console::output::{self, Cell, Format, List, One, OutputArgs};
 
 /// Commands for software configs and deployments.
 #[derive(Debug, Subcommand)]

@@ -20,14 +20,13 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use kiln_client::{Error, StackAction};
-
-use crate::connect::Connection;
-use crate::failure::{Failure, Outcome};
 use kiln_console::output::OutputArgs;
 use kiln_console::progress::{self, End, Mode, Screen, Target};
 
 pub(crate) use self::change::read;
 pub(crate) use self::show::entries;
+use crate::connect::Connection;
+use crate::failure::{Failure, Outcome};
 
 /// Commands for stacks.
 #[derive(Debug, Subcommand)]

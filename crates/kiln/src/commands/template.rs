@@ -1,43 +1,42 @@
 //! `kiln template …`: the commands of `openstack orchestration template …`, and tools that need no service.
 
+mod function;
 mod graph;
-mod language;
 mod lint;
 mod lower;
 mod rewrite;
 mod text;
 mod type_file;
+mod version;
 
 use clap::{Args, Subcommand};
 use kiln_authoring::offline::{MAX_DEPTH, examine, obstacles};
 use kiln_client::{Bundle, parameters};
+use kiln_console::output::{Format, One, OutputArgs};
+use kiln_plan::hidden::{Door, mask_validated};
 use kiln_plan::{Blueprint, ResourceTypes};
-use kiln_template::Release;
 use kiln_value::{Map, Value};
 
+use self::function::FunctionCommand;
+use self::version::VersionCommand;
 use super::stack::entries;
 use crate::cli::Global;
 use crate::connect::{Connection, Need};
-use crate::failure::{Failure, Outcome, nearest};
+use crate::failure::Outcome;
 use crate::mistakes::{Sent, refused, sources, wrong};
 use crate::topology::{self, Lowering};
-use kiln_console::output::{Cell, Format, List, One, OutputArgs};
 
 /// Commands for templates.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TemplateCommand {
     /// Validate a template with its environments and files
     Validate(ValidateArgs),
-    /// List the template versions of the service
+    /// List the versions of templates
     #[command(subcommand)]
     Version(VersionCommand),
-    /// List the functions of a template version of the service
+    /// List the functions of a template version; show one with examples
     #[command(subcommand)]
     Function(FunctionCommand),
-    /// List the template versions that Kiln supports, without a service
-    Versions(language::VersionsArgs),
-    /// List the functions of a template version, without a service
-    Functions(language::FunctionsArgs),
     /// Find likely mistakes in valid templates
     Lint(lint::LintArgs),
     /// Draw the resources and their dependencies
@@ -57,8 +56,7 @@ impl TemplateCommand {
             Self::Validate(args) => args.run(global).await,
             Self::Version(VersionCommand::List(args)) => args.run(global).await,
             Self::Function(FunctionCommand::List(args)) => args.run(global).await,
-            Self::Versions(args) => args.run(),
-            Self::Functions(args) => args.run(),
+            Self::Function(FunctionCommand::Show(args)) => args.run(),
             Self::Lint(args) => args.run(global).await,
             Self::Graph(args) => args.run(global).await,
             Self::Lower(args) => args.run(global).await,
@@ -72,17 +70,20 @@ impl TemplateCommand {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  kiln template validate -t web.yaml -e production.yaml
-  kiln template validate -t web.yaml --offline
-  kiln template validate -t tosca.yaml --offline     also TOSCA, blueprints, CAMP, packages of them
-  kiln template validate -t cache.yaml               also type files of these
+  kiln template validate web.yaml -e production.yaml
+  kiln template validate web.yaml --offline
+  kiln template validate tosca.yaml --offline     also TOSCA, blueprints, CAMP, packages of them
+  kiln template validate cache.yaml               also type files of these
 
 With --offline, no service is contacted: names of images, networks and so on are not checked. All
 errors are reported with their lines, not only the first one.")]
 pub(crate) struct ValidateArgs {
     /// Template: path or URL
+    #[arg(value_name = "TEMPLATE", required_unless_present = "template", conflicts_with = "template")]
+    file: Option<String>,
+    /// The same, as in the openstack client
     #[arg(short, long, value_name = "TEMPLATE")]
-    template: String,
+    template: Option<String>,
     /// Environment: path or URL; may be repeated, later ones take precedence
     #[arg(short, long, value_name = "ENVIRONMENT")]
     environment: Vec<String>,
@@ -111,15 +112,16 @@ pub(crate) struct ValidateArgs {
 impl ValidateArgs {
     async fn run(self, global: &Global) -> Outcome {
         let given = parameters(&self.parameter)?;
-        if let Some(about) = type_file::validated(global, &self.template).await? {
+        let template = self.file.or(self.template).unwrap_or_default();
+        if let Some(about) = type_file::validated(global, &template).await? {
             return Ok(self.output.one(about, Format::Yaml)?);
         }
         if self.offline {
             let source = Connection::source(global)?;
             let by = Lowering { source: &source, settings: &global.local, service: None, software: None };
-            let bundle = match topology::read(&by, &self.template, &self.environment, &given).await? {
+            let bundle = match topology::read(&by, &template, &self.environment, &given).await? {
                 Some(made) => made.bundle,
-                None => Bundle::read(&source, Some(&self.template), &self.environment).await?,
+                None => Bundle::read(&source, Some(&template), &self.environment).await?,
             };
             let depth = self.max_nested_depth.unwrap_or(MAX_DEPTH);
             let about = offline(&bundle, &given, &global.local.catalog().await?, self.show_nested, depth)?;
@@ -128,14 +130,14 @@ impl ValidateArgs {
         let connection = Connection::open(global, Need::Nothing).await?;
         let container = self.files_container.as_deref();
         let bundle =
-            super::stack::read(&connection, Some(&self.template), &self.environment, container, &given, None).await?;
+            super::stack::read(&connection, Some(&template), &self.environment, container, &given, None).await?;
         let answer = connection.client.validate(&bundle, &given, self.show_nested, self.ignore_errors.as_deref()).await;
         let answer = match answer {
             Ok(answer) => Ok(answer),
             Err(error) => Err(refused(&connection, &bundle, &given, error).await),
         };
         connection.close().await?;
-        Ok(self.output.one(entries(answer?), Format::Yaml)?)
+        Ok(self.output.one(shown(answer?), Format::Yaml)?)
     }
 }
 
@@ -163,92 +165,11 @@ fn offline(bundle: &Bundle, given: &Map, catalog: &ResourceTypes, nested: bool, 
     }
     let Some(blueprint) = blueprint.filter(|_| errors.is_empty()) else { return Err(wrong(&errors, sent)) };
     let summary = blueprint.summary(catalog, nested.then_some(depth)).map_err(|error| wrong(&[error], sent))?;
-    Ok(entries(summary.to_map().into()))
+    Ok(shown(summary.to_map().into()))
 }
 
-/// `template version …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum VersionCommand {
-    /// List the template versions
-    List(VersionArgs),
-}
-
-/// `template version list`.
-#[derive(Args, Debug)]
-pub(crate) struct VersionArgs {
-    /// List the versions that Kiln supports, without a service
-    #[arg(long)]
-    offline: bool,
-    #[command(flatten)]
-    output: OutputArgs,
-}
-
-impl VersionArgs {
-    async fn run(self, global: &Global) -> Outcome {
-        let rows: Vec<Vec<Cell>> = if self.offline {
-            language::version_rows()
-        } else {
-            let connection = Connection::open(global, Need::Nothing).await?;
-            let versions = connection.client.template_versions().await;
-            connection.close().await?;
-            let aliases = |version: &Value| {
-                let aliases = version.get("aliases").and_then(Value::as_list).unwrap_or_default();
-                aliases.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",")
-            };
-            let text = |version: &Value, key| version.str_at(key).unwrap_or_default().to_owned();
-            let row = |version: &Value| -> Vec<Cell> {
-                vec![text(version, "version").into(), text(version, "type").into(), aliases(version).into()]
-            };
-            versions?.iter().map(row).collect()
-        };
-        let columns = ["Version", "Type", "Aliases"].map(str::to_owned).to_vec();
-        Ok(self.output.list(List { columns, rows }, Format::Table)?)
-    }
-}
-
-/// `template function …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum FunctionCommand {
-    /// List the functions of a template version
-    List(FunctionArgs),
-}
-
-/// `template function list`.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Example:
-  kiln template function list heat_template_version.2018-08-31")]
-pub(crate) struct FunctionArgs {
-    /// Template version, such as heat_template_version.2018-08-31
-    #[arg(value_name = "TEMPLATE-VERSION")]
-    version: String,
-    /// Include the functions of conditions
-    #[arg(long, alias = "with_conditions")]
-    with_conditions: bool,
-    #[command(flatten)]
-    output: OutputArgs,
-}
-
-impl FunctionArgs {
-    async fn run(self, global: &Global) -> Outcome {
-        let connection = Connection::open(global, Need::Nothing).await?;
-        let functions = connection.client.template_functions(&self.version, self.with_conditions).await;
-        connection.close().await?;
-        let functions = match functions {
-            Err(error) if error.is_not_found() => {
-                let failure = Failure::new(format!("Template version not found: {}", self.version));
-                let known = Release::ALL.iter().map(|release| release.name());
-                return Err(match nearest(&self.version, known) {
-                    Some(near) => failure.hint(format!("did you mean {near}?")),
-                    None => failure.hint("run 'kiln template version list' to list the versions"),
-                });
-            }
-            functions => functions?,
-        };
-        let text = |function: &Value, key| function.str_at(key).unwrap_or_default().to_owned();
-        let row = |function: &Value| vec![text(function, "functions").into(), text(function, "description").into()];
-        let rows = functions.iter().map(row).collect();
-        let columns = ["Functions", "Description"].map(str::to_owned).to_vec();
-        Ok(self.output.list(List { columns, rows }, Format::Table)?)
-    }
+/// The answer to a validation, without the values of hidden parameters.
+fn shown(mut answer: Value) -> One {
+    mask_validated(Door::Validation, &mut answer);
+    entries(answer)
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use kiln_cloud::{Connector, Credentials, SharedClient, TlsOptions, Transport};
+use kiln_console::output::print;
 use kiln_resource::{CloudRequest, Method};
+use kiln_server::shutdown;
 use kiln_stack::Chance;
 use kiln_testcloud::{Account, Fault, Testcloud};
 use kiln_value::value;
@@ -16,8 +18,6 @@ use url::Url;
 
 use crate::failure::{Failure, Outcome};
 use crate::whole_file;
-use kiln_console::output::print;
-use kiln_server::shutdown;
 
 /// `testcloud`.
 #[derive(Args, Debug)]

@@ -58,7 +58,7 @@ const READS: &str = "
     stack list, stack show, stack export, stack drift, stack wait, stack snapshot list, stack snapshot show,
     stack hook poll, stack event list, stack event show, stack resource list, stack resource show, stack output list,
     stack output show, stack template show, stack environment show, stack file list, stack failures list,
-    template validate, template version list, template function list, template versions, template functions,
+    template validate, template version list, template function list, template function show,
     template lint, template graph, template lower, resource-type list,
     resource-type show, software config list, software config show, software deployment list, software deployment show,
     software deployment metadata show, software deployment output show, orphan list, manage service list,

@@ -54,5 +54,26 @@ fn bash_completes_commands_options_values_and_files() {
     assert_eq!(completed("kiln stack list --os-cl"), "--os-cloud");
     assert_eq!(completed("kiln completion fi"), "fish");
     assert_eq!(completed("kiln template lint we"), "web.yaml");
+    assert_eq!(completed("kiln template function show str_s"), "str_split");
+    assert_eq!(completed("kiln resource-type show OS::Blazar::H"), "OS::Blazar::Host");
     assert!(completed("kiln ").split(' ').any(|word| word == "resource-type"));
+}
+
+#[test]
+fn commands_of_other_tools_are_explained() {
+    let folder = Folder::new("help-intents");
+    for (args, instead) in [
+        (&["plan"][..], "kiln stack update --dry-run"),
+        (&["destroy"], "kiln stack delete"),
+        (&["apply"], "kiln stack create"),
+        (&["stack", "destroy"], "kiln stack delete"),
+        (&["stack", "plan"], "--dry-run"),
+        (&["lint"], "kiln template"),
+    ] {
+        let ran = folder.run(args);
+        assert_eq!(ran.code, 2, "{args:?}");
+        assert!(ran.err.contains(instead) && !ran.err.contains("similar"), "{args:?}: {}", ran.err);
+    }
+    // Others get what is written alike.
+    assert!(folder.run(&["stack", "crate"]).err.contains("'create'"));
 }

@@ -257,6 +257,11 @@ impl World {
                 });
                 drawn.concat()
             }
+            Door::Validation => {
+                let given = Self::content("create", &["--show-nested"], "planted-given");
+                let validate = [&["template", "validate"], &given[2..]].concat();
+                self.said(&validate) + &self.said(&[&validate[..], &["--offline"]].concat())
+            }
             Door::Editor => {
                 let wrong = FAILING.replace("hidden: true", "hidden: true, default: planted-given");
                 let wrong = wrong.replace("{get_attr: [held, value]}", "{get_param: given}");

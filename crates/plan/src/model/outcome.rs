@@ -269,7 +269,7 @@ impl Model {
                 next.extend(node);
             }
             Outcome::Failed(_) if let Some(parting) = parting => {
-                self.leave_behind(id, parting, out);
+                self.orphan(id, parting, out);
                 if let Some(node) = node.or(continued) {
                     next.extend(self.traversal.graph.done(node));
                 }

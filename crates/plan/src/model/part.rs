@@ -25,12 +25,12 @@ impl Model {
             return;
         }
         if self.stage == Stage::Idle || !self.stays(id) {
-            self.leave_behind(id, parting, out);
+            self.orphan(id, parting, out);
         }
     }
 
     /// Removes the row and records its object as an orphan.
-    pub(super) fn leave_behind(&mut self, id: ResourceId, parting: Box<Parting>, out: &mut Vec<Command>) {
+    pub(super) fn orphan(&mut self, id: ResourceId, parting: Box<Parting>, out: &mut Vec<Command>) {
         let Some(row) = self.rows.get(&id) else { return };
         let failed = Note::of(row, row.state, row.reason.clone());
         let object = row.physical_id.as_deref().unwrap_or("that may exist");

@@ -100,12 +100,12 @@ fn finder<'a>(
         word: text("word").or_else(of_client).unwrap_or_else(|| this.class.clone()),
         missing: get("missing").map_or(Missing::Usual, |node| match node.value.as_bool() {
             Some(false) => Missing::Response,
-            _ => complaint(&node).map(Missing::Told).unwrap_or_default(),
+            _ => complaint(&node).map(Missing::Custom).unwrap_or_default(),
         }),
         several: get("several").map_or(Several::Usual, |node| match node.value.as_str() {
             Some("first") => Several::First,
             Some("missing") => Several::Missing,
-            _ => complaint(&node).map(Several::Told).unwrap_or_default(),
+            _ => complaint(&node).map(Several::Custom).unwrap_or_default(),
         }),
     })
 }

@@ -31,15 +31,15 @@ const UNKNOWN_LIMIT: Duration = Duration::from_mins(1);
 pub(super) struct Pulse {
     place: Place,
     /// When the server has last answered to anything.
-    heard: Mutex<Instant>,
+    answered: Mutex<Instant>,
     /// The last report. It is locked while a fresh connection asks for the next one.
-    last: tokio::sync::Mutex<Option<Told>>,
+    last: tokio::sync::Mutex<Option<LastReport>>,
     /// When the server was last found silent.
     silent: Mutex<Option<Instant>>,
 }
 
 #[derive(Clone)]
-struct Told {
+struct LastReport {
     asked: Instant,
     report: Report,
 }
@@ -62,21 +62,26 @@ enum Verdict {
 
 impl Pulse {
     pub(super) fn new(place: Place) -> Self {
-        Self { place, heard: Mutex::new(Instant::now()), last: tokio::sync::Mutex::default(), silent: Mutex::default() }
+        Self {
+            place,
+            answered: Mutex::new(Instant::now()),
+            last: tokio::sync::Mutex::default(),
+            silent: Mutex::default(),
+        }
     }
 
     /// Whether the server was silent, and has not answered to anything since.
     pub(super) fn is_silent(&self) -> bool {
         let silent = *self.silent.lock().unwrap_or_else(PoisonError::into_inner);
-        silent.is_some_and(|since| self.heard() <= since)
+        silent.is_some_and(|since| self.answered_at() <= since)
     }
 
-    fn heard(&self) -> Instant {
-        *self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    fn answered_at(&self) -> Instant {
+        *self.answered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hear(&self) {
-        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    fn note_answer(&self) {
+        *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
     /// Waits for an answer of the server as long as it works for the session; without a session, as long as it answers.
@@ -99,7 +104,7 @@ impl Pulse {
                 biased;
                 result = &mut work => {
                     if result.as_ref().err().is_none_or(is_answer) {
-                        self.hear();
+                        self.note_answer();
                     }
                     return result;
                 }
@@ -146,16 +151,16 @@ impl Pulse {
             Ok(Ok(report)) => report,
             Ok(Err(error)) if is_answer(&error) => Report::Answers,
             // Another connection may have been answered meanwhile: then the server is only slow.
-            Err(_) if self.heard() > asked => Report::Answers,
+            Err(_) if self.answered_at() > asked => Report::Answers,
             Ok(Err(_)) | Err(_) => Report::Silent,
         };
         if matches!(report, Report::Silent) {
             tracing::warn!("the database does not answer");
             *self.silent.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         } else {
-            self.hear();
+            self.note_answer();
         }
-        *last = Some(Told { asked, report: report.clone() });
+        *last = Some(LastReport { asked, report: report.clone() });
         report
     }
 

@@ -3,8 +3,8 @@
 //! PostgreSQL uses notifications (`LISTEN`). Other databases use rows of a table, which every process with a listener
 //! polls: one small query for all stacks. In the same way a process with watchers polls for events of other processes.
 
-mod heard;
 mod notifications;
+mod seen_numbers;
 mod table;
 mod tail;
 

@@ -6,9 +6,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use kiln_console::progress;
+
 use super::journal::Journal;
 use super::line::Record;
-use kiln_console::progress;
 
 /// A place for lines.
 pub(super) enum Sink {

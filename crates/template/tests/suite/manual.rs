@@ -144,9 +144,9 @@ fn page() -> String {
         "\
 # Template functions
 
-A call is a map with one key, the name of the function. Arguments may contain calls. The examples of HOT belong into this
-template, and those of CFN into the one below it; the server has the ID `9a1c7b1e` and the address 10.0.0.5, and `motd.txt`
-contains `Welcome to web.`
+A call is a map with one key, the name of the function. Arguments may contain calls. The examples are values in one of these
+templates: the first is HOT, the second CFN. The server has the ID `9a1c7b1e` and the address 10.0.0.5, and `motd.txt` contains
+`Welcome to web.`
 
 ",
     );

@@ -58,7 +58,6 @@ enum Contents {
         preview: Box<Preview>,
         inside: Inside,
         data: Map,
-        hidden: HiddenValues,
     },
     /// Its template depends on this value.
     NotKnown(Awaited),
@@ -191,7 +190,11 @@ impl<'a> Rehearsal<'a> {
                 Decision::Update { changed, .. } => Some(changed),
                 _ => None,
             };
-            match self.contents(definition, kind, there, held, changed).await {
+            // Nested stacks add what their functions make of hidden values.
+            let mut hidden = std::mem::take(&mut self.hidden);
+            let contents = self.contents(definition, kind, there, held, changed, &mut hidden).await;
+            self.hidden = hidden;
+            match contents {
                 Err(Trouble::Store(error)) => return Err(error),
                 Err(Trouble::Refused(text)) => change = PlannedChange::Refused(text),
                 Ok(Contents::NotKnown(awaited)) => {
@@ -204,8 +207,7 @@ impl<'a> Rehearsal<'a> {
                     }
                     self.next.insert(name.clone(), Next { prospect: Prospect::Opaque, data: Map::new() });
                 }
-                Ok(Contents::Known { preview, inside, data, hidden }) => {
-                    self.hidden = hidden;
+                Ok(Contents::Known { preview, inside, data }) => {
                     if let Decision::Update { changed, .. } = &answer.decision {
                         change = change_of_stack(changed, row.as_ref(), change, &preview);
                     }
@@ -317,6 +319,7 @@ impl<'a> Rehearsal<'a> {
         row: Option<&Resource>,
         held: &StoredDefinition,
         changed: Option<&Map>,
+        hidden: &mut HiddenValues,
     ) -> Result<Contents, Trouble> {
         let blueprint = self.scope.blueprint();
         // A driver needs the properties to determine the template: an unknown property makes the template unknown.
@@ -386,11 +389,11 @@ impl<'a> Rehearsal<'a> {
             Arc::clone(&inner),
             self.converge,
         );
-        rehearsal.hidden = self.hidden.clone();
+        rehearsal.hidden = std::mem::take(hidden);
         rehearsal.play().await?;
         let inside = rehearsal.inside(&blueprint.wanted_paths(&definition.name)).await;
-        let hidden = std::mem::take(&mut rehearsal.hidden);
-        Ok(Contents::Known { preview: Box::new(rehearsal.finish().await?), inside, data, hidden })
+        *hidden = std::mem::take(&mut rehearsal.hidden);
+        Ok(Contents::Known { preview: Box::new(rehearsal.finish().await?), inside, data })
     }
 
     /// The nested stack that would be created for a resource.

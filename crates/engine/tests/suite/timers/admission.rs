@@ -1,10 +1,11 @@
 //! A lifecycle plug-in that hangs holds up neither the end of a request nor that of an engine.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_engine::LifecyclePlugin;
+use kiln_engine::{Engine, LifecyclePlugin, Options};
 use kiln_resource::{Action, StackId, Status};
 use kiln_store::{Message, MessageKind};
 use kiln_value::{Value, value};
@@ -12,8 +13,9 @@ use kiln_value::{Value, value};
 use super::cluster::{Cluster, Running, done};
 use super::{message, near};
 
-/// A plug-in that never comes back before a create.
-struct Hanging;
+/// A plug-in that never comes back before a create, and counts how often.
+#[derive(Default)]
+struct Hanging(Arc<AtomicUsize>);
 
 #[async_trait]
 impl LifecyclePlugin for Hanging {
@@ -27,6 +29,7 @@ impl LifecyclePlugin for Hanging {
 
     async fn run(&self, document: &Value) -> Result<(), String> {
         if (document.str_at("phase"), document.str_at("action")) == (Some("before"), Some("CREATE")) {
+            self.0.fetch_add(1, Ordering::SeqCst);
             std::future::pending::<()>().await;
         }
         Ok(())
@@ -36,7 +39,7 @@ impl LifecyclePlugin for Hanging {
 /// A create with a time limit of two minutes, whose plug-in has hung for ten seconds.
 async fn hanging() -> (Cluster, Running, StackId) {
     let cluster = Cluster::new(|_, _, _| done());
-    let engine = cluster.engine_of(|engine| engine.with_plugins(vec![Arc::new(Hanging)]));
+    let engine = cluster.engine_of(|engine| engine.with_plugins(vec![Arc::new(Hanging::default())]));
     let id = cluster.create(Some(2)).await;
     tokio::time::sleep(Duration::from_secs(10)).await;
     (cluster, engine, id)
@@ -84,4 +87,19 @@ async fn the_stop_of_the_engine_ends_a_plugin_and_the_next_engine_goes_on_at_onc
     assert_eq!(stack.state.status, Status::Complete, "{}", stack.reason);
     assert!(near(at, 10.0), "{at}");
     next.kill();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stack_whose_plugin_hangs_takes_no_room_from_others() {
+    let cluster = Cluster::new(|_, _, _| done());
+    let hanging = Arc::new(Hanging::default());
+    let options = Options { max_stacks: 1, ..Options::default() };
+    let engine = Engine::new(options, cluster.backends.clone()).with_plugins(vec![Arc::clone(&hanging) as _]);
+    let engine = cluster.engine_of(|_| engine);
+    for name in ["a", "b", "c"] {
+        cluster.create_named(name).await;
+    }
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(hanging.0.load(Ordering::SeqCst), 3);
+    engine.kill();
 }

@@ -9,12 +9,6 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
-use kiln_store::{SchemaState, SchemaVersions, SqlStore, Store as _};
-use kiln_value::{Value, value};
-use tokio::time::Instant;
-use url::Url;
-
-use crate::failure::{Failure, Outcome};
 use kiln_config::Config;
 use kiln_config::ConfigArgs;
 use kiln_config::check::{Level, findings};
@@ -22,6 +16,12 @@ use kiln_config::options::stacks;
 use kiln_console::output::{json_text, print};
 use kiln_server::own_certificate::{CertificateFiles, OF_APIS};
 use kiln_server::{certificate, checks, database, runtime};
+use kiln_store::{SchemaState, SchemaVersions, SqlStore, Store as _};
+use kiln_value::{Value, value};
+use tokio::time::Instant;
+use url::Url;
+
+use crate::failure::{Failure, Outcome};
 
 /// The time for each call.
 const PATIENCE: Duration = Duration::from_secs(10);

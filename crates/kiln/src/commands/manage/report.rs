@@ -1,13 +1,13 @@
 //! `kiln manage report`.
 
 use clap::Args;
+use kiln_config::{Config, ConfigArgs};
+use kiln_console::output::print;
+use kiln_server::report;
 
 use crate::cli::Global;
 use crate::connect::{Connection, Place};
 use crate::failure::{Failure, Outcome};
-use kiln_config::{Config, ConfigArgs};
-use kiln_console::output::print;
-use kiln_server::report;
 
 /// The value of `--service` without a URL.
 const CATALOG: &str = "catalog";

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use kiln_cloud::StackCloud;
+use kiln_console::output::print;
 use kiln_resource::{Cloud as _, CloudRequest, Failure as CloudFailure, FailureKind, Method};
 use kiln_value::{Value, value};
 
@@ -11,7 +12,6 @@ use crate::cli::Global;
 use crate::commands::oslo_options::OsloArgs;
 use crate::connect;
 use crate::failure::{Failure, Outcome};
-use kiln_console::output::print;
 
 /// The role of the domain's administrator.
 const ROLE: &str = "admin";

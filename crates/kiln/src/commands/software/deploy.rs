@@ -1,6 +1,7 @@
 //! `kiln software deployment create`.
 
 use clap::{Args, ValueEnum};
+use kiln_console::output::{Format, OutputArgs};
 use kiln_drivers::swift::temp_url;
 use kiln_resource::{Cloud, CloudRequest, Method};
 use kiln_stack::{Chance, Clock as _, SystemClock};
@@ -11,7 +12,6 @@ use super::missing;
 use crate::commands::stack::entries;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use kiln_console::output::{Format, OutputArgs};
 
 const SWIFT: &str = "object-store";
 const KEY: &str = "x-account-meta-temp-url-key";

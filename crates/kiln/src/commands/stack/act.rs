@@ -2,6 +2,8 @@
 
 use clap::Args;
 use kiln_client::{Bundle, Changes, Client, Error, Stack, StackAction, StackRequest};
+use kiln_console::output::{Cell, Format, List, OutputArgs};
+use kiln_console::progress::Target;
 use kiln_value::{Map, value};
 
 use super::plan::{Canvas, Plan};
@@ -9,8 +11,6 @@ use super::{HowArgs, WaitArgs, ended, of_stack};
 use crate::commands::confirm::ConfirmArgs;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use kiln_console::output::{Cell, Format, List, OutputArgs};
-use kiln_console::progress::Target;
 
 /// `stack delete`.
 #[derive(Args, Debug)]

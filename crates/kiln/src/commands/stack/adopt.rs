@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use kiln_client::address::url_of;
 use kiln_client::{Bundle, StackRequest, parameters};
+use kiln_console::output::{Format, OutputArgs, print};
+use kiln_console::progress::{Mode, Target};
 use kiln_value::{Map, Value, text};
 
 use super::show::{self, entries};
@@ -13,8 +15,6 @@ use crate::commands::confirm::ConfirmArgs;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 use crate::whole_file;
-use kiln_console::output::{Format, OutputArgs, print};
-use kiln_console::progress::{Mode, Target};
 
 /// `stack adopt`.
 #[derive(Args, Debug)]

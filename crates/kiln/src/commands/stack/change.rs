@@ -2,6 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use kiln_client::{Bundle, Changes, Client, Error, ErrorLocation, Stack, StackRequest, file_parameters, parameters};
+use kiln_console::output::{Cell, Format, Look, One, OutputArgs, print};
+use kiln_console::progress::{End, Target};
 use kiln_topology::original::{FILE, Original};
 use kiln_value::{Map, Value};
 
@@ -12,8 +14,6 @@ use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, nearest};
 use crate::mistakes::{Sent, refused};
 use crate::topology::{self, Lowering, Software};
-use kiln_console::output::{Cell, Format, Look, One, OutputArgs, print};
-use kiln_console::progress::{End, Target};
 
 /// Size up to which the original is stored with the stack (`stack template show --original`).
 const MOST_KEPT: usize = 512 * 1024;
@@ -183,8 +183,8 @@ impl CreateArgs {
             };
         }
         let waits = self.wait.waits(connection);
-        // The resources of nested stacks are in the preview only. A service that refuses it refuses the create too, or shows
-        // its progress without a total.
+        // The resources of nested stacks are only in the preview. If it fails, the create says why, or the progress has no
+        // total.
         let planned = if waits && self.wait.shows_counts() && request.bundle.may_nest() {
             connection.client.preview_stack(&self.name, &request).await.ok()
         } else {

@@ -2,13 +2,13 @@
 
 use clap::Args;
 use kiln_client::Error;
+use kiln_console::output::{Cell, Format, List, OutputArgs};
 use kiln_value::{Value, text};
 
 use super::resource::not_found;
 use super::{note, of_stack};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use kiln_console::output::{Cell, Format, List, OutputArgs};
 
 /// `stack drift`.
 #[derive(Args, Debug)]

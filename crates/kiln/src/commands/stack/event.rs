@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use kiln_client::{Event, EventFilter};
+use kiln_console::output::{Cell, Format, List, Look, OutputArgs};
 use kiln_value::Value;
 
 use super::resource::located;
 use super::{StackArg, filters, list, of_stack};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use kiln_console::output::{Cell, Format, List, Look, OutputArgs};
 
 /// Polling interval for new events.
 const FOLLOW: Duration = Duration::from_secs(2);

@@ -5,12 +5,12 @@ use std::pin::Pin;
 
 use clap::{Args, Subcommand};
 use kiln_client::{Client, Event, EventFilter, HookNews};
+use kiln_console::output::{Cell, Format, List};
 use kiln_value::value;
 
 use super::{StackArg, of_stack};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use kiln_console::output::{Cell, Format, List};
 
 /// `stack hook …`.
 #[derive(Debug, Subcommand)]

@@ -2,11 +2,11 @@
 
 use clap::{Args, ValueEnum};
 use kiln_client::StackFilter;
+use kiln_console::output::{Cell, Format, List, OutputArgs};
 
 use super::filters;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use kiln_console::output::{Cell, Format, List, OutputArgs};
 
 /// How the tags are matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

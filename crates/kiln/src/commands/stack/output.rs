@@ -1,11 +1,11 @@
 //! `kiln stack output …`.
 
 use clap::{Args, Subcommand};
+use kiln_console::output::{Cell, Format, List, Look};
 
 use super::{StackArg, of_stack, show};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, nearest};
-use kiln_console::output::{Cell, Format, List, Look};
 
 /// `stack output …`.
 #[derive(Debug, Subcommand)]

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use kiln_client::{Client, Error, Resource};
+use kiln_console::output::{Cell, Format, List, OutputArgs, print};
 use kiln_value::Value;
 
 use super::forget::ForgetArgs;
 use super::{StackArg, filters, of_stack, show};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, nearest};
-use kiln_console::output::{Cell, Format, List, OutputArgs, print};
 
 /// `stack resource …`.
 #[derive(Debug, Subcommand)]

@@ -1,13 +1,13 @@
 //! `kiln stack show`, `template`, `environment` and `file`.
 
 use clap::{Args, Subcommand};
+use kiln_console::output::{Cell, Format, Look, One, OutputArgs, print_bytes};
 use kiln_topology::original::{FILE, Original};
 use kiln_value::Value;
 
 use super::{StackArg, of_stack};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use kiln_console::output::{Cell, Format, Look, One, OutputArgs, print_bytes};
 
 /// The first columns of `stack show`, and the columns that create and update print.
 const FIRST: [&str; 7] =

@@ -1,6 +1,8 @@
 //! `kiln stack snapshot …`.
 
 use clap::{Args, Subcommand};
+use kiln_console::output::{Cell, Format, List, OutputArgs};
+use kiln_console::progress::Target;
 use kiln_value::Value;
 
 use super::show::entries;
@@ -8,8 +10,6 @@ use super::{StackArg, WaitArgs, ended, of_stack};
 use crate::commands::confirm::ConfirmArgs;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use kiln_console::output::{Cell, Format, List, OutputArgs};
-use kiln_console::progress::Target;
 
 /// `stack snapshot …`.
 #[derive(Debug, Subcommand)]

@@ -3,13 +3,13 @@
 use clap::{Args, ValueEnum};
 use kiln_authoring::graph::Graph;
 use kiln_client::{Bundle, parameters};
+use kiln_console::output::print;
 
 use super::blueprint;
 use crate::cli::Global;
 use crate::connect::{Connection, Need};
 use crate::failure::Outcome;
 use crate::topology::{self, Lowering};
-use kiln_console::output::print;
 
 /// Format of the graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -7,6 +7,9 @@ use annotate_snippets::Level;
 use clap::Args;
 use kiln_authoring::Page;
 use kiln_authoring::lint::{Finding, RULES, Rule, Severity, lint, rule};
+use kiln_authoring::type_files::unknown_resources_of;
+use kiln_console::output::{Cell, Format, List, OutputArgs, OutputError};
+use kiln_console::picture::Source;
 use kiln_plan::ResourceTypes;
 use kiln_topology::TypeFiles;
 use kiln_topology::check::check;
@@ -16,9 +19,6 @@ use crate::cli::Global;
 use crate::connect::{Connection, Need};
 use crate::failure::{Failure, Outcome, nearest};
 use crate::topology::LocalFiles;
-use kiln_authoring::type_files::unknown_resources_of;
-use kiln_console::output::{Cell, Format, List, OutputArgs, OutputError};
-use kiln_console::picture::Source;
 
 /// `template lint`.
 #[derive(Args, Debug)]

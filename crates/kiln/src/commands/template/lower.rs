@@ -2,13 +2,13 @@
 
 use clap::{Args, ValueEnum};
 use kiln_client::parameters;
+use kiln_console::output::{json_text, print, yaml_text};
 use kiln_value::{Map, Value, value};
 
 use crate::cli::Global;
 use crate::connect::{Connection, Need};
 use crate::failure::{Failure, Outcome};
 use crate::topology::{self, Lowering, Software};
-use kiln_console::output::{json_text, print, yaml_text};
 
 /// What is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

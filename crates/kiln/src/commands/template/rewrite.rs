@@ -3,11 +3,11 @@
 use clap::Args;
 use kiln_authoring::format;
 use kiln_authoring::upgrade::{Note, Upgrade, upgrade};
+use kiln_console::output::print;
 use serde_json::json;
 
 use super::text::Text;
 use crate::failure::{Failure, Outcome};
-use kiln_console::output::print;
 
 /// `template fmt`.
 #[derive(Args, Debug)]

@@ -2,9 +2,10 @@
 
 use std::io::Read as _;
 
+use kiln_console::output::print;
+
 use crate::failure::{Failure, Outcome};
 use crate::whole_file;
-use kiln_console::output::print;
 
 /// A text with its name.
 pub(super) struct Text {

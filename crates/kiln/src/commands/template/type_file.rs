@@ -1,6 +1,8 @@
 //! Type files of blueprints and TOSCA, checked by `kiln template validate`.
 
+use kiln_authoring::type_files::unknown_resources;
 use kiln_client::address;
+use kiln_console::output::One;
 use kiln_topology::Refusal;
 use kiln_topology::type_file::{TypeFile, is_type_file};
 use kiln_value::{Value, value};
@@ -10,8 +12,6 @@ use crate::cli::Global;
 use crate::connect::Connection;
 use crate::failure::Outcome;
 use crate::topology::UserFile;
-use kiln_authoring::type_files::unknown_resources;
-use kiln_console::output::One;
 
 /// The description of a type file that is valid; `None` if it is not a type file.
 pub(super) async fn validated(global: &Global, name: &str) -> Outcome<Option<One>> {

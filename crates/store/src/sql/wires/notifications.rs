@@ -43,7 +43,7 @@ pub(super) async fn carry(writer: Pool, mut rings: UnboundedReceiver<StackId>, o
 pub(super) async fn listen(hosts: Vec<PgConnectOptions>, hub: Arc<Hub>, origin: String) {
     loop {
         hub.listened().await;
-        if let Err(error) = hear(&hosts, &hub, &origin).await {
+        if let Err(error) = listen_until_lost(&hosts, &hub, &origin).await {
             tracing::debug!(%error, "failed to receive notifications");
         }
         hub.set_listening(false);
@@ -52,7 +52,7 @@ pub(super) async fn listen(hosts: Vec<PgConnectOptions>, hub: Arc<Hub>, origin: 
     }
 }
 
-async fn hear(hosts: &[PgConnectOptions], hub: &Hub, origin: &str) -> Result<(), sqlx::Error> {
+async fn listen_until_lost(hosts: &[PgConnectOptions], hub: &Hub, origin: &str) -> Result<(), sqlx::Error> {
     // A standby refuses listeners.
     let mut listener = first_of(hosts, |host| async move {
         // For the one connection of the listener.

@@ -9,7 +9,7 @@ use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
-use super::heard::Heard;
+use super::seen_numbers::SeenNumbers;
 use super::{LISTEN_AGAIN, LOOK, RINGS_AT_ONCE};
 use crate::StackId;
 use crate::doorbell::Hub;
@@ -57,7 +57,7 @@ impl Rings {
     pub(super) async fn listen(self, hub: Arc<Hub>) {
         loop {
             hub.listened().await;
-            if let Err(fault) = self.hear(&hub).await {
+            if let Err(fault) = self.listen_until_lost(&hub).await {
                 tracing::debug!(%fault, "failed to read rings");
             }
             hub.set_listening(false);
@@ -66,22 +66,22 @@ impl Rings {
         }
     }
 
-    async fn hear(&self, hub: &Hub) -> Result<(), Fault> {
-        let mut heard = Heard::from(self.newest().await?);
+    async fn listen_until_lost(&self, hub: &Hub) -> Result<(), Fault> {
+        let mut seen = SeenNumbers::from(self.newest().await?);
         hub.set_listening(true);
         hub.ring_here(None);
         let mut removed = Instant::now();
         while hub.is_listened() {
             tokio::time::sleep(LOOK).await;
-            for (number, stack, origin) in self.read(heard.floor()).await? {
-                if heard.is_new(number) && origin != self.origin {
+            for (number, stack, origin) in self.read(seen.floor()).await? {
+                if seen.is_new(number) && origin != self.origin {
                     hub.ring_here(Some(stack));
                 }
             }
-            heard.next_look();
+            seen.next_look();
             if removed.elapsed() >= KEPT {
                 removed = Instant::now();
-                self.remove_old(heard.newest()).await?;
+                self.remove_old(seen.newest()).await?;
             }
         }
         Ok(())

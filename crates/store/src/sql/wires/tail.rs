@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
 
-use super::heard::Heard;
+use super::seen_numbers::SeenNumbers;
 use super::{LISTEN_AGAIN, LOOK};
 use crate::StackId;
 use crate::doorbell::Hub;
@@ -32,7 +32,7 @@ pub(super) async fn tail(reader: Pool, hub: Arc<Hub>) {
 async fn follow(reader: &Pool, hub: &Hub) -> Result<(), Fault> {
     let query = Query::select().expr(Expr::col("seq").max()).from(schema::EVENT).to_owned();
     let newest = reader.query_one(&query).await?.map(|row| Columns::of(&row).optional_int()).transpose()?;
-    let mut heard = Heard::from(newest.flatten().unwrap_or(0));
+    let mut seen = SeenNumbers::from(newest.flatten().unwrap_or(0));
     hub.set_tailed(true);
     hub.tell(None);
     while hub.is_watched() {
@@ -40,13 +40,13 @@ async fn follow(reader: &Pool, hub: &Hub) -> Result<(), Fault> {
         let query = Query::select()
             .columns(["seq", "root"])
             .from(schema::EVENT)
-            .and_where(Expr::col("seq").gt(heard.floor()))
+            .and_where(Expr::col("seq").gt(seen.floor()))
             .to_owned();
         let mut roots: BTreeSet<StackId> = BTreeSet::new();
         for row in reader.query_all(&query).await? {
             let mut columns = Columns::of(&row);
             let (seq, root) = (columns.int()?, columns.parsed()?);
-            if heard.is_new(seq) {
+            if seen.is_new(seq) {
                 roots.insert(root);
             }
         }
@@ -54,7 +54,7 @@ async fn follow(reader: &Pool, hub: &Hub) -> Result<(), Fault> {
         for root in roots {
             hub.tell(Some(root));
         }
-        heard.next_look();
+        seen.next_look();
     }
     Ok(())
 }

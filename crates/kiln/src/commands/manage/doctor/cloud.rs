@@ -10,17 +10,17 @@ use jiff::Timestamp;
 use kiln_cloud::{
     CloudError, Connector, Credentials, HttpRequest, HttpResponse, Interface, Session, Token, Transport, TransportError,
 };
+use kiln_config::options::stacks;
+use kiln_config::{Account, Config};
+use kiln_credentials::Signalling;
 use kiln_plugin::Plugins;
 use kiln_resource::{CloudRequest, Method, RegisteredType};
+use kiln_server::{clients, resource_types, runtime};
 use kiln_value::Value;
 use tokio::time::Instant;
 use url::{Host, Url};
 
 use super::{Grade, PATIENCE, Report, certificates, clock, root, shown};
-use kiln_config::options::stacks;
-use kiln_config::{Account, Config};
-use kiln_credentials::Signalling;
-use kiln_server::{clients, resource_types, runtime};
 
 /// A call of a service that takes longer is slow.
 const SLOW_CALL: Duration = Duration::from_secs(1);

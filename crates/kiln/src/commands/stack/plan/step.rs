@@ -1,9 +1,9 @@
 //! The change of a resource in a plan.
 
+use kiln_console::output::visible;
 use kiln_value::{Value, text};
 
 use super::{Kind, property};
-use kiln_console::output::visible;
 
 /// The change of a resource.
 #[derive(Clone, Debug)]

@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 /// higher one. Therefore each poll starts at the end of the table two polls ago. A row that appears still later is not found:
 /// who waits also looks without a ring.
 #[derive(Debug)]
-pub(super) struct Heard {
+pub(super) struct SeenNumbers {
     /// The highest numbers of the last polls, oldest first.
     highest: [i64; 3],
     /// The received numbers above the oldest of them.
     numbers: BTreeSet<i64>,
 }
 
-impl Heard {
+impl SeenNumbers {
     pub(super) fn from(newest: i64) -> Self {
         Self { highest: [newest; 3], numbers: BTreeSet::new() }
     }
@@ -48,15 +48,15 @@ mod tests {
 
     #[test]
     fn what_is_committed_late_is_heard_once() {
-        let mut heard = Heard::from(5);
-        assert!(heard.is_new(8));
-        heard.next_look();
-        assert_eq!(heard.floor(), 5);
-        assert!(!heard.is_new(8) && heard.is_new(7));
-        heard.next_look();
-        assert!(!heard.is_new(7) && heard.is_new(6));
-        heard.next_look();
-        assert_eq!((heard.floor(), heard.newest()), (8, 8));
-        assert!(heard.numbers.is_empty());
+        let mut seen = SeenNumbers::from(5);
+        assert!(seen.is_new(8));
+        seen.next_look();
+        assert_eq!(seen.floor(), 5);
+        assert!(!seen.is_new(8) && seen.is_new(7));
+        seen.next_look();
+        assert!(!seen.is_new(7) && seen.is_new(6));
+        seen.next_look();
+        assert_eq!((seen.floor(), seen.newest()), (8, 8));
+        assert!(seen.numbers.is_empty());
     }
 }

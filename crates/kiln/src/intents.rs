@@ -1,0 +1,36 @@
+//! Commands of other tools: what they are called here.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// A word that people know from other tools, and what to use instead.
+const INTENTS: &[(&[&str], &str)] = &[
+    (
+        &["plan", "diff", "preview"],
+        "'kiln stack update --dry-run' shows what would change, 'kiln stack create --dry-run' too",
+    ),
+    (&["apply", "deploy", "up"], "use 'kiln stack create' for a new stack and 'kiln stack update' for one that exists"),
+    (&["destroy", "rm", "remove", "down"], "use 'kiln stack delete'"),
+    (&["ls"], "use 'kiln stack list'"),
+    (&["init"], "nothing has to be prepared: 'kiln demo' shows a stack, 'kiln stack create' creates one"),
+    (&["refresh"], "'kiln stack drift' compares a stack with the cloud, 'kiln stack update --converge' repairs it"),
+    (&["import"], "use 'kiln stack adopt'"),
+    (&["events", "logs"], "use 'kiln stack event list --follow'"),
+    (&["outputs"], "use 'kiln stack output list'"),
+    (&["state", "resources"], "use 'kiln stack resource list'"),
+    (
+        &["create", "update", "delete", "show", "list", "drift", "cancel", "wait"],
+        "commands for stacks begin with 'kiln stack'",
+    ),
+    (&["validate", "lint", "fmt", "format", "graph"], "commands for templates begin with 'kiln template'"),
+];
+
+/// Adds to an unknown command what it is called here, instead of a command with similar letters.
+pub(crate) fn explained(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    let known = INTENTS.iter().find(|(words, _)| words.contains(&given.as_str()));
+    if let (ErrorKind::InvalidSubcommand, Some((_, instead))) = (error.kind(), known) {
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*instead).into()]));
+    }
+    error
+}
