@@ -32,7 +32,7 @@ fn walk(folder: &Path, prefix: &str, names: &mut Vec<String>) -> io::Result<()> 
         let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
         if entry.file_type()?.is_dir() {
             walk(&entry.path(), &format!("{name}/"), names)?;
-        } else if name.ends_with(".yaml") {
+        } else if Path::new(&name).extension().is_some_and(|extension| extension == "yaml") {
             names.push(name);
         }
     }

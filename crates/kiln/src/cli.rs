@@ -323,6 +323,8 @@ impl LocalArgs {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use clap::CommandFactory as _;
 
     use super::*;
@@ -364,14 +366,14 @@ mod tests {
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
         if command.has_subcommands() {
             if above == "kiln" {
-                page.push_str(&format!("\n## `{name}`\n\n{about}.\n"));
+                _ = write!(page, "\n## `{name}`\n\n{about}.\n");
             }
             command.get_subcommands().for_each(|below| section(page, below, &name));
             return;
         }
         let level = if above == "kiln" { "##" } else { "###" };
         let usage = command.clone().render_usage().to_string().replace("Usage: ", "");
-        page.push_str(&format!("\n{level} `{name}`\n\n{about}.\n\n`{}`\n", usage.trim()));
+        _ = write!(page, "\n{level} `{name}`\n\n{about}.\n\n`{}`\n", usage.trim());
         arguments(page, command.get_arguments().filter(|argument| !argument.is_global_set()));
         let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let examples: Vec<&str> = examples.lines().filter_map(|line| line.strip_prefix("  kiln ")).collect();
@@ -381,7 +383,7 @@ mod tests {
         for example in examples {
             let (command, remark) = example.split_once("   ").unwrap_or((example, ""));
             let remark = if remark.is_empty() { String::new() } else { format!(": {}", remark.trim()) };
-            page.push_str(&format!("- `kiln {}`{remark}\n", command.trim()));
+            _ = writeln!(page, "- `kiln {}`{remark}", command.trim());
         }
     }
 
@@ -406,7 +408,7 @@ mod tests {
             let possible =
                 if possible.is_empty() || is_flag { String::new() } else { format!(" ({})", possible.join(", ")) };
             let help = format!("{help}{possible}").replace('|', "\\|").replace('<', "&lt;");
-            page.push_str(&format!("| `{}` | {help} |\n", name.trim()));
+            _ = writeln!(page, "| `{}` | {help} |", name.trim());
         }
     }
 

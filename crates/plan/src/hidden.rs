@@ -91,12 +91,32 @@ doors! {
 pub fn mask_validated(_: Door, answer: &mut Value) {
     let mut names = BTreeSet::new();
     mask_marked(answer, "", &mut names);
+    if names.is_empty() {
+        return;
+    }
+    // Nested stacks may get what their parents make of hidden values.
+    let nested = answer.as_map_mut().and_then(|answer| answer.get_mut("NestedParameters"));
+    if let Some(nested) = nested {
+        mask_given(nested);
+    }
     let environment = answer.as_map_mut().and_then(|answer| answer.get_mut("Environment"));
     let Some(environment) = environment.and_then(Value::as_map_mut) else { return };
     for section in SECTIONS {
         let values = environment.get_mut(section).and_then(Value::as_map_mut);
         for (_, value) in values.into_iter().flatten().filter(|(name, _)| names.contains(*name)) {
             *value = HIDDEN.into();
+        }
+    }
+}
+
+/// Masks the values that nested stacks get.
+fn mask_given(value: &mut Value) {
+    let Some(map) = value.as_map_mut() else { return };
+    for (key, inner) in map {
+        if key == "Value" {
+            *inner = HIDDEN.into();
+        } else {
+            mask_given(inner);
         }
     }
 }

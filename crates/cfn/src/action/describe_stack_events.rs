@@ -1,6 +1,7 @@
 //! The events of a stack, newest first; without a stack, those of all stacks of the project.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use kiln_service::Door;
 use kiln_store::{Event, EventQuery, Stack, StackQuery};
@@ -39,12 +40,11 @@ pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
     for mut event in events {
         let Some(stack) = stacks.get(&event.stack) else { continue };
         // An event of a nested stack may contain what only a stack above it hides.
-        if !hidden.contains_key(&stack.id) {
-            hidden.insert(stack.id, call.service().hidden_values(stack).await?);
-        }
-        if let Some(hidden) = hidden.get(&stack.id) {
-            hidden.mask(Door::EventProperties, &mut event.properties);
-        }
+        let hidden = match hidden.entry(stack.id) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(call.service().hidden_values(stack).await?),
+        };
+        hidden.mask(Door::EventProperties, &mut event.properties);
         shown.push(describe(&event, stack));
     }
     Ok(page::list("StackEvents", shown.into_iter().collect(), next))

@@ -198,11 +198,14 @@ fn upgrade_writes_only_what_is_proved() {
 #[test]
 fn the_languages_are_listed_without_a_service() {
     let folder = Folder::new("languages");
-    let versions = folder.run(&["template", "versions", "-f", "value"]).ok();
+    let versions = folder.run(&["template", "version", "list", "--offline", "-f", "value"]).ok();
     assert!(versions.contains("heat_template_version.2018-08-31 hot rocky"), "{versions}");
-    let functions = folder.run(&["template", "functions", "newton", "-f", "value"]).ok();
+    let functions = folder.run(&["template", "function", "list", "--offline", "newton", "-f", "value"]).ok();
     assert!(functions.contains("map_replace") && !functions.contains("make_url"), "{functions}");
-    assert_eq!(folder.run(&["template", "functions", "2012-01-01"]).code, 1);
+    let shown = folder.run(&["template", "function", "show", "str_split"]).ok();
+    assert!(shown.contains("str_split: [delimiter, text, index]") && shown.contains("→ [a, b, c]"), "{shown}");
+    assert!(folder.run(&["template", "function", "show", "str_spilt"]).err.contains("did you mean str_split?"));
+    assert_eq!(folder.run(&["template", "function", "list", "--offline", "2012-01-01"]).code, 1);
 }
 
 #[test]
