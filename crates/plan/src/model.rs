@@ -471,8 +471,9 @@ impl Model {
 
     fn act(&mut self, index: Index, id: ResourceId, out: &mut Vec<Command>) -> bool {
         let Some(row) = self.rows.get(&id) else { return true };
-        if matches!(self.request.goal(), Goal::Check | Goal::Snapshot) && row.state == State::INIT {
-            // Nothing was created, so there is nothing to check or to save.
+        let has_none = row.state == State::INIT || row.state.is_complete(Action::Delete);
+        if matches!(self.request.goal(), Goal::Check | Goal::Snapshot) && has_none {
+            // Nothing was created, or the object is deleted and a hook is not cleared: there is nothing to check or to save.
             return true;
         }
         let saved = saved_by(row) == Some(self.request.generation);

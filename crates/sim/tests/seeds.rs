@@ -80,6 +80,8 @@ fn what_was_mended_stays_mended() {
         include_str!("data/a_create_that_panics.json"),
         // Seed 1055: the database refused a row, and the snapshot of the request stayed in progress.
         include_str!("data/a_refused_row_of_a_snapshot.json"),
+        // Seed 3108: a snapshot was made of a resource that was deleted and waited at its post-delete hook.
+        include_str!("data/a_snapshot_while_a_deleted_resource_waits_at_a_hook.json"),
     ] {
         let scenario: kiln_sim::scenario::Scenario = serde_json::from_str(text).expect("a scenario");
         assert_eq!(run(&scenario, false, None).violation, None);
