@@ -58,14 +58,14 @@ impl<'a> Gathering<'a> {
 impl Bundle {
     /// Whether resources may have nested stacks: there are files, or a type of Heat that makes some.
     pub fn may_nest(&self) -> bool {
-        let resources = |template: &Value| template.get("resources").or_else(|| template.get("Resources")).cloned();
-        let types = self.template.as_ref().and_then(resources).unwrap_or_default();
-        let mut types = types
-            .as_map()
-            .into_iter()
-            .flat_map(Map::values)
-            .filter_map(|resource| resource.str_at("type").or_else(|| resource.str_at("Type")));
-        !self.files.is_empty() || types.any(|name| NESTING.iter().any(|end| name.ends_with(end)))
+        let template = self.template.as_ref();
+        let resources = template.and_then(|template| template.get("resources").or_else(|| template.get("Resources")));
+        let mut resources = resources.and_then(Value::as_map).into_iter().flat_map(Map::values);
+        let nests = |resource: &Value| {
+            let name = resource.str_at("type").or_else(|| resource.str_at("Type"));
+            name.is_some_and(|name| NESTING.iter().any(|end| name.ends_with(end)))
+        };
+        !self.files.is_empty() || resources.any(nests)
     }
 
     /// Reads a template (path or URL) and environments, and everything that they refer to.

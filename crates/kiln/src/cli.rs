@@ -1,5 +1,8 @@
 //! The command line of `kiln`.
 
+#[cfg(test)]
+mod page;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -323,8 +326,6 @@ impl LocalArgs {
 
 #[cfg(test)]
 mod tests {
-    use std::fmt::Write as _;
-
     use clap::CommandFactory as _;
 
     use super::*;
@@ -338,89 +339,6 @@ mod tests {
         for name in of_cloud {
             assert!(LONG_EXAMPLES.contains(&format!("--{name}")), "{name}");
         }
-    }
-
-    /// The page of the manual with all commands.
-    fn page() -> String {
-        let mut command = Cli::command().version(None);
-        command.build();
-        let mut page = String::from(
-            "# Commands\n\nAll commands with their arguments, made from the program. `kiln COMMAND --help` shows the same with \
-             more words.\n\nExit codes: 0 success; 1 the command failed; 2 invalid command line; 3 the operation on the stack \
-             failed (with `--wait`); 4 the service or the cloud is not reachable; 130 interrupted. Commands with \
-             `--detailed-exitcode` say what theirs mean.\n",
-        );
-        page.push_str("\n## Options of every command\n");
-        arguments(&mut page, command.get_arguments());
-        for below in command.get_subcommands() {
-            section(&mut page, below, "kiln");
-        }
-        page
-    }
-
-    fn section(page: &mut String, command: &clap::Command, above: &str) {
-        let name = format!("{above} {}", command.get_name());
-        if command.is_hide_set() || command.get_name() == "help" {
-            return;
-        }
-        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-        if command.has_subcommands() {
-            if above == "kiln" {
-                _ = write!(page, "\n## `{name}`\n\n{about}.\n");
-            }
-            command.get_subcommands().for_each(|below| section(page, below, &name));
-            return;
-        }
-        let level = if above == "kiln" { "##" } else { "###" };
-        let usage = command.clone().render_usage().to_string().replace("Usage: ", "");
-        _ = write!(page, "\n{level} `{name}`\n\n{about}.\n\n`{}`\n", usage.trim());
-        arguments(page, command.get_arguments().filter(|argument| !argument.is_global_set()));
-        let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        let examples: Vec<&str> = examples.lines().filter_map(|line| line.strip_prefix("  kiln ")).collect();
-        if !examples.is_empty() {
-            page.push_str("\nExamples:\n\n");
-        }
-        for example in examples {
-            let (command, remark) = example.split_once("   ").unwrap_or((example, ""));
-            let remark = if remark.is_empty() { String::new() } else { format!(": {}", remark.trim()) };
-            _ = writeln!(page, "- `kiln {}`{remark}", command.trim());
-        }
-    }
-
-    fn arguments<'a>(page: &mut String, all: impl Iterator<Item = &'a clap::Arg>) {
-        let mut rows = all.filter(|argument| !argument.is_hide_set() && argument.get_id() != "help").peekable();
-        if rows.peek().is_some() {
-            page.push_str("\n| argument | meaning |\n| --- | --- |\n");
-        }
-        for argument in rows {
-            let value = argument.get_value_names().filter(|_| argument.get_action().takes_values()).unwrap_or_default();
-            let value = value.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-            let name = match (argument.get_long(), argument.get_short()) {
-                (Some(long), Some(short)) => format!("-{short}, --{long} {value}"),
-                (Some(long), None) => format!("--{long} {value}"),
-                (None, Some(short)) => format!("-{short} {value}"),
-                (None, None) => value,
-            };
-            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
-            let possible = argument.get_possible_values();
-            let possible: Vec<&str> = possible.iter().map(clap::builder::PossibleValue::get_name).collect();
-            let is_flag = !argument.get_action().takes_values();
-            let possible =
-                if possible.is_empty() || is_flag { String::new() } else { format!(" ({})", possible.join(", ")) };
-            let help = format!("{help}{possible}").replace('|', "\\|").replace('<', "&lt;");
-            _ = writeln!(page, "| `{}` | {help} |", name.trim());
-        }
-    }
-
-    #[test]
-    fn the_page_of_the_manual_is_that_of_the_program() {
-        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/commands.md");
-        let page = page();
-        if std::env::var_os("KILN_UPDATE_DATA").is_some() {
-            std::fs::write(&file, &page).unwrap();
-        }
-        let found = std::fs::read_to_string(file).unwrap_or_default();
-        assert!(found == page, "KILN_UPDATE_DATA=1 .ci/tests kiln:bin page_of_the_manual writes docs/commands.md");
     }
 
     #[test]

@@ -101,6 +101,20 @@ impl Failure {
         self
     }
 
+    /// Adds a hint: the known word that is nearly this one, or else the other hint.
+    #[must_use]
+    pub(crate) fn suggesting<'a>(
+        self,
+        word: &str,
+        known: impl IntoIterator<Item = &'a str>,
+        otherwise: impl Into<String>,
+    ) -> Self {
+        match nearest(word, known) {
+            Some(near) => self.hint(format!("did you mean {near}?")),
+            None => self.hint(otherwise),
+        }
+    }
+
     /// A failure at a place of a document, with the first line of each sentence of a parser.
     pub(crate) fn at(source: &Source<'_>, span: Span, message: &str, hints: &[String]) -> Self {
         let message = in_one_line(message);

@@ -362,12 +362,9 @@ impl HiddenValues {
     /// Adds what the functions of a definition have made of hidden values: as it was resolved, and as it is stored.
     pub fn derive_definition(&mut self, definition: &Definition, scope: &dyn Scope, held: &StoredDefinition) {
         if !self.is_empty() {
-            let sections = [
-                (&definition.properties, held.given()),
-                (&definition.properties, &held.properties),
-                (&definition.metadata, &held.metadata),
-            ];
-            for (snippet, values) in sections {
+            let given = Some(held.given()).filter(|given| **given != held.properties);
+            let properties = given.into_iter().chain([&held.properties]).map(|values| (&definition.properties, values));
+            for (snippet, values) in properties.chain([(&definition.metadata, &held.metadata)]) {
                 self.derive(snippet, scope, &Value::Map(values.clone()));
             }
         }

@@ -141,7 +141,7 @@ pub trait Driver: TypeRules {
     /// stores no intent and does not call [`Driver::find`]. An idempotent call is not enough: it may still be in
     /// progress when a later operation has set another state.
     fn is_repeatable(&self) -> bool {
-        false
+        !self.needs_cloud()
     }
 
     /// The attributes with these names, read from the cloud; `show` is the whole object. Types that compute their

@@ -113,10 +113,6 @@ impl<T: NestedStack> Driver for T {
         false
     }
 
-    fn is_repeatable(&self) -> bool {
-        true
-    }
-
     fn nested_stack(&self) -> Option<&dyn NestedStack> {
         Some(self)
     }

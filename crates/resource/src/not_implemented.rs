@@ -33,10 +33,6 @@ impl Driver for NotImplemented {
         false
     }
 
-    fn is_repeatable(&self) -> bool {
-        true
-    }
-
     async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
         Ok(Map::new())
     }

@@ -300,10 +300,6 @@ impl Driver for ValueDriver {
         false
     }
 
-    fn is_repeatable(&self) -> bool {
-        true
-    }
-
     async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
         Ok(Found::NotMade)
     }

@@ -31,10 +31,6 @@ impl Driver for InternetGateway {
     fn needs_cloud(&self) -> bool {
         false
     }
-
-    fn is_repeatable(&self) -> bool {
-        true
-    }
 }
 
 /// Connects the route tables of a VPC in this stack to the external network.

@@ -45,10 +45,6 @@ impl Driver for LaunchConfiguration {
         false
     }
 
-    fn is_repeatable(&self) -> bool {
-        true
-    }
-
     async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
         Ok(Map::new())
     }

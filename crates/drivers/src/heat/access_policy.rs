@@ -33,8 +33,4 @@ impl Driver for AccessPolicy {
     fn needs_cloud(&self) -> bool {
         false
     }
-
-    fn is_repeatable(&self) -> bool {
-        true
-    }
 }

@@ -57,10 +57,6 @@ impl Driver for Delay {
         false
     }
 
-    fn is_repeatable(&self) -> bool {
-        true
-    }
-
     async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
         Ok(Map::new())
     }

@@ -31,8 +31,4 @@ impl Driver for None {
     fn needs_cloud(&self) -> bool {
         false
     }
-
-    fn is_repeatable(&self) -> bool {
-        true
-    }
 }

@@ -142,10 +142,6 @@ impl Driver for Config {
         false
     }
 
-    fn is_repeatable(&self) -> bool {
-        true
-    }
-
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         let name = self.attribute();
         if !names.contains(&name) {

@@ -97,10 +97,6 @@ impl Driver for TestResource {
         false
     }
 
-    fn is_repeatable(&self) -> bool {
-        true
-    }
-
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         let output = cx.facts.data.get("value").cloned().unwrap_or_default();
         Ok(names.iter().filter(|name| **name == "output").map(|name| ((*name).to_owned(), output.clone())).collect())

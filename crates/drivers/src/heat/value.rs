@@ -63,10 +63,6 @@ impl Driver for HeatValue {
         false
     }
 
-    fn is_repeatable(&self) -> bool {
-        true
-    }
-
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         // The value is only checked against the type, not converted.
         let value = cx.facts.property("value");

@@ -7,7 +7,7 @@ use kiln_value::{Value, text};
 
 use super::stack::entries;
 use crate::connect::Connection;
-use crate::failure::{Failure, Outcome, nearest};
+use crate::failure::{Failure, Outcome};
 
 /// Commands for resource types.
 #[derive(Debug, Subcommand)]
@@ -123,10 +123,8 @@ impl ShowArgs {
                 let failure = Failure::new(format!("Resource type not found: {name}"));
                 let known: Vec<String> =
                     client.resource_types(&vec![], false).await?.iter().map(|item| named(item).0).collect();
-                Err(match nearest(name, known.iter().map(String::as_str)) {
-                    Some(near) => failure.hint(format!("did you mean {near}?")),
-                    None => failure.hint("run 'kiln resource-type list' to list the types"),
-                })
+                let otherwise = "run 'kiln resource-type list' to list the types";
+                Err(failure.suggesting(name, known.iter().map(String::as_str), otherwise))
             }
             Err(error) => Err(error.into()),
         }

@@ -209,6 +209,15 @@ fn the_languages_are_listed_without_a_service() {
 }
 
 #[test]
+fn a_template_to_validate_is_named_like_one_to_lint() {
+    let folder = Folder::new("named-template");
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources: {}\n");
+    let validate = |named: &[&str]| folder.run(&[&["template", "validate", "--offline"], named].concat());
+    assert_eq!(validate(&["t.yaml"]).ok(), validate(&["-t", "t.yaml"]).ok());
+    assert_eq!((validate(&[]).code, validate(&["t.yaml", "-t", "t.yaml"]).code), (2, 2));
+}
+
+#[test]
 fn types_that_cannot_be_created_are_told_of_first() {
     let folder = Folder::new("unimplemented");
     // All shipped types have drivers.

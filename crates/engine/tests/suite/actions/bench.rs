@@ -119,6 +119,11 @@ impl Driver for Thing {
         false
     }
 
+    /// Its calls are those of a cloud.
+    fn is_repeatable(&self) -> bool {
+        false
+    }
+
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         let secret = cx.facts.data.get("secret").cloned().unwrap_or_default();
         let is_whole = cx.facts.property("word").as_str() == Some("whole");

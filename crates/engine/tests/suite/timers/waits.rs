@@ -44,10 +44,6 @@ impl Driver for UserlessHandle {
     fn needs_cloud(&self) -> bool {
         false
     }
-
-    fn is_repeatable(&self) -> bool {
-        true
-    }
 }
 
 const TIMEOUT: i64 = 600;

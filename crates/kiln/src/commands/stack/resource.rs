@@ -12,7 +12,7 @@ use kiln_value::Value;
 use super::forget::ForgetArgs;
 use super::{StackArg, filters, of_stack, show};
 use crate::connect::Connection;
-use crate::failure::{Failure, Outcome, nearest};
+use crate::failure::{Failure, Outcome};
 
 /// `stack resource …`.
 #[derive(Debug, Subcommand)]
@@ -217,10 +217,8 @@ pub(super) async fn not_found(client: &Client, stack: &str, resource: &str, erro
 /// The failure for a path whose part `name` is none of the known resources.
 fn unknown(stack: &str, path: &str, name: &str, known: &[Resource]) -> Failure {
     let failure = Failure::new(format!("Stack or resource not found: {stack} {path}"));
-    match nearest(name, known.iter().map(Resource::name)) {
-        Some(near) => failure.hint(format!("did you mean {near}?")),
-        None => failure.hint(format!("run 'kiln stack resource list -n 5 {stack}' to list the resources")),
-    }
+    let otherwise = format!("run 'kiln stack resource list -n 5 {stack}' to list the resources");
+    failure.suggesting(name, known.iter().map(Resource::name), otherwise)
 }
 
 /// `stack resource signal`.

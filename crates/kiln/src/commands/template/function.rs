@@ -10,7 +10,7 @@ use kiln_value::Value;
 use super::version;
 use crate::cli::Global;
 use crate::connect::{Connection, Need};
-use crate::failure::{Failure, Outcome, nearest};
+use crate::failure::{Failure, Outcome};
 
 /// `template function …`.
 #[derive(Debug, Subcommand)]
@@ -93,20 +93,20 @@ impl FunctionArgs {
 
 fn unknown(version: &str) -> Failure {
     let failure = Failure::new(format!("Template version not found: {version}"));
-    match nearest(version, Release::ALL.iter().map(|release| release.name())) {
-        Some(near) => failure.hint(format!("did you mean {near}?")),
-        None => failure.hint("run 'kiln template version list --offline' to list the versions"),
-    }
+    let otherwise = "run 'kiln template version list --offline' to list the versions";
+    failure.suggesting(version, Release::ALL.iter().map(|release| release.name()), otherwise)
 }
 
 impl FunctionShowArgs {
     pub(super) fn run(&self) -> Outcome {
         let Some(function) = all_functions().iter().find(|function| function.name == self.name) else {
             let failure = Failure::new(format!("there is no template function {:?}", self.name));
-            return Err(match nearest(&self.name, all_functions().iter().map(|function| function.name)) {
-                Some(near) => failure.hint(format!("did you mean {near}?")),
-                None => failure.hint("run 'kiln template function list --offline' to list the functions"),
-            });
+            let otherwise = "run 'kiln template function list --offline' to list the functions";
+            return Err(failure.suggesting(
+                &self.name,
+                all_functions().iter().map(|function| function.name),
+                otherwise,
+            ));
         };
         let mut text = format!("{}\n\n{} {}", function.label(), function.summary, function.text).trim_end().to_owned();
         text.push('\n');

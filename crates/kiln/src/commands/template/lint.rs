@@ -17,7 +17,7 @@ use kiln_topology::check::check;
 use super::text::Text;
 use crate::cli::Global;
 use crate::connect::{Connection, Need};
-use crate::failure::{Failure, Outcome, nearest};
+use crate::failure::{Failure, Outcome};
 use crate::topology::LocalFiles;
 
 /// `template lint`.
@@ -59,10 +59,8 @@ impl LintArgs {
         for name in self.rule.iter().chain(&self.without).chain(&self.only) {
             if rule(name).is_none() {
                 let failure = Failure::new(format!("unknown rule: {name}"));
-                return Err(match nearest(name, RULES.iter().map(|rule| rule.name)) {
-                    Some(near) => failure.hint(format!("did you mean {near}?")),
-                    None => failure.hint("run 'kiln template lint --list' to list the rules"),
-                });
+                let otherwise = "run 'kiln template lint --list' to list the rules";
+                return Err(failure.suggesting(name, RULES.iter().map(|rule| rule.name), otherwise));
             }
         }
         if self.list {
