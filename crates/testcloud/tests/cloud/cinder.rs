@@ -37,11 +37,16 @@ async fn bodies_are_checked() {
 
 #[tokio::test]
 async fn states_are_checked() {
+    let slow = Testcloud::builder().build_time(Duration::from_hours(1)).start().await.unwrap();
+    let demo = Client::new(&slow, slow.users().demo).await;
+    let volumes = format!("/volume/v3/{}/volumes", demo.project);
+    let id = demo.make(&volumes, json!({"volume": {"size": 1}})).await;
+    demo.delete(&format!("{volumes}/{id}")).await.refused(400, "Volume status must be available or error");
+
     let (_cloud, demo) = start().await;
     let base = format!("/volume/v3/{}", demo.project);
     let id = demo.make(&format!("{base}/volumes"), json!({"volume": {"size": 2, "name": "v"}})).await;
     let (one, action) = (format!("{base}/volumes/{id}"), format!("{base}/volumes/{id}/action"));
-    demo.delete(&one).await.refused(400, "Volume status must be available or error");
     demo.wait(&one, "available").await;
     demo.post(&action, json!({"os-extend": {"new_size": 2}})).await.refused(400, "must be greater than current size");
     demo.post(&action, json!({"bogus": {}})).await.refused(400, "There is no such action: bogus.");
