@@ -75,12 +75,17 @@ impl<'a> Instantiation<'a> {
         let cleared = self.get("clear_parameters").and_then(Value::as_list).unwrap_or_default();
         let clear_parameters: BTreeSet<String> = cleared.iter().map(text::str).collect();
         let template = if patch { self.template()? } else { Some(self.required_template()?) };
+        let revision = self.get("revision").map(text::str);
+        if revision.is_some() && !patch {
+            return Err(ApiError::bad_request("revision is only supported in requests with PATCH."));
+        }
         let existing = patch || self.get("existing").is_some_and(Value::is_truthy);
         Ok(UpdateStack {
             template,
             content: self.content()?,
             settings,
             existing,
+            revision,
             clear_parameters,
             ..UpdateStack::default()
         })

@@ -137,6 +137,8 @@ fn described(name: &str) -> &'static str {
         "output_key" => "Name of the output.",
         "type_name" => "Name of the resource type.",
         "template_version" => "Version of the template language.",
+        "operation_id" => "ID of the operation.",
+        "revision" => "Number of the revision.",
         "orphan_id" => "ID of the entry.",
         "config_id" => "ID of the software config.",
         "deployment_id" => "ID of the software deployment.",

@@ -21,6 +21,8 @@ pub struct StackRequest {
     pub tags: Option<String>,
     /// Keep the current template, environment and parameters where none are given (PATCH). Only for updates.
     pub existing: bool,
+    /// The revision that stands for the current template, environment and parameters. Only for updates, with `existing`.
+    pub revision: Option<String>,
     /// Parameters to reset to their defaults. Only for updates.
     pub clear_parameters: Vec<String>,
     /// Detect and repair drift from the actual resources. Only for updates.
@@ -68,6 +70,9 @@ impl StackRequest {
         }
         if self.converge {
             body.insert("converge".into(), true.into());
+        }
+        if let Some(revision) = &self.revision {
+            body.insert("revision".into(), revision.as_str().into());
         }
         if let Some(version) = &self.if_version {
             body.insert("if_version".into(), version.as_str().into());

@@ -46,6 +46,7 @@ pub(crate) async fn end(backends: &Backends, lease: Lease, call_limit: Duration,
         status: state.status,
         reason: reason.clone(),
         properties: Value::Map(Map::new()),
+        operation: Some(stack.operation()),
         time: now,
     };
     let settle = Settle { generation: stack.generation, state, reason, deleted: false, reached: false, now };

@@ -65,7 +65,8 @@ impl Purge {
             return Ok(false);
         }
         if !self.only_events {
-            let retention = Retention { deleted_before: backends.clock.now() - options.keep_deleted };
+            let deleted_before = backends.clock.now() - options.keep_deleted;
+            let retention = Retention { deleted_before, operations: options.kept_operations };
             if backends.store.forget(&retention).await? > 0 {
                 return Ok(true);
             }

@@ -44,6 +44,8 @@ pub struct Options {
     pub scheduler_hints: bool,
     /// Maximum number of events per stack (`max_events_per_stack`); 0 keeps all.
     pub max_events: u64,
+    /// Number of operations that are kept of a tree of stacks (`max_operations_per_stack`); 0 keeps all.
+    pub kept_operations: u64,
 }
 
 impl Default for Options {
@@ -68,6 +70,7 @@ impl Default for Options {
             resources_per_stack: Some(1_000),
             scheduler_hints: false,
             max_events: 1_000,
+            kept_operations: 1_000,
         }
     }
 }

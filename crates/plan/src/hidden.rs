@@ -65,6 +65,8 @@ doors! {
     Environment,
     /// The files of a stack.
     Files,
+    /// A former template, environment or file of a stack.
+    Revision,
     /// The response to a request that is refused.
     Error,
     /// The reason of a status: in the stack, its resources, its events, streams of events and the log.

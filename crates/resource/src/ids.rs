@@ -41,6 +41,8 @@ ids! {
     SnapshotId
     /// A change set of a stack.
     ChangeSetId
+    /// An operation: a request to a stack, with all that other stacks do for it.
+    OperationId
     /// Stored credentials of a root stack.
     CredentialsId
     /// A running engine; new at every start.

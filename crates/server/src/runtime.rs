@@ -515,6 +515,7 @@ fn engine_options(config: &Config) -> Result<kiln_engine::Options> {
         nested_depth: config.number(&stacks::MAX_NESTED_STACK_DEPTH)?,
         resources_per_stack: config.limit(&stacks::MAX_RESOURCES_PER_STACK)?,
         max_events: config.number(&stacks::MAX_EVENTS_PER_STACK)?,
+        kept_operations: config.number(&kiln::MAX_OPERATIONS_PER_STACK)?,
         keep_deleted: Duration::from_hours(24 * config.number::<u64>(&kiln::KEEP_DELETED)?),
         scheduler_hints: config.flag(&stacks::STACK_SCHEDULER_HINTS)?,
         // The options in 'kiln engine --help'.
@@ -543,6 +544,7 @@ mod tests {
         assert_eq!(config.number::<u32>(&stacks::ACTION_RETRY_LIMIT).unwrap(), engine.action_retries);
         assert_eq!(config.number::<u32>(&stacks::CLIENT_RETRY_LIMIT).unwrap(), engine.call_retries);
         assert_eq!(config.number::<u64>(&stacks::MAX_EVENTS_PER_STACK).unwrap(), engine.max_events);
+        assert_eq!(config.number::<u64>(&kiln::MAX_OPERATIONS_PER_STACK).unwrap(), engine.kept_operations);
         assert_eq!(config.number::<u32>(&stacks::MAX_NESTED_STACK_DEPTH).unwrap(), engine.nested_depth);
         assert_eq!(config.number::<u64>(&stacks::STACK_ACTION_TIMEOUT).unwrap(), engine.action_timeout.as_secs());
         assert_eq!(config.seconds(&kiln::LEASE).unwrap(), engine.lease);

@@ -29,7 +29,7 @@ impl Service {
             StackAction::Suspend => self.settle(caller, stack, Action::Suspend).await,
             StackAction::Resume => self.settle(caller, stack, Action::Resume).await,
             StackAction::Check => self.settle(caller, stack, Action::Check).await,
-            StackAction::CancelUpdate => self.cancel_update(stack).await,
+            StackAction::CancelUpdate => self.cancel_update(caller, stack).await,
             StackAction::CancelWithoutRollback => self.cancel_without_rollback(stack).await,
         }
     }
@@ -46,12 +46,12 @@ impl Service {
             return Err(Error::Busy { stack: stack.name.clone(), action: stack.state.action });
         }
         let credentials = self.offered_credentials(caller, stack).await;
-        self.request(stack, action, credentials).await
+        self.request_action(caller, stack, action, credentials).await
     }
 
-    async fn cancel_update(&self, stack: &Stack) -> Result<(), Error> {
+    async fn cancel_update(&self, caller: &Caller, stack: &Stack) -> Result<(), Error> {
         refuse_cancel(stack, &[Action::Update])?;
-        self.request(stack, Action::Rollback, None).await
+        self.request_action(caller, stack, Action::Rollback, None).await
     }
 
     /// Running operations are completed, no new ones are started, and the stack fails. This applies only to the current
@@ -71,21 +71,21 @@ impl Service {
         Ok(self.backends.store.send(&message).await?)
     }
 
-    async fn request(&self, stack: &Stack, action: Action, credentials: Option<CredentialsId>) -> Result<(), Error> {
+    async fn request_action(
+        &self,
+        caller: &Caller,
+        stack: &Stack,
+        action: Action,
+        credentials: Option<CredentialsId>,
+    ) -> Result<(), Error> {
         let request = StackRequest {
             credentials,
             if_generation: Some(stack.generation),
             ..StackRequest::new(action, self.backends.clock.now())
         };
-        begun(&self.backends.store.request(stack.id, request).await?);
+        self.request(caller, stack.id, request).await?;
         Ok(())
     }
-}
-
-/// Logs the start of an action, in the same format as the engine logs its end.
-pub(crate) fn begun(stack: &Stack) {
-    let Stack { id, name, project, state, reason, .. } = stack;
-    tracing::info!(stack = %id, name, project, %state, reason, "stack");
 }
 
 /// Refuses to cancel a stack that is not in one of these actions.

@@ -310,6 +310,7 @@ impl Service {
                     content: change,
                     settings,
                     existing: content.existing,
+                    revision: None,
                     clear_parameters: content.clear_parameters.into_iter().collect(),
                     adopt: content.import,
                 };

@@ -6,7 +6,7 @@ use kiln_stack::load;
 use kiln_store::{NewStack, Snapshot, Stack, StackQuery};
 use kiln_value::{Map, StackIdentity, Value, value};
 
-use crate::action::begun;
+use crate::request::begun;
 use crate::{Error, Service, Settings, StackContent, TemplateText};
 
 /// A stack to create.
@@ -64,6 +64,7 @@ impl Service {
             credentials: Some(credentials),
             user_project: None,
             adopt: adopt.map(|mut data| self.data_to_adopt(id, data.swap_remove("resources").unwrap_or_default())),
+            operation: None,
             now: self.backends.clock.now(),
         };
         let again = shared.is_some().then(|| new.clone());

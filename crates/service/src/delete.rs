@@ -4,7 +4,6 @@ use kiln_identity::Caller;
 use kiln_store::Error::Changed;
 use kiln_store::{Stack, StackRequest};
 
-use crate::action::begun;
 use crate::{Error, Service};
 
 impl Service {
@@ -16,11 +15,8 @@ impl Service {
         let credentials = self.offered_credentials(caller, stack).await;
         loop {
             let request = StackRequest { credentials, ..StackRequest::delete(&seen, self.backends.clock.now()) };
-            match self.backends.store.request(stack.id, request).await {
-                Ok(stack) => {
-                    begun(&stack);
-                    return Ok(stack);
-                }
+            match self.request(caller, stack.id, request).await {
+                Ok(stack) => return Ok(stack),
                 // Another request came first: a delete replaces it.
                 Err(Changed(_)) => {
                     let found = self.backends.store.stack(stack.id).await?;

@@ -5,7 +5,6 @@ use kiln_resource::Action;
 use kiln_store::{Details, Stack, StackRequest};
 use kiln_value::Value;
 
-use crate::action::begun;
 use crate::{Error, Guarded, Service};
 
 impl Service {
@@ -40,7 +39,7 @@ impl Service {
             if_generation: Some(stack.generation),
             ..StackRequest::new(Action::Delete, self.backends.clock.now())
         };
-        begun(&self.backends.store.request(stack.id, request).await?);
+        self.request(caller, stack.id, request).await?;
         Ok(data)
     }
 }

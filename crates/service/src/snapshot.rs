@@ -11,7 +11,6 @@ use kiln_template::Files;
 use kiln_template::environment::Environment;
 use kiln_value::{Map, Value, value};
 
-use crate::action::begun;
 use crate::{Error, Service, TemplateText};
 
 impl Service {
@@ -54,7 +53,7 @@ impl Service {
             if_generation: Some(stack.generation),
             ..StackRequest::new(Action::Snapshot, now)
         };
-        begun(&store.request(stack.id, request).await?);
+        self.request(caller, stack.id, request).await?;
         Ok(snapshot)
     }
 
@@ -109,9 +108,7 @@ impl Service {
             if_generation: Some(stack.generation),
             ..StackRequest::new(Action::Restore, self.backends.clock.now())
         };
-        let stack = self.backends.store.request(stack.id, request).await?;
-        begun(&stack);
-        Ok(stack)
+        Ok(self.request(caller, stack.id, request).await?)
     }
 
     /// The template of the snapshot. As in Heat, its resources get the properties that restore their objects, so that a

@@ -9,7 +9,6 @@ use kiln_stack::load;
 use kiln_store::{Details, Stack, StackRequest};
 use kiln_value::Map;
 
-use crate::action::begun;
 use crate::answer::Before;
 use crate::{Error, Service, Settings, StackContent, TemplateText};
 
@@ -24,6 +23,8 @@ pub struct UpdateStack {
     pub settings: Settings,
     /// Whether parts that are not given are kept (docs/heat-behaviour.md §20.1).
     pub existing: bool,
+    /// The number of the revision that stands for the present parts, with `existing`.
+    pub revision: Option<String>,
     /// Parameters to reset.
     pub clear_parameters: BTreeSet<String>,
     /// The data of existing objects by the name of their new resources: they are adopted, not created.
@@ -61,12 +62,10 @@ impl Service {
             if_generation: Some(stack.generation),
             ..StackRequest::new(Action::Update, self.backends.clock.now())
         };
-        let stack = self.backends.store.request(stack.id, request).await.map_err(|error| match error {
+        self.request(caller, stack.id, request).await.map_err(|error| match error {
             kiln_store::Error::Changed(_) if settings.if_version.is_some() => Error::StalePlan(stack.name.clone()),
             error => error.into(),
-        })?;
-        begun(&stack);
-        Ok(stack)
+        })
     }
 
     /// Whether an update compares the resources with their objects first.
@@ -81,14 +80,18 @@ impl Service {
         stack: &Stack,
         update: UpdateStack,
     ) -> Result<Blueprint, Error> {
-        let UpdateStack { template, content, settings, existing, clear_parameters, adopt: _ } = update;
+        let UpdateStack { template, content, settings, existing, revision, clear_parameters, adopt: _ } = update;
         settings.check()?;
         let (parameters, questions) = (content.parameters(), content.questions.clone());
         let current = load::blueprint(&self.backends, stack, &stack.desired).await?;
         let current = current.map_err(|error| Error::Internal(error.to_string()))?;
         let sources = if existing {
             let given = template.as_ref().map(TemplateText::value);
-            content.sources_over(current.sources().clone(), given, &clear_parameters)?
+            let base = match &revision {
+                Some(number) => self.sources_of_revision(stack, number).await?.1,
+                None => current.sources().clone(),
+            };
+            content.sources_over(base, given, &clear_parameters)?
         } else {
             content.sources(template.as_ref().ok_or(Error::NoTemplate)?.value())?
         };

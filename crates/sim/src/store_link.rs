@@ -1,6 +1,7 @@
 //! The connection between a process and the database: latency, outages, lost responses, partitions. All writes are
 //! checked here.
 
+mod operations;
 mod orphans;
 mod outbox;
 mod software;

@@ -205,6 +205,7 @@ fn resource(stack: &Stack, number: usize) -> Resource {
 
 fn event(stack: &Stack, row: &Resource) -> Event {
     Event {
+        operation: None,
         id: EventId(Uuid::new_v4()),
         stack: stack.id,
         root: stack.root,

@@ -5,7 +5,7 @@ use kiln_resource::{Action, Status};
 use kiln_value::{Map, Value};
 use uuid::Uuid;
 
-use crate::{EventId, Stack, StackId};
+use crate::{EventId, OperationId, Stack, StackId};
 
 /// An event of a stack or one of its resources.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +30,8 @@ pub struct Event {
     pub reason: String,
     /// The properties of the resource at that time, without hidden ones.
     pub properties: Value,
+    /// The operation that it belongs to; `None`: nothing was requested, as with a signal, or it is older than operations.
+    pub operation: Option<OperationId>,
     /// Time of the event.
     pub time: Timestamp,
 }
@@ -49,6 +51,7 @@ impl Event {
             status: stack.state.status,
             reason: stack.reason.clone(),
             properties: Value::Map(Map::new()),
+            operation: Some(stack.operation()),
             time: stack.updated.unwrap_or(stack.created),
         }
     }

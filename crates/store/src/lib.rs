@@ -14,6 +14,7 @@ pub mod lease;
 mod limits;
 pub mod memory;
 pub mod message;
+pub mod operation;
 pub mod orphan;
 pub mod outbox;
 pub mod query;
@@ -29,11 +30,12 @@ pub use distinct::Distinct;
 pub use event::Event;
 pub use event_reader::{EventReader, EventSpan};
 pub use kiln_resource::{
-    ChangeSetId, CredentialsId, EngineId, EventId, MessageId, Resource, ResourceId, SnapshotId, StackId,
+    ChangeSetId, CredentialsId, EngineId, EventId, MessageId, OperationId, Resource, ResourceId, SnapshotId, StackId,
 };
 pub use lease::{Lease, LeaseRow, Silent};
 pub use memory::{MemoryStore, RowsRead};
 pub use message::{Backlog, Message, MessageKind};
+pub use operation::{Author, Operation, OperationQuery, OperationStore};
 pub use orphan::{Orphan, OrphanQuery, OrphanStore};
 pub use outbox::{Announcement, Delivery, Destination, Lane, Notice, OutboxEntry, OutboxStore, PluginRun};
 pub use query::{EventQuery, Sort, SortKey, StackQuery};

@@ -10,6 +10,7 @@ mod housekeeping;
 mod inbox;
 mod leases;
 mod listing;
+mod operations;
 mod orphans;
 mod outbox;
 mod reading;

@@ -20,6 +20,7 @@ mod inbox;
 mod leases;
 mod listing;
 mod migrations;
+mod operations;
 mod options;
 mod orphans;
 mod outbox;

@@ -4,8 +4,11 @@ use jiff::Timestamp;
 use kiln_resource::{Action, State, Status};
 use kiln_value::{Origin, origin};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
-use crate::{CredentialsId, Desired, DesiredText, ResourceId, Snapshot, SnapshotId, StackId};
+use crate::{
+    Author, CredentialsId, Desired, DesiredText, Operation, OperationId, ResourceId, Snapshot, SnapshotId, StackId,
+};
 
 /// The parent resource of a nested stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +44,9 @@ pub struct Details {
     /// When the rollback began: its timeout counts from then, in every engine. The store adds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolls_back_since: Option<Timestamp>,
+    /// The operation that the request is a part of; `None`: it is an operation of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<OperationId>,
     /// Where the request is from. The store adds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
@@ -187,7 +193,12 @@ impl Stack {
             reason: started_text(new.action),
             desired: new.desired.digests(),
             previous: None,
-            details: Details { snapshot: new.adopt.as_ref().map(|adopt| adopt.id), ..Details::default() }.with_origin(),
+            details: Details {
+                snapshot: new.adopt.as_ref().map(|adopt| adopt.id),
+                operation: new.operation,
+                ..Details::default()
+            }
+            .with_origin(),
             generation: 1,
             settled: 0,
             disable_rollback: new.disable_rollback,
@@ -203,6 +214,12 @@ impl Stack {
             deleted: None,
             writes: 0,
         }
+    }
+
+    /// The operation of the last request.
+    pub fn operation(&self) -> OperationId {
+        let own = || OperationId(Uuid::new_v5(&self.id.0, format!("operation {}", self.generation).as_bytes()));
+        self.details.operation.unwrap_or_else(own)
     }
 
     /// Whether a request is unfinished.
@@ -251,11 +268,19 @@ pub struct NewStack {
     pub user_project: Option<String>,
     /// The data to adopt, if the action is ADOPT.
     pub adopt: Option<Snapshot>,
+    /// The operation that creates it; `None`: an operation of its own.
+    pub operation: Option<OperationId>,
     /// Current time.
     pub now: Timestamp,
 }
 
 impl NewStack {
+    /// The user who creates it.
+    pub(crate) fn author(&self) -> Option<Author> {
+        let (user_id, username) = (self.user_id.clone(), self.username.clone());
+        (!user_id.is_empty()).then_some(Author { user_id, username })
+    }
+
     /// A root stack to create. Failures are not rolled back, and it has neither a user nor credentials.
     pub fn new(id: StackId, name: String, project: String, desired: DesiredText, now: Timestamp) -> Self {
         Self {
@@ -275,6 +300,7 @@ impl NewStack {
             credentials: None,
             user_project: None,
             adopt: None,
+            operation: None,
             now,
         }
     }
@@ -300,6 +326,8 @@ pub struct StackRequest {
     pub details: Details,
     /// The snapshot to make, or the data that an update adopts: it is stored together with the request.
     pub snapshot: Option<Snapshot>,
+    /// Who requests it; `None`: an engine.
+    pub author: Option<Author>,
     /// Refused with [`crate::Error::Changed`] unless the stack has this generation; `None`: any.
     pub if_generation: Option<i64>,
     /// Current time.
@@ -307,6 +335,15 @@ pub struct StackRequest {
 }
 
 impl StackRequest {
+    /// The operation that it has begun, if it is not a part of another one; `stack`: after the request.
+    pub(crate) fn operation(&self, stack: &Stack) -> Option<Operation> {
+        let desired = match self.action {
+            Action::Rollback => Some(stack.previous.as_ref().unwrap_or(&stack.desired).clone()),
+            _ => self.desired.is_some().then(|| stack.desired.clone()),
+        };
+        Operation::of(stack, self.author.as_ref(), desired)
+    }
+
     /// The parameters as they are stored.
     pub(crate) fn stored_details(&self) -> Details {
         let rolls_back_since = (self.action == Action::Rollback).then_some(self.now);
@@ -324,6 +361,7 @@ impl StackRequest {
             credentials: None,
             details: Details::default(),
             snapshot: None,
+            author: None,
             if_generation: None,
             now,
         }

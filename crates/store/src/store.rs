@@ -9,9 +9,9 @@ use kiln_value::Secret;
 
 use crate::{
     Announcement, Backlog, ChangeSet, ChangeSetId, CredentialsId, DesiredText, Details, Digest, Distinct, EngineId,
-    EngineLock, Event, EventId, EventQuery, EventSpan, Lease, Message, MessageId, NewStack, Orphan, OrphanStore,
-    OutboxStore, PluginRun, Resource, ResourceId, Silent, Snapshot, SnapshotId, SoftwareStore, Stack, StackId,
-    StackQuery, StackRequest,
+    EngineLock, Event, EventId, EventQuery, EventSpan, Lease, Message, MessageId, NewStack, OperationStore, Orphan,
+    OrphanStore, OutboxStore, PluginRun, Resource, ResourceId, Silent, Snapshot, SnapshotId, SoftwareStore, Stack,
+    StackId, StackQuery, StackRequest,
 };
 
 /// Errors of the store.
@@ -252,6 +252,8 @@ pub struct BriefResources {
 pub struct Retention {
     /// Purge stacks that were deleted before this time, with their events and resources.
     pub deleted_before: Timestamp,
+    /// Purge the oldest operations of each tree of stacks above this number; 0: none.
+    pub operations: u64,
 }
 
 /// A step of a purge of events.
@@ -292,7 +294,7 @@ pub trait Doorbell: Send + Sync {
 
 /// Kiln's storage. Implementations handle transactions, their retries, and dialects.
 #[async_trait]
-pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
+pub trait Store: SoftwareStore + OutboxStore + OrphanStore + OperationStore {
     /// Upgrades the schema. Safe to call at every start and from several processes.
     async fn migrate(&self) -> Result<(), Error>;
 

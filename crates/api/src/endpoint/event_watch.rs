@@ -98,7 +98,7 @@ async fn of_project(call: &Call) -> Result<Response, ApiError> {
     }
     for event in &events {
         let stack = stacks.iter().find(|stack| stack.id == event.stack);
-        views.extend(stack.map(|stack| EventView::summary(event, stack, None, &call.links)));
+        views.extend(stack.map(|stack| EventView::summary(event, stack, None, &call.links).of_operation(event)));
     }
     Ok(waited(reply::json(&Events { events: views }), patience.as_ref()))
 }
@@ -270,6 +270,7 @@ impl Sent {
                 continue;
             }
             let view = EventView::summary(&new.event, &new.stack, self.root.as_ref(), &self.links);
+            let view = view.of_operation(&new.event);
             // JSON of serde_json has no line breaks.
             let data = serde_json::to_string(&view).unwrap_or_default();
             _ = write!(text, "id: {}\ndata: {data}\n\n", new.event.id);

@@ -10,6 +10,7 @@ mod event_show;
 mod event_watch;
 mod file_list;
 mod metadata_show;
+mod operation;
 mod original_show;
 mod orphan;
 mod output_list;
@@ -23,6 +24,7 @@ mod resource_signal;
 mod resource_type_list;
 mod resource_type_show;
 mod resource_type_template;
+mod revision;
 mod service_list;
 mod snapshot_create;
 mod snapshot_delete;
@@ -145,6 +147,10 @@ pub(crate) static ENDPOINTS: &[&Endpoint] = &[
     &stack_drift::ENDPOINT,
     &stack_abandon::ENDPOINT,
     &stack_export::ENDPOINT,
+    &operation::LIST,
+    &operation::SHOW,
+    &revision::LIST,
+    &revision::SHOW,
     &snapshot_create::ENDPOINT,
     &snapshot_list::ENDPOINT,
     &snapshot_show::ENDPOINT,

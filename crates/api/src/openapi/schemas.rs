@@ -46,6 +46,7 @@ pub(super) fn schemas() -> Value {
     update.insert("clear_parameters".to_owned(), value!({ "type": "array", "items": { "type": "string" } }));
     update.insert("existing".to_owned(), value!({ "type": "boolean" }));
     update.insert("converge".to_owned(), value!({ "type": "boolean" }));
+    update.insert("revision".to_owned(), value!({ "type": "string" }));
     update.insert("if_version".to_owned(), value!({ "type": "string" }));
     let action = value!({ "type": ["object", "null", "string"] });
     let actions = ["suspend", "resume", "check", "cancel_update", "cancel_without_rollback"];

@@ -22,6 +22,9 @@ pub(crate) struct EventView<'a> {
     resource_type: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     resource_properties: Option<&'a Value>,
+    /// Only in Kiln's own calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation_id: Option<String>,
 }
 
 impl<'a> EventView<'a> {
@@ -45,7 +48,13 @@ impl<'a> EventView<'a> {
             resource_status_reason: &event.reason,
             resource_type: None,
             resource_properties: None,
+            operation_id: None,
         }
+    }
+
+    /// With the operation that the event belongs to.
+    pub(crate) fn of_operation(self, event: &Event) -> Self {
+        Self { operation_id: event.operation.map(|id| id.to_string()), ..self }
     }
 
     /// The detail view of an event.

@@ -129,6 +129,7 @@ async fn events_do_not_show_them() {
     let path = create(&app, &format!("parameters: {{key: {SECRET}}}")).await;
     let stack = app.settle("s").await;
     let event = kiln_store::Event {
+        operation: None,
         id: kiln_store::EventId(uuid::Uuid::from_u128(1)),
         stack: stack.id,
         root: stack.id,
@@ -165,6 +166,7 @@ async fn nested_stacks_do_not_show_what_the_stacks_above_them_hide() {
     let id = kiln_resource::StackId(uuid::Uuid::from_u128(9));
     let resource = kiln_resource::ResourceId(uuid::Uuid::from_u128(8));
     let nested = kiln_store::NewStack {
+        operation: None,
         id,
         name: "s-part".to_owned(),
         project: above.project.clone(),

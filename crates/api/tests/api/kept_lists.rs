@@ -22,6 +22,7 @@ fn change(stack: StackId, number: u128, name: &str, status: Status) -> Batch {
     let id = ResourceId(uuid::Uuid::from_u128(name.len() as u128));
     let row = Resource { state, ..Resource::new(stack, id, name, "OS::Heat::Value", now) };
     let event = Event {
+        operation: None,
         id: EventId(uuid::Uuid::from_u128(number)),
         stack,
         root: stack,

@@ -29,6 +29,7 @@ async fn stack_with_many(app: &App) -> String {
         Resource { state, ..Resource::new(id, id_of_row, &name(n), "OS::Heat::RandomString", now) }
     };
     let event = |n: u128| Event {
+        operation: None,
         id: EventId(uuid::Uuid::from_u128(n + 1)),
         stack: id,
         root: id,

@@ -88,6 +88,7 @@ impl Fixture {
         (row.state, row.physical_id) = (State::new(Action::Create, Status::Complete), Some("p".to_owned()));
         row.data.insert("user_id".to_owned(), guest);
         let event = Event {
+            operation: None,
             id: EventId(uuid::Uuid::from_u128(2)),
             stack: stack.id,
             root: stack.id,

@@ -21,6 +21,7 @@ async fn happen(app: &App, name: &str, number: u128) -> String {
     let stack = app.store.stack_by_name(PROJECT, name).await.expect("read").expect("a stack");
     let id = EventId(uuid::Uuid::from_u128(number));
     let event = Event {
+        operation: None,
         id,
         stack: stack.id,
         root: stack.root,

@@ -27,6 +27,7 @@ async fn an_event_that_was_stored_with_a_hidden_value_does_not_show_it() {
     let engine = EngineId(Uuid::from_u128(1));
     let leases = app.store.claim(engine, Duration::from_mins(1), &[stack.id], 1).await.expect("the store");
     let event = Event {
+        operation: None,
         id: EventId(Uuid::from_u128(2)),
         stack: stack.id,
         root: stack.id,

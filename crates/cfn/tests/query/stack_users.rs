@@ -33,6 +33,7 @@ async fn stack_of(app: &App, rows: Vec<Resource>) -> String {
     let json = |value: &kiln_value::Value| kiln_value::text::json(value);
     let desired = DesiredText { template: json(&template), environment: "{}".into(), files: "{}".into() };
     let new = NewStack {
+        operation: None,
         id,
         name: "app".into(),
         project: "owners".into(),

@@ -78,6 +78,11 @@ options! {
         "keep_deleted", Whole(0, 36_500),
         "How long deleted stacks are kept, with their events. 'kiln manage purge-deleted' deletes them earlier.",
     ).default("30").unit("days");
+    MAX_OPERATIONS_PER_STACK = own(
+        "max_operations_per_stack", Whole(0, 1_000_000),
+        "Most operations that are kept of a stack with its nested stacks, with the revisions of its template: engines \
+         delete the oldest of more; 0: all are kept.",
+    ).default("1000");
     LEASE = own(
         "lease", Span, "Time without a heartbeat of an engine after which others take over its stacks.",
     ).default("15");

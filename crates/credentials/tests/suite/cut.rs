@@ -15,9 +15,9 @@ use kiln_resource::{
 use kiln_store::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, ConfigQuery, Delivery, DeploymentQuery, Desired,
     DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventPurge, EventQuery, EventSpan, Lane, Lease,
-    MemoryStore, Message, MessageId, NewStack, Orphan, OrphanQuery, OrphanStore, OutboxStore, Retention, Silent,
-    Snapshot, SnapshotId, SoftwareStore, Stack, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
-    UnusedUserProject,
+    MemoryStore, Message, MessageId, NewStack, Operation, OperationId, OperationQuery, OperationStore, Orphan,
+    OrphanQuery, OrphanStore, OutboxStore, Retention, Silent, Snapshot, SnapshotId, SoftwareStore, Stack, StackQuery,
+    StackRequest, Store, Summary, UnusedCredentials, UnusedUserProject,
 };
 use kiln_value::Secret;
 use tokio::sync::{Notify, watch};
@@ -130,6 +130,7 @@ macro_rules! cut {
         { $(fn $software:ident($($given:ident: $type:ty),*) -> $found:ty;)* }
         { $(fn $outbox:ident($($part:ident: $sort:ty),*) -> $result:ty;)* }
         { $(fn $orphans:ident($($piece:ident: $class:ty),*) -> $end:ty;)* }
+        { $(fn $operations:ident($($item:ident: $form:ty),*) -> $outcome:ty;)* }
     ) => {
         #[async_trait]
         impl OutboxStore for CutStore {
@@ -145,6 +146,18 @@ macro_rules! cut {
             fn outbox_news(&self) -> watch::Receiver<()> {
                 self.0.outbox_news()
             }
+        }
+
+        #[async_trait]
+        impl OperationStore for CutStore {
+            $(async fn $operations(&self, $($item: $form),*) -> Result<$outcome, Error> {
+                let lost = || Error::Database(format!("{} was cut", stringify!($operations)));
+                if !self.1.step().await {
+                    return Err(lost());
+                }
+                let answer = self.0.$operations($($item),*).await;
+                if self.1.step().await { answer } else { Err(lost()) }
+            })*
         }
 
         #[async_trait]
@@ -271,6 +284,10 @@ cut! {
 {
     fn orphans(query: &OrphanQuery) -> Vec<Orphan>;
     fn delete_orphan(project: &str, id: ResourceId) -> bool;
+} {
+    fn operations(query: &OperationQuery) -> Vec<Operation>;
+    fn operation(root: StackId, id: OperationId) -> Option<Operation>;
+    fn revision(stack: StackId, generation: i64) -> Option<Operation>;
 }
 }
 

@@ -102,6 +102,7 @@ impl Work {
         data.extend(nested.data);
         let mut request = StackRequest::new(Action::Update, self.actor.backends.clock.now());
         request.desired = Some(load::texts(&nested.sources));
+        request.details.operation = Some(self.stack.operation());
         self.writes.request(child, request);
         self.decide(received(id, Received { data, ..Received::default() }, None));
         Ok(())

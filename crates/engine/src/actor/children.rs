@@ -123,6 +123,7 @@ impl Work {
                 let details = Details {
                     keep_objects: keeps && action == Action::Delete,
                     only_adopted: self.stack.details.only_adopted,
+                    operation: Some(self.stack.operation()),
                     ..Details::default()
                 };
                 let now = self.actor.backends.clock.now();
@@ -219,6 +220,7 @@ impl Work {
             let mut request = StackRequest::new(Action::Update, backends.clock.now());
             request.desired = Some(desired);
             request.timeout_mins = asked.timeout_mins;
+            request.details.operation = Some(self.stack.operation());
             request.details.converge = self.stack.state.action == Action::Update && self.stack.details.converge;
             self.writes.request(child, request);
             None
@@ -250,6 +252,7 @@ impl Work {
                 credentials: None,
                 user_project: self.stack.user_project.clone(),
                 adopt,
+                operation: Some(self.stack.operation()),
                 now: backends.clock.now(),
             });
             Some(child)

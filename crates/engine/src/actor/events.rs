@@ -32,6 +32,7 @@ impl Work {
             status: note.status,
             reason: note.reason,
             properties,
+            operation: self.stack.is_pending().then(|| self.stack.operation()),
             time,
         }
     }
@@ -58,6 +59,7 @@ impl Work {
             status: state.status,
             reason,
             properties: Value::Null,
+            operation: self.stack.is_pending().then(|| self.stack.operation()),
             time,
         }
     }

@@ -210,7 +210,7 @@ impl PurgeArgs {
         let store = database::open(&config).await?;
         let age = std::time::Duration::from_secs(u64::from(self.days) * 86_400);
         let now = store.now().await.map_err(|error| Failure::new(error.to_string()))?;
-        let retention = Retention { deleted_before: now - age };
+        let retention = Retention { deleted_before: now - age, operations: 0 };
         let mut total = 0;
         loop {
             let rows = store.forget(&retention).await.map_err(|error| Failure::new(error.to_string()))?;

@@ -9,9 +9,11 @@ mod forget;
 mod hook;
 mod list;
 mod note;
+mod operation;
 mod output;
 mod plan;
 mod resource;
+mod revision;
 mod show;
 mod snapshot;
 
@@ -83,6 +85,14 @@ pub(crate) enum StackCommand {
     /// List the files of a stack
     #[command(subcommand)]
     File(show::FileCommand),
+    /// List and show what was requested of a stack
+    #[command(subcommand)]
+    Operation(operation::OperationCommand),
+    /// List, show and compare the templates that a stack had
+    #[command(subcommand)]
+    Revision(revision::RevisionCommand),
+    /// Update a stack to one of its revisions
+    Rollback(change::RollbackArgs),
     /// List the failed resources of a stack
     #[command(subcommand)]
     Failures(resource::FailuresCommand),
@@ -99,6 +109,7 @@ impl StackCommand {
         match self {
             Self::Create(args) => vec![args.name.clone()],
             Self::Update(args) => vec![args.stack.clone()],
+            Self::Rollback(args) => vec![args.stack.clone()],
             Self::Adopt(args) => vec![args.name.clone()],
             Self::Delete(args) => args.stacks.clone(),
             Self::Cancel(args) => args.stacks.clone(),
@@ -133,6 +144,9 @@ impl StackCommand {
             Self::Template(command) => command.run(connection).await,
             Self::Environment(command) => command.run(connection).await,
             Self::File(command) => command.run(connection).await,
+            Self::Operation(command) => command.run(connection).await,
+            Self::Revision(command) => command.run(connection).await,
+            Self::Rollback(args) => args.run(connection).await,
             Self::Failures(command) => command.run(connection).await,
         }
     }

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use crate::run::{Folder, Ran};
 
 /// What destroys or interrupts something: it stops before it does anything.
-const DEMANDS: [&[&str]; 14] = [
+const DEMANDS: [&[&str]; 15] = [
     &["stack", "update", "one", "-t", "empty.yaml"],
+    &["stack", "rollback", "one", "--to", "1"],
     &["stack", "delete", "one"],
     &["stack", "abandon", "one"],
     &["stack", "cancel", "one"],
@@ -56,7 +57,8 @@ const UNASKED: [(&str, &str); 27] = [
 /// Commands that only read.
 const READS: &str = "
     stack list, stack show, stack export, stack drift, stack wait, stack snapshot list, stack snapshot show,
-    stack hook poll, stack event list, stack event show, stack resource list, stack resource show, stack output list,
+    stack hook poll, stack event list, stack event show, stack operation list,
+    stack operation show, stack revision list, stack revision show, stack revision diff, stack resource list, stack resource show, stack output list,
     stack output show, stack template show, stack environment show, stack file list, stack failures list,
     template validate, template version list, template function list, template function show,
     template lint, template graph, template lower, resource-type list,

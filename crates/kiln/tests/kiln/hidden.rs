@@ -218,6 +218,10 @@ impl World {
             Door::Environment => self.rest(&format!("{main}/environment")),
             // A template is shown as it was given, with its defaults.
             Door::Files => self.rest(&format!("{main}/files")).replace(CHILD_DEFAULT, ""),
+            Door::Revision => {
+                let shown = self.rest(&format!("{main}/revisions/1")).replace(CHILD_DEFAULT, "");
+                shown + &self.kiln(&["stack", "revision", "diff", "main", "1"]).ok()
+            }
             Door::Error => {
                 self.folder.write("wrong.yaml", &FAILING.replace("{get_attr: [held, value]}", "{get_param: given}"));
                 let given = ["-t", "wrong.yaml", "--parameter", "given=planted-given"];

@@ -90,6 +90,9 @@ impl State {
         let row = self.stacks.get_mut(&lease.stack).ok_or(Error::Stale(lease.stack))?;
         row.stack.writes += 1;
         let stack = row.stack.clone();
+        if let Some(settle) = &batch.settle {
+            self.end_operation(&stack, settle);
+        }
         self.post(stack.id, &batch.events, now);
         self.announce(&stack, &batch.announcements, &batch.plugin_runs, now);
         if stack.deleted.is_none() {

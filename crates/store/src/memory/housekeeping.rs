@@ -60,6 +60,9 @@ impl State {
     pub(super) fn forget(&mut self, retention: &Retention, now: i64) -> u64 {
         let mut gone = self.forget_stacks(micro(retention.deleted_before));
         gone += self.forget_handled(now.saturating_sub(micros_of(HANDLED_KEPT)));
+        if retention.operations > 0 {
+            gone += self.forget_operations(retention.operations);
+        }
         if gone == 0 {
             gone = self.forget_contents(now.saturating_sub(micros_of(CONTENT_KEPT)));
         }
@@ -88,6 +91,9 @@ impl State {
             let tags: BTreeSet<&String> = row.stack.tags.iter().collect();
             // The stack row, the lease, the row of its events, and one row for each tag.
             gone += 3 + tags.len();
+            let before = self.operations.len();
+            self.operations.retain(|_, operation| operation.stack != id);
+            gone += before - self.operations.len();
             if let Some(siblings) = row.stack.parent.and_then(|parent| self.nested.get_mut(&parent.stack)) {
                 siblings.remove(&id);
             }
@@ -133,6 +139,7 @@ impl State {
             .values()
             .flat_map(|row| [Some(&row.stack.desired), row.stack.previous.as_ref()])
             .flatten()
+            .chain(self.operations.values().filter_map(|operation| operation.desired.as_ref()))
             .flat_map(|desired| [&desired.template, &desired.environment, &desired.files])
             .collect();
         let old = self.contents.iter().filter(|(digest, content)| content.used < before && !named.contains(digest));

@@ -5,7 +5,7 @@ use kiln_resource::{Action, State as Progress, Status};
 use super::state::{Content, StackRow, State, micro, micros_of};
 use crate::limits::{CONTENT_FRESH, NAME};
 use crate::snapshot::SUPERSEDED;
-use crate::{DesiredText, Digest, Error, Event, NewStack, Snapshot, Stack, StackId, StackRequest, stack};
+use crate::{DesiredText, Digest, Error, Event, NewStack, Operation, Snapshot, Stack, StackId, StackRequest, stack};
 
 /// Refuses names that a server cannot store.
 fn check_names<'n>(mut names: impl Iterator<Item = &'n String>) -> Result<(), Error> {
@@ -43,6 +43,9 @@ impl State {
             Some(parent) => {
                 self.nested.entry(parent.stack).or_default().insert(stack.id);
             }
+        }
+        if let Some(begun) = Operation::of(&stack, new.author().as_ref(), Some(stack.desired.clone())) {
+            self.begin_operation(begun);
         }
         let event = Event::of_start(&stack);
         if let Some(adopt) = &new.adopt {
@@ -111,6 +114,9 @@ impl State {
         }
         if let Some(snapshot) = &request.snapshot {
             self.save_snapshot(snapshot);
+        }
+        if let Some(begun) = request.operation(&asked) {
+            self.begin_operation(begun);
         }
         let event = Event::of_start(&asked);
         Some((asked, event))

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::outbox::NewEntry;
 use crate::{
     ChangeSet, ChangeSetId, CredentialsId, Digest, EngineId, EngineInfo, Event, EventId, LeaseRow, Message, MessageId,
-    Orphan, Resource, ResourceId, Snapshot, SnapshotId, Stack, StackId,
+    Operation, Orphan, Resource, ResourceId, Snapshot, SnapshotId, Stack, StackId,
 };
 
 /// All stored data. Times of the database are microseconds since 1970, as in a database.
@@ -37,6 +37,8 @@ pub(super) struct State {
     pub(super) due: BTreeSet<(i64, StackId, MessageId)>,
     /// All remembered messages: their place, or the time when they were handled.
     pub(super) sent: BTreeMap<MessageId, Sent>,
+    /// In order of writing.
+    pub(super) operations: BTreeMap<u64, Operation>,
     pub(super) orphans: BTreeMap<ResourceId, Orphan>,
     pub(super) change_sets: BTreeMap<ChangeSetId, ChangeSet>,
     pub(super) snapshots: BTreeMap<SnapshotId, Snapshot>,

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::change_sets::remove_change_sets;
 use super::inbox::{insert_messages, remove_messages};
 use super::leases::{is_current, is_marked};
+use super::operations::end_operation;
 use super::orphans::insert_orphans;
 use super::pool::Transaction;
 use super::reading::find_stack;
@@ -83,6 +84,9 @@ impl SqlStore {
             apply_settle(&tx, lease.stack, settle).await?;
         }
         let stack = find_stack(&tx, lease.stack).await?.ok_or(Error::Stale(lease.stack))?;
+        if let Some(settle) = &batch.settle {
+            end_operation(&tx, &stack, settle).await?;
+        }
         if stack.deleted.is_none() {
             insert_messages(&tx, &self.vault, &batch.timers).await?;
         }

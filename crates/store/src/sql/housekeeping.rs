@@ -123,6 +123,8 @@ impl SqlStore {
     pub(super) async fn forget_some(&self, retention: &Retention) -> Result<u64, Error> {
         let gone = self.forget_stacks(retention.deleted_before, None, STACKS as u64).await?;
         let gone = gone + self.forget_handled().await?;
+        let gone =
+            gone + if retention.operations > 0 { self.forget_operations(retention.operations).await? } else { 0 };
         // Last, because it reads all stacks.
         if gone > 0 { Ok(gone) } else { self.forget_contents().await }
     }
@@ -136,7 +138,7 @@ impl SqlStore {
             }
             let mut gone = 0;
             for id in &ids {
-                gone += self.purge_events_of(id, 1).await?.0;
+                gone += self.forget_oldest(schema::EVENT, "stack", id, 1).await?.0;
                 if gone >= EVENTS as u64 {
                     return Ok(gone);
                 }
@@ -148,6 +150,7 @@ impl SqlStore {
                 (schema::RESOURCE, "stack"),
                 (schema::TAG, "stack"),
                 (schema::SNAPSHOT, "stack"),
+                (schema::OPERATION, "stack"),
                 (schema::LEASE, "stack"),
                 (schema::STACK, "id"),
             ] {
@@ -189,7 +192,7 @@ impl SqlStore {
         };
         let stacks: BTreeSet<String> = events.into_iter().map(|(_, stack)| stack).collect();
         for stack in stacks {
-            let (deleted, is_all) = self.retry(|| self.purge_events_of(&stack, keep)).await?;
+            let (deleted, is_all) = self.retry(|| self.forget_oldest(schema::EVENT, "stack", &stack, keep)).await?;
             purge.deleted += deleted;
             if !is_all || purge.deleted >= EVENTS as u64 {
                 (purge.after, purge.has_more) = (after, true);
@@ -199,21 +202,27 @@ impl SqlStore {
         Ok(purge)
     }
 
-    /// Deletes old events of a stack, or some of them; with whether these are all.
-    async fn purge_events_of(&self, stack: &str, keep: u64) -> Result<(u64, bool), Fault> {
-        let of_stack = |below: i64, order: Order, offset: u64| {
+    /// Deletes the oldest rows with a value in a column, or some of them, so that `keep` remain; with whether these are all.
+    pub(super) async fn forget_oldest(
+        &self,
+        table: &'static str,
+        column: &'static str,
+        value: &str,
+        keep: u64,
+    ) -> Result<(u64, bool), Fault> {
+        let row_at = |below: i64, order: Order, offset: u64| {
             let mut select = Query::select();
-            select.column("seq").from(schema::EVENT).and_where(Expr::col("stack").eq(stack));
+            select.column("seq").from(table).and_where(Expr::col(column).eq(value));
             select.and_where(Expr::col("seq").lt(below)).order_by("seq", order).offset(offset).limit(1).to_owned()
         };
-        let first_kept = of_stack(i64::MAX, Order::Desc, keep.saturating_sub(1));
+        let first_kept = row_at(i64::MAX, Order::Desc, keep.saturating_sub(1));
         let Some(row) = self.reader.query_one(&first_kept).await? else { return Ok((0, true)) };
         let first_kept = Columns::of(&row).int()?;
-        let rest = self.reader.query_one(&of_stack(first_kept, Order::Asc, EVENTS as u64)).await?;
+        let rest = self.reader.query_one(&row_at(first_kept, Order::Asc, EVENTS as u64)).await?;
         let rest = rest.map(|row| Columns::of(&row).int()).transpose()?;
         let delete = Query::delete()
-            .from_table(schema::EVENT)
-            .and_where(Expr::col("stack").eq(stack))
+            .from_table(table)
+            .and_where(Expr::col(column).eq(value))
             .and_where(Expr::col("seq").lt(rest.unwrap_or(first_kept)))
             .to_owned();
         Ok((self.writer.execute(&delete).await?.rows_affected(), rest.is_none()))
@@ -273,15 +282,16 @@ fn unsent() -> SelectStatement {
         .to_owned()
 }
 
-/// All digests that stacks refer to: three in each of two columns, 64 characters each, separated by a space.
+/// All digests that stacks and operations refer to: three in each of these columns, 64 characters each, separated by a space.
 fn named_digests() -> SelectStatement {
-    let mut parts = ["desired", "previous"]
+    let columns = [(schema::STACK, "desired"), (schema::STACK, "previous"), (schema::OPERATION, "desired")];
+    let mut parts = columns
         .into_iter()
-        .flat_map(|column| [1, 66, 131].map(|start| (column, start)))
-        .map(|(column, start)| {
+        .flat_map(|(table, column)| [1, 66, 131].map(|start| (table, column, start)))
+        .map(|(table, column, start)| {
             Query::select()
                 .expr(Expr::cust(format!("SUBSTR({column}, {start}, 64)")))
-                .from(schema::STACK)
+                .from(table)
                 .and_where(Expr::col(column).is_not_null())
                 .to_owned()
         });

@@ -18,6 +18,7 @@ mod m0011_stack_names;
 mod m0012_physical_ids;
 mod m0013_resource_names;
 mod m0014_event_order;
+mod m0015_operations;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -65,6 +66,7 @@ const MIGRATIONS: &[&[Change]] = &[
     m0012_physical_ids::CHANGES,
     m0013_resource_names::CHANGES,
     m0014_event_order::CHANGES,
+    m0015_operations::CHANGES,
 ];
 
 /// The oldest version of the schema whose programs can use the present one. A migration that only adds what older programs

@@ -9,6 +9,7 @@ use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Query};
 use uuid::Uuid;
 
+use super::operations::begin_operations;
 use super::pool::Transaction;
 use super::reading::find_stack;
 use super::rows::{Columns, json, micros, micros_of, optional_id, pack, plain};
@@ -17,7 +18,9 @@ use super::statement_retry::Fault;
 use super::writing::insert;
 use super::{SqlStore, schema};
 use crate::limits::CONTENT_FRESH;
-use crate::{DesiredText, Details, Digest, Error, Event, EventId, NewStack, Stack, StackId, StackRequest, stack};
+use crate::{
+    DesiredText, Details, Digest, Error, Event, EventId, NewStack, Operation, Stack, StackId, StackRequest, stack,
+};
 
 impl SqlStore {
     pub(super) async fn make_stack(&self, stack: &NewStack) -> Result<Stack, Error> {
@@ -94,6 +97,11 @@ impl SqlStore {
         insert(tx, schema::LEASE, &["stack", "epoch", "expires", "writes"], leases.collect(), None).await?;
         insert_tags(tx, stacks.iter().map(|stack| (stack.id, stack.tags.as_slice()))).await?;
         save_snapshots(tx, &self.vault, new.iter().filter_map(|stack| stack.adopt.as_ref())).await?;
+        let begun = stacks
+            .iter()
+            .zip(new)
+            .filter_map(|(stack, new)| Operation::of(stack, new.author().as_ref(), Some(stack.desired.clone())));
+        begin_operations(tx, begun).await?;
         Ok(stacks.into_iter().map(with_start).collect())
     }
 
@@ -164,6 +172,7 @@ impl SqlStore {
         fail_unfinished_snapshots(tx, id).await?;
         save_snapshots(tx, &self.vault, &request.snapshot).await?;
         let stack = find_stack(tx, id).await?.ok_or_else(|| Error::NotFound(format!("stack {id}")))?;
+        begin_operations(tx, request.operation(&stack).into_iter()).await?;
         Ok(Some(with_start(stack)))
     }
 

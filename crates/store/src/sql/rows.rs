@@ -215,6 +215,7 @@ impl<'r> Columns<'r> {
             status: self.parsed()?,
             reason: self.text()?,
             properties: self.guarded(vault, &row)?,
+            operation: self.optional_parsed()?,
             time: self.time()?,
         })
     }
@@ -353,6 +354,7 @@ pub(super) fn of_event(event: &Event, vault: &Vault) -> Result<Vec<Expr>, Fault>
         event.status.as_str().into(),
         plain(&event.reason).into(),
         properties,
+        optional_id(event.operation.as_ref()),
         micros(event.time).into(),
     ])
 }

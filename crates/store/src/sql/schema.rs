@@ -36,6 +36,8 @@ pub(super) const SNAPSHOT: &str = "kiln_snapshot";
 pub(super) const CHANGE_SET: &str = "kiln_change_set";
 /// Objects whose resources were forgotten.
 pub(super) const ORPHAN: &str = "kiln_orphan";
+/// Operations of stacks.
+pub(super) const OPERATION: &str = "kiln_operation";
 /// Software configs.
 pub(super) const SOFTWARE_CONFIG: &str = "kiln_software_config";
 /// Software deployments.
@@ -147,7 +149,7 @@ pub(super) const BRIEF_COLUMNS: [&str; 15] = [
 ];
 
 /// The columns of an event, in reading and writing order.
-pub(super) const EVENT_COLUMNS: [&str; 11] = [
+pub(super) const EVENT_COLUMNS: [&str; 12] = [
     "id",
     "stack",
     "root",
@@ -158,6 +160,7 @@ pub(super) const EVENT_COLUMNS: [&str; 11] = [
     "status",
     "reason",
     "properties",
+    "operation",
     "time",
 ];
 
@@ -170,6 +173,24 @@ pub(super) const SNAPSHOT_COLUMNS: [&str; 8] = ["id", "stack", "name", "action",
 /// The columns of a change set, in reading and writing order.
 pub(super) const CHANGE_SET_COLUMNS: [&str; 9] =
     ["id", "project", "stack", "stack_name", "name", "generation", "executed", "body", "created"];
+
+/// The columns of an operation, in reading and writing order.
+pub(super) const OPERATION_COLUMNS: [&str; 14] = [
+    "id",
+    "stack",
+    "root",
+    "project",
+    "action",
+    "generation",
+    "user_id",
+    "username",
+    "request",
+    "desired",
+    "begun",
+    "ended",
+    "status",
+    "reason",
+];
 
 /// The columns of an orphan, in reading and writing order.
 pub(super) const ORPHAN_COLUMNS: [&str; 12] = [

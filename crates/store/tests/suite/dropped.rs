@@ -127,7 +127,7 @@ impl<'a> Ground<'a> {
             forget_user_project: store.forget_user_project(StackId(Uuid::new_v4()));
             forget_engine: store.forget_engine(&Self::silent());
             report: store.report(&self.engine());
-            forget: store.forget(&Retention { deleted_before: at(9) });
+            forget: store.forget(&Retention { deleted_before: at(9), operations: 1 });
             forget_events: store.forget_events(1, 0);
             next_lane: store.next_lane("");
             claim_lane: store.claim_lane("x", Uuid::new_v4(), TTL, 1);

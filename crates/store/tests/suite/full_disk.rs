@@ -20,7 +20,7 @@ impl Disk {
     fn mount() -> Option<Self> {
         let place = std::env::temp_dir().join(format!("kiln-disk-{}", Uuid::new_v4()));
         std::fs::create_dir(&place).unwrap();
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(&place).output();
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=6m", "tmpfs"]).arg(&place).output();
         if mounted.is_ok_and(|mounted| mounted.status.success()) {
             return Some(Self(place));
         }

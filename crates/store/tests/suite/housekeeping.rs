@@ -84,7 +84,7 @@ async fn engines_report() {
 }
 
 fn keep(seconds: i64) -> Retention {
-    Retention { deleted_before: at(seconds) }
+    Retention { deleted_before: at(seconds), operations: 0 }
 }
 
 async fn forget(bed: &Bed, retention: &Retention) -> u64 {
@@ -113,7 +113,7 @@ async fn stacks_that_are_gone_long_enough_are_forgotten() {
             .unwrap();
 
         assert_eq!(forget(&bed, &keep(100)).await, 0, "not before its time");
-        assert_eq!(forget(&bed, &keep(101)).await, 6, "stack, lease, tag, two events and their row");
+        assert_eq!(forget(&bed, &keep(101)).await, 7, "stack, operation, lease, tag, two events and their row");
         assert_eq!(bed.store.stack(gone.id).await.unwrap(), None);
         let query = EventQuery { stacks: vec![gone.id], ..EventQuery::default() };
         assert!(bed.store.events(&query).await.unwrap().is_empty());
@@ -190,7 +190,9 @@ async fn texts_that_nobody_names_are_forgotten_after_a_while() {
             }
             assert_eq!(forget(&bed, &keep(0)).await, 0, "it was named just now");
             bed.execute("UPDATE kiln_content SET used = 0").await;
-            assert_eq!(forget(&bed, &keep(0)).await, 1);
+            assert_eq!(forget(&bed, &keep(0)).await, 0, "a revision has it");
+            let last = Retention { operations: 1, ..keep(0) };
+            assert_eq!(forget(&bed, &last).await, 3, "two operations and a text");
             let template = |version| text(version).digests().template;
             assert!(bed.store.content(&template("v1")).await.is_ok(), "a rollback returns to it");
             assert!(matches!(bed.store.content(&template("v2")).await, Err(Error::NotFound(_))));

@@ -252,7 +252,7 @@ async fn handled_messages_are_forgotten_after_a_while() {
             bed.store.send(&one).await.unwrap();
             bed.store.send(&two).await.unwrap();
             handle(&bed, lease, &[&one]).await;
-            let retention = kiln_store::Retention { deleted_before: at(-1_000_000_000) };
+            let retention = kiln_store::Retention { deleted_before: at(-1_000_000_000), operations: 0 };
             assert_eq!(bed.store.forget(&retention).await.unwrap(), 0);
             bed.execute("UPDATE kiln_message SET handled = 0 WHERE handled IS NOT NULL").await;
             assert_eq!(bed.store.forget(&retention).await.unwrap(), 1);

@@ -19,6 +19,7 @@ mod lists;
 mod lost;
 mod make;
 mod model;
+mod operations;
 mod orphans;
 mod outbox;
 mod packets;

@@ -47,6 +47,7 @@ pub(crate) fn stack(name: &str) -> NewStack {
         credentials: None,
         user_project: None,
         adopt: None,
+        operation: None,
         now: at(0),
     }
 }
@@ -77,6 +78,7 @@ pub(crate) fn event(stack: &Stack, resource_name: &str, second: i64) -> Event {
         status: Status::Complete,
         reason: "state changed".to_owned(),
         properties: value!({"value": "ä"}),
+        operation: Some(stack.operation()),
         time: at(second),
     }
 }

@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use kiln_resource::{Action, State, Status};
 use kiln_store::{
     Batch, CredentialsId, Error, Event, EventId, EventQuery, Lease, MemoryStore, Message, MessageId, MessageKind,
-    NewStack, Parent, Resource, ResourceId, Retention, Settle, Sort, SortKey, SqlStore, StackId, StackQuery,
-    StackRequest, Store, Turn,
+    NewStack, OperationId, OperationQuery, Parent, Resource, ResourceId, Retention, Settle, Sort, SortKey, SqlStore,
+    StackId, StackQuery, StackRequest, Store, Turn,
 };
 use kiln_value::{Secret, Value, value};
 use rand::rngs::StdRng;
@@ -78,6 +78,7 @@ impl World {
             id,
             root: parent.unwrap_or(id),
             parent: parent.map(|stack| Parent { stack, resource, resource_name: "r".into() }),
+            operation: self.chance(50).then(|| OperationId(self.uuid())),
             tags: if self.chance(50) { vec!["x".into(), "x".into(), name.clone()] } else { Vec::new() },
             now: at(self.rng.random_range(0..50)),
             ..stack(&name)
@@ -92,6 +93,9 @@ impl World {
         }
         if self.chance(20) {
             request.if_generation = Some(self.rng.random_range(1..4));
+        }
+        if self.chance(30) {
+            request.details.operation = Some(OperationId(self.uuid()));
         }
         if self.chance(20) {
             request.tags = Some(vec!["y".into()]);
@@ -136,6 +140,7 @@ impl World {
             status: self.pick(&[Status::Failed, Status::Complete]).unwrap_or(Status::InProgress),
             reason: String::new(),
             properties: Value::Null,
+            operation: None,
             time: at(7),
         }
     }
@@ -241,7 +246,7 @@ impl World {
             }
             _ => {
                 let before = at(self.rng.random_range(40..120));
-                let retention = Retention { deleted_before: before };
+                let retention = Retention { deleted_before: before, operations: 2 };
                 let on_model =
                     (model.forget(&retention).await, model.forget_events(12, 0).await.map(|purge| purge.deleted));
                 let on_sql = (sql.forget(&retention).await, sql.forget_events(12, 0).await.map(|purge| purge.deleted));
@@ -261,6 +266,7 @@ impl World {
             tags: vec!["x".into()],
             ..list
         };
+        let stacks_of = stacks.iter().map(|stack| stack.id).collect::<Vec<_>>();
         let mut seen =
             vec![format!("{:?}", store.stacks(&sorted).await.unwrap().into_iter().map(plain).collect::<Vec<_>>())];
         for stack in stacks {
@@ -274,6 +280,15 @@ impl World {
             let query = EventQuery { stacks: vec![id], descending: true, ..EventQuery::default() };
             let events: Vec<Event> = store.events(&query).await.unwrap();
             seen.push(format!("{:?}", events.into_iter().map(nameless).collect::<Vec<_>>()));
+        }
+        for root in stacks_of {
+            let mut query = OperationQuery { root, only_revisions: false, marker: None, limit: None };
+            let operations = store.operations(&query).await.unwrap();
+            query.marker = operations.get(operations.len() / 2).map(|operation| operation.id);
+            query.only_revisions = true;
+            let revisions = store.operations(&query).await.unwrap();
+            let one = store.revision(root, 2).await.unwrap();
+            seen.push(format!("{operations:?} {revisions:?} {one:?}"));
         }
         seen
     }

@@ -59,7 +59,7 @@ async fn an_orphan_is_written_with_the_removal_of_its_row_and_outlives_the_stack
         assert!(matches!(store.orphans(&unknown).await, Err(Error::NotFound(_))));
 
         store.commit(lease, deleting(stack.generation)).await.unwrap();
-        while store.forget(&Retention { deleted_before: at(1000) }).await.unwrap() > 0 {}
+        while store.forget(&Retention { deleted_before: at(1000), operations: 0 }).await.unwrap() > 0 {}
         assert_eq!(store.stack(stack.id).await.unwrap(), None);
         assert_eq!(store.orphans(&own).await.unwrap(), all);
         assert!(!store.delete_orphan("other", a.id).await.unwrap());

@@ -186,7 +186,7 @@ async fn what_the_last_events_need_is_kept_until_they_are_sent() {
         let lease = claim(store, engine(), root.id).await;
         let deleted = Settle { deleted: true, ..settle(2, Action::Delete, Status::Complete) };
         store.commit(lease, settling(deleted)).await.unwrap();
-        let retention = Retention { deleted_before: at(1_000) };
+        let retention = Retention { deleted_before: at(1_000), operations: 0 };
         assert_eq!(store.forget(&retention).await.unwrap(), 0);
         assert!(store.unused_credentials(Duration::ZERO, 10).await.unwrap().is_empty());
         let lane = lanes(store).await.remove(0);

@@ -1,5 +1,7 @@
 //! `kiln stack create` and `kiln stack update`.
 
+mod rollback;
+
 use clap::{Args, ValueEnum};
 use kiln_client::{Bundle, Changes, Client, Error, ErrorLocation, Stack, StackRequest, file_parameters, parameters};
 use kiln_console::output::{Cell, Format, Look, One, OutputArgs, print};
@@ -7,6 +9,7 @@ use kiln_console::progress::{End, Target};
 use kiln_topology::original::{FILE, Original};
 use kiln_value::{Map, Value};
 
+pub(crate) use self::rollback::RollbackArgs;
 use super::plan::{Canvas, Plan};
 use super::{WaitArgs, ended, note, of_stack, show};
 use crate::commands::confirm::ConfirmArgs;
@@ -19,7 +22,7 @@ use crate::topology::{self, Lowering, Software};
 const MOST_KEPT: usize = 512 * 1024;
 
 /// The content of a stack: environments, parameters, tags.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 struct Content {
     /// Environment: path or URL; may be repeated, later ones take precedence
     #[arg(short, long, value_name = "ENVIRONMENT")]
@@ -301,6 +304,9 @@ pub(crate) struct UpdateArgs {
     /// Reuse the current template, environment and parameters of the stack
     #[arg(long)]
     existing: bool,
+    /// The revision that stands for the current template, environment and parameters
+    #[arg(skip)]
+    revision: Option<String>,
     /// Reset a parameter to its default, with --existing; may be repeated
     #[arg(long, value_name = "PARAMETER")]
     clear_parameter: Vec<String>,
@@ -331,6 +337,7 @@ impl UpdateArgs {
         let mut request = self.content.request(connection, self.template.as_deref()).await?;
         request.bundle.set_hooks(&self.pre_update, "pre-update");
         request.existing = self.existing;
+        request.revision.clone_from(&self.revision);
         request.clear_parameters.clone_from(&self.clear_parameter);
         request.converge = self.converge;
         request.disable_rollback = match self.rollback {

@@ -1,0 +1,102 @@
+//! `…/operations`: what was requested of a stack, by whom, and how it ended. Heat has no such call.
+
+use axum::response::Response;
+use http::Method;
+use kiln_service::{ListedOperation, Progress, RootCause};
+use kiln_store::OperationQuery;
+use kiln_value::{Value, value};
+
+use super::{Answer, Endpoint, Rule};
+use crate::call::Call;
+use crate::error::ApiError;
+use crate::http::query::Formats;
+use crate::http::reply;
+use crate::view::instant::instant;
+
+pub(super) static LIST: Endpoint = Endpoint {
+    name: "ListOperations",
+    method: Method::GET,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/operations",
+    rule: Rule::Of("stacks:template"),
+    tag: "stacks",
+    summary: "List the operations of a stack and its nested stacks, newest first",
+    query: &[("limit", "integer"), ("marker", "text")],
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(list(call)),
+};
+
+pub(super) static SHOW: Endpoint = Endpoint {
+    name: "ShowOperation",
+    method: Method::GET,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/operations/{operation_id}",
+    rule: Rule::Of("stacks:template"),
+    tag: "stacks",
+    summary: "Show an operation of a stack, with the cause of its failure",
+    query: &[],
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(show(call)),
+};
+
+/// The longest list.
+const LISTED: u64 = 1_000;
+
+async fn list(call: &Call) -> Result<Response, ApiError> {
+    let stack = call.stack_or_deleted().await?;
+    let operations = call.service().operations(&query(call, stack.root, false)?).await?;
+    Ok(reply::json(&value!({ "operations": (operations.iter().map(view).collect::<Value>()) })))
+}
+
+/// A page of operations.
+pub(super) fn query(call: &Call, root: kiln_store::StackId, only_revisions: bool) -> Result<OperationQuery, ApiError> {
+    let limit = call.query.integer("limit")?.and_then(|limit| u64::try_from(limit).ok());
+    let invalid = |_| ApiError::bad_request("Value of 'marker' is not an ID.".to_owned());
+    let marker = call.query.get("marker").map(|id| id.parse().map_err(invalid)).transpose()?;
+    Ok(OperationQuery { root, only_revisions, marker, limit: Some(limit.map_or(LISTED, |limit| limit.min(LISTED))) })
+}
+
+async fn show(call: &Call) -> Result<Response, ApiError> {
+    let stack = call.stack_or_deleted().await?;
+    let listed = call.service().operation(&stack, call.params.get("operation_id")).await?;
+    let mut shown = view(&listed);
+    let cause = call.service().root_cause(&listed.operation).await?.map(cause);
+    if let Some(shown) = shown.as_map_mut() {
+        shown.insert("root_cause".to_owned(), cause.unwrap_or_default());
+    }
+    Ok(reply::json(&value!({ "operation": shown })))
+}
+
+fn cause(cause: RootCause) -> Value {
+    value!({
+        "resource_path": (cause.path.join("/")),
+        "resource_type": (cause.resource_type),
+        "error": (cause.class),
+        "message": (cause.message),
+    })
+}
+
+/// An operation in a list.
+pub(super) fn view(listed: &ListedOperation) -> Value {
+    let operation = &listed.operation;
+    let author = operation.author.as_ref();
+    let status = match listed.progress {
+        Progress::InProgress => "IN_PROGRESS",
+        Progress::Complete => "COMPLETE",
+        Progress::Failed => "FAILED",
+        Progress::Replaced => "REPLACED",
+    };
+    value!({
+        "id": (operation.id.to_string()),
+        "stack_id": (operation.stack.to_string()),
+        "action": (operation.action.as_str()),
+        "status": status,
+        "status_reason": (operation.end.as_ref().map(|end| end.reason.clone())),
+        "revision": (operation.desired.as_ref().map(|_| operation.generation)),
+        "user_id": (author.map(|author| author.user_id.clone())),
+        "user_name": (author.map(|author| author.username.clone())),
+        "request_id": (Some(operation.request.clone()).filter(|id| !id.is_empty())),
+        "started_at": (instant(operation.begun)),
+        "ended_at": (operation.end.as_ref().map(|end| instant(end.time))),
+    })
+}

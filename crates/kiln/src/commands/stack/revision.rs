@@ -1,0 +1,134 @@
+//! `kiln stack revision …`.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use clap::{Args, Subcommand};
+use kiln_client::{Client, OperationPage};
+use kiln_console::output::{Format, OutputArgs, print, yaml_text};
+use kiln_value::{Map, Value};
+use similar::TextDiff;
+
+use super::of_stack;
+use super::operation::{PageArgs, table};
+use super::show::entries;
+use crate::connect::Connection;
+use crate::failure::{Failure, Outcome};
+
+/// `stack revision …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RevisionCommand {
+    /// List the templates that a stack had, by whom they were set
+    List(PageArgs),
+    /// Show the template, environment and files of a revision
+    Show(ShowArgs),
+    /// Show the lines that differ between two revisions
+    Diff(DiffArgs),
+}
+
+/// `stack revision show`.
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
+    /// Name or ID of the stack
+    #[arg(value_name = "STACK")]
+    stack: String,
+    /// Number of the revision
+    #[arg(value_name = "REVISION")]
+    revision: String,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// `stack revision diff`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  kiln stack revision diff web 3      from revision 3 to the newest one
+  kiln stack revision diff web 3 5    from revision 3 to revision 5")]
+pub(crate) struct DiffArgs {
+    /// Name or ID of the stack
+    #[arg(value_name = "STACK")]
+    stack: String,
+    /// Number of the older revision
+    #[arg(value_name = "FROM")]
+    from: String,
+    /// Number of the newer revision [default: the newest one]
+    #[arg(value_name = "TO")]
+    to: Option<String>,
+}
+
+impl RevisionCommand {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        let client = &connection.client;
+        match self {
+            Self::List(args) => {
+                let stack = &args.of.stack;
+                let revisions = client.revisions(stack, &args.page()).await.map_err(of_stack(stack))?;
+                Ok(args.of.output.list(table(&revisions, COLUMNS), Format::Table)?)
+            }
+            Self::Show(ShowArgs { stack, revision, output }) => {
+                Ok(output.one(entries(revision_of(client, &stack, &revision).await?), Format::Yaml)?)
+            }
+            Self::Diff(args) => args.run(client).await,
+        }
+    }
+}
+
+impl DiffArgs {
+    async fn run(self, client: &Client) -> Outcome {
+        let stack = &self.stack;
+        let to = match self.to {
+            Some(to) => to,
+            None => newest(client, stack).await?,
+        };
+        let (old, new) = (revision_of(client, stack, &self.from).await?, revision_of(client, stack, &to).await?);
+        let (old, new) = (documents(&old), documents(&new));
+        let names: BTreeSet<&String> = old.iter().chain(&new).map(|(name, _)| name).collect();
+        let text = |documents: &[(String, String)], name: &String| {
+            documents.iter().find(|(known, _)| known == name).map_or_else(String::new, |(_, text)| text.clone())
+        };
+        let mut shown = String::new();
+        for name in names {
+            let (before, after) = (text(&old, name), text(&new, name));
+            let diff = TextDiff::from_lines(&before, &after);
+            let (from, to) = (format!("{name} (revision {})", self.from), format!("{name} (revision {to})"));
+            _ = write!(shown, "{}", diff.unified_diff().header(&from, &to));
+        }
+        Ok(print(&shown)?)
+    }
+}
+
+const COLUMNS: &[(&str, &str)] = &[
+    ("Revision", "revision"),
+    ("Action", "action"),
+    ("Status", "status"),
+    ("User", "user_name"),
+    ("Started At", "started_at"),
+    ("Operation", "id"),
+];
+
+/// A revision of a stack.
+pub(super) async fn revision_of(client: &Client, stack: &str, number: &str) -> Outcome<Value> {
+    client.revision(stack, number).await.map_err(|error| {
+        if !error.is_not_found() {
+            return error.into();
+        }
+        Failure::new(format!("Revision not found: {number} of stack {stack}"))
+            .hint(format!("run 'kiln stack revision list {stack}' to list the revisions"))
+    })
+}
+
+async fn newest(client: &Client, stack: &str) -> Outcome<String> {
+    let page = OperationPage { limit: Some(1), marker: None };
+    let revisions = client.revisions(stack, &page).await.map_err(of_stack(stack))?;
+    let number = revisions.first().and_then(|newest| newest.get("revision")?.as_i64());
+    Ok(number.ok_or_else(|| Failure::new(format!("No revision of stack {stack} is kept")))?.to_string())
+}
+
+/// The template, the environment and the files as texts.
+fn documents(revision: &Value) -> Vec<(String, String)> {
+    let of = |name: &str| (name.to_owned(), revision.get(name).map(yaml_text).unwrap_or_default());
+    let files = revision.get("files").and_then(Value::as_map).into_iter().flat_map(Map::iter);
+    let files = files.map(|(name, text)| (name.clone(), text.as_str().unwrap_or_default().to_owned()));
+    [of("template"), of("environment")].into_iter().chain(files).collect()
+}
