@@ -4,6 +4,9 @@
 //! cases. Live data of the cloud is read by the same drivers that the engine uses. `endpoint/` contains one file per
 //! endpoint, `view/` the shared formats.
 
+#[cfg(test)]
+extern crate self as kiln_api; // for tests/api/support.rs
+
 mod api;
 mod call;
 mod endpoint;
@@ -13,8 +16,13 @@ mod instantiation;
 mod link;
 mod openapi;
 mod options;
+#[cfg(test)]
+#[path = "../tests/api/support.rs"]
+#[expect(dead_code, reason = "the tests of endpoints use less of it than those in tests/api")]
+mod support;
 mod view;
 
 pub use api::{Api, Parts};
+pub use endpoint::policy;
 pub use error::ApiError;
 pub use options::{Options, Reporter};

@@ -1,13 +1,13 @@
 //! The OpenAPI document of the API, generated from the rows of the endpoints: `GET /openapi.json`, without a token.
 
-mod schemas;
+pub(crate) mod schema;
 
 use std::sync::LazyLock;
 
 use http::Method;
 use kiln_value::{Map, Value, value};
 
-use crate::endpoint::{Answer, Endpoint, LOOKUP};
+use crate::endpoint::{Answer, ENDPOINTS, Endpoint, LOOKUP};
 use crate::http::route;
 
 /// The path of the document.
@@ -44,7 +44,7 @@ fn document() -> Value {
         "paths": paths,
         "components": {
             "securitySchemes": { "token": { "type": "apiKey", "in": "header", "name": "X-Auth-Token" } },
-            "schemas": (schemas::schemas()),
+            "schemas": (schemas()),
             "responses": {
                 "Error": {
                     "description": "An error, with its class and text.",
@@ -53,6 +53,14 @@ fn document() -> Value {
             },
         },
     })
+}
+
+/// The schemas of bodies by their names.
+fn schemas() -> Map {
+    let bodies = ENDPOINTS.iter().filter_map(|endpoint| endpoint.body);
+    let mut schemas: Map = bodies.map(|body| (body.name.to_owned(), (body.schema)())).collect();
+    schemas.insert("Error".to_owned(), schema::error());
+    schemas
 }
 
 fn operation(path: &str, method: &Method, endpoint: &Endpoint) -> Value {
@@ -64,7 +72,7 @@ fn operation(path: &str, method: &Method, endpoint: &Endpoint) -> Value {
         })
         .collect();
     parameters.extend(query.iter().map(|(name, schema)| {
-        value!({ "name": (*name), "in": "query", "required": false, "schema": (schemas::query_schema(schema)) })
+        value!({ "name": (*name), "in": "query", "required": false, "schema": (schema::query(schema)) })
     }));
     let success = match answer {
         Answer::Nothing => value!({ "description": "Done." }),
@@ -107,10 +115,8 @@ fn operation(path: &str, method: &Method, endpoint: &Endpoint) -> Value {
         },
     });
     if let (Some(body), Some(operation)) = (body, operation.as_map_mut()) {
-        let schema = value!({ "$ref": (format!("#/components/schemas/{body}")) });
-        // A signal may have no data.
-        let required = !matches!(body, "Signal" | "Forget");
-        let body = value!({ "required": required, "content": { "application/json": { "schema": schema } } });
+        let schema = value!({ "$ref": (format!("#/components/schemas/{}", body.name)) });
+        let body = value!({ "required": (body.required), "content": { "application/json": { "schema": schema } } });
         operation.insert("requestBody".to_owned(), body);
     }
     operation

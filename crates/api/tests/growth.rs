@@ -12,7 +12,7 @@ use axum::body::Body;
 use http::{Method, Request};
 use kiln_api::{Api, Parts};
 use kiln_engine::{Engine, Options};
-use kiln_identity::{Caller, Local, Policy};
+use kiln_identity::{Caller, Local};
 use kiln_plan::ResourceTypes;
 use kiln_resource::{Registry, Status};
 use kiln_service::Service;
@@ -148,7 +148,7 @@ impl App {
             backends,
             recent: Arc::default(),
             identity: Arc::new(Local::of(user(), Secret::new("{}".to_owned()))),
-            policy: Arc::new(Policy::default()),
+            policy: Arc::new(kiln_api::policy(true)),
         };
         let api = Api::new(Parts { options: kiln_api::Options::default(), service });
         Self { router: api.router(), store }

@@ -125,7 +125,7 @@ impl Cfn {
         let params = Params::new(params);
         let format = params.format();
         match self.act(head, params, &body, known).await {
-            Ok((action, result)) => reply::result(format, action.name(), id, result),
+            Ok((action, result)) => reply::result(format, action.name, id, result),
             Err(fault) => reply::fault(format, &fault, id),
         }
     }
@@ -136,16 +136,16 @@ impl Cfn {
         params: Params,
         body: &[u8],
         known: &mut Known,
-    ) -> Result<(Action, kiln_value::Value), Fault> {
+    ) -> Result<(&'static Action, kiln_value::Value), Fault> {
         let caller = self.authenticate(head, &params, body).await?;
         kiln_web::known(&caller);
         known.caller = Some(Arc::clone(&caller));
         let action = params.get("Action").and_then(Action::of_name);
         let action = action.ok_or_else(|| Fault::invalid_action(None))?;
-        known.action = Some(action.name());
+        known.action = Some(action.name);
         params.check()?;
         let call = Call { cfn: Arc::clone(&self.parts), caller, params };
-        call.allow(&action.rule())?;
+        call.allow(action.rule)?;
         let work = steps::metered(call.service().options.limits.request_steps, action.run(&call));
         Ok((action, call.backends().caches.threads.within(&call.caller.project_id, work).await?))
     }

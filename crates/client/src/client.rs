@@ -54,19 +54,13 @@ impl Client {
         text.starts_with("database: ").then(|| text.to_owned())
     }
 
-    /// Gets the JSON at a path below the endpoint; segments must be encoded.
-    pub(crate) async fn get(&self, path: &str, query: &Query) -> Result<Value, Error> {
+    /// Gets the JSON at a path below the endpoint; segments must be encoded ([`segment`], [`stack_path`]).
+    pub async fn get(&self, path: &str, query: &Query) -> Result<Value, Error> {
         self.call(Method::GET, path, query, None).await
     }
 
     /// Sends a request and returns the JSON of the response, null if there is none.
-    pub(crate) async fn call(
-        &self,
-        method: Method,
-        path: &str,
-        query: &Query,
-        body: Option<&Value>,
-    ) -> Result<Value, Error> {
+    pub async fn call(&self, method: Method, path: &str, query: &Query, body: Option<&Value>) -> Result<Value, Error> {
         read(&self.exchange(method, path, query, body).await?)
     }
 
@@ -171,12 +165,12 @@ fn read(response: &HttpResponse) -> Result<Value, Error> {
 }
 
 /// `/stacks/<name or id>`: `name/id` remains two segments.
-pub(crate) fn stack_path(stack: &str) -> String {
+pub fn stack_path(stack: &str) -> String {
     format!("/stacks/{}", quote(stack, "/"))
 }
 
 /// An encoded path segment.
-pub(crate) fn segment(name: &str) -> String {
+pub fn segment(name: &str) -> String {
     quote(name, "")
 }
 

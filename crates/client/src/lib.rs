@@ -24,7 +24,7 @@ pub mod view;
 pub use access::{Access, Fixed};
 pub use bundle::{Bundle, file_parameters, parameters};
 pub use catalog::Dialect;
-pub use client::{Client, Query};
+pub use client::{Client, Query, segment, stack_path};
 pub use cloud_access::{CloudAccess, no_token};
 pub use error::{Error, ErrorLocation, InputError, NestedLocation, Place, Refusal};
 pub use operations::OperationPage;

@@ -16,6 +16,7 @@ use kiln_server::topology_types;
 use kiln_telemetry::logging::LogArgs;
 use kiln_topology::TypeFiles;
 
+use crate::commands::effect::Effect;
 use crate::commands::{
     completion, config, demo, heat_manage, heat_status, lsp, man, manage, orphan, resource_type, serve, software,
     stack, template, testcloud,
@@ -94,10 +95,11 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Orphan(orphan::OrphanCommand),
     /// Run the service: the API and an engine in one process
+    #[command(add = Effect::Changes("a service"))]
     Serve(serve::ServeArgs),
     /// Run only the API; engines run in other processes with the same database
+    #[command(add = Effect::Changes("a service"))]
     Api(serve::ServeArgs),
-    /// Run only an engine; several engines can share a database
     Engine(serve::EngineArgs),
     /// Manage the database of a service, its policies and the domain of stack users
     #[command(subcommand)]
@@ -106,21 +108,15 @@ pub(crate) enum Command {
     HeatManage(heat_manage::HeatManageArgs),
     /// The commands of heat-status
     HeatStatus(heat_status::HeatStatusArgs),
-    /// The command heat-keystone-setup-domain; without Heat's options it is 'manage setup-domain'
     #[command(hide = true)]
     HeatKeystoneSetupDomain(manage::setup_domain::HeatKeystoneSetupDomainArgs),
     /// Check and show the configuration of a service; print the reference of its options
     #[command(subcommand)]
     Config(config::ConfigCommand),
-    /// Create a stack in a simulated cloud
     Demo(demo::DemoArgs),
-    /// Run a simulated OpenStack cloud, to try templates and --local
     Testcloud(testcloud::TestcloudArgs),
-    /// Run the language server for templates
     Lsp(lsp::LspArgs),
-    /// Generate a completion script for a shell
     Completion(completion::CompletionArgs),
-    /// Write the man pages of all commands
     Man(man::ManArgs),
 }
 

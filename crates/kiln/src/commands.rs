@@ -1,9 +1,31 @@
 //! The commands, one file per noun.
 
+/// Declares a group of commands that use a connection. The arguments of a command say what it is, what its effect is and
+/// how it is run.
+macro_rules! group {
+    ($(#[$about:meta])* $group:ident { $($(#[$attribute:meta])* $command:ident($arguments:ty),)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, clap::Subcommand)]
+        pub(crate) enum $group {
+            $($(#[$attribute])* $command($arguments),)+
+        }
+
+        impl $group {
+            /// Runs the command.
+            pub(crate) async fn run(self, connection: &$crate::connect::Connection) -> $crate::failure::Outcome {
+                match self {
+                    $(Self::$command(command) => command.run(connection).await,)+
+                }
+            }
+        }
+    };
+}
+
 pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod confirm;
 pub(crate) mod demo;
+pub(crate) mod effect;
 pub(crate) mod heat_manage;
 pub(crate) mod heat_status;
 pub(crate) mod lsp;

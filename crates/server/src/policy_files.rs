@@ -59,7 +59,7 @@ impl PolicyFiles {
                 rules.extend(read(&file).context("[oslo_policy] policy_dirs")?);
             }
         }
-        let policy = Policy::new(self.new_defaults).with_overrides(&rules).context("[oslo_policy]")?;
+        let policy = kiln_api::policy(self.new_defaults).with_overrides(&rules).context("[oslo_policy]")?;
         for problem in doubts(&policy, &rules) {
             tracing::warn!("policy {problem}");
         }
@@ -125,12 +125,12 @@ pub fn check(file: &Path) -> Result<(usize, Vec<String>)> {
     let mut valid = Map::new();
     for (name, rule) in &rules {
         let one = Map::from([(name.clone(), rule.clone())]);
-        match Policy::default().with_overrides(&one) {
+        match kiln_api::policy(true).with_overrides(&one) {
             Ok(_) => valid.extend(one),
             Err(error) => problems.push(error.to_string()),
         }
     }
-    let policy = Policy::default().with_overrides(&valid)?;
+    let policy = kiln_api::policy(true).with_overrides(&valid)?;
     // A rule that is not valid is not missing.
     let is_known =
         |problem: &String| !rules.keys().any(|name| problem.starts_with(&format!("rule {name:?} is referenced")));

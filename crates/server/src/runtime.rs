@@ -15,7 +15,7 @@ use kiln_config::options::{clouds, kiln, server, stacks};
 use kiln_config::{Account, Config, heats_own, hostname};
 use kiln_credentials::{Signalling, StoredClouds};
 use kiln_engine::{Engine, LifecyclePlugin, MessageBus};
-use kiln_identity::{Deferred, Identity, Keystone, KeystoneOptions, Local, Policy};
+use kiln_identity::{Deferred, Identity, Keystone, KeystoneOptions, Local};
 use kiln_plan::ResourceTypes;
 use kiln_plugin::Plugins;
 use kiln_service::{Limits, Service, SharedCredentials};
@@ -179,7 +179,7 @@ impl Runtime {
             kiln_service::Options { limits, no_cloud, adopt: true, abandon: true, ..kiln_service::Options::default() };
         let clock = clock(&*store).await?;
         let backends = backends(Arc::clone(&store), Arc::clone(&clock), catalog, clouds);
-        let policy = Arc::new(Policy::default());
+        let policy = Arc::new(kiln_api::policy(true));
         Ok(Self {
             store,
             own: None,

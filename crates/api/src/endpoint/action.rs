@@ -3,9 +3,9 @@
 use axum::response::Response;
 use http::Method;
 use kiln_service::StackAction;
-use kiln_value::{Map, Value};
+use kiln_value::{Map, Value, value};
 
-use super::{Answer, Endpoint, Rule};
+use super::{Answer, Body, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
@@ -18,9 +18,22 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
     tag: "stacks",
     summary: "Suspend, resume, check or cancel a stack",
     query: &[],
-    body: Some("Act"),
+    body: Some(&BODY),
     answer: Answer::Json(200),
     run: |call| Box::pin(run(call)),
+};
+
+/// An action with its options, which are ignored.
+static BODY: Body = Body {
+    name: "Act",
+    required: true,
+    is_template: false,
+    schema: || {
+        let action = value!({ "type": ["object", "null", "string"] });
+        let names = ["suspend", "resume", "check", "cancel_update", "cancel_without_rollback"];
+        let actions: Map = names.iter().map(|name| ((*name).to_owned(), action.clone())).collect();
+        value!({ "type": "object", "minProperties": 1, "maxProperties": 1, "properties": actions })
+    },
 };
 
 async fn run(call: &Call) -> Result<Response, ApiError> {

@@ -54,6 +54,8 @@ mod update_preview;
 use axum::response::Response;
 use futures::future::BoxFuture;
 use http::Method;
+use kiln_identity::{DefaultRule, Policy};
+use kiln_value::Value;
 
 use crate::call::Call;
 use crate::error::ApiError;
@@ -72,8 +74,7 @@ pub(crate) struct Endpoint {
     pub(crate) summary: &'static str,
     /// Query parameters with their type: `bool`, `integer`, `seconds`, `list`, or text.
     pub(crate) query: &'static [(&'static str, &'static str)],
-    /// The schema of the body (`openapi/schemas.rs`).
-    pub(crate) body: Option<&'static str>,
+    pub(crate) body: Option<&'static Body>,
     pub(crate) answer: Answer,
     /// Handles a call that the rule allows.
     pub(crate) run: for<'a> fn(&'a Call) -> BoxFuture<'a, Result<Response, ApiError>>,
@@ -82,10 +83,23 @@ pub(crate) struct Endpoint {
 /// Which rule of the policy a call needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// The one with this name.
+    /// The rule of Heat with this name.
     Of(&'static str),
+    /// The first of these rules, which Heat does not have. The handler asks for the others.
+    Kiln(&'static [DefaultRule]),
     /// The handler asks: the rule depends on the body, or on another project than that of the path.
     Own,
+}
+
+/// The JSON object in a request.
+pub(crate) struct Body {
+    /// The name of its schema in the OpenAPI document.
+    pub(crate) name: &'static str,
+    /// Whether every request has one.
+    pub(crate) required: bool,
+    /// Whether it is a template with its files, or a package or document that becomes one.
+    pub(crate) is_template: bool,
+    pub(crate) schema: fn() -> Value,
 }
 
 /// A successful answer.
@@ -189,14 +203,79 @@ pub(crate) static ENDPOINTS: &[&Endpoint] = &[
 impl Endpoint {
     /// Runs a call.
     pub(crate) async fn run(&self, call: &Call) -> Result<Response, ApiError> {
-        if let Rule::Of(rule) = self.rule {
+        if let Some(rule) = self.rule() {
             call.allow(rule)?;
         }
         (self.run)(call).await
     }
 
+    /// The name of the rule that a call needs.
+    fn rule(&self) -> Option<&'static str> {
+        match self.rule {
+            Rule::Of(name) => Some(name),
+            Rule::Kiln(rules) => rules.first().map(|rule| rule.name),
+            Rule::Own => None,
+        }
+    }
+
     /// Whether the body is a template with its files, or a package or document that becomes one.
     pub(crate) fn takes_template(&self) -> bool {
-        matches!(self.body, Some("Validate" | "CreateStack" | "UpdateStack"))
+        self.body.is_some_and(|body| body.is_template)
+    }
+}
+
+/// The default policy: the rules of Heat, and the rules of the endpoints that Heat does not have.
+/// `enforce_new_defaults` is the option in `[oslo_policy]`.
+pub fn policy(enforce_new_defaults: bool) -> Policy {
+    let rules = ENDPOINTS.iter().filter_map(|endpoint| match endpoint.rule {
+        Rule::Kiln(rules) => Some(rules),
+        Rule::Of(_) | Rule::Own => None,
+    });
+    Policy::new(enforce_new_defaults, rules.flatten())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_rule_has_a_default() {
+        let of_heat: BTreeSet<String> = Policy::default().names().into_iter().collect();
+        let (mut kiln, mut bodies) = (BTreeSet::new(), BTreeSet::new());
+        for endpoint in ENDPOINTS.iter().chain([&LOOKUP]) {
+            let name = endpoint.name;
+            match endpoint.rule {
+                Rule::Of(rule) => {
+                    assert!(of_heat.contains(rule), "{name}: Heat has no rule {rule}: use Rule::Kiln, with a default");
+                }
+                Rule::Kiln(rules) => {
+                    assert!(!rules.is_empty(), "{name}: without a rule, everybody is allowed");
+                    for rule in rules {
+                        assert!(!of_heat.contains(rule.name), "{name}: {} is a rule of Heat: use Rule::Of", rule.name);
+                        assert!(kiln.insert(rule.name), "{name}: {} has two defaults", rule.name);
+                    }
+                }
+                Rule::Own => {}
+            }
+            bodies.extend(endpoint.body.map(|body| (body.name, std::ptr::from_ref(body))));
+        }
+        let names: BTreeSet<&str> = bodies.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names.len(), bodies.len(), "two schemas with one name");
+    }
+
+    #[test]
+    fn every_file_is_a_module() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/endpoint");
+        for entry in std::fs::read_dir(folder).expect("the folder") {
+            let file = entry.expect("an entry").file_name().into_string().expect("UTF-8");
+            let name = file.trim_end_matches(".rs");
+            let is_declared = include_str!("mod.rs").contains(&format!("mod {name};\n"));
+            assert!(
+                name == "mod" || is_declared,
+                "endpoint/{file}: declare it and add its rows to ENDPOINTS in mod.rs"
+            );
+        }
     }
 }

@@ -3,6 +3,7 @@
 use axum::response::{IntoResponse as _, Response};
 use http::Method;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use kiln_identity::{DefaultCheck, DefaultRule};
 
 use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
@@ -12,7 +13,7 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
     name: "Report",
     method: Method::GET,
     path: "/{tenant_id}/report",
-    rule: Rule::Of("service:report"),
+    rule: Rule::Kiln(&[DefaultRule { name: "service:report", check: DefaultCheck::ADMIN }]),
     tag: "service",
     summary: "Show what the process that answers does, and what its engines hold",
     query: &[],

@@ -3,9 +3,9 @@
 use axum::response::Response;
 use http::Method;
 use kiln_service::MarkUnhealthy;
-use kiln_value::{Value, text};
+use kiln_value::{Value, text, value};
 
-use super::{Answer, Endpoint, Rule};
+use super::{Answer, Body, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::{query, reply};
@@ -18,9 +18,25 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
     tag: "resources",
     summary: "Mark a resource as healthy or not",
     query: &[],
-    body: Some("Mark"),
+    body: Some(&BODY),
     answer: Answer::Json(200),
     run: |call| Box::pin(run(call)),
+};
+
+static BODY: Body = Body {
+    name: "Mark",
+    required: true,
+    is_template: false,
+    schema: || {
+        value!({
+            "type": "object",
+            "required": ["mark_unhealthy"],
+            "properties": {
+                "mark_unhealthy": { "type": "boolean" },
+                "resource_status_reason": { "type": "string" },
+            },
+        })
+    },
 };
 
 const KEYS: [&str; 2] = ["mark_unhealthy", "resource_status_reason"];

@@ -3,9 +3,9 @@
 use axum::response::Response;
 use http::Method;
 use kiln_service::Signal;
-use kiln_value::Value;
+use kiln_value::{Value, value};
 
-use super::{Answer, Endpoint, Rule};
+use super::{Answer, Body, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
@@ -18,10 +18,14 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
     tag: "resources",
     summary: "Send a signal to a resource",
     query: &[],
-    body: Some("Signal"),
+    body: Some(&BODY),
     answer: Answer::Json(200),
     run: |call| Box::pin(run(call)),
 };
+
+/// The data of the signal. There may be none.
+static BODY: Body =
+    Body { name: "Signal", required: false, is_template: false, schema: || value!({ "type": "object" }) };
 
 async fn run(call: &Call) -> Result<Response, ApiError> {
     let resource = call.params.get("resource_name").to_owned();

@@ -2,9 +2,9 @@
 
 use axum::response::Response;
 use http::Method;
-use kiln_value::text;
+use kiln_value::{text, value};
 
-use super::{Answer, Endpoint, Rule};
+use super::{Answer, Body, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
@@ -18,9 +18,16 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
     tag: "snapshots",
     summary: "Create a snapshot",
     query: &[],
-    body: Some("CreateSnapshot"),
+    body: Some(&BODY),
     answer: Answer::Json(200),
     run: |call| Box::pin(run(call)),
+};
+
+static BODY: Body = Body {
+    name: "CreateSnapshot",
+    required: true,
+    is_template: false,
+    schema: || value!({ "type": "object", "properties": { "name": { "type": "string" } } }),
 };
 
 async fn run(call: &Call) -> Result<Response, ApiError> {

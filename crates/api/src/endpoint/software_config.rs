@@ -7,11 +7,12 @@ use kiln_service::NewConfig;
 use kiln_store::ConfigQuery;
 use kiln_value::{Map, Value, text, value};
 
-use super::{Answer, Endpoint, Rule};
+use super::{Answer, Body, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::query::Formats;
 use crate::http::reply;
+use crate::openapi::schema;
 
 pub(super) static LIST: Endpoint = Endpoint {
     name: "ListConfigs",
@@ -34,9 +35,24 @@ pub(super) static CREATE: Endpoint = Endpoint {
     tag: "software",
     summary: "Create a software config",
     query: &[],
-    body: Some("Config"),
+    body: Some(&BODY),
     answer: Answer::Json(200),
     run: |call| Box::pin(create(call)),
+};
+
+static BODY: Body = Body {
+    name: "Config",
+    required: true,
+    is_template: false,
+    schema: || {
+        value!({
+            "type": "object",
+            "properties": {
+                "name": (schema::text()), "group": (schema::text()), "config": {}, "inputs": (schema::list()),
+                "outputs": (schema::list()), "options": (schema::object()),
+            },
+        })
+    },
 };
 
 pub(super) static SHOW: Endpoint = Endpoint {

@@ -8,10 +8,11 @@ use kiln_service::{DeploymentChange, NewDeployment};
 use kiln_value::{Value, text, value};
 
 use super::software_config::optional_text;
-use super::{Answer, Endpoint, Rule};
+use super::{Answer, Body, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
+use crate::openapi::schema;
 use crate::view::instant::instant;
 
 pub(super) static LIST: Endpoint = Endpoint {
@@ -35,9 +36,25 @@ pub(super) static CREATE: Endpoint = Endpoint {
     tag: "software",
     summary: "Create a software deployment",
     query: &[],
-    body: Some("Deployment"),
+    body: Some(&BODY),
     answer: Answer::Json(200),
     run: |call| Box::pin(create(call)),
+};
+
+static BODY: Body = Body {
+    name: "Deployment",
+    required: true,
+    is_template: false,
+    schema: || {
+        value!({
+            "type": "object",
+            "properties": {
+                "config_id": (schema::text()), "server_id": (schema::text()), "input_values": (schema::object()),
+                "output_values": (schema::object()), "action": (schema::text()), "status": (schema::text()),
+                "status_reason": (schema::text()), "stack_user_project_id": (schema::text()),
+            },
+        })
+    },
 };
 
 pub(super) static METADATA: Endpoint = Endpoint {
@@ -74,7 +91,7 @@ pub(super) static UPDATE: Endpoint = Endpoint {
     tag: "software",
     summary: "Update a software deployment",
     query: &[],
-    body: Some("Deployment"),
+    body: Some(&BODY),
     answer: Answer::Json(200),
     run: |call| Box::pin(update(call)),
 };

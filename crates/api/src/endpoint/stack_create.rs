@@ -4,13 +4,15 @@ use axum::response::Response;
 use http::Method;
 use http::StatusCode;
 use http::header::{HeaderValue, LOCATION};
+use kiln_value::value;
 use serde::Serialize;
 
-use super::{Answer, Endpoint, Rule};
+use super::{Answer, Body, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
 use crate::link::Link;
+use crate::openapi::schema;
 
 pub(super) static ENDPOINT: Endpoint = Endpoint {
     name: "CreateStack",
@@ -20,9 +22,23 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
     tag: "stacks",
     summary: "Create or adopt a stack",
     query: &[],
-    body: Some("CreateStack"),
+    body: Some(&BODY),
     answer: Answer::Json(201),
     run: |call| Box::pin(run(call)),
+};
+
+/// A new stack.
+pub(super) static BODY: Body = Body {
+    name: "CreateStack",
+    required: true,
+    is_template: true,
+    schema: || {
+        let mut properties = schema::template();
+        properties.extend(schema::settings());
+        properties.insert("stack_name".to_owned(), value!({ "type": "string", "maxLength": 255 }));
+        properties.insert("adopt_stack_data".to_owned(), value!({ "type": ["object", "string"] }));
+        value!({ "type": "object", "required": ["stack_name"], "properties": properties })
+    },
 };
 
 #[derive(Serialize)]

@@ -6,7 +6,7 @@ use http::Method;
 use kiln_service::{Door, PreviewedEntry, PreviewedResource, PreviewedStack};
 use kiln_value::{Map, StackIdentity, Value, value};
 
-use super::{Answer, Endpoint, Rule};
+use super::{Answer, Endpoint, Rule, stack_create};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::query::Formats;
@@ -22,7 +22,7 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
     tag: "stacks",
     summary: "Preview the create of a stack",
     query: &[("resource_changes", "bool")],
-    body: Some("CreateStack"),
+    body: Some(&stack_create::BODY),
     answer: Answer::Json(200),
     run: |call| Box::pin(run(call)),
 };

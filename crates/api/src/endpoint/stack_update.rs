@@ -2,11 +2,13 @@
 
 use axum::response::Response;
 use http::Method;
+use kiln_value::value;
 
-use super::{Answer, Endpoint, Rule};
+use super::{Answer, Body, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::page;
+use crate::openapi::schema;
 
 pub(super) static PUT: Endpoint = Endpoint {
     name: "UpdateStack",
@@ -16,7 +18,7 @@ pub(super) static PUT: Endpoint = Endpoint {
     tag: "stacks",
     summary: "Update a stack",
     query: &[],
-    body: Some("UpdateStack"),
+    body: Some(&BODY),
     answer: Answer::Page,
     run: |call| Box::pin(put(call)),
 };
@@ -29,9 +31,27 @@ pub(super) static PATCH: Endpoint = Endpoint {
     tag: "stacks",
     summary: "Update parts of a stack",
     query: &[],
-    body: Some("UpdateStack"),
+    body: Some(&BODY),
     answer: Answer::Page,
     run: |call| Box::pin(patch(call)),
+};
+
+/// What a stack should become.
+pub(super) static BODY: Body = Body {
+    name: "UpdateStack",
+    required: true,
+    is_template: true,
+    schema: || {
+        let mut properties = schema::template();
+        properties.extend(schema::settings());
+        let names = value!({ "type": "array", "items": { "type": "string" } });
+        properties.insert("clear_parameters".to_owned(), names);
+        properties.insert("existing".to_owned(), value!({ "type": "boolean" }));
+        properties.insert("converge".to_owned(), value!({ "type": "boolean" }));
+        properties.insert("revision".to_owned(), schema::text());
+        properties.insert("if_version".to_owned(), schema::text());
+        value!({ "type": "object", "properties": properties })
+    },
 };
 
 /// Replaces the desired state.

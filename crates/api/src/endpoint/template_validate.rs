@@ -3,13 +3,14 @@
 use axum::response::Response;
 use http::Method;
 use kiln_service::Error;
-use kiln_value::{Class, Value, argument};
+use kiln_value::{Class, Value, argument, value};
 
-use super::{Answer, Endpoint, Rule};
+use super::{Answer, Body, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::query::Formats;
 use crate::http::reply;
+use crate::openapi::schema;
 
 pub(super) static ENDPOINT: Endpoint = Endpoint {
     name: "ValidateTemplate",
@@ -19,9 +20,16 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
     tag: "templates",
     summary: "Validate a template and describe its parameters",
     query: &[("ignore_errors", "text"), ("show_nested", "bool")],
-    body: Some("Validate"),
+    body: Some(&BODY),
     answer: Answer::Json(200),
     run: |call| Box::pin(run(call)),
+};
+
+static BODY: Body = Body {
+    name: "Validate",
+    required: true,
+    is_template: true,
+    schema: || value!({ "type": "object", "properties": (schema::template()) }),
 };
 
 async fn run(call: &Call) -> Result<Response, ApiError> {

@@ -5,7 +5,7 @@ use http::Method;
 use kiln_service::Door;
 use kiln_value::Value;
 
-use super::{Answer, Endpoint, Rule};
+use super::{Answer, Endpoint, Rule, stack_update};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::query::Formats;
@@ -20,7 +20,7 @@ pub(super) static PUT: Endpoint = Endpoint {
     tag: "stacks",
     summary: "Preview an update",
     query: &[("show_nested", "bool")],
-    body: Some("UpdateStack"),
+    body: Some(&stack_update::BODY),
     answer: Answer::Json(200),
     run: |call| Box::pin(put(call)),
 };
@@ -33,7 +33,7 @@ pub(super) static PATCH: Endpoint = Endpoint {
     tag: "stacks",
     summary: "Preview an update of parts",
     query: &[("show_nested", "bool")],
-    body: Some("UpdateStack"),
+    body: Some(&stack_update::BODY),
     answer: Answer::Json(200),
     run: |call| Box::pin(patch(call)),
 };

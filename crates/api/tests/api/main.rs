@@ -9,7 +9,6 @@ mod hidden;
 mod kept_lists;
 mod long_lists;
 mod nested;
-mod orphans;
 mod personas;
 mod reference;
 mod signals;

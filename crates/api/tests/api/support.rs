@@ -8,7 +8,7 @@ use axum::body::Body;
 use http::{HeaderMap, Method, Request, StatusCode};
 use jiff::Timestamp;
 use kiln_api::{Api, Options, Parts};
-use kiln_identity::{Caller, Local, Policy};
+use kiln_identity::{Caller, Local};
 use kiln_plan::ResourceTypes;
 use kiln_resource::{Registry, State, Status};
 use kiln_service::{Limits, Service};
@@ -125,7 +125,7 @@ impl App {
             backends,
             recent: Arc::default(),
             identity: Arc::new(identity),
-            policy: Arc::new(Policy::default()),
+            policy: Arc::new(kiln_api::policy(true)),
         };
         let api = Api::new(Parts { options: Options::default(), service: service.clone() });
         Self { router: api.router(), api, service, store }

@@ -3,10 +3,14 @@
 use kiln_service::StackAction;
 use kiln_value::{Map, Value};
 
+use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
 
-pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+pub(super) static ACTION: Action =
+    Action { name: "CancelUpdateStack", rule: "cloudformation:CancelUpdateStack", run: |call| Box::pin(run(call)) };
+
+async fn run(call: &Call) -> Result<Value, Fault> {
     let stack = call.stack().await?;
     call.service().act(&call.caller, &stack, StackAction::CancelUpdate).await?;
     Ok(Value::Map(Map::new()))

@@ -4,12 +4,17 @@ use kiln_service::{CreateStack, NewChangeSet, StackChange, StackContent};
 use kiln_store::Stack;
 use kiln_value::{Value, value};
 
+use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::input;
 use crate::view::change_set::{arn, stack_arn};
 
-pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+/// The handler asks for the rule of the change, too.
+pub(super) static ACTION: Action =
+    Action { name: "CreateChangeSet", rule: "cloudformation:DescribeStacks", run: |call| Box::pin(run(call)) };
+
+async fn run(call: &Call) -> Result<Value, Fault> {
     let params = &call.params;
     let (stack_name, name) = (params.required("StackName")?, params.required("ChangeSetName")?.to_owned());
     check_name(&name)?;

@@ -3,12 +3,16 @@
 use kiln_service::{CreateStack, StackContent};
 use kiln_value::{Value, value};
 
+use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::input;
 use crate::view::arn;
 
-pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+pub(super) static ACTION: Action =
+    Action { name: "CreateStack", rule: "cloudformation:CreateStack", run: |call| Box::pin(run(call)) };
+
+async fn run(call: &Call) -> Result<Value, Fault> {
     let params = &call.params;
     let name = params.required("StackName")?.to_owned();
     let settings = input::settings(params)?;

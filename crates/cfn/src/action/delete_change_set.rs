@@ -2,10 +2,14 @@
 
 use kiln_value::{Map, Value};
 
+use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
 
-pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+pub(super) static ACTION: Action =
+    Action { name: "DeleteChangeSet", rule: "cloudformation:UpdateStack", run: |call| Box::pin(run(call)) };
+
+async fn run(call: &Call) -> Result<Value, Fault> {
     match call.change_set().await {
         Ok(prepared) => call.service().delete_change_set(prepared).await?,
         Err(fault) if fault == Fault::no_change_set(call.params.required("ChangeSetName")?) => {}

@@ -2,12 +2,16 @@
 
 use kiln_value::{Value, value};
 
+use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::page::Page;
 use crate::view::change_set::{change, summary};
 
-pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+pub(super) static ACTION: Action =
+    Action { name: "DescribeChangeSet", rule: "cloudformation:DescribeStacks", run: |call| Box::pin(run(call)) };
+
+async fn run(call: &Call) -> Result<Value, Fault> {
     let prepared = call.change_set().await?;
     let page: Page<usize> = Page::of(call)?;
     let start = page.marker.unwrap_or(0);

@@ -3,12 +3,19 @@
 use kiln_value::{Value, value};
 use kiln_view::stack_drift::Drift;
 
+use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::view::drift::of_detection;
 use crate::view::{arn, instant};
 
-pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+pub(super) static ACTION: Action = Action {
+    name: "DescribeStackDriftDetectionStatus",
+    rule: "cloudformation:DescribeStackResources",
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: &Call) -> Result<Value, Fault> {
     let id = call.params.required("StackDriftDetectionId")?;
     let (stack, names) = of_detection(id)?;
     let stack = crate::call::live(call.find(&stack).await?)?;

@@ -7,12 +7,16 @@ use kiln_service::Door;
 use kiln_store::{Event, EventQuery, Stack, StackQuery};
 use kiln_value::{Value, text, value};
 
+use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::page::{self, Page};
 use crate::view::{arn, instant, state};
 
-pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+pub(super) static ACTION: Action =
+    Action { name: "DescribeStackEvents", rule: "cloudformation:DescribeStackEvents", run: |call| Box::pin(run(call)) };
+
+async fn run(call: &Call) -> Result<Value, Fault> {
     let stacks = if let Some(named) = call.params.get("StackName") {
         vec![call.find(named).await?]
     } else {

@@ -3,11 +3,18 @@
 use kiln_service::Error;
 use kiln_value::{Map, Value};
 
+use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::view::resource::Resources;
 
-pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+pub(super) static ACTION: Action = Action {
+    name: "DescribeStackResource",
+    rule: "cloudformation:DescribeStackResource",
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: &Call) -> Result<Value, Fault> {
     let name = call.params.required("LogicalResourceId")?;
     let stack = call.stack().await?;
     let resources = Resources::of(call, stack).await?;

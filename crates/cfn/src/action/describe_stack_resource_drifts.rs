@@ -2,12 +2,19 @@
 
 use kiln_value::Value;
 
+use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::page::{self, Page};
 use crate::view::drift::resource;
 
-pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+pub(super) static ACTION: Action = Action {
+    name: "DescribeStackResourceDrifts",
+    rule: "cloudformation:DescribeStackResources",
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: &Call) -> Result<Value, Fault> {
     let wanted = call.params.list("StackResourceDriftStatusFilters");
     let page: Page<String> = Page::of(call)?;
     let compared = call.service().drift(call.stack().await?, &[]).await?;

@@ -4,6 +4,7 @@ use kiln_service::Error;
 use kiln_store::{Stack, StackQuery};
 use kiln_value::{Map, Value};
 
+use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::view::resource::Resources;
@@ -11,7 +12,13 @@ use crate::view::resource::Resources;
 /// How many stacks are searched at once for a physical ID.
 const AT_ONCE: usize = 20;
 
-pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+pub(super) static ACTION: Action = Action {
+    name: "DescribeStackResources",
+    rule: "cloudformation:DescribeStackResources",
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: &Call) -> Result<Value, Fault> {
     let params = &call.params;
     let stack = match (params.get("StackName"), params.get("PhysicalResourceId")) {
         (Some(_), Some(_)) => {

@@ -1,17 +1,19 @@
 //! Stacks with parameters and outputs.
 
-use kiln_resource::Action;
 use kiln_service::Door;
 use kiln_store::Stack;
 use kiln_value::{Map, Value, text, value};
 
-use super::list_stacks;
+use super::{Action, list_stacks};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::page;
 use crate::view::{arn, instant, status, tags};
 
-pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+pub(super) static ACTION: Action =
+    Action { name: "DescribeStacks", rule: "cloudformation:DescribeStacks", run: |call| Box::pin(run(call)) };
+
+async fn run(call: &Call) -> Result<Value, Fault> {
     let (described, next) = if let Some(named) = call.params.get("StackName") {
         (vec![described(call, &call.find(named).await?).await?], None)
     } else {
@@ -54,7 +56,7 @@ async fn described(call: &Call, stack: &Stack) -> Result<Map, Fault> {
     let mut shown = brief(stack);
     shown.insert("Description".to_owned(), outline.template.description().into());
     shown.insert("Parameters".to_owned(), parameters);
-    if outline.has_outputs() && !stack.state.is_complete(Action::Delete) {
+    if outline.has_outputs() && !stack.state.is_complete(kiln_resource::Action::Delete) {
         let outputs = call.service().view(stack.clone()).await?.outputs(None).await;
         let outputs: Value = outputs
             .into_iter()

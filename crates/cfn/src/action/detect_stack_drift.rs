@@ -4,11 +4,15 @@
 use kiln_service::Error;
 use kiln_value::{Value, value};
 
+use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::view::drift::detection;
 
-pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+pub(super) static ACTION: Action =
+    Action { name: "DetectStackDrift", rule: "cloudformation:DescribeStackResources", run: |call| Box::pin(run(call)) };
+
+async fn run(call: &Call) -> Result<Value, Fault> {
     let names = call.params.list("LogicalResourceIds");
     let stack = call.stack().await?;
     let view = call.service().view(stack).await?;

@@ -2,11 +2,18 @@
 
 use kiln_value::{Value, value};
 
+use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::view::drift;
 
-pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+pub(super) static ACTION: Action = Action {
+    name: "DetectStackResourceDrift",
+    rule: "cloudformation:DescribeStackResources",
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: &Call) -> Result<Value, Fault> {
     let name = call.params.required("LogicalResourceId")?.to_owned();
     let compared = call.service().drift(call.stack().await?, &[name]).await?;
     let shown = compared.resources.first().map(|one| drift::resource(call, &compared, one));

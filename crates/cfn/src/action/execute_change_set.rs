@@ -2,10 +2,14 @@
 
 use kiln_value::{Map, Value};
 
+use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
 
-pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+pub(super) static ACTION: Action =
+    Action { name: "ExecuteChangeSet", rule: "cloudformation:DescribeStacks", run: |call| Box::pin(run(call)) };
+
+async fn run(call: &Call) -> Result<Value, Fault> {
     let prepared = call.change_set().await?;
     call.allow(if prepared.creates() { "cloudformation:CreateStack" } else { "cloudformation:UpdateStack" })?;
     let disable_rollback = call.params.boolean("DisableRollback")?;

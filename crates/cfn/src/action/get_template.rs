@@ -3,10 +3,14 @@
 use kiln_stack::load;
 use kiln_value::{Value, value};
 
+use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
 
-pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+pub(super) static ACTION: Action =
+    Action { name: "GetTemplate", rule: "cloudformation:GetTemplate", run: |call| Box::pin(run(call)) };
+
+async fn run(call: &Call) -> Result<Value, Fault> {
     let stack = call.stack_or_deleted().await?;
     let sources = load::stored(call.backends(), &stack.desired).await?;
     Ok(value!({ "TemplateBody": (Value::clone(&sources.template)) }))

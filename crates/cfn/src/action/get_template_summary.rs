@@ -6,12 +6,17 @@ use kiln_service::{Error, StackContent, importable};
 use kiln_stack::load;
 use kiln_value::{Map, Value, value};
 
+use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::input;
 use crate::view::parameter::parameter;
 
-pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+/// The handler asks for the rule of what it reads, too.
+pub(super) static ACTION: Action =
+    Action { name: "GetTemplateSummary", rule: "cloudformation:EstimateTemplateCost", run: |call| Box::pin(run(call)) };
+
+async fn run(call: &Call) -> Result<Value, Fault> {
     let template = input::template(call).await?;
     let (description, parameters, types, importable) = match (template, call.params.get("StackName")) {
         (Some(_), Some(_)) => return Err(Fault::combination("TemplateBody and StackName may not be used together")),

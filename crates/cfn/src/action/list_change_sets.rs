@@ -3,12 +3,16 @@
 use kiln_service::PreparedChange;
 use kiln_value::Value;
 
+use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::page::{self, Page};
 use crate::view::change_set::summary;
 
-pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+pub(super) static ACTION: Action =
+    Action { name: "ListChangeSets", rule: "cloudformation:DescribeStacks", run: |call| Box::pin(run(call)) };
+
+async fn run(call: &Call) -> Result<Value, Fault> {
     let name = call.stack_name(call.params.required("StackName")?)?;
     let mut sets: Vec<PreparedChange> = call.service().change_sets(&call.caller, &name).await?;
     if sets.is_empty() {

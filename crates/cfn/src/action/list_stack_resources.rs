@@ -2,12 +2,16 @@
 
 use kiln_value::Value;
 
+use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::page::{self, Page};
 use crate::view::resource::{Resources, summary};
 
-pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+pub(super) static ACTION: Action =
+    Action { name: "ListStackResources", rule: "cloudformation:ListStackResources", run: |call| Box::pin(run(call)) };
+
+async fn run(call: &Call) -> Result<Value, Fault> {
     let stack = call.stack_or_deleted().await?;
     let page: Page<String> = Page::of(call)?;
     let resources = Resources::of(call, stack).await?;

@@ -3,12 +3,16 @@
 use kiln_store::{Sort, SortKey, Stack, StackQuery};
 use kiln_value::{Value, value};
 
+use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::page::{self, Page};
 use crate::view::{arn, instant, status};
 
-pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+pub(super) static ACTION: Action =
+    Action { name: "ListStacks", rule: "cloudformation:ListStacks", run: |call| Box::pin(run(call)) };
+
+async fn run(call: &Call) -> Result<Value, Fault> {
     let filter = call.params.list("StackStatusFilter");
     // As in Heat, deleted stacks are listed only on request.
     let deleted = filter.contains(&"DELETE_COMPLETE");

@@ -1,4 +1,4 @@
-//! The actions, one file each. The names are those of AWS.
+//! The actions, one file each: the row that describes an action, and its handler. The names are those of AWS.
 
 mod cancel_update_stack;
 mod create_change_set;
@@ -24,87 +24,80 @@ mod list_stacks;
 mod update_stack;
 mod validate_template;
 
+use futures::future::BoxFuture;
 use kiln_value::Value;
 
 use crate::call::Call;
 use crate::fault::Fault;
 
-macro_rules! actions {
-    ($($name:ident $file:ident,)*) => {
-        /// The actions.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Action { $($name,)* }
-
-        impl Action {
-            /// The action with a name.
-            pub(crate) fn of_name(name: &str) -> Option<Self> {
-                match name {
-                    $(stringify!($name) => Some(Self::$name),)*
-                    _ => None,
-                }
-            }
-
-            /// The name.
-            pub(crate) fn name(self) -> &'static str {
-                match self {
-                    $(Self::$name => stringify!($name),)*
-                }
-            }
-
-            /// Executes it; returns the content of the result.
-            pub(crate) async fn run(self, call: &Call) -> Result<Value, Fault> {
-                match self {
-                    $(Self::$name => $file::run(call).await,)*
-                }
-            }
-        }
-    };
+/// An action.
+pub(crate) struct Action {
+    pub(crate) name: &'static str,
+    /// The rule of the policy that a call needs. Heat has no change sets and no drift: they are subject to the rules of
+    /// stacks and resources, which show the same.
+    pub(crate) rule: &'static str,
+    /// Handles a call that the rule allows, and returns the content of the result.
+    run: for<'a> fn(&'a Call) -> BoxFuture<'a, Result<Value, Fault>>,
 }
 
+static ACTIONS: &[&Action] = &[
+    &cancel_update_stack::ACTION,
+    &create_change_set::ACTION,
+    &create_stack::ACTION,
+    &delete_change_set::ACTION,
+    &delete_stack::ACTION,
+    &describe_change_set::ACTION,
+    &describe_stack_events::ACTION,
+    &describe_stack_resource::ACTION,
+    &describe_stack_resources::ACTION,
+    &describe_stack_drift_detection_status::ACTION,
+    &describe_stack_resource_drifts::ACTION,
+    &describe_stacks::ACTION,
+    &detect_stack_drift::ACTION,
+    &detect_stack_resource_drift::ACTION,
+    &estimate_template_cost::ACTION,
+    &execute_change_set::ACTION,
+    &get_template::ACTION,
+    &get_template_summary::ACTION,
+    &list_change_sets::ACTION,
+    &list_stack_resources::ACTION,
+    &list_stacks::ACTION,
+    &update_stack::ACTION,
+    &validate_template::ACTION,
+];
+
 impl Action {
-    /// The rule of the policy. Heat has no change sets and no drift: they are subject to the rules of stacks. Creating and executing
-    /// one checks the rule of its change too, once it is known.
-    pub(crate) fn rule(self) -> String {
-        let action = match self {
-            // The action checks the rule of what it reads.
-            Self::GetTemplateSummary => Self::EstimateTemplateCost,
-            Self::CreateChangeSet | Self::DescribeChangeSet | Self::ExecuteChangeSet | Self::ListChangeSets => {
-                Self::DescribeStacks
-            }
-            Self::DeleteChangeSet => Self::UpdateStack,
-            // They show what the resources show.
-            Self::DescribeStackDriftDetectionStatus
-            | Self::DescribeStackResourceDrifts
-            | Self::DetectStackDrift
-            | Self::DetectStackResourceDrift => Self::DescribeStackResources,
-            action => action,
-        };
-        format!("cloudformation:{}", action.name())
+    /// The action with a name.
+    pub(crate) fn of_name(name: &str) -> Option<&'static Self> {
+        ACTIONS.iter().find(|action| action.name == name).copied()
+    }
+
+    /// Runs a call.
+    pub(crate) async fn run(&self, call: &Call) -> Result<Value, Fault> {
+        (self.run)(call).await
     }
 }
 
-actions! {
-    CancelUpdateStack cancel_update_stack,
-    CreateChangeSet create_change_set,
-    CreateStack create_stack,
-    DeleteChangeSet delete_change_set,
-    DeleteStack delete_stack,
-    DescribeChangeSet describe_change_set,
-    DescribeStackEvents describe_stack_events,
-    DescribeStackResource describe_stack_resource,
-    DescribeStackResources describe_stack_resources,
-    DescribeStackDriftDetectionStatus describe_stack_drift_detection_status,
-    DescribeStackResourceDrifts describe_stack_resource_drifts,
-    DescribeStacks describe_stacks,
-    DetectStackDrift detect_stack_drift,
-    DetectStackResourceDrift detect_stack_resource_drift,
-    EstimateTemplateCost estimate_template_cost,
-    ExecuteChangeSet execute_change_set,
-    GetTemplate get_template,
-    GetTemplateSummary get_template_summary,
-    ListChangeSets list_change_sets,
-    ListStackResources list_stack_resources,
-    ListStacks list_stacks,
-    UpdateStack update_stack,
-    ValidateTemplate validate_template,
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_has_a_default() {
+        let rules = kiln_identity::Policy::default().names();
+        for action in ACTIONS {
+            assert!(rules.iter().any(|rule| rule == action.rule), "{}: Heat has no rule {}", action.name, action.rule);
+        }
+    }
+
+    #[test]
+    fn every_file_is_a_module() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/action");
+        for entry in std::fs::read_dir(folder).expect("the folder") {
+            let file = entry.expect("an entry").file_name().into_string().expect("UTF-8");
+            let name = file.trim_end_matches(".rs");
+            let is_declared = include_str!("mod.rs").contains(&format!("mod {name};\n"));
+            assert!(name == "mod" || is_declared, "action/{file}: declare it and add its row to ACTIONS in mod.rs");
+        }
+    }
 }

@@ -2,12 +2,16 @@
 
 use kiln_value::{Value, value};
 
+use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::input;
 use crate::view::arn;
 
-pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+pub(super) static ACTION: Action =
+    Action { name: "UpdateStack", rule: "cloudformation:UpdateStack", run: |call| Box::pin(run(call)) };
+
+async fn run(call: &Call) -> Result<Value, Fault> {
     let stack = call.stack().await?;
     let update = input::update(call, &stack).await?;
     let stack = call.service().update_stack(&call.caller, &stack, update).await?;

@@ -3,12 +3,16 @@
 use kiln_service::StackContent;
 use kiln_value::{Value, value};
 
+use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::input;
 use crate::view::parameter::parameter;
 
-pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+pub(super) static ACTION: Action =
+    Action { name: "ValidateTemplate", rule: "cloudformation:ValidateTemplate", run: |call| Box::pin(run(call)) };
+
+async fn run(call: &Call) -> Result<Value, Fault> {
     let template = input::template(call).await?;
     let template = template.ok_or_else(input::no_template)?;
     let sections = input::Parameters::default().sections()?;

@@ -1,11 +1,44 @@
 //! Heat's default rules as data (`policies` of reference/rest_api.json).
 
-/// Rules with the same check.
-pub(super) struct Group {
-    /// The check.
+/// The check of a rule, unless the operator replaces it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DefaultCheck {
     pub(super) check: &'static str,
     /// The check of older releases, which is also accepted if the operator does not enforce the new defaults.
     pub(super) deprecated: Option<&'static str>,
+}
+
+impl DefaultCheck {
+    /// Readers of the project, except stack users.
+    pub const READER: Self = Self::replacing("rule:deny_stack_user", "role:reader and project_id:%(project_id)s");
+    /// Members of the project, except stack users.
+    pub const MEMBER: Self = Self::replacing("rule:deny_stack_user", "role:member and project_id:%(project_id)s");
+    /// Administrators.
+    pub const ADMIN: Self = Self::replacing("rule:context_is_admin", "role:admin and project_id:%(project_id)s");
+    /// Nobody.
+    pub const NOBODY: Self = Self::of("rule:deny_everybody");
+
+    const fn of(check: &'static str) -> Self {
+        Self { check, deprecated: None }
+    }
+
+    const fn replacing(deprecated: &'static str, check: &'static str) -> Self {
+        Self { check, deprecated: Some(deprecated) }
+    }
+}
+
+/// A rule that Heat does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DefaultRule {
+    /// Its name.
+    pub name: &'static str,
+    /// Its check.
+    pub check: DefaultCheck,
+}
+
+/// Rules with the same check.
+pub(super) struct Group {
+    pub(super) check: DefaultCheck,
     /// The names of the rules.
     pub(super) names: &'static [&'static str],
 }
@@ -13,11 +46,10 @@ pub(super) struct Group {
 const STACK_USERS_TOO: &str =
     "(role:reader and project_id:%(project_id)s) or (role:heat_stack_user and project_id:%(project_id)s)";
 
-/// All rules except those of single resource types.
+/// All rules of Heat except those of single resource types.
 pub(super) const RULES: &[Group] = &[
     Group {
-        check: "role:reader and project_id:%(project_id)s",
-        deprecated: Some("rule:deny_stack_user"),
+        check: DefaultCheck::READER,
         names: &[
             "actions:check",
             "build_info:build_info",
@@ -31,7 +63,6 @@ pub(super) const RULES: &[Group] = &[
             "cloudformation:ValidateTemplate",
             "events:index",
             "events:show",
-            "orphans:index",
             "resource:index",
             "resource:show",
             "software_configs:index",
@@ -56,8 +87,7 @@ pub(super) const RULES: &[Group] = &[
         ],
     },
     Group {
-        check: "role:member and project_id:%(project_id)s",
-        deprecated: Some("rule:deny_stack_user"),
+        check: DefaultCheck::MEMBER,
         names: &[
             "actions:action",
             "actions:cancel_update",
@@ -69,8 +99,6 @@ pub(super) const RULES: &[Group] = &[
             "cloudformation:CreateStack",
             "cloudformation:DeleteStack",
             "cloudformation:UpdateStack",
-            "orphans:delete",
-            "resource:forget",
             "resource:mark_unhealthy",
             "software_configs:create",
             "software_configs:delete",
@@ -93,27 +121,18 @@ pub(super) const RULES: &[Group] = &[
         ],
     },
     Group {
-        check: STACK_USERS_TOO,
-        deprecated: Some("rule:allow_everybody"),
+        check: DefaultCheck::replacing("rule:allow_everybody", STACK_USERS_TOO),
         names: &["cloudformation:DescribeStackResource", "resource:metadata", "resource:signal", "stacks:lookup"],
     },
-    Group { check: STACK_USERS_TOO, deprecated: None, names: &["software_deployments:metadata"] },
-    Group {
-        check: "role:admin and project_id:%(project_id)s",
-        deprecated: Some("rule:context_is_admin"),
-        names: &["service:index", "service:report"],
-    },
-    Group {
-        check: "rule:deny_everybody",
-        deprecated: None,
-        names: &["orphans:global_index", "software_configs:global_index", "stacks:global_index"],
-    },
-    Group { check: "rule:stacks:update_patch", deprecated: None, names: &["stacks:update_no_change"] },
-    Group { check: "role:admin and is_admin_project:True", deprecated: None, names: &["context_is_admin"] },
-    Group { check: "role:admin", deprecated: None, names: &["project_admin"] },
-    Group { check: "not role:heat_stack_user", deprecated: None, names: &["deny_stack_user"] },
-    Group { check: "", deprecated: None, names: &["allow_everybody"] },
-    Group { check: "!", deprecated: None, names: &["deny_everybody"] },
+    Group { check: DefaultCheck::of(STACK_USERS_TOO), names: &["software_deployments:metadata"] },
+    Group { check: DefaultCheck::ADMIN, names: &["service:index"] },
+    Group { check: DefaultCheck::NOBODY, names: &["software_configs:global_index", "stacks:global_index"] },
+    Group { check: DefaultCheck::of("rule:stacks:update_patch"), names: &["stacks:update_no_change"] },
+    Group { check: DefaultCheck::of("role:admin and is_admin_project:True"), names: &["context_is_admin"] },
+    Group { check: DefaultCheck::of("role:admin"), names: &["project_admin"] },
+    Group { check: DefaultCheck::of("not role:heat_stack_user"), names: &["deny_stack_user"] },
+    Group { check: DefaultCheck::of(""), names: &["allow_everybody"] },
+    Group { check: DefaultCheck::of("!"), names: &["deny_everybody"] },
 ];
 
 /// Resource types for administrators (`rule:project_admin`); all others are available to everybody.

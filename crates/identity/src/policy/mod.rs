@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 pub use check::CheckError;
 use check::{Check, Facts};
+pub use defaults::{DefaultCheck, DefaultRule};
 use kiln_value::Map;
 
 use crate::Caller;
@@ -33,33 +34,34 @@ type Rules = HashMap<String, Check>;
 /// The effective rules, which can be replaced while they are in use.
 #[derive(Debug)]
 pub struct Policy {
+    /// The names of the default rules.
+    defaults: HashSet<String>,
     rules: RwLock<Arc<Rules>>,
 }
 
 impl Default for Policy {
+    /// Heat's defaults.
     fn default() -> Self {
-        Self::new(true)
+        Self::new(true, [])
     }
 }
 
 impl Policy {
-    /// Heat's defaults. `enforce_new_defaults` is the option in `[oslo_policy]`: if it is off, the rules of older
-    /// releases are also sufficient.
-    pub fn new(enforce_new_defaults: bool) -> Self {
-        let mut rules = HashMap::new();
-        for group in defaults::RULES {
-            let mut check = own(group.check);
-            if let Some(deprecated) = group.deprecated.filter(|_| !enforce_new_defaults) {
+    /// Heat's defaults, and `others`. `enforce_new_defaults` is the option in `[oslo_policy]`: if it is off, the rules of
+    /// older releases are also sufficient.
+    pub fn new(enforce_new_defaults: bool, others: impl IntoIterator<Item = &'static DefaultRule>) -> Self {
+        let of_heat = defaults::RULES.iter().flat_map(|group| group.names.iter().map(|name| (*name, group.check)));
+        let others = others.into_iter().map(|rule| (rule.name, rule.check));
+        let mut rules = Rules::new();
+        for (name, DefaultCheck { check, deprecated }) in of_heat.chain(others) {
+            let mut check = own(check);
+            if let Some(deprecated) = deprecated.filter(|_| !enforce_new_defaults) {
                 check = Check::Any(vec![check, own(deprecated)]);
             }
-            rules.extend(group.names.iter().map(|name| ((*name).to_owned(), check.clone())));
+            rules.insert(name.to_owned(), check);
         }
         rules.extend(defaults::ADMIN_TYPES.iter().map(|name| (type_rule(name), Check::Rule("project_admin".into()))));
-        Self::of(rules)
-    }
-
-    fn of(rules: Rules) -> Self {
-        Self { rules: RwLock::new(Arc::new(rules)) }
+        Self { defaults: rules.keys().cloned().collect(), rules: RwLock::new(Arc::new(rules)) }
     }
 
     fn rules(&self) -> Arc<Rules> {
@@ -79,15 +81,15 @@ impl Policy {
             let check = Check::parse(text).map_err(|error| PolicyError::Rule { name: name.clone(), error })?;
             rules.insert(name.clone(), check);
         }
-        Ok(Self::of(rules))
+        Ok(Self { defaults: self.defaults, rules: RwLock::new(Arc::new(rules)) })
     }
 
     /// The names of an operator's rules that are not used by any request, resource type or other rule.
     pub fn unknown<'a>(&self, overrides: &'a Map) -> Vec<&'a str> {
-        let (usual, rules) = (Self::default().rules(), self.rules());
+        let rules = self.rules();
         let named: HashSet<&str> = rules.values().flat_map(Check::rules).collect();
         let known = |name: &str| {
-            usual.contains_key(name) || name.starts_with(TYPE_RULES) || name == "default" || named.contains(name)
+            self.defaults.contains(name) || name.starts_with(TYPE_RULES) || name == "default" || named.contains(name)
         };
         overrides.keys().map(String::as_str).filter(|name| !known(name)).collect()
     }
@@ -149,8 +151,8 @@ mod tests {
     #[test]
     fn all_defaults_are_valid() {
         for group in defaults::RULES {
-            Check::parse(group.check).unwrap();
-            group.deprecated.map(|text| Check::parse(text).unwrap());
+            Check::parse(group.check.check).unwrap();
+            group.check.deprecated.map(|text| Check::parse(text).unwrap());
         }
     }
 }

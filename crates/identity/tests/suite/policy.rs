@@ -67,10 +67,10 @@ fn the_matrix_of_personas() {
 #[test]
 fn older_defaults_are_sufficient_unless_new_ones_are_enforced() {
     let roleless = caller(&[]);
-    assert!(!Policy::new(true).allows("stacks:create", &roleless, "own"));
-    assert!(Policy::new(false).allows("stacks:create", &roleless, "own"));
+    assert!(!Policy::new(true, []).allows("stacks:create", &roleless, "own"));
+    assert!(Policy::new(false, []).allows("stacks:create", &roleless, "own"));
     let stack_user = caller(&["heat_stack_user".into()]);
-    assert!(!Policy::new(false).allows("stacks:create", &stack_user, "own"));
+    assert!(!Policy::new(false, []).allows("stacks:create", &stack_user, "own"));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use clap_complete::env::{CompleteEnv, Shells};
 use kiln_console::output::print;
 
 use crate::cli::Cli;
+use crate::commands::effect::Effect;
 use crate::failure::{Failure, Outcome};
 
 /// The name of the program in scripts.
@@ -19,8 +20,9 @@ const FIRST_OF_ZSH: &str = "if [[ $funcstack[1] == _kiln ]]; then\n    _clap_dyn
 /// The names of values that are files or folders.
 const FILES: [&str; 5] = ["ENVIRONMENT", "FILE", "FOLDER", "PATH", "TEMPLATE"];
 
-/// `completion`.
+/// Generate a completion script for a shell
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Examples:
   kiln completion bash > /etc/bash_completion.d/kiln

@@ -12,21 +12,20 @@ use kiln_server::runtime;
 use kiln_server::shown_options::shown;
 use kiln_value::Value;
 
+use crate::commands::effect::Effect;
 use crate::failure::{Failure, Outcome};
 
 /// Commands for the configuration of a service.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print the reference of all options
     Reference(ReferenceArgs),
-    /// Check configuration files, also those of Heat
     Check(CheckArgs),
-    /// Show the values in use and where they are set
     Show(ShowArgs),
 }
 
-/// `config reference`.
+/// Print the reference of all options
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Examples:
   kiln config reference
@@ -48,8 +47,9 @@ enum ReferenceFormat {
     Sample,
 }
 
-/// `config check`.
+/// Check configuration files, also those of Heat
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Reports with file and line: options that are unknown or misspelt, values that are not valid, options
 of Heat with a value that Kiln does not support (warning) or without effect, with the reason (note). Then
@@ -77,8 +77,9 @@ enum CheckFormat {
     Json,
 }
 
-/// `config show`.
+/// Show the values in use and where they are set
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Examples:
   kiln config show --config-file kiln.conf --set

@@ -22,6 +22,7 @@ use tokio::net::TcpListener;
 
 use super::serve::{self, Role};
 use super::testcloud::{connector, credentials, exports, register};
+use crate::commands::effect::Effect;
 use crate::connect;
 use crate::failure::{Failure, Outcome};
 use crate::mistakes::Sent;
@@ -34,8 +35,9 @@ const PORT: u16 = 8004;
 /// The port of the simulated cloud if it is free, the same as of 'kiln testcloud'.
 const CLOUD_PORT: u16 = 15000;
 
-/// `demo`.
+/// Create a stack in a simulated cloud
 #[derive(Args, Debug)]
+#[command(add = Effect::Changes("a cloud and a database of its own"))]
 #[command(after_help = "\
 Starts a simulated OpenStack (Keystone, Nova, Neutron, Cinder, Glance) and Kiln's API and engine on
 the loopback interface, creates a stack from examples/three-tier.yaml, shows its progress and prints

@@ -14,6 +14,7 @@ use kiln_telemetry::logging::LogArgs;
 use kiln_value::text;
 
 use crate::commands::confirm::ConfirmArgs;
+use crate::commands::effect::Effect;
 use crate::commands::oslo_options::{OsloArgs, no_command};
 use crate::failure::{Failure, Outcome};
 
@@ -38,8 +39,10 @@ pub(crate) struct HeatManageArgs {
 #[command(rename_all = "snake_case")]
 enum HeatManageCommand {
     /// Print the version of the database schema
+    #[command(add = Effect::Reads)]
     DbVersion,
     /// Upgrade the database schema
+    #[command(add = Effect::Changes("the schema only grows"))]
     DbSync {
         /// Only the newest version is possible
         version: Option<String>,
@@ -48,22 +51,26 @@ enum HeatManageCommand {
     #[command(subcommand)]
     Service(ServiceCommand),
     /// Print the data that the driver of a resource stores, decrypted
+    #[command(add = Effect::Reads)]
     ResourceDataList {
         /// ID of the resource, as in its row of the database
         resource_id: String,
     },
     /// End the operations of a stack: what is in progress becomes FAILED
+    #[command(add = Effect::Changes("always asks, as in Heat"))]
     ResetStackStatus {
         /// ID of the stack
         stack_id: String,
     },
     /// Has no effect: all stacks of Kiln use convergence
+    #[command(add = Effect::Changes("does nothing"))]
     #[command(name = "migrate_convergence_1")]
     MigrateConvergence {
         /// ID of the stack
         stack_id: String,
     },
     /// Purge stacks that were deleted long ago
+    #[command(add = Effect::Destroys)]
     PurgeDeleted {
         /// How long deleted stacks are kept
         #[arg(default_value = "90")]
@@ -81,6 +88,7 @@ enum HeatManageCommand {
         confirm: ConfirmArgs,
     },
     /// Encrypt or decrypt the stored data
+    #[command(add = Effect::Changes("stores the same in another form"))]
     UpdateParams {
         /// What to do
         crypt_operation: CryptOperation,
@@ -91,6 +99,7 @@ enum HeatManageCommand {
         verbose_update_params: bool,
     },
     /// Has no effect: the data is already in the newest format
+    #[command(add = Effect::Reads)]
     MigratePropertiesData,
 }
 
@@ -98,8 +107,10 @@ enum HeatManageCommand {
 #[derive(Debug, Subcommand)]
 enum ServiceCommand {
     /// List the engines
+    #[command(add = Effect::Reads)]
     List,
     /// Remove the engines that are down
+    #[command(add = Effect::Changes("removes the entries of engines that have ended"))]
     Clean,
 }
 

@@ -12,6 +12,7 @@ use kiln_server::{checks, database, runtime};
 use kiln_store::{SchemaState, SchemaVersions};
 use kiln_value::{Value, text, value};
 
+use crate::commands::effect::Effect;
 use crate::commands::oslo_options::{InsteadArgs, no_command};
 use crate::failure::{Failure, Outcome};
 
@@ -43,6 +44,7 @@ enum HeatStatusCommand {
 #[derive(Debug, Subcommand)]
 enum UpgradeCommand {
     /// Check that this version can be started
+    #[command(add = Effect::Reads)]
     Check {
         /// Print JSON
         #[arg(long)]

@@ -3,10 +3,12 @@
 use clap::Args;
 
 use crate::cli::{Global, LocalArgs};
+use crate::commands::effect::Effect;
 use crate::failure::{Failure, Outcome};
 
-/// `lsp`.
+/// Run the language server for templates
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Editors start this command; editors/README.md in the source describes the set-up for VS Code,
 Neovim, Helix and Emacs. It implements the Language Server Protocol over standard input and output.

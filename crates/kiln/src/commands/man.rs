@@ -7,10 +7,12 @@ use clap::{Args, CommandFactory as _};
 use kiln_config::reference;
 
 use crate::cli::Cli;
+use crate::commands::effect::Effect;
 use crate::failure::Outcome;
 
-/// `man`.
+/// Write the man pages of all commands
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Writes one page for each command (kiln-stack-create.1) and kiln.conf.5.
 

@@ -14,6 +14,7 @@ use kiln_value::Value;
 
 use crate::cli::Global;
 use crate::commands::confirm::ConfirmArgs;
+use crate::commands::effect::Effect;
 use crate::failure::{Failure, Outcome};
 
 /// Commands for operators of a service.
@@ -28,16 +29,11 @@ pub(crate) enum ManageCommand {
     /// Check policy files
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Check the database, Keystone, users, catalog, clocks, keys and certificates
     Doctor(doctor::DoctorArgs),
-    /// Print what engines hold and do, or make a running process write its report
     Report(report::ReportArgs),
-    /// Purge stacks that were deleted long ago; engines also do this automatically
     PurgeDeleted(PurgeArgs),
-    /// Encrypt or decrypt the stored data, for example with a new key
     #[command(visible_alias = "rotate-keys")]
     UpdateParams(UpdateParamsArgs),
-    /// Create the domain of stack users and its administrator in Keystone
     SetupDomain(setup_domain::SetupDomainArgs),
 }
 
@@ -45,25 +41,25 @@ pub(crate) enum ManageCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum DbCommand {
     /// Upgrade the schema; services also do this at startup
+    #[command(add = Effect::Changes("the schema only grows"))]
     Sync(ConfigArgs),
 }
 
 /// `manage service …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ServiceCommand {
-    /// List the engines and their status
     List(ListArgs),
 }
 
 /// `manage policy …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// Report rules that are not valid, not used or not defined
     Check(PolicyCheckArgs),
 }
 
-/// `manage policy check`.
+/// Report rules that are not valid, not used or not defined
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Prints all problems, and exits with 1 if there are any. Running services read changed policy files
 within seconds; if a file is not valid, the former rules stay in use.
@@ -89,8 +85,9 @@ impl PolicyCheckArgs {
     }
 }
 
-/// `manage service list`.
+/// List the engines and their status
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 pub(crate) struct ListArgs {
     #[command(flatten)]
     config: ConfigArgs,
@@ -98,8 +95,9 @@ pub(crate) struct ListArgs {
     output: OutputArgs,
 }
 
-/// `manage purge-deleted`.
+/// Purge stacks that were deleted long ago; engines also do this automatically
 #[derive(Args, Debug)]
+#[command(add = Effect::Destroys)]
 #[command(after_help = "\
 Examples:
   kiln manage purge-deleted --days 30
@@ -115,8 +113,9 @@ pub(crate) struct PurgeArgs {
     confirm: ConfirmArgs,
 }
 
-/// `manage update-params`.
+/// Encrypt or decrypt the stored data, for example with a new key
 #[derive(Args, Debug)]
+#[command(add = Effect::Changes("stores the same in another form"))]
 #[command(after_help = "\
 Credentials are always encrypted. Parameters, properties, attributes, metadata, templates and files
 are encrypted if encrypt_parameters_and_properties is set. A change of this option applies to data

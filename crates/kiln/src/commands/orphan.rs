@@ -1,25 +1,26 @@
 //! `kiln orphan …`: the objects of forgotten resources.
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use kiln_client::OrphanFilter;
 use kiln_console::output::{Cell, Format, List, OutputArgs};
 use kiln_value::Value;
 
 use super::confirm::ConfirmArgs;
+use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 
-/// Commands for orphans.
-#[derive(Debug, Subcommand)]
-pub(crate) enum OrphanCommand {
-    /// List the objects that are left in the cloud because their resources were forgotten
-    List(ListArgs),
-    /// Remove entries from the list; the objects are not deleted
-    Delete(DeleteArgs),
+group! {
+    /// Commands for orphans.
+    OrphanCommand {
+        List(ListArgs),
+        Delete(DeleteArgs),
+    }
 }
 
-/// `orphan list`.
+/// List the objects that are left in the cloud because their resources were forgotten
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Examples:
   kiln orphan list
@@ -47,24 +48,15 @@ pub(crate) struct ListArgs {
     output: OutputArgs,
 }
 
-/// `orphan delete`.
+/// Remove entries from the list; the objects are not deleted
 #[derive(Args, Debug)]
+#[command(add = Effect::Destroys)]
 pub(crate) struct DeleteArgs {
     /// IDs of the entries
     #[arg(value_name = "ORPHAN", required = true)]
     orphans: Vec<String>,
     #[command(flatten)]
     confirm: ConfirmArgs,
-}
-
-impl OrphanCommand {
-    /// Runs the command.
-    pub(crate) async fn run(self, connection: &Connection) -> Outcome {
-        match self {
-            Self::List(args) => args.run(connection).await,
-            Self::Delete(args) => args.run(connection).await,
-        }
-    }
 }
 
 const SHORT: &[(&str, &str)] = &[

@@ -1,35 +1,26 @@
 //! `kiln resource-type …`: the commands of `openstack orchestration resource type …`.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use kiln_client::{Client, Dialect, parameters};
 use kiln_console::output::{Cell, Format, List, OutputArgs};
 use kiln_value::{Value, text};
 
 use super::stack::entries;
+use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 
-/// Commands for resource types.
-#[derive(Debug, Subcommand)]
-pub(crate) enum ResourceTypeCommand {
-    /// List the resource types
-    List(ListArgs),
-    /// Show the properties and attributes of a resource type, or a template for it
-    Show(ShowArgs),
-}
-
-impl ResourceTypeCommand {
-    /// Runs the command.
-    pub(crate) async fn run(self, connection: &Connection) -> Outcome {
-        match self {
-            Self::List(args) => args.run(connection).await,
-            Self::Show(args) => args.run(connection).await,
-        }
+group! {
+    /// Commands for resource types.
+    ResourceTypeCommand {
+        List(ListArgs),
+        Show(ShowArgs),
     }
 }
 
-/// `resource-type list`.
+/// List the resource types
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Examples:
   kiln resource-type list
@@ -83,8 +74,9 @@ enum Language {
     Cfn,
 }
 
-/// `resource-type show`.
+/// Show the properties and attributes of a resource type, or a template for it
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Examples:
   kiln resource-type show OS::Nova::Server

@@ -13,6 +13,7 @@ use kiln_telemetry::{logging, metrics};
 use kiln_web::ConnectionLimits;
 use tokio::net::TcpListener;
 
+use crate::commands::effect::Effect;
 use crate::failure::{Failure, Outcome};
 
 /// Maximum number of connections to the metrics.
@@ -192,8 +193,9 @@ async fn serve_metrics(runtime: &Runtime, listener: Option<TcpListener>, stop: S
     kiln_web::serve(listener, router, limits, shutdown::stopped(stop)).await.context("the metrics failed")
 }
 
-/// `engine`.
+/// Run only an engine; several engines can share a database
 #[derive(Args, Debug)]
+#[command(add = Effect::Changes("a service"))]
 #[command(after_help = "\
 Any number of engines, on any hosts, can share one database. When an engine stops, others take over
 its stacks immediately; when it fails, within seconds.

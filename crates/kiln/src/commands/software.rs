@@ -10,43 +10,41 @@ use kiln_value::{Map, Value, text};
 
 use super::confirm::ConfirmArgs;
 use super::stack::entries;
+use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 
-/// Commands for software configs and deployments.
-#[derive(Debug, Subcommand)]
-pub(crate) enum SoftwareCommand {
-    /// Create, list, show and delete software configs
-    #[command(subcommand)]
-    Config(ConfigCommand),
-    /// Create, list, show and delete software deployments
-    #[command(subcommand)]
-    Deployment(DeploymentCommand),
+group! {
+    /// Commands for software configs and deployments.
+    SoftwareCommand {
+        /// Create, list, show and delete software configs
+        #[command(subcommand)]
+        Config(ConfigCommand),
+        /// Create, list, show and delete software deployments
+        #[command(subcommand)]
+        Deployment(DeploymentCommand),
+    }
 }
 
 /// `software config …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Create a software config
     Create(CreateArgs),
-    /// List the software configs
     List(ListArgs),
-    /// Show a software config
     Show(ShowArgs),
     /// Delete software configs
+    #[command(add = Effect::Destroys)]
     Delete(IdsArg),
 }
 
 /// `software deployment …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeploymentCommand {
-    /// Create a software deployment
     Create(deploy::DeployArgs),
-    /// List the software deployments
     List(DeploymentsArgs),
-    /// Show a software deployment
     Show(DeploymentArgs),
     /// Delete software deployments
+    #[command(add = Effect::Destroys)]
     Delete(IdsArg),
     /// Show what is deployed to a server
     #[command(subcommand)]
@@ -59,19 +57,18 @@ pub(crate) enum DeploymentCommand {
 /// `software deployment metadata …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MetadataCommand {
-    /// Show the configs that are deployed to a server, as its agent reads them
     Show(ServerArg),
 }
 
 /// `software deployment output …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum OutputCommand {
-    /// Show an output, or all
     Show(OutputOf),
 }
 
-/// `software config create`.
+/// Create a software config
 #[derive(Args, Debug)]
+#[command(add = Effect::Changes("adds"))]
 #[command(after_help = "\
 Examples:
   kiln software config create --group script --config-file install.sh install
@@ -93,8 +90,9 @@ pub(crate) struct CreateArgs {
     output: OutputArgs,
 }
 
-/// `software config list`.
+/// List the software configs
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 pub(crate) struct ListArgs {
     /// Maximum number of configs
     #[arg(long, value_name = "LIMIT")]
@@ -106,8 +104,9 @@ pub(crate) struct ListArgs {
     output: OutputArgs,
 }
 
-/// `software config show`.
+/// Show a software config
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 pub(crate) struct ShowArgs {
     /// ID of the config
     #[arg(value_name = "CONFIG")]
@@ -129,8 +128,9 @@ pub(crate) struct IdsArg {
     confirm: ConfirmArgs,
 }
 
-/// `software deployment list`.
+/// List the software deployments
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 pub(crate) struct DeploymentsArgs {
     /// Only deployments to the server with this ID
     #[arg(long, value_name = "SERVER")]
@@ -142,8 +142,9 @@ pub(crate) struct DeploymentsArgs {
     output: OutputArgs,
 }
 
-/// `software deployment show`.
+/// Show a software deployment
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 pub(crate) struct DeploymentArgs {
     /// ID of the deployment
     #[arg(value_name = "DEPLOYMENT")]
@@ -155,16 +156,18 @@ pub(crate) struct DeploymentArgs {
     output: OutputArgs,
 }
 
-/// A server.
+/// Show the configs that are deployed to a server, as its agent reads them
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 pub(crate) struct ServerArg {
     /// ID of the server
     #[arg(value_name = "SERVER")]
     server: String,
 }
 
-/// `software deployment output show`.
+/// Show an output, or all
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 pub(crate) struct OutputOf {
     /// ID of the deployment
     #[arg(value_name = "DEPLOYMENT")]
@@ -175,16 +178,6 @@ pub(crate) struct OutputOf {
     /// Show all outputs
     #[arg(long)]
     all: bool,
-}
-
-impl SoftwareCommand {
-    /// Runs the command.
-    pub(crate) async fn run(self, connection: &Connection) -> Outcome {
-        match self {
-            Self::Config(command) => command.run(connection).await,
-            Self::Deployment(command) => command.run(connection).await,
-        }
-    }
 }
 
 impl ConfigCommand {

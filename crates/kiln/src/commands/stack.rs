@@ -20,82 +20,73 @@ mod snapshot;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
-use kiln_client::{Error, StackAction};
+use clap::Args;
+use kiln_client::Error;
 use kiln_console::output::OutputArgs;
 use kiln_console::progress::{self, End, Mode, Screen, Target};
 
 pub(crate) use self::change::read;
 pub(crate) use self::show::entries;
+use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 
-/// Commands for stacks.
-#[derive(Debug, Subcommand)]
-pub(crate) enum StackCommand {
-    /// Create a stack from a template
-    Create(change::CreateArgs),
-    /// Update a stack
-    Update(change::UpdateArgs),
-    /// List stacks
-    List(list::ListArgs),
-    /// Show a stack
-    Show(show::ShowArgs),
-    /// Delete stacks and their resources
-    Delete(act::DeleteArgs),
-    /// Create a stack from existing resources
-    Adopt(adopt::AdoptArgs),
-    /// Delete a stack, but keep the objects of its resources; print the data to adopt them
-    Abandon(adopt::AbandonArgs),
-    /// Print the data of a stack with its resources
-    Export(adopt::ExportArgs),
-    /// Cancel the running create or update of stacks
-    Cancel(act::CancelArgs),
-    /// Check that the resources of stacks still exist and are healthy
-    Check(act::ActArgs),
-    /// Compare the resources of a stack with their objects in the cloud
-    Drift(drift::DriftArgs),
-    /// Suspend the resources of stacks
-    Suspend(act::ActArgs),
-    /// Resume the suspended resources of stacks
-    Resume(act::ActArgs),
-    /// Wait until the running operation of stacks is done
-    Wait(act::WaitForArgs),
-    /// Create, list, show, delete and restore snapshots of a stack
-    #[command(subcommand)]
-    Snapshot(snapshot::SnapshotCommand),
-    /// List and clear the hooks at which the resources of a stack wait
-    #[command(subcommand)]
-    Hook(hook::HookCommand),
-    /// List and show the events of a stack
-    #[command(subcommand)]
-    Event(event::EventCommand),
-    /// List, show, signal and mark the resources of a stack
-    #[command(subcommand)]
-    Resource(resource::ResourceCommand),
-    /// List and show the outputs of a stack
-    #[command(subcommand)]
-    Output(output::OutputCommand),
-    /// Show the template of a stack
-    #[command(subcommand)]
-    Template(show::TemplateCommand),
-    /// Show the environment of a stack
-    #[command(subcommand)]
-    Environment(show::EnvironmentCommand),
-    /// List the files of a stack
-    #[command(subcommand)]
-    File(show::FileCommand),
-    /// List and show what was requested of a stack
-    #[command(subcommand)]
-    Operation(operation::OperationCommand),
-    /// List, show and compare the templates that a stack had
-    #[command(subcommand)]
-    Revision(revision::RevisionCommand),
-    /// Update a stack to one of its revisions
-    Rollback(change::RollbackArgs),
-    /// List the failed resources of a stack
-    #[command(subcommand)]
-    Failures(resource::FailuresCommand),
+group! {
+    /// Commands for stacks.
+    StackCommand {
+        /// Create a stack from a template
+        #[command(add = Effect::Changes("adds"))]
+        Create(change::CreateArgs),
+        /// Update a stack
+        #[command(add = Effect::Destroys)]
+        Update(change::UpdateArgs),
+        List(list::ListArgs),
+        Show(show::ShowArgs),
+        Delete(act::DeleteArgs),
+        Adopt(adopt::AdoptArgs),
+        Abandon(adopt::AbandonArgs),
+        Export(adopt::ExportArgs),
+        Cancel(act::CancelArgs),
+        Check(act::CheckArgs),
+        Drift(drift::DriftArgs),
+        Suspend(act::SuspendArgs),
+        Resume(act::ResumeArgs),
+        Wait(act::WaitForArgs),
+        /// Create, list, show, delete and restore snapshots of a stack
+        #[command(subcommand)]
+        Snapshot(snapshot::SnapshotCommand),
+        /// List and clear the hooks at which the resources of a stack wait
+        #[command(subcommand)]
+        Hook(hook::HookCommand),
+        /// List and show the events of a stack
+        #[command(subcommand)]
+        Event(event::EventCommand),
+        /// List, show, signal and mark the resources of a stack
+        #[command(subcommand)]
+        Resource(resource::ResourceCommand),
+        /// List and show the outputs of a stack
+        #[command(subcommand)]
+        Output(output::OutputCommand),
+        /// Show the template of a stack
+        #[command(subcommand)]
+        Template(show::TemplateCommand),
+        /// Show the environment of a stack
+        #[command(subcommand)]
+        Environment(show::EnvironmentCommand),
+        /// List the files of a stack
+        #[command(subcommand)]
+        File(show::FileCommand),
+        /// List and show what was requested of a stack
+        #[command(subcommand)]
+        Operation(operation::OperationCommand),
+        /// List, show and compare the templates that a stack had
+        #[command(subcommand)]
+        Revision(revision::RevisionCommand),
+        Rollback(change::RollbackArgs),
+        /// List the failed resources of a stack
+        #[command(subcommand)]
+        Failures(resource::FailuresCommand),
+    }
 }
 
 impl StackCommand {
@@ -113,41 +104,11 @@ impl StackCommand {
             Self::Adopt(args) => vec![args.name.clone()],
             Self::Delete(args) => args.stacks.clone(),
             Self::Cancel(args) => args.stacks.clone(),
-            Self::Check(args) | Self::Suspend(args) | Self::Resume(args) => args.stacks.clone(),
+            Self::Check(args) => args.act.stacks.clone(),
+            Self::Suspend(args) => args.act.stacks.clone(),
+            Self::Resume(args) => args.act.stacks.clone(),
             Self::Wait(args) => args.stacks.clone(),
             _ => Vec::new(),
-        }
-    }
-
-    /// Runs the command.
-    pub(crate) async fn run(self, connection: &Connection) -> Outcome {
-        match self {
-            Self::Create(args) => args.run(connection).await,
-            Self::Update(args) => args.run(connection).await,
-            Self::List(args) => args.run(connection).await,
-            Self::Show(args) => args.run(connection).await,
-            Self::Delete(args) => args.run(connection).await,
-            Self::Adopt(args) => args.run(connection).await,
-            Self::Abandon(args) => args.run(connection).await,
-            Self::Export(args) => args.export(connection).await,
-            Self::Cancel(args) => args.run(connection).await,
-            Self::Check(args) => args.run(connection, StackAction::Check).await,
-            Self::Drift(args) => args.run(connection).await,
-            Self::Suspend(args) => args.run(connection, StackAction::Suspend).await,
-            Self::Resume(args) => args.run(connection, StackAction::Resume).await,
-            Self::Wait(args) => args.run(connection).await,
-            Self::Snapshot(command) => command.run(connection).await,
-            Self::Hook(command) => command.run(connection).await,
-            Self::Event(command) => command.run(connection).await,
-            Self::Resource(command) => command.run(connection).await,
-            Self::Output(command) => command.run(connection).await,
-            Self::Template(command) => command.run(connection).await,
-            Self::Environment(command) => command.run(connection).await,
-            Self::File(command) => command.run(connection).await,
-            Self::Operation(command) => command.run(connection).await,
-            Self::Revision(command) => command.run(connection).await,
-            Self::Rollback(args) => args.run(connection).await,
-            Self::Failures(command) => command.run(connection).await,
         }
     }
 }

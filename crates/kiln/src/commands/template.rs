@@ -21,6 +21,7 @@ use self::function::FunctionCommand;
 use self::version::VersionCommand;
 use super::stack::entries;
 use crate::cli::Global;
+use crate::commands::effect::Effect;
 use crate::connect::{Connection, Need};
 use crate::failure::Outcome;
 use crate::mistakes::{Sent, refused, sources, wrong};
@@ -29,7 +30,6 @@ use crate::topology::{self, Lowering};
 /// Commands for templates.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TemplateCommand {
-    /// Validate a template with its environments and files
     Validate(ValidateArgs),
     /// List the versions of templates
     #[command(subcommand)]
@@ -37,15 +37,10 @@ pub(crate) enum TemplateCommand {
     /// List the functions of a template version; show one with examples
     #[command(subcommand)]
     Function(FunctionCommand),
-    /// Find likely mistakes in valid templates
     Lint(lint::LintArgs),
-    /// Draw the resources and their dependencies
     Graph(graph::GraphArgs),
-    /// Convert a blueprint, CAMP plan, TOSCA template or package to HOT
     Lower(lower::LowerArgs),
-    /// Format a template; comments are kept
     Fmt(rewrite::FmtArgs),
-    /// Convert an old template (HOT or CFN) to the latest HOT version
     Upgrade(rewrite::UpgradeArgs),
 }
 
@@ -66,8 +61,9 @@ impl TemplateCommand {
     }
 }
 
-/// `template validate`.
+/// Validate a template with its environments and files
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Examples:
   kiln template validate web.yaml -e production.yaml

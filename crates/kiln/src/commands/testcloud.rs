@@ -16,11 +16,13 @@ use kiln_testcloud::{Account, Fault, Testcloud};
 use kiln_value::value;
 use url::Url;
 
+use crate::commands::effect::Effect;
 use crate::failure::{Failure, Outcome};
 use crate::whole_file;
 
-/// `testcloud`.
+/// Run a simulated OpenStack cloud, to try templates and --local
 #[derive(Args, Debug)]
+#[command(add = Effect::Changes("a cloud of its own"))]
 #[command(after_help = "\
 Serves Keystone, Nova, Neutron, Cinder and Glance on one port until Ctrl-C. The users are demo,
 alt_demo, admin and heat, each with the password 'password'. All data is lost when it stops,

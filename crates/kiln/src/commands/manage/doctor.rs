@@ -21,6 +21,7 @@ use kiln_value::{Value, value};
 use tokio::time::Instant;
 use url::Url;
 
+use crate::commands::effect::Effect;
 use crate::failure::{Failure, Outcome};
 
 /// The time for each call.
@@ -34,8 +35,9 @@ const WORST_SKEW: Duration = Duration::from_mins(1);
 /// Certificates that end within this time are reported.
 const SOON: Duration = Duration::from_hours(30 * 24);
 
-/// `manage doctor`.
+/// Check the database, Keystone, users, catalog, clocks, keys and certificates
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Checks the configuration, the encryption key, the database and its clock, the engines, the message bus,
 Keystone and its clock, the service user, the trustee, the domain of stack users, the roles of stack

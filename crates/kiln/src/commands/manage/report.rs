@@ -6,14 +6,16 @@ use kiln_console::output::print;
 use kiln_server::report;
 
 use crate::cli::Global;
+use crate::commands::effect::Effect;
 use crate::connect::{Connection, Place};
 use crate::failure::{Failure, Outcome};
 
 /// The value of `--service` without a URL.
 const CATALOG: &str = "catalog";
 
-/// `manage report`.
+/// Print what engines hold and do, or make a running process write its report
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Without --service and --pid, prints what the database says: engines, the stacks that they hold, and
 running operations with what they wait for. With --service, prints the report of the process that answers

@@ -9,6 +9,7 @@ use kiln_resource::{Cloud as _, CloudRequest, Failure as CloudFailure, FailureKi
 use kiln_value::{Value, value};
 
 use crate::cli::Global;
+use crate::commands::effect::Effect;
 use crate::commands::oslo_options::OsloArgs;
 use crate::connect;
 use crate::failure::{Failure, Outcome};
@@ -16,8 +17,9 @@ use crate::failure::{Failure, Outcome};
 /// The role of the domain's administrator.
 const ROLE: &str = "admin";
 
-/// `manage setup-domain`.
+/// Create the domain of stack users and its administrator in Keystone
 #[derive(Args, Debug)]
+#[command(add = Effect::Changes("adds"))]
 #[command(after_help = "\
 Creates a domain for the users and projects of stacks, and its administrator, with the credentials of
 an administrator of the cloud (OS_* or --os-cloud). Prints the options for the configuration of the
@@ -49,8 +51,9 @@ pub(crate) struct SetupDomainArgs {
     password: Option<String>,
 }
 
-/// `heat-keystone-setup-domain`.
+/// The command heat-keystone-setup-domain; without Heat's options it is 'manage setup-domain'
 #[derive(Args, Debug)]
+#[command(add = Effect::Changes("adds"))]
 #[command(after_help = "\
 A program kiln that is called heat-keystone-setup-domain (by a link) is this command: kiln manage
 setup-domain with the options of Heat's command.

@@ -9,6 +9,7 @@ use kiln_value::identity::quote;
 use kiln_value::{Map, Value, value};
 
 use super::missing;
+use crate::commands::effect::Effect;
 use crate::commands::stack::entries;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
@@ -16,8 +17,9 @@ use crate::failure::{Failure, Outcome};
 const SWIFT: &str = "object-store";
 const KEY: &str = "x-account-meta-temp-url-key";
 
-/// `software deployment create`.
+/// Create a software deployment
 #[derive(Args, Debug)]
+#[command(add = Effect::Changes("adds"))]
 #[command(after_help = "\
 Examples:
   kiln software deployment create --server SERVER --input-value size=3 install

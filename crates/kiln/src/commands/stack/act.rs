@@ -9,11 +9,13 @@ use kiln_value::{Map, value};
 use super::plan::{Canvas, Plan};
 use super::{HowArgs, WaitArgs, ended, of_stack};
 use crate::commands::confirm::ConfirmArgs;
+use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 
-/// `stack delete`.
+/// Delete stacks and their resources
 #[derive(Args, Debug)]
+#[command(add = Effect::Destroys)]
 #[command(after_help = "\
 Examples:
   kiln stack delete --wait web
@@ -92,9 +94,51 @@ fn refused(stack: &str, error: Error) -> Failure {
     }
 }
 
-/// `stack check`, `suspend`, `resume`.
+/// Check that the resources of stacks still exist and are healthy
 #[derive(Args, Debug)]
-pub(crate) struct ActArgs {
+#[command(add = Effect::Changes("reads the objects"))]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(super) act: ActArgs,
+}
+
+impl CheckArgs {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        self.act.run(connection, StackAction::Check, "CHECK").await
+    }
+}
+
+/// Suspend the resources of stacks
+#[derive(Args, Debug)]
+#[command(add = Effect::Changes("keeps everything; resume is the way back"))]
+pub(crate) struct SuspendArgs {
+    #[command(flatten)]
+    pub(super) act: ActArgs,
+}
+
+impl SuspendArgs {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        self.act.run(connection, StackAction::Suspend, "SUSPEND").await
+    }
+}
+
+/// Resume the suspended resources of stacks
+#[derive(Args, Debug)]
+#[command(add = Effect::Changes("the way back of suspend"))]
+pub(crate) struct ResumeArgs {
+    #[command(flatten)]
+    pub(super) act: ActArgs,
+}
+
+impl ResumeArgs {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        self.act.run(connection, StackAction::Resume, "RESUME").await
+    }
+}
+
+/// The stacks on which an action is requested.
+#[derive(Args, Debug)]
+pub(super) struct ActArgs {
     /// Names or IDs of the stacks
     #[arg(value_name = "STACK", required = true)]
     pub(super) stacks: Vec<String>,
@@ -105,13 +149,7 @@ pub(crate) struct ActArgs {
 }
 
 impl ActArgs {
-    pub(super) async fn run(self, connection: &Connection, action: StackAction) -> Outcome {
-        let wanted = match action {
-            StackAction::Suspend => "SUSPEND",
-            StackAction::Resume => "RESUME",
-            StackAction::Check => "CHECK",
-            StackAction::CancelUpdate | StackAction::CancelWithoutRollback => "",
-        };
+    async fn run(self, connection: &Connection, action: StackAction, wanted: &str) -> Outcome {
         let mut rows = Vec::new();
         for stack in &self.stacks {
             rows.push(act(connection, stack, action, &self.wait, wanted).await?);
@@ -120,8 +158,9 @@ impl ActArgs {
     }
 }
 
-/// `stack wait`.
+/// Wait until the running operation of stacks is done
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Examples:
   kiln stack wait web
@@ -157,8 +196,9 @@ impl WaitForArgs {
     }
 }
 
-/// `stack cancel`.
+/// Cancel the running create or update of stacks
 #[derive(Args, Debug)]
+#[command(add = Effect::Destroys)]
 #[command(after_help = "\
 A canceled update is rolled back. With --no-rollback, a create or update stops and its changes are
 kept; operations that are already running on resources are still completed.")]

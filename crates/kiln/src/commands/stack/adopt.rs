@@ -12,12 +12,14 @@ use kiln_value::{Map, Value, text};
 use super::show::{self, entries};
 use super::{HowArgs, WaitArgs, ended, of_stack};
 use crate::commands::confirm::ConfirmArgs;
+use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 use crate::whole_file;
 
-/// `stack adopt`.
+/// Create a stack from existing resources
 #[derive(Args, Debug)]
+#[command(add = Effect::Changes("adds"))]
 #[command(after_help = "\
 Examples:
   kiln stack abandon web --output-file web.json
@@ -85,8 +87,9 @@ fn files_of(data: &str) -> Map {
     parsed.get("files").and_then(Value::as_map).cloned().unwrap_or_default()
 }
 
-/// `stack abandon`.
+/// Delete a stack, but keep the objects of its resources; print the data to adopt them
 #[derive(Args, Debug)]
+#[command(add = Effect::Destroys)]
 pub(crate) struct AbandonArgs {
     #[command(flatten)]
     export: ExportArgs,
@@ -94,8 +97,9 @@ pub(crate) struct AbandonArgs {
     confirm: ConfirmArgs,
 }
 
-/// `stack export`.
+/// Print the data of a stack with its resources
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 pub(crate) struct ExportArgs {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]
@@ -145,7 +149,7 @@ impl ExportArgs {
         Ok(())
     }
 
-    pub(super) async fn export(self, connection: &Connection) -> Outcome {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
         let data = connection.client.export_stack(&self.stack).await.map_err(of_stack(&self.stack))?;
         self.print(data)
     }

@@ -7,11 +7,13 @@ use kiln_value::{Value, text};
 
 use super::resource::not_found;
 use super::{note, of_stack};
+use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 
-/// `stack drift`.
+/// Compare the resources of a stack with their objects in the cloud
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Reads the objects of the stack and of its nested stacks, and changes nothing. The status is IN_SYNC,
 MODIFIED, DELETED or NOT_CHECKED: a property that the type cannot read in the object, or a resource

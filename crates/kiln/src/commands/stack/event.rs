@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::io::Write as _;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use kiln_client::{Event, EventFilter};
 use kiln_console::output::{Cell, Format, List, Look, OutputArgs};
 use kiln_value::Value;
 
 use super::resource::located;
 use super::{StackArg, filters, list, of_stack};
+use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 
@@ -21,26 +22,17 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Seconds that the service waits for an event.
 const WAIT: u32 = 30;
 
-/// `stack event …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum EventCommand {
-    /// List events, oldest first
-    List(ListArgs),
-    /// Show an event with the properties of the resource at that time
-    Show(ShowArgs),
-}
-
-impl EventCommand {
-    pub(super) async fn run(self, connection: &Connection) -> Outcome {
-        match self {
-            Self::List(args) => args.run(connection).await,
-            Self::Show(args) => args.run(connection).await,
-        }
+group! {
+    /// `stack event …`.
+    EventCommand {
+        List(ListArgs),
+        Show(ShowArgs),
     }
 }
 
-/// `stack event list`.
+/// List events, oldest first
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Examples:
   kiln stack event list web                        print as a log
@@ -238,8 +230,9 @@ impl Paths {
     }
 }
 
-/// `stack event show`.
+/// Show an event with the properties of the resource at that time
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 pub(crate) struct ShowArgs {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::of_stack;
 use super::resource::{located, not_found};
 use crate::commands::confirm::ConfirmArgs;
+use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 
@@ -17,8 +18,9 @@ const PATIENCE: Duration = Duration::from_mins(2);
 /// Interval of its polls.
 const POLL: Duration = Duration::from_millis(200);
 
-/// `stack resource forget`.
+/// Forget a resource that cannot be deleted, and leave its object in the cloud
 #[derive(Args, Debug)]
+#[command(add = Effect::Destroys)]
 #[command(after_help = "\
 The object stays in the cloud and is added to the list of orphans ('kiln orphan list'). Delete the stack
 again afterwards.

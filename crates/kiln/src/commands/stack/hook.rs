@@ -3,26 +3,27 @@
 use std::collections::BTreeMap;
 use std::pin::Pin;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use kiln_client::{Client, Event, EventFilter, HookNews};
 use kiln_console::output::{Cell, Format, List};
 use kiln_value::value;
 
 use super::{StackArg, of_stack};
+use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 
-/// `stack hook …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum HookCommand {
-    /// List the resources that wait at a hook
-    Poll(PollArgs),
-    /// Clear hooks of resources, so that their operation continues
-    Clear(ClearArgs),
+group! {
+    /// `stack hook …`.
+    HookCommand {
+        Poll(PollArgs),
+        Clear(ClearArgs),
+    }
 }
 
-/// `stack hook poll`.
+/// List the resources that wait at a hook
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 pub(crate) struct PollArgs {
     #[command(flatten)]
     stack: StackArg,
@@ -31,8 +32,9 @@ pub(crate) struct PollArgs {
     nested_depth: u32,
 }
 
-/// `stack hook clear`.
+/// Clear hooks of resources, so that their operation continues
 #[derive(Args, Debug)]
+#[command(add = Effect::Changes("continues what waits"))]
 #[command(after_help = "\
 Examples:
   kiln stack create -t web.yaml --pre-create server web
@@ -55,15 +57,6 @@ pub(crate) struct ClearArgs {
     /// Resource; with '*' for any characters, and 'nested/inner' for nested stacks
     #[arg(value_name = "RESOURCE", required = true)]
     resources: Vec<String>,
-}
-
-impl HookCommand {
-    pub(super) async fn run(self, connection: &Connection) -> Outcome {
-        match self {
-            Self::Poll(args) => args.run(connection).await,
-            Self::Clear(args) => args.run(connection).await,
-        }
-    }
 }
 
 impl PollArgs {

@@ -5,6 +5,7 @@ use kiln_client::StackFilter;
 use kiln_console::output::{Cell, Format, List, OutputArgs};
 
 use super::filters;
+use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 
@@ -19,8 +20,9 @@ enum TagMode {
     NotAny,
 }
 
-/// `stack list`.
+/// List stacks
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Examples:
   kiln stack list

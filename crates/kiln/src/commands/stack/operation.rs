@@ -1,29 +1,37 @@
 //! `kiln stack operation …`.
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use kiln_client::OperationPage;
 use kiln_console::output::{Cell, Format, List, OutputArgs};
 use kiln_value::Value;
 
 use super::show::entries;
 use super::{StackArg, of_stack};
+use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 
-/// `stack operation …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum OperationCommand {
-    /// List what was requested of a stack, by whom, and how it ended
-    List(PageArgs),
-    /// Show an operation, with the cause of its failure
-    Show(ShowArgs),
+group! {
+    /// Commands for operations.
+    OperationCommand {
+        List(ListArgs),
+        Show(ShowArgs),
+    }
+}
+
+/// List what was requested of a stack, by whom, and how it ended
+#[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    of: StackArg,
+    #[command(flatten)]
+    page: PageArgs,
 }
 
 /// A page of a list.
 #[derive(Args, Debug)]
-pub(crate) struct PageArgs {
-    #[command(flatten)]
-    pub(super) of: StackArg,
+pub(super) struct PageArgs {
     /// Maximum number
     #[arg(long, value_name = "COUNT")]
     limit: Option<u64>,
@@ -38,8 +46,9 @@ impl PageArgs {
     }
 }
 
-/// `stack operation show`.
+/// Show an operation, with the cause of its failure
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 pub(crate) struct ShowArgs {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]
@@ -51,33 +60,31 @@ pub(crate) struct ShowArgs {
     output: OutputArgs,
 }
 
-impl OperationCommand {
-    pub(super) async fn run(self, connection: &Connection) -> Outcome {
-        let client = &connection.client;
-        match self {
-            Self::List(args) => {
-                let stack = &args.of.stack;
-                let operations = client.operations(stack, &args.page()).await.map_err(of_stack(stack))?;
-                Ok(args.of.output.list(table(&operations, COLUMNS), Format::Table)?)
-            }
-            Self::Show(ShowArgs { stack, operation, output }) => {
-                let mut id = operation.clone();
-                if operation == "last" {
-                    let page = OperationPage { limit: Some(1), marker: None };
-                    let newest = client.operations(&stack, &page).await.map_err(of_stack(&stack))?;
-                    let missing = || Failure::new(format!("No operation of stack {stack} is kept"));
-                    id = newest.first().and_then(|one| one.str_at("id")).ok_or_else(missing)?.to_owned();
-                }
-                let found = client.operation(&stack, &id).await.map_err(|error| {
-                    if !error.is_not_found() {
-                        return error.into();
-                    }
-                    Failure::new(format!("Operation not found: {id} of stack {stack}"))
-                        .hint(format!("run 'kiln stack operation list {stack}' to list the operations"))
-                })?;
-                Ok(output.one(entries(found), Format::Yaml)?)
-            }
+impl ListArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let StackArg { stack, output } = self.of;
+        let operations = connection.client.operations(&stack, &self.page.page()).await.map_err(of_stack(&stack))?;
+        Ok(output.list(table(&operations, COLUMNS), Format::Table)?)
+    }
+}
+
+impl ShowArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let (client, stack, mut id) = (&connection.client, self.stack, self.operation);
+        if id == "last" {
+            let page = OperationPage { limit: Some(1), marker: None };
+            let newest = client.operations(&stack, &page).await.map_err(of_stack(&stack))?;
+            let missing = || Failure::new(format!("No operation of stack {stack} is kept"));
+            newest.first().and_then(|one| one.str_at("id")).ok_or_else(missing)?.clone_into(&mut id);
         }
+        let found = client.operation(&stack, &id).await.map_err(|error| {
+            if !error.is_not_found() {
+                return error.into();
+            }
+            Failure::new(format!("Operation not found: {id} of stack {stack}"))
+                .hint(format!("run 'kiln stack operation list {stack}' to list the operations"))
+        })?;
+        Ok(self.output.one(entries(found), Format::Yaml)?)
     }
 }
 

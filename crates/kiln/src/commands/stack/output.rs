@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use kiln_console::output::{Cell, Format, List, Look};
 
 use super::{StackArg, of_stack, show};
+use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, nearest};
 
@@ -11,13 +12,14 @@ use crate::failure::{Failure, Outcome, nearest};
 #[derive(Debug, Subcommand)]
 pub(crate) enum OutputCommand {
     /// List the outputs
+    #[command(add = Effect::Reads)]
     List(StackArg),
-    /// Show one output or all outputs with their values
     Show(ShowArgs),
 }
 
-/// `stack output show`.
+/// Show one output or all outputs with their values
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Examples:
   kiln stack output show web address

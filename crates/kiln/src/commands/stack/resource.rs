@@ -11,49 +11,34 @@ use kiln_value::Value;
 
 use super::forget::ForgetArgs;
 use super::{StackArg, filters, of_stack, show};
+use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 
-/// `stack resource …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum ResourceCommand {
-    /// List the resources
-    List(ListArgs),
-    /// Show a resource with its attributes
-    Show(ShowArgs),
-    /// Print the metadata of a resource
-    Metadata(OneArgs),
-    /// Send a signal to a resource
-    Signal(SignalArgs),
-    /// Mark a resource for replacement by the next update
-    #[command(subcommand)]
-    Mark(MarkCommand),
-    /// Forget a resource that cannot be deleted, and leave its object in the cloud
-    Forget(ForgetArgs),
-}
-
-/// `stack resource mark …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum MarkCommand {
-    /// Mark a resource as unhealthy, or healthy again with --reset
-    Unhealthy(MarkArgs),
-}
-
-impl ResourceCommand {
-    pub(super) async fn run(self, connection: &Connection) -> Outcome {
-        match self {
-            Self::List(args) => args.run(connection).await,
-            Self::Show(args) => args.run(connection).await,
-            Self::Metadata(args) => args.metadata(connection).await,
-            Self::Signal(args) => args.run(connection).await,
-            Self::Mark(MarkCommand::Unhealthy(args)) => args.run(connection).await,
-            Self::Forget(args) => args.run(connection).await,
-        }
+group! {
+    /// `stack resource …`.
+    ResourceCommand {
+        List(ListArgs),
+        Show(ShowArgs),
+        Metadata(OneArgs),
+        Signal(SignalArgs),
+        /// Mark a resource for replacement by the next update
+        #[command(subcommand)]
+        Mark(MarkCommand),
+        Forget(ForgetArgs),
     }
 }
 
-/// `stack resource list`.
+group! {
+    /// `stack resource mark …`.
+    MarkCommand {
+        Unhealthy(MarkArgs),
+    }
+}
+
+/// List the resources
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Examples:
   kiln stack resource list web
@@ -138,8 +123,9 @@ fn graph(resources: &[Resource]) -> String {
     out
 }
 
-/// A resource of a stack.
+/// Print the metadata of a resource
 #[derive(Args, Debug)]
+#[command(add = Effect::Changes("reads"))]
 pub(crate) struct OneArgs {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]
@@ -152,7 +138,7 @@ pub(crate) struct OneArgs {
 }
 
 impl OneArgs {
-    async fn metadata(self, connection: &Connection) -> Outcome {
+    async fn run(self, connection: &Connection) -> Outcome {
         let (stack, name) = located(&connection.client, &self.stack, &self.resource).await?;
         let metadata = connection.client.resource_metadata(&stack, &name).await;
         let metadata = match metadata {
@@ -163,8 +149,9 @@ impl OneArgs {
     }
 }
 
-/// `stack resource show`.
+/// Show a resource with its attributes
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     one: OneArgs,
@@ -221,8 +208,9 @@ fn unknown(stack: &str, path: &str, name: &str, known: &[Resource]) -> Failure {
     failure.suggesting(name, known.iter().map(Resource::name), otherwise)
 }
 
-/// `stack resource signal`.
+/// Send a signal to a resource
 #[derive(Args, Debug)]
+#[command(add = Effect::Changes("tells a resource what it waits for"))]
 pub(crate) struct SignalArgs {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]
@@ -267,8 +255,9 @@ impl SignalArgs {
     }
 }
 
-/// `stack resource mark unhealthy`.
+/// Mark a resource as unhealthy, or healthy again with --reset
 #[derive(Args, Debug)]
+#[command(add = Effect::Changes("a mark; the update that follows it asks"))]
 pub(crate) struct MarkArgs {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]
@@ -298,12 +287,12 @@ impl MarkArgs {
 /// `stack failures …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum FailuresCommand {
-    /// List the failed resources that caused the failure, in nested stacks too
     List(FailuresArgs),
 }
 
-/// `stack failures list`.
+/// List the failed resources that caused the failure, in nested stacks too
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 pub(crate) struct FailuresArgs {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]

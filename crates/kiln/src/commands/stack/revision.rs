@@ -3,31 +3,41 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use kiln_client::{Client, OperationPage};
 use kiln_console::output::{Format, OutputArgs, print, yaml_text};
 use kiln_value::{Map, Value};
 use similar::TextDiff;
 
-use super::of_stack;
+use super::{StackArg, of_stack};
 use super::operation::{PageArgs, table};
 use super::show::entries;
+use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 
-/// `stack revision …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum RevisionCommand {
-    /// List the templates that a stack had, by whom they were set
-    List(PageArgs),
-    /// Show the template, environment and files of a revision
-    Show(ShowArgs),
-    /// Show the lines that differ between two revisions
-    Diff(DiffArgs),
+group! {
+    /// Commands for revisions.
+    RevisionCommand {
+        List(ListArgs),
+        Show(ShowArgs),
+        Diff(DiffArgs),
+    }
 }
 
-/// `stack revision show`.
+/// List the templates that a stack had, and who set them
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    of: StackArg,
+    #[command(flatten)]
+    page: PageArgs,
+}
+
+/// Show the template, environment and files of a revision
+#[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 pub(crate) struct ShowArgs {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]
@@ -39,8 +49,9 @@ pub(crate) struct ShowArgs {
     output: OutputArgs,
 }
 
-/// `stack revision diff`.
+/// Show the lines that differ between two revisions
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Examples:
   kiln stack revision diff web 3      from revision 3 to the newest one
@@ -57,25 +68,24 @@ pub(crate) struct DiffArgs {
     to: Option<String>,
 }
 
-impl RevisionCommand {
-    pub(super) async fn run(self, connection: &Connection) -> Outcome {
-        let client = &connection.client;
-        match self {
-            Self::List(args) => {
-                let stack = &args.of.stack;
-                let revisions = client.revisions(stack, &args.page()).await.map_err(of_stack(stack))?;
-                Ok(args.of.output.list(table(&revisions, COLUMNS), Format::Table)?)
-            }
-            Self::Show(ShowArgs { stack, revision, output }) => {
-                Ok(output.one(entries(revision_of(client, &stack, &revision).await?), Format::Yaml)?)
-            }
-            Self::Diff(args) => args.run(client).await,
-        }
+impl ListArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let StackArg { stack, output } = self.of;
+        let revisions = connection.client.revisions(&stack, &self.page.page()).await.map_err(of_stack(&stack))?;
+        Ok(output.list(table(&revisions, COLUMNS), Format::Table)?)
+    }
+}
+
+impl ShowArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let revision = revision_of(&connection.client, &self.stack, &self.revision).await?;
+        Ok(self.output.one(entries(revision), Format::Yaml)?)
     }
 }
 
 impl DiffArgs {
-    async fn run(self, client: &Client) -> Outcome {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let client = &connection.client;
         let stack = &self.stack;
         let to = match self.to {
             Some(to) => to,

@@ -6,6 +6,7 @@ use kiln_topology::original::{FILE, Original};
 use kiln_value::Value;
 
 use super::{StackArg, of_stack};
+use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 
@@ -13,8 +14,9 @@ use crate::failure::{Failure, Outcome};
 const FIRST: [&str; 7] =
     ["id", "stack_name", "description", "creation_time", "updated_time", "stack_status", "stack_status_reason"];
 
-/// `stack show`.
+/// Show a stack
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     stack: StackArg,
@@ -67,12 +69,12 @@ fn pick(stack: &Value, columns: &[&str], look: Look) -> One {
 /// `stack template …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TemplateCommand {
-    /// Print the template
     Show(ShowTemplateArgs),
 }
 
-/// `stack template show`.
+/// Print the template
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Examples:
   kiln stack template show web
@@ -105,6 +107,7 @@ impl TemplateCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum EnvironmentCommand {
     /// Print the environment
+    #[command(add = Effect::Reads)]
     Show(StackArg),
 }
 
@@ -122,6 +125,7 @@ impl EnvironmentCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum FileCommand {
     /// Print the files
+    #[command(add = Effect::Reads)]
     List(StackArg),
 }
 

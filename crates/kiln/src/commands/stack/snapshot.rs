@@ -8,26 +8,25 @@ use kiln_value::Value;
 use super::show::entries;
 use super::{StackArg, WaitArgs, ended, of_stack};
 use crate::commands::confirm::ConfirmArgs;
+use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 
 /// `stack snapshot …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SnapshotCommand {
-    /// Create a snapshot of a stack
     Create(CreateArgs),
     /// List the snapshots of a stack
+    #[command(add = Effect::Reads)]
     List(StackArg),
-    /// Show a snapshot
     Show(SnapshotArg),
-    /// Delete a snapshot
     Delete(DeleteArgs),
-    /// Update a stack to its state at a snapshot
     Restore(RestoreArgs),
 }
 
-/// `stack snapshot create`.
+/// Create a snapshot of a stack
 #[derive(Args, Debug)]
+#[command(add = Effect::Changes("adds"))]
 pub(crate) struct CreateArgs {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]
@@ -41,8 +40,9 @@ pub(crate) struct CreateArgs {
     output: OutputArgs,
 }
 
-/// A snapshot of a stack.
+/// Show a snapshot
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 pub(crate) struct SnapshotArg {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]
@@ -54,8 +54,9 @@ pub(crate) struct SnapshotArg {
     output: OutputArgs,
 }
 
-/// `stack snapshot delete`.
+/// Delete a snapshot
 #[derive(Args, Debug)]
+#[command(add = Effect::Destroys)]
 pub(crate) struct DeleteArgs {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]
@@ -67,8 +68,9 @@ pub(crate) struct DeleteArgs {
     confirm: ConfirmArgs,
 }
 
-/// `stack snapshot restore`.
+/// Update a stack to its state at a snapshot
 #[derive(Args, Debug)]
+#[command(add = Effect::Destroys)]
 pub(crate) struct RestoreArgs {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]

@@ -9,20 +9,20 @@ use kiln_value::Value;
 
 use super::version;
 use crate::cli::Global;
+use crate::commands::effect::Effect;
 use crate::connect::{Connection, Need};
 use crate::failure::{Failure, Outcome};
 
 /// `template function …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum FunctionCommand {
-    /// List the functions of a template version
     List(FunctionArgs),
-    /// Show the arguments of a function, with examples; no service is needed
     Show(FunctionShowArgs),
 }
 
-/// `template function list`.
+/// List the functions of a template version
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Examples:
   kiln template function list heat_template_version.2018-08-31
@@ -42,8 +42,9 @@ pub(crate) struct FunctionArgs {
     output: OutputArgs,
 }
 
-/// `template function show`.
+/// Show the arguments of a function, with examples; no service is needed
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Example:
   kiln template function show str_replace")]

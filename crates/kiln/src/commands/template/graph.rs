@@ -7,6 +7,7 @@ use kiln_console::output::print;
 
 use super::blueprint;
 use crate::cli::Global;
+use crate::commands::effect::Effect;
 use crate::connect::{Connection, Need};
 use crate::failure::Outcome;
 use crate::topology::{self, Lowering};
@@ -25,8 +26,9 @@ pub(crate) enum Drawing {
     Json,
 }
 
-/// `template graph`.
+/// Draw the resources and their dependencies
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Examples:
   kiln template graph web.yaml | dot -Tpng > web.png

@@ -16,12 +16,14 @@ use kiln_topology::check::check;
 
 use super::text::Text;
 use crate::cli::Global;
+use crate::commands::effect::Effect;
 use crate::connect::{Connection, Need};
 use crate::failure::{Failure, Outcome};
 use crate::topology::LocalFiles;
 
-/// `template lint`.
+/// Find likely mistakes in valid templates
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Examples:
   kiln template lint web.yaml

@@ -6,6 +6,7 @@ use kiln_console::output::{json_text, print, yaml_text};
 use kiln_value::{Map, Value, value};
 
 use crate::cli::Global;
+use crate::commands::effect::Effect;
 use crate::connect::{Connection, Need};
 use crate::failure::{Failure, Outcome};
 use crate::topology::{self, Lowering, Software};
@@ -36,8 +37,9 @@ enum TextFormat {
     Json,
 }
 
-/// `template lower`.
+/// Convert a blueprint, CAMP plan, TOSCA template or package to HOT
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 #[command(after_help = "\
 Examples:
   kiln template lower app.yaml > hot.yaml

@@ -7,10 +7,12 @@ use kiln_console::output::print;
 use serde_json::json;
 
 use super::text::Text;
+use crate::commands::effect::Effect;
 use crate::failure::{Failure, Outcome};
 
-/// `template fmt`.
+/// Format a template; comments are kept
 #[derive(Args, Debug)]
+#[command(add = Effect::Changes("a file, as told"))]
 #[command(after_help = "\
 Examples:
   kiln template fmt web.yaml               rewrite the file
@@ -67,8 +69,9 @@ impl FmtArgs {
     }
 }
 
-/// `template upgrade`.
+/// Convert an old template (HOT or CFN) to the latest HOT version
 #[derive(Args, Debug)]
+#[command(add = Effect::Changes("a file, as told"))]
 #[command(after_help = "\
 Examples:
   kiln template upgrade old.yaml > new.yaml

@@ -7,18 +7,19 @@ use kiln_template::version::Dialect;
 use kiln_value::Value;
 
 use crate::cli::Global;
+use crate::commands::effect::Effect;
 use crate::connect::{Connection, Need};
 use crate::failure::Outcome;
 
 /// `template version …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum VersionCommand {
-    /// List the template versions
     List(VersionArgs),
 }
 
-/// `template version list`.
+/// List the template versions
 #[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
 pub(crate) struct VersionArgs {
     /// List the versions that Kiln supports, without a service
     #[arg(long)]

@@ -5,13 +5,15 @@ use kiln_console::output::OutputArgs;
 
 use super::{Content, DryRunArgs, Rollback, UpdateArgs};
 use crate::commands::confirm::ConfirmArgs;
+use crate::commands::effect::Effect;
 use crate::commands::stack::WaitArgs;
 use crate::commands::stack::revision::revision_of;
 use crate::connect::Connection;
 use crate::failure::Outcome;
 
-/// `stack rollback`.
+/// Update a stack to one of its revisions
 #[derive(Args, Debug)]
+#[command(add = Effect::Destroys)]
 #[command(after_help = "\
 Examples:
   kiln stack rollback web --to 3 --dry-run    show what would change
