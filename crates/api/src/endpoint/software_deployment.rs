@@ -35,7 +35,7 @@ pub(super) static CREATE: Endpoint = Endpoint {
     tag: "software",
     summary: "Create a software deployment",
     query: &[],
-    body: Some("Deployment"),
+    body: Some("CreateDeployment"),
     answer: Answer::Json(200),
     run: |call| Box::pin(create(call)),
 };
@@ -74,7 +74,7 @@ pub(super) static UPDATE: Endpoint = Endpoint {
     tag: "software",
     summary: "Update a software deployment",
     query: &[],
-    body: Some("Deployment"),
+    body: Some("UpdateDeployment"),
     answer: Answer::Json(200),
     run: |call| Box::pin(update(call)),
 };

@@ -51,6 +51,13 @@ pub(super) fn schemas() -> Value {
     let actions = ["suspend", "resume", "check", "cancel_update", "cancel_without_rollback"];
     let actions: Map = actions.iter().map(|name| ((*name).to_owned(), action.clone())).collect();
     let list = || value!({ "type": "array", "items": {} });
+    let deployment = || {
+        let texts = ["config_id", "action", "status", "status_reason"].map(|name| (name.to_owned(), text()));
+        texts.into_iter().chain([("input_values".to_owned(), object())])
+    };
+    let created: Map =
+        deployment().chain(["server_id", "stack_user_project_id"].map(|name| (name.to_owned(), text()))).collect();
+    let updated: Map = deployment().chain([("output_values".to_owned(), object())]).collect();
     value!({
         "CreateStack": { "type": "object", "required": ["stack_name"], "properties": create },
         "UpdateStack": { "type": "object", "properties": update },
@@ -74,13 +81,8 @@ pub(super) fn schemas() -> Value {
                 "options": (object()),
             },
         },
-        "Deployment": {
-            "type": "object",
-            "properties": {
-                "config_id": (text()), "server_id": (text()), "input_values": (object()), "output_values": (object()),
-                "action": (text()), "status": (text()), "status_reason": (text()), "stack_user_project_id": (text()),
-            },
-        },
+        "CreateDeployment": { "type": "object", "properties": created },
+        "UpdateDeployment": { "type": "object", "properties": updated },
         "Error": {
             "type": "object",
             "properties": {
