@@ -59,7 +59,6 @@ components:
 /// Blocks by page and begin.
 const LISTED: &[(&str, &str, Treatment)] = &[
     ("README.md", "cargo run --release -- demo", By("tests/book.py")),
-    ("README.md", "three-tier CREATE_IN_PROGRESS", By("tests/book.py")),
     ("README.md", "Outputs:", By("tests/book.py")),
     ("README.md", "cargo test --workspace", By(".ci/run")),
     (
