@@ -155,12 +155,32 @@ fn described(name: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::fmt::Write as _;
 
     use serde_json::Value;
 
+    use crate::endpoint::Rule;
+    use crate::http::route;
+
     fn document() -> Value {
         serde_json::from_str(super::json()).expect("JSON")
+    }
+
+    fn reference() -> Value {
+        serde_json::from_str(include_str!("../tests/data/rest_api.json")).expect("JSON")
+    }
+
+    /// The words of a list; none for what is not a list.
+    fn names(list: &Value) -> BTreeSet<&str> {
+        list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+
+    /// The keys of the body of an operation.
+    fn keys<'a>(document: &'a Value, operation: &Value) -> BTreeSet<&'a str> {
+        let schema = operation.pointer("/requestBody/content/application~1json/schema/$ref").and_then(Value::as_str);
+        let keys = schema.and_then(|schema| document.pointer(&schema[1..])?["properties"].as_object());
+        keys.into_iter().flatten().map(|(name, _)| name.as_str()).collect()
     }
 
     /// The paths of the reference, without patterns; those with a choice of subpaths as several.
@@ -176,7 +196,7 @@ mod tests {
 
     #[test]
     fn every_route_of_the_reference() {
-        let reference: Value = serde_json::from_str(include_str!("../tests/data/rest_api.json")).expect("JSON");
+        let reference = reference();
         let document = document();
         let routes = reference["routes"].as_array().expect("routes");
         assert_eq!(routes.len(), 61);
@@ -188,11 +208,70 @@ mod tests {
                 let status = route["observed"]["status"].as_u64().unwrap_or(200).to_string();
                 assert!(operation["responses"][&status].is_object(), "{method} {path}: {status}");
                 let parameters = operation["parameters"].as_array().expect("parameters");
-                let of_reference = route["query_params"].as_object().into_iter().flatten();
-                for (name, _) in of_reference.filter(|(name, _)| !name.starts_with('<')) {
-                    let has = parameters.iter().any(|one| one["name"] == **name && one["in"] == "query");
+                for name in names(&route["query"]) {
+                    let has = parameters.iter().any(|one| one["name"] == *name && one["in"] == "query");
                     assert!(has, "{method} {path}: {name}");
                 }
+                let keys = keys(&document, operation);
+                for name in names(&route["body"]) {
+                    assert!(keys.contains(&name), "{method} {path}: {name}");
+                }
+            }
+        }
+    }
+
+    /// The two tables of the manual: the calls that Heat does not have, and the parameters and keys of other calls.
+    fn tables() -> [String; 2] {
+        let (reference, document) = (reference(), document());
+        let mut heat = BTreeMap::new();
+        for route in reference["routes"].as_array().expect("routes") {
+            for path in plain(route["path"].as_str().expect("a path")) {
+                heat.insert((route["method"].as_str().expect("a method"), path), (&route["query"], &route["body"]));
+            }
+        }
+        let mut calls = "| call of Kiln | | query and body | policy |\n| --- | --- | --- | --- |\n".to_owned();
+        let mut fields: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
+        for (path, method, endpoint) in route::all() {
+            let path = format!("/v1{path}");
+            let query: BTreeSet<&str> = endpoint.query.iter().map(|(name, _)| *name).collect();
+            let body = keys(&document, &document["paths"][&path][method.as_str().to_ascii_lowercase()]);
+            let call = format!("`{method} {}`", path.replace("/{stack_name}/{stack_id}", "/…"));
+            let Some((known_query, known_body)) = heat.get(&(method.as_str(), path)) else {
+                let Rule::Of(rule) = endpoint.rule else { panic!("{call} has no rule of its own") };
+                let fields: Vec<String> = query.iter().chain(&body).map(|name| format!("`{name}`")).collect();
+                _ = writeln!(calls, "| {call} | {} | {} | `{rule}` |", endpoint.summary, fields.join(" "));
+                continue;
+            };
+            for (place, own) in [("query", &query - &names(known_query)), ("body", &body - &names(known_body))] {
+                for name in own {
+                    fields.entry((name, place)).or_default().push(call.clone());
+                }
+            }
+        }
+        let mut added = "| field of Kiln | in | calls |\n| --- | --- | --- |\n".to_owned();
+        for ((name, place), calls) in fields {
+            _ = writeln!(added, "| `{name}` | {place} | {} |", calls.join("<br>"));
+        }
+        [calls, added]
+    }
+
+    #[test]
+    fn the_manual_lists_what_heat_does_not_have() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/compatibility.md");
+        let mut page = std::fs::read_to_string(file).expect("the page");
+        for table in tables() {
+            let head = table.lines().next().expect("a head");
+            let begin = page.find(head).unwrap_or_else(|| panic!("no table {head}"));
+            let end = page[begin..].find("\n\n").map_or(page.len(), |length| begin + length + 1);
+            if std::env::var_os("KILN_UPDATE_DATA").is_some() {
+                page.replace_range(begin..end, &table);
+                std::fs::write(file, &page).expect("the page is written");
+            } else {
+                assert_eq!(
+                    page[begin..end],
+                    table,
+                    "KILN_UPDATE_DATA=1 .ci/tests kiln-api:lib manual writes the table"
+                );
             }
         }
     }

@@ -36,13 +36,13 @@ pub(super) static CREATE: Endpoint = Endpoint {
     tag: "software",
     summary: "Create a software deployment",
     query: &[],
-    body: Some(&BODY),
+    body: Some(&NEW),
     answer: Answer::Json(200),
     run: |call| Box::pin(create(call)),
 };
 
-static BODY: Body = Body {
-    name: "Deployment",
+static NEW: Body = Body {
+    name: "CreateDeployment",
     required: true,
     is_template: false,
     schema: || {
@@ -50,8 +50,23 @@ static BODY: Body = Body {
             "type": "object",
             "properties": {
                 "config_id": (schema::text()), "server_id": (schema::text()), "input_values": (schema::object()),
-                "output_values": (schema::object()), "action": (schema::text()), "status": (schema::text()),
-                "status_reason": (schema::text()), "stack_user_project_id": (schema::text()),
+                "action": (schema::text()), "status": (schema::text()), "status_reason": (schema::text()),
+                "stack_user_project_id": (schema::text()),
+            },
+        })
+    },
+};
+
+static CHANGED: Body = Body {
+    name: "UpdateDeployment",
+    required: true,
+    is_template: false,
+    schema: || {
+        value!({
+            "type": "object",
+            "properties": {
+                "config_id": (schema::text()), "input_values": (schema::object()), "output_values": (schema::object()),
+                "action": (schema::text()), "status": (schema::text()), "status_reason": (schema::text()),
             },
         })
     },
@@ -91,7 +106,7 @@ pub(super) static UPDATE: Endpoint = Endpoint {
     tag: "software",
     summary: "Update a software deployment",
     query: &[],
-    body: Some(&BODY),
+    body: Some(&CHANGED),
     answer: Answer::Json(200),
     run: |call| Box::pin(update(call)),
 };

@@ -59,7 +59,6 @@ components:
 /// Blocks by page and begin.
 const LISTED: &[(&str, &str, Treatment)] = &[
     ("README.md", "cargo run --release -- demo", By("tests/book.py")),
-    ("README.md", "three-tier CREATE_IN_PROGRESS", By("tests/book.py")),
     ("README.md", "Outputs:", By("tests/book.py")),
     ("README.md", "cargo test --workspace", By(".ci/run")),
     (
@@ -82,6 +81,11 @@ const LISTED: &[(&str, &str, Treatment)] = &[
         "clouds:",
         Not("an example with the address of no cloud; the tests of kiln_cloud read such files"),
     ),
+    ("docs/logs.md", "$ kiln stack failures list", By("crates/kiln/tests/kiln/logs.rs")),
+    ("docs/logs.md", "$ kiln stack event list", By("crates/kiln/tests/kiln/logs.rs")),
+    ("docs/logs.md", "$ grep 'name=", By("crates/kiln/tests/kiln/logs.rs")),
+    ("docs/logs.md", "$ grep req-", By("crates/kiln/tests/kiln/logs.rs")),
+    ("docs/logs.md", "$ awk", By("crates/kiln/tests/kiln/logs.rs")),
     ("docs/local-state.md", "sqlite3 ~/.local", By("tests/upgrade/backup.py")),
     ("docs/databases.md", "CREATE ROLE kiln", By("tests/upgrade/backup.py")),
     ("docs/databases.md", "CREATE DATABASE kiln CHARACTER", By("tests/upgrade/backup.py")),

@@ -1,10 +1,7 @@
-//! The manual: all pages are in its table of contents, links lead somewhere, the catalogue is that of the definitions.
+//! The manual: all pages are in its table of contents, and links lead somewhere.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-
-use kiln_value::Value;
 
 use crate::run::files;
 
@@ -97,45 +94,4 @@ fn every_page_is_in_the_table_of_contents_once() {
         .filter(|name| name != "SUMMARY.md")
         .collect();
     assert_eq!(once, pages.iter().map(String::as_str).collect());
-}
-
-/// The page of all types, from their definitions.
-fn catalogue() -> String {
-    let folder = Path::new(ROOT).join("resource-types");
-    let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for file in files(&folder, "yaml") {
-        let definition = kiln_yaml::parse(&read(&file)).unwrap().value;
-        let text = |key: &str| definition.str_at(key).unwrap_or_default().replace('|', "\\|");
-        let name = text("type");
-        let properties = definition.get("properties").and_then(Value::as_map);
-        let properties = properties.into_iter().flat_map(|properties| properties.iter()).map(|(name, property)| {
-            let is_required = property.get("required").and_then(Value::as_bool).unwrap_or_default();
-            if is_required { format!("**`{name}`**") } else { format!("`{name}`") }
-        });
-        let properties = properties.collect::<Vec<_>>().join(" ");
-        let group = name.rsplit_once("::").unwrap().0.to_owned();
-        groups.entry(group).or_default().push(format!("| `{name}` | {} | {properties} |\n", text("summary")));
-    }
-    let mut page =
-        "# Catalogue of resource types\n\nGenerated from the definitions in `resource-types/`. Required properties \
-                    are bold. `kiln resource-type show TYPE` shows\nproperties, attributes and their types; \
-                    `--template-type hot` a template with one.\n"
-            .to_owned();
-    for (group, mut rows) in groups {
-        rows.sort();
-        let rows = rows.concat();
-        write!(page, "\n## {group}\n\n| type | | properties |\n| --- | --- | --- |\n{rows}").unwrap();
-    }
-    page
-}
-
-#[test]
-fn the_catalogue_is_that_of_the_definitions() {
-    let file = Path::new(ROOT).join("docs/catalogue.md");
-    let page = catalogue();
-    if std::env::var_os("KILN_UPDATE_DATA").is_some() {
-        std::fs::write(&file, &page).unwrap();
-    }
-    assert!(read(&file) == page, "KILN_UPDATE_DATA=1 writes docs/catalogue.md");
-    assert!(page.contains("| `OS::Nova::Server` |"));
 }

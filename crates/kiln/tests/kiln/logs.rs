@@ -247,3 +247,90 @@ async fn the_journal_gets_fields() {
     service.wait_for("[DEFAULT] use_journal: cannot send to /no/journal, the log goes to standard error");
     service.url();
 }
+
+/// The page that goes from a failed stack to the cause.
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/logs.md");
+const SHOP: &str = "heat_template_version: 2018-08-31\nresources:\n  network: {type: OS::Neutron::Net}\n  web:\n    type: \
+    OS::Heat::ResourceGroup\n    depends_on: network\n    properties:\n      count: 1\n      resource_def:\n        type: \
+    OS::Nova::Server\n        properties: {image: cirros, flavor: m1.tiny, networks: [{network: private}]}\n";
+
+/// The words of a text that differ in each run (IDs, times, generated names), and the text without them.
+fn varying(text: &str) -> (Vec<&str>, String) {
+    let (mut found, mut same) = (Vec::new(), String::new());
+    let is_word = |c: char| c.is_ascii_alphanumeric() || "-:.".contains(c);
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length = rest.find(|c| !is_word(c)).unwrap_or(rest.len()).max(first.len_utf8());
+        let (word, after) = rest.split_at(length);
+        let id = word.strip_prefix("req-").unwrap_or(word).replace('-', "");
+        let is_id = id.len() == 32 && id.chars().all(|c| c.is_ascii_hexdigit());
+        let is_time = word.len() > 8 && word.starts_with(|c: char| c.is_ascii_digit()) && word.contains(['-', ':']);
+        if is_id || is_time || word.starts_with("shop-web-") || same.ends_with("ms=") {
+            found.push(word);
+            same.push('~');
+        } else {
+            same.push_str(word);
+        }
+        rest = after;
+    }
+    (found, same)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_manual_goes_from_a_failed_stack_to_the_cause() {
+    let folder = Folder::new("log-page");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    cloud.faults().add(Fault {
+        service: Some(Service::Compute),
+        method: Some("POST".to_owned()),
+        path: "/servers".to_owned(),
+        when: When::Always,
+        action: Action::FailBuild,
+    });
+    let log = folder.path().join("kiln.log");
+    let options = format!("log_file = {}\naction_retry_limit = 1\n[kiln]\ncfn_api = false\n", log.display());
+    let service = Running::start(folder.kiln(&["serve", "--config-file", &folder.configured(&cloud, &options)]));
+    let read = || std::fs::read_to_string(&log).unwrap_or_default();
+    let started = wait_for(read, "serving address=");
+    let url = format!("http://{}", value(&started, "address").unwrap());
+    folder.write("shop.yaml", SHOP);
+    let ran = Ran::from(
+        folder.client(&cloud, &url, &["stack", "create", "-t", "shop.yaml", "--wait", "shop"]).output().unwrap(),
+    );
+    assert_eq!(ran.code, 3, "{}{}", ran.out, ran.err);
+    wait_for(read, "name=\"shop\" project=");
+    let text = std::fs::read_to_string(PAGE).unwrap();
+    let is_written = std::env::var_os("KILN_UPDATE_DATA").is_some();
+    // What the page shows, and what it is now: a later command may have it.
+    let mut now: BTreeMap<String, String> = BTreeMap::new();
+    let mut made = String::new();
+    let mut rest = text.as_str();
+    while let Some((before, block)) = rest.split_once("```console\n$ ") {
+        let (block, after) = block.split_once("```").unwrap();
+        let (command, shown) = block.split_once('\n').unwrap();
+        let replaced = now.iter().fold(command.to_owned(), |command, (old, new)| command.replace(old, new));
+        let place = replaced.replace("/var/log/kiln", &folder.path().display().to_string());
+        let line = format!("PATH=\"$(dirname \"$KILN\"):/usr/bin:/bin\"; {place}");
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &line]).current_dir(folder.path()).env("KILN", env!("CARGO_BIN_EXE_kiln"));
+        shell.envs(folder.client(&cloud, &url, &[]).get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = String::from_utf8(shell.output().unwrap().stdout).unwrap();
+        let (old, new) = (varying(shown), varying(&output));
+        if new.1 == old.1 {
+            for (old, new) in old.0.iter().zip(&new.0) {
+                now.entry((*old).to_owned()).or_insert_with(|| (*new).to_owned());
+                // A time without the fraction of the second.
+                if let (Some((old, _)), Some((new, _))) = (old.split_once('.'), new.split_once('.')) {
+                    now.entry(old.to_owned()).or_insert_with(|| new.to_owned());
+                }
+            }
+        }
+        assert!(is_written || new.1 == old.1, "$ {place}\n{output}\nKILN_UPDATE_DATA=1 writes docs/logs.md");
+        made = format!("{made}{before}```console\n$ {replaced}\n{output}```");
+        rest = after;
+    }
+    if is_written {
+        std::fs::write(PAGE, made + rest).unwrap();
+    }
+    assert_eq!(service.stop().0, 0);
+}

@@ -5,5 +5,6 @@
 mod any_input;
 mod definition;
 mod finders;
+mod manual;
 mod names;
 mod shipped;
