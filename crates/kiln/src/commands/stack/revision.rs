@@ -9,9 +9,9 @@ use kiln_console::output::{Format, OutputArgs, print, yaml_text};
 use kiln_value::{Map, Value};
 use similar::TextDiff;
 
-use super::{StackArg, of_stack};
 use super::operation::{PageArgs, table};
 use super::show::entries;
+use super::{StackArg, of_stack};
 use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
