@@ -39,3 +39,25 @@ pub(crate) mod software;
 pub(crate) mod stack;
 pub(crate) mod template;
 pub(crate) mod testcloud;
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn every_file_is_a_module() {
+        fn check(file: &Path) {
+            let text = std::fs::read_to_string(file).unwrap();
+            for entry in std::fs::read_dir(file.with_extension("")).into_iter().flatten() {
+                let inner = entry.unwrap().path();
+                let name = inner.file_stem().unwrap().to_str().unwrap();
+                let is_declared = text.contains(&format!("mod {name};\n"));
+                assert!(is_declared, "{}: declare it, and its commands, in {}", inner.display(), file.display());
+                if inner.is_file() {
+                    check(&inner);
+                }
+            }
+        }
+        check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/commands.rs"));
+    }
+}
