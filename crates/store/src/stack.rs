@@ -38,9 +38,9 @@ pub struct Details {
     /// The lifecycle plug-ins have let the request begin.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub admitted: bool,
-    /// When the rollback began: its timeout counts from then, in every engine. The store adds it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rolls_back_since: Option<Timestamp>,
+    /// The rollback has a number of its own. Those of the release before have the number of the request that failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own_number: bool,
     /// Where the request is from. The store adds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
@@ -205,6 +205,11 @@ impl Stack {
         }
     }
 
+    /// The number of the rollback that the stack is in, or that was its last request.
+    pub fn rollback(&self) -> Option<i64> {
+        (self.state.action == Action::Rollback).then_some(self.generation)
+    }
+
     /// Whether a request is unfinished.
     pub fn is_pending(&self) -> bool {
         self.settled < self.generation
@@ -307,12 +312,6 @@ pub struct StackRequest {
 }
 
 impl StackRequest {
-    /// The parameters as they are stored.
-    pub(crate) fn stored_details(&self) -> Details {
-        let rolls_back_since = (self.action == Action::Rollback).then_some(self.now);
-        Details { rolls_back_since, ..self.details.clone() }.with_origin()
-    }
-
     /// A request that does not change the desired state.
     pub fn new(action: Action, now: Timestamp) -> Self {
         Self {
@@ -322,11 +321,18 @@ impl StackRequest {
             timeout_mins: None,
             tags: None,
             credentials: None,
-            details: Details::default(),
+            details: Details { own_number: action == Action::Rollback, ..Details::default() },
             snapshot: None,
             if_generation: None,
             now,
         }
+    }
+
+    /// A rollback of a request. `keeps_adopted`: it keeps the objects that were adopted.
+    pub fn rollback(generation: i64, keeps_adopted: bool, now: Timestamp) -> Self {
+        let new = Self::new(Action::Rollback, now);
+        let details = Details { keep_objects: keeps_adopted, only_adopted: keeps_adopted, ..new.details };
+        Self { details, if_generation: Some(generation), ..new }
     }
 
     /// A delete of a stack as it was read. An abandoned stack keeps its objects, whoever deletes it again: their data
