@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kiln_resource::{Action, Resource};
-use kiln_store::{Event, EventQuery, Message, MessageKind, Stack, Store as _};
+use kiln_store::{Event, EventQuery, Message, MessageKind, Stack};
 use kiln_value::Value;
 
 use crate::clock::TrueTime;

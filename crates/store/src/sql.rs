@@ -33,6 +33,7 @@ mod rows;
 mod schema;
 mod secrets;
 mod shared_reads;
+mod simulation;
 mod snapshots;
 mod software;
 mod statement_retry;
@@ -57,6 +58,7 @@ use self::pool::{Pool, Transaction};
 use self::rows::Columns;
 use self::secrets::Vault;
 use self::shared_reads::SharedReads;
+use self::simulation::Outside;
 use self::statement_retry::{Fault, Losses, PATIENCE, REQUEST_PATIENCE};
 use self::wires::Wires;
 use crate::doorbell::{Hub, Reach};
@@ -71,6 +73,7 @@ pub use self::connection_url::{UrlParameter, url_parameters};
 pub use self::engine_lock::EngineLock;
 pub use self::migrations::{SchemaState, SchemaVersions};
 pub use self::options::{Durability, Options};
+pub use self::simulation::Simulation;
 
 /// The store in a SQL database. Clones share the same connections.
 #[derive(Clone, Debug)]
@@ -80,6 +83,7 @@ pub struct SqlStore {
     reader: Pool,
     stack_reads: Arc<SharedReads>,
     dialect: Dialect,
+    outside: Outside,
     vault: Arc<Vault>,
     hub: Arc<Hub>,
     losses: Losses,
@@ -109,6 +113,7 @@ impl SqlStore {
             reader,
             stack_reads: Arc::default(),
             dialect,
+            outside: Outside::new(dialect, options.simulation),
             vault,
             hub,
             losses,
