@@ -61,8 +61,8 @@ struct Inner {
     wishes: BTreeMap<(String, String), Arc<TemplateModel>>,
     queries: BTreeMap<&'static str, u64>,
     messages: Vec<Message>,
-    /// When each message was stored.
-    stored: BTreeMap<MessageId, Timestamp>,
+    /// When each message was sent, and when it was stored.
+    stored: BTreeMap<MessageId, (Timestamp, Timestamp)>,
     lost: Vec<MessageId>,
     /// The row that received each message, by stack and body.
     received: BTreeMap<(StackId, String), ResourceId>,
@@ -199,8 +199,8 @@ impl Ledger {
         std::mem::take(&mut self.inner().lost)
     }
 
-    /// When a message was stored.
-    pub(crate) fn stored(&self, message: &Message) -> Option<Timestamp> {
+    /// When a message was sent, and when it was stored, whatever the clock of the database said.
+    pub(crate) fn stored(&self, message: &Message) -> Option<(Timestamp, Timestamp)> {
         self.inner().stored.get(&message.id).copied()
     }
 
@@ -257,7 +257,8 @@ impl Ledger {
         let mut inner = self.inner();
         if !inner.messages.iter().any(|other| other.id == message.id) {
             inner.messages.push(message.clone());
-            inner.stored.insert(message.id, sim.time.now());
+            let (now, ahead) = (sim.time.now(), sim.store_clock.now().duration_since(sim.time.now()));
+            inner.stored.insert(message.id, (message.sent - ahead, now));
             // Its ring is a reason to read the stack.
             if let Some(record) = inner.stacks.get_mut(&message.stack) {
                 record.changes += 1;
@@ -292,9 +293,12 @@ impl Ledger {
     /// The stacks in progress that a killed engine holds, and since when.
     pub(crate) fn left_behind_by_killed(&self) -> Vec<(Stack, Label, u64)> {
         let inner = self.inner();
-        let pending = |stack: StackId| inner.stacks.get(&stack).map(|record| &record.stack).filter(|s| s.is_pending());
-        let left = inner.take_overs.left();
-        left.filter_map(|(stack, label, since)| Some((pending(stack)?.clone(), label, since))).collect()
+        let pending = |stack: StackId| inner.stacks.get(&stack).filter(|record| record.stack.is_pending());
+        let left = inner.take_overs.left().filter_map(|(stack, label, since)| {
+            let record = pending(stack)?;
+            Some((record.stack.clone(), label, since.max(record.since_ms)))
+        });
+        left.collect()
     }
 
     /// All leases that an engine ever claimed.
