@@ -219,8 +219,7 @@ impl Job {
     }
 
     pub(crate) fn context<'a>(&'a self, cloud: &'a dyn Cloud) -> Context<'a> {
-        let (now, seed) = (self.backends.wall_clock(), self.backends.chance.seed());
-        Context { cloud, software: &self.software, facts: &self.facts, now, seed, polls: self.memory.polls }
+        Context { polls: self.memory.polls, ..self.backends.context(cloud, &self.software, &self.facts) }
     }
 
     /// A create that may already have been called.

@@ -17,6 +17,7 @@ use crate::gate::Gate;
 use crate::plugins::SimPlugin;
 use crate::rule::Rule;
 use crate::sabotage::Sabotage;
+use crate::scenario::FaultKind;
 use crate::simulation::{Label, Simulation};
 use crate::store_link::StoreLink;
 
@@ -39,6 +40,10 @@ struct Slot {
     wall: Arc<WallClock>,
     life: u32,
     process: Option<Process>,
+    /// Faults in progress that disturb the engine.
+    disturbed: usize,
+    /// Since when it is undisturbed, in milliseconds.
+    fit_since: u64,
 }
 
 struct Process {
@@ -53,7 +58,7 @@ impl Cluster {
     pub(crate) fn new(sim: &Arc<Simulation>) -> Arc<Self> {
         let slot = |plan: &crate::scenario::EnginePlan| {
             let wall = Arc::new(WallClock::new(sim.time, plan.ahead_ms, plan.drift_ppm));
-            Mutex::new(Slot { wall, life: 0, process: None })
+            Mutex::new(Slot { wall, life: 0, process: None, disturbed: 0, fit_since: 0 })
         };
         let slots = sim.scenario.engines.iter().map(slot).collect();
         Arc::new(Self { sim: Arc::clone(sim), slots })
@@ -129,6 +134,22 @@ impl Cluster {
             }
         });
         slot.process = Some(Process { label, gate, stop, task });
+        slot.fit_since = self.sim.time.ms();
+    }
+
+    /// A fault begins or ends.
+    pub(crate) fn disturb(&self, by: &FaultKind, begins: bool) {
+        for engine in (0..self.len()).filter(|engine| by.disturbs(*engine)) {
+            let Some(mut slot) = self.slot(engine) else { continue };
+            slot.disturbed = if begins { slot.disturbed + 1 } else { slot.disturbed.saturating_sub(1) };
+            slot.fit_since = self.sim.time.ms();
+        }
+    }
+
+    /// Since when an engine is undisturbed, in milliseconds: the one that is so for longest.
+    pub(crate) fn fit_since(&self) -> Option<u64> {
+        let slots = (0..self.len()).filter_map(|engine| self.slot(engine));
+        slots.filter(|slot| slot.process.is_some() && slot.disturbed == 0).map(|slot| slot.fit_since).min()
     }
 
     /// Starts the engines again whose process has ended, as a service manager does.
@@ -148,15 +169,16 @@ impl Cluster {
         self.sim.trace.note(&process.label.to_string(), || "is killed".to_owned());
         process.gate.kill();
         process.task.abort();
+        self.sim.ledger.killed(process.label, self.sim.time.ms());
     }
 
-    /// Pauses an engine.
-    pub(crate) fn pause(&self, engine: usize) {
-        let Some(slot) = self.slot(engine) else { return };
-        if let Some(process) = &slot.process {
-            self.sim.trace.note(&process.label.to_string(), || "stands still".to_owned());
-            process.gate.shut();
-        }
+    /// Pauses an engine, and returns the process.
+    pub(crate) fn pause(&self, engine: usize) -> Option<Label> {
+        let slot = self.slot(engine)?;
+        let process = slot.process.as_ref()?;
+        self.sim.trace.note(&process.label.to_string(), || "stands still".to_owned());
+        process.gate.shut();
+        Some(process.label)
     }
 
     /// Resumes an engine.
@@ -168,9 +190,11 @@ impl Cluster {
         }
     }
 
-    /// Resumes an engine whose machine was suspended: no monotonic time has passed.
-    pub(crate) fn resume(&self, engine: usize, suspended: Duration) {
-        if let Some(slot) = self.slot(engine) {
+    /// Resumes an engine whose machine was suspended: no monotonic time has passed, unless another process was started.
+    pub(crate) fn resume(&self, engine: usize, process: Option<Label>, suspended: Duration) {
+        if let Some(slot) = self.slot(engine)
+            && slot.process.as_ref().map(|process| process.label) == process
+        {
             slot.wall.was_suspended(suspended);
         }
         self.go_on(engine);

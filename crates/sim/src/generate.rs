@@ -6,9 +6,10 @@ use rand::{Rng, SeedableRng};
 
 use crate::bases::Bases;
 use crate::crashes::Crashes;
+use crate::database::{self, Database};
 use crate::scenario::{Ask, EnginePlan, Fault, FaultKind, Noise, Scenario, UserAction, When, Wish};
 use crate::template_model::{Batches, Build, KindModel, Plain, ResourceModel, TemplateModel};
-use crate::{bases, crashes, floods, plugins, sinks, waits};
+use crate::{bases, crashes, floods, jumps, plugins, sinks, waits};
 
 /// Maximum duration of user actions.
 const BUSY_MS: u64 = 90_000;
@@ -42,6 +43,7 @@ pub fn scenario(seed: u64) -> Scenario {
         sink: false,
         plugin: false,
         bases: Bases::default(),
+        database: Database::default(),
         crashes: Crashes::default(),
         calm_ms,
     };
@@ -51,6 +53,8 @@ pub fn scenario(seed: u64) -> Scenario {
     bases::add(&mut scenario, seed);
     floods::add(&mut scenario, seed);
     crashes::add(&mut scenario, seed);
+    jumps::add(&mut scenario, seed);
+    database::choose(&mut scenario, seed);
     scenario
 }
 

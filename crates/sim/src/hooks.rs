@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kiln_plan::hook::waits_at;
 use kiln_resource::MessageId;
-use kiln_store::{Message, MessageKind, StackQuery, Store as _};
+use kiln_store::{Message, MessageKind, StackQuery};
 use kiln_value::value;
 
 use crate::dice;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kiln_resource::{Action, Resource};
-use kiln_store::{Event, EventQuery, Message, MessageKind, Stack, Store as _};
+use kiln_store::{Event, EventQuery, Message, MessageKind, Stack};
 use kiln_value::Value;
 
 use crate::clock::TrueTime;
@@ -79,7 +79,8 @@ fn check_row(sim: &Simulation, stack: &Stack, row: &Resource) {
         && row.resource_type == Plain::Inbox.resource_type()
         && !may_refuse(sim, stack, &row.name, since)
     {
-        let missed = sent.iter().find(|message| message.sent > since && !sim.ledger.was_received(message));
+        let is_later = |message: &Message| sim.ledger.stored(message).is_some_and(|(sent, _)| sent > since);
+        let missed = sent.iter().find(|message| is_later(message) && !sim.ledger.was_received(message));
         if let Some(message) = missed {
             sim.accuse(Rule::Inbox, format!("{} never received {:?}: {received:?}", row.name, message.body));
             return;
@@ -92,7 +93,9 @@ fn check_row(sim: &Simulation, stack: &Stack, row: &Resource) {
         if let Some(place) = left.iter().position(|message| message.body == *body) {
             let received = left.remove(place);
             // Messages that were sent at the same time have no order.
-            let is_before = |other: &Message| sim.ledger.stored(other).is_none_or(|stored| stored < received.sent);
+            let sent = sim.ledger.stored(received).map(|(sent, _)| sent);
+            let is_before =
+                |other: &Message| sim.ledger.stored(other).zip(sent).is_none_or(|((_, stored), sent)| stored < sent);
             let mut earlier: Vec<_> = left.drain(..place).collect();
             earlier.retain(|other| unsorted || !is_before(other));
             left.splice(..0, earlier);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use kiln_resource::{Action, CredentialsId, MessageId, Resource, ResourceId, State, Status};
-use kiln_store::{Batch, Desired, EventQuery, Lease, Message, NewStack, Stack, StackId, Store as _};
+use kiln_store::{Batch, Desired, EventQuery, Lease, Message, NewStack, Stack, StackId};
 use kiln_value::Value;
 
 use crate::cloud::{CloudCall, Object};
@@ -15,6 +15,7 @@ use crate::rule::Rule;
 use crate::sabotage::Sabotage;
 use crate::simulation::{Label, Simulation};
 use crate::states;
+use crate::takeovers::TakeOvers;
 use crate::template_model::{Plain, TemplateModel};
 use crate::waits::{self, Waits};
 use crate::wanted;
@@ -60,8 +61,8 @@ struct Inner {
     wishes: BTreeMap<(String, String), Arc<TemplateModel>>,
     queries: BTreeMap<&'static str, u64>,
     messages: Vec<Message>,
-    /// When each message was stored.
-    stored: BTreeMap<MessageId, Timestamp>,
+    /// When each message was sent, and when it was stored.
+    stored: BTreeMap<MessageId, (Timestamp, Timestamp)>,
     lost: Vec<MessageId>,
     /// The row that received each message, by stack and body.
     received: BTreeMap<(StackId, String), ResourceId>,
@@ -74,6 +75,7 @@ struct Inner {
     /// The request during or after which a user marked each row unhealthy.
     marked: BTreeMap<ResourceId, i64>,
     waits: Waits,
+    take_overs: TakeOvers,
     /// Recent reads of all resources of each stack.
     loads: BTreeMap<StackId, VecDeque<u64>>,
 }
@@ -197,8 +199,8 @@ impl Ledger {
         std::mem::take(&mut self.inner().lost)
     }
 
-    /// When a message was stored.
-    pub(crate) fn stored(&self, message: &Message) -> Option<Timestamp> {
+    /// When a message was sent, and when it was stored, whatever the clock of the database said.
+    pub(crate) fn stored(&self, message: &Message) -> Option<(Timestamp, Timestamp)> {
         self.inner().stored.get(&message.id).copied()
     }
 
@@ -255,7 +257,8 @@ impl Ledger {
         let mut inner = self.inner();
         if !inner.messages.iter().any(|other| other.id == message.id) {
             inner.messages.push(message.clone());
-            inner.stored.insert(message.id, sim.time.now());
+            let (now, ahead) = (sim.time.now(), sim.store_clock.now().duration_since(sim.time.now()));
+            inner.stored.insert(message.id, (message.sent - ahead, now));
             // Its ring is a reason to read the stack.
             if let Some(record) = inner.stacks.get_mut(&message.stack) {
                 record.changes += 1;
@@ -268,12 +271,34 @@ impl Ledger {
         sim.trace.note(&label.to_string(), || format!("claimed {} epoch {}", lease.stack, lease.epoch));
         let mut inner = self.inner();
         inner.claims.insert(lease.stack, (label, lease));
+        inner.take_overs.claimed(lease, label, sim.time.ms());
         inner.ever_claimed.entry(label).or_default().push(lease);
         // The row of the root is read for the work on a nested stack, and once more for its result.
         let root = std::iter::successors(Some(lease.stack), |stack| inner.parents.get(stack).copied()).last();
         if let Some(record) = root.and_then(|root| inner.stacks.get_mut(&root)) {
             record.idle_reads.drain(..record.idle_reads.len().min(2));
         }
+    }
+
+    /// Leases were released.
+    pub(crate) fn released(&self, leases: &[Lease]) {
+        self.inner().take_overs.released(leases);
+    }
+
+    /// An engine was killed.
+    pub(crate) fn killed(&self, label: Label, now: u64) {
+        self.inner().take_overs.killed(label, now);
+    }
+
+    /// The stacks in progress that a killed engine holds, and since when.
+    pub(crate) fn left_behind_by_killed(&self) -> Vec<(Stack, Label, u64)> {
+        let inner = self.inner();
+        let pending = |stack: StackId| inner.stacks.get(&stack).filter(|record| record.stack.is_pending());
+        let left = inner.take_overs.left().filter_map(|(stack, label, since)| {
+            let record = pending(stack)?;
+            Some((record.stack.clone(), label, since.max(record.since_ms)))
+        });
+        left.collect()
     }
 
     /// All leases that an engine ever claimed.

@@ -44,6 +44,8 @@ rules! {
     Stuck = "stuck",
     /// A delete takes effect soon, whatever was running and whether or not rings were lost.
     Unnoticed = "unnoticed-delete",
+    /// The stacks of a killed engine are taken over soon, whatever the clocks say.
+    SlowTakeOver = "slow-take-over",
     /// Every action ends within its timeout.
     PastTimeout = "past-its-timeout",
     /// Without faults every delete succeeds.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use kiln_resource::{Action, State, Status};
-use kiln_store::{Stack, StackQuery, Store as _};
+use kiln_store::{Stack, StackQuery};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
@@ -17,7 +17,7 @@ use crate::scenario::{Ask, Fault, FaultKind, Scenario, UserAction, When};
 use crate::simulation::Simulation;
 use crate::template_model::Build;
 use crate::users::Users;
-use crate::{hooks, inbox, logs, plugins, sinks, trusts, wanted};
+use crate::{hooks, inbox, logs, plugins, sinks, takeovers, trusts, wanted};
 
 /// Maximum duration of an operation after the last fault, in milliseconds.
 const BOUND_MS: u64 = 900_000;
@@ -43,6 +43,13 @@ pub struct Outcome {
     pub virtual_ms: u64,
     /// Number of requests to the cloud.
     pub served: u64,
+}
+
+impl Outcome {
+    fn not_started(error: &dyn std::error::Error) -> Self {
+        let violation = Violation { rule: Rule::Panic, text: error.to_string(), at_ms: 0 };
+        Self { violation: Some(violation), trace: String::new(), virtual_ms: 0, served: 0 }
+    }
 }
 
 thread_local! {
@@ -71,12 +78,7 @@ pub fn run(scenario: &Scenario, traced: bool, sabotage: Option<Sabotage>) -> Out
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let outcome = match runtime {
         Ok(runtime) => runtime.block_on(play(Arc::new(scenario.clone()), traced, sabotage)),
-        Err(error) => Outcome {
-            violation: Some(Violation { rule: Rule::Panic, text: error.to_string(), at_ms: 0 }),
-            trace: String::new(),
-            virtual_ms: 0,
-            served: 0,
-        },
+        Err(error) => Outcome::not_started(&error),
     };
     PANICS.with(|panics| *panics.borrow_mut() = None);
     outcome
@@ -91,7 +93,10 @@ fn report_panics(sim: &Simulation) {
 }
 
 async fn play(scenario: Arc<Scenario>, traced: bool, sabotage: Option<Sabotage>) -> Outcome {
-    let (sim, triggers) = Simulation::new(scenario, traced, sabotage);
+    let (sim, triggers) = match Simulation::new(scenario, traced, sabotage).await {
+        Ok(new) => new,
+        Err(error) => return Outcome::not_started(&error),
+    };
     let logs = traced.then(|| logs::collect(&sim));
     let cluster = Cluster::new(&sim);
     tokio::select! {
@@ -181,6 +186,7 @@ async fn inject(sim: &Arc<Simulation>, cluster: &Arc<Cluster>, fault: &Fault) {
     let left = sim.scenario.calm_ms.saturating_sub(sim.time.ms());
     let lasts = Duration::from_millis(fault.for_ms.min(left));
     sim.trace.note("fault", || format!("{:?} for {lasts:?}", fault.what));
+    cluster.disturb(&fault.what, true);
     match &fault.what {
         FaultKind::Kill(engine) => {
             cluster.kill(*engine);
@@ -198,12 +204,17 @@ async fn inject(sim: &Arc<Simulation>, cluster: &Arc<Cluster>, fault: &Fault) {
             cluster.go_on(*engine);
         }
         FaultKind::Suspend(engine) => {
-            cluster.pause(*engine);
+            let life = cluster.pause(*engine);
             tokio::time::sleep(lasts).await;
-            cluster.resume(*engine, lasts);
+            cluster.resume(*engine, life, lasts);
         }
         FaultKind::ClockBack(engine, ms) => {
             cluster.set_back(*engine, *ms);
+            tokio::time::sleep(lasts).await;
+            cluster.set_back(*engine, 0);
+        }
+        FaultKind::ClockForward(engine, ms) => {
+            cluster.set_back(*engine, -ms);
             tokio::time::sleep(lasts).await;
             cluster.set_back(*engine, 0);
         }
@@ -239,6 +250,7 @@ async fn inject(sim: &Arc<Simulation>, cluster: &Arc<Cluster>, fault: &Fault) {
             sim.switches().deaf = false;
         }
     }
+    cluster.disturb(&fault.what, false);
 }
 
 /// Stops all faults.
@@ -300,6 +312,7 @@ async fn watch(sim: Arc<Simulation>, cluster: Arc<Cluster>) {
         tokio::time::sleep(Duration::from_secs(5)).await;
         report_panics(&sim);
         cluster.start_what_has_ended();
+        takeovers::check(&sim, &cluster);
         let now = sim.time.ms();
         for record in sim.ledger.stacks() {
             let stack = &record.stack;

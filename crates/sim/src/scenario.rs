@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bases::Bases;
 use crate::crashes::Crashes;
+use crate::database::Database;
 use crate::template_model::TemplateModel;
 
 /// A run: engines, user actions and faults. Times are milliseconds of virtual time.
@@ -30,6 +31,9 @@ pub struct Scenario {
     /// The named objects.
     #[serde(default)]
     pub bases: Bases,
+    /// The store.
+    #[serde(default)]
+    pub database: Database,
     /// Panics, aborted actors, requests that are broken off, refused rows.
     #[serde(default)]
     pub crashes: Crashes,
@@ -132,7 +136,8 @@ pub struct Fault {
 pub enum When {
     /// At a time.
     Time(u64),
-    /// At the n-th call of the engine to the cloud or write to the store: before that call is sent.
+    /// At the n-th call of the engine to the cloud or write to the store, before that call is sent. A fault that affects no
+    /// engine counts the calls of the first one.
     Call(u64),
     /// The same, but after the call is sent: it is executed, and the engine does not receive the response.
     Sent(u64),
@@ -160,6 +165,8 @@ pub enum FaultKind {
     ServiceOutage(String),
     /// Sets the wall clock of the engine back by this number of milliseconds.
     ClockBack(usize, i64),
+    /// Sets the wall clock of the engine forward by this number of milliseconds.
+    ClockForward(usize, i64),
     /// Sets the clock of the database back by this number of milliseconds, permanently.
     StoreClockBack(i64),
     /// Sets the clock of the database forward by this number of milliseconds, permanently.
@@ -169,6 +176,19 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
+    /// Whether an engine may do nothing for others meanwhile.
+    pub fn disturbs(&self, engine: usize) -> bool {
+        match self {
+            Self::Kill(other)
+            | Self::Pause(other)
+            | Self::Suspend(other)
+            | Self::Stop(other)
+            | Self::CutStore(other) => *other == engine,
+            Self::StoreOutage => true,
+            _ => false,
+        }
+    }
+
     /// The engine that it affects, if any.
     pub fn engine(&self) -> Option<usize> {
         match self {
@@ -178,7 +198,8 @@ impl FaultKind {
             | Self::Stop(engine)
             | Self::CutCloud(engine)
             | Self::CutStore(engine)
-            | Self::ClockBack(engine, _) => Some(*engine),
+            | Self::ClockBack(engine, _)
+            | Self::ClockForward(engine, _) => Some(*engine),
             Self::StoreOutage
             | Self::ServiceOutage(_)
             | Self::StoreClockBack(_)

@@ -1,6 +1,7 @@
 //! Shrinks a failing scenario: removes parts as long as the same rule is violated.
 
 use crate::crashes::Crashes;
+use crate::database::Database;
 use crate::rule::Rule;
 use crate::run::run;
 use crate::sabotage::Sabotage;
@@ -64,6 +65,7 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     }
     push(with(&|s| s.engines.iter_mut().for_each(|engine| *engine = EnginePlan::default())));
     push(with(&|s| s.batch = 1_000));
+    push(with(&|s| s.database = Database::default()));
     push(with(&|s| s.crashes = Crashes::default()));
     push(with(&|s| s.crashes.panics = 0));
     push(with(&|s| s.crashes.aborts = 0));

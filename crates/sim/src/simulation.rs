@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kiln_store::MemoryStore;
+use kiln_store::{Error, Store};
 use tokio::sync::{Notify, mpsc};
 
 use crate::clock::{TrueTime, WallClock};
@@ -66,7 +66,7 @@ pub(crate) struct Simulation {
     /// The trace.
     pub trace: Trace,
     /// The database.
-    pub store: MemoryStore,
+    pub store: Arc<dyn Store>,
     /// The database's clock.
     pub store_clock: Arc<WallClock>,
     /// The records of the checks.
@@ -93,21 +93,20 @@ struct Counts {
 
 impl Simulation {
     /// The initial state of a run, and the receiver of triggered faults.
-    pub(crate) fn new(
+    pub(crate) async fn new(
         scenario: Arc<Scenario>,
         traced: bool,
         sabotage: Option<Sabotage>,
-    ) -> (Arc<Self>, mpsc::UnboundedReceiver<usize>) {
+    ) -> Result<(Arc<Self>, mpsc::UnboundedReceiver<usize>), Error> {
         let time = TrueTime::start();
         let store_clock = Arc::new(WallClock::new(time, 0, 0));
         let (triggers, told) = mpsc::unbounded_channel();
-        let clock = Arc::clone(&store_clock);
         let sim = Self {
             dice: Dice::new(scenario.seed),
-            scenario,
             time,
             trace: Trace::new(traced, time),
-            store: MemoryStore::new(Arc::new(move || clock.now())),
+            store: scenario.database.open(Arc::clone(&store_clock)).await?,
+            scenario,
             store_clock,
             ledger: Ledger::default(),
             sabotage,
@@ -120,7 +119,7 @@ impl Simulation {
             counts: Mutex::default(),
             triggers,
         };
-        (Arc::new(sim), told)
+        Ok((Arc::new(sim), told))
     }
 
     /// The cloud's objects.
@@ -201,7 +200,7 @@ impl Simulation {
     async fn set_off(&self, label: Label, gate: &Gate, when: When) {
         let calm = self.time.ms() >= self.scenario.calm_ms;
         for (at, fault) in self.scenario.faults.iter().enumerate() {
-            if fault.when == when && fault.what.engine() == label.slot && label.slot.is_some() && !calm {
+            if fault.when == when && label.slot == Some(fault.what.engine().unwrap_or(0)) && !calm {
                 // The receiver exists as long as the run.
                 let _ = self.triggers.send(at);
                 if matches!(fault.what, crate::scenario::FaultKind::Kill(_)) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_resource::{CloudRequest, CloudResponse, Failure, FailureKind};
-use kiln_store::{EventQuery, OutboxStore as _, StackQuery, Store as _};
+use kiln_store::{EventQuery, StackQuery};
 use kiln_value::{Map, Value, value};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

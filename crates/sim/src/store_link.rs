@@ -14,12 +14,13 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_store::{
     Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
-    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, MemoryStore,
-    Message, MessageId, NewStack, Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery,
-    StackRequest, Store, Summary, UnusedCredentials, UnusedUserProject,
+    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message,
+    MessageId, NewStack, Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest,
+    Store, Summary, UnusedCredentials, UnusedUserProject,
 };
 use kiln_value::Secret;
 use tokio::sync::oneshot;
+use tokio::task::unconstrained;
 
 use crate::bell::SimBell;
 use crate::crashes;
@@ -30,7 +31,7 @@ use crate::simulation::{Label, Simulation};
 /// Timeout of the database client.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The database as a process sees it.
+/// The database as a process sees it. A use case runs to its end without a break (`unconstrained`), as in one transaction.
 pub(crate) struct StoreLink {
     sim: Arc<Simulation>,
     label: Label,
@@ -93,7 +94,7 @@ impl StoreLink {
                 Err(lost())
             }
             Fate::Refused | Fate::LostReply => Err(lost()),
-            Fate::Done => effect.await,
+            Fate::Done => unconstrained(effect).await,
         };
         tokio::time::sleep(back).await;
         self.gate.pass().await;
@@ -126,8 +127,8 @@ impl StoreLink {
                     tokio::time::sleep(CLIENT_TIMEOUT).await;
                     Err(lost())
                 }
-                Fate::Done => effect.await,
-                Fate::LostReply => effect.await.and_then(|_| Err(lost())),
+                Fate::Done => unconstrained(effect).await,
+                Fate::LostReply => unconstrained(effect).await.and_then(|_| Err(lost())),
             };
             tokio::time::sleep(back).await;
             drop(reply.send(result));
@@ -150,8 +151,8 @@ impl StoreLink {
         (way("there"), way("back"))
     }
 
-    fn inner(&self) -> MemoryStore {
-        self.sim.store.clone()
+    fn inner(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.sim.store)
     }
 }
 
@@ -387,6 +388,7 @@ impl Store for StoreLink {
                 return Ok(());
             }
             sim.store.release(&leases).await?;
+            sim.ledger.released(&leases);
             sim.trace.note(&label.to_string(), || format!("gave back {} leases", leases.len()));
             Ok(())
         })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt as _};
 use kiln_resource::{Action, Resource, Status};
-use kiln_store::{MessageKind, Stack, StackId, Store as _};
+use kiln_store::{MessageKind, Stack, StackId};
 
 use crate::cloud::{Object, Phase};
 use crate::rule::Rule;

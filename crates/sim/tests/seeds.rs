@@ -2,17 +2,20 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use kiln_sim::database::Database;
 use kiln_sim::generate;
 use kiln_sim::rule::Rule;
 use kiln_sim::run::run;
 use kiln_sim::sabotage::Sabotage;
+use kiln_sim::scenario::Scenario;
 use kiln_sim::shrink::shrink;
 
 /// A failing seed must fail again, in the same way and at the same time.
 #[test]
 fn the_same_seed_gives_the_same_trace() {
-    for seed in 0..40 {
-        let scenario = generate::scenario(seed);
+    let of_sqlite = (0..8).map(|seed| Scenario { database: Database::Sqlite, ..generate::scenario(seed) });
+    for scenario in (0..40).map(generate::scenario).chain(of_sqlite) {
+        let seed = scenario.seed;
         let (once, again) = (run(&scenario, true, None), run(&scenario, true, None));
         let differs = once.trace.lines().zip(again.trace.lines()).find(|(one, other)| one != other);
         assert_eq!(differs, None, "seed {seed}");
@@ -26,7 +29,7 @@ fn a_scenario_survives_json() {
     for seed in 0..40 {
         let scenario = generate::scenario(seed);
         let text = serde_json::to_string(&scenario).expect("a scenario is JSON");
-        assert_eq!(serde_json::from_str::<kiln_sim::scenario::Scenario>(&text).expect("it is read"), scenario);
+        assert_eq!(serde_json::from_str::<Scenario>(&text).expect("it is read"), scenario);
     }
 }
 
@@ -83,7 +86,7 @@ fn what_was_mended_stays_mended() {
         // Seed 3108: a snapshot was made of a resource that was deleted and waited at its post-delete hook.
         include_str!("data/a_snapshot_while_a_deleted_resource_waits_at_a_hook.json"),
     ] {
-        let scenario: kiln_sim::scenario::Scenario = serde_json::from_str(text).expect("a scenario");
+        let scenario: Scenario = serde_json::from_str(text).expect("a scenario");
         assert_eq!(run(&scenario, false, None).violation, None);
     }
 }

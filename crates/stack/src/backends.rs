@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_plan::ResourceTypes;
-use kiln_resource::{Cloud, Failure};
+use kiln_resource::{Cloud, Context, Facts, Failure, Software};
 use kiln_store::{Stack, Store};
 
 use crate::clock::{Chance, Clock};
@@ -55,6 +55,11 @@ impl Backends {
     /// The software configs and deployments of a project, for a call of a driver.
     pub fn software(&self, project: &str) -> StoredSoftware {
         StoredSoftware::new(&self.store, project)
+    }
+
+    /// The input of a driver for a call that is made now.
+    pub fn context<'a>(&self, cloud: &'a dyn Cloud, software: &'a dyn Software, facts: &'a Facts) -> Context<'a> {
+        Context { cloud, software, facts, now: self.wall_clock(), seed: self.chance.seed(), polls: 0 }
     }
 
     /// The current time as drivers get it: seconds since 1970.

@@ -41,7 +41,9 @@ pub use outbox::{Announcement, Delivery, Destination, Lane, Notice, OutboxEntry,
 pub use query::{EventQuery, Sort, SortKey, StackQuery};
 pub use snapshot::Snapshot;
 pub use software_store::{ConfigQuery, DeploymentQuery, SoftwareStore};
-pub use sql::{Durability, EngineLock, Options, SchemaState, SchemaVersions, SqlStore, UrlParameter, url_parameters};
+pub use sql::{
+    Durability, EngineLock, Options, SchemaState, SchemaVersions, Simulation, SqlStore, UrlParameter, url_parameters,
+};
 pub use stack::{Details, NewStack, Parent, Stack, StackRequest, StackSummary};
 pub use store::{
     Batch, BriefResources, Census, Doorbell, EngineInfo, Error, EventPurge, Retention, Settle, Store, Summary,

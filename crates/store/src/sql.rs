@@ -34,6 +34,7 @@ mod rows;
 mod schema;
 mod secrets;
 mod shared_reads;
+mod simulation;
 mod snapshots;
 mod software;
 mod statement_retry;
@@ -58,6 +59,7 @@ use self::pool::{Pool, Transaction};
 use self::rows::Columns;
 use self::secrets::Vault;
 use self::shared_reads::SharedReads;
+use self::simulation::Outside;
 use self::statement_retry::{Fault, Losses, PATIENCE, REQUEST_PATIENCE};
 use self::wires::Wires;
 use crate::doorbell::{Hub, Reach};
@@ -72,6 +74,7 @@ pub use self::connection_url::{UrlParameter, url_parameters};
 pub use self::engine_lock::EngineLock;
 pub use self::migrations::{SchemaState, SchemaVersions};
 pub use self::options::{Durability, Options};
+pub use self::simulation::Simulation;
 
 /// The store in a SQL database. Clones share the same connections.
 #[derive(Clone, Debug)]
@@ -81,6 +84,7 @@ pub struct SqlStore {
     reader: Pool,
     stack_reads: Arc<SharedReads>,
     dialect: Dialect,
+    outside: Outside,
     vault: Arc<Vault>,
     hub: Arc<Hub>,
     losses: Losses,
@@ -110,6 +114,7 @@ impl SqlStore {
             reader,
             stack_reads: Arc::default(),
             dialect,
+            outside: Outside::new(dialect, options.simulation),
             vault,
             hub,
             losses,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kiln_plan::{Blame, Event, Kind, NestedSources, Outcome, Sources, define, facts, failure_of, observe};
 use kiln_resource::{
-    Action, Context, Driver, Facts, Failure, Member, MessageId, Operation, Phase, ResourceId, Running, State, Status,
+    Action, Driver, Facts, Failure, Member, MessageId, Operation, Phase, ResourceId, Running, State, Status,
 };
 use kiln_stack::call_retry::Attempts;
 use kiln_stack::loaded_stack::{GroupContent, group_content, inside};
@@ -437,10 +437,8 @@ impl Preparation {
 
     async fn read(&self) -> Result<Map, Failure> {
         let cloud = self.backends.cloud(&self.root, true).await?;
-        let now = self.backends.wall_clock();
         let software = &self.backends.software(&self.root.project);
-        let seed = self.backends.chance.seed();
-        let cx = Context { cloud: &*cloud, software, facts: &self.facts, now, seed, polls: 0 };
+        let cx = self.backends.context(&*cloud, software, &self.facts);
         match self.driver.nested_stack() {
             Some(described) => described.prepare(&cx).await,
             None => Ok(Map::new()),

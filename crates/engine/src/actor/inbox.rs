@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use kiln_plan::{Event, Kind, facts};
-use kiln_resource::{Action, Context, Driver, Facts, Failure, MessageId, Received, ResourceId};
+use kiln_resource::{Action, Driver, Facts, Failure, MessageId, Received, ResourceId};
 use kiln_stack::call_retry::Attempts;
 use kiln_stack::{Backends, mark, stored_software};
 use kiln_store::{Error, Message, MessageKind, Stack, StackId};
@@ -394,10 +394,8 @@ impl Delivery {
     async fn deliver(&self) -> Result<Received, Failure> {
         let needs = self.pushes || self.driver.receives_with_cloud();
         let cloud = self.backends.cloud(&self.root, needs).await?;
-        let now = self.backends.wall_clock();
         let software = &self.backends.software(&self.root.project);
-        let seed = self.backends.chance.seed();
-        let cx = Context { cloud: &*cloud, software, facts: &self.facts, now, seed, polls: 0 };
+        let cx = self.backends.context(&*cloud, software, &self.facts);
         if self.pushes {
             return self.driver.push_metadata(&cx).await.map(|()| Received::nothing());
         }

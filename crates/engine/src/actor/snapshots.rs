@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use kiln_plan::{Blame, saved_by};
 use kiln_resource::{
-    Action, Context, Facts, Failure, FailureKind, MessageId, Registry, Resource, ResourceId, SnapshotId, State, Status,
+    Action, Facts, Failure, FailureKind, MessageId, Registry, Resource, ResourceId, SnapshotId, State, Status,
 };
 use kiln_stack::Backends;
 use kiln_stack::call_retry::{self, Attempts};
@@ -355,9 +355,8 @@ impl Remover {
         loop {
             let removal = async {
                 let cloud = self.backends.cloud(&self.root, driver.needs_cloud()).await?;
-                let seed = self.backends.chance.seed();
-                let (software, facts) = (&self.backends.software(&self.root.project), &facts);
-                driver.delete_snapshot(&Context { cloud: &*cloud, software, facts, now: 0.0, seed, polls: 0 }).await
+                let software = &self.backends.software(&self.root.project);
+                driver.delete_snapshot(&self.backends.context(&*cloud, software, &facts)).await
             };
             let after = match attempts.result(removal.await).await {
                 None => continue,

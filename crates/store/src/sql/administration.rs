@@ -33,9 +33,9 @@ impl SqlStore {
     pub async fn leases(&self, limit: u64) -> Result<Vec<(StackId, EngineId, i64)>, Error> {
         let select = Query::select()
             .columns(["stack", "owner"])
-            .expr(Expr::col("expires").sub(self.dialect.now()))
+            .expr(Expr::col("expires").sub(self.outside.now()))
             .from(schema::LEASE)
-            .and_where(Expr::col("expires").gt(self.dialect.now()))
+            .and_where(Expr::col("expires").gt(self.outside.now()))
             .limit(limit)
             .to_owned();
         self.retry(|| async {
@@ -78,7 +78,7 @@ impl SqlStore {
 
     /// Removes the engines that have missed more than one report; they are removed later anyway.
     pub async fn remove_silent_engines(&self) -> Result<u64, Error> {
-        let silent = Expr::col("seen").add(Expr::col("report_interval").mul(2 * 1_000_000_i64)).lt(self.dialect.now());
+        let silent = Expr::col("seen").add(Expr::col("report_interval").mul(2 * 1_000_000_i64)).lt(self.outside.now());
         let delete = Query::delete().from_table(schema::ENGINE).and_where(silent).to_owned();
         self.retry(|| async { Ok(self.writer.execute(&delete).await?.rows_affected()) }).await
     }

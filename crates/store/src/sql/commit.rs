@@ -2,7 +2,6 @@
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, OnConflict, Query};
-use uuid::Uuid;
 
 use super::change_sets::remove_change_sets;
 use super::inbox::{insert_messages, remove_messages};
@@ -24,8 +23,7 @@ const CHUNK: usize = 1_000;
 
 impl SqlStore {
     pub(super) async fn commit_batch(&self, lease: Lease, batch: &Batch) -> Result<Stack, Error> {
-        #[expect(clippy::disallowed_methods, reason = "identifies this batch; its value does not matter")]
-        let mark = Uuid::new_v4().to_string();
+        let mark = self.outside.uuid().to_string();
         let stack = self.retry(|| self.commit_once(lease, batch, &mark)).await?;
         for other in batch.rings() {
             self.hub.ring(other);

@@ -24,6 +24,8 @@ pub(super) enum Place {
         options: Box<SqliteConnectOptions>,
         /// Whether the database is in memory: it ends with its connection.
         is_private: bool,
+        /// Whether the thread waits for each statement ([`super::simulation`]).
+        is_simulated: bool,
     },
     Postgres {
         /// In the order in which they are tried.
@@ -49,6 +51,10 @@ impl Place {
 
     pub(super) fn is_server(&self) -> bool {
         !matches!(self, Self::Sqlite { .. })
+    }
+
+    pub(super) fn is_simulated(&self) -> bool {
+        matches!(self, Self::Sqlite { is_simulated: true, .. })
     }
 
     pub(super) fn is_private(&self) -> bool {

@@ -5,7 +5,6 @@ use std::time::Duration;
 use kiln_value::Secret;
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, JoinType, OnConflict, Order, Query, SelectStatement};
-use uuid::Uuid;
 
 use super::pool::Transaction;
 use super::reading::find_stack;
@@ -21,10 +20,9 @@ const RETIRED: i64 = -1;
 
 impl SqlStore {
     pub(super) async fn put_plan(&self, plan: &Secret<String>) -> Result<CredentialsId, Error> {
-        #[expect(clippy::disallowed_methods, reason = "a secret needs the system's randomness, as its nonce does")]
-        let id = CredentialsId(Uuid::new_v4());
+        let id = CredentialsId(self.outside.uuid());
         let envelope = self.vault.seal(&plan_row(id), plan.expose())?;
-        let now = || self.dialect.now();
+        let now = || self.outside.now();
         self.retry(|| async {
             let insert = Query::insert()
                 .into_table(schema::CREDENTIALS)
@@ -43,7 +41,7 @@ impl SqlStore {
         let update = Query::update()
             .table(schema::CREDENTIALS)
             .value("envelope", envelope)
-            .value("touched", self.dialect.now())
+            .value("touched", self.outside.now())
             .and_where(Expr::col("id").eq(id.to_string()))
             .and_where(Expr::col("touched").ne(RETIRED))
             .to_owned();
@@ -82,7 +80,7 @@ impl SqlStore {
         older_than: Duration,
         limit: usize,
     ) -> Result<Vec<UnusedCredentials>, Error> {
-        let old = |column: &'static str| Expr::col(column).lte(self.dialect.now().sub(micros_of(older_than)));
+        let old = |column: &'static str| Expr::col(column).lte(self.outside.now().sub(micros_of(older_than)));
         let select = Query::select()
             .columns(["id", "plan", "envelope", "touched"])
             .from(schema::CREDENTIALS)
@@ -166,7 +164,7 @@ impl SqlStore {
     pub(super) async fn attach_credentials(&self, tx: &Transaction, id: CredentialsId) -> Result<(), Fault> {
         let touch = Query::update()
             .table(schema::CREDENTIALS)
-            .value("touched", self.dialect.now())
+            .value("touched", self.outside.now())
             .and_where(Expr::col("id").eq(id.to_string()))
             .and_where(Expr::col("touched").ne(RETIRED))
             .to_owned();

@@ -26,7 +26,7 @@ pub struct EngineLock {
 
 impl SqlStore {
     pub(super) async fn take_engine_lock(&self) -> Result<EngineLock, Error> {
-        let Place::Sqlite { options, is_private: false } = self.writer.place() else {
+        let Place::Sqlite { options, is_private: false, .. } = self.writer.place() else {
             return Ok(EngineLock::default());
         };
         let path = beside(options.get_filename());

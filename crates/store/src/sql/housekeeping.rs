@@ -16,7 +16,7 @@ use crate::{Census, EngineId, EngineInfo, Error, EventPurge, Retention, Silent};
 
 impl SqlStore {
     pub(super) async fn read_clock(&self) -> Result<Timestamp, Error> {
-        let now = Query::select().expr(self.dialect.now()).to_owned();
+        let now = Query::select().expr(self.outside.now()).to_owned();
         self.retry(|| async {
             let row = self.reader.query_one(&now).await?;
             Ok(row.map(|row| Columns::of(&row).time()).transpose()?.unwrap_or_default())
@@ -35,7 +35,7 @@ impl SqlStore {
         let leases = Query::select()
             .expr(Func::count(Expr::col("stack")))
             .from(schema::LEASE)
-            .and_where(Expr::col("expires").gt(self.dialect.now()))
+            .and_where(Expr::col("expires").gt(self.outside.now()))
             .to_owned();
         let pending = Query::select()
             .expr(Func::count(Expr::col("id")))
@@ -43,7 +43,7 @@ impl SqlStore {
             .and_where(Expr::col("due").is_not_null())
             .to_owned();
         let oldest = Query::select()
-            .expr(self.dialect.now().sub(Expr::col("due").min()))
+            .expr(self.outside.now().sub(Expr::col("due").min()))
             .from(schema::STACK)
             .and_where(Expr::col("due").is_not_null())
             .to_owned();
@@ -81,7 +81,7 @@ impl SqlStore {
                     plain(&engine.hostname).into(),
                     i64::from(engine.pid).into(),
                     micros(engine.started).into(),
-                    self.dialect.now(),
+                    self.outside.now(),
                     interval.into(),
                 ])?
                 .on_conflict(OnConflict::column("id").update_columns(["seen", "report_interval"]).to_owned())
@@ -233,7 +233,7 @@ impl SqlStore {
         let select = Query::select()
             .column("id")
             .from(schema::MESSAGE)
-            .and_where(Expr::col("handled").lt(self.dialect.now().sub(micros_of(HANDLED_KEPT))))
+            .and_where(Expr::col("handled").lt(self.outside.now().sub(micros_of(HANDLED_KEPT))))
             .limit(EVENTS as u64)
             .to_owned();
         self.retry(|| async {
@@ -249,7 +249,7 @@ impl SqlStore {
 
     /// Texts without references. A text that is referenced again meanwhile has a new time and is kept.
     async fn forget_contents(&self) -> Result<u64, Error> {
-        let old = || Expr::col("used").lt(self.dialect.now().sub(micros_of(CONTENT_KEPT)));
+        let old = || Expr::col("used").lt(self.outside.now().sub(micros_of(CONTENT_KEPT)));
         let select = Query::select()
             .column("digest")
             .from(schema::CONTENT)

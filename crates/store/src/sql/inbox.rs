@@ -57,7 +57,7 @@ impl SqlStore {
             // The stack can be claimed immediately, whatever the sender's clock is.
             let due = Expr::val(micros(message.due));
             let earlier =
-                CaseStatement::new().case(due.clone().lte(self.dialect.now()), due).finally(self.dialect.now());
+                CaseStatement::new().case(due.clone().lte(self.outside.now()), due).finally(self.outside.now());
             if let Some(column) = row.get_mut(DUE) {
                 *column = earlier.into();
             }
@@ -67,7 +67,7 @@ impl SqlStore {
     }
 
     pub(super) async fn read_due(&self, stack: StackId, now: Timestamp) -> Result<Vec<MessageId>, Error> {
-        let due = Cond::any().add(Expr::col("due").lte(micros(now))).add(Expr::col("due").lte(self.dialect.now()));
+        let due = Cond::any().add(Expr::col("due").lte(micros(now))).add(Expr::col("due").lte(self.outside.now()));
         let select = Query::select()
             .column("id")
             .from(schema::MESSAGE)
@@ -119,7 +119,7 @@ impl SqlStore {
         // A kind that is not known is that of another version, for which the message stays due.
         let later = Query::update()
             .table(schema::MESSAGE)
-            .value("due", self.dialect.now().add(micros_of(DAMAGED_FOR)))
+            .value("due", self.outside.now().add(micros_of(DAMAGED_FOR)))
             .and_where(Expr::col("id").eq(message))
             .and_where(Expr::col("due").is_not_null())
             .and_where(is_known(schema::MESSAGE))
@@ -153,7 +153,7 @@ impl SqlStore {
                 .table(schema::MESSAGE)
                 .value("due", None::<i64>)
                 .value("body", None::<String>)
-                .value("handled", self.dialect.now())
+                .value("handled", self.outside.now())
                 .and_where(Expr::col("id").is_in(ids.iter().map(ToString::to_string)))
                 .and_where(Expr::col("stack").eq(stack.to_string()))
                 .to_owned();
@@ -168,7 +168,7 @@ impl SqlStore {
             .expr(Expr::val(1))
             .from(schema::MESSAGE)
             .and_where(Expr::col((schema::MESSAGE, "stack")).eq(stack))
-            .and_where(Expr::col((schema::MESSAGE, "due")).lte(self.dialect.now()))
+            .and_where(Expr::col((schema::MESSAGE, "due")).lte(self.outside.now()))
             .and_where(is_known(schema::MESSAGE))
             .to_owned()
     }

@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Order, Query, SelectStatement, UnionType, UpdateStatement};
-use uuid::Uuid;
 
 use super::inbox::is_known;
 use super::rows::{Columns, micros, micros_of};
@@ -110,7 +109,7 @@ impl SqlStore {
             select
                 .columns([(table, id), (table, "due")])
                 .columns(["epoch", "expires", "ttl", "released", "owner"].map(|column| (schema::LEASE, column)))
-                .expr_as(self.dialect.now(), "now")
+                .expr_as(self.outside.now(), "now")
                 .from(table)
                 .inner_join(schema::LEASE, Expr::col((schema::LEASE, "stack")).equals((table, id)))
                 .and_where(due)
@@ -138,7 +137,7 @@ impl SqlStore {
             Query::select().column(sea_orm::sea_query::Asterisk).from_subquery(select, alias).to_owned()
         };
         let requests = part(schema::STACK, "id", Expr::col((schema::STACK, "due")).is_not_null());
-        let due = Expr::col((schema::MESSAGE, "due")).lte(self.dialect.now());
+        let due = Expr::col((schema::MESSAGE, "due")).lte(self.outside.now());
         let due = due.and(is_known(schema::MESSAGE)).and(is_first_message());
         let messages = part(schema::MESSAGE, "stack", due);
         let select: SelectStatement = requests.clone().union(UnionType::All, messages).to_owned();
@@ -184,8 +183,8 @@ impl SqlStore {
     fn is_over(&self) -> Cond {
         let column = |name: &'static str| Expr::col((schema::LEASE, name));
         Cond::any()
-            .add(column("expires").lte(self.dialect.now()))
-            .add(column("expires").sub(column("ttl")).gt(self.dialect.now()))
+            .add(column("expires").lte(self.outside.now()))
+            .add(column("expires").sub(column("ttl")).gt(self.outside.now()))
     }
 
     /// The compare-and-swap. It checks again whether there is work, because the former owner may have done it and
@@ -198,14 +197,13 @@ impl SqlStore {
             .and_where(Expr::col((schema::STACK, "due")).is_not_null())
             .to_owned();
         let messages = self.due_messages(Expr::val(seen.stack.to_string()));
-        #[expect(clippy::disallowed_methods, reason = "identifies this claim; its value does not matter")]
-        let mark = Uuid::new_v4().to_string();
+        let mark = self.outside.uuid().to_string();
         let mut update = unchanged(seen);
         update
             .value("owner", owner.to_string())
             .value("epoch", Expr::col("epoch").add(1))
             .value("mark", mark.as_str())
-            .value("expires", self.dialect.now().add(micros_of(ttl)))
+            .value("expires", self.outside.now().add(micros_of(ttl)))
             .value("ttl", micros_of(ttl))
             .cond_where(Cond::any().add(Expr::exists(requested)).add(Expr::exists(messages)));
         self.retry_numbered(|attempt| {
@@ -223,7 +221,7 @@ impl SqlStore {
     /// by its own clock it must have renewed the lease by then.
     async fn shorten(&self, ttl: Duration, seen: &Candidate) -> Result<(), Error> {
         let mut update = unchanged(seen);
-        update.value("expires", self.dialect.now().add(micros_of(ttl))).value("ttl", micros_of(ttl));
+        update.value("expires", self.outside.now().add(micros_of(ttl))).value("ttl", micros_of(ttl));
         self.retry(|| async {
             self.writer.execute(&update).await?;
             Ok(())
@@ -237,7 +235,7 @@ impl SqlStore {
         for leases in own.chunks(CHUNK) {
             let update = Query::update()
                 .table(schema::LEASE)
-                .value("expires", self.dialect.now().add(micros_of(ttl)))
+                .value("expires", self.outside.now().add(micros_of(ttl)))
                 .value("ttl", micros_of(ttl))
                 .cond_where(any_current(leases))
                 .to_owned();

@@ -14,6 +14,7 @@ use super::connection_url::ConnectionUrl;
 use super::pool::Pool;
 use super::pulse::Pulse;
 use super::secrets::Vault;
+use super::simulation::Simulation;
 use super::statement_retry::{Fault, Losses, PATIENCE, retry};
 use super::tls::Mode;
 use crate::Error;
@@ -47,6 +48,9 @@ pub struct Options {
     pub wsrep_sync_wait: Option<u8>,
     /// Whether events of stacks are announced on a message bus.
     pub notifications: bool,
+    /// The simulation that gives the time instead of the clock of the database. The thread then waits for each statement to a
+    /// file or a database in memory, so that no virtual time passes meanwhile.
+    pub simulation: Option<Simulation>,
 }
 
 /// Durability of SQLite commits.
@@ -74,6 +78,7 @@ impl Options {
             durability: Durability::default(),
             wsrep_sync_wait: None,
             notifications: false,
+            simulation: None,
         }
     }
 
@@ -140,7 +145,7 @@ impl Options {
         match native.split_once(':').map_or("", |(scheme, _)| scheme) {
             "sqlite" => {
                 let (options, is_private) = (Box::new(self.sqlite(native, read_only)?), self.is_private());
-                Ok(Place::Sqlite { options, is_private })
+                Ok(Place::Sqlite { options, is_private, is_simulated: self.simulation.is_some() })
             }
             "mysql" => {
                 let options = url.mysql(native.parse::<MySqlConnectOptions>()?.disable_statement_logging(), mode);

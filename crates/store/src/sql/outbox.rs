@@ -60,7 +60,7 @@ impl SqlStore {
     async fn write_entries(&self, tx: &Transaction, entries: &[NewEntry]) -> Result<(), Fault> {
         let row = |entry: &NewEntry| {
             let mut row = rows::of_entry(entry, &self.vault)?;
-            row.extend([self.dialect.now(), 0.into(), 0.into()]);
+            row.extend([self.outside.now(), 0.into(), 0.into()]);
             Ok::<_, Fault>(row)
         };
         let rows = entries.iter().map(row).collect::<Result<_, _>>()?;
@@ -71,7 +71,7 @@ impl SqlStore {
     async fn claim_once(&self, lane: &str, mark: &str, ttl: Duration, limit: usize) -> Result<Option<Delivery>, Fault> {
         let select = Query::select()
             .column("seq")
-            .expr(self.dialect.now())
+            .expr(self.outside.now())
             .columns(["due", "created", "attempts", "id", "root", "destination", "body"])
             .from(schema::OUTBOX)
             .and_where(Expr::col("lane").eq(lane))
@@ -91,9 +91,9 @@ impl SqlStore {
         let update = Query::update()
             .table(schema::OUTBOX)
             .value("mark", mark)
-            .value("due", self.dialect.now().add(micros_of(ttl)))
+            .value("due", self.outside.now().add(micros_of(ttl)))
             .and_where(Expr::col("seq").is_in(delivery.entries.iter().map(|entry| entry.number)))
-            .and_where(Expr::col("due").lte(self.dialect.now()))
+            .and_where(Expr::col("due").lte(self.outside.now()))
             .to_owned();
         if tx.execute(&update).await?.rows_affected() != delivery.entries.len() as u64 {
             // Another courier was faster.
@@ -110,7 +110,7 @@ impl OutboxStore for SqlStore {
     async fn next_lane(&self, after: &str) -> Result<Option<Lane>, Error> {
         let select = Query::select()
             .columns(["lane", "due", "attempts"])
-            .expr(self.dialect.now())
+            .expr(self.outside.now())
             .from(schema::OUTBOX)
             .and_where(Expr::col("lane").gt(after))
             .order_by("lane", Order::Asc)
@@ -150,7 +150,7 @@ impl OutboxStore for SqlStore {
         let update = Query::update()
             .table(schema::OUTBOX)
             .value("mark", None::<String>)
-            .value("due", self.dialect.now().add(micros_of(delay)))
+            .value("due", self.outside.now().add(micros_of(delay)))
             .value("attempts", Expr::col("attempts").add(i64::from(delay > Duration::ZERO)))
             .and_where(Expr::col("seq").is_in(numbers.iter().copied()))
             .and_where(Expr::col("mark").eq(mark.to_string()))

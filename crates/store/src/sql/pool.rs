@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use super::connection::{Connection, Place, Session};
 use super::packet::{Packet, lost_in, size_of_statement};
 use super::pulse::{Pulse, silent};
+use super::simulation::block_on;
 use super::statement_retry::{Fault, Losses, is_answer, is_loss};
 
 /// How long a statement waits for a connection.
@@ -247,6 +248,10 @@ impl Drop for Lent {
         let is_server = pool.place.is_server();
         if held.is_answered && !held.in_transaction {
             pool.keep(held);
+        } else if pool.place.is_simulated() {
+            if block_on(held.settle()).is_ok() {
+                pool.keep(held);
+            }
         } else if (held.is_answered || !is_server)
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {

@@ -15,6 +15,7 @@ use sea_orm::sqlx;
 use tokio::time::Instant;
 
 use super::connection::{Connection, Place, Session};
+use super::simulation::block_on;
 use super::statement_retry::is_answer;
 
 /// After this time without an answer, the server is asked.
@@ -90,7 +91,9 @@ impl Pulse {
         session: Option<&Session>,
         work: impl Future<Output = Result<T, sqlx::Error>>,
     ) -> Result<T, sqlx::Error> {
-        if !self.place.is_server() {
+        if self.place.is_simulated() {
+            return block_on(work);
+        } else if !self.place.is_server() {
             return work.await;
         }
         let mut work = pin!(work);

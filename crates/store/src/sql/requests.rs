@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use kiln_resource::{Action, State, Status};
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Query};
-use uuid::Uuid;
 
 use super::operations::begin_operations;
 use super::pool::Transaction;
@@ -54,8 +53,7 @@ impl SqlStore {
     }
 
     pub(super) async fn ask(&self, stack: StackId, request: &StackRequest) -> Result<Stack, Error> {
-        #[expect(clippy::disallowed_methods, reason = "identifies this request; its value does not matter")]
-        let id = EventId(Uuid::new_v4());
+        let id = EventId(self.outside.uuid());
         let asked = self
             .retry_numbered(|attempt| async move {
                 match self.ask_once(stack, request, id).await {
@@ -197,9 +195,9 @@ impl SqlStore {
         let is_one = || Expr::col("digest").is_in(texts.keys().map(String::as_str));
         let touch = Query::update()
             .table(schema::CONTENT)
-            .value("used", self.dialect.now())
+            .value("used", self.outside.now())
             .and_where(is_one())
-            .and_where(Expr::col("used").lt(self.dialect.now().sub(micros_of(CONTENT_FRESH))))
+            .and_where(Expr::col("used").lt(self.outside.now().sub(micros_of(CONTENT_FRESH))))
             .to_owned();
         tx.execute(&touch).await?;
         let select = Query::select().column("digest").from(schema::CONTENT).and_where(is_one()).to_owned();
@@ -209,7 +207,7 @@ impl SqlStore {
         }
         let row = |(digest, text): (String, &str)| {
             let body = self.vault.seal_value(&digest, text.to_owned())?;
-            Ok::<_, Error>(vec![digest.into(), self.dialect.now(), body.into()])
+            Ok::<_, Error>(vec![digest.into(), self.outside.now(), body.into()])
         };
         let rows = missing.into_iter().map(row).collect::<Result<_, _>>()?;
         let absent = OnConflict::column("digest").do_nothing_on(["digest"]).to_owned();

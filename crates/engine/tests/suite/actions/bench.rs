@@ -94,6 +94,7 @@ impl Driver for Thing {
 
     async fn delete_snapshot(&self, cx: &Context<'_>) -> Result<Option<Duration>, Failure> {
         let mut calls = self.0.lock().expect("whole");
+        assert!(cx.now > 0.0 && cx.seed != [0; 32], "the time and the seed of a call");
         let Some(copy) = cx.facts.data.get("copy").and_then(Value::as_str) else { return Ok(None) };
         if calls.locked {
             return Err(Failure::other("Conflict", "the copy is locked"));
