@@ -185,7 +185,7 @@ fn entry(planned: &PlannedResource, path: String) -> Entry {
         properties: properties(planned),
         reasons,
         awaited,
-        content: planned.content.as_ref().map(known_later),
+        content: planned.content.as_deref().map(known_later),
         names: planned.meanings.iter().map(meaning).collect(),
         ..Entry::kept(path, planned.resource_type.clone())
     }

@@ -88,7 +88,7 @@ pub struct PlannedResource {
     /// Properties that an update set which failed: the object has these values or those in `before`.
     pub tried: Map,
     /// What the change destroys.
-    pub lost: Option<Loss>,
+    pub lost: Option<Box<Loss>>,
     /// How its object is away meanwhile.
     pub downtime: Downtime,
     /// The preview of its nested stack.
@@ -96,7 +96,7 @@ pub struct PlannedResource {
     /// Its nested stack, if nothing is done with it: the change is refused, or the stack is kept.
     pub untouched: Option<Box<Preview>>,
     /// What the content of its nested stack depends on, if that is known only later.
-    pub content: Option<Awaited>,
+    pub content: Option<Box<Awaited>>,
     /// The resources that directly depend on it.
     pub required_by: Vec<String>,
     /// The attributes of its type, as far as they are known.

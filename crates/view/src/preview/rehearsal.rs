@@ -216,7 +216,7 @@ impl<'a> Rehearsal<'a> {
                         }
                         change = undecided(PlannedChange::Unchanged, change, vec![awaited.clone()]);
                     }
-                    content = Some(awaited);
+                    content = Some(Box::new(awaited));
                     self.next.insert(name.clone(), Next { prospect: Prospect::Opaque, data: Map::new() });
                 }
                 Ok(Contents::Known { preview, inside, data }) => {
@@ -333,7 +333,12 @@ impl<'a> Rehearsal<'a> {
     }
 
     /// What a change of an object destroys, if there is an object and its type names it.
-    fn lost(&self, row: Option<&Resource>, change: &PlannedChange, held: Option<&StoredDefinition>) -> Option<Loss> {
+    fn lost(
+        &self,
+        row: Option<&Resource>,
+        change: &PlannedChange,
+        held: Option<&StoredDefinition>,
+    ) -> Option<Box<Loss>> {
         let row = row.filter(|row| row.physical_id.is_some())?;
         let entry = self.backends.resource_types.types.get(&row.implementation)?;
         let is_lost = match change.at_most() {
@@ -345,7 +350,7 @@ impl<'a> Rehearsal<'a> {
             }
             _ => false,
         };
-        entry.resource_type.loses.clone().filter(|_| is_lost)
+        entry.resource_type.loses.clone().filter(|_| is_lost).map(Box::new)
     }
 
     /// The future content of a resource's nested stack; `row` is the current resource, if it is kept.
