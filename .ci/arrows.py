@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 PURE = {"kiln-value", "kiln-yaml", "kiln-yaql", "kiln-template", "kiln-resource", "kiln-plan",
-        "kiln-authoring", "kiln-package", "kiln-topology", "kiln-ini"}
+        "kiln-plan-document", "kiln-authoring", "kiln-package", "kiln-topology", "kiln-ini"}
 OUTSIDE = {"tokio", "sqlx", "sea-orm", "reqwest", "hyper", "axum", "mio"}
 # The allowed dependencies of each crate in the workspace.
 ALLOWED = {
@@ -21,26 +21,28 @@ ALLOWED = {
     "kiln-topology": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-package"},
     "kiln-resource": {"kiln-value", "kiln-yaml", "kiln-template"},
     "kiln-plan": {"kiln-value", "kiln-template", "kiln-resource"},
+    "kiln-plan-document": {"kiln-value"},
     "kiln-authoring": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-resource", "kiln-plan", "kiln-topology"},
     "kiln-store": {"kiln-value", "kiln-resource"},
     "kiln-cloud": {"kiln-value", "kiln-yaml", "kiln-resource"},
     "kiln-drivers": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-resource"},
     "kiln-stack": {"kiln-value", "kiln-template", "kiln-resource", "kiln-plan", "kiln-store"},
-    "kiln-view": {"kiln-value", "kiln-template", "kiln-resource", "kiln-plan", "kiln-store", "kiln-stack"},
+    "kiln-view": {"kiln-value", "kiln-template", "kiln-resource", "kiln-plan", "kiln-plan-document", "kiln-store",
+                  "kiln-stack"},
     "kiln-engine": {"kiln-value", "kiln-template", "kiln-resource", "kiln-plan", "kiln-store", "kiln-stack"},
     "kiln-identity": {"kiln-value", "kiln-yaml", "kiln-resource", "kiln-cloud"},
-    "kiln-service": {"kiln-value", "kiln-template", "kiln-topology", "kiln-resource", "kiln-plan", "kiln-store",
-                     "kiln-stack", "kiln-view", "kiln-identity"},
+    "kiln-service": {"kiln-value", "kiln-template", "kiln-topology", "kiln-resource", "kiln-plan",
+                     "kiln-plan-document", "kiln-store", "kiln-stack", "kiln-view", "kiln-identity"},
     "kiln-web": {"kiln-store", "kiln-stack", "kiln-identity"},
-    "kiln-api": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-resource", "kiln-plan", "kiln-store",
-                 "kiln-stack", "kiln-view", "kiln-identity", "kiln-service", "kiln-topology", "kiln-web"},
+    "kiln-api": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-resource", "kiln-plan", "kiln-plan-document",
+                 "kiln-store", "kiln-stack", "kiln-view", "kiln-identity", "kiln-service", "kiln-topology", "kiln-web"},
     "kiln-cfn": {"kiln-value", "kiln-template", "kiln-resource", "kiln-plan", "kiln-store", "kiln-stack",
                  "kiln-view", "kiln-identity", "kiln-service", "kiln-web"},
     "kiln-plugin": {"kiln-value", "kiln-resource"},
-    "kiln-client": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-cloud"},
+    "kiln-client": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-plan-document", "kiln-cloud"},
     "kiln-testcloud": {"kiln-cloud"},
     "kiln-ini": set(),
-    "kiln-console": {"kiln-value", "kiln-yaml", "kiln-authoring", "kiln-client"},
+    "kiln-console": {"kiln-value", "kiln-yaml", "kiln-authoring", "kiln-client", "kiln-plan-document"},
     "kiln-config": {"kiln-ini", "kiln-value", "kiln-template", "kiln-store", "kiln-cloud", "kiln-console"},
     "kiln-telemetry": {"kiln-value", "kiln-stack", "kiln-store", "kiln-web", "kiln-cloud", "kiln-config",
                        "kiln-console"},

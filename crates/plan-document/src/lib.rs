@@ -1,0 +1,16 @@
+//! The plan of a change to a stack as a document. The service makes it, the API returns it, commands print it.
+//! Its JSON is described in `docs/plan.schema.json`.
+
+mod decision;
+mod document;
+mod element;
+mod entry;
+mod property;
+mod risk;
+
+pub use decision::{Bounds, Decision};
+pub use document::{Action, FORMAT, Output, PlanDocument, Totals};
+pub use element::{Element, Part, Step};
+pub use entry::{Awaited, Entry, Loss, NewMeaning, Place};
+pub use property::{Property, Side};
+pub use risk::{Downtime, Risk};
