@@ -151,7 +151,7 @@ fn section(one: &ResourceType) -> String {
         (one.driver == DriverKind::Placeholder).then(|| "It does nothing: any property is accepted.".to_owned()),
         (one.driver == DriverKind::None).then(|| "It is validated and shown, but cannot be created.".to_owned()),
         one.extension.as_deref().map(|extension| format!("It requires the extension {}.", code(extension))),
-        one.loses.as_deref().map(|lost| format!("A delete or a replacement loses {lost}.")),
+        one.loses.as_ref().map(|lost| format!("A delete or a replacement loses {}.", lost.what)),
         one.open_attributes.then(|| "Other names of attributes are accepted too.".to_owned()),
     ];
     for fact in facts.into_iter().flatten() {
