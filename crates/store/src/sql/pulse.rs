@@ -85,7 +85,8 @@ impl Pulse {
         *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Waits for an answer of the server as long as it works for the session; without a session, as long as it answers.
+    /// Waits for an answer of the server as long as it works for the session; without a session, until it has answered to
+    /// connections that were opened later.
     pub(super) async fn watch<T>(
         &self,
         session: Option<&Session>,
@@ -131,6 +132,8 @@ impl Pulse {
     async fn ask(&self, session: Option<&Session>, since: Instant) -> Verdict {
         match (self.report(since).await, session) {
             (Report::Silent, _) => Verdict::Silent,
+            // It has answered to a connection that was opened later.
+            (Report::Works(_), None) => Verdict::Idle,
             (Report::Works(report), Some(session)) if report.0 == session.server => match report.1.get(&session.number)
             {
                 Some(false) => Verdict::Works,

@@ -116,8 +116,7 @@ impl Cluster {
             nodes => {
                 let nodes: Vec<&str> = nodes.split(',').collect();
                 let name = create_database(nodes[0]).await;
-                let place = |node: &&str| node.rsplit_once('/').expect("a URL with a database").0.to_owned();
-                let urls = nodes.iter().map(|node| format!("{}/{name}", place(node))).collect();
+                let urls = nodes.iter().map(|node| on_server(node, &name)).collect();
                 (urls, Some((nodes[0].to_owned(), name)))
             }
         };
@@ -207,6 +206,12 @@ impl Cluster {
         User { session: Connector::new(transport, options).session(credentials), port: self.port }
     }
 
+    /// The URL of the database on its server, or on the first node.
+    pub(crate) fn database_url(&self) -> String {
+        let (server, name) = self.database.as_ref().expect("a server");
+        on_server(server, name)
+    }
+
     /// The port of the API.
     pub(crate) fn port(&self) -> u16 {
         self.port
@@ -264,6 +269,11 @@ fn free_port() -> u16 {
 
 pub(crate) fn log_of(engine: usize) -> String {
     format!("engine-{engine}.log")
+}
+
+/// The URL of a database on the server of another one.
+fn on_server(url: &str, name: &str) -> String {
+    format!("{}/{name}", url.rsplit_once('/').expect("a URL with a database").0)
 }
 
 async fn create_database(server: &str) -> String {

@@ -2,7 +2,8 @@
 //! Engines are killed, frozen and restarted.
 //!
 //! `plugins` creates stacks of types that child processes implement. `crash` kills the only engine during each action,
-//! `lost_node` a node of a Galera cluster of three.
+//! `take_over` one of two, `lost_node` a node of a Galera cluster of three. In `stopped_database` and `silent_proxy` the
+//! database is silent, in `slow_commit` one commit is slow.
 //! `storm` has three engines, several users and hundreds of stacks; it runs on request, on the servers of
 //! `crates/store/tests/databases.sh`:
 //!
@@ -28,15 +29,19 @@ mod packets;
 mod passwords;
 mod plugins;
 mod process;
+mod proxy;
 mod python_plugins;
 mod remote;
 mod renamed;
 mod replacement;
 mod saved;
 mod scheduler_hints;
+mod silent_proxy;
 mod sinks;
+mod slow_commit;
 mod stopped_database;
 mod storm;
+mod take_over;
 mod tokens;
 mod traces;
 mod wanted;

@@ -37,6 +37,10 @@ impl Process {
         *self = Self::start(self.role, &self.config, log, std::mem::take(&mut self.variables));
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// SIGKILL: nothing is completed or released.
     pub(crate) fn kill(&mut self) {
         self.child.kill().expect("killed");

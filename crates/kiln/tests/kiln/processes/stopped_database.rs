@@ -1,5 +1,5 @@
-//! The server of the database is stopped (SIGSTOP): its connections stay open, and nothing comes any more. Requests get 503,
-//! and everything goes on when it continues.
+//! The server of the database is stopped (SIGSTOP), or a proxy in front of it forwards nothing (`silent_proxy`): connections
+//! stay open, and nothing comes any more. Requests get 503, and everything goes on when there are answers again.
 //!
 //! These tests stop servers that others use, so they run alone:
 //!
@@ -19,6 +19,7 @@ use sea_orm::{ConnectionTrait as _, Database, DatabaseConnection, DbBackend, Sta
 
 use crate::processes::cluster::{Cluster, Limits, end_of, log_of};
 use crate::processes::lost_node::create_despite_silence;
+use crate::processes::proxy::Proxy;
 use crate::processes::wanted::Wanted;
 use crate::running::Running;
 
@@ -61,19 +62,32 @@ fn signal(name: &str, process: &str) {
     }
 }
 
-/// Continues the server, whatever happens to the test.
-struct Stopped(String);
+/// What makes the database silent.
+pub(crate) enum Silencer {
+    /// The server is stopped: its process.
+    Server(String),
+    Proxy(Proxy),
+}
 
-impl Stopped {
-    fn stop(process: String) -> Self {
-        signal("STOP", &process);
-        Self(process)
+impl Silencer {
+    /// The database is silent until the result is dropped, whatever happens to the test.
+    fn silence(&self) -> Silence<'_> {
+        match self {
+            Self::Server(process) => signal("STOP", process),
+            Self::Proxy(proxy) => proxy.go_silent(),
+        }
+        Silence(self)
     }
 }
 
-impl Drop for Stopped {
+struct Silence<'a>(&'a Silencer);
+
+impl Drop for Silence<'_> {
     fn drop(&mut self) {
-        signal("CONT", &self.0);
+        match self.0 {
+            Silencer::Server(process) => signal("CONT", process),
+            Silencer::Proxy(proxy) => proxy.answer_again(),
+        }
     }
 }
 
@@ -109,7 +123,7 @@ impl Requests {
     }
 }
 
-async fn everything_goes_on(server: &str) {
+pub(crate) async fn everything_goes_on(server: &str, silencer: Silencer) {
     let builder = Testcloud::builder().latency(Duration::from_millis(20)).build_time(Duration::from_secs(2));
     let cloud = builder.start().await.expect("a simulated cloud");
     let cluster = Box::pin(Cluster::start(cloud, server, 1, Limits::short())).await;
@@ -128,8 +142,7 @@ async fn everything_goes_on(server: &str) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let requests = Requests::of(&cluster).await;
-    let process = server_process(server).await;
-    let stopped = Stopped::stop(process);
+    let silence = silencer.silence();
     let new = r#"{"stack_name": "new", "template": {"heat_template_version": "2018-08-31"}}"#;
     let asked = [(Method::GET, "stacks", ""), (Method::GET, "stacks/before", ""), (Method::POST, "stacks", new)];
     let answers = join_all(asked.iter().map(|(method, path, body)| requests.send(method.clone(), path, body))).await;
@@ -144,7 +157,7 @@ async fn everything_goes_on(server: &str) {
     migration.env("RUST_LOG", "warn");
     let migration = Running::start(migration);
     migration.wait_for("cannot connect to the database; trying again");
-    drop(stopped);
+    drop(silence);
 
     let start = Instant::now();
     while requests.send(Method::GET, "stacks", "").await.0 != 200 {
@@ -183,7 +196,8 @@ async fn on(scheme: &str) {
         _ => servers.split_whitespace().find(|url| url.starts_with(scheme)).map(str::to_owned),
     };
     if let Some(server) = server {
-        Box::pin(everything_goes_on(&server)).await;
+        let process = server_process(&server).await;
+        Box::pin(everything_goes_on(&server, Silencer::Server(process))).await;
     }
 }
 
