@@ -237,9 +237,15 @@ mod tests {
             let body = keys(&document, &document["paths"][&path][method.as_str().to_ascii_lowercase()]);
             let call = format!("`{method} {}`", path.replace("/{stack_name}/{stack_id}", "/…"));
             let Some((known_query, known_body)) = heat.get(&(method.as_str(), path)) else {
-                let Rule::Of(rule) = endpoint.rule else { panic!("{call} has no rule of its own") };
+                let rules: Vec<String> = match endpoint.rule {
+                    Rule::Of(rule) => vec![format!("`{rule}`")],
+                    Rule::Kiln(rules) => {
+                        rules.iter().map(|rule| format!("`{}` (`{}`)", rule.name, rule.check)).collect()
+                    }
+                    Rule::Own => panic!("{call} has no rule of its own"),
+                };
                 let fields: Vec<String> = query.iter().chain(&body).map(|name| format!("`{name}`")).collect();
-                _ = writeln!(calls, "| {call} | {} | {} | `{rule}` |", endpoint.summary, fields.join(" "));
+                _ = writeln!(calls, "| {call} | {} | {} | {} |", endpoint.summary, fields.join(" "), rules.join(", "));
                 continue;
             };
             for (place, own) in [("query", &query - &names(known_query)), ("body", &body - &names(known_body))] {

@@ -1,5 +1,7 @@
 //! Heat's default rules as data (`policies` of reference/rest_api.json).
 
+use std::fmt;
+
 /// The check of a rule, unless the operator replaces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DefaultCheck {
@@ -24,6 +26,12 @@ impl DefaultCheck {
 
     const fn replacing(deprecated: &'static str, check: &'static str) -> Self {
         Self { check, deprecated: Some(deprecated) }
+    }
+}
+
+impl fmt::Display for DefaultCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.check)
     }
 }
 
