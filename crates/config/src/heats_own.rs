@@ -211,7 +211,7 @@ pub static UNREAD: &[Unread] = &[
         reason: "notifications are versioned objects only in Nova; Heat's have one form",
         options: &[("notifications", "notification_format")],
     },
-    Unread { reason: "systemd is told that Kiln is ready by its own protocol", options: &[("DEFAULT", "onready")] },
+    Unread { reason: "Kiln notifies systemd itself when it is ready", options: &[("DEFAULT", "onready")] },
     Unread {
         reason: "it is used with region_name_for_shared_services only, which Kiln does not support",
         options: &[("DEFAULT", "shared_services_types")],
@@ -237,7 +237,7 @@ pub static UNREAD: &[Unread] = &[
         ],
     },
     Unread {
-        reason: "it was for boto in servers, which the agents of today do not use",
+        reason: "only boto in servers used it, and current agents do not use boto",
         options: &[
             ("DEFAULT", "instance_connection_is_secure instance_connection_https_validate_certificates"),
             ("DEFAULT", "instance_user instance_driver"),
@@ -258,7 +258,7 @@ pub static UNREAD: &[Unread] = &[
         ],
     },
     Unread {
-        reason: "Keystone is called as often and as long as [kiln] call_timeout and client_retry_limit say",
+        reason: "[kiln] call_timeout and client_retry_limit apply to calls of Keystone too",
         options: &[
             ("keystone_authtoken", "http_connect_timeout http_request_max_retries"),
             ("ec2authtoken", "connect_retries connect_retry_delay status_code_retries status_code_retry_delay"),
@@ -278,7 +278,7 @@ pub static UNREAD: &[Unread] = &[
         ],
     },
     Unread {
-        reason: "a service checks tokens by itself, with the whole answer of Keystone",
+        reason: "a service validates each token itself, with Keystone",
         options: &[
             ("keystone_authtoken", "delay_auth_decision include_service_catalog enforce_token_bind signing_dir"),
             ("keystone_authtoken", "revocation_cache_time"),

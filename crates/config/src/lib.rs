@@ -33,7 +33,7 @@ pub struct ConfigArgs {
     /// ~/kiln.conf, /etc/kiln/kiln.conf, /etc/kiln.conf]
     #[arg(long, value_name = "FILE")]
     pub config_file: Vec<PathBuf>,
-    /// Directory with *.conf files, read after the other files; may be repeated
+    /// Folder with *.conf files, read after the other files; may be repeated
     #[arg(long, value_name = "FOLDER")]
     pub config_dir: Vec<PathBuf>,
 }

@@ -120,7 +120,7 @@ restart.
     text.push_str(
         "## Parameters of [database] connection\n\n\
          They have the same meaning as in PyMySQL, mysqlclient and psycopg. Parameters without effect are accepted, with a message in\n\
-         the log. Other parameters are refused.\n\n",
+         the log. Other parameters are rejected.\n\n",
     );
     url_parameters(&mut text);
     text.push_str("## Options of Heat with fixed values\n\nA service does not start with other values than these. Other values in `[audit_middleware_notifications]` are only a warning.\n\n");

@@ -265,7 +265,7 @@ pub(crate) struct LocalArgs {
     /// Database of --local: a file or a database URL [default: kiln/stacks.db in your data directory]
     #[arg(long, global = true, value_name = "FILE", env = "KILN_DATABASE", hide_env_values = true)]
     pub(crate) database: Option<String>,
-    /// Directory of definition files that add or replace resource types, for commands without a service
+    /// Folder of definition files that add or replace resource types, for commands without a service
     #[arg(long, global = true, value_name = "FOLDER", env = "KILN_RESOURCE_TYPES_DIR", hide_short_help = true)]
     resource_types_dir: Option<PathBuf>,
     /// Folder of type files for blueprints, CAMP plans and TOSCA, which are converted to HOT by this command

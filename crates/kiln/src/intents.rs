@@ -8,7 +8,7 @@ const INTENTS: &[(&[&str], &str)] = &[
     (&["apply", "deploy", "up"], "use 'kiln stack create' for a new stack and 'kiln stack update' for one that exists"),
     (&["destroy", "rm", "remove", "down"], "use 'kiln stack delete'"),
     (&["ls"], "use 'kiln stack list'"),
-    (&["init"], "nothing has to be prepared: 'kiln demo' shows a stack, 'kiln stack create' creates one"),
+    (&["init"], "no preparation is needed: 'kiln demo' shows a stack, 'kiln stack create' creates one"),
     (&["refresh"], "'kiln stack drift' compares a stack with the cloud, 'kiln stack update --converge' repairs it"),
     (&["import"], "use 'kiln stack adopt'"),
     (&["events", "logs"], "use 'kiln stack event list --follow'"),

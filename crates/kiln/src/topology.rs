@@ -350,7 +350,7 @@ async fn files(
         let content = if file.is_base64 {
             base64::engine::general_purpose::STANDARD.encode(&bytes)
         } else {
-            String::from_utf8(bytes).map_err(|_| Failure::new(format!("{shown} is not a text in UTF-8")))?
+            String::from_utf8(bytes).map_err(|_| Failure::new(format!("{shown} is not UTF-8 text")))?
         };
         let name = match file.name.strip_prefix(&folder).filter(|_| original.package.is_none()) {
             Some(relative) => relative.to_owned(),

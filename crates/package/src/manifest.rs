@@ -106,5 +106,5 @@ fn hex(bytes: &[u8]) -> String {
 
 fn text<'a>(name: &str, content: &'a [u8]) -> Result<&'a str, Refusal> {
     std::str::from_utf8(content)
-        .map_err(|_| Refusal::new("bad-metadata", Some(name), format!("{name} is not a text in UTF-8.")))
+        .map_err(|_| Refusal::new("bad-metadata", Some(name), format!("{name} is not UTF-8 text.")))
 }

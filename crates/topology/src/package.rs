@@ -63,7 +63,7 @@ pub fn read_blueprint(package: &Package, library: &Library) -> Result<Blueprint,
 pub(crate) fn text<'p>(package: &'p Package, name: &str) -> Result<&'p str, Error> {
     let (_, content) = package.resolve("", name)?;
     std::str::from_utf8(content).map_err(|_| {
-        let message = format!("{name} is not a text in UTF-8.");
+        let message = format!("{name} is not UTF-8 text.");
         Error::Document(None, vec![Refusal::new("not-yaml", &Path::root(), message)])
     })
 }

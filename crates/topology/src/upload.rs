@@ -156,7 +156,7 @@ fn parse(text: &str) -> Result<Document, Vec<Diagnostic>> {
 }
 
 fn text_of<'b>(name: &str, bytes: &'b [u8]) -> Result<&'b str, Diagnostic> {
-    std::str::from_utf8(bytes).map_err(|_| Diagnostic::invalid(format!("{name} is not a text in UTF-8.")))
+    std::str::from_utf8(bytes).map_err(|_| Diagnostic::invalid(format!("{name} is not UTF-8 text.")))
 }
 
 /// The refusals with their positions; those without a file are about `file`.

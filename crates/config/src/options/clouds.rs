@@ -58,9 +58,9 @@ options! {
     ).default("false");
     EC2_MULTI_CLOUD = ConfigOption::new(
         Section("ec2authtoken"), "multi_cloud", Flag,
-        "Ask several Keystones about signatures of EC2 keys: the users are in [ec2authtoken.CLOUD].",
+        "Verify signatures of EC2 keys with several Keystones: the users are in [ec2authtoken.CLOUD].",
     ).default("false");
-    EC2_CLOUDS = ConfigOption::new(Section("ec2authtoken"), "clouds", List, "The clouds, in the order of asking.");
+    EC2_CLOUDS = ConfigOption::new(Section("ec2authtoken"), "clouds", List, "The clouds, in the order of the requests.");
     EC2_AUTH_URI = ConfigOption::new(Section("ec2authtoken"), "auth_uri", Url, "Older form of auth_url.");
     ENDPOINT_TYPE = client(
         "endpoint_type", Choice(&["public", "internal", "admin", "publicURL", "internalURL", "adminURL"]),

@@ -17,37 +17,39 @@ options! {
     TCP = own("tcp", Flag, "Listen on bind_host and bind_port too; false: on Unix sockets only.").default("true");
     MAX_CONNECTIONS = own(
         "max_connections", Whole(1, 1_000_000),
-        "Most connections of clients; fewer if the limit of open files is low (256 are reserved for the engine).",
+        "Maximum number of connections of clients; fewer if the limit of open files is low (256 are reserved for the \
+        engine).",
     ).default("2048");
     MAX_CONNECTIONS_PER_ADDRESS = own(
         "max_connections_per_address", Whole(0, 1_000_000),
-        "Most connections of a client's address; 0: no limit. The first one above it is in the log, with the project.",
+        "Maximum number of connections of a client's address; 0: no limit. The log has the first one above it, with the \
+        project.",
     ).computed("256; no limit behind a proxy");
     MAX_REQUEST_STEPS = own(
         "max_request_steps", Whole(1_000_000, 1_000_000_000_000),
-        "Most steps of the patterns, YAQL expressions and functions in a request; a step takes some 10 ns.",
+        "Maximum number of steps of the patterns, YAQL expressions and functions in a request; a step takes some 10 ns.",
     ).default("250000000");
     MAX_EVENT_STREAMS = own(
         "max_event_streams", Whole(0, 1_000_000),
-        "Most requests that wait for events (streams, and lists with wait); at most half of the connections. Above it, a \
-         stream is refused with 503 and Retry-After, and a list does not wait.",
+        "Maximum number of requests that wait for events (streams, and lists with wait); at most half of the \
+        connections. Above it, a stream is rejected with 503 and Retry-After, and a list does not wait.",
     ).computed("half of max_connections");
     MAX_EVENT_STREAMS_PER_PROJECT = own(
-        "max_event_streams_per_project", Whole(0, 1_000_000), "The same for a project; a stream is refused with 429.",
+        "max_event_streams_per_project", Whole(0, 1_000_000), "The same for a project; a stream is rejected with 429.",
     ).computed("a quarter of max_event_streams");
     HEADER_TIMEOUT = own(
-        "header_timeout", Span, "Longest time to receive the headers of a request, also on an idle connection.",
+        "header_timeout", Span, "Maximum time to receive the headers of a request, also on an idle connection.",
     ).default("60");
-    BODY_TIMEOUT = own("body_timeout", Span, "Longest time to receive the body of a request.").default("60");
-    SEND_TIMEOUT = own("send_timeout", Span, "Longest time that a client may take to read a response.").default("60");
+    BODY_TIMEOUT = own("body_timeout", Span, "Maximum time to receive the body of a request.").default("60");
+    SEND_TIMEOUT = own("send_timeout", Span, "Maximum time that a client may take to read a response.").default("60");
     CFN_API = own("cfn_api", Flag, "Serve the CloudFormation API too.").default("true");
     CFN_PAGE_SIZE = own(
-        "cfn_page_size", Whole(1, 1_000_000), "Most entries in a list of the CloudFormation API.",
+        "cfn_page_size", Whole(1, 1_000_000), "Maximum number of entries in a list of the CloudFormation API.",
     ).default("1000");
     METRICS_BIND_PORT = own(
         "metrics_bind_port", Whole(0, 65_535), "Serve /metrics for Prometheus on this port. Not set: off.",
     );
-    METRICS_BIND_HOST = own("metrics_bind_host", Text, "Address for that; there is no authentication.")
+    METRICS_BIND_HOST = own("metrics_bind_host", Text, "Address of /metrics; there is no authentication.")
         .default("127.0.0.1");
     OTLP_ENDPOINT = own(
         "otlp_endpoint", Url,
@@ -63,11 +65,11 @@ options! {
         .default("false");
     TEMPLATE_URL_NETWORKS = own(
         "template_url_networks", List,
-        "Networks for that in addition to public addresses, for example 10.1.0.0/16.",
+        "Networks from which templates may be read, in addition to public addresses, for example 10.1.0.0/16.",
     );
     REMOTE_CLOUD_NETWORKS = own(
         "remote_cloud_networks", List,
-        "Networks of clouds that stacks may use with credentials of their own (credential_secret_id of OS::Heat::Stack), \
+        "Networks of clouds that stacks may use with their own credentials (credential_secret_id of OS::Heat::Stack), \
          in addition to public addresses, for example 10.1.0.0/16.",
     );
     OLDER_ENCRYPTION_KEYS = own(
@@ -86,7 +88,7 @@ options! {
     LEASE = own(
         "lease", Span, "Time without a heartbeat of an engine after which others take over its stacks.",
     ).default("15");
-    CALL_TIMEOUT = own("call_timeout", Span, "Longest time of a call to a cloud service.").default("60");
+    CALL_TIMEOUT = own("call_timeout", Span, "Maximum time of a call to a cloud service.").default("60");
     CALL_LIMIT = own(
         "call_limit", Seconds,
         "Time until the result of a create call without a response is visible in the cloud. The call is not repeated \
@@ -99,13 +101,13 @@ options! {
         "lifecycle_plugins", List,
         "Programs (absolute paths) that run before and after each operation; see 'kiln engine --help'.",
     );
-    LIFECYCLE_TIMEOUT = own("lifecycle_timeout", Span, "Longest run of such a program.").default("60");
+    LIFECYCLE_TIMEOUT = own("lifecycle_timeout", Span, "Maximum time of such a program.").default("60");
     PLUGINS = own(
         "plugins", List,
         "Programs (absolute paths, with arguments) that implement resource types and custom constraints, and change \
          scheduler hints; see docs/plugins.md.",
     );
-    PLUGIN_TIMEOUT = own("plugin_timeout", Span, "Longest time of a call of such a program.").default("60");
+    PLUGIN_TIMEOUT = own("plugin_timeout", Span, "Maximum time of a call of such a program.").default("60");
     RESOURCE_TYPES_DIR = own(
         "resource_types_dir", Path, "Folder with definition files of resource types, which take precedence.",
     );

@@ -56,6 +56,6 @@ options! {
         .default("false");
     HEARTBEAT_TIMEOUT_THRESHOLD = ConfigOption::new(
         RABBIT, "heartbeat_timeout_threshold", Whole(0, 65_535),
-        "Time without an answer after which the connection counts as lost.",
+        "Time without an answer after which the connection is considered lost.",
     ).default("60").unit("seconds");
 }

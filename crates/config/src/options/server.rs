@@ -33,7 +33,8 @@ options! {
         "Open the file again when it was moved or removed, for logrotate. It is opened again on SIGHUP in any case.",
     ).default("false");
     USE_STDERR = ConfigOption::new(
-        MAIN, "use_stderr", Flag, "Write the log to standard error too. It is written there if nothing else is set.",
+        MAIN, "use_stderr", Flag, "Write the log to standard error too. Without another destination, it is written there \
+        in any case.",
     ).default("false");
     CONNECTION = ConfigOption::new(
         DATABASE, "connection", Text,
@@ -41,15 +42,15 @@ options! {
          SQLAlchemy (mysql+pymysql://…?ssl_ca=FILE) are accepted. Required.",
     ).older(&["DEFAULT/sql_connection", "DATABASE/sql_connection", "sql/connection"]).secret();
     MAX_POOL_SIZE = ConfigOption::new(
-        DATABASE, "max_pool_size", Whole(1, 10_000), "Most connections of a process to the database.",
+        DATABASE, "max_pool_size", Whole(1, 10_000), "Maximum number of connections of a process to the database.",
     ).default("10");
     CONNECTION_RECYCLE_TIME = ConfigOption::new(
         DATABASE, "connection_recycle_time", Limit,
-        "A connection to a server is not used any more when it is this old.",
+        "Age at which a connection to a server is replaced.",
     ).default("3600").unit("seconds");
     MYSQL_WSREP_SYNC_WAIT = ConfigOption::new(
         DATABASE, "mysql_wsrep_sync_wait", Whole(0, 15),
-        "Galera only: statements that wait until the node has applied what other nodes committed before, as a bit mask \
+        "Galera only: statements that wait until the node has applied the earlier commits of other nodes, as a bit mask \
          (1: reads). Set it to 1 if the connections of Kiln go to several nodes.",
     ).computed("the value of the server");
     SQLITE_SYNCHRONOUS = ConfigOption::new(
@@ -81,13 +82,13 @@ options! {
          -Prefix. Set it only if the proxy replaces these headers.",
     ).default("false");
     REPORTS_LOG_DIR = ConfigOption::new(
-        REPORTS, "log_dir", Path, "Folder for the reports that SIGUSR2 asks for.",
+        REPORTS, "log_dir", Path, "Folder for reports. SIGUSR2 requests one.",
     ).computed("standard error");
     REPORTS_FILE_EVENT_HANDLER = ConfigOption::new(
-        REPORTS, "file_event_handler", Path, "A change of this file asks for a report too.",
+        REPORTS, "file_event_handler", Path, "A change of this file requests a report too.",
     );
     REPORTS_FILE_EVENT_HANDLER_INTERVAL = ConfigOption::new(
-        REPORTS, "file_event_handler_interval", Whole(1, 86_400), "How often the file is looked at.",
+        REPORTS, "file_event_handler_interval", Whole(1, 86_400), "Interval between checks of the file.",
     ).default("1").unit("seconds");
     ALLOWED_ORIGIN = ConfigOption::new(
         CORS, "allowed_origin", List, "Origins of web pages that may use the API; *: all. Empty: none.",

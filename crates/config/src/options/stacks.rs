@@ -55,16 +55,16 @@ options! {
     DEFAULT_SOFTWARE_CONFIG_TRANSPORT = main(
         "default_software_config_transport",
         Choice(&["POLL_SERVER_CFN", "POLL_SERVER_HEAT", "POLL_TEMP_URL", "ZAQAR_MESSAGE"]),
-        "How the agent of a server receives its software deployments, unless the template says it.",
+        "How the agent of a server receives its software deployments, unless the template sets it.",
     ).default("POLL_SERVER_CFN");
     DEFAULT_DEPLOYMENT_SIGNAL_TRANSPORT = main(
         "default_deployment_signal_transport",
         Choice(&["CFN_SIGNAL", "TEMP_URL_SIGNAL", "HEAT_SIGNAL", "ZAQAR_SIGNAL"]),
-        "How a server reports the result of a software deployment, unless the template says it.",
+        "How a server reports the result of a software deployment, unless the template sets it.",
     ).default("CFN_SIGNAL");
     DEFAULT_USER_DATA_FORMAT = main(
         "default_user_data_format", Choice(&["HEAT_CFNTOOLS", "RAW", "SOFTWARE_CONFIG"]),
-        "Format of the user data of a server, unless the template says it.",
+        "Format of the user data of a server, unless the template sets it.",
     ).default("HEAT_CFNTOOLS");
     ENVIRONMENT_DIR = main(
         "environment_dir", Path, "Folder with environment files that apply to all stacks.",
@@ -76,32 +76,34 @@ options! {
         "stack_scheduler_hints", Flag,
         "Servers and volumes get hints that tell the schedulers of Nova and Cinder their stack and resource.",
     ).default("false");
-    MAX_TEMPLATE_SIZE = main("max_template_size", Whole(1, MOST), "Largest template.").default("524288").unit("bytes");
+    MAX_TEMPLATE_SIZE = main("max_template_size", Whole(1, MOST), "Maximum size of a template.")
+        .default("524288").unit("bytes");
     MAX_JSON_BODY_SIZE = main(
-        "max_json_body_size", Whole(1, MOST), "Largest body of a request.",
+        "max_json_body_size", Whole(1, MOST), "Maximum size of the body of a request.",
     ).default("1048576").unit("bytes");
     MAX_STACKS_PER_TENANT = main(
-        "max_stacks_per_tenant", Limit, "Most stacks of a project, without nested ones.",
+        "max_stacks_per_tenant", Limit, "Maximum number of stacks in a project, without nested ones.",
     ).default("512");
     MAX_RESOURCES_PER_STACK = main(
-        "max_resources_per_stack", Limit, "Most resources of a stack with its nested stacks.",
+        "max_resources_per_stack", Limit, "Maximum number of resources in a stack and its nested stacks.",
     ).default("1000");
     MAX_NESTED_STACK_DEPTH = main(
-        "max_nested_stack_depth", Whole(0, MOST), "How deep stacks may be nested.",
+        "max_nested_stack_depth", Whole(0, MOST), "Maximum depth of nested stacks.",
     ).default("5");
-    MAX_SNAPSHOTS_PER_STACK = main("max_snapshots_per_stack", Limit, "Most snapshots of a stack.").default("32");
+    MAX_SNAPSHOTS_PER_STACK = main("max_snapshots_per_stack", Limit, "Maximum number of snapshots of a stack.")
+        .default("32");
     MAX_SOFTWARE_CONFIGS_PER_TENANT = main(
-        "max_software_configs_per_tenant", Limit, "Most software configs of a project.",
+        "max_software_configs_per_tenant", Limit, "Maximum number of software configs in a project.",
     ).default("4096");
     MAX_SOFTWARE_DEPLOYMENTS_PER_TENANT = main(
-        "max_software_deployments_per_tenant", Limit, "Most software deployments of a project.",
+        "max_software_deployments_per_tenant", Limit, "Maximum number of software deployments in a project.",
     ).default("4096");
     MAX_EVENTS_PER_STACK = main(
         "max_events_per_stack", Whole(0, MOST),
-        "Most events that are kept of a stack: engines delete the oldest of more; 0: all are kept.",
+        "Maximum number of events that are kept for a stack; engines delete older ones. 0: all are kept.",
     ).default("1000");
     STACK_ACTION_TIMEOUT = main(
-        "stack_action_timeout", Whole(0, MOST), "Longest operation on a stack, unless the request says it.",
+        "stack_action_timeout", Whole(0, MOST), "Maximum time of an operation on a stack, unless the request sets one.",
     ).default("3600").unit("seconds");
     ACTION_RETRY_LIMIT = main(
         "action_retry_limit", Whole(0, MOST),
@@ -111,25 +113,25 @@ options! {
         "client_retry_limit", Whole(0, MOST), "How often a call to a cloud service is repeated after a failure.",
     ).default("6");
     TEMPLATE_FETCH_TIMEOUT = main(
-        "template_fetch_timeout", Seconds, "Longest time to read a template from a URL.",
+        "template_fetch_timeout", Seconds, "Maximum time to read a template from a URL.",
     ).default("60");
     OBSERVE_ON_UPDATE = main(
-        "observe_on_update", Flag, "Compare with the real resources on every update, not only with what is stored.",
+        "observe_on_update", Flag, "Compare with the objects in the cloud at every update, not only with the stored state.",
     ).default("false");
     ENABLE_STACK_ADOPT = main("enable_stack_adopt", Flag, "Allow users to adopt stacks.").default("false");
     ENABLE_STACK_ABANDON = main("enable_stack_abandon", Flag, "Allow users to abandon stacks.").default("false");
     HOST = main("host", Text, "Name of this host in the list of engines and in notifications.")
         .computed("host name of the machine");
     LIMIT_ITERATORS = ConfigOption::new(
-        Place::Section("yaql"), "limit_iterators", Limit, "Most elements that a YAQL expression may produce.",
+        Place::Section("yaql"), "limit_iterators", Limit, "Maximum number of elements that a YAQL expression may produce.",
     ).default("200");
     MEMORY_QUOTA = ConfigOption::new(
-        Place::Section("yaql"), "memory_quota", Limit, "Most memory of a YAQL expression; 0: no limit.",
+        Place::Section("yaql"), "memory_quota", Limit, "Maximum memory of a YAQL expression; 0: no limit.",
     ).default("10000").unit("bytes");
     BACKUPS_ENABLED = ConfigOption::new(
         Place::Section("volumes"), "backups_enabled", Flag,
         "Whether the cloud has a service for backups of volumes. Without it, volumes with the deletion policy Snapshot \
-         are refused.",
+        are rejected.",
     ).default("true");
     HEAT_REVISION = ConfigOption::new(
         Place::Section("revision"), "heat_revision", Text, "Revision that the API reports in build_info.",

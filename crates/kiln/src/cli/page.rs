@@ -11,10 +11,10 @@ fn page() -> String {
     let mut command = Cli::command().version(None);
     command.build();
     let mut page = String::from(
-        "# Commands\n\nAll commands with their arguments, made from the program. `kiln COMMAND --help` shows the same with \
-         more words.\n\nExit codes: 0 success; 1 the command failed; 2 invalid command line; 3 the operation on the stack \
+        "# Commands\n\nAll commands with their arguments, made from the program. `kiln COMMAND --help` shows more \
+         details.\n\nExit codes: 0 success; 1 the command failed; 2 invalid command line; 3 the operation on the stack \
          failed (with `--wait`); 4 the service or the cloud is not reachable; 130 interrupted. Commands with \
-         `--detailed-exitcode` say what theirs mean.\n",
+         `--detailed-exitcode` have others, which their help lists.\n",
     );
     page.push_str("\n## Options of every command\n");
     arguments(&mut page, command.get_arguments());

@@ -47,7 +47,7 @@ enum ReferenceFormat {
     Sample,
 }
 
-/// Check configuration files, also those of Heat
+/// Check configuration files, also files of Heat
 #[derive(Args, Debug)]
 #[command(add = Effect::Reads)]
 #[command(after_help = "\

@@ -56,7 +56,7 @@ enum HeatManageCommand {
         /// ID of the resource, as in its row of the database
         resource_id: String,
     },
-    /// End the operations of a stack: what is in progress becomes FAILED
+    /// End the operations of a stack: resources in progress become FAILED
     #[command(add = Effect::Changes("always asks, as in Heat"))]
     ResetStackStatus {
         /// ID of the stack
@@ -92,7 +92,7 @@ enum HeatManageCommand {
     UpdateParams {
         /// What to do
         crypt_operation: CryptOperation,
-        /// The key that the data is encrypted with, if it is not that of the configuration
+        /// Former key, with which the data is encrypted [default: the key of the configuration]
         previous_encryption_key: Option<String>,
         /// Print the number of changed rows
         #[arg(long = "verbose-update-params")]

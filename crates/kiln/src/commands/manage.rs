@@ -203,7 +203,7 @@ impl ListArgs {
 
 impl PurgeArgs {
     async fn run(self) -> Outcome {
-        let question = format!("Purge what was deleted more than {} days ago [y/N]? ", self.days);
+        let question = format!("Purge stacks that were deleted more than {} days ago [y/N]? ", self.days);
         self.confirm.if_demanded(&question).await?;
         let config = Config::load(&self.config)?;
         let store = database::open(&config).await?;
@@ -220,7 +220,7 @@ impl PurgeArgs {
         }
         let kept = config.number::<u32>(&kiln::KEEP_DELETED)?;
         if total == 0 && kept < self.days {
-            eprintln!("Engines have purged what was deleted more than {kept} days ago ([kiln] keep_deleted).");
+            eprintln!("Engines have purged stacks that were deleted more than {kept} days ago ([kiln] keep_deleted).");
         }
         Ok(print(&format!("Purged {total} rows.\n"))?)
     }

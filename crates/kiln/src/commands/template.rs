@@ -98,7 +98,7 @@ pub(crate) struct ValidateArgs {
     /// Validate without a service
     #[arg(long)]
     offline: bool,
-    /// How deep templates may be nested, with --offline [default: 5, as in a service]
+    /// Maximum depth of nested templates, with --offline [default: 5, as in a service]
     #[arg(long, value_name = "DEPTH", requires = "offline")]
     max_nested_depth: Option<u32>,
     #[command(flatten)]

@@ -92,15 +92,15 @@ fn no_and_an_interrupt_change_nothing_and_say_so() {
     for (command, asked, answer, code) in [
         (&UPDATE[..], UPDATE_ASKS, "n\n", 1),
         (&UPDATE[..], UPDATE_ASKS, "\u{3}", 130),
-        (&delete[..], "stack(s) [y/N]? ", "\n", 1),
-        (&delete[..], "stack(s) [y/N]? ", "\u{3}", 130),
+        (&delete[..], "this stack [y/N]? ", "\n", 1),
+        (&delete[..], "this stack [y/N]? ", "\u{3}", 130),
     ] {
         let ran = answered(&folder.kiln(command), asked, || (), answer);
         assert_eq!(ran.code, code, "{}", ran.out);
         assert!(ran.out.contains("nothing was changed") && !ran.out.contains("stack wait"), "{}", ran.out);
     }
     assert_eq!(length(&folder), "\"8\"");
-    let ran = answered(&folder.kiln(&delete), "stack(s) [y/N]? ", || (), "y\n");
+    let ran = answered(&folder.kiln(&delete), "this stack [y/N]? ", || (), "y\n");
     let listed = "  - secret  (OS::Heat::RandomString)\n        length: 8\n\none: 1 to delete\n";
     assert!(ran.code == 0 && ran.out.contains(listed), "a delete says what it deletes: {}", ran.out);
 }

@@ -43,7 +43,8 @@ impl DeleteArgs {
                     Err(_) => eprintln!("{stack}: its resources cannot be listed"),
                 }
             }
-            self.confirm.confirm("Are you sure you want to delete this stack(s) [y/N]? ").await?;
+            let stacks = if self.stacks.len() == 1 { "this stack" } else { "these stacks" };
+            self.confirm.confirm(&format!("Are you sure you want to delete {stacks} [y/N]? ")).await?;
         }
         let mut failures: Vec<Failure> = Vec::new();
         let mut watched = Vec::new();

@@ -67,8 +67,8 @@ impl DriftArgs {
         let status = compared.str_at("status").unwrap_or_default();
         match (status, open) {
             (_, 0) => eprintln!("{}: {status}", self.stack),
-            (_, 1) => eprintln!("{}: {status}, 1 resource was not or not wholly checked", self.stack),
-            _ => eprintln!("{}: {status}, {open} resources were not or not wholly checked", self.stack),
+            (_, 1) => eprintln!("{}: {status}, 1 resource was not checked completely", self.stack),
+            _ => eprintln!("{}: {status}, {open} resources were not checked completely", self.stack),
         }
         match status {
             "DRIFTED" if self.detailed_exitcode => Err(Failure::told(DRIFTED)),

@@ -142,7 +142,10 @@ impl CreateArgs {
 impl RestoreArgs {
     async fn run(self, connection: &Connection) -> Outcome {
         let client = &connection.client;
-        let question = format!("What stack {} has made since this snapshot is deleted. Restore it [y/N]? ", self.stack);
+        let question = format!(
+            "Everything that stack {} has created since this snapshot is deleted. Restore the snapshot [y/N]? ",
+            self.stack
+        );
         self.confirm.if_demanded(&question).await?;
         let target = Target::existing(client, &self.stack, true).await.map_err(of_stack(&self.stack))?;
         client.restore_snapshot(&self.stack, &self.snapshot).await.map_err(missing(&self.stack, &self.snapshot))?;

@@ -216,7 +216,7 @@ async fn signal_url(
         None => true,
     };
     if is_loopback {
-        return report.add(CHECK, Grade::Warning, format!("{url} is the server itself for a server"), HINT);
+        return report.add(CHECK, Grade::Warning, format!("for a server, {url} is the server itself"), HINT);
     }
     match sent(&root(&url), transport).await {
         Ok((response, time)) => {
@@ -246,7 +246,7 @@ fn services(config: &Config, token: &Token, connector: &Connector, report: &mut 
     if missing.is_empty() {
         return report.add(CHECK, Grade::Ok, format!("all {} are in the catalog", needed.len()), "");
     }
-    let hint = "nothing, if the cloud does not have them: their resource types fail";
+    let hint = "if the cloud does not have them, do nothing: their resource types fail";
     report.add(CHECK, Grade::Warning, format!("not in the catalog: {}", missing.join(", ")), hint);
 }
 
@@ -264,7 +264,7 @@ async fn catalog(
         Some(url) => (Grade::Ok, url.to_owned()),
         None => (Grade::Warning, "the catalog has no service orchestration".to_owned()),
     };
-    let hint = "register it with the URL http://HOST:8004/v1/%(tenant_id)s, also its type cloudformation";
+    let hint = "register it with the URL http://HOST:8004/v1/%(tenant_id)s; register the type cloudformation too";
     report.add("own endpoint", grade, details, hint);
     for service in USUAL_SERVICES {
         let check = format!("service {service}");
