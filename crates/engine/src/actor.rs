@@ -55,7 +55,7 @@ use kiln_stack::gather::{Answer, Gatherer};
 use kiln_stack::load::stack_facts;
 use kiln_stack::sizes::Sizes;
 use kiln_stack::{Backends, load};
-use kiln_store::{Error, Lease, Settle, Stack, Turn};
+use kiln_store::{Batch, Error, Lease, Settle, Stack, StackRequest};
 use kiln_value::{Map, Value};
 use tokio::sync::{Notify, OwnedSemaphorePermit, watch};
 use tokio::task::JoinSet;
@@ -179,7 +179,6 @@ impl Actor {
             results: 0,
             next_look: self.backends.clock.monotonic() + self.options.look,
             again: pending,
-            turning: false,
             starting,
             span: OperationSpan::default(),
             actor: self,
@@ -246,8 +245,6 @@ struct Work {
     next_look: Duration,
     /// A request has to be started.
     again: bool,
-    /// The change to a rollback is being stored; then the rollback starts.
-    turning: bool,
     /// Held during the first steps.
     starting: Option<OwnedSemaphorePermit>,
     /// The span of the request.
@@ -359,7 +356,8 @@ impl Work {
 
     /// Starts the current request.
     async fn begin(&mut self) -> Result<(), Error> {
-        let deadline = self.end_of_time(self.stack.state.action).await;
+        self.give_number_to_rollback().await?;
+        let deadline = self.end_of_time().await;
         let generation = self.stack.generation;
         let mut request =
             CurrentRequest { generation, active: true, deadline: Some(deadline), ..CurrentRequest::default() };
@@ -424,6 +422,17 @@ impl Work {
         Ok(())
     }
 
+    /// A rollback that the release before has begun has the number of the request that failed: it begins again.
+    async fn give_number_to_rollback(&mut self) -> Result<(), Error> {
+        if self.stack.rollback().is_some() && !self.stack.details.own_number {
+            let now = self.actor.backends.clock.now();
+            let rollback = StackRequest::rollback(self.stack.generation, self.stack.details.only_adopted, now);
+            let batch = Batch { rollback: Some(rollback), ..Batch::default() };
+            self.stack = self.actor.backends.store.commit(self.actor.lease, batch).await?;
+        }
+        Ok(())
+    }
+
     /// The hooks of the resources. A delete has those of the stored environment.
     async fn hooks(&self, action: Action) -> Result<Hooks, Error> {
         match (action, &self.request.scope) {
@@ -467,17 +476,10 @@ impl Work {
         }
     }
 
-    /// The timeout of the action, from its beginning, also after a take-over. A rollback has its own timeout, because the
-    /// action before it may have used all of its time.
-    async fn end_of_time(&self, action: Action) -> Duration {
-        let since = match action {
-            // Versions before did not store it.
-            Action::Rollback => self.stack.details.rolls_back_since,
-            _ => Some(self.stack.updated.unwrap_or(self.stack.created)),
-        };
-        let spent = |now: Timestamp| {
-            since.map_or(Duration::ZERO, |since| Duration::try_from(now.duration_since(since)).unwrap_or_default())
-        };
+    /// The timeout of the request, from its beginning, also after a take-over.
+    async fn end_of_time(&self) -> Duration {
+        let since = self.stack.updated.unwrap_or(self.stack.created);
+        let spent = |now: Timestamp| Duration::try_from(now.duration_since(since)).unwrap_or_default();
         let backends = &self.actor.backends;
         let mut passed = spent(backends.clock.now());
         if passed > OLD {
@@ -580,27 +582,12 @@ impl Work {
             }
             Command::Resume(id) => self.dispatch(id, true),
             Command::Interrupt(id) => self.interrupt(id),
-            Command::RollBack { reason } => {
-                let failed = State::new(self.stack.state.action, Status::Failed);
-                let state = State::new(Action::Rollback, Status::InProgress);
-                let started = "Stack ROLLBACK started".to_owned();
-                self.run_plugins_after(failed, &reason);
-                self.span.end(failed, &reason);
-                self.writes.event(self.stack_event(failed, reason));
-                self.writes.event(self.stack_event(state, started.clone()));
-                // A failed adopt must not delete what it has not created.
-                let keep_objects = self.stack.adopts();
-                self.writes.turn = Some(Turn {
-                    generation: self.request.generation,
-                    state,
-                    reason: started,
-                    keep_objects,
-                    now: self.actor.backends.clock.now(),
-                });
-                self.forget_adopted();
-                self.turning = true;
+            Command::End { state, reason, rolls_back } => {
+                self.end(state, reason);
+                if rolls_back {
+                    self.roll_back();
+                }
             }
-            Command::End { state, reason } => self.end(state, reason),
         }
     }
 
@@ -629,6 +616,18 @@ impl Work {
         self.inbox.look_at_all();
     }
 
+    /// The request has failed: a rollback follows it.
+    fn roll_back(&mut self) {
+        let Stack { id, name, project, .. } = &self.stack;
+        let state = State::new(Action::Rollback, Status::InProgress);
+        tracing::info!(stack = %id, name, project, %state, "stack");
+        let now = self.actor.backends.clock.now();
+        // A failed adopt must not delete what it has not created.
+        self.writes.rollback = Some(StackRequest::rollback(self.request.generation, self.stack.adopts(), now));
+        // Messages wait for the end of the rollback.
+        self.request.active = true;
+    }
+
     /// The data to adopt is not needed any more.
     fn forget_adopted(&mut self) {
         if self.stack.adopts() {
@@ -652,7 +651,7 @@ impl Work {
             root: Arc::clone(&self.root),
             is_preview: false,
             call_retries: self.actor.options.call_retries,
-            request: (self.stack.state.action != Action::Rollback).then_some(self.request.generation),
+            request: Some(self.request.generation),
             nested_depth: self.actor.options.nested_depth,
             converge: self.stack.state.action == Action::Update && self.stack.details.converge,
         };

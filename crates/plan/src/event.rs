@@ -265,17 +265,14 @@ pub enum Command {
     Resume(ResourceId),
     /// Interrupt a running operation at the next safe point.
     Interrupt(ResourceId),
-    /// The action failed and a rollback is requested: store this, then send [`Event::Begin`] with the previous state.
-    RollBack {
-        /// Reason of the failure.
-        reason: String,
-    },
     /// The request is finished.
     End {
         /// The stack's state.
         state: State,
         /// The reason.
         reason: String,
+        /// A rollback follows: request it in the commit that stores the end. Operations may still be running.
+        rolls_back: bool,
     },
 }
 

@@ -11,7 +11,7 @@
 //!           Begin                 every node done, nothing runs
 //!   Idle ──────────▶ Going ──────────────────────────────────────▶ End COMPLETE ──▶ Idle
 //!                     │ │
-//!                     │ └─ failure, with a rollback ──▶ RollBack ──▶ Idle ──▶ Begin ROLLBACK
+//!                     │ └─ failure, with a rollback ──▶ End FAILED ──▶ Idle ──▶ Begin ROLLBACK, the next request
 //!                     │
 //!                     └─ failure, timeout, cancel ──▶ Failing ── nothing runs ──▶ End FAILED ──▶ Idle
 //! ```
@@ -330,9 +330,7 @@ impl Model {
             if row.running().is_some() && !self.busy.contains_key(&row.id) {
                 self.busy.insert(row.id, None);
                 out.push(Command::Resume(row.id));
-                // A rollback has the generation of its update, so the owner of this operation is unknown.
                 let same = row.generation == self.request.generation
-                    && self.request.action != Action::Rollback
                     && row.running().is_some_and(|running| running.operation != Operation::Delete);
                 if same && let Some(node) = self.traversal.update_of(&row.name, row.id, &self.current) {
                     self.continued.insert(row.id, node);
@@ -515,7 +513,8 @@ impl Model {
         if self.request.rollback && answers {
             self.stage = Stage::Idle;
             self.drop_holds(out);
-            out.push(Command::RollBack { reason });
+            let state = State::new(self.request.action, Status::Failed);
+            out.push(Command::End { state, reason, rolls_back: true });
         } else {
             self.stage = Stage::Failing(reason);
             self.drop_holds(out);
@@ -541,6 +540,6 @@ impl Model {
             Stage::Idle | Stage::Going => return,
         };
         self.stage = Stage::Idle;
-        out.push(Command::End { state: State::new(action, status), reason });
+        out.push(Command::End { state: State::new(action, status), reason, rolls_back: false });
     }
 }

@@ -202,10 +202,12 @@ impl PreparedChange {
             (true, false) => Action::Adopt,
             (false, _) => Action::Update,
         };
-        match (stack.generation - self.set.generation, stack.state.status) {
-            (1, Status::InProgress) => Execution::InProgress,
-            (1, status) if status != Status::Complete || stack.state.action != own => Execution::Failed,
-            _ => Execution::Complete,
+        let newest = self.set.generation + if stack.rollback().is_some() { 2 } else { 1 };
+        match stack.state.status {
+            _ if stack.generation > newest => Execution::Complete,
+            Status::InProgress => Execution::InProgress,
+            Status::Complete if stack.state.action == own => Execution::Complete,
+            _ => Execution::Failed,
         }
     }
 

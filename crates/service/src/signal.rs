@@ -111,7 +111,7 @@ impl Service {
 
 /// The row of a name that is shown to users.
 pub(crate) fn shown<'a>(model: &'a Model, stack: &Stack, name: &str) -> Option<&'a Resource> {
-    model.shown(stack.state.action == Action::Rollback).remove(name)
+    model.shown(stack.rollback()).remove(name)
 }
 
 /// As in Heat, a hook is defined on a resource that waits at it.

@@ -375,6 +375,9 @@ impl Ledger {
         batch.save.iter().for_each(|row| inbox::note(sim, row));
         let late = self.inner().waits.committed(sim, batch, before);
         waits::accuse(sim, late);
+        if batch.rollback.is_some() && stack.disable_rollback {
+            sim.accuse(Rule::BadTransition, format!("stack {} rolls back", stack.name));
+        }
         self.see(sim, stack, false);
         self.count_commit(sim, stack);
         let settled = batch
@@ -542,13 +545,13 @@ fn trace_commit(sim: &Simulation, label: Label, batch: &Batch, stack: &Stack) {
             .collect();
         parts.extend(batch.remove.iter().map(|id| format!("-{}", id.to_string().chars().take(4).collect::<String>())));
         parts.extend(batch.requests.iter().map(|(child, request)| format!("ask {child} {}", request.action)));
-        parts.extend(batch.turn.as_ref().map(|turn| format!("turn {}", turn.state)));
         parts.extend(
             batch
                 .settle
                 .as_ref()
                 .map(|settle| format!("settle {} #{}: {}", settle.state, settle.generation, settle.reason)),
         );
+        parts.extend(batch.rollback.as_ref().map(|_| "roll back".to_owned()));
         format!("commit {}: {}", stack.name, parts.join(", "))
     });
 }

@@ -23,7 +23,7 @@ pub(crate) fn spoil(sim: &Simulation, mut batch: Batch) -> Batch {
         Some(Sabotage::LoseMessage) => batch.handled.extend(sim.ledger.take_lost()),
         Some(Sabotage::LosePluginRun) => batch.plugin_runs.clear(),
         Some(Sabotage::LoseSnapshotEnd) => batch.snapshots.clear(),
-        Some(Sabotage::LoseEnd) => batch.settle = None,
+        Some(Sabotage::LoseEnd) => (batch.settle, batch.rollback) = (None, None),
         _ => {}
     }
     batch

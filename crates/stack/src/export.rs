@@ -4,7 +4,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use kiln_plan::Model;
 use kiln_plan::hook::waits_at;
-use kiln_resource::{Action, Resource};
+use kiln_resource::Resource;
 use kiln_store::{Error, Stack};
 use kiln_value::{Map, Value, value};
 
@@ -32,7 +32,7 @@ pub fn of_model<'a>(backends: &'a Backends, stack: &'a Stack, model: &'a Model) 
     async move {
         let sources = load::stored(backends, &stack.desired).await?;
         let mut resources = Map::new();
-        for (name, row) in model.shown(stack.state.action == Action::Rollback) {
+        for (name, row) in model.shown(stack.rollback()) {
             resources.insert(name.to_owned(), of_resource(backends, row).await?);
         }
         let mut environment = sources.environment.to_stored();

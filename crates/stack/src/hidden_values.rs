@@ -10,7 +10,6 @@ use kiln_store::{Desired, Error, Stack};
 
 use crate::backends::Backends;
 use crate::load::{self, stack_facts};
-use crate::loaded_stack::is_back;
 
 /// The hidden values of a stack and of the stacks that it is nested in, now and before an update.
 ///
@@ -69,7 +68,7 @@ pub async fn derive(backends: &Backends, stack: &Stack, hidden: &mut HiddenValue
     for desired in definitions(stack) {
         let Some(Ok(blueprint)) = readable(load::blueprint(backends, stack, desired).await)? else { continue };
         let mut scope = StackScope::new(Arc::new(blueprint), stack_facts(stack));
-        model.shown(is_back(stack)).values().for_each(|row| scope.see(row));
+        model.shown(stack.rollback()).values().for_each(|row| scope.see(row));
         hidden.derive_stack(&scope, model.rows());
     }
     Ok(())

@@ -9,7 +9,7 @@ use kiln_plan::blueprint::attribute_names;
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::hook::{Hook, waits_at};
 use kiln_plan::{Blueprint, Inside, Kind, Model, StackScope, facts, observe};
-use kiln_resource::{Action, Context, Failure, Member, Resource, ResourceId};
+use kiln_resource::{Context, Failure, Member, Resource, ResourceId};
 use kiln_store::{Error, Stack, StackId};
 use kiln_template::{Files, ResourceView, Scope, Wanted};
 use kiln_value::{Map, Value};
@@ -41,11 +41,6 @@ pub struct Content {
     pub model: Arc<Model>,
     /// The row of each name that is shown to users.
     pub shown: Arc<BTreeMap<String, ResourceId>>,
-}
-
-/// Whether the stack is in a rollback, or failed in one.
-pub fn is_back(stack: &Stack) -> bool {
-    stack.state.action == Action::Rollback
 }
 
 /// An output of a stack.
@@ -108,7 +103,7 @@ impl LoadedStack {
             .map_err(|error| Error::Damaged(error.to_string()))?;
         let (writes, rows) = backends.store.resources_and_writes(stack.id).await?;
         let model = Model::new(rows);
-        let shown = model.shown(is_back(stack)).into_iter().map(|(name, row)| (name.to_owned(), row.id)).collect();
+        let shown = model.shown(stack.rollback()).into_iter().map(|(name, row)| (name.to_owned(), row.id)).collect();
         Ok((Content { blueprint: Arc::new(blueprint), model: Arc::new(model), shown: Arc::new(shown) }, writes))
     }
 

@@ -44,6 +44,6 @@ pub use software_store::{ConfigQuery, DeploymentQuery, SoftwareStore};
 pub use sql::{Durability, EngineLock, Options, SchemaState, SchemaVersions, SqlStore, UrlParameter, url_parameters};
 pub use stack::{Details, NewStack, Parent, Stack, StackRequest, StackSummary};
 pub use store::{
-    Batch, BriefResources, Census, Doorbell, EngineInfo, Error, EventPurge, Retention, Settle, Store, Summary, Turn,
+    Batch, BriefResources, Census, Doorbell, EngineInfo, Error, EventPurge, Retention, Settle, Store, Summary,
     UnusedCredentials, UnusedUserProject,
 };

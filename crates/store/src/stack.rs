@@ -41,9 +41,9 @@ pub struct Details {
     /// The lifecycle plug-ins have let the request begin.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub admitted: bool,
-    /// When the rollback began: its timeout counts from then, in every engine. The store adds it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rolls_back_since: Option<Timestamp>,
+    /// The rollback has a number of its own. Those of the release before have the number of the request that failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own_number: bool,
     /// The operation that the request is a part of; `None`: it is an operation of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<OperationId>,
@@ -222,6 +222,11 @@ impl Stack {
         self.details.operation.unwrap_or_else(own)
     }
 
+    /// The number of the rollback that the stack is in, or that was its last request.
+    pub fn rollback(&self) -> Option<i64> {
+        (self.state.action == Action::Rollback).then_some(self.generation)
+    }
+
     /// Whether a request is unfinished.
     pub fn is_pending(&self) -> bool {
         self.settled < self.generation
@@ -338,16 +343,10 @@ impl StackRequest {
     /// The operation that it has begun, if it is not a part of another one; `stack`: after the request.
     pub(crate) fn operation(&self, stack: &Stack) -> Option<Operation> {
         let desired = match self.action {
-            Action::Rollback => Some(stack.previous.as_ref().unwrap_or(&stack.desired).clone()),
+            Action::Rollback => stack.previous.clone(),
             _ => self.desired.is_some().then(|| stack.desired.clone()),
         };
         Operation::of(stack, self.author.as_ref(), desired)
-    }
-
-    /// The parameters as they are stored.
-    pub(crate) fn stored_details(&self) -> Details {
-        let rolls_back_since = (self.action == Action::Rollback).then_some(self.now);
-        Details { rolls_back_since, ..self.details.clone() }.with_origin()
     }
 
     /// A request that does not change the desired state.
@@ -359,12 +358,19 @@ impl StackRequest {
             timeout_mins: None,
             tags: None,
             credentials: None,
-            details: Details::default(),
+            details: Details { own_number: action == Action::Rollback, ..Details::default() },
             snapshot: None,
             author: None,
             if_generation: None,
             now,
         }
+    }
+
+    /// A rollback of a request. `keeps_adopted`: it keeps the objects that were adopted.
+    pub fn rollback(generation: i64, keeps_adopted: bool, now: Timestamp) -> Self {
+        let new = Self::new(Action::Rollback, now);
+        let details = Details { keep_objects: keeps_adopted, only_adopted: keeps_adopted, ..new.details };
+        Self { details, if_generation: Some(generation), ..new }
     }
 
     /// A delete of a stack as it was read. An abandoned stack keeps its objects, whoever deletes it again: their data

@@ -8,10 +8,10 @@ use kiln_resource::{SoftwareChange, State};
 use kiln_value::Secret;
 
 use crate::{
-    Announcement, Backlog, ChangeSet, ChangeSetId, CredentialsId, DesiredText, Details, Digest, Distinct, EngineId,
-    EngineLock, Event, EventId, EventQuery, EventSpan, Lease, Message, MessageId, NewStack, OperationStore, Orphan,
-    OrphanStore, OutboxStore, PluginRun, Resource, ResourceId, Silent, Snapshot, SnapshotId, SoftwareStore, Stack,
-    StackId, StackQuery, StackRequest,
+    Announcement, Backlog, ChangeSet, ChangeSetId, CredentialsId, DesiredText, Digest, Distinct, EngineId, EngineLock,
+    Event, EventId, EventQuery, EventSpan, Lease, Message, MessageId, NewStack, OperationStore, Orphan, OrphanStore,
+    OutboxStore, PluginRun, Resource, ResourceId, Silent, Snapshot, SnapshotId, SoftwareStore, Stack, StackId,
+    StackQuery, StackRequest,
 };
 
 /// Errors of the store.
@@ -106,35 +106,11 @@ pub struct Batch {
     pub software: Vec<SoftwareChange>,
     /// The project of the stack's users, once it exists.
     pub user_project: Option<String>,
-    /// A change of the state during a request (`UPDATE_FAILED` before a rollback), which resets `desired` to
-    /// `previous`. It applies only to the given generation, which does not change.
-    pub turn: Option<Turn>,
     /// The end of a request.
     pub settle: Option<Settle>,
-}
-
-/// A transition within a request: from UPDATE to ROLLBACK.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Turn {
-    /// Applies only if the stack has this generation.
-    pub generation: i64,
-    /// New state.
-    pub state: State,
-    /// New reason.
-    pub reason: String,
-    /// Whether objects that were adopted are kept: the rollback of an adopt.
-    pub keep_objects: bool,
-    /// Present time.
-    pub now: Timestamp,
-}
-
-impl Turn {
-    /// The parameters of the request after it.
-    pub(crate) fn details(&self) -> Details {
-        let keep_objects = self.keep_objects;
-        let rolls_back_since = Some(self.now);
-        Details { keep_objects, only_adopted: keep_objects, rolls_back_since, ..Details::default() }.with_origin()
-    }
+    /// The request to this stack that follows the end: a rollback. It is dropped if the stack does not have its
+    /// generation.
+    pub rollback: Option<StackRequest>,
 }
 
 impl Batch {
@@ -156,13 +132,13 @@ impl Batch {
             && self.remove_snapshots.is_empty()
             && self.software.is_empty()
             && self.user_project.is_none()
-            && self.turn.is_none()
             && self.settle.is_none()
+            && self.rollback.is_none()
     }
 
     /// Whether it stores events, of this stack or of nested stacks.
     pub(crate) fn has_events(&self) -> bool {
-        !(self.events.is_empty() && self.children.is_empty() && self.requests.is_empty())
+        !(self.events.is_empty() && self.children.is_empty() && self.requests.is_empty() && self.rollback.is_none())
     }
 
     /// The other stacks that have work after this batch is written.

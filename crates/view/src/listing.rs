@@ -46,7 +46,7 @@ impl Listing {
                 break;
             }
         }
-        let mut rows = Model::new(rows).into_shown(stack.state.action == Action::Rollback);
+        let mut rows = Model::new(rows).into_shown(stack.rollback());
         add_waiting(&mut rows, stack, names.iter().map(|(name, kind)| (name.as_str(), kind.as_str())));
         Ok(Self { rows, required_by })
     }

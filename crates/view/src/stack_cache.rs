@@ -7,7 +7,6 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kiln_stack::loaded_stack::is_back;
 use kiln_stack::lru::Lru;
 use kiln_store::{Desired, Stack, StackId};
 
@@ -24,7 +23,7 @@ struct Version {
     writes: i64,
     desired: Desired,
     /// In a rollback, other rows are shown.
-    back: bool,
+    rollback: Option<i64>,
 }
 
 impl Version {
@@ -34,7 +33,7 @@ impl Version {
         (!stack.is_pending()).then(|| Self {
             writes: stack.writes,
             desired: stack.desired.clone(),
-            back: is_back(stack),
+            rollback: stack.rollback(),
         })
     }
 }

@@ -1,6 +1,11 @@
 //! Change sets that create a stack. (`tests/cloud/aws.py` tests those that update one.)
 
+use std::time::Duration;
+
+use jiff::Timestamp;
 use kiln_cfn::Options;
+use kiln_resource::{Action, State, Status};
+use kiln_store::{Batch, EngineId, Settle, StackRequest};
 
 use crate::support::{App, TEMPLATE};
 
@@ -42,6 +47,34 @@ async fn a_change_set_creates_its_stack() {
     assert_eq!(app.get("DeleteChangeSet", &[("ChangeSetName", "second"), ("StackName", "app")]).await.status, 200);
     let busy = [("StackName", "app"), ("ChangeSetName", "x"), ("TemplateBody", TEMPLATE)];
     assert_eq!(app.post("CreateChangeSet", &busy).await.element("Code"), "InvalidAction", "the stack is in progress");
+}
+
+#[tokio::test]
+async fn an_execution_that_is_rolled_back_has_failed() {
+    let app = App::new().await;
+    let set = [("StackName", "app"), ("ChangeSetName", "one")];
+    let new = [set[0], set[1], ("ChangeSetType", "CREATE"), ("TemplateBody", TEMPLATE)];
+    let made = app.post("CreateChangeSet", &new).await;
+    assert_eq!(app.get("ExecuteChangeSet", &set).await.status, 200);
+    let id = made.element("StackId").rsplit('/').next().and_then(|id| id.parse().ok()).expect("an ID");
+    let owner = EngineId(uuid::Uuid::new_v4());
+    let lease = app.store.claim(owner, Duration::from_mins(1), &[id], 1).await.expect("a lease").remove(0);
+    let now = Timestamp::UNIX_EPOCH;
+    let ends = |generation, action, status| {
+        let (state, reason) = (State::new(action, status), String::new());
+        Batch {
+            settle: Some(Settle { generation, state, reason, deleted: false, reached: false, now }),
+            ..Batch::default()
+        }
+    };
+    let failed =
+        Batch { rollback: Some(StackRequest::rollback(1, false, now)), ..ends(1, Action::Create, Status::Failed) };
+    for (batch, expected) in
+        [(failed, "EXECUTE_IN_PROGRESS"), (ends(2, Action::Rollback, Status::Complete), "EXECUTE_FAILED")]
+    {
+        app.store.commit(lease, batch).await.expect("an end");
+        assert_eq!(app.get("DescribeChangeSet", &set).await.element("ExecutionStatus"), expected);
+    }
 }
 
 #[tokio::test]

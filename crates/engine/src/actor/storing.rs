@@ -25,7 +25,6 @@ impl Work {
         if !stored {
             return Ok(());
         }
-        self.again |= std::mem::take(&mut self.turning);
         self.after_commit().await
     }
 

@@ -6,7 +6,7 @@ use kiln_plan::Model;
 use kiln_resource::{ResourceId, SoftwareChange};
 use kiln_store::{
     Announcement, Batch, Distinct, Event, Message, MessageId, NewStack, Orphan, PluginRun, Settle, Snapshot,
-    SnapshotId, StackId, StackRequest, Turn,
+    SnapshotId, StackId, StackRequest,
 };
 
 /// Writes in their order. A row that changes more than once is written once, at its last position. So a commit may
@@ -24,10 +24,10 @@ pub(crate) struct WriteQueue {
     taken: usize,
     /// The position of each row to save.
     places: HashMap<ResourceId, usize>,
-    /// A change of the stack's state during the request; written after everything else.
-    pub(crate) turn: Option<Turn>,
     /// The end of the request; written after everything else.
     pub(crate) settle: Option<Settle>,
+    /// The rollback that follows the end; written with it.
+    pub(crate) rollback: Option<StackRequest>,
     /// Snapshots to insert or replace; written at the end of the queue.
     pub(crate) snapshots: Distinct<Snapshot>,
     /// Snapshots to delete; written at the end of the request.
@@ -144,7 +144,6 @@ impl WriteQueue {
             && self.cancels.is_empty()
             && self.snapshots.is_empty()
             && self.removed_snapshots.is_empty()
-            && self.turn.is_none()
             && self.settle.is_none())
     }
 
@@ -186,8 +185,8 @@ impl WriteQueue {
             batch.snapshots = std::mem::take(&mut self.snapshots);
             batch.remove_snapshots = std::mem::take(&mut self.removed_snapshots);
             batch.plugin_runs = std::mem::take(&mut self.plugin_runs);
-            batch.turn = self.turn.take();
             batch.settle = self.settle.take();
+            batch.rollback = self.rollback.take();
         }
         batch
     }

@@ -66,8 +66,7 @@ impl Model {
     pub(super) fn drop_holds(&mut self, out: &mut Vec<Command>) {
         self.held.clear();
         let is_left = |reached: Reached| {
-            let same = reached.generation == self.request.generation && reached.hook.applies_to(self.request.action);
-            reached.waits && (!same || self.stage != Stage::Going)
+            reached.waits && (reached.generation != self.request.generation || self.stage != Stage::Going)
         };
         let left: Vec<ResourceId> =
             self.rows.values().filter(|row| Reached::of(row).is_some_and(is_left)).map(|row| row.id).collect();

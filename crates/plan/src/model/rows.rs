@@ -10,8 +10,8 @@ use crate::event::{Command, Note};
 
 impl Model {
     /// The rows that are shown to users, by name.
-    pub fn into_shown(mut self, back: bool) -> Vec<Resource> {
-        let ids: Vec<ResourceId> = self.shown(back).into_values().map(|row| row.id).collect();
+    pub fn into_shown(mut self, rollback: Option<i64>) -> Vec<Resource> {
+        let ids: Vec<ResourceId> = self.shown(rollback).into_values().map(|row| row.id).collect();
         ids.into_iter().filter_map(|id| self.rows.remove(&id)).collect()
     }
 
@@ -32,7 +32,6 @@ impl Model {
         row.implementation = implementation;
         row.replaces = old;
         row.generation = self.request.generation;
-        self.note_rollback(&mut row);
         self.rows.insert(row);
         self.named.entry(name.to_owned()).or_default().push(id);
         self.current.insert(name.to_owned(), id);

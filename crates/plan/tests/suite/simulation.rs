@@ -144,8 +144,8 @@ impl SimulatedStack {
                 Command::Start(id) | Command::Resume(id) => self.queue.push(id),
                 Command::Note(_) | Command::Interrupt(_) => {}
                 Command::Orphan(..) => panic!("nothing was to be forgotten"),
-                Command::RollBack { .. } => panic!("no rollback was asked for"),
-                Command::End { state, .. } => {
+                Command::End { state, rolls_back, .. } => {
+                    assert!(!rolls_back, "no rollback was asked for");
                     assert!(end.is_none() && self.queue.is_empty(), "ended while something is under way");
                     end = Some((state.action, state.status));
                 }

@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kiln_resource::{Action, State as Progress, Status};
-
 use super::orphans::stored;
 use super::state::{State, micro};
-use crate::{Batch, Error, Lease, Resource, Settle, Stack, StackId, Turn};
+use crate::{Batch, Error, Lease, Resource, Settle, Stack, StackId};
 
 impl State {
     /// Refuses a batch that cannot be written completely.
@@ -81,19 +79,23 @@ impl State {
         if let Some(row) = admitted {
             row.stack.details.admitted = true;
         }
-        if let Some(turn) = &batch.turn {
-            self.apply_turn(lease.stack, turn);
-        }
         if let Some(settle) = &batch.settle {
             self.apply_settle(lease.stack, settle);
         }
         let row = self.stacks.get_mut(&lease.stack).ok_or(Error::Stale(lease.stack))?;
         row.stack.writes += 1;
-        let stack = row.stack.clone();
+        let mut stack = row.stack.clone();
         if let Some(settle) = &batch.settle {
             self.end_operation(&stack, settle);
         }
+        let rollback = batch.rollback.filter(|request| request.if_generation == Some(stack.generation));
+        let begun = rollback.and_then(|request| self.request(stack.id, &request, now));
+        stack = begun.as_ref().map_or(stack, |(stack, _)| stack.clone());
         self.post(stack.id, &batch.events, now);
+        if let Some((_, event)) = begun {
+            self.post(stack.id, std::slice::from_ref(&event), now);
+            self.append(event);
+        }
         self.announce(&stack, &batch.announcements, &batch.plugin_runs, now);
         if stack.deleted.is_none() {
             for timer in &batch.timers {
@@ -121,14 +123,6 @@ impl State {
         self.resources.insert(place, row);
     }
 
-    fn apply_turn(&mut self, id: StackId, turn: &Turn) {
-        let Some(row) = self.stacks.get_mut(&id).filter(|row| row.stack.generation == turn.generation) else { return };
-        row.stack.state = turn.state;
-        row.stack.reason.clone_from(&turn.reason);
-        row.stack.details = turn.details();
-        return_to_previous(&mut row.stack);
-    }
-
     fn apply_settle(&mut self, id: StackId, settle: &Settle) {
         let Some(row) = self.stacks.get_mut(&id).filter(|row| row.stack.generation == settle.generation) else {
             return;
@@ -137,9 +131,6 @@ impl State {
         stack.state = settle.state;
         stack.reason.clone_from(&settle.reason);
         stack.settled = settle.generation;
-        if settle.state == Progress::new(Action::Rollback, Status::Complete) {
-            return_to_previous(stack);
-        }
         if settle.reached {
             stack.previous = Some(stack.desired.clone());
         }
@@ -160,12 +151,5 @@ impl State {
             self.snapshots.retain(|_, snapshot| snapshot.stack != id);
             self.change_sets.retain(|_, set| set.stack != id);
         }
-    }
-}
-
-/// Resets the desired state to the previous one, if there is one.
-fn return_to_previous(stack: &mut Stack) {
-    if let Some(previous) = &stack.previous {
-        stack.desired = previous.clone();
     }
 }

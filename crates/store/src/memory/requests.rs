@@ -84,12 +84,14 @@ impl State {
         let stack = &mut row.stack;
         if matches!(request.action, Action::Update | Action::Restore) {
             stack.previous = Some(stack.previous.take().unwrap_or_else(|| stack.desired.clone()));
+        } else if let (Action::Rollback, Some(previous)) = (request.action, &stack.previous) {
+            stack.desired = previous.clone();
         }
         stack.generation += 1;
         stack.state = Progress::new(request.action, Status::InProgress);
         stack.reason = stack::started_text(request.action);
         stack.updated = Some(micro(request.now));
-        stack.details = request.stored_details();
+        stack.details = request.details.clone().with_origin();
         if let Some(desired) = &request.desired {
             stack.desired = desired.digests();
         }

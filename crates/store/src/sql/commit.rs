@@ -1,6 +1,5 @@
 //! Batches of the engine that holds a lease.
 
-use kiln_resource::{Action, State, Status};
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, OnConflict, Query};
 use uuid::Uuid;
@@ -12,13 +11,13 @@ use super::operations::end_operation;
 use super::orphans::insert_orphans;
 use super::pool::Transaction;
 use super::reading::find_stack;
-use super::requests::{details, previous_desired};
+use super::requests::details;
 use super::rows::{self, micros, plain};
 use super::snapshots::{remove_snapshots, save_snapshots};
 use super::statement_retry::Fault;
 use super::writing::insert_each;
 use super::{SqlStore, schema};
-use crate::{Batch, Details, Error, Lease, ResourceId, Settle, Stack, StackId, Turn};
+use crate::{Batch, Details, Error, Lease, ResourceId, Settle, Stack, StackId};
 
 /// IDs in one statement.
 const CHUNK: usize = 1_000;
@@ -77,15 +76,20 @@ impl SqlStore {
         if let Some(generation) = batch.admit {
             admit(&tx, lease.stack, generation).await?;
         }
-        if let Some(turn) = &batch.turn {
-            apply_turn(&tx, lease.stack, turn).await?;
-        }
         if let Some(settle) = &batch.settle {
             apply_settle(&tx, lease.stack, settle).await?;
         }
-        let stack = find_stack(&tx, lease.stack).await?.ok_or(Error::Stale(lease.stack))?;
+        let mut stack = find_stack(&tx, lease.stack).await?.ok_or(Error::Stale(lease.stack))?;
         if let Some(settle) = &batch.settle {
             end_operation(&tx, &stack, settle).await?;
+        }
+        if let Some(request) = batch.rollback.as_ref().filter(|one| one.if_generation == Some(stack.generation)) {
+            let begun = match self.request_in(&tx, lease.stack, request).await {
+                Err(Fault::Refused(Error::Changed(_))) => None,
+                begun => begun?,
+            };
+            stack = begun.as_ref().map_or(stack, |(stack, _)| stack.clone());
+            started.extend(begun);
         }
         if stack.deleted.is_none() {
             insert_messages(&tx, &self.vault, &batch.timers).await?;
@@ -167,21 +171,6 @@ async fn admit(tx: &Transaction, stack: StackId, generation: i64) -> Result<(), 
     Ok(())
 }
 
-async fn apply_turn(tx: &Transaction, stack: StackId, turn: &Turn) -> Result<(), Fault> {
-    let update = Query::update()
-        .table(schema::STACK)
-        .value("action", turn.state.action.as_str())
-        .value("status", turn.state.status.as_str())
-        .value("reason", plain(&turn.reason))
-        .value("desired", previous_desired())
-        .value("details", details(&turn.details())?)
-        .and_where(Expr::col("id").eq(stack.to_string()))
-        .and_where(Expr::col("generation").eq(turn.generation))
-        .to_owned();
-    tx.execute(&update).await?;
-    Ok(())
-}
-
 async fn apply_settle(tx: &Transaction, stack: StackId, settle: &Settle) -> Result<(), Fault> {
     let mut update = Query::update();
     update
@@ -193,13 +182,8 @@ async fn apply_settle(tx: &Transaction, stack: StackId, settle: &Settle) -> Resu
         .value("due", None::<i64>)
         .and_where(Expr::col("id").eq(stack.to_string()))
         .and_where(Expr::col("generation").eq(settle.generation));
-    let rolled_back = settle.state == State::new(Action::Rollback, Status::Complete);
-    if rolled_back {
-        update.value("desired", previous_desired());
-    }
     if settle.reached {
-        // MariaDB evaluates assignments from left to right, others use the old row: the result is the same here.
-        update.value("previous", if rolled_back { previous_desired() } else { Expr::col("desired") });
+        update.value("previous", Expr::col("desired"));
     }
     if settle.deleted {
         update.value("deleted", micros(settle.now)).value(schema::LIVE_NAME, None::<String>);

@@ -130,12 +130,14 @@ impl SqlStore {
             .value("reason", stack::started_text(request.action))
             .value("due", Func::coalesce([Expr::col("due"), micros(request.now).into()]))
             .value("updated", micros(request.now))
-            .value("details", details(&request.stored_details())?)
+            .value("details", details(&request.details.clone().with_origin())?)
             .and_where(Expr::col("id").eq(id.to_string()))
             .and_where(Expr::col("deleted").is_null());
         if matches!(request.action, Action::Update | Action::Restore) {
             // Before `desired` is set: MariaDB evaluates assignments from left to right.
             update.value("previous", previous_desired());
+        } else if request.action == Action::Rollback {
+            update.value("desired", previous_desired());
         }
         if let Some(generation) = request.if_generation {
             update.and_where(Expr::col("generation").eq(generation));
@@ -274,7 +276,7 @@ pub(super) fn details(details: &Details) -> Result<Expr, Fault> {
 }
 
 /// The previous state, or the desired state if there is no previous one.
-pub(super) fn previous_desired() -> Expr {
+fn previous_desired() -> Expr {
     Func::coalesce([Expr::col("previous"), Expr::col("desired")]).into()
 }
 

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_resource::{Action, Operation, OperationState, Phase, Running, State, Status, StoredDefinition};
-use kiln_store::{
-    Batch, Error, EventQuery, NewStack, Resource, Settle, Stack, StackId, StackQuery, StackRequest, Turn,
-};
+use kiln_store::{Batch, Error, EventQuery, NewStack, Resource, Settle, Stack, StackId, StackQuery, StackRequest};
 use kiln_value::{Map, Value, value};
 
 use crate::bed::beds;
@@ -120,19 +118,16 @@ async fn a_settle_applies_to_its_generation_only() {
         let batch = Batch {
             save: vec![resource(made.id, "a")].into(),
             settle: Some(settle(1, Action::Create, Status::Complete)),
-            turn: Some(Turn {
-                generation: 1,
-                state: State::new(Action::Rollback, Status::InProgress),
-                reason: "too late".into(),
-                keep_objects: true,
-                now: at(9),
-            }),
+            rollback: Some(StackRequest::rollback(1, true, at(9))),
             ..Batch::default()
         };
         let after = bed.store.commit(lease, batch).await.unwrap();
         let asked = Stack { writes: 1, ..asked };
         assert_eq!(after, asked, "the engine sees the newer request, nothing was settled");
         assert_eq!(bed.store.resources(made.id).await.unwrap().len(), 1, "the rest was written");
+        let query = EventQuery { stacks: vec![made.id], ..EventQuery::default() };
+        let begun = bed.store.events(&query).await.unwrap();
+        assert!(begun.iter().all(|event| event.action != "ROLLBACK"), "{begun:?}");
 
         let done = bed.store.commit(lease, settling(settle(2, Action::Update, Status::Complete))).await.unwrap();
         assert_eq!((done.generation, done.settled), (2, 2));
@@ -154,25 +149,27 @@ async fn a_rollback_returns_to_what_was_reached() {
         assert_eq!(first.previous, Some(made.desired.clone()));
         let update = StackRequest { desired: Some(text("v2")), ..StackRequest::new(Action::Update, at(2)) };
         bed.store.request(made.id, update).await.unwrap();
-        let turn = Turn {
-            generation: 2,
-            state: State::new(Action::Rollback, Status::InProgress),
-            reason: "Stack ROLLBACK started".into(),
-            keep_objects: true,
-            now: at(9),
-        };
-        let turned = bed.store.commit(lease, Batch { turn: Some(turn), ..Batch::default() }).await.unwrap();
-        assert_eq!(turned.state, State::new(Action::Rollback, Status::InProgress));
-        assert_eq!(turned.desired, made.desired);
-        assert_eq!((turned.generation, turned.settled), (2, 1));
-        let back = bed.store.commit(lease, settling(settle(2, Action::Rollback, Status::Complete))).await.unwrap();
-        assert_eq!((back.desired, back.previous), (made.desired.clone(), Some(made.desired)));
+        let mut failed = settling(settle(2, Action::Update, Status::Failed));
+        failed.events.push(event(&made, "a", 1));
+        failed.rollback = Some(StackRequest::rollback(2, true, at(9)));
+        let begun = bed.store.commit(lease, failed).await.unwrap();
+        assert_eq!(begun.state, State::new(Action::Rollback, Status::InProgress));
+        assert_eq!((begun.reason.as_str(), begun.updated), ("Stack ROLLBACK started", Some(at(9))));
+        assert_eq!(begun.desired, made.desired);
+        assert_eq!((begun.generation, begun.settled), (3, 2));
+        assert!(begun.details.keep_objects && begun.details.only_adopted && begun.details.own_number);
+        let query = EventQuery { stacks: vec![made.id], ..EventQuery::default() };
+        let events = bed.store.events(&query).await.unwrap();
+        let names: Vec<&str> = events.iter().rev().take(2).map(|event| event.reason.as_str()).collect();
+        assert_eq!(names, ["Stack ROLLBACK started", "state changed"], "the end comes before the start");
+        let back = bed.store.commit(lease, settling(settle(3, Action::Rollback, Status::Complete))).await.unwrap();
+        assert_eq!(back.desired, made.desired);
         bed.end().await;
     }
 }
 
 #[tokio::test]
-async fn a_rollback_that_was_asked_for_returns_when_it_is_complete() {
+async fn a_rollback_that_was_asked_for_returns_at_once() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
         let (made, lease) = claimed(&*bed.store, "web").await;
@@ -181,33 +178,22 @@ async fn a_rollback_that_was_asked_for_returns_when_it_is_complete() {
         bed.store.request(made.id, update).await.unwrap();
         let failed = bed.store.commit(lease, settling(settle(2, Action::Update, Status::Failed))).await.unwrap();
         assert_eq!(failed.desired, text("v2").digests());
-        bed.store.request(made.id, StackRequest::new(Action::Rollback, at(3))).await.unwrap();
-        let half = settle(3, Action::Rollback, Status::Failed);
-        assert_eq!(bed.store.commit(lease, settling(half)).await.unwrap().desired, text("v2").digests());
-        bed.store.request(made.id, StackRequest::new(Action::Rollback, at(4))).await.unwrap();
-        let reached = Settle { reached: false, ..settle(4, Action::Rollback, Status::Complete) };
-        let back = bed.store.commit(lease, settling(reached)).await.unwrap();
+        let back = bed.store.request(made.id, StackRequest::new(Action::Rollback, at(3))).await.unwrap();
         assert_eq!((back.desired, back.previous), (made.desired.clone(), Some(made.desired)));
         bed.end().await;
     }
 }
 
 #[tokio::test]
-async fn with_nothing_reached_a_turn_changes_the_state_only() {
+async fn with_nothing_reached_a_rollback_returns_to_nothing() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
         let (made, lease) = claimed(&*bed.store, "web").await;
-        let turn = Turn {
-            generation: 1,
-            state: State::new(Action::Create, Status::Failed),
-            reason: "Resource CREATE failed".into(),
-            keep_objects: true,
-            now: at(9),
-        };
-        let turned = bed.store.commit(lease, Batch { turn: Some(turn), ..Batch::default() }).await.unwrap();
-        assert!(turned.is_pending());
-        assert_eq!(turned.reason, "Resource CREATE failed");
-        assert_eq!((turned.desired, turned.previous), (made.desired, None));
+        let settle = Some(Settle { reached: false, ..settle(1, Action::Create, Status::Failed) });
+        let failed = Batch { settle, rollback: Some(StackRequest::rollback(1, true, at(9))), ..Batch::default() };
+        let begun = bed.store.commit(lease, failed).await.unwrap();
+        assert!(begun.is_pending());
+        assert_eq!((begun.desired, begun.previous), (made.desired, None));
         bed.end().await;
     }
 }

@@ -8,7 +8,7 @@ use kiln_resource::{Action, State, Status};
 use kiln_store::{
     Batch, CredentialsId, Error, Event, EventId, EventQuery, Lease, MemoryStore, Message, MessageId, MessageKind,
     NewStack, OperationId, OperationQuery, Parent, Resource, ResourceId, Retention, Settle, Sort, SortKey, SqlStore,
-    StackId, StackQuery, StackRequest, Store, Turn,
+    StackId, StackQuery, StackRequest, Store,
 };
 use kiln_value::{Secret, Value, value};
 use rand::rngs::StdRng;
@@ -173,7 +173,7 @@ impl World {
             batch.send.push(self.message(to));
         }
         if self.chance(15) {
-            batch.turn = Some(Turn { generation, state, reason: "turned".into(), keep_objects: false, now: at(7) });
+            batch.rollback = Some(StackRequest::rollback(generation, false, at(self.rng.random_range(50..90))));
         }
         if self.chance(35) {
             let deleted = self.chance(25);

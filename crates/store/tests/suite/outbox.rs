@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kiln_resource::{Action, State, Status};
+use kiln_resource::{Action, Status};
 use kiln_store::{
     Announcement, Batch, Delivery, DesiredText, Destination, MemoryStore, NewStack, Notice, Retention, Settle,
     SqlStore, StackRequest, Store,
@@ -157,14 +157,8 @@ async fn sinks_follow_the_environment() {
         sent.sort_by_key(|(_, count)| *count);
         assert_eq!(sent, [(queue("q", 60), 1), (queue("other", 3600), 2)]);
         // The rollback returns to both.
-        let turn = kiln_store::Turn {
-            generation: 2,
-            state: State::new(Action::Rollback, Status::InProgress),
-            reason: "Stack ROLLBACK started".to_owned(),
-            keep_objects: false,
-            now: at(5),
-        };
-        let batch = Batch { turn: Some(turn), events: vec![event(&root, "a", 1)], ..Batch::default() };
+        let rollback = Some(StackRequest::rollback(2, false, at(5)));
+        let batch = Batch { rollback, events: vec![event(&root, "a", 1)], ..Batch::default() };
         assert!(store.commit(lease, batch).await.unwrap().desired.sinks);
         assert_eq!(lanes(store).await.len(), 2);
         let mut request = StackRequest::new(Action::Update, at(6));

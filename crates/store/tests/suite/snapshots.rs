@@ -1,7 +1,7 @@
 //! Snapshots of stacks, and the parameters of requests.
 
 use kiln_resource::{Action, State, Status};
-use kiln_store::{Batch, Details, NewStack, Snapshot, SnapshotId, StackId, StackRequest, Turn};
+use kiln_store::{Batch, Details, NewStack, Snapshot, SnapshotId, StackId, StackRequest};
 use kiln_value::{Value, value};
 use uuid::Uuid;
 
@@ -68,24 +68,5 @@ async fn data_to_adopt_is_stored_with_the_stack_and_not_listed() {
         assert_eq!(made.details.snapshot, Some(adopt.id));
         assert_eq!(store.snapshot(made.id, adopt.id).await.unwrap(), Some(adopt));
         assert_eq!(store.snapshots(made.id).await.unwrap(), []);
-    }
-}
-
-#[tokio::test]
-async fn a_rollback_may_keep_the_objects() {
-    let mut beds = beds();
-    while let Some(bed) = beds.next().await {
-        let (made, lease) = claimed(&*bed.store, "web").await;
-        let turn = Turn {
-            generation: made.generation,
-            state: State::new(Action::Rollback, Status::InProgress),
-            reason: "Stack ROLLBACK started".to_owned(),
-            keep_objects: true,
-            now: at(9),
-        };
-        let batch = Batch { turn: Some(turn), ..Batch::default() };
-        let details = bed.store.commit(lease, batch).await.unwrap().details;
-        let rolls_back_since = Some(at(9));
-        assert_eq!(details, Details { keep_objects: true, only_adopted: true, rolls_back_since, ..Details::default() });
     }
 }

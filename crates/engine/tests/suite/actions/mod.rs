@@ -5,5 +5,6 @@ mod attributes;
 mod bench;
 mod hooks;
 mod orphans;
+mod rollback;
 mod snapshots;
 mod views;

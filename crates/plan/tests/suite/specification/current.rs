@@ -17,10 +17,10 @@ fn changed_at(second: i64, row: Resource) -> Resource {
     Resource { updated: at(second), ..row }
 }
 
-/// A row that a rollback of request 2 has made in place of another one.
+/// A row of request 2, and the one that the rollback, request 3, has made in its place.
 fn made_by_rollback(old: Resource, fresh: u128) -> Vec<Resource> {
     let mut stack = Stack::of([old]);
-    stack.begin(request(Action::Rollback, 2, [target("a", [], 99)]));
+    stack.begin(request(Action::Rollback, 3, [target("a", [], 99)]));
     stack.decided("a", replace(), fresh);
     stack.model.rows().cloned().collect()
 }
@@ -47,8 +47,10 @@ fn the_first_question_that_the_rows_answer_differently_decides() {
     let back: Vec<Case> = vec![
         ("is it not being deleted? the former row may be gone", pair(goes(old()), new()), Action::Rollback, 2),
         ("has it not failed? the former row failed before", pair(failed(old()), new()), Action::Rollback, 2),
+        ("was it reached by this rollback? the former row", pair(of_request(3, old()), new()), Action::Rollback, 1),
+        ("was it reached by this rollback? a new row", pair(old(), of_request(3, new())), Action::Rollback, 2),
+        ("was it not replaced by it?", pair(of_request(3, old()), of_request(3, new())), Action::Rollback, 2),
         ("does it replace no row that exists?", pair(old(), new()), Action::Rollback, 1),
-        ("also after the rollback has reached the former row", pair(of_request(2, old()), new()), Action::Rollback, 1),
         ("the row that it replaces is gone", pair(old(), new())[1..].to_vec(), Action::Rollback, 2),
         ("was it reached by the oldest request?", vec![old(), new()], Action::Rollback, 1),
     ];
@@ -71,11 +73,11 @@ fn a_row_that_the_rollback_has_made_stays_the_current_one() {
         let rows = made_by_rollback(new.clone(), fresh);
         assert_eq!(rows.len(), 2);
         let mut next = Stack::of(rows);
-        let commands = next.begin(request(Action::Rollback, 2, [target("a", [], 99)]));
+        let commands = next.begin(request(Action::Rollback, 3, [target("a", [], 99)]));
         assert_eq!(next.current("a"), Some(fresh));
         assert_eq!(commands[0], format!("resume CREATE of a{fresh}"), "another engine does not make a third object");
         // Users see it too.
-        assert_eq!(number(next.model.shown(true)["a"].id), fresh);
+        assert_eq!(number(next.model.shown(Some(3))["a"].id), fresh);
     }
 }
 
@@ -83,16 +85,14 @@ fn a_row_that_the_rollback_has_made_stays_the_current_one() {
 fn a_later_request_asks_what_any_request_asks() {
     let [_, new] = replaced(row("a", 1), of_request(2, row("a", 7)));
     let mut rows = made_by_rollback(new, 9);
-    // The rollback has failed; the next update reaches the row before, and is rolled back.
+    // The next update follows the replacement; its rollback returns to the row before it, whoever made the replacement.
     for row in &mut rows {
-        let (state, generation) = if number(row.id) == 9 {
-            (State::new(Action::Create, Status::Failed), row.generation)
-        } else {
-            (State::new(Action::Update, Status::Complete), 3)
-        };
-        *row = Resource { state, generation, operation: kiln_resource::OperationState::Idle, ..row.clone() };
+        let operation = kiln_resource::OperationState::Idle;
+        *row = Resource { operation, ..in_state(Action::Create, Status::Complete, row.clone()) };
     }
-    let mut stack = Stack::of(rows);
-    stack.begin(request(Action::Rollback, 3, [target("a", [], 99)]));
-    assert_eq!(stack.current("a"), Some(7));
+    for (action, generation, expected) in [(Action::Update, 4, 9), (Action::Rollback, 5, 7)] {
+        let mut stack = Stack::of(rows.clone());
+        stack.begin(request(action, generation, [target("a", [], 99)]));
+        assert_eq!(stack.current("a"), Some(expected), "{action}");
+    }
 }

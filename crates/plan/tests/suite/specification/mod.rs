@@ -210,8 +210,10 @@ fn line(model: &Model, command: &Command) -> Option<String> {
         Command::Start(row) => format!("start {} of {}", operation(*row)?, of(*row)),
         Command::Resume(row) => format!("resume {} of {}", operation(*row)?, of(*row)),
         Command::Interrupt(row) => format!("interrupt {}", of(*row)),
-        Command::RollBack { reason } => format!("roll back: {reason}"),
-        Command::End { state, reason } => format!("end {}_{}: {reason}", state.action, state.status),
+        Command::End { state, reason, rolls_back } => {
+            let then = if *rolls_back { ", roll back" } else { "" };
+            format!("end {}_{}{then}: {reason}", state.action, state.status)
+        }
     })
 }
 
