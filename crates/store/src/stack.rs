@@ -343,7 +343,7 @@ impl StackRequest {
     /// The operation that it has begun, if it is not a part of another one; `stack`: after the request.
     pub(crate) fn operation(&self, stack: &Stack) -> Option<Operation> {
         let desired = match self.action {
-            Action::Rollback => Some(stack.previous.as_ref().unwrap_or(&stack.desired).clone()),
+            Action::Rollback => stack.previous.clone(),
             _ => self.desired.is_some().then(|| stack.desired.clone()),
         };
         Operation::of(stack, self.author.as_ref(), desired)

@@ -81,19 +81,18 @@ impl State {
         }
         if let Some(settle) = &batch.settle {
             self.apply_settle(lease.stack, settle);
-            let ended = self.stacks.get(&lease.stack).map(|row| row.stack.clone());
-            if let Some(ended) = ended {
-                self.end_operation(&ended, settle);
-            }
         }
-        let generation = self.live(lease.stack).map(|stack| stack.generation);
-        let rollback = batch.rollback.filter(|request| request.if_generation == generation);
-        let started = rollback.and_then(|request| self.request(lease.stack, &request, now));
         let row = self.stacks.get_mut(&lease.stack).ok_or(Error::Stale(lease.stack))?;
         row.stack.writes += 1;
-        let stack = row.stack.clone();
+        let mut stack = row.stack.clone();
+        if let Some(settle) = &batch.settle {
+            self.end_operation(&stack, settle);
+        }
+        let rollback = batch.rollback.filter(|request| request.if_generation == Some(stack.generation));
+        let begun = rollback.and_then(|request| self.request(stack.id, &request, now));
+        stack = begun.as_ref().map_or(stack, |(stack, _)| stack.clone());
         self.post(stack.id, &batch.events, now);
-        if let Some((_, event)) = started {
+        if let Some((_, event)) = begun {
             self.post(stack.id, std::slice::from_ref(&event), now);
             self.append(event);
         }

@@ -2,6 +2,7 @@
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, OnConflict, Query};
+use uuid::Uuid;
 
 use super::change_sets::remove_change_sets;
 use super::inbox::{insert_messages, remove_messages};
@@ -23,7 +24,8 @@ const CHUNK: usize = 1_000;
 
 impl SqlStore {
     pub(super) async fn commit_batch(&self, lease: Lease, batch: &Batch) -> Result<Stack, Error> {
-        let mark = self.outside.uuid().to_string();
+        #[expect(clippy::disallowed_methods, reason = "identifies this batch; its value does not matter")]
+        let mark = Uuid::new_v4().to_string();
         let stack = self.retry(|| self.commit_once(lease, batch, &mark)).await?;
         for other in batch.rings() {
             self.hub.ring(other);
@@ -81,16 +83,13 @@ impl SqlStore {
         if let Some(settle) = &batch.settle {
             end_operation(&tx, &stack, settle).await?;
         }
-        if let Some(request) = &batch.rollback {
-            match self.request_in(&tx, lease.stack, request).await {
-                Err(Fault::Refused(Error::Changed(_))) => {}
-                done => {
-                    if let Some((asked, event)) = done? {
-                        stack = asked.clone();
-                        started.push((asked, event));
-                    }
-                }
-            }
+        if let Some(request) = batch.rollback.as_ref().filter(|one| one.if_generation == Some(stack.generation)) {
+            let begun = match self.request_in(&tx, lease.stack, request).await {
+                Err(Fault::Refused(Error::Changed(_))) => None,
+                begun => begun?,
+            };
+            stack = begun.as_ref().map_or(stack, |(stack, _)| stack.clone());
+            started.extend(begun);
         }
         if stack.deleted.is_none() {
             insert_messages(&tx, &self.vault, &batch.timers).await?;

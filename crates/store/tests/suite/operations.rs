@@ -54,11 +54,19 @@ async fn a_request_to_a_stack_is_an_operation_with_an_author_and_an_end() {
         assert_eq!((suspend.author, suspend.desired, suspend.begun), (None, None, at(6)));
         assert_eq!(suspend.end.unwrap().status, Status::Failed);
 
-        let rollback = store.request(web.id, StackRequest::new(Action::Rollback, at(7))).await.unwrap();
+        let again = StackRequest { desired: Some(text("three")), ..StackRequest::new(Action::Update, at(6)) };
+        let third = store.request(web.id, by_ann(again)).await.unwrap().generation;
+        let failed = settling(settle(third, Action::Update, Status::Failed));
+        let failed = Batch { rollback: Some(StackRequest::rollback(third, false, at(7))), ..failed };
+        let rollback = store.commit(lease, failed).await.unwrap();
+        let begun = store.revision(web.id, rollback.generation).await.unwrap().unwrap();
+        assert_eq!((begun.action, begun.author, begun.end), (Action::Rollback, None, None));
+        let ended = store.revision(web.id, third).await.unwrap().and_then(|one| one.end).unwrap();
+        assert_eq!(ended.status, Status::Failed, "the rollback is an operation of its own");
         let revisions = OperationQuery { only_revisions: true, ..all(web.id) };
         let revisions = store.operations(&revisions).await.unwrap();
         let numbers: Vec<i64> = revisions.iter().map(|one| one.generation).collect();
-        assert_eq!(numbers, [rollback.generation, updated.generation, 1]);
+        assert_eq!(numbers, [rollback.generation, third, updated.generation, 1]);
         assert_eq!(revisions[0].desired, Some(web.desired.clone()), "a rollback returns to the first template");
         assert_eq!(store.revision(web.id, updated.generation).await.unwrap().unwrap().desired, Some(updated.desired));
         assert_eq!(store.revision(web.id, suspended.generation).await.unwrap(), None);
