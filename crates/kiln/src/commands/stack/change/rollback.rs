@@ -16,8 +16,8 @@ use crate::failure::Outcome;
 #[command(add = Effect::Destroys)]
 #[command(after_help = "\
 Examples:
-  kiln stack rollback web --to 3 --dry-run    show what would change
-  kiln stack rollback web --to 3 --wait")]
+  kiln stack rollback web --to 1 --dry-run    show what would change
+  kiln stack rollback web --to 1 --wait")]
 pub(crate) struct RollbackArgs {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]
