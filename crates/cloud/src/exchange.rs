@@ -27,7 +27,7 @@ pub(crate) struct Exchange {
     transport: Arc<dyn Transport>,
     /// The transports of services that have their own, by official type.
     of_services: HashMap<String, Arc<dyn Transport>>,
-    lanes: Mutex<HashMap<String, Arc<Lane>>>,
+    limits: Mutex<HashMap<String, Arc<ServiceLimits>>>,
     clocks: ServiceClocks,
     chance: Mutex<SmallRng>,
     catalogs: Mutex<VecDeque<Catalog>>,
@@ -37,7 +37,7 @@ pub(crate) struct Exchange {
 const LONGEST_URL: usize = u16::MAX as usize - 1;
 
 /// The limits of one service: width, breaker and retry budget.
-struct Lane {
+struct ServiceLimits {
     width: Width,
     breaker: Arc<Breaker>,
     budget: Budget,
@@ -57,7 +57,7 @@ impl Exchange {
             options,
             transport,
             of_services,
-            lanes: Mutex::default(),
+            limits: Mutex::default(),
             clocks: ServiceClocks::default(),
             chance: Mutex::new(chance),
             catalogs: Mutex::default(),
@@ -77,12 +77,12 @@ impl Exchange {
         format!("{} {region}", official_type(service))
     }
 
-    /// The lane of a service in a region.
-    fn lane(&self, service: &str, region: Option<&str>) -> Arc<Lane> {
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The limits of a service in a region.
+    fn limits(&self, service: &str, region: Option<&str>) -> Arc<ServiceLimits> {
+        let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
         let widest = self.options.concurrency.max(1);
-        let lane = || Lane { width: Width::new(widest), breaker: Arc::default(), budget: Budget::default() };
-        lanes.entry(self.key(service, region)).or_insert_with(|| Arc::new(lane())).clone()
+        let new = || ServiceLimits { width: Width::new(widest), breaker: Arc::default(), budget: Budget::default() };
+        limits.entry(self.key(service, region)).or_insert_with(|| Arc::new(new())).clone()
     }
 
     /// The time by the clock of a service, if it has responded recently.
@@ -126,12 +126,12 @@ impl Exchange {
             let message = format!("the URL of the request has {length} characters, at most {LONGEST_URL} can be sent");
             return Err(CloudError::Invalid { service: service.to_owned(), message });
         }
-        let lane = self.lane(service, target.region);
+        let limits = self.limits(service, target.region);
         let mut attempt = 0;
         loop {
-            let outcome = self.send_once(target, &lane, &request).await?;
+            let outcome = self.send_once(target, &limits, &request).await?;
             let wait = policy.wait(safe, outcome.as_ref(), attempt, self.chance());
-            if let Some(wait) = wait.filter(|_| lane.budget.spend()) {
+            if let Some(wait) = wait.filter(|_| limits.budget.spend()) {
                 tracing::debug!(service, attempt, wait_ms = wait.as_millis(), "retrying the request");
                 tokio::time::sleep(wait).await;
                 attempt += 1;
@@ -149,7 +149,7 @@ impl Exchange {
     async fn send_once(
         &self,
         target: Target<'_>,
-        lane: &Lane,
+        limits: &ServiceLimits,
         request: &HttpRequest,
     ) -> Result<Result<HttpResponse, TransportError>, CloudError> {
         let not_sent = |reason: &str, retry_after| CloudError::NotSent {
@@ -157,14 +157,14 @@ impl Exchange {
             reason: reason.to_owned(),
             retry_after,
         };
-        let room = timeout(request.timeout, lane.width.enter()).await;
+        let room = timeout(request.timeout, limits.width.enter()).await;
         let room = room.map_err(|_| not_sent("too many requests to it are in progress", None))?;
-        let pass = lane.breaker.admit();
+        let pass = limits.breaker.admit();
         let pass = pass.map_err(|wait| not_sent("it has not responded several times in a row", Some(wait)))?;
         if target.gate.is_some_and(|gate| !gate.is_open()) {
             return Err(not_sent("the engine's lease on the stack must be renewed first", None));
         }
-        lane.budget.earn();
+        limits.budget.earn();
         let begun = tokio::time::Instant::now();
         let span = tracing::debug_span!(
             target: "kiln::trace",

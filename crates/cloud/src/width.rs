@@ -49,8 +49,8 @@ struct Round {
     responses: usize,
 }
 
-/// Room for a request. It is free again when this is dropped.
-pub(crate) struct Room<'w> {
+/// The right to send a request. It is given back when this is dropped.
+pub(crate) struct Permit<'w> {
     width: &'w Width,
     permit: Option<SemaphorePermit<'w>>,
 }
@@ -76,17 +76,17 @@ impl Width {
     }
 
     /// Waits for room.
-    pub(crate) async fn enter(&self) -> Room<'_> {
+    pub(crate) async fn enter(&self) -> Permit<'_> {
         self.forget();
         if let Ok(permit) = self.room.try_acquire() {
-            return Room { width: self, permit: Some(permit) };
+            return Permit { width: self, permit: Some(permit) };
         }
         self.fill();
         let mut waiting = pin!(self.room.acquire());
         loop {
             if let Ok(permit) = timeout(STALL, waiting.as_mut()).await {
                 // It is never closed; that would only mean no limit.
-                return Room { width: self, permit: permit.ok() };
+                return Permit { width: self, permit: permit.ok() };
             }
             self.unblock();
         }
@@ -173,14 +173,14 @@ impl Width {
     }
 }
 
-impl Room<'_> {
+impl Permit<'_> {
     /// The service has responded to the request.
     pub(crate) fn responded(self) {
         self.width.respond();
     }
 }
 
-impl Drop for Room<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         let mut state = self.width.state();
         if state.surplus > 0
@@ -260,7 +260,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_width_is_kept() {
         let width = Arc::new(Width::new(20));
-        let rooms = rooms_of(&width, 8).await;
+        let permits = permits_of(&width, 8).await;
         let mut state = width.state();
         width.widen(&mut state);
         width.narrow(&mut state, 4);
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!((state.width, state.surplus, width.room.available_permits()), (8, 0, 0));
         width.narrow(&mut state, 4);
         drop(state);
-        drop(rooms);
+        drop(permits);
         assert_eq!((width.state().surplus, width.room.available_permits()), (0, 4));
         for _ in 0..4 {
             width.widen(&mut width.state());
@@ -277,11 +277,11 @@ mod tests {
         assert_eq!(width.room.available_permits(), 20);
     }
 
-    async fn rooms_of(width: &Width, count: usize) -> Vec<Room<'_>> {
-        let mut rooms = Vec::new();
+    async fn permits_of(width: &Width, count: usize) -> Vec<Permit<'_>> {
+        let mut permits = Vec::new();
         for _ in 0..count {
-            rooms.push(width.enter().await);
+            permits.push(width.enter().await);
         }
-        rooms
+        permits
     }
 }

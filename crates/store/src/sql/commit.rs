@@ -43,12 +43,12 @@ impl SqlStore {
         Ok(stack)
     }
 
-    /// The fence is checked first and locks the lease, so that no other engine can claim it until the transaction ends.
+    /// The lease is checked first and locked, so that no other engine can claim it until the transaction ends.
     /// Rows of nested stacks are written before the row of the stack itself, always from the leaves to the root, and events
     /// last, to avoid deadlocks.
     async fn commit_once(&self, lease: Lease, batch: &Batch, mark: &str) -> Result<Stack, Fault> {
         let tx = self.begin().await?;
-        if fence(&tx, lease, mark).await? == Fence::Done {
+        if check_lease(&tx, lease, mark).await? == Attempt::Repeated {
             return Ok(find_stack(&tx, lease.stack).await?.ok_or(Error::Stale(lease.stack))?);
         }
         self.save(&tx, batch).await?;
@@ -112,18 +112,18 @@ impl SqlStore {
     }
 }
 
-/// The result of the fence.
+/// Whether a batch is written for the first time.
 #[derive(PartialEq)]
-enum Fence {
-    /// The batch may be written.
-    Open,
+enum Attempt {
+    /// The batch is to be written.
+    First,
     /// The batch was already written by an attempt that lost its connection.
-    Done,
+    Repeated,
 }
 
 /// Checks that the lease is current. This is a write, not a read: it locks the row until the transaction ends. On a
 /// multi-master cluster, where locks are local, it conflicts with a claim on another node.
-async fn fence(tx: &Transaction, lease: Lease, mark: &str) -> Result<Fence, Fault> {
+async fn check_lease(tx: &Transaction, lease: Lease, mark: &str) -> Result<Attempt, Fault> {
     let update = Query::update()
         .table(schema::LEASE)
         .value("writes", Expr::col("writes").add(1))
@@ -132,9 +132,9 @@ async fn fence(tx: &Transaction, lease: Lease, mark: &str) -> Result<Fence, Faul
         .cond_where(Cond::any().add(Expr::col("mark").is_null()).add(Expr::col("mark").ne(mark)))
         .to_owned();
     if tx.execute(&update).await?.rows_affected() > 0 {
-        return Ok(Fence::Open);
+        return Ok(Attempt::First);
     }
-    if is_marked(tx, lease.stack, mark).await? { Ok(Fence::Done) } else { Err(Error::Stale(lease.stack).into()) }
+    if is_marked(tx, lease.stack, mark).await? { Ok(Attempt::Repeated) } else { Err(Error::Stale(lease.stack).into()) }
 }
 
 async fn remove(tx: &Transaction, stack: StackId, ids: &[ResourceId]) -> Result<(), Fault> {
