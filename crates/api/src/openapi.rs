@@ -237,7 +237,11 @@ mod tests {
             let body = keys(&document, &document["paths"][&path][method.as_str().to_ascii_lowercase()]);
             let call = format!("`{method} {}`", path.replace("/{stack_name}/{stack_id}", "/…"));
             let Some((known_query, known_body)) = heat.get(&(method.as_str(), path)) else {
-                let Rule::Of(rule) = endpoint.rule else { panic!("{call} has no rule of its own") };
+                let rule = match endpoint.rule {
+                    Rule::Of(rule) => rule,
+                    Rule::Kiln(rules) => rules[0].name,
+                    Rule::Own => panic!("{call} has no rule"),
+                };
                 let fields: Vec<String> = query.iter().chain(&body).map(|name| format!("`{name}`")).collect();
                 _ = writeln!(calls, "| {call} | {} | {} | `{rule}` |", endpoint.summary, fields.join(" "));
                 continue;
