@@ -331,12 +331,18 @@ impl Bench {
     async fn preview(&mut self, step: &Value) -> Result<Value, Diagnostic> {
         let sources = Self::blueprint(step)?;
         let id = self.stack.expect("a stack");
-        let view = LoadedStack::load(&self.backends, id).await.expect("read").expect("there");
+        let mut view = LoadedStack::load(&self.backends, id).await.expect("read").expect("there");
         let identity = load::identity(&view.stack);
         let new = Blueprint::build(sources, &CATALOG, identity, Nesting::default())?;
-        let preview = kiln_view::preview(&self.backends, &view, Arc::new(new), false, &mut HiddenValues::default())
-            .await
-            .expect("a preview");
+        let preview = kiln_view::preview(
+            &self.backends,
+            &mut view,
+            Arc::new(new),
+            kiln_view::Terms::default(),
+            &mut HiddenValues::default(),
+        )
+        .await
+        .expect("a preview");
         let mut lists: BTreeMap<&str, Vec<String>> =
             ["unchanged", "updated", "replaced", "added", "deleted"].map(|list| (list, Vec::new())).into();
         for entry in preview.entries {

@@ -1,10 +1,11 @@
 //! Calls on stacks.
 
 use http::Method;
+use kiln_plan_document::{Action, PlanDocument};
 use kiln_value::{Map, Value, value};
 
 use crate::client::{Query, segment, stack_path, unwrap, unwrap_list};
-use crate::{Bundle, Client, Error, Stack};
+use crate::{Bundle, Client, Error, Stack, plan};
 
 /// The parameters of a create or update, in addition to the [`Bundle`]. `None` and empty values are omitted.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -112,6 +113,15 @@ impl Changes {
     }
 }
 
+/// What a service says about a create.
+#[derive(Clone, Debug)]
+pub enum PlannedCreate {
+    /// The plan.
+    Plan(PlanDocument),
+    /// The stack, of a Heat.
+    Preview(Stack),
+}
+
 /// Actions on a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StackAction {
@@ -215,6 +225,50 @@ impl Client {
         Ok(Changes::of(answer).unwrap_or_default())
     }
 
+    /// The plan of a create; of a Heat its preview of the stack.
+    pub async fn plan_create(&self, name: &str, request: &StackRequest) -> Result<PlannedCreate, Error> {
+        let query = vec![("plan".into(), "True".into())];
+        let answer = self.call(Method::POST, "/stacks/preview", &query, Some(&request.body(Some(name)))).await?;
+        match plan::of_kiln(&answer)? {
+            Some(plan) => Ok(PlannedCreate::Plan(plan)),
+            None => unwrap(answer, "stack").map(|stack| PlannedCreate::Preview(Stack(stack))),
+        }
+    }
+
+    /// The plan of an update, in which the resources with these paths are replaced; a Heat knows no paths.
+    pub async fn plan_update(
+        &self,
+        stack: &str,
+        request: &StackRequest,
+        replaced: &[String],
+    ) -> Result<PlanDocument, Error> {
+        let identity = self.stack_identity(stack).await?;
+        let mut query = vec![("show_nested".to_owned(), "True".to_owned()), ("plan".to_owned(), "True".to_owned())];
+        query.extend(replaced.iter().map(|path| ("replace".to_owned(), path.clone())));
+        let path = format!("{}/preview", stack_path(&identity));
+        let answer = self.call(request.update_method(), &path, &query, Some(&request.body(None))).await?;
+        Ok(plan::of_kiln(&answer)?.unwrap_or_else(|| plan::of_heat(Action::Update, stack, &answer)))
+    }
+
+    /// The plan of a delete; of a Heat that of an update to a template without resources.
+    pub async fn plan_delete(&self, stack: &str) -> Result<PlanDocument, Error> {
+        let identity = self.stack_identity(stack).await?;
+        let answer = self.get(&format!("{}/preview_delete", stack_path(&identity)), &vec![]).await;
+        match answer {
+            Ok(answer) => Ok(plan::of_kiln(&answer)?.unwrap_or_else(|| plan::of_heat(Action::Delete, stack, &answer))),
+            Err(error) if error.is_not_found() => {
+                let bundle =
+                    Bundle { template: Some(value!({ "heat_template_version": "2018-08-31" })), ..Bundle::default() };
+                let request = StackRequest { bundle, ..StackRequest::default() };
+                let query = vec![("show_nested".into(), "True".into())];
+                let path = format!("{}/preview", stack_path(&identity));
+                let answer = self.call(Method::PUT, &path, &query, Some(&request.body(None))).await?;
+                Ok(plan::of_heat(Action::Delete, stack, &answer))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Compares the resources of a stack and of its nested stacks with their objects; with names only these. Only Kiln
     /// has this call.
     pub async fn drift(&self, stack: &str, resources: &[String]) -> Result<Value, Error> {
@@ -225,7 +279,13 @@ impl Client {
 
     /// Deletes a stack.
     pub async fn delete_stack(&self, stack: &str) -> Result<(), Error> {
-        self.call(Method::DELETE, &stack_path(stack), &vec![], None).await.map(drop)
+        self.delete_planned(stack, None).await
+    }
+
+    /// Deletes a stack; Kiln does not, if a plan had another version of the stack.
+    pub async fn delete_planned(&self, stack: &str, version: Option<&str>) -> Result<(), Error> {
+        let query = version.map(|version| ("if_version".to_owned(), version.to_owned())).into_iter().collect();
+        self.call(Method::DELETE, &stack_path(stack), &query, None).await.map(drop)
     }
 
     /// Deletes a stack and keeps the objects of its resources; returns the data to adopt them.

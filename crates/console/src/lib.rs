@@ -1,9 +1,10 @@
 //! What a command prints.
 //!
 //! [`output`] prints results as a table, JSON, YAML, CSV or shell variables; [`progress`] shows an operation while it
-//! runs; [`picture`] shows an excerpt of a file with the place of an error.
+//! runs; [`plan`] shows what a request would change; [`picture`] shows an excerpt of a file with the place of an error.
 
 pub mod natural_order;
 pub mod output;
 pub mod picture;
+pub mod plan;
 pub mod progress;

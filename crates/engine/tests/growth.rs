@@ -13,7 +13,7 @@ use kiln_store::{MemoryStore, NewStack};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
 use kiln_value::{Map, value};
-use kiln_view::preview;
+use kiln_view::preview::{self, Terms};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 #[global_allocator]
@@ -65,14 +65,19 @@ async fn a_plan_shares_what_does_not_change() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let start = held();
-    let view = LoadedStack::load(&backends, id).await.expect("read").expect("there");
+    let mut view = LoadedStack::load(&backends, id).await.expect("read").expect("there");
     let identity = load::identity(&view.stack);
     let new = Blueprint::build(sources(COUNT), &backends.resource_types, identity, Nesting::default());
     let before = held();
-    let plan =
-        preview::preview(&backends, &view, Arc::new(new.expect("a template")), false, &mut HiddenValues::default())
-            .await
-            .expect("a plan");
+    let plan = preview::preview(
+        &backends,
+        &mut view,
+        Arc::new(new.expect("a template")),
+        Terms::default(),
+        &mut HiddenValues::default(),
+    )
+    .await
+    .expect("a plan");
     let after = held();
     assert_eq!(plan.entries.len(), COUNT);
     let of_each = [after - before, after - start].map(|bytes| bytes / COUNT);

@@ -4,10 +4,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// A word that people know from other tools, and what to use instead.
 const INTENTS: &[(&[&str], &str)] = &[
-    (
-        &["plan", "diff", "preview"],
-        "'kiln stack update --dry-run' shows what would change, 'kiln stack create --dry-run' too",
-    ),
+    (&["plan", "diff", "preview"], "'kiln stack plan' shows what would change"),
     (&["apply", "deploy", "up"], "use 'kiln stack create' for a new stack and 'kiln stack update' for one that exists"),
     (&["destroy", "rm", "remove", "down"], "use 'kiln stack delete'"),
     (&["ls"], "use 'kiln stack list'"),
@@ -24,8 +21,20 @@ const INTENTS: &[(&[&str], &str)] = &[
     (&["validate", "lint", "fmt", "format", "graph"], "commands for templates begin with 'kiln template'"),
 ];
 
+/// Reports a command line that is not valid. With `--detailed-exitcode`, 2 says that something would change.
+pub(crate) fn refused(error: clap::Error) -> ! {
+    let is_detailed = std::env::args_os().any(|argument| argument == "--detailed-exitcode");
+    let error = explained(error);
+    if is_detailed && error.use_stderr() {
+        // Nobody reads it if it cannot be written.
+        _ = error.print();
+        std::process::exit(1);
+    }
+    error.exit()
+}
+
 /// Adds to an unknown command what it is called here, instead of a command with similar letters.
-pub(crate) fn explained(mut error: clap::Error) -> clap::Error {
+fn explained(mut error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else { return error };
     let known = INTENTS.iter().find(|(words, _)| words.contains(&given.as_str()));
     if let (ErrorKind::InvalidSubcommand, Some((_, instead))) = (error.kind(), known) {

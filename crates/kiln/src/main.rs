@@ -27,8 +27,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     commands::completion::answer();
-    let cli =
-        Cli::try_parse_from(arguments(std::env::args_os())).unwrap_or_else(|error| intents::explained(error).exit());
+    let cli = Cli::try_parse_from(arguments(std::env::args_os())).unwrap_or_else(|error| intents::refused(error));
     let has_own_log = matches!(
         cli.command,
         Command::Serve(_)

@@ -23,7 +23,6 @@ pub enum Decision {
 /// The least and the most that is done with a resource. They differ if the decision depends on values that are known only
 /// later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Bounds {
     /// If the values that are not known turn out to be the current ones.
     pub at_least: Decision,

@@ -47,10 +47,9 @@ pub struct PlanDocument {
 impl PlanDocument {
     /// A plan; sorts its parts.
     pub fn new(action: Action, stack: String, mut resources: Vec<Entry>, mut outputs: Vec<Output>) -> Self {
-        // Those of an old nested stack come after those of the new one.
         resources.sort_by_cached_key(|entry| {
             let path: Vec<String> = entry.path.split('/').map(str::to_owned).collect();
-            (path, entry.decision.at_most == Decision::Delete)
+            (path, entry.former)
         });
         outputs.sort_by(|a, b| a.name.cmp(&b.name));
         let mut totals = Totals::default();
@@ -78,7 +77,6 @@ impl PlanDocument {
 
 /// The number of resources by their risk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Totals {
     /// Something is lost.
     pub data_loss: usize,
@@ -111,7 +109,6 @@ impl Totals {
 
 /// An output that changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Output {
     /// Its name.
     pub name: String,
@@ -157,7 +154,7 @@ mod tests {
         };
         let outputs = ["b", "a"].map(|name| Output { name: name.to_owned(), before: Some(Value::Null), after: None });
         let entries = ["w-1/a", "w/0", "w", "w-1", "w/1"].map(|path| entry(path, Decision::Keep));
-        let twice = [entry("w/1", Decision::Delete), entry("w/1", Decision::Create), volume];
+        let twice = [Entry { former: true, ..entry("w/1", Decision::Delete) }, entry("w/1", Decision::Create), volume];
         let entries = entries.into_iter().chain(twice).collect();
         let plan = PlanDocument::new(Action::Update, "s".to_owned(), entries, outputs.to_vec());
         let paths: Vec<&str> = plan.resources.iter().map(|entry| entry.path.as_str()).collect();

@@ -37,7 +37,6 @@ const NAMES: [&[&str]; 15] = [
 
 /// A part of a property that differs. Without a value on one side, it is added or removed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Element {
     /// Its place in the property.
     pub at: Vec<Step>,
@@ -54,7 +53,6 @@ pub struct Element {
 
 /// A part of one side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Part {
     /// Its place in this side: `rules[3].protocol`. Names and sources have such places too.
     pub place: String,

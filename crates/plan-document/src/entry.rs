@@ -6,10 +6,13 @@ use crate::{Bounds, Decision, Downtime, Property, Risk};
 
 /// A resource and what happens to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// Its path through the nested stacks: `group/0`. A replaced nested stack has the paths of its old and its new resources.
+    /// Its path through the nested stacks: `group/0`.
     pub path: String,
+    /// Whether another resource has this path now: it is what an earlier replacement has left, or a part of a nested stack
+    /// that is replaced as a whole.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub former: bool,
     /// The path of the resource that owns its nested stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
@@ -62,6 +65,7 @@ impl Entry {
         let parent = path.rsplit_once('/').map(|(parent, _)| parent.to_owned());
         Self {
             path,
+            former: false,
             parent,
             resource_type,
             object: None,
@@ -97,7 +101,6 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 /// Something that a change destroys, and that cannot be created anew.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Loss {
     /// `volume`, `disk`, `address` and so on, as the resource type says.
     pub kind: String,
@@ -107,7 +110,6 @@ pub struct Loss {
 
 /// A value that is known only later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Awaited {
     /// The property; empty if it is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -118,7 +120,6 @@ pub struct Awaited {
 
 /// A name that means another object than at the last change of the resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct NewMeaning {
     /// The property.
     pub property: String,
@@ -132,7 +133,6 @@ pub struct NewMeaning {
 
 /// A place in a template.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Place {
     /// The name of the template among the files; none is the template of the stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,5 @@
 //! The plan of a change to a stack as a document. The service makes it, the API returns it, commands print it.
+//! Its JSON is described in `docs/plan.schema.json`.
 
 mod decision;
 mod document;

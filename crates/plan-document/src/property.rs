@@ -8,7 +8,6 @@ use crate::element::differences;
 
 /// A property before and after a change. A value that is known only later, or a part of one, is `{"known_after": PLACE}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Property {
     /// Its name.
     pub name: String,
@@ -37,7 +36,6 @@ impl Property {
 
 /// One side of a change.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Side {
     /// The value.
     pub value: Value,

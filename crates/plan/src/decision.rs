@@ -22,6 +22,9 @@ pub use lookups::Lookups;
 
 use crate::Kind;
 
+/// Why a resource is replaced whose check failed, or that a user has marked as unhealthy.
+pub const CHECK_FAILED: &str = "its check failed";
+
 /// The decision about a resource, made when all its dependencies are complete.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
@@ -182,7 +185,7 @@ impl Subject {
         } else {
             check_failed && self.kind.resource_type().replace_on_check_failed
         };
-        replace.then(|| "its check failed".to_owned())
+        replace.then(|| CHECK_FAILED.to_owned())
     }
 
     /// The properties after defaults, coercion and translation, and the definition with them.

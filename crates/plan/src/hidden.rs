@@ -55,6 +55,12 @@ doors! {
     CreatePreview,
     /// The preview of an update, and the plan of a command made of it.
     UpdatePreview,
+    /// The document of a plan, and its text.
+    Plan,
+    /// A plan as Markdown.
+    PlanMarkdown,
+    /// A plan as a page.
+    PlanPage,
     /// A change set of CloudFormation.
     ChangeSet,
     /// The comparison with the objects in the cloud.

@@ -58,7 +58,7 @@ pub use not_implemented::NotImplemented;
 pub use property::{Inner, PropertySchema, Wire};
 pub use received::{Received, ReceivedEvent, Rescale, ScaleRequest};
 pub use registry::{RegisteredType, Registry};
-pub use resource_type::{AttributeSchema, DriverKind, ResourceType};
+pub use resource_type::{AttributeSchema, DriverKind, Loss, ResourceType};
 pub use rest::Rest;
 pub use row::Resource;
 pub use running::{LostCall, OperationState, Phase, Running};

@@ -71,8 +71,8 @@ pub struct ResourceType {
     pub becomes: Option<String>,
     /// Whether a resource whose check failed is replaced at the next update.
     pub replace_on_check_failed: bool,
-    /// The data that is lost when its object is deleted: `the volume's data`.
-    pub loses: Option<String>,
+    /// What is lost when its object is deleted.
+    pub loses: Option<Loss>,
     /// Properties.
     pub properties: IndexMap<String, PropertySchema>,
     /// Attributes, without `show`, which every type has.
@@ -85,6 +85,15 @@ pub struct ResourceType {
     pub rest: Option<Rest>,
     /// How its objects are found by name or ID, and objects that it refers to and that no type creates.
     pub finders: Vec<Finder>,
+}
+
+/// Something that is lost with an object, and that cannot be created anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// `volume`, `disk`, `address` and so on.
+    pub kind: String,
+    /// In words: `the volume's data`.
+    pub what: String,
 }
 
 impl ResourceType {

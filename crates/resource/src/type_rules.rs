@@ -114,6 +114,12 @@ pub trait TypeRules: Send + Sync {
         false
     }
 
+    /// Whether an update in place of these properties stops the object for a time.
+    fn restarts(&self, changed: &Map) -> bool {
+        let _ = changed;
+        false
+    }
+
     /// The properties for which two objects of this type collide: both need the same address, port or name. Before one
     /// of them is created, or gets it back in a rollback, the other one releases it ([`crate::Driver::release`]).
     fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {

@@ -1,11 +1,12 @@
-//! Previews an update, with the plan that the update itself would follow.
+//! Previews an update or a delete, with the plan that the request itself would follow.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kiln_identity::Caller;
 use kiln_store::Stack;
 use kiln_value::Map;
-use kiln_view::preview::{Preview, preview};
+use kiln_view::preview::{Preview, Terms, preview, preview_delete};
 
 use crate::{Error, Guarded, HiddenValues, Service, UpdateStack};
 
@@ -31,20 +32,52 @@ impl Service {
         stack: Stack,
         update: UpdateStack,
     ) -> Result<Guarded<PreviewedUpdate>, Error> {
-        let converge = self.converges(&update.settings);
+        self.preview_replacements(caller, stack, update, BTreeSet::new()).await
+    }
+
+    /// The effect of an update that also replaces the resources with these paths, as if they were marked as unhealthy.
+    pub async fn preview_replacements(
+        &self,
+        caller: &Caller,
+        stack: Stack,
+        update: UpdateStack,
+        replaced: BTreeSet<String>,
+    ) -> Result<Guarded<PreviewedUpdate>, Error> {
+        let terms = Terms { converge: self.converges(&update.settings), replaced };
         // Read first: if the stack changes from now on, the plan is out of date.
         let version = self.version_of(&stack).await?;
         // Of a large stack, to read the old one takes as long as to check the new one.
         let view = self.recent.begin(&self.backends, stack.clone()).await;
         let blueprint = self.updated_blueprint(caller, &stack, update).await?;
-        let view = view.await?;
+        let mut view = view.await?;
         let mut hidden = self.hidden_values_of_tree(&view.stack).await?;
         hidden.extend(HiddenValues::of(&[blueprint.sources()]));
         let (new, old) = (blueprint.sources(), view.blueprint.sources());
         let same_sources = new.template == old.template && new.environment == old.environment && new.files == old.files;
         let parameters = blueprint.parameters().texts();
-        let preview = preview(&self.backends, &view, Arc::new(blueprint), converge, &mut hidden).await?;
+        let replaced = terms.replaced.clone();
+        let preview = preview(&self.backends, &mut view, Arc::new(blueprint), terms, &mut hidden).await?;
+        if let Some(unknown) = replaced.into_iter().find(|path| !has(&preview, path)) {
+            return Err(Error::NoResource { resource: unknown, stack: view.stack.name });
+        }
         let previewed = PreviewedUpdate { stack: view.stack, preview, parameters, version, same_sources };
         Ok(Guarded::new(previewed, hidden))
     }
+
+    /// The effect of a delete, including nested stacks, and what it was computed from; nothing is changed.
+    pub async fn preview_delete(&self, stack: Stack) -> Result<Guarded<(Preview, String)>, Error> {
+        let version = self.version_of(&stack).await?;
+        let view = self.view(stack).await?;
+        let hidden = self.hidden_values_of_tree(&view.stack).await?;
+        Ok(Guarded::new((preview_delete(&self.backends, &view).await?, version), hidden))
+    }
+}
+
+/// Whether there is a resource with this path.
+fn has(preview: &Preview, path: &str) -> bool {
+    preview.entries.iter().filter(|entry| entry.row.is_some()).any(|entry| match path.strip_prefix(&entry.name) {
+        Some("") => true,
+        Some(rest) => rest.strip_prefix('/').is_some_and(|rest| entry.nested.iter().any(|nested| has(nested, rest))),
+        None => false,
+    })
 }

@@ -98,6 +98,13 @@ impl LoadedStack {
         }
     }
 
+    /// Assumes that a user has marked a resource as unhealthy, for a preview: nothing is stored.
+    pub fn assume_unhealthy(&mut self, name: &str) {
+        if let Some(marked) = mark::assumed(name, &self.model) {
+            Arc::make_mut(&mut self.model).decide(self.backends.clock.now(), marked);
+        }
+    }
+
     /// The content of a stack, and the number of its batches that was read with its rows.
     ///
     /// # Errors

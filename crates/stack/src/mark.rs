@@ -25,3 +25,9 @@ pub fn event(message: &Message, model: &Model) -> Option<Event> {
     let reason = message.body.str_at("reason").filter(|reason| !reason.is_empty()).unwrap_or(REASON).to_owned();
     (message.kind == MessageKind::MarkUnhealthy).then_some(Event::Marked { row: row.id, healthy, reason })
 }
+
+/// The event of a mark that a preview assumes.
+pub fn assumed(resource: &str, model: &Model) -> Option<Event> {
+    let row = model.current(resource).filter(|row| row.running().is_none())?;
+    Some(Event::Marked { row: row.id, healthy: false, reason: REASON.to_owned() })
+}

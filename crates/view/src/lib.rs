@@ -1,12 +1,13 @@
 //! What clients see of stacks beside their rows: lists, the differences from their objects, and what a request would change.
 
 mod listing;
+pub mod plan_document;
 pub mod preview;
 mod recent;
 mod stack_cache;
 pub mod stack_drift;
 
 pub use listing::{Listing, listed};
-pub use preview::{PlannedChange, Preview, preview};
+pub use preview::{PlannedChange, Preview, Terms, preview};
 pub use recent::{Outline, RecentReads};
 pub use stack_cache::StackCache;

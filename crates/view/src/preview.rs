@@ -3,16 +3,18 @@
 mod rehearsal;
 mod weigh;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kiln_plan::hidden::HiddenValues;
-use kiln_plan::{Blueprint, Inside};
-use kiln_resource::{Resource, StoredDefinition};
+use kiln_plan::{Blueprint, Inside, Kind};
+use kiln_plan_document::{Downtime, Place};
+use kiln_resource::{Loss, Resource, StoredDefinition};
 use kiln_stack::Backends;
 use kiln_stack::loaded_stack::{LoadedStack, OutputValue};
 use kiln_stack::meaning::NewMeaning;
 use kiln_store::{Error, Stack};
-use kiln_value::{Map, Value};
+use kiln_value::{Map, Path, Value};
 
 use rehearsal::Rehearsal;
 
@@ -85,10 +87,16 @@ pub struct PlannedResource {
     pub(crate) differing: Map,
     /// Properties that an update set which failed: the object has these values or those in `before`.
     pub tried: Map,
-    /// The data that the change destroys, if there is any: `the volume's data`.
-    pub lost: Option<String>,
+    /// What the change destroys.
+    pub lost: Option<Box<Loss>>,
+    /// How its object is away meanwhile.
+    pub downtime: Downtime,
     /// The preview of its nested stack.
     pub nested: Option<Preview>,
+    /// Its nested stack, if nothing is done with it: the change is refused, or the stack is kept.
+    pub untouched: Option<Box<Preview>>,
+    /// What the content of its nested stack depends on, if that is known only later.
+    pub content: Option<Box<Awaited>>,
     /// The resources that directly depend on it.
     pub required_by: Vec<String>,
     /// The attributes of its type, as far as they are known.
@@ -143,10 +151,43 @@ impl PlannedResource {
 pub struct Preview {
     /// The stack; a new one has a temporary ID.
     pub stack: Stack,
+    /// Where its resources are in the templates.
+    pub sources: PlaceOfStack,
     /// The resources.
     pub entries: Vec<PlannedResource>,
+    /// Former rows of these names, which earlier requests have left, and which are deleted.
+    pub former: Vec<PlannedResource>,
     /// The outputs that change; of a nested stack none, because they are seen where they are used.
     pub outputs: Vec<PlannedOutput>,
+}
+
+/// Where the resources of a stack are in the templates.
+#[derive(Clone, Debug)]
+pub enum PlaceOfStack {
+    /// In a template with this name; none is that of the root.
+    Template(Option<String>),
+    /// Where the group is of which they are the members.
+    Group(Place),
+}
+
+impl PlaceOfStack {
+    /// Where a resource is.
+    pub fn of(&self, name: &str) -> Place {
+        match self {
+            Self::Template(template) => {
+                Place { template: template.clone(), path: Path::root().key("resources").key(name).to_string() }
+            }
+            Self::Group(place) => place.clone(),
+        }
+    }
+
+    /// Where those of a nested stack are.
+    fn inside(&self, name: &str, kind: &Kind) -> Self {
+        match kind {
+            Kind::Template(provider) => Self::Template(Some(provider.url.clone())),
+            Kind::Type(_) => Self::Group(self.of(name)),
+        }
+    }
 }
 
 /// The change of an output.
@@ -167,22 +208,46 @@ impl Preview {
     }
 }
 
-/// The effect of an update of a stack to a new blueprint, including nested stacks; nothing is changed. With `converge`,
-/// the resources are compared with their objects first. What functions make of hidden values is added to these.
+/// How an update is previewed.
+#[derive(Clone, Debug, Default)]
+pub struct Terms {
+    /// Whether the resources are compared with their objects first.
+    pub converge: bool,
+    /// The paths of the resources that are replaced as if they were marked as unhealthy: `group/0`.
+    pub replaced: BTreeSet<String>,
+}
+
+impl Terms {
+    /// The names of the resources of the stack itself that are replaced.
+    fn own(&self) -> impl Iterator<Item = &str> {
+        self.replaced.iter().map(String::as_str).filter(|path| !path.contains('/'))
+    }
+
+    /// The terms of the nested stack of a resource.
+    fn inside(&self, name: &str) -> Self {
+        let rest = |path: &String| Some(path.strip_prefix(name)?.strip_prefix('/')?.to_owned());
+        Self { converge: self.converge, replaced: self.replaced.iter().filter_map(rest).collect() }
+    }
+}
+
+/// The effect of an update of a stack to a new blueprint, including nested stacks; nothing is changed. What functions make
+/// of hidden values is added to these.
 ///
 /// # Errors
 /// Errors of the store.
 pub async fn preview(
     backends: &Backends,
-    view: &LoadedStack,
+    view: &mut LoadedStack,
     new: Arc<Blueprint>,
-    converge: bool,
+    terms: Terms,
     hidden: &mut HiddenValues,
 ) -> Result<Preview, Error> {
+    terms.own().for_each(|name| view.assume_unhealthy(name));
+    let view = &*view;
     // Names are looked up anew, not remembered from the last request: that of the update will have another number too.
     let generation = -i64::from(backends.chance.uuid().as_fields().0) - 1;
     let root = Arc::new(Stack { generation, ..view.root().clone() });
-    let mut rehearsal = Rehearsal::new(backends, &view.stack, Some(view), root, new, converge);
+    let mut rehearsal = Rehearsal::new(backends, &view.stack, Some(view), root, new, terms);
     rehearsal.hidden = std::mem::take(hidden);
     rehearsal.play().await?;
     let after = rehearsal.inside(&[]).await;
@@ -203,12 +268,22 @@ pub async fn preview_create(
     new: Arc<Blueprint>,
     hidden: &mut HiddenValues,
 ) -> Result<Preview, Error> {
-    let mut rehearsal = Rehearsal::new(backends, stack, None, Arc::new(stack.clone()), new, false);
+    let mut rehearsal = Rehearsal::new(backends, stack, None, Arc::new(stack.clone()), new, Terms::default());
     rehearsal.hidden = std::mem::take(hidden);
     rehearsal.play().await?;
     let after = rehearsal.inside(&[]).await;
     *hidden = std::mem::take(&mut rehearsal.hidden);
     Ok(Preview { outputs: changed_outputs(Vec::new(), after), ..rehearsal.finish().await? })
+}
+
+/// The effect of a delete of a stack; nothing is changed.
+///
+/// # Errors
+/// Errors of the store.
+pub async fn preview_delete(backends: &Backends, view: &LoadedStack) -> Result<Preview, Error> {
+    let (root, blueprint) = (Arc::new(view.root().clone()), Arc::clone(&view.blueprint));
+    // No resource of the blueprint is decided about, so all rows go.
+    Rehearsal::new(backends, &view.stack, Some(view), root, blueprint, Terms::default()).finish().await
 }
 
 /// The outputs that change. An output that has an error before or after is not compared.

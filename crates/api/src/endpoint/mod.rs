@@ -4,6 +4,7 @@
 
 mod action;
 mod build_info;
+mod delete_preview;
 mod environment_show;
 mod event_list;
 mod event_show;
@@ -158,6 +159,7 @@ pub(crate) static ENDPOINTS: &[&Endpoint] = &[
     &file_list::ENDPOINT,
     &update_preview::PUT,
     &update_preview::PATCH,
+    &delete_preview::ENDPOINT,
     &stack_drift::ENDPOINT,
     &stack_abandon::ENDPOINT,
     &stack_export::ENDPOINT,

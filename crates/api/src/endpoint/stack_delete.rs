@@ -16,7 +16,7 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
     rule: Rule::Of("stacks:delete"),
     tag: "stacks",
     summary: "Delete a stack",
-    query: &[],
+    query: &[("if_version", "text")],
     body: None,
     answer: Answer::Nothing,
     run: |call| Box::pin(run(call)),
@@ -24,6 +24,7 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
 
 async fn run(call: &Call) -> Result<Response, ApiError> {
     let stack = call.stack().await?;
-    call.service().delete_stack(&call.caller, &stack).await?;
+    // Kiln: what a plan of the delete was computed from.
+    call.service().delete_planned(&call.caller, &stack, call.query.given("if_version")).await?;
     Ok(reply::empty(StatusCode::NO_CONTENT))
 }

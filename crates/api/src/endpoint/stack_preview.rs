@@ -1,18 +1,20 @@
 //! `POST /stacks/preview`: the stack that a create would produce, and with `resource_changes=true` its plan, in the format
-//! of the preview of an update.
+//! of the preview of an update; with `plan=true` instead the document of the plan.
 
 use axum::response::Response;
 use http::Method;
+use kiln_plan_document::Action;
 use kiln_service::{Door, PreviewedEntry, PreviewedResource, PreviewedStack};
 use kiln_value::{Map, StackIdentity, Value, value};
+use kiln_view::plan_document;
 
 use super::{Answer, Endpoint, Rule, stack_create};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::query::Formats;
 use crate::http::reply;
-use crate::view::instant::instant;
 use crate::view::planned::Plan;
+use crate::view::{self, instant::instant};
 
 pub(super) static ENDPOINT: Endpoint = Endpoint {
     name: "PreviewStack",
@@ -21,7 +23,7 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
     rule: Rule::Of("stacks:preview"),
     tag: "stacks",
     summary: "Preview the create of a stack",
-    query: &[("resource_changes", "bool")],
+    query: &[("resource_changes", "bool"), ("plan", "bool")],
     body: Some(&stack_create::BODY),
     answer: Answer::Json(200),
     run: |call| Box::pin(run(call)),
@@ -32,6 +34,11 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     let new = body.create()?;
     let with_plan = call.query.boolean("resource_changes")?.unwrap_or(false);
     let preview = call.service().preview_create(&call.caller, new).await.map_err(|error| body.placed(error))?;
+    if call.query.boolean("plan")?.unwrap_or(false) {
+        let plan = call.service().plan_create(&call.caller, &preview).await?;
+        let plan = plan.shown(Door::Plan, |plan| plan_document::Plan::of(plan, Action::Create));
+        return Ok(view::plan_document::response(plan, None));
+    }
     let plan = if with_plan { Some(call.service().plan_create(&call.caller, &preview).await?) } else { None };
     let preview = preview.into_shown(Door::CreatePreview);
     let mut stack = summary(call, &preview);

@@ -2,15 +2,17 @@
 
 use axum::response::Response;
 use http::Method;
+use kiln_plan_document::Action;
 use kiln_service::Door;
 use kiln_value::Value;
+use kiln_view::plan_document::Plan;
 
 use super::{Answer, Endpoint, Rule, stack_update};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::query::Formats;
 use crate::http::reply;
-use crate::view::planned::Plan;
+use crate::view::{plan_document, planned};
 
 pub(super) static PUT: Endpoint = Endpoint {
     name: "PreviewUpdate",
@@ -19,7 +21,7 @@ pub(super) static PUT: Endpoint = Endpoint {
     rule: Rule::Of("stacks:preview_update"),
     tag: "stacks",
     summary: "Preview an update",
-    query: &[("show_nested", "bool")],
+    query: &[("show_nested", "bool"), ("plan", "bool"), ("replace", "list")],
     body: Some(&stack_update::BODY),
     answer: Answer::Json(200),
     run: |call| Box::pin(put(call)),
@@ -32,7 +34,7 @@ pub(super) static PATCH: Endpoint = Endpoint {
     rule: Rule::Of("stacks:preview_update_patch"),
     tag: "stacks",
     summary: "Preview an update of parts",
-    query: &[("show_nested", "bool")],
+    query: &[("show_nested", "bool"), ("plan", "bool"), ("replace", "list")],
     body: Some(&stack_update::BODY),
     answer: Answer::Json(200),
     run: |call| Box::pin(patch(call)),
@@ -47,16 +49,23 @@ async fn patch(call: &Call) -> Result<Response, ApiError> {
 }
 
 /// Heat's lists, and in addition the outputs that change and the version of the stack, which an update can name
-/// (`if_version`).
+/// (`if_version`); with `plan=true` instead the document of the plan.
 async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
     let body = call.instantiation().await?;
     let nested = call.query.boolean("show_nested")?.unwrap_or(false);
     let update = body.update(patch)?;
+    let replaced = call.query.all("replace").into_iter().collect();
     let stack = call.stack().await?;
-    let previewed = call.service().preview_update(&call.caller, stack, update).await;
+    let previewed = call.service().preview_replacements(&call.caller, stack, update, replaced).await;
     let previewed = previewed.map_err(|error| body.placed(error))?;
+    if call.query.boolean("plan")?.unwrap_or(false) {
+        let plan = previewed.shown(Door::Plan, |update| Plan::of(&update.preview, Action::Update));
+        let response = plan_document::response(plan, Some(previewed.expose().version.clone()));
+        tokio::task::spawn_blocking(move || drop(previewed));
+        return Ok(response);
+    }
     let plan = previewed.shown(Door::UpdatePreview, |update| {
-        let mut plan = Plan::of(&update.preview, nested).into_map();
+        let mut plan = planned::Plan::of(&update.preview, nested).into_map();
         plan.insert("version".to_owned(), update.version.as_str().into());
         Value::Map(plan)
     });

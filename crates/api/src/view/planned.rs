@@ -133,7 +133,7 @@ fn change(entry: &PlannedResource, path: &str) -> Value {
         if !entry.meanings.is_empty() {
             map.insert("names".to_owned(), meaning::names(&entry.meanings));
         }
-        map.extend(entry.lost.as_ref().map(|lost| ("lost".to_owned(), lost.into())));
+        map.extend(entry.lost.as_ref().map(|lost| ("lost".to_owned(), lost.what.as_str().into())));
         map.extend(entry.is_retained().then(|| ("retained".to_owned(), true.into())));
     }
     change

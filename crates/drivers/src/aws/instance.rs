@@ -202,6 +202,10 @@ impl TypeRules for Instance {
         self.server.needs_replace(change)
     }
 
+    fn restarts(&self, changed: &Map) -> bool {
+        changed.contains_key("InstanceType")
+    }
+
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
         self.server.validate(facts)
     }

@@ -258,6 +258,11 @@ impl TypeRules for Server {
         update::rebuilds(properties, changed)
     }
 
+    /// Nova stops a server to resize it.
+    fn restarts(&self, changed: &Map) -> bool {
+        changed.contains_key("flavor")
+    }
+
     fn scheduler_hints(&self, facts: &Facts) -> Option<Map> {
         Some(scheduler_hints::own(facts))
     }

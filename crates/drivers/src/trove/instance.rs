@@ -174,6 +174,11 @@ async fn adjust(cx: &Context<'_>, object: &Value, changed: &Map) -> Result<bool,
 }
 
 impl TypeRules for Instance {
+    /// Trove stops an instance to resize it.
+    fn restarts(&self, changed: &Map) -> bool {
+        changed.contains_key("flavor")
+    }
+
     fn needs_replace(&self, change: &PropertyChange) -> bool {
         self.0.needs_replace(change)
     }

@@ -40,6 +40,7 @@ group! {
         /// Update a stack
         #[command(add = Effect::Destroys)]
         Update(change::UpdateArgs),
+        Plan(plan::PlanArgs),
         List(list::ListArgs),
         Show(show::ShowArgs),
         Delete(act::DeleteArgs),
@@ -92,7 +93,11 @@ group! {
 impl StackCommand {
     /// Whether the command may run on a database that does not exist yet.
     pub(crate) fn creates(&self) -> bool {
-        matches!(self, Self::Create(_) | Self::Adopt(_))
+        match self {
+            Self::Create(_) | Self::Adopt(_) => true,
+            Self::Plan(args) => args.may_be_of_a_create(),
+            _ => false,
+        }
     }
 
     /// The names of the stacks on which the command starts or waits for an operation.

@@ -63,11 +63,11 @@ fn bash_completes_commands_options_values_and_files() {
 fn commands_of_other_tools_are_explained() {
     let folder = Folder::new("help-intents");
     for (args, instead) in [
-        (&["plan"][..], "kiln stack update --dry-run"),
+        (&["plan"][..], "kiln stack plan"),
         (&["destroy"], "kiln stack delete"),
         (&["apply"], "kiln stack create"),
         (&["stack", "destroy"], "kiln stack delete"),
-        (&["stack", "plan"], "--dry-run"),
+        (&["stack", "diff"], "kiln stack plan"),
         (&["lint"], "kiln template"),
     ] {
         let ran = folder.run(args);

@@ -63,6 +63,15 @@ resources:
     metadata: {word: *upper}
   net: {type: OS::Neutron::Net, properties: {name: {get_param: given}}}
   loud: {type: OS::Neutron::Net, properties: {name: *upper}}
+  script:
+    type: OS::Heat::Value
+    properties:
+      value:
+        str_replace:
+          params: {PW: {get_param: given}}
+          template: |
+            echo said-in-public
+            login PW
   child: {type: child.yaml, properties: {passed: {get_param: given}, derived: *plus}}
 ";
 /// A stack shows its outputs to those who may see it, but a plan hides them.
@@ -189,6 +198,27 @@ impl World {
         match door {
             Door::CreatePreview => self.said(&Self::content("create", &["--dry-run", "other"], "planted-given")),
             Door::UpdatePreview => self.said(&Self::content("update", &["--dry-run", "main"], "planted-update")),
+            Door::Plan => {
+                let plan = |more: &[&str]| self.said(&Self::content("plan", more, "planted-update"));
+                let of_update = plan(&["main"]);
+                let others = ["--replace", "--delete"].map(|option| {
+                    let of =
+                        if option == "--replace" { &["--replace", "loud", "main"][..] } else { &["--delete", "main"] };
+                    self.said(&[&["stack", "plan"], of].concat())
+                });
+                [of_update, plan(&["other"]), others.concat(), self.rest(&format!("{main}/preview_delete"))].concat()
+            }
+            Door::PlanMarkdown => {
+                let plan = |stack| Self::content("plan", &["-f", "markdown", stack], "planted-update");
+                ["main", "other"].map(|stack| self.kiln(&plan(stack)).ok()).concat()
+            }
+            Door::PlanPage => {
+                for (stack, file) in [("main", "update.html"), ("other", "create.html")] {
+                    self.kiln(&Self::content("plan", &["--html", file, stack], "planted-update")).ok();
+                }
+                let page = |file| std::fs::read_to_string(self.folder.path().join(file)).unwrap();
+                ["update.html", "create.html"].map(page).concat()
+            }
             Door::ChangeSet => {
                 let query = "/v1/?Action=CreateChangeSet&StackName=main&ChangeSetName=one&UsePreviousTemplate=true\
                              &Parameters.member.1.ParameterKey=given&Parameters.member.1.ParameterValue=planted-update";
@@ -293,7 +323,15 @@ async fn no_door_of_a_service_shows_a_hidden_value() {
             Shows::NoValues => assert!(!shown.is_empty() && planted.is_empty(), "{door:?}: {planted:?} in {shown}"),
             Shows::All => assert!(planted.contains(&"planted-given") && planted.contains(&"planted-tree"), "{shown}"),
         }
-        let plan = matches!(door, Door::CreatePreview | Door::UpdatePreview | Door::EventProperties);
+        let plan = matches!(
+            door,
+            Door::CreatePreview
+                | Door::UpdatePreview
+                | Door::Plan
+                | Door::PlanMarkdown
+                | Door::PlanPage
+                | Door::EventProperties
+        );
         assert!(!plan || shown.contains("said-in-public"), "{door:?} hides what is public: {shown}");
     }
     let (code, log) = world.service.stop();

@@ -139,7 +139,195 @@ fn the_exit_code_says_whether_something_would_change() {
     assert_eq!(code(&["--parameter", "length=x"]), 1);
     let create = ["stack", "create", "-t", "t.yaml", "--dry-run", "--detailed-exitcode", "two"];
     assert_eq!(folder.local(&create).code, 2);
-    assert_eq!(folder.local(&["stack", "delete", "--detailed-exitcode", "one"]).code, 2, "no such option");
+    let code = |args: &[&str]| folder.local(&[&["stack"], args].concat()).code;
+    assert_eq!(code(&["plan", "--existing", "--detailed-exitcode", "one"]), 0);
+    assert_eq!(code(&["plan", "--delete", "--detailed-exitcode", "one"]), 2);
+    assert_eq!(code(&["plan", "--delete", "one"]), 0);
+    // 2 would say that something changes.
+    assert_eq!(code(&["delete", "--detailed-exitcode", "one"]), 1, "no such option");
+    assert_eq!(code(&["update", "--existing", "--detailed-exitcode", "one"]), 1, "only with --dry-run");
+    assert_eq!(code(&["plan", "--detailed-exitcode", "one"]), 1, "no template");
+    assert_eq!(code(&["delete", "--no-such-option", "one"]), 2);
+}
+
+/// A stack with a volume and a server, and a client of it.
+async fn with_a_volume(name: &str) -> (Testcloud, Folder) {
+    let (cloud, folder) = (Testcloud::builder().start().await.unwrap(), Folder::new(name));
+    folder.write("t.yaml", VOLUME);
+    local(&cloud, &folder, &["stack", "create", "-t", "t.yaml", "one"]).ok();
+    (cloud, folder)
+}
+
+const VOLUME: &str = "\
+heat_template_version: 2018-08-31
+parameters: {flavor: {type: string, default: m1.tiny}, zone: {type: string, default: nova}, text: {type: string, default: a}}
+resources:
+  volume: {type: OS::Cinder::Volume, properties: {size: 1, availability_zone: {get_param: zone}}}
+  port: {type: OS::Neutron::Port, properties: {network: private}}
+  server:
+    type: OS::Nova::Server
+    depends_on: volume
+    properties: {image: cirros, flavor: {get_param: flavor}, networks: [{port: {get_resource: port}}]}
+  config:
+    type: OS::Heat::Value
+    properties: {value: {list_join: [\"\\n\", [one, {get_param: text}, three]]}}
+  group:
+    type: OS::Heat::ResourceGroup
+    properties: {count: 2, resource_def: {type: OS::Heat::RandomString, properties: {length: 4}}}
+outputs:
+  volume: {value: {get_resource: volume}}
+";
+
+fn local(cloud: &Testcloud, folder: &Folder, args: &[&str]) -> Ran {
+    folder.client(cloud, "http://localhost", &[&["--local"], args].concat()).output().unwrap().into()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_is_a_document_with_everything_in_it() {
+    let (cloud, folder) = with_a_volume("plan-document").await;
+    let plan = |more: &[&str]| {
+        let args = [&["stack", "plan", "--existing", "-f", "json", "one"], more].concat();
+        let ran = local(&cloud, &folder, &args);
+        serde_json::from_str::<serde_json::Value>(&ran.ok()).unwrap()
+    };
+    let entry = |plan: &serde_json::Value, path: &str| {
+        let entries = plan["resources"].as_array().unwrap();
+        entries.iter().find(|entry| entry["path"] == path).unwrap_or_else(|| panic!("{path}: {plan}")).clone()
+    };
+    let nothing = plan(&[]);
+    assert_eq!(nothing["resources"].as_array().unwrap().len(), 7, "those that do not change are there: {nothing}");
+    assert_eq!(nothing["totals"]["none"], 7);
+    let changed = plan(&["--parameter", "flavor=m1.small", "--parameter", "zone=east", "--parameter", "text=b"]);
+    let volume = entry(&changed, "volume");
+    assert_eq!((&volume["risk"], &volume["downtime"]), (&"data_loss".into(), &"replace".into()));
+    assert_eq!(volume["lost"][0]["kind"], "volume");
+    assert_eq!(volume["source"]["path"], "resources.volume");
+    assert_eq!(volume["decision"], serde_json::json!({"at_least": "replace", "at_most": "replace"}));
+    let server = entry(&changed, "server");
+    assert_eq!((&server["risk"], &server["downtime"]), (&"interruption".into(), &"restart".into()));
+    assert_eq!(server["waits_for"], serde_json::json!(["port", "volume"]));
+    assert_eq!(server["properties"][0]["before"]["names"]["flavor"], "m1.tiny");
+    assert_eq!(changed["outputs"][0]["after"]["known_after"], "volume");
+    assert_eq!(
+        changed["totals"],
+        serde_json::json!({
+            "data_loss": 1, "replacement": 0, "interruption": 1, "change": 1, "none": 4,
+        })
+    );
+    assert_eq!(entry(&changed, "group/0")["parent"], "group");
+    let shown = local(&cloud, &folder, &["stack", "plan", "--existing", "--parameter", "text=b", "one"]).ok();
+    assert!(
+        shown.contains("        value:\n            one\n          - a\n          + b\n            three"),
+        "{shown}"
+    );
+    let lost = |more: &[&str]| {
+        let args = [&["stack", "plan", "--detailed-exitcode", "one"], more].concat();
+        local(&cloud, &folder, &args).code
+    };
+    assert_eq!((lost(&["--existing", "--parameter", "zone=east"]), lost(&["--delete"])), (5, 5));
+}
+
+/// The plan of a delete: everything that goes, and what is lost with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delete_shows_what_goes_and_deletes_what_was_shown() {
+    let (cloud, folder) = with_a_volume("plan-delete").await;
+    let shown = local(&cloud, &folder, &["stack", "plan", "--delete", "one"]).ok();
+    let volume = "  - volume  (OS::Cinder::Volume)\n        availability_zone: \"nova\"\n        size: 1\n        lost: the volume's data\n";
+    assert!(shown.contains(volume) && shown.contains("      - 0  (OS::Heat::RandomString)"), "{shown}");
+    assert!(shown.ends_with("\none: 7 to delete\n"), "{shown}");
+    let json = local(&cloud, &folder, &["stack", "plan", "--delete", "-f", "json", "one"]).json();
+    let of =
+        |path: &str| json["resources"].as_array().unwrap().iter().find(|entry| entry["path"] == path).unwrap().clone();
+    assert_eq!(of("volume")["waits_for"], serde_json::json!(["server"]), "it goes after what requires it");
+    let delete = || folder.client(&cloud, "http://localhost", &["--local", "stack", "delete", "one"]);
+    let other = || {
+        local(&cloud, &folder, &["stack", "update", "--existing", "--tags", "another", "one"]).ok();
+    };
+    let ran = answered(&delete(), "stack(s) [y/N]? ", other, "y\n");
+    assert!(ran.code == 1 && ran.out.contains("The plan is out of date"), "{}", ran.out);
+    let ran = answered(&delete(), "stack(s) [y/N]? ", || (), "y\n");
+    assert!(
+        ran.code == 0 && ran.out.contains(volume.trim_end_matches('\n').split('\n').next().unwrap()),
+        "{}",
+        ran.out
+    );
+}
+
+/// A healthy resource is replaced in the plan alone; nothing is marked.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_replacement_of_a_healthy_resource_can_be_planned() {
+    let (cloud, folder) = with_a_volume("plan-replace").await;
+    let plan = |paths: &[&str]| {
+        let replace = paths.iter().flat_map(|path| ["--replace", path]);
+        let args: Vec<&str> = ["stack", "plan", "one"].into_iter().chain(replace).collect();
+        local(&cloud, &folder, &args)
+    };
+    let shown = plan(&["volume", "group/1"]).ok();
+    assert!(
+        shown.contains("-/+ volume  (OS::Cinder::Volume)\n        because: a replacement is asked for\n"),
+        "{shown}"
+    );
+    assert!(shown.contains("lost: the volume's data"), "{shown}");
+    assert!(shown.contains("    -/+ 1  (OS::Heat::RandomString)") && !shown.contains(" 0  ("), "{shown}");
+    assert!(shown.contains("  ~ volume: \""), "outputs follow: {shown}");
+    let unknown = plan(&["group/7"]);
+    assert!(unknown.code == 1 && unknown.err.contains("group/7"), "{unknown:?}");
+    assert_eq!(local(&cloud, &folder, &["stack", "plan", "--existing", "one"]).ok(), "one: 7 unchanged\n");
+}
+
+#[test]
+fn a_plan_is_one_of_a_create_if_there_is_no_stack() {
+    let folder = created("plan-new");
+    let plan = |args: &[&str]| folder.local(&[&["stack", "plan"], args].concat());
+    assert!(plan(&["-t", "t.yaml", "two"]).ok().ends_with("\ntwo: 1 to create\n"));
+    assert_eq!(plan(&["-t", "t.yaml", "one"]).ok(), "one: 1 unchanged\n");
+    let missing = plan(&["--existing", "two"]);
+    assert!(missing.code == 1 && missing.err.contains("Stack not found: two"), "{missing:?}");
+    let dry = folder.local(&["stack", "create", "-t", "t.yaml", "--dry-run", "two"]).ok();
+    assert_eq!(plan(&["-t", "t.yaml", "two"]).ok(), dry);
+    let page = plan(&["-t", "t.yaml", "--html", "plan.html", "-f", "markdown", "two"]).ok();
+    assert!(page.starts_with("## Plan: create `two`\n\n**1 to create**\n"), "{page}");
+    let html = std::fs::read_to_string(folder.path().join("plan.html")).unwrap();
+    assert!(html.starts_with("<!DOCTYPE html>") && html.contains("<strong>secret</strong>"), "{html}");
+}
+
+/// A new group whose members are known later has one entry with the reason; a nested stack that is kept, all of its resources.
+#[test]
+fn no_resource_is_left_out() {
+    let folder = Folder::new("plan-all");
+    let template = "\
+heat_template_version: 2018-08-31
+resources:
+  digit: {type: OS::Heat::RandomString, properties: {length: 1, salt: a, character_classes: [{class: digits, min: 1}]}}
+  nested: {type: child.yaml, deletion_policy: Retain, properties: {length: 4}}
+GROUP";
+    let group = "  group: {type: OS::Heat::ResourceGroup, properties: {count: {get_attr: [digit, value]}, resource_def: {type: OS::Heat::Value}}}\n";
+    folder.write(
+        "child.yaml",
+        "heat_template_version: 2018-08-31\nparameters: {length: {type: number}}\nresources:\n  inner: {type: \
+         OS::Heat::RandomString, properties: {length: {get_param: length}}}\n",
+    );
+    folder.write("t.yaml", &template.replace("GROUP", ""));
+    folder.local(&["stack", "create", "-t", "t.yaml", "one"]).ok();
+    let plan = || folder.local(&["stack", "plan", "-t", "t.yaml", "-f", "json", "one"]).json();
+    folder.write("t.yaml", &template.replace("GROUP", group).replace("salt: a", "salt: b"));
+    let planned = plan();
+    let of = |plan: &serde_json::Value, path: &str| {
+        plan["resources"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|entry| entry["path"] == path)
+            .cloned()
+            .unwrap_or_else(|| panic!("{path}: {plan}"))
+    };
+    assert_eq!(of(&planned, "group")["content"]["known_after"], "digit.value", "{planned}");
+    // A nested stack that stays in the cloud keeps its resources.
+    let kept = "heat_template_version: 2018-08-31\nresources: {}\n";
+    folder.write("t.yaml", kept);
+    let planned = plan();
+    let inner = of(&planned, "nested/inner");
+    assert_eq!((&inner["decision"]["at_most"], &of(&planned, "nested")["retained"]), (&"keep".into(), &true.into()));
 }
 
 /// Data is lost by a replacement, a rebuild, a change of the type and a delete, but not if the object is kept, or if
@@ -335,6 +523,92 @@ resources:
     assert!(shown.contains(&format!("{count} may be deleted")) && shown.contains("known after digit.value"), "{shown}");
 }
 
+/// What is wrong with a value by a part of a JSON schema, as far as `docs/plan.schema.json` needs it.
+fn mistakes(value: &serde_json::Value, schema: &serde_json::Value, root: &serde_json::Value, at: &str) -> Vec<String> {
+    use serde_json::Value as Json;
+    let mut wrong = Vec::new();
+    if let Some(place) = schema["$ref"].as_str() {
+        let part = root.pointer(place.trim_start_matches('#')).unwrap_or_else(|| panic!("no {place}"));
+        wrong.extend(mistakes(value, part, root, at));
+    }
+    let is_type = |name: &str| match name {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_u64(),
+        other => panic!("no type {other}"),
+    };
+    if schema["type"].as_str().is_some_and(|name| !is_type(name)) {
+        wrong.push(format!("{at} is no {}: {value}", schema["type"]));
+    }
+    if schema.get("const").is_some_and(|only| only != value)
+        || schema["enum"].as_array().is_some_and(|all| !all.contains(value))
+    {
+        wrong.push(format!("{at}: {value}"));
+    }
+    if let Some(any) = schema["anyOf"].as_array()
+        && !any.iter().any(|one| mistakes(value, one, root, at).is_empty())
+    {
+        wrong.push(format!("{at} is none of these: {value}"));
+    }
+    if let Json::Object(map) = value {
+        for name in schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str) {
+            if !map.contains_key(name) {
+                wrong.push(format!("{at} has no {name}"));
+            }
+        }
+        for (name, value) in map {
+            let at = format!("{at}.{name}");
+            match (schema["properties"].get(name), &schema["additionalProperties"]) {
+                (Some(part), _) => wrong.extend(mistakes(value, part, root, &at)),
+                (None, Json::Bool(false)) => wrong.push(format!("{at} is unknown")),
+                (None, part @ Json::Object(_)) => wrong.extend(mistakes(value, part, root, &at)),
+                _ => {}
+            }
+        }
+    }
+    if let (Json::Array(items), part @ Json::Object(_)) = (value, &schema["items"]) {
+        wrong.extend(
+            items.iter().enumerate().flat_map(|(index, item)| mistakes(item, part, root, &format!("{at}[{index}]"))),
+        );
+    }
+    wrong
+}
+
+/// Plans of all kinds are as the schema says, and the schema refuses what is not a plan.
+#[tokio::test(flavor = "multi_thread")]
+async fn plans_are_as_their_schema_says() {
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/plan.schema.json");
+    let schema: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
+    let (cloud, folder) = with_a_volume("plan-schema").await;
+    folder.write(
+        "other.yaml",
+        &VOLUME
+            .replace("count: 2", "count: {get_attr: [server, name]}")
+            .replace("{port: {get_resource: port}}", "{network: private}"),
+    );
+    let update =
+        ["-t", "t.yaml", "--parameter", "flavor=m1.small", "--parameter", "zone=east", "--parameter", "text=b", "one"];
+    let plans: [&[&str]; 6] = [
+        &["-t", "t.yaml", "two"],
+        &update,
+        &["-t", "other.yaml", "one"],
+        &["-t", "other.yaml", "two"],
+        &["--delete", "one"],
+        &["--replace", "volume", "--replace", "group/0", "one"],
+    ];
+    for args in plans {
+        let mut plan = local(&cloud, &folder, &[&["stack", "plan", "-f", "json"], args].concat()).json();
+        let wrong = mistakes(&plan, &schema, &schema, "plan");
+        assert!(wrong.is_empty(), "{args:?}: {wrong:?}");
+        plan["resources"][0]["risk"] = "some".into();
+        plan["resources"][0]["decision"]["more"] = 1.into();
+        plan["totals"].as_object_mut().unwrap().remove("none");
+        assert_eq!(mistakes(&plan, &schema, &schema, "plan").len(), 3);
+    }
+}
+
 /// The plans in the manual are what its commands print, apart from IDs.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_plans_in_the_manual_are_what_kiln_prints() {
@@ -370,6 +644,35 @@ async fn the_plans_in_the_manual_are_what_kiln_prints() {
         }
     }
     assert_eq!(plans, 3);
+}
+
+/// The column of Kiln in the table of ten changes has parts of the plans.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_comparison_in_the_manual_is_from_a_run() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reading-a-plan.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, compared) = page.split_once("```yaml\n# compared.yaml").unwrap();
+    let (template, table) = compared.split_once("```").unwrap();
+    let (cloud, folder) = (Testcloud::builder().start().await.unwrap(), Folder::new("plan-compared"));
+    folder.write("compared.yaml", template);
+    local(&cloud, &folder, &["stack", "create", "-t", "compared.yaml", "--parameter", "password=first", "compared"])
+        .ok();
+    let code = |cell: &str| -> Vec<String> { cell.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(" | ").collect()).collect();
+    let mut changes = 0;
+    for row in rows.iter().filter(|row| row[0].contains("`--parameter ")) {
+        let parameter = code(row[0]).remove(0);
+        let plan = ["stack", "plan", "--existing", "compared"];
+        let args: Vec<&str> = plan.into_iter().chain(parameter.split(' ')).collect();
+        let shown = without_ids(&local(&cloud, &folder, &args).ok());
+        let parts = code(row[1]);
+        assert!(
+            !parts.is_empty() && parts.iter().all(|part| shown.contains(part)),
+            "{parameter}: {parts:?} in {shown}"
+        );
+        changes += 1;
+    }
+    assert_eq!(changes, 10);
 }
 
 /// A text with `ID` in the place of each UUID.

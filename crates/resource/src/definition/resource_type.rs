@@ -3,7 +3,7 @@
 use super::node::{Node, dotted};
 use super::{finder, property, rest};
 use crate::translation::{Rule, Source, Translation};
-use crate::{DriverKind, ResourceType};
+use crate::{DriverKind, Loss, ResourceType};
 
 /// The keys of a definition.
 pub(super) const KEYS: [&str; 24] = [
@@ -64,7 +64,7 @@ pub(super) fn read(node: &Node<'_>) -> Option<ResourceType> {
     this.signals = node.flag_at("signals", false);
     this.becomes = node.text_at("becomes");
     this.replace_on_check_failed = node.flag_at("replace_on_check_failed", true);
-    this.loses = node.text_at("loses");
+    this.loses = node.get("loses").and_then(|node| loss(&node));
     for open in node.get("open").map(|n| n.items()).unwrap_or_default() {
         match open.value.as_str() {
             Some("properties") => this.open_properties = true,
@@ -136,4 +136,13 @@ fn rule(node: &Node<'_>) -> Option<Translation> {
         }
     };
     Some(Translation { path: dotted(&path), rule: Rule::Add(source), when })
+}
+
+/// What a delete of the object loses: a map, or a text alone for data of no particular kind.
+fn loss(node: &Node<'_>) -> Option<Loss> {
+    if node.value.as_str().is_some() {
+        return Some(Loss { kind: "data".to_owned(), what: node.text()? });
+    }
+    node.only(&["kind", "what"]);
+    Some(Loss { kind: node.text_at("kind")?, what: node.text_at("what")? })
 }

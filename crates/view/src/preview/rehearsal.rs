@@ -8,10 +8,11 @@ use futures::future::{BoxFuture, FutureExt};
 use indexmap::IndexMap;
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{
-    Blueprint, Command, Decision, Draft, Event, Inside, Kind, Model, NestedSources, Nesting, Outcome, Prospect,
-    Request, StackScope, define, facts, observe,
+    Blueprint, CHECK_FAILED, Command, Decision, Draft, Event, Inside, Kind, Model, NestedSources, Nesting, Outcome,
+    Prospect, Request, StackScope, define, facts, observe,
 };
-use kiln_resource::{Action, OperationState, Resource, ResourceId, State, StoredDefinition};
+use kiln_plan_document::Downtime;
+use kiln_resource::{Action, Loss, OperationState, Resource, ResourceId, State, StoredDefinition};
 use kiln_stack::Backends;
 use kiln_stack::gather::{Answer, Gatherer};
 use kiln_stack::load::stack_facts;
@@ -22,7 +23,7 @@ use kiln_template::{Definition, Scope, Wanted};
 use kiln_value::{Class, Diagnostic, Map, Value};
 
 use super::weigh::{change_of, change_of_stack, undecided, weigh};
-use super::{Awaited, PlannedChange, PlannedResource, Preview, References};
+use super::{Awaited, PlaceOfStack, PlannedChange, PlannedResource, Preview, References, Terms};
 
 /// The simulated update of one stack.
 pub(super) struct Rehearsal<'a> {
@@ -31,8 +32,7 @@ pub(super) struct Rehearsal<'a> {
     /// The current stack; `None` for a new one.
     view: Option<&'a LoadedStack>,
     root: Arc<Stack>,
-    /// Whether objects are compared with the stored properties first.
-    converge: bool,
+    terms: Terms,
     model: Model,
     scope: StackScope,
     entries: IndexMap<String, PlannedResource>,
@@ -40,6 +40,8 @@ pub(super) struct Rehearsal<'a> {
     prospects: BTreeMap<ResourceId, Prospect>,
     /// The effect of the operation that is being decided about, by resource name.
     next: BTreeMap<String, Next>,
+    /// Where the resources are in the templates.
+    sources: PlaceOfStack,
     /// The sizes of the definitions.
     sizes: Sizes,
     /// The values that clients must not see.
@@ -70,14 +72,15 @@ impl<'a> Rehearsal<'a> {
         view: Option<&'a LoadedStack>,
         root: Arc<Stack>,
         blueprint: Arc<Blueprint>,
-        converge: bool,
+        terms: Terms,
     ) -> Self {
         let model = view.map_or_else(|| Model::new(Vec::new()), |view| view.model().clone());
         let scope = StackScope::new(blueprint, stack_facts(stack));
         let (entries, prospects, next) = (IndexMap::new(), BTreeMap::new(), BTreeMap::new());
         let sizes = Sizes::of(&model, scope.blueprint().definitions().len());
         let hidden = HiddenValues::default();
-        Self { backends, stack, view, root, converge, model, scope, entries, prospects, next, sizes, hidden }
+        let sources = PlaceOfStack::Template(None);
+        Self { backends, stack, view, root, terms, model, scope, entries, prospects, next, sources, sizes, hidden }
     }
 
     pub(super) fn play(&mut self) -> BoxFuture<'_, Result<(), Error>> {
@@ -153,7 +156,7 @@ impl<'a> Rehearsal<'a> {
                 call_retries: 0,
                 request: None,
                 nested_depth: u32::MAX,
-                converge: self.converge,
+                converge: self.terms.converge,
             };
             let replacement = row.as_ref().and_then(|row| self.model.row(row.replaced_by?));
             gatherer.question(&name, row.clone(), replacement.map(|row| row.properties().clone()))
@@ -166,6 +169,14 @@ impl<'a> Rehearsal<'a> {
                 (Answer::of(decision), change)
             }
         };
+        if let PlannedChange::Replaced(reasons) = &mut change
+            && self.terms.own().any(|own| own == name)
+        {
+            // It is healthy.
+            for reason in reasons.iter_mut().filter(|reason| *reason == CHECK_FAILED) {
+                "a replacement is asked for".clone_into(reason);
+            }
+        }
         let held = match &answer.decision {
             Decision::Create { definition }
             | Decision::Update { definition, .. }
@@ -178,7 +189,7 @@ impl<'a> Rehearsal<'a> {
         if let Some(held) = &held {
             self.hidden.derive_definition(definition, &self.scope, held);
         }
-        let mut nested = None;
+        let (mut nested, mut untouched, mut content) = (None, None, None);
         let fresh_object = matches!(answer.decision, Decision::Create { .. } | Decision::Replace { .. });
         let refused = matches!(answer.decision, Decision::Refuse { .. } | Decision::Restrict { .. });
         if kind.is_nested()
@@ -203,8 +214,9 @@ impl<'a> Rehearsal<'a> {
                         if let Some(nested) = &mut nested {
                             leave_open(nested, &awaited);
                         }
-                        change = undecided(PlannedChange::Unchanged, change, vec![awaited]);
+                        change = undecided(PlannedChange::Unchanged, change, vec![awaited.clone()]);
                     }
+                    content = Some(Box::new(awaited));
                     self.next.insert(name.clone(), Next { prospect: Prospect::Opaque, data: Map::new() });
                 }
                 Ok(Contents::Known { preview, inside, data }) => {
@@ -236,6 +248,9 @@ impl<'a> Rehearsal<'a> {
         {
             nested = self.old_stack(row).await?;
         }
+        if let (PlannedChange::Refused(_), Some(row)) = (&change, &row) {
+            untouched = self.untouched(row).await?;
+        }
         let resource_type = definition.resource_type.clone();
         let implementation = kind.implementation().to_owned();
         let (mut differing, mut tried) = (Map::new(), Map::new());
@@ -264,6 +279,9 @@ impl<'a> Rehearsal<'a> {
             differing,
             tried,
             lost: self.lost(row.as_ref(), &change, held.as_deref()),
+            downtime: self.downtime(row.as_ref(), &change, held.as_deref()),
+            untouched,
+            content,
             change,
             definition: held,
             row: row.as_ref().and_then(|row| self.model.shared(row.id)),
@@ -295,8 +313,32 @@ impl<'a> Rehearsal<'a> {
         definition.map(|definition| sources_in(definition, held, &Draft::of(&view.blueprint))).unwrap_or_default()
     }
 
-    /// The data of an object that a change destroys, if there is an object and its type names data.
-    fn lost(&self, row: Option<&Resource>, change: &PlannedChange, held: Option<&StoredDefinition>) -> Option<String> {
+    /// How the object of a row is away while it changes.
+    fn downtime(&self, row: Option<&Resource>, change: &PlannedChange, held: Option<&StoredDefinition>) -> Downtime {
+        let Some(row) = row.filter(|row| row.physical_id.is_some()) else { return Downtime::None };
+        let driver = self.backends.resource_types.types.get(&row.implementation).map(|entry| &entry.driver);
+        match (change.at_most(), driver) {
+            (PlannedChange::Replaced(_), _) => Downtime::Replace,
+            (PlannedChange::Updated(changed), Some(driver)) => {
+                if held.is_some_and(|held| driver.destroys_data(&held.properties, changed)) {
+                    Downtime::Rebuild
+                } else if driver.restarts(changed) {
+                    Downtime::Restart
+                } else {
+                    Downtime::None
+                }
+            }
+            _ => Downtime::None,
+        }
+    }
+
+    /// What a change of an object destroys, if there is an object and its type names it.
+    fn lost(
+        &self,
+        row: Option<&Resource>,
+        change: &PlannedChange,
+        held: Option<&StoredDefinition>,
+    ) -> Option<Box<Loss>> {
         let row = row.filter(|row| row.physical_id.is_some())?;
         let entry = self.backends.resource_types.types.get(&row.implementation)?;
         let is_lost = match change.at_most() {
@@ -308,7 +350,7 @@ impl<'a> Rehearsal<'a> {
             }
             _ => false,
         };
-        entry.resource_type.loses.clone().filter(|_| is_lost)
+        entry.resource_type.loses.clone().filter(|_| is_lost).map(Box::new)
     }
 
     /// The future content of a resource's nested stack; `row` is the current resource, if it is kept.
@@ -339,10 +381,14 @@ impl<'a> Rehearsal<'a> {
             Resource::new(self.stack.id, id, &definition.name, &definition.resource_type, now)
         });
         pretended.definition = Some(Arc::new(held.clone()));
-        let view = match row.and_then(|row| row.child) {
+        let terms = self.terms.inside(&definition.name);
+        let mut view = match row.and_then(|row| row.child) {
             Some(child) => LoadedStack::load_marked(self.backends, child).await?,
             None => None,
         };
+        if let Some(view) = &mut view {
+            terms.own().for_each(|name| view.assume_unhealthy(name));
+        }
         let mut facts = facts(&pretended, kind, &stack_facts(self.stack));
         define(&mut facts, kind, held);
         facts.changed = changed.into_iter().flat_map(Map::keys).cloned().collect();
@@ -381,15 +427,10 @@ impl<'a> Rehearsal<'a> {
             }
             Err(error) => return Err(Trouble::Refused(text_of(&error))),
         };
-        let mut rehearsal = Rehearsal::new(
-            self.backends,
-            &stack,
-            view.as_ref(),
-            Arc::clone(&self.root),
-            Arc::clone(&inner),
-            self.converge,
-        );
+        let mut rehearsal =
+            Rehearsal::new(self.backends, &stack, view.as_ref(), Arc::clone(&self.root), Arc::clone(&inner), terms);
         rehearsal.hidden = std::mem::take(hidden);
+        rehearsal.sources = self.sources.inside(&definition.name, kind);
         rehearsal.play().await?;
         let inside = rehearsal.inside(&blueprint.wanted_paths(&definition.name)).await;
         *hidden = std::mem::take(&mut rehearsal.hidden);
@@ -497,11 +538,26 @@ impl<'a> Rehearsal<'a> {
     async fn old_stack(&self, row: &Resource) -> Result<Option<Preview>, Error> {
         let Some(child) = row.child else { return Ok(None) };
         let Some(stack) = self.backends.store.stack(child).await? else { return Ok(None) };
-        Ok(Some(Preview { stack, entries: self.what_goes(row).await?, outputs: Vec::new() }))
+        let sources = self.sources.clone();
+        Ok(Some(Preview {
+            stack,
+            sources,
+            entries: self.what_goes(row).await?,
+            former: Vec::new(),
+            outputs: Vec::new(),
+        }))
+    }
+
+    /// The nested stack of a resource with which nothing is done.
+    async fn untouched(&self, row: &Resource) -> Result<Option<Box<Preview>>, Error> {
+        let mut nested = self.old_stack(row).await?;
+        nested.iter_mut().for_each(leave_alone);
+        Ok(nested.map(Box::new))
     }
 
     async fn gone(&self, row: Resource) -> Result<PlannedResource, Error> {
-        let nested = if row.is_retained() { None } else { self.old_stack(&row).await? };
+        let (nested, untouched) =
+            if row.is_retained() { (None, self.untouched(&row).await?) } else { (self.old_stack(&row).await?, None) };
         Ok(PlannedResource {
             name: row.name.clone(),
             resource_type: row.resource_type.clone(),
@@ -514,8 +570,11 @@ impl<'a> Rehearsal<'a> {
             attributes: row.attributes.clone(),
             meanings: Vec::new(),
             references: References::default(),
+            downtime: Downtime::None,
+            content: None,
             row: Some(Arc::new(row)),
             nested,
+            untouched,
         })
     }
 
@@ -544,7 +603,13 @@ impl<'a> Rehearsal<'a> {
             let required_by = required_by.remove(&row.name).unwrap_or_default();
             entries.push(PlannedResource { required_by, ..self.gone(row).await? });
         }
-        Ok(Preview { stack: self.stack.clone(), entries, outputs: Vec::new() })
+        let named: BTreeSet<ResourceId> = entries.iter().filter_map(|entry| Some(entry.row.as_ref()?.id)).collect();
+        let mut former = Vec::new();
+        let rows = self.view.into_iter().flat_map(|view| view.model().rows());
+        for row in rows.filter(|row| !named.contains(&row.id) && row.physical_id.is_some()) {
+            former.push(self.gone(row.clone()).await?);
+        }
+        Ok(Preview { stack: self.stack.clone(), sources: self.sources, entries, former, outputs: Vec::new() })
     }
 }
 
@@ -562,6 +627,15 @@ fn leave_open(nested: &mut Preview, awaited: &Awaited) {
         if let Some(nested) = &mut entry.nested {
             leave_open(nested, awaited);
         }
+    }
+}
+
+/// The content of a nested stack with which nothing is done.
+fn leave_alone(nested: &mut Preview) {
+    for entry in &mut nested.entries {
+        entry.change = PlannedChange::Unchanged;
+        entry.lost = None;
+        entry.nested.iter_mut().for_each(leave_alone);
     }
 }
 

@@ -14,8 +14,7 @@ use kiln_store::{Event, EventQuery, MemoryStore, Message, MessageKind, NewStack,
 use kiln_template::Files;
 use kiln_template::environment::Environment;
 use kiln_value::{Map, Value, text, value};
-use kiln_view::preview;
-use kiln_view::preview::Preview;
+use kiln_view::preview::{self, Preview, Terms};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -151,12 +150,12 @@ impl Bench {
 
     /// The plan of an update to a template with additional files.
     pub(crate) async fn preview_with(&self, id: StackId, template: &str, more: &[(&str, &str)]) -> Preview {
-        let view = LoadedStack::load(&self.backends, id).await.expect("read").expect("there");
+        let mut view = LoadedStack::load(&self.backends, id).await.expect("read").expect("there");
         let identity = load::identity(&view.stack);
         let types = &self.backends.resource_types;
         let new = Blueprint::build(sources_with(template, more), types, identity, Nesting::default());
         let new = new.expect("a valid template");
-        preview::preview(&self.backends, &view, Arc::new(new), false, &mut HiddenValues::default())
+        preview::preview(&self.backends, &mut view, Arc::new(new), Terms::default(), &mut HiddenValues::default())
             .await
             .expect("a plan")
     }

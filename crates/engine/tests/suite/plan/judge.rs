@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kiln_plan_document::Action;
 use kiln_resource::{Resource, State};
 use kiln_store::{EventQuery, StackId, Store};
 use kiln_value::{Map, Value};
+use kiln_view::plan_document::Plan;
 use kiln_view::preview::{PlannedChange, PlannedResource, Preview};
 
 use super::world::{Meanings, Noun};
@@ -112,9 +114,25 @@ impl Verdict {
     /// Compares a plan with the rows and objects before and after the update.
     pub(crate) fn of(preview: &Preview, before: &Seen, after: &Seen, today: &Meanings, converge: bool) -> Self {
         let mut verdict = Self { refuses: !Self::refused(preview).is_empty(), ..Self::default() };
+        verdict.document(preview, before);
         verdict.stack(preview, "", false, &before.rows, &after.rows);
         verdict.objects(preview, "", before, after, today, converge);
         verdict
+    }
+
+    /// Every row that there was is in the document of the plan, and every row below another one after it.
+    fn document(&mut self, preview: &Preview, before: &Seen) {
+        let Plan(document) = Plan::of(preview, Action::Update);
+        let mut listed = BTreeSet::new();
+        for entry in &document.resources {
+            if entry.parent.as_ref().is_some_and(|parent| !listed.contains(&format!("/{parent}"))) {
+                self.wrong.push(format!("{} is before its parent in the document", entry.path));
+            }
+            listed.insert(format!("/{}", entry.path));
+        }
+        for path in before.rows.keys().filter(|path| !listed.contains(*path)) {
+            self.wrong.push(format!("{path} is not in the document"));
+        }
     }
 
     /// Compares a plan with the objects: what it says is lost, kept, or has other values.

@@ -24,8 +24,7 @@ use kiln_store::{MemoryStore, NewStack, Stack, StackRequest};
 use kiln_template::Files;
 use kiln_testcloud::Testcloud;
 use kiln_value::Value;
-use kiln_view::preview;
-use kiln_view::preview::Preview;
+use kiln_view::preview::{self, Preview, Terms};
 use tokio::time::Instant;
 use world::World;
 
@@ -134,12 +133,13 @@ impl Bench {
     }
 
     async fn preview(&self, id: StackId, template: &Template, converge: bool) -> Result<Preview, String> {
-        let view = LoadedStack::load(&self.backends, id).await.expect("read").expect("there");
+        let mut view = LoadedStack::load(&self.backends, id).await.expect("read").expect("there");
         let types = &self.backends.resource_types;
         let identity = load::identity(&view.stack);
         let blueprint = Blueprint::build(sources(template), types, identity, Nesting::default());
         let blueprint = blueprint.map_err(|error| error.to_string())?;
-        Ok(preview(&self.backends, &view, Arc::new(blueprint), converge, &mut HiddenValues::default())
+        let terms = Terms { converge, ..Terms::default() };
+        Ok(preview::preview(&self.backends, &mut view, Arc::new(blueprint), terms, &mut HiddenValues::default())
             .await
             .expect("read"))
     }

@@ -1,13 +1,11 @@
 //! `kiln stack delete`, `cancel`, `check`, `suspend`, `resume` and `wait`.
 
 use clap::Args;
-use kiln_client::{Bundle, Changes, Client, Error, Stack, StackAction, StackRequest};
+use kiln_client::{Error, Stack, StackAction};
 use kiln_console::output::{Cell, Format, List, OutputArgs};
 use kiln_console::progress::Target;
-use kiln_value::{Map, value};
 
-use super::plan::{Canvas, Plan};
-use super::{HowArgs, WaitArgs, ended, of_stack};
+use super::{HowArgs, WaitArgs, ended, of_stack, plan};
 use crate::commands::confirm::ConfirmArgs;
 use crate::commands::effect::Effect;
 use crate::connect::Connection;
@@ -32,16 +30,25 @@ pub(crate) struct DeleteArgs {
 
 impl DeleteArgs {
     pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        // What is deleted is what was shown.
+        let mut versions: Vec<Option<String>> = vec![None; self.stacks.len()];
         if self.confirm.is_needed() {
-            for stack in &self.stacks {
-                eprint!("{}", deleted(&connection.client, stack).await);
+            for (stack, version) in self.stacks.iter().zip(&mut versions) {
+                match connection.client.plan_delete(stack).await {
+                    Ok(plan) => {
+                        plan::ask_about(&plan);
+                        *version = plan.version;
+                    }
+                    // The delete reports an error of its own.
+                    Err(_) => eprintln!("{stack}: its resources cannot be listed"),
+                }
             }
             self.confirm.confirm("Are you sure you want to delete this stack(s) [y/N]? ").await?;
         }
         let mut failures: Vec<Failure> = Vec::new();
         let mut watched = Vec::new();
-        for stack in &self.stacks {
-            match self.ask(connection, stack).await {
+        for (stack, version) in self.stacks.iter().zip(versions) {
+            match self.ask(connection, stack, version.as_deref()).await {
                 Ok(target) => watched.extend(target.map(|target| (stack, target))),
                 Err(error) => failures.push(refused(stack, error)),
             }
@@ -63,26 +70,14 @@ impl DeleteArgs {
         }
     }
 
-    async fn ask(&self, connection: &Connection, stack: &str) -> Result<Option<Target>, Error> {
+    async fn ask(&self, connection: &Connection, stack: &str, version: Option<&str>) -> Result<Option<Target>, Error> {
         let client = &connection.client;
         if !self.wait.waits(connection) {
-            return client.delete_stack(stack).await.map(|()| None);
+            return client.delete_planned(stack, version).await.map(|()| None);
         }
         let target = Target::existing(client, stack, false).await?;
-        client.delete_stack(target.identity()).await?;
+        client.delete_planned(target.identity(), version).await?;
         Ok(Some(target))
-    }
-}
-
-/// What the delete of a stack deletes: the plan of an update to a template without resources.
-async fn deleted(client: &Client, stack: &str) -> String {
-    let template = value!({ "heat_template_version": "2018-08-31" });
-    let bundle = Bundle { template: Some(template), ..Bundle::default() };
-    let request = StackRequest { bundle, ..StackRequest::default() };
-    match client.preview_update(stack, &request, true).await {
-        Ok(changes) => Plan::of(&Changes { outputs: Map::new(), ..changes }).drawn(stack, Canvas::of_stderr()),
-        // The delete reports an error of its own.
-        Err(_) => format!("{stack}: its resources cannot be listed\n"),
     }
 }
 
@@ -90,6 +85,7 @@ fn refused(stack: &str, error: Error) -> Failure {
     match error.status() {
         Some(404) => of_stack(stack)(error),
         Some(403) => Failure::new(format!("Forbidden: {stack}")),
+        Some(409) => Failure::from(error).hint("run the command again to see the current plan"),
         _ => error.into(),
     }
 }

@@ -3,15 +3,17 @@
 mod rollback;
 
 use clap::{Args, ValueEnum};
-use kiln_client::{Bundle, Changes, Client, Error, ErrorLocation, Stack, StackRequest, file_parameters, parameters};
-use kiln_console::output::{Cell, Format, Look, One, OutputArgs, print};
+use kiln_client::{
+    Bundle, Changes, Client, Error, ErrorLocation, PlannedCreate, Stack, StackRequest, file_parameters, parameters,
+};
+use kiln_console::output::{Cell, Format, Look, One, OutputArgs};
+use kiln_console::plan::Plan;
 use kiln_console::progress::{End, Target};
 use kiln_topology::original::{FILE, Original};
 use kiln_value::{Map, Value};
 
 pub(crate) use self::rollback::RollbackArgs;
-use super::plan::{Canvas, Plan};
-use super::{WaitArgs, ended, note, of_stack, show};
+use super::{WaitArgs, ended, of_stack, plan, show};
 use crate::commands::confirm::ConfirmArgs;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, nearest};
@@ -178,12 +180,7 @@ impl CreateArgs {
         request.bundle.set_hooks(&self.pre_create, "pre-create");
         request.disable_rollback = Some(!self.enable_rollback);
         if self.dry_run.dry_run {
-            let previewed = connection.client.preview_stack(&self.name, &request).await;
-            let (stack, changes) = judged(connection, &request, previewed).await?;
-            return match changes {
-                Some(changes) => self.dry_run.show(&self.name, changes, &self.output, preview(&stack)),
-                None => Ok(self.output.one(preview(&stack), Format::Table)?),
-            };
+            return self.planned(connection, &request).await;
         }
         let waits = self.wait.waits(connection);
         // The resources of nested stacks are only in the preview. If it fails, the create says why, or the progress has no
@@ -203,6 +200,37 @@ impl CreateArgs {
             ended.map_err(|failure| self.content.again(failure, &end, Some(&self.template), &self.name))?;
         }
         show::short(connection, &id, &self.output, waits).await
+    }
+}
+
+impl CreateArgs {
+    /// Shows the plan, or in another format than text the preview as Heat has it, with the changes.
+    async fn planned(&self, connection: &Connection, request: &StackRequest) -> Outcome {
+        let client = &connection.client;
+        if self.output.format.is_some() {
+            let previewed = client.preview_stack(&self.name, request).await;
+            let (stack, changes) = judged(connection, request, previewed).await?;
+            let mut shown = preview_of_heat(&stack);
+            if let Some(changes) = changes {
+                shown.push(output_changes(changes));
+                shown.sort_by(|(a, _), (b, _)| a.cmp(b));
+            }
+            self.output.one(shown, Format::Table)?;
+            if !self.dry_run.detailed_exitcode {
+                return Ok(());
+            }
+        }
+        let planned = client.plan_create(&self.name, request).await;
+        match judged(connection, request, planned).await? {
+            PlannedCreate::Plan(plan) => {
+                if self.output.format.is_none() {
+                    plan::show(&plan)?;
+                }
+                plan::ended(&plan, self.dry_run.detailed_exitcode)
+            }
+            PlannedCreate::Preview(_) if self.output.format.is_some() => Ok(()),
+            PlannedCreate::Preview(stack) => Ok(self.output.one(preview_of_heat(&stack), Format::Table)?),
+        }
     }
 }
 
@@ -233,33 +261,19 @@ struct DryRunArgs {
     /// Show what would change, without changing it
     #[arg(long)]
     dry_run: bool,
-    /// With --dry-run, exit with 0 if nothing would change, 2 if something would, and 1 after an error
+    /// With --dry-run, exit with 0 if nothing would change, 2 if something would, 5 if something would be lost, and 1 after
+    /// any error
     #[arg(long, requires = "dry_run")]
     detailed_exitcode: bool,
 }
 
-impl DryRunArgs {
-    /// Prints the plan, or in another format the columns `others` and the changes.
-    fn show(self, stack: &str, changes: Changes, output: &OutputArgs, mut others: One) -> Outcome {
-        let plan = Plan::of(&changes);
-        if output.format.is_none() {
-            print(&(plan.drawn(stack, Canvas::of_stdout()) + &note::of_plan(&changes.resources)))?;
-        } else {
-            others.push(("output_changes".to_owned(), Cell::with(changes.outputs, Look::Json)));
-            others.sort_by(|(a, _), (b, _)| a.cmp(b));
-            output.one(others, Format::Table)?;
-        }
-        match plan {
-            _ if !self.detailed_exitcode => Ok(()),
-            plan if plan.is_refused() => Err(Failure::told(1)),
-            plan if plan.is_empty() => Ok(()),
-            _ => Err(Failure::told(2)),
-        }
-    }
+/// The column with the outputs that change.
+fn output_changes(changes: Changes) -> (String, Cell) {
+    ("output_changes".to_owned(), Cell::with(changes.outputs, Look::Json))
 }
 
 /// The columns of a preview, sorted by name as `openstack stack create --dry-run` shows them.
-fn preview(stack: &Stack) -> One {
+pub(super) fn preview_of_heat(stack: &Stack) -> One {
     let mut one: One = Vec::new();
     for (name, value) in stack.entries().into_iter().flatten() {
         let look = match name.as_str() {
@@ -285,6 +299,25 @@ enum Rollback {
     Keep,
 }
 
+/// The new content of a stack that exists.
+#[derive(Args, Debug, Default)]
+pub(super) struct Changed {
+    #[command(flatten)]
+    content: Content,
+    /// Reuse the current template, environment and parameters of the stack
+    #[arg(long)]
+    pub(super) existing: bool,
+    /// The revision that stands for the current template, environment and parameters
+    #[arg(skip)]
+    revision: Option<String>,
+    /// Reset a parameter to its default, with --existing; may be repeated
+    #[arg(long, value_name = "PARAMETER")]
+    clear_parameter: Vec<String>,
+    /// Detect drift from the actual resources and repair it; names get the objects that they mean now
+    #[arg(long)]
+    converge: bool,
+}
+
 /// `stack update`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -300,25 +333,13 @@ pub(crate) struct UpdateArgs {
     #[arg(short, long, value_name = "TEMPLATE", required_unless_present = "existing")]
     template: Option<String>,
     #[command(flatten)]
-    content: Content,
-    /// Reuse the current template, environment and parameters of the stack
-    #[arg(long)]
-    existing: bool,
-    /// The revision that stands for the current template, environment and parameters
-    #[arg(skip)]
-    revision: Option<String>,
-    /// Reset a parameter to its default, with --existing; may be repeated
-    #[arg(long, value_name = "PARAMETER")]
-    clear_parameter: Vec<String>,
+    changed: Changed,
     /// Rollback if the update fails
     #[arg(long, value_enum, value_name = "HOW", default_value = "keep")]
     rollback: Rollback,
     /// Set a pre-update hook on this resource; may be repeated
     #[arg(long, value_name = "RESOURCE")]
     pre_update: Vec<String>,
-    /// Detect drift from the actual resources and repair it; names get the objects that they mean now
-    #[arg(long)]
-    converge: bool,
     #[command(flatten)]
     confirm: ConfirmArgs,
     #[command(flatten)]
@@ -334,29 +355,17 @@ pub(crate) struct UpdateArgs {
 
 impl UpdateArgs {
     pub(super) async fn run(self, connection: &Connection) -> Outcome {
-        let mut request = self.content.request(connection, self.template.as_deref()).await?;
+        let mut request = self.changed.request(connection, self.template.as_deref()).await?;
         request.bundle.set_hooks(&self.pre_update, "pre-update");
-        request.existing = self.existing;
-        request.revision.clone_from(&self.revision);
-        request.clear_parameters.clone_from(&self.clear_parameter);
-        request.converge = self.converge;
         request.disable_rollback = match self.rollback {
             Rollback::Enabled => Some(false),
             Rollback::Disabled => Some(true),
             Rollback::Keep => None,
         };
         let client = &connection.client;
-        if self.existing {
-            self.check_parameters(client, &request).await?;
-        }
+        self.changed.check_parameters(client, &self.stack, &request).await?;
         if self.dry_run.dry_run {
-            // The readable plan always includes nested stacks.
-            let nested = self.show_nested || self.output.format.is_none();
-            let changes = client.preview_update(&self.stack, &request, nested).await;
-            let changes = self.judged(connection, &request, changes).await?;
-            let lists = changes.resources.iter().map(|(name, list)| (name.clone(), Cell::with(list, Look::Json)));
-            let lists = lists.collect();
-            return self.dry_run.show(&self.stack, changes, &self.output, lists);
+            return self.planned(connection, &request).await;
         }
         if self.confirm.is_needed() {
             request.if_version = self.confirmed(connection, &request).await?;
@@ -368,33 +377,72 @@ impl UpdateArgs {
             None
         };
         let answer = client.update_stack(&self.stack, &request).await;
-        self.judged(connection, &request, answer).await?;
+        self.changed.judged(connection, &self.stack, &request, answer).await?;
         if let Some(target) = watched {
             let end = self.wait.follow(connection, target, self.rollback != Rollback::Disabled).await?;
             let ended = ended(&self.stack, &end, "UPDATE");
-            ended.map_err(|failure| self.content.again(failure, &end, self.template.as_deref(), &self.stack))?;
+            let again = |failure| self.changed.content.again(failure, &end, self.template.as_deref(), &self.stack);
+            ended.map_err(again)?;
         }
         show::short(connection, &self.stack, &self.output, waits).await
     }
 
-    /// Shows the plan and asks for confirmation if resources are replaced or deleted; the version of the stack that
-    /// the plan belongs to.
+    /// Shows the plan, or in another format than text the lists as Heat has them, with the outputs that change.
+    async fn planned(&self, connection: &Connection, request: &StackRequest) -> Outcome {
+        let client = &connection.client;
+        if self.output.format.is_some() {
+            let changes = client.preview_update(&self.stack, request, self.show_nested).await;
+            let changes = self.changed.judged(connection, &self.stack, request, changes).await?;
+            let lists = changes.resources.iter().map(|(name, list)| (name.clone(), Cell::with(list, Look::Json)));
+            let mut lists: One = lists.collect();
+            lists.push(output_changes(changes));
+            lists.sort_by(|(a, _), (b, _)| a.cmp(b));
+            self.output.one(lists, Format::Table)?;
+            if !self.dry_run.detailed_exitcode {
+                return Ok(());
+            }
+        }
+        let plan = client.plan_update(&self.stack, request, &[]).await;
+        let plan = self.changed.judged(connection, &self.stack, request, plan).await?;
+        if self.output.format.is_none() {
+            plan::show(&plan)?;
+        }
+        plan::ended(&plan, self.dry_run.detailed_exitcode)
+    }
+
+    /// Shows the plan and asks for confirmation if resources are replaced or deleted, or something is lost; the version of
+    /// the stack that the plan belongs to.
     async fn confirmed(&self, connection: &Connection, request: &StackRequest) -> Outcome<Option<String>> {
-        let changes = connection.client.preview_update(&self.stack, request, true).await;
-        let changes = self.judged(connection, request, changes).await?;
-        let plan = Plan::of(&changes);
-        if plan.destroyed() > 0 {
-            eprint!("{}{}", plan.drawn(&self.stack, Canvas::of_stderr()), note::of_plan(&changes.resources));
+        let plan = connection.client.plan_update(&self.stack, request, &[]).await;
+        let plan = self.changed.judged(connection, &self.stack, request, plan).await?;
+        if Plan::of(&plan).destroyed() > 0 {
+            plan::ask_about(&plan);
             self.confirm.confirm("Some resources will be replaced or deleted. Update the stack [y/N]? ").await?;
         }
-        Ok(changes.version)
+        Ok(plan.version)
+    }
+}
+
+impl Changed {
+    /// The request of an update, with the template if there is a new one.
+    pub(super) async fn request(&self, connection: &Connection, template: Option<&str>) -> Outcome<StackRequest> {
+        Ok(StackRequest {
+            existing: self.existing,
+            revision: self.revision.clone(),
+            clear_parameters: self.clear_parameter.clone(),
+            converge: self.converge,
+            ..self.content.request(connection, template).await?
+        })
     }
 
     /// With `--existing`, the service ignores parameters that the template does not declare, as Heat does.
-    async fn check_parameters(&self, client: &Client, request: &StackRequest) -> Outcome {
+    pub(super) async fn check_parameters(&self, client: &Client, stack: &str, request: &StackRequest) -> Outcome {
+        if !self.existing {
+            return Ok(());
+        }
         let current = match request.bundle.template {
             Some(_) => None,
-            None => Some(client.stack_template(&self.stack).await.map_err(of_stack(&self.stack))?),
+            None => Some(client.stack_template(stack).await.map_err(of_stack(stack))?),
         };
         let Some(template) = request.bundle.template.as_ref().or(current.as_ref()) else { return Ok(()) };
         let declared = ["parameters", "Parameters"].iter().find_map(|section| template.get(section)?.as_map());
@@ -417,9 +465,16 @@ impl UpdateArgs {
         Err(Failure::new(first.message.clone()).and(unknown).in_files(sent))
     }
 
-    async fn judged<T>(&self, connection: &Connection, request: &StackRequest, answer: Result<T, Error>) -> Outcome<T> {
+    /// An answer of the service; its errors are shown in the files of the request.
+    pub(super) async fn judged<T>(
+        &self,
+        connection: &Connection,
+        stack: &str,
+        request: &StackRequest,
+        answer: Result<T, Error>,
+    ) -> Outcome<T> {
         match answer {
-            Err(error) if error.is_not_found() => Err(of_stack(&self.stack)(error)),
+            Err(error) if error.is_not_found() => Err(of_stack(stack)(error)),
             // The environments and parameters of earlier requests count only with --existing.
             Err(error) if !self.existing && error.to_string().ends_with(" was not provided.") => {
                 let failure = refused(connection, &request.bundle, &request.parameters, error).await;

@@ -3,31 +3,40 @@
 use std::fmt::Write as _;
 
 use indexmap::IndexMap;
-use kiln_value::{Map, Value, text};
+use kiln_plan_document::{NewMeaning, PlanDocument};
+use kiln_value::{Value, text};
 
 /// Resources of a note that are named.
 const NAMED: usize = 5;
 
 /// The notes of a plan.
-pub(super) fn of_plan(changes: &Map) -> String {
-    let entries = changes.values().filter_map(Value::as_list).flatten();
-    notes(entries.filter_map(|entry| Some((entry, entry.get("change")?))))
+pub(super) fn of_plan(plan: &PlanDocument) -> String {
+    notes(plan.resources.iter().flat_map(|entry| {
+        let note = |name: &NewMeaning| {
+            let place = format!("{}.{}", entry.name(), name.property);
+            ([name.name.clone(), name.current.clone(), name.kept.clone()], place)
+        };
+        entry.names.iter().map(note)
+    }))
 }
 
 /// The notes of a comparison.
 pub(super) fn of_drift(resources: &[Value]) -> String {
-    notes(resources.iter().map(|one| (one, one)))
+    notes(resources.iter().flat_map(|one| {
+        let names = one.get("names").and_then(Value::as_list).unwrap_or_default();
+        names.iter().map(move |name| {
+            let text = |key| name.str_at(key).unwrap_or_default();
+            let place = format!("{}.{}", one.str_at("resource_name").unwrap_or_default(), text("property"));
+            (["name", "current", "kept"].map(|key| text(key).to_owned()), place)
+        })
+    }))
 }
 
-/// One note for each name; `entries` are resources, and the maps with their list `names`.
-fn notes<'a>(entries: impl Iterator<Item = (&'a Value, &'a Value)>) -> String {
-    let mut found: IndexMap<[&str; 3], Vec<String>> = IndexMap::new();
-    for (resource, about) in entries {
-        for one in about.get("names").and_then(Value::as_list).unwrap_or_default() {
-            let text = |key| one.str_at(key).unwrap_or_default();
-            let place = format!("{}.{}", resource.str_at("resource_name").unwrap_or_default(), text("property"));
-            found.entry([text("name"), text("current"), text("kept")]).or_default().push(place);
-        }
+/// One note for each name; its object now, the object that is kept, and the places.
+fn notes(found_at: impl Iterator<Item = ([String; 3], String)>) -> String {
+    let mut found: IndexMap<[String; 3], Vec<String>> = IndexMap::new();
+    for (name, place) in found_at {
+        found.entry(name).or_default().push(place);
     }
     let mut notes = String::new();
     for ([name, current, kept], places) in &found {
@@ -36,7 +45,7 @@ fn notes<'a>(entries: impl Iterator<Item = (&'a Value, &'a Value)>) -> String {
         if more > 0 {
             _ = write!(shown, " and {more} more");
         }
-        let name = text::json(&(*name).into());
+        let name = text::json(&name.as_str().into());
         _ = writeln!(notes, "note: {name} is now {current}; unchanged, with {kept}: {shown}");
     }
     if !found.is_empty() {

@@ -1,241 +1,155 @@
-//! The plan of a create or an update: what changes, why, and what is lost.
+//! `kiln stack plan`, and what `--dry-run` shows: what a request would change.
 
-mod property;
-mod step;
+use std::path::{Path, PathBuf};
 
-use std::collections::{HashMap, HashSet};
-use std::fmt::Write as _;
+use clap::{Args, ValueEnum};
+use kiln_client::{Error, PlannedCreate};
+use kiln_console::output::{OutputArgs, print};
+use kiln_console::plan::{Canvas, Plan};
+use kiln_plan_document::{PlanDocument, Risk};
 
-use anstyle::{AnsiColor, Style};
-use kiln_client::Changes;
-use kiln_value::Value;
+use super::change::{Changed, preview_of_heat};
+use super::{note, of_stack};
+use crate::commands::effect::Effect;
+use crate::connect::Connection;
+use crate::failure::{Failure, Outcome};
+use crate::whole_file;
 
-use kiln_console::natural_order::natural_order;
-use kiln_console::output::visible;
-use step::Step;
+/// Something would change.
+const CHANGES: u8 = 2;
+/// Something would be lost.
+const LOSES: u8 = 5;
 
-/// The change of a resource or an output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Added,
-    Updated,
-    Replaced,
-    Deleted,
-    Refused,
-    /// The change depends on values that are known only after other resources are changed.
-    MayUpdate,
-    MayReplace,
-    MayDelete,
+/// Show what a create, an update or a delete would change
+#[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
+#[command(after_help = "\
+Examples:
+  kiln stack plan -t web.yaml web                    a create, or an update if the stack exists
+  kiln stack plan --existing --parameter flavor=m1.large web
+  kiln stack plan --delete web                       what a delete would delete and lose
+  kiln stack plan --replace server web               replace a healthy resource
+  kiln stack plan -t web.yaml -f markdown web        for a merge request")]
+pub(crate) struct PlanArgs {
+    /// Name or ID of the stack; a new name for the plan of a create
+    #[arg(value_name = "STACK")]
+    stack: String,
+    /// Template: path or URL
+    #[arg(short, long, value_name = "TEMPLATE", required_unless_present_any = ["existing", "delete", "replace"])]
+    template: Option<String>,
+    #[command(flatten)]
+    changed: Changed,
+    /// Plan the delete of the stack
+    #[arg(long, conflicts_with_all = ["template", "existing", "replace", "converge"])]
+    delete: bool,
+    /// Plan the replacement of this resource, as after 'stack resource mark unhealthy'; may be repeated
+    #[arg(long, value_name = "PATH")]
+    replace: Vec<String>,
+    /// Exit with 0 if nothing would change, 2 if something would, 5 if something would be lost, and 1 after any error
+    #[arg(long)]
+    detailed_exitcode: bool,
+    /// Output format
+    #[arg(short = 'f', long, value_enum, value_name = "FORMAT", default_value_t)]
+    format: Format,
+    /// Also write the plan to this file, as a page for browsers
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
-impl Kind {
-    const ALL: [Self; 8] = [
-        Self::Added,
-        Self::Updated,
-        Self::Replaced,
-        Self::Deleted,
-        Self::MayUpdate,
-        Self::MayReplace,
-        Self::MayDelete,
-        Self::Refused,
-    ];
+/// The format of a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Text for people.
+    #[default]
+    Text,
+    /// The document (docs/plan.schema.json).
+    Json,
+    /// Markdown of at most 60 kB, the highest risk first.
+    Markdown,
+}
 
-    fn sign(self) -> &'static str {
-        match self {
-            Self::Added => "  +",
-            Self::Updated => "  ~",
-            Self::Replaced => "-/+",
-            Self::Deleted => "  -",
-            Self::Refused => "  !",
-            Self::MayUpdate => " ?~",
-            Self::MayReplace => "?-+",
-            Self::MayDelete => " ?-",
+impl PlanArgs {
+    /// Whether it is the plan of a create if there is no such stack.
+    pub(super) fn may_be_of_a_create(&self) -> bool {
+        self.template.is_some() && !self.changed.existing && self.replace.is_empty()
+    }
+
+    pub(crate) async fn run(mut self, connection: &Connection) -> Outcome {
+        if self.template.is_none() && !self.delete {
+            self.changed.existing = true;
         }
-    }
-
-    /// The words of the legend and of the summary.
-    fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Added => ("create", "to create"),
-            Self::Updated => ("update in place", "to update"),
-            Self::Replaced => ("create a new one, then delete the old one", "to replace"),
-            Self::Deleted => ("delete", "to delete"),
-            Self::Refused => ("fail", "refused"),
-            Self::MayUpdate => ("update in place or not, known later", "may be updated"),
-            Self::MayReplace => ("replace or not, known later", "may be replaced"),
-            Self::MayDelete => ("delete or not, known later", "may be deleted"),
-        }
-    }
-
-    fn style(self) -> Style {
-        let colour = match self {
-            Self::Added => AnsiColor::Green,
-            Self::Updated | Self::MayUpdate => AnsiColor::Yellow,
-            Self::Replaced | Self::Deleted | Self::Refused | Self::MayReplace | Self::MayDelete => AnsiColor::Red,
-        };
-        Style::new().fg_color(Some(colour.into()))
-    }
-}
-
-/// How a plan is drawn.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Canvas {
-    /// Whether to use colors.
-    pub(super) colour: bool,
-    /// The columns of the terminal, at which lines are cut; `None`: lines are complete.
-    pub(super) width: Option<usize>,
-}
-
-impl Canvas {
-    pub(super) fn of_stdout() -> Self {
-        Self::of(&std::io::stdout(), &console::Term::stdout())
-    }
-
-    pub(super) fn of_stderr() -> Self {
-        Self::of(&std::io::stderr(), &console::Term::stderr())
-    }
-
-    fn of(stream: &impl anstream::stream::RawStream, terminal: &console::Term) -> Self {
-        Self {
-            colour: anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never,
-            width: terminal.size_checked().map(|(_, width)| width.into()),
-        }
-    }
-}
-
-/// A plan: the changes and the number of unchanged resources.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Plan {
-    steps: Vec<Step>,
-    /// Outputs with their values.
-    outputs: Vec<(Kind, String, String)>,
-    unchanged: usize,
-}
-
-impl Plan {
-    /// The plan of an answer of the service. The list determines the maximum change.
-    pub(super) fn of(changes: &Changes) -> Self {
-        let mut plan = Self::default();
-        let lists = [
-            ("unchanged", None),
-            ("added", Some(Kind::Added)),
-            ("updated", Some(Kind::Updated)),
-            ("replaced", Some(Kind::Replaced)),
-            ("deleted", Some(Kind::Deleted)),
-        ];
-        for (list, kind) in lists {
-            for entry in changes.resources.get(list).and_then(Value::as_list).unwrap_or_default() {
-                // Heat lists every nested stack as updated.
-                let is_unchanged = entry.get("change").and_then(|change| change.str_at("kind")) == Some("unchanged");
-                match kind.filter(|_| !is_unchanged) {
-                    Some(kind) => plan.steps.push(Step::of(entry, kind)),
-                    None => plan.unchanged += 1,
+        let plan = if self.delete {
+            connection.client.plan_delete(&self.stack).await.map_err(of_stack(&self.stack))?
+        } else {
+            match self.of_content(connection).await? {
+                PlannedCreate::Plan(plan) => plan,
+                PlannedCreate::Preview(stack) => {
+                    return Ok(OutputArgs::default().one(preview_of_heat(&stack), kiln_console::output::Format::Table)?);
                 }
             }
+        };
+        if let Some(file) = &self.html {
+            write(file, &Plan::of(&plan).page())?;
         }
-        plan.steps.sort_by(|a, b| natural_order(a.name(), b.name()));
-        plan.outputs = changes.outputs.iter().map(|(name, change)| output(name, change)).collect();
-        plan.outputs.sort_by(|(_, a, _), (_, b, _)| natural_order(a, b));
-        plan
-    }
-
-    /// Whether nothing changes.
-    pub(super) fn is_empty(&self) -> bool {
-        self.steps.is_empty() && self.outputs.is_empty()
-    }
-
-    /// Whether the operation would fail.
-    pub(super) fn is_refused(&self) -> bool {
-        self.count(Kind::Refused) > 0
-    }
-
-    /// Number of resources that are or may be replaced or deleted, or that lose data.
-    pub(super) fn destroyed(&self) -> usize {
-        self.steps.iter().filter(|step| step.destroys).count()
-    }
-
-    fn count(&self, kind: Kind) -> usize {
-        self.steps.iter().filter(|step| step.kind == kind).count()
-    }
-
-    /// Summary line with the number of changes.
-    pub(super) fn summary(&self) -> String {
-        let counts = Kind::ALL.map(|kind| (self.count(kind), kind.words().1));
-        let counts = counts.into_iter().chain([(self.unchanged, "unchanged")]);
-        let parts: Vec<String> =
-            counts.filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
-        if parts.is_empty() { "no changes".to_owned() } else { parts.join(", ") }
-    }
-
-    /// Renders the plan: a legend, the resources below those that own their stacks, the outputs, and a summary.
-    pub(super) fn drawn(&self, stack: &str, canvas: Canvas) -> String {
-        let mut out = String::new();
-        let used = Kind::ALL.into_iter().filter(|kind| self.count(*kind) > 0);
-        let legend: Vec<String> = used.map(|kind| format!("{} {}", kind.sign().trim_start(), kind.words().0)).collect();
-        if !legend.is_empty() {
-            line(&mut out, canvas, "", &format!("Legend: {}", legend.join(", ")));
-            out.push('\n');
+        match self.format {
+            Format::Text => show(&plan)?,
+            Format::Json => {
+                let json = serde_json::to_string_pretty(&plan).map_err(|error| Failure::new(error.to_string()))?;
+                print(&(json + "\n"))?;
+            }
+            Format::Markdown => print(&Plan::of(&plan).markdown())?,
         }
-        let paths: HashSet<&str> = self.steps.iter().map(Step::path).collect();
-        let mut inside: HashMap<&str, Vec<&Step>> = HashMap::new();
-        for step in &self.steps {
-            let around = step.path().rsplit_once('/').map(|(around, _)| around).filter(|around| paths.contains(around));
-            inside.entry(around.unwrap_or_default()).or_default().push(step);
+        ended(&plan, self.detailed_exitcode)
+    }
+
+    /// The plan of an update, or of a create if there is no such stack.
+    async fn of_content(&self, connection: &Connection) -> Outcome<PlannedCreate> {
+        let (client, template) = (&connection.client, self.template.as_deref());
+        let request = self.changed.request(connection, template).await?;
+        let is_new = match client.stack_identity(&self.stack).await {
+            Err(error) if error.is_not_found() && self.may_be_of_a_create() => true,
+            Err(error) => return Err(of_stack(&self.stack)(error)),
+            Ok(_) => false,
+        };
+        if is_new {
+            let planned = client.plan_create(&self.stack, &request).await;
+            return self.changed.judged(connection, &self.stack, &request, planned).await;
         }
-        draw(&mut inside, "", "", canvas, &mut out);
-        if !self.outputs.is_empty() {
-            out.push_str(if self.steps.is_empty() { "Outputs:\n" } else { "\nOutputs:\n" });
-            for (kind, name, values) in &self.outputs {
-                head(&mut out, canvas, "", *kind, name, &format!(": {values}"));
+        self.changed.check_parameters(client, &self.stack, &request).await?;
+        match client.plan_update(&self.stack, &request, &self.replace).await {
+            // The stack is there, so it is one of the paths that is not.
+            Err(error @ Error::Refused(_)) if error.is_not_found() && !self.replace.is_empty() => Err(error.into()),
+            planned => {
+                let plan = self.changed.judged(connection, &self.stack, &request, planned).await?;
+                Ok(PlannedCreate::Plan(plan))
             }
         }
-        if !self.is_empty() {
-            out.push('\n');
-        }
-        _ = writeln!(out, "{stack}: {}", self.summary());
-        out
     }
 }
 
-/// Draws the resources of a stack, which are taken from the map, and those below them.
-fn draw<'a>(inside: &mut HashMap<&'a str, Vec<&'a Step>>, path: &str, indent: &str, canvas: Canvas, out: &mut String) {
-    for step in inside.remove(path).unwrap_or_default() {
-        head(out, canvas, indent, step.kind, step.name(), &format!("  ({})", visible(&step.resource_type)));
-        for text in &step.lines {
-            line(out, canvas, indent, &format!("        {text}"));
-        }
-        draw(inside, step.path(), &format!("{indent}    "), canvas, out);
+/// The end of a command that has shown a plan; with `detailed`, the exit code depends on the plan.
+pub(super) fn ended(plan: &PlanDocument, detailed: bool) -> Outcome {
+    match plan {
+        _ if !detailed => Ok(()),
+        plan if plan.is_refused() => Err(Failure::told(1)),
+        plan if plan.is_empty() => Ok(()),
+        plan if plan.risk() == Risk::DataLoss => Err(Failure::told(LOSES)),
+        _ => Err(Failure::told(CHANGES)),
     }
 }
 
-/// A line with the sign of a change.
-fn head(out: &mut String, canvas: Canvas, indent: &str, kind: Kind, name: &str, rest: &str) {
-    let style = kind.style();
-    let head = format!("{} {}", kind.sign(), visible(name));
-    let head = if canvas.colour { format!("{style}{head}{style:#}") } else { head };
-    line(out, canvas, indent, &format!("{head}{rest}"));
+/// Prints a plan.
+pub(super) fn show(plan: &PlanDocument) -> Outcome {
+    Ok(print(&(Plan::of(plan).text(Canvas::of_stdout()) + &note::of_plan(plan)))?)
 }
 
-fn line(out: &mut String, canvas: Canvas, indent: &str, text: &str) {
-    let whole = format!("{indent}{text}");
-    let shown = match canvas.width {
-        Some(width) => console::truncate_str(&whole, width, "…"),
-        None => whole.as_str().into(),
-    };
-    _ = writeln!(out, "{shown}");
+/// Shows a plan before a question.
+pub(super) fn ask_about(plan: &PlanDocument) {
+    eprint!("{}{}", Plan::of(plan).text(Canvas::of_stderr()), note::of_plan(plan));
 }
 
-fn output(name: &str, change: &Value) -> (Kind, String, String) {
-    let (before, after) = (change.get("before"), change.get("after"));
-    let kind = match (before, after) {
-        (None, _) => Kind::Added,
-        (_, None) => Kind::Deleted,
-        _ => Kind::Updated,
-    };
-    let shown = |value: Option<&Value>| value.map(property::text);
-    let values: Vec<String> = shown(before).into_iter().chain(shown(after)).collect();
-    (kind, name.to_owned(), values.join(" → "))
+/// Writes a page.
+fn write(file: &Path, page: &str) -> Outcome {
+    whole_file::replace(file, page.as_bytes())
+        .map_err(|error| Failure::new(format!("cannot write {}: {error}", file.display())))
 }
-
-#[cfg(test)]
-mod tests;

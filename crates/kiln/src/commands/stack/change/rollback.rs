@@ -3,7 +3,7 @@
 use clap::Args;
 use kiln_console::output::OutputArgs;
 
-use super::{Content, DryRunArgs, Rollback, UpdateArgs};
+use super::{Changed, DryRunArgs, Rollback, UpdateArgs};
 use crate::commands::confirm::ConfirmArgs;
 use crate::commands::effect::Effect;
 use crate::commands::stack::WaitArgs;
@@ -43,13 +43,9 @@ impl RollbackArgs {
         let update = UpdateArgs {
             stack: self.stack,
             template: None,
-            content: Content::default(),
-            existing: true,
-            revision: Some(self.to),
-            clear_parameter: Vec::new(),
+            changed: Changed { existing: true, revision: Some(self.to), ..Changed::default() },
             rollback: Rollback::Keep,
             pre_update: Vec::new(),
-            converge: false,
             confirm: self.confirm,
             dry_run: self.dry_run,
             show_nested: false,

@@ -1,0 +1,33 @@
+//! `GET …/preview_delete`: the plan of a delete. Heat has no such call.
+
+use axum::response::Response;
+use http::Method;
+use kiln_plan_document::Action;
+use kiln_service::Door;
+use kiln_view::plan_document::Plan;
+
+use super::{Answer, Endpoint, Rule};
+use crate::call::Call;
+use crate::error::ApiError;
+use crate::view::plan_document;
+
+pub(super) static ENDPOINT: Endpoint = Endpoint {
+    name: "PreviewDelete",
+    method: Method::GET,
+    path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/preview_delete",
+    // It shows what the preview of an update without resources shows.
+    rule: Rule::Of("stacks:preview_update"),
+    tag: "stacks",
+    summary: "Preview the delete of a stack",
+    query: &[],
+    body: None,
+    answer: Answer::Json(200),
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: &Call) -> Result<Response, ApiError> {
+    let stack = call.stack().await?;
+    let previewed = call.service().preview_delete(stack).await?;
+    let plan = previewed.shown(Door::Plan, |(preview, _)| Plan::of(preview, Action::Delete));
+    Ok(plan_document::response(plan, Some(previewed.expose().1.clone())))
+}
