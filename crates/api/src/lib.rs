@@ -5,6 +5,7 @@
 //! endpoint, `view/` the shared formats.
 
 mod api;
+pub mod argument;
 mod call;
 mod endpoint;
 mod error;

@@ -4,7 +4,8 @@
 use axum::response::Response;
 use http::Method;
 use kiln_service::{Door, PreviewedEntry, PreviewedResource, PreviewedStack};
-use kiln_value::{Map, StackIdentity, Value, value};
+use kiln_template::StackIdentity;
+use kiln_value::{Map, Value, value};
 
 use super::{Answer, Endpoint, Rule};
 use crate::call::Call;

@@ -5,7 +5,7 @@ use kiln_client::{Bundle, Changes, Client, Error, ErrorLocation, Stack, StackReq
 use kiln_console::output::{Cell, Format, Look, One, OutputArgs, print};
 use kiln_console::progress::{End, Target};
 use kiln_topology::original::{FILE, Original};
-use kiln_value::{Map, Value};
+use kiln_value::{Class, Map, Value};
 
 use super::plan::{Canvas, Plan};
 use super::{WaitArgs, ended, note, of_stack, show};
@@ -414,7 +414,7 @@ impl UpdateArgs {
         match answer {
             Err(error) if error.is_not_found() => Err(of_stack(&self.stack)(error)),
             // The environments and parameters of earlier requests count only with --existing.
-            Err(error) if !self.existing && error.to_string().ends_with(" was not provided.") => {
+            Err(error) if !self.existing && error.class() == Some(&Class::UserParameterMissing) => {
                 let failure = refused(connection, &request.bundle, &request.parameters, error).await;
                 Err(failure.hint(
                     "an update replaces all parameters: repeat the -e and --parameter of before, or use --existing to keep \
