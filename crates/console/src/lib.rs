@@ -6,4 +6,5 @@
 pub mod natural_order;
 pub mod output;
 pub mod picture;
+pub mod plan;
 pub mod progress;

@@ -10,7 +10,6 @@ mod hook;
 mod list;
 mod note;
 mod output;
-mod plan;
 mod resource;
 mod show;
 mod snapshot;

@@ -6,11 +6,11 @@ use kiln_console::output::{Cell, Format, List, OutputArgs};
 use kiln_console::progress::Target;
 use kiln_value::{Map, value};
 
-use super::plan::{Canvas, Plan};
 use super::{HowArgs, WaitArgs, ended, of_stack};
 use crate::commands::confirm::ConfirmArgs;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
+use kiln_console::plan::{Canvas, Plan};
 
 /// `stack delete`.
 #[derive(Args, Debug)]

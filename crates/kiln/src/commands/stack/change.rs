@@ -7,13 +7,13 @@ use kiln_console::progress::{End, Target};
 use kiln_topology::original::{FILE, Original};
 use kiln_value::{Class, Map, Value};
 
-use super::plan::{Canvas, Plan};
 use super::{WaitArgs, ended, note, of_stack, show};
 use crate::commands::confirm::ConfirmArgs;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, nearest};
 use crate::mistakes::{Sent, refused};
 use crate::topology::{self, Lowering, Software};
+use kiln_console::plan::{Canvas, Plan};
 
 /// Size up to which the original is stored with the stack (`stack template show --original`).
 const MOST_KEPT: usize = 512 * 1024;

@@ -10,8 +10,8 @@ use anstyle::{AnsiColor, Style};
 use kiln_client::Changes;
 use kiln_value::Value;
 
-use kiln_console::natural_order::natural_order;
-use kiln_console::output::visible;
+use crate::natural_order::natural_order;
+use crate::output::visible;
 use step::Step;
 
 /// The change of a resource or an output.
@@ -79,19 +79,21 @@ impl Kind {
 
 /// How a plan is drawn.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Canvas {
+pub struct Canvas {
     /// Whether to use colors.
-    pub(super) colour: bool,
+    pub colour: bool,
     /// The columns of the terminal, at which lines are cut; `None`: lines are complete.
-    pub(super) width: Option<usize>,
+    pub width: Option<usize>,
 }
 
 impl Canvas {
-    pub(super) fn of_stdout() -> Self {
+    /// For standard output.
+    pub fn of_stdout() -> Self {
         Self::of(&std::io::stdout(), &console::Term::stdout())
     }
 
-    pub(super) fn of_stderr() -> Self {
+    /// For standard error.
+    pub fn of_stderr() -> Self {
         Self::of(&std::io::stderr(), &console::Term::stderr())
     }
 
@@ -105,7 +107,7 @@ impl Canvas {
 
 /// A plan: the changes and the number of unchanged resources.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Plan {
+pub struct Plan {
     steps: Vec<Step>,
     /// Outputs with their values.
     outputs: Vec<(Kind, String, String)>,
@@ -114,7 +116,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// The plan of an answer of the service. The list determines the maximum change.
-    pub(super) fn of(changes: &Changes) -> Self {
+    pub fn of(changes: &Changes) -> Self {
         let mut plan = Self::default();
         let lists = [
             ("unchanged", None),
@@ -140,17 +142,17 @@ impl Plan {
     }
 
     /// Whether nothing changes.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.steps.is_empty() && self.outputs.is_empty()
     }
 
     /// Whether the operation would fail.
-    pub(super) fn is_refused(&self) -> bool {
+    pub fn is_refused(&self) -> bool {
         self.count(Kind::Refused) > 0
     }
 
     /// Number of resources that are or may be replaced or deleted, or that lose data.
-    pub(super) fn destroyed(&self) -> usize {
+    pub fn destroyed(&self) -> usize {
         self.steps.iter().filter(|step| step.destroys).count()
     }
 
@@ -159,7 +161,7 @@ impl Plan {
     }
 
     /// Summary line with the number of changes.
-    pub(super) fn summary(&self) -> String {
+    pub fn summary(&self) -> String {
         let counts = Kind::ALL.map(|kind| (self.count(kind), kind.words().1));
         let counts = counts.into_iter().chain([(self.unchanged, "unchanged")]);
         let parts: Vec<String> =
@@ -168,7 +170,7 @@ impl Plan {
     }
 
     /// Renders the plan: a legend, the resources below those that own their stacks, the outputs, and a summary.
-    pub(super) fn drawn(&self, stack: &str, canvas: Canvas) -> String {
+    pub fn drawn(&self, stack: &str, canvas: Canvas) -> String {
         let mut out = String::new();
         let used = Kind::ALL.into_iter().filter(|kind| self.count(*kind) > 0);
         let legend: Vec<String> = used.map(|kind| format!("{} {}", kind.sign().trim_start(), kind.words().0)).collect();

@@ -1,6 +1,6 @@
 //! The change of a resource in a plan.
 
-use kiln_console::output::visible;
+use crate::output::visible;
 use kiln_value::{Value, text};
 
 use super::{Kind, property};
