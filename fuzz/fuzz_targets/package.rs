@@ -12,7 +12,7 @@ static TYPES: LazyLock<Arc<TypeFiles>> = LazyLock::new(|| TypeFiles::shipped().e
 
 fuzz_target!(|input: &[u8]| {
     let limits = Limits { bytes: 1 << 20, ..Limits::default() };
-    match upload::read(input, &Map::new(), false, &limits, &TYPES) {
+    match upload::read(input.to_vec(), &Map::new(), false, &limits, &TYPES) {
         Ok(upload) => assert!(upload.files.values().all(|content| content.as_str().is_some())),
         Err(errors) => assert!(!errors.is_empty()),
     }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use kiln_client::{Bundle, Source, address};
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
 use kiln_template::Files;
+use kiln_template::StackIdentity;
 use kiln_template::environment::Environment;
-use kiln_value::{Diagnostic, Map, StackIdentity, Value, text, value};
+use kiln_value::{Diagnostic, Map, Value, text, value};
 
 use crate::Verdict;
 use crate::difference::difference;

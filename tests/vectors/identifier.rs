@@ -1,6 +1,7 @@
 //! Identities of stacks, resources and events.
 
-use kiln_value::{Diagnostic, StackIdentity, text, value};
+use kiln_template::StackIdentity;
+use kiln_value::{Diagnostic, text, value};
 
 use crate::case::{Case, Outcome};
 use crate::expectation::error;

@@ -13,9 +13,10 @@ use kiln_stack::{Backends, Chance, Clouds, LoadedStack, SystemClock, load};
 use kiln_store::{EventQuery, Message, MessageId, MessageKind, NewStack, Stack, StackRequest, Store};
 use kiln_store::{Options as StoreOptions, SqlStore};
 use kiln_template::Files;
+use kiln_template::StackIdentity;
 use kiln_template::constraint::AcceptAll;
 use kiln_template::environment::{self, Environment};
-use kiln_value::{Class, Diagnostic, Map, Secret, StackIdentity, Value, value};
+use kiln_value::{Class, Diagnostic, Map, Secret, Value, value};
 use tokio::time::Instant;
 
 use crate::case::{Case, Outcome};

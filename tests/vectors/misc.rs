@@ -1,8 +1,10 @@
 //! Single functions: arguments of requests, names, group sizes.
 
+use kiln_api::argument;
+use kiln_drivers::heat::rolling::duration;
 use kiln_resource::physical_name;
 use kiln_resource::scaling::{Adjustment, Rolling};
-use kiln_value::{Class, Diagnostic, Value, argument, number, text, value};
+use kiln_value::{Class, Diagnostic, Value, number, text, value};
 
 use crate::case::{Case, Outcome};
 use crate::expectation::either;
@@ -61,7 +63,7 @@ fn call(function: &str, args: &Args<'_>) -> Option<Result<Value, Diagnostic>> {
         }
         "extract_tags" => argument::tags(&args.text(0)).map(Value::from),
         "extract_template_type" => argument::template_type(&args.text(0)).map(Value::from),
-        "parse_isoduration" => argument::duration(&args.text(0)).map(Value::from),
+        "parse_isoduration" => duration(&args.text(0)).map(Value::from),
         "reduce_physical_resource_name" => {
             let limit = usize::try_from(args.size(1)).unwrap_or(usize::MAX);
             of_text(physical_name::reduce(&args.text(0), limit))

@@ -1,9 +1,10 @@
 //! Parameters: schemata, values, representations and validation.
 
 use kiln_resource::constraint::Judge;
+use kiln_template::StackIdentity;
 use kiln_template::Template;
 use kiln_template::parameter::Parameters;
-use kiln_value::{Diagnostic, Map, StackIdentity, Value};
+use kiln_value::{Diagnostic, Map, Value};
 
 use crate::case::{Case, Outcome};
 use crate::expectation::{either, error};

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use kiln_template::StackIdentity;
 use kiln_template::{Bound, Facade, Files, ResourceView, Scope, Template, select};
-use kiln_value::{Diagnostic, Map, StackIdentity, Value};
+use kiln_value::{Diagnostic, Map, Value};
 
 use crate::case::Case;
 

@@ -1,12 +1,10 @@
 //! Error responses with Heat's status, class and text.
 
-use std::borrow::Cow;
-
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::header::{HeaderValue, RETRY_AFTER};
 use kiln_identity::DelegateError;
-use kiln_value::{Diagnostic, Value, value};
+use kiln_value::{Class, Diagnostic, Value, value};
 
 use crate::http::reply;
 
@@ -16,7 +14,7 @@ pub struct ApiError {
     /// HTTP status.
     pub status: StatusCode,
     /// Error class that clients use: `StackExists`.
-    pub class: Cow<'static, str>,
+    pub class: Class,
     /// The text; `None` if Heat shows none.
     pub message: Option<String>,
     /// Kiln's additional data, one entry per error; sent as an extra key.
@@ -26,87 +24,87 @@ pub struct ApiError {
 /// When a client may ask again after a 503.
 const RETRY_SECONDS: &str = "5";
 
-/// Statuses of error classes; other classes are 500.
-const STATUSES: &[(StatusCode, &[&str])] = &[
-    (
-        StatusCode::BAD_REQUEST,
-        &[
-            "AttributeError",
-            "CircularDependencyException",
-            "DownloadLimitExceeded",
-            "HTTPBadRequest",
-            "ImmutableParameterModified",
-            "IncompatibleObjectVersion",
-            "Invalid",
-            "InvalidBreakPointHook",
-            "InvalidSchemaError",
-            "InvalidTemplateReference",
-            "InvalidTemplateSection",
-            "InvalidTemplateVersion",
-            "MissingCredentialError",
-            "NotSupported",
-            "ObjectActionError",
-            "ObjectFieldInvalid",
-            "OrphanedObjectError",
-            "PhysicalResourceIDAmbiguity",
-            "PhysicalResourceNameAmbiguity",
-            "PropertyUnspecifiedError",
-            "ReadOnlyFieldError",
-            "RequestLimitExceeded",
-            "ResourceActionNotSupported",
-            "ResourcePropertyConflict",
-            "ResourceTypeUnavailable",
-            "StackValidationFailed",
-            "UnknownUserParameter",
-            "UnsupportedObjectError",
-            "UserParameterMissing",
-            "ValueError",
-        ],
-    ),
-    (StatusCode::FORBIDDEN, &["Forbidden", "HTTPForbidden", "InvalidTenant", "NotAuthorized"]),
-    (
-        StatusCode::NOT_FOUND,
-        &["EntityNotFound", "HTTPNotFound", "NotFound", "ResourceNotAvailable", "ResourceNotFound", "SnapshotNotFound"],
-    ),
-    (StatusCode::REQUEST_TIMEOUT, &["HTTPRequestTimeout"]),
-    (StatusCode::CONFLICT, &["ActionInProgress", "HTTPConflict", "StackExists"]),
-    (StatusCode::METHOD_NOT_ALLOWED, &["HTTPMethodNotAllowed"]),
-    (StatusCode::NOT_IMPLEMENTED, &["HTTPNotImplemented"]),
-    (StatusCode::SERVICE_UNAVAILABLE, &["HTTPServiceUnavailable"]),
-];
+/// The status for a class.
+fn status(class: &Class) -> StatusCode {
+    match class {
+        Class::AttributeError
+        | Class::CircularDependencyException
+        | Class::DownloadLimitExceeded
+        | Class::HTTPBadRequest
+        | Class::ImmutableParameterModified
+        | Class::IncompatibleObjectVersion
+        | Class::Invalid
+        | Class::InvalidBreakPointHook
+        | Class::InvalidSchemaError
+        | Class::InvalidTemplateReference
+        | Class::InvalidTemplateSection
+        | Class::InvalidTemplateVersion
+        | Class::MissingCredentialError
+        | Class::NotSupported
+        | Class::ObjectActionError
+        | Class::ObjectFieldInvalid
+        | Class::OrphanedObjectError
+        | Class::PhysicalResourceIDAmbiguity
+        | Class::PhysicalResourceNameAmbiguity
+        | Class::PropertyUnspecifiedError
+        | Class::ReadOnlyFieldError
+        | Class::RequestLimitExceeded
+        | Class::ResourceActionNotSupported
+        | Class::ResourcePropertyConflict
+        | Class::ResourceTypeUnavailable
+        | Class::StackValidationFailed
+        | Class::UnknownUserParameter
+        | Class::UnsupportedObjectError
+        | Class::UserParameterMissing
+        | Class::ValueError => StatusCode::BAD_REQUEST,
+        Class::Forbidden | Class::HTTPForbidden | Class::InvalidTenant | Class::NotAuthorized => StatusCode::FORBIDDEN,
+        Class::EntityNotFound
+        | Class::HTTPNotFound
+        | Class::NotFound
+        | Class::ResourceNotAvailable
+        | Class::ResourceNotFound
+        | Class::SnapshotNotFound => StatusCode::NOT_FOUND,
+        Class::HTTPRequestTimeout => StatusCode::REQUEST_TIMEOUT,
+        Class::ActionInProgress | Class::HTTPConflict | Class::StackExists => StatusCode::CONFLICT,
+        Class::HTTPMethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        Class::HTTPNotImplemented => StatusCode::NOT_IMPLEMENTED,
+        Class::HTTPServiceUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
 
-/// Python's own exception classes: their texts are not shown to clients.
-const SILENT: &[&str] = &[
-    "AssertionError",
-    "AttributeError",
-    "ExceptionGroup",
-    "ForcedCancel",
-    "IndexError",
-    "KeyError",
-    "NoActionRequired",
-    "NotImplementedError",
-    "OSError",
-    "PollDelay",
-    "RuntimeError",
-    "TypeError",
-    "UpdateInProgress",
-    "UpdateReplace",
-    "ValueError",
-];
+/// Whether it is one of Python's own exception classes: their texts are not shown to clients.
+fn is_silent(class: &Class) -> bool {
+    matches!(
+        class,
+        Class::AssertionError
+            | Class::AttributeError
+            | Class::ExceptionGroup
+            | Class::ForcedCancel
+            | Class::IndexError
+            | Class::KeyError
+            | Class::NoActionRequired
+            | Class::NotImplementedError
+            | Class::OSError
+            | Class::PollDelay
+            | Class::RuntimeError
+            | Class::TypeError
+            | Class::UpdateInProgress
+            | Class::UpdateReplace
+            | Class::ValueError
+    )
+}
 
 impl ApiError {
     /// An error of a class, with Heat's status for the class.
-    pub fn new(class: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        let class = class.into();
-        let status = STATUSES.iter().find(|(_, classes)| classes.contains(&&*class));
-        let status = status.map_or(StatusCode::INTERNAL_SERVER_ERROR, |(status, _)| *status);
-        let message = (!SILENT.contains(&&*class)).then(|| message.into());
-        Self { status, class, message, diagnostics: Vec::new() }
+    pub fn new(class: Class, message: impl Into<String>) -> Self {
+        let message = (!is_silent(&class)).then(|| message.into());
+        Self { status: status(&class), class, message, diagnostics: Vec::new() }
     }
 
     /// An invalid request: 400 `HTTPBadRequest`.
     pub fn bad_request(message: impl Into<String>) -> Self {
-        Self::new("HTTPBadRequest", message)
+        Self::new(Class::HTTPBadRequest, message)
     }
 
     /// An invalid request that Heat does not explain.
@@ -116,32 +114,32 @@ impl ApiError {
 
     /// The path does not support this method: 405.
     pub fn method_not_allowed() -> Self {
-        Self::new("HTTPMethodNotAllowed", explanation(StatusCode::METHOD_NOT_ALLOWED))
+        Self::new(Class::HTTPMethodNotAllowed, explanation(StatusCode::METHOD_NOT_ALLOWED))
     }
 
     /// An unknown object: 404 `HTTPNotFound`.
     pub fn not_found(message: impl Into<String>) -> Self {
-        Self::new("HTTPNotFound", message)
+        Self::new(Class::HTTPNotFound, message)
     }
 
     /// An unsupported feature or state: 400 `NotSupported`.
     pub fn not_supported(feature: &str) -> Self {
-        Self::new("NotSupported", format!("{feature} is not supported."))
+        Self::new(Class::NotSupported, format!("{feature} is not supported."))
     }
 
     /// A limit is exceeded: 400 `RequestLimitExceeded`.
     pub fn limit(message: &str) -> Self {
-        Self::new("RequestLimitExceeded", format!("Request limit exceeded: {message}"))
+        Self::new(Class::RequestLimitExceeded, format!("Request limit exceeded: {message}"))
     }
 
     /// The project in the URL is not that of the caller: 403 `HTTPForbidden`.
     pub fn foreign_project() -> Self {
-        Self::new("HTTPForbidden", explanation(StatusCode::FORBIDDEN))
+        Self::new(Class::HTTPForbidden, explanation(StatusCode::FORBIDDEN))
     }
 
     /// The body was not received in time: 408.
     pub fn too_slow() -> Self {
-        Self::new("HTTPRequestTimeout", "The body of the request was not received in time.")
+        Self::new(Class::HTTPRequestTimeout, "The body of the request was not received in time.")
     }
 
     /// The errors of an upload; the message has a line for each, with its place.
@@ -155,18 +153,18 @@ impl ApiError {
             }
         };
         let lines: Vec<String> = diagnostics.iter().map(line).collect();
-        Self { diagnostics, ..Self::new("StackValidationFailed", lines.join("\n")) }
+        Self { diagnostics, ..Self::new(Class::StackValidationFailed, lines.join("\n")) }
     }
 
     /// An internal error; the cause is logged but not sent to the client.
     pub fn internal(cause: impl std::fmt::Display) -> Self {
         tracing::error!(%cause, "a request failed");
-        Self::new("HTTPInternalServerError", explanation(StatusCode::INTERNAL_SERVER_ERROR))
+        Self::new(Class::HTTPInternalServerError, explanation(StatusCode::INTERNAL_SERVER_ERROR))
     }
 
     /// The body.
     pub fn body(&self) -> Value {
-        let mut error = value!({ "type": (&*self.class), "traceback": null });
+        let mut error = value!({ "type": (self.class.name()), "traceback": null });
         if let Some(entries) = error.as_map_mut() {
             if let Some(message) = &self.message {
                 entries.insert("message".to_owned(), message.into());
@@ -195,6 +193,7 @@ fn diagnostic(diagnostic: &Diagnostic) -> Value {
         "column": (start.map(|at| at.column)),
         "hints": (diagnostic.hints.clone()),
         "parameter": (diagnostic.parameter()),
+        "name": (diagnostic.unknown_name()),
         "nested": (diagnostic.nested.as_ref().map(|place| value!({
             "file": (&place.file),
             "path": (place.path.to_string()),
@@ -252,9 +251,11 @@ impl From<kiln_service::Error> for ApiError {
             return Self { diagnostics: error.diagnostics().to_vec(), ..Self::new(class, error.on_the_wire()) };
         }
         match error {
-            Error::Changed | Error::StalePlan(_) => Self::new("HTTPConflict", error.to_string()),
-            Error::Delegate(DelegateError::Unavailable(_)) => Self::new("HTTPServiceUnavailable", error.to_string()),
-            Error::Unavailable(text) => Self::new("HTTPServiceUnavailable", text),
+            Error::Changed | Error::StalePlan(_) => Self::new(Class::HTTPConflict, error.to_string()),
+            Error::Delegate(DelegateError::Unavailable(_)) => {
+                Self::new(Class::HTTPServiceUnavailable, error.to_string())
+            }
+            Error::Unavailable(text) => Self::new(Class::HTTPServiceUnavailable, text),
             Error::NoTemplate | Error::TemplateUrl(_) => Self::bad_request(error.to_string()),
             error => Self::internal(error),
         }
@@ -276,7 +277,7 @@ mod tests {
     use super::*;
 
     #[derive(Deserialize)]
-    struct Class {
+    struct Expected {
         http_status: u16,
         http_title: String,
         message_shown: bool,
@@ -300,13 +301,13 @@ mod tests {
     #[test]
     fn every_class_of_the_reference() {
         let text = include_str!("../tests/data/error_classes.json");
-        let classes: BTreeMap<String, Class> = serde_json::from_str(text).unwrap();
+        let classes: BTreeMap<String, Expected> = serde_json::from_str(text).unwrap();
         assert!(classes.len() > 90);
-        for (name, class) in classes {
-            let error = ApiError::new(name.clone(), "text");
-            assert_eq!(error.status.as_u16(), class.http_status, "{name}");
-            assert_eq!(title(error.status), class.http_title, "{name}");
-            assert_eq!(error.message.is_some(), class.message_shown, "{name}");
+        for (name, expected) in classes {
+            let error = ApiError::new(Class::of(name.clone()), "text");
+            assert_eq!(error.status.as_u16(), expected.http_status, "{name}");
+            assert_eq!(title(error.status), expected.http_title, "{name}");
+            assert_eq!(error.message.is_some(), expected.message_shown, "{name}");
         }
     }
 }

@@ -62,7 +62,7 @@ impl<'a> Instantiation<'a> {
         let Value::Str(name) = name else {
             let shown = text::str(name);
             return Err(ApiError::new(
-                "StackValidationFailed",
+                Class::StackValidationFailed,
                 format!("Invalid stack name {shown}, must be a string"),
             ));
         };
@@ -137,14 +137,14 @@ impl<'a> Instantiation<'a> {
         let tags = match self.get("tags") {
             None => None,
             Some(Value::Str(list)) => Some(query::tags(list)?),
-            Some(_) => return Err(ApiError::new("AttributeError", "tags must be a text")),
+            Some(_) => return Err(ApiError::new(Class::AttributeError, "tags must be a text")),
         };
         let boolean = |name: &str| match self.body.get(name) {
             None => Ok(None),
             Some(value) => match text::str(value).to_ascii_lowercase().as_str() {
                 "true" => Ok(Some(true)),
                 "false" => Ok(Some(false)),
-                _ => Err(ApiError::new("ValueError", format!("{name} must be true or false"))),
+                _ => Err(ApiError::new(Class::ValueError, format!("{name} must be true or false"))),
             },
         };
         // Clients send 0 for no timeout of their own.

@@ -8,6 +8,7 @@
 extern crate self as kiln_api; // for tests/api/support.rs
 
 mod api;
+pub mod argument;
 mod call;
 mod endpoint;
 mod error;

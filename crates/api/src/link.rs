@@ -1,8 +1,8 @@
 //! URLs of stacks and their parts.
 
 use kiln_store::{Stack, StackSummary};
-use kiln_value::StackIdentity;
-use kiln_value::identity::quote;
+use kiln_template::StackIdentity;
+use kiln_value::url::quote;
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
 

@@ -14,6 +14,7 @@ use amqprs::{
 use async_trait::async_trait;
 use kiln_engine::{Message, MessageBus};
 use kiln_resource::{Failure, FailureKind};
+use kiln_value::Class;
 use tokio::sync::{Mutex, watch};
 use tokio_rustls::TlsConnector;
 
@@ -255,7 +256,7 @@ fn long(text: &str) -> Result<amqprs::LongStr, amqprs::error::Error> {
 }
 
 fn failure(why: impl Into<String>) -> Failure {
-    Failure::new(FailureKind::Unavailable, "MessageBus", why)
+    Failure::new(FailureKind::Unavailable, Class::MessageBus, why)
 }
 
 #[cfg(test)]

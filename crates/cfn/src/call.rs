@@ -6,8 +6,9 @@ use kiln_identity::Caller;
 use kiln_service::{Error, PreparedChange, Service};
 use kiln_stack::Backends;
 use kiln_store::{ChangeSetId, Stack, Store};
+use kiln_template::StackIdentity;
 use kiln_template::Template;
-use kiln_value::{StackIdentity, Value};
+use kiln_value::Value;
 
 use crate::cfn::Parts;
 use crate::fault::Fault;

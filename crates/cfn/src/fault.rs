@@ -3,7 +3,7 @@
 use http::StatusCode;
 use kiln_identity::{DelegateError, SignatureError};
 use kiln_service::Error;
-use kiln_value::Diagnostic;
+use kiln_value::{Class, Diagnostic};
 
 /// An error response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,30 +35,6 @@ const SIGNATURE: Kind =
     Kind("SignatureDoesNotMatch", 403, "The request signature we calculated does not match the signature you provided");
 const UNAVAILABLE: Kind = Kind("ServiceUnavailable", 503, "Service temporarily unavailable");
 const UNKNOWN_KEY: Kind = Kind("InvalidClientTokenId", 403, "The certificate or AWS Key ID provided does not exist");
-
-/// Classes that are errors of the request.
-const OF_REQUEST: &[&str] = &[
-    "EntityNotFound",
-    "InvalidBreakPointHook",
-    "InvalidSchemaError",
-    "InvalidTemplateReference",
-    "InvalidTemplateSection",
-    "InvalidTemplateVersion",
-    "InvalidTenant",
-    "MissingCredentialError",
-    "NotSupported",
-    "PhysicalResourceIDAmbiguity",
-    "PropertyUnspecifiedError",
-    "ResourceActionNotSupported",
-    "ResourceNotAvailable",
-    "ResourceNotFound",
-    "ResourcePropertyConflict",
-    "StackValidationFailed",
-    "UnknownUserParameter",
-    "UserParameterMissing",
-];
-/// Classes of errors of the request whose text Heat does not show.
-const SILENT: &[&str] = &["AttributeError", "ValueError"];
 
 impl Fault {
     fn new(Kind(code, status, explanation): Kind, message: Option<&str>) -> Self {
@@ -133,7 +109,7 @@ impl From<Error> for Fault {
             return Self::no_stack(name);
         }
         if let Some(class) = error.class() {
-            return Self::of_class(class.name(), &error.on_the_wire());
+            return Self::of_class(&class, &error.on_the_wire());
         }
         match error {
             Error::TemplateUrl(_) => Self::invalid(&text),
@@ -150,18 +126,39 @@ impl From<Error> for Fault {
 }
 
 impl Fault {
-    fn of_class(class: &str, text: &str) -> Self {
+    fn of_class(class: &Class, text: &str) -> Self {
         let kind = match class {
-            "ActionInProgress" => BUSY,
-            "Forbidden" | "NotAuthorized" => ACCESS_DENIED,
-            "RequestLimitExceeded" => LIMIT,
-            "StackExists" => ALREADY_EXISTS,
-            class if SILENT.contains(&class) => return Self::new(INVALID_VALUE, None),
-            class if OF_REQUEST.contains(&class) => INVALID_VALUE,
+            Class::ActionInProgress => BUSY,
+            Class::Forbidden | Class::NotAuthorized => ACCESS_DENIED,
+            Class::RequestLimitExceeded => LIMIT,
+            Class::StackExists => ALREADY_EXISTS,
+            // Heat does not show their texts.
+            Class::AttributeError | Class::ValueError => return Self::new(INVALID_VALUE, None),
+            Class::EntityNotFound
+            | Class::InvalidBreakPointHook
+            | Class::InvalidSchemaError
+            | Class::InvalidTemplateReference
+            | Class::InvalidTemplateSection
+            | Class::InvalidTemplateVersion
+            | Class::InvalidTenant
+            | Class::MissingCredentialError
+            | Class::NotSupported
+            | Class::PhysicalResourceIDAmbiguity
+            | Class::PropertyUnspecifiedError
+            | Class::ResourceActionNotSupported
+            | Class::ResourceNotAvailable
+            | Class::ResourceNotFound
+            | Class::ResourcePropertyConflict
+            | Class::StackValidationFailed
+            | Class::UnknownUserParameter
+            | Class::UserParameterMissing => INVALID_VALUE,
             // Python's own errors are not shown.
-            "AssertionError" | "IndexError" | "KeyError" | "NotImplementedError" | "RuntimeError" | "TypeError" => {
-                return Self::new(INTERNAL, None);
-            }
+            Class::AssertionError
+            | Class::IndexError
+            | Class::KeyError
+            | Class::NotImplementedError
+            | Class::RuntimeError
+            | Class::TypeError => return Self::new(INTERNAL, None),
             _ => INTERNAL,
         };
         Self::new(kind, Some(text))
@@ -209,7 +206,7 @@ mod tests {
         let classes: BTreeMap<String, Value> = serde_json::from_str(text).expect("JSON");
         assert!(classes.len() > 90);
         for (class, expected) in classes {
-            let fault = Fault::of_class(&class, "text");
+            let fault = Fault::of_class(&Class::of(class.clone()), "text");
             assert_eq!(fault.code, expected["Code"], "{class}");
             assert_eq!(u64::from(fault.status.as_u16()), expected["status"], "{class}");
             assert_eq!(fault.who(), expected["Type"], "{class}");

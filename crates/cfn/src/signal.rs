@@ -5,7 +5,8 @@ use axum::response::Response;
 use http::Method;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use kiln_service::{Error, Signal};
-use kiln_value::{StackIdentity, Value};
+use kiln_template::StackIdentity;
+use kiln_value::Value;
 
 use crate::call::Call;
 use crate::fault::Fault;

@@ -5,7 +5,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use kiln_value::identity::quote;
+use kiln_value::url::quote;
 
 /// The parts of a URL that matter for joining.
 struct Parts<'a> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use kiln_cloud::{HttpRequest, HttpResponse, Transport};
-use kiln_value::{Value, identity::quote};
+use kiln_value::{Value, url::quote};
 use url::Url;
 
 use crate::{Access, Error, Refusal};

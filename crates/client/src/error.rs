@@ -1,7 +1,7 @@
 //! Errors of the client.
 
 use kiln_cloud::TransportError;
-use kiln_value::{Span, Value};
+use kiln_value::{Class, Span, Value};
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +45,14 @@ impl Error {
         }
     }
 
+    /// The class of an error response.
+    pub fn class(&self) -> Option<&Class> {
+        match self {
+            Self::Refused(refusal) => refusal.class.as_ref(),
+            _ => None,
+        }
+    }
+
     /// Whether the error is temporary: the service is not available at the moment.
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::NoKeystone { .. }) || matches!(self.status(), Some(502..=504))
@@ -61,8 +69,8 @@ impl Error {
 pub struct Refusal {
     /// HTTP status.
     pub status: u16,
-    /// Error class: `EntityNotFound`, `StackValidationFailed` …; empty if unknown.
-    pub class: String,
+    /// Error class; `None` if unknown.
+    pub class: Option<Class>,
     /// The message for the user.
     pub message: String,
     /// Positions in the template, if the service is Kiln and knows them.
@@ -84,6 +92,8 @@ pub struct ErrorLocation {
     pub hints: Vec<String>,
     /// The parameter whose value is wrong: the error is where the value comes from.
     pub parameter: Option<String>,
+    /// The name that nothing has: of a parameter, a resource, an attribute or a condition.
+    pub name: Option<String>,
     /// The place in a nested template, if it is in one; `path` is that of the resource that uses it.
     pub nested: Option<NestedLocation>,
 }
@@ -111,7 +121,7 @@ impl Refusal {
         let places = error.and_then(|e| e.get("diagnostics")).and_then(Value::as_list).unwrap_or_default();
         Self {
             status,
-            class: error.and_then(|error| said(error, "type")).unwrap_or_default().to_owned(),
+            class: error.and_then(|error| said(error, "type")).map(|class| Class::of(class.to_owned())),
             message,
             places: places.iter().map(ErrorLocation::read).collect(),
         }
@@ -128,6 +138,7 @@ impl ErrorLocation {
             column: value.get("column").and_then(Value::as_i64),
             hints: hints.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
             parameter: value.str_at("parameter").map(str::to_owned),
+            name: value.str_at("name").map(str::to_owned),
             nested: value.get("nested").and_then(NestedLocation::read),
         }
     }

@@ -15,6 +15,7 @@ mod operations;
 pub mod origin;
 mod orphans;
 mod plan;
+pub mod reason;
 mod report;
 pub mod resources;
 pub mod software;
@@ -31,7 +32,8 @@ pub use error::{Error, ErrorLocation, InputError, NestedLocation, Place, Refusal
 pub use operations::OperationPage;
 pub use origin::Origin;
 pub use orphans::OrphanFilter;
+pub use reason::HookNews;
 pub use resources::EventFilter;
 pub use source::Source;
 pub use stacks::{Changes, PlannedCreate, StackAction, StackFilter, StackRequest};
-pub use view::{Event, HookNews, Resource, Stack};
+pub use view::{Event, Resource, Stack};

@@ -111,29 +111,7 @@ impl Resource {
     }
 }
 
-/// What an event says about a hook of its resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HookNews<'a> {
-    /// The resource waits until this hook is cleared.
-    Reached(&'a str),
-    /// This hook was cleared.
-    Cleared(&'a str),
-    /// The resource waits no more, because the operation has failed.
-    Left,
-}
-
 impl Event {
-    /// What it says about a hook.
-    pub fn hook(&self) -> Option<HookNews<'_>> {
-        let reason = self.reason();
-        if reason == "Failure occurred while waiting." {
-            return Some(HookNews::Left);
-        }
-        let reason = reason.strip_suffix(" is cleared")?;
-        let reached = reason.split_once(" paused until Hook ").map(|(_, hook)| HookNews::Reached(hook));
-        reached.or_else(|| reason.strip_prefix("Hook ").map(HookNews::Cleared))
-    }
-
     /// Id.
     pub fn id(&self) -> &str {
         self.text("id")

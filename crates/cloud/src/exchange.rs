@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use http::HeaderValue;
 use kiln_resource::Gate;
-use kiln_value::{Origin, origin};
+use kiln_trace::Origin;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use tokio::time::timeout;
@@ -180,7 +180,7 @@ impl Exchange {
         );
         let outcome = async {
             let mut request = request.clone();
-            if let Some(Origin { traceparent: Some(parent), .. }) = origin::current()
+            if let Some(Origin { traceparent: Some(parent), .. }) = kiln_trace::current()
                 && let Ok(parent) = HeaderValue::from_str(&parent)
             {
                 request.headers.insert("traceparent", parent);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use http::StatusCode;
 use kiln_resource::{Failure, FailureKind};
-use kiln_value::Value;
+use kiln_value::{Class, Value};
 
 use crate::catalog::official_type;
 use crate::error::CloudError;
@@ -16,20 +16,20 @@ pub(crate) fn from_error(error: &CloudError) -> Failure {
     match error {
         CloudError::Transport { url, error, .. } => match error {
             TransportError::Timeout => {
-                Failure::new(FailureKind::Unavailable, "ConnectTimeout", format!("Request to {url} timed out"))
+                Failure::new(FailureKind::Unavailable, Class::ConnectTimeout, format!("Request to {url} timed out"))
             }
             TransportError::Connect(cause) => no_connection(FailureKind::NotSent, url, cause),
             TransportError::Broken(cause) => no_connection(FailureKind::Unavailable, url, cause),
             TransportError::Address(_) => no_connection(FailureKind::Refused, url, &error.to_string()),
         },
         CloudError::Status { service, response } => from_response(service, response),
-        CloudError::NoEndpoint { .. } => Failure::other("EndpointNotFound", error.to_string()),
+        CloudError::NoEndpoint { .. } => Failure::other(Class::EndpointNotFound, error.to_string()),
         CloudError::Malformed { .. } => {
-            Failure::new(FailureKind::Unavailable, "MalformedResponseBody", error.to_string())
+            Failure::new(FailureKind::Unavailable, Class::MalformedResponseBody, error.to_string())
         }
-        CloudError::Invalid { .. } => Failure::other("BadRequest", error.to_string()),
+        CloudError::Invalid { .. } => Failure::other(Class::BadRequest, error.to_string()),
         CloudError::NotSent { retry_after, .. } => {
-            let failure = Failure::new(FailureKind::NotSent, "ServiceUnavailable", error.to_string());
+            let failure = Failure::new(FailureKind::NotSent, Class::ServiceUnavailable, error.to_string());
             Failure { retry_after: *retry_after, ..failure }
         }
         CloudError::NoToken { credential, cause } => without_token(credential, cause),
@@ -37,7 +37,7 @@ pub(crate) fn from_error(error: &CloudError) -> Failure {
 }
 
 fn no_connection(kind: FailureKind, url: &str, cause: &str) -> Failure {
-    Failure::new(kind, "ConnectFailure", format!("Unable to establish connection to {url}: {cause}"))
+    Failure::new(kind, Class::ConnectFailure, format!("Unable to establish connection to {url}: {cause}"))
 }
 
 /// Keystone's response to a token request. The request that needed the token was not sent. A refusal concerns the
@@ -51,7 +51,7 @@ fn without_token(credential: &str, cause: &CloudError) -> Failure {
         _ if failure.is_passing() => Failure { kind: FailureKind::NotSent, ..failure },
         _ => {
             let text = format!("Keystone refuses {credential}: {}", failure.message);
-            Failure::new(FailureKind::Refused, "AuthorizationFailure", text)
+            Failure::new(FailureKind::Refused, Class::AuthorizationFailure, text)
         }
     }
 }
@@ -69,17 +69,18 @@ pub(crate) fn from_response(service: &str, response: &HttpResponse) -> Failure {
         "load-balancer" => octavia(response, &body),
         _ => keystone(response, &body),
     };
+    let class = Class::of(class);
     let kind = kind(status, &class);
     let retry_after =
         matches!(status.as_u16(), 413 | 429 | 503).then(|| request_retry::retry_after(response)).flatten();
     Failure { retry_after, ..Failure::new(kind, class, message) }
 }
 
-fn kind(status: StatusCode, class: &str) -> FailureKind {
+fn kind(status: StatusCode, class: &Class) -> FailureKind {
     match status.as_u16() {
         404 => FailureKind::NotFound,
         // An exceeded quota is permanent, as in Heat.
-        409 if class == "OverQuotaClient" => FailureKind::Refused,
+        409 if *class == Class::OverQuotaClient => FailureKind::Refused,
         409 => FailureKind::Conflict,
         429 => FailureKind::OverLimit,
         500 => FailureKind::ServerError,
@@ -107,7 +108,7 @@ const NEUTRON_TYPES: &[&str] = &[
     "ExternalIpAddressExhausted",
 ];
 
-fn neutron(response: &HttpResponse, body: &Value) -> (String, String) {
+fn neutron(response: &HttpResponse, body: &Value) -> (Cow<'static, str>, String) {
     let error = body.get("NeutronError");
     let text = |key| error.and_then(|e| e.str_at(key)).filter(|s| !s.is_empty());
     let mut message = match (text("message").or_else(|| body.str_at("message")), error) {
@@ -122,7 +123,7 @@ fn neutron(response: &HttpResponse, body: &Value) -> (String, String) {
         message = format!("{message}\nNeutron server returns request_ids: ['{id}']");
     }
     let class = match text("type").filter(|t| NEUTRON_TYPES.contains(t)) {
-        Some(known) => format!("{known}Client"),
+        Some(known) => format!("{known}Client").into(),
         None => match response.status.as_u16() {
             400 => "BadRequest",
             401 => "Unauthorized",
@@ -133,12 +134,12 @@ fn neutron(response: &HttpResponse, body: &Value) -> (String, String) {
             503 => "ServiceUnavailable",
             _ => "NeutronClientException",
         }
-        .to_owned(),
+        .into(),
     };
     (class, message)
 }
 
-fn nova(response: &HttpResponse, body: &Value) -> (String, String) {
+fn nova(response: &HttpResponse, body: &Value) -> (Cow<'static, str>, String) {
     let class = match response.status.as_u16() {
         400 => "BadRequest",
         401 => "Unauthorized",
@@ -166,10 +167,10 @@ fn nova(response: &HttpResponse, body: &Value) -> (String, String) {
         _ => "Unknown Error",
     };
     let message = first_message(body).unwrap_or(Cow::Borrowed(own));
-    (class.to_owned(), numbered(&message, response, "x-compute-request-id"))
+    (class.into(), numbered(&message, response, "x-compute-request-id"))
 }
 
-fn cinder(response: &HttpResponse, body: &Value) -> (String, String) {
+fn cinder(response: &HttpResponse, body: &Value) -> (Cow<'static, str>, String) {
     let class = match response.status.as_u16() {
         400 => "BadRequest",
         401 => "Unauthorized",
@@ -182,7 +183,7 @@ fn cinder(response: &HttpResponse, body: &Value) -> (String, String) {
     };
     let reason = response.status.canonical_reason().unwrap_or("Unknown Error");
     let message = first_message(body).unwrap_or(Cow::Borrowed(reason));
-    (class.to_owned(), numbered(&message, response, "x-compute-request-id"))
+    (class.into(), numbered(&message, response, "x-compute-request-id"))
 }
 
 /// The classes that glanceclient and heatclient have in common.
@@ -203,34 +204,34 @@ fn http_class(status: StatusCode) -> &'static str {
     }
 }
 
-fn glance(response: &HttpResponse, body: &Value) -> (String, String) {
+fn glance(response: &HttpResponse, body: &Value) -> (Cow<'static, str>, String) {
     let class = http_class(response.status);
     let details = match first_message(body) {
         Some(message) => message.into_owned(),
         None => plain(response),
     };
     let details = if details.is_empty() { class.to_owned() } else { details };
-    (class.to_owned(), format!("HTTP {details}"))
+    (class.into(), format!("HTTP {details}"))
 }
 
 /// Another orchestration service, for OS::Heat::Stack.
-fn heat(response: &HttpResponse, body: &Value) -> (String, String) {
+fn heat(response: &HttpResponse, body: &Value) -> (Cow<'static, str>, String) {
     let class = match response.status {
         StatusCode::UNSUPPORTED_MEDIA_TYPE => "HTTPUnsupported",
         status => http_class(status),
     };
     let message = first_message(body).map_or_else(|| plain(response), Cow::into_owned);
-    (class.to_owned(), format!("ERROR: {message}"))
+    (class.into(), format!("ERROR: {message}"))
 }
 
 /// octaviaclient has one class for all errors.
-fn octavia(response: &HttpResponse, body: &Value) -> (String, String) {
+fn octavia(response: &HttpResponse, body: &Value) -> (Cow<'static, str>, String) {
     let message = first_message(body).unwrap_or_else(|| plain(response).into());
-    ("OctaviaClientException".to_owned(), numbered(&message, response, "x-openstack-request-id"))
+    ("OctaviaClientException".into(), numbered(&message, response, "x-openstack-request-id"))
 }
 
 /// keystoneauth's own classes, which all other clients share.
-fn keystone(response: &HttpResponse, body: &Value) -> (String, String) {
+fn keystone(response: &HttpResponse, body: &Value) -> (Cow<'static, str>, String) {
     let (class, own) = match response.status.as_u16() {
         400 => ("BadRequest", "Bad Request"),
         401 => ("Unauthorized", "Unauthorized"),
@@ -249,7 +250,7 @@ fn keystone(response: &HttpResponse, body: &Value) -> (String, String) {
         _ => ("HTTPClientError", "HTTP Client Error"),
     };
     let message = first_message(body).unwrap_or(Cow::Borrowed(own));
-    (class.to_owned(), numbered(&message, response, "x-openstack-request-id"))
+    (class.into(), numbered(&message, response, "x-openstack-request-id"))
 }
 
 /// The text of `{"message": …}`, `{"faultstring": …}`, `{"title": …, "description": …}`, `{"error": {"message": …}}`,
@@ -339,7 +340,7 @@ mod tests {
 
         let body = r#"{"NeutronError": {"type": "OverQuota", "message": "Quota exceeded for resources: ['port'].", "detail": ""}}"#;
         let got = failure("network", 409, ("x", "y"), body);
-        assert_eq!((got.class.as_str(), got.kind), ("OverQuotaClient", FailureKind::Refused));
+        assert_eq!((got.class.name(), got.kind), ("OverQuotaClient", FailureKind::Refused));
 
         let got = failure("network", 502, ("content-type", "text/plain"), "proxy says no");
         assert_eq!(got.to_string(), "NeutronClientException: 502-proxy says no");

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use kiln_resource::finder::{Ids, Missing, Several};
 use kiln_resource::{Cloud, CloudRequest, Failure, Finder, FinderClient, Finders, Method};
-use kiln_value::{Value, text};
+use kiln_value::{Class, Value, text};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use errors::{ambiguous, entity_not_found, missing};
@@ -20,7 +20,7 @@ const MOST_PAGES: usize = 1_000;
 /// The ID of the object with this name or ID.
 pub(crate) async fn find(cloud: &dyn Cloud, finders: &Finders, finder: &str, given: &str) -> Result<String, Failure> {
     let Some(finder) = finders.get(finder) else {
-        return Err(Failure::other("ClientNotFound", format!("unknown finder {finder}")));
+        return Err(Failure::other(Class::ClientNotFound, format!("unknown finder {finder}")));
     };
     if finder.ids == Ids::Taken && is_uuid_like(given) {
         return Ok(given.to_owned());
@@ -83,7 +83,9 @@ async fn by_id(cloud: &dyn Cloud, finder: &Finder, value: &str) -> Result<Option
         }),
         Err(failure) if failure.is_not_found() && finder.missing != Missing::Response => Ok(None),
         // Some services reject a value that is not an ID. octaviaclient has one class for all errors.
-        Err(failure) if finder.by.is_some() && ["BadRequest", "OctaviaClientException"].contains(&&*failure.class) => {
+        Err(failure)
+            if finder.by.is_some() && matches!(failure.class, Class::BadRequest | Class::OctaviaClientException) =>
+        {
             Ok(None)
         }
         Err(failure) => Err(failure),

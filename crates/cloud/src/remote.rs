@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_resource::{Cloud, CloudRequest, Failure, FailureKind, Method, RemoteCloud};
-use kiln_value::{Map, Secret, Value, text, value};
+use kiln_value::{Class, Map, Secret, Value, text, value};
 use moka::future::Cache;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::{Digest, Sha256};
@@ -78,7 +78,7 @@ impl RemoteClouds {
             let token = cloud.session().with_retries(RetryPolicy::none()).token().await;
             token.map_err(|error| {
                 let failure = Failure::from(error);
-                Failure { class: "AuthorizationFailure".to_owned(), message: unauthorized(&failure.message), ..failure }
+                Failure { class: Class::AuthorizationFailure, message: unauthorized(&failure.message), ..failure }
             })?;
         }
         Ok(cloud)
@@ -95,7 +95,7 @@ impl RemoteClouds {
                         return failure;
                     }
                     let text = format!("The Secret (secrets/{id}) could not be found.");
-                    Failure::new(FailureKind::NotFound, "EntityNotFound", text)
+                    Failure::new(FailureKind::NotFound, Class::EntityNotFound, text)
                 })?;
             let kind = secret.body.get("content_types").and_then(|types| types.str_at("default"));
             let mut request = CloudRequest::new("key-manager", Method::Get, format!("{path}/payload"));
@@ -115,11 +115,11 @@ fn config(secret: &Secret<String>) -> Result<CloudConfig, Failure> {
     let parsed: Option<Value> = serde_json::from_str(secret.expose()).ok();
     let parsed = parsed.as_ref().and_then(Value::as_map).ok_or_else(|| {
         let text = "Failed to parse credential, please check your Stack Credential format.";
-        Failure::other("ValueError", text)
+        Failure::other(Class::ValueError, text)
     })?;
     let (Some(kind), Some(auth)) = (parsed.get("auth_type"), parsed.get("auth")) else {
         let text = "Missing key in auth information, the correct format contains ['auth_type', 'auth'].";
-        return Err(Failure::other("ValueError", text));
+        return Err(Failure::other(Class::ValueError, text));
     };
     let empty = Map::new();
     let auth = auth.as_map().unwrap_or(&empty);
@@ -127,7 +127,7 @@ fn config(secret: &Secret<String>) -> Result<CloudConfig, Failure> {
 }
 
 fn refused(problem: &dyn std::fmt::Display) -> Failure {
-    Failure::other("AuthorizationFailure", unauthorized(&problem.to_string()))
+    Failure::other(Class::AuthorizationFailure, unauthorized(&problem.to_string()))
 }
 
 fn unauthorized(problem: &str) -> String {
@@ -138,7 +138,7 @@ fn unauthorized(problem: &str) -> String {
 }
 
 fn unusable(error: &TransportError) -> Failure {
-    Failure::other("ConnectFailure", format!("the certificates of the context cannot be used: {error}"))
+    Failure::other(Class::ConnectFailure, format!("the certificates of the context cannot be used: {error}"))
 }
 
 fn key_of(remote: &RemoteCloud, owner: &str) -> [u8; 32] {

@@ -9,7 +9,7 @@ use kiln_resource::{
     Access, AccountNames, Cloud, CloudRequest, CloudResponse, Failure, FailureKind, FinderClient, Finders, Method,
     RemoteCloud, StackId, shipped,
 };
-use kiln_value::{Secret, Value};
+use kiln_value::{Class, Secret, Value};
 use moka::future::Cache;
 
 use crate::catalog::Interface;
@@ -202,7 +202,7 @@ impl Cloud for StackCloud {
     async fn project_id(&self) -> Result<String, Failure> {
         let token = self.session.token().await.map_err(|e: CloudError| Failure::from(e))?;
         token.info.project.as_ref().map(|p| p.id.clone()).ok_or_else(|| {
-            Failure::new(FailureKind::Refused, "Forbidden", "The credentials are not scoped to a project.")
+            Failure::new(FailureKind::Refused, Class::Forbidden, "The credentials are not scoped to a project.")
         })
     }
 }

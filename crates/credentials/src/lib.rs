@@ -11,10 +11,10 @@ use kiln_resource::{
 };
 use kiln_stack::Clouds;
 use kiln_store::{Stack, Store, UnusedCredentials};
-use kiln_value::{Secret, Value};
+use kiln_value::{Class, Secret, Value};
 
 /// Error class of failures that are caused by the credentials: the request was not sent.
-const UNAUTHORIZED: &str = "AuthorizationFailure";
+const UNAUTHORIZED: Class = Class::AuthorizationFailure;
 
 /// Clouds by stored credentials. Stacks with the same credentials share a session while it is in use.
 pub struct StoredClouds {
@@ -164,7 +164,7 @@ impl StoredCredentials {
 }
 
 fn unreadable(error: &kiln_store::Error) -> Failure {
-    Failure::new(FailureKind::Unavailable, "InternalError", error.to_string())
+    Failure::new(FailureKind::Unavailable, Class::InternalError, error.to_string())
 }
 
 /// The cloud of a stack. If an update replaces the credentials of the stack and the old ones are rejected, the new ones

@@ -1,7 +1,7 @@
 //! Helpers for the calls of drivers.
 
 use kiln_resource::{CloudRequest, Context, Failure, FailureKind, Method};
-use kiln_value::{Map, Value};
+use kiln_value::{Class, Map, Value};
 
 /// A cloud service.
 #[derive(Clone, Copy)]
@@ -90,7 +90,7 @@ pub(crate) fn items(body: Value, key: &str) -> Result<Vec<Value>, Failure> {
 
 /// The error for a successful response that cannot be read: the operation may have been executed.
 pub(crate) fn unreadable(message: impl Into<String>) -> Failure {
-    Failure::new(FailureKind::Unavailable, "MalformedResponseBody", message)
+    Failure::new(FailureKind::Unavailable, Class::MalformedResponseBody, message)
 }
 
 /// The ID in the response to a create; `what` is the name of the object in the error.

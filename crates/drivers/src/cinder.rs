@@ -9,7 +9,7 @@ mod volume_type;
 use std::sync::Arc;
 
 use kiln_resource::{CloudRequest, Context, Driver, Failure, FailureKind, Listed, Method, ResourceType};
-use kiln_value::{Value, value};
+use kiln_value::{Class, Value, value};
 
 use crate::call::{CINDER, NOVA, made_id, take};
 use crate::path;
@@ -79,7 +79,7 @@ pub(crate) async fn attach(
         }
         Err(failure) if is_refusal(&failure) => {
             let message = format!("Failed to attach volume {volume} to server {server} - {}", failure.message);
-            Err(Failure::new(failure.kind, "Error", message))
+            Err(Failure::new(failure.kind, Class::Error, message))
         }
         Err(failure) => Err(failure),
     }
@@ -100,10 +100,10 @@ async fn detach(cx: &Context<'_>, server: &str, attachment: &str) -> Result<(), 
     let path = format!("{}/{}", attachments_path(server), path::segment(attachment));
     match NOVA.delete(cx, path).await {
         // 400: not attached, or never was.
-        Err(failure) if failure.kind == FailureKind::Refused && failure.class == "BadRequest" => Ok(()),
+        Err(failure) if failure.kind == FailureKind::Refused && failure.class == Class::BadRequest => Ok(()),
         Err(failure) if is_refusal(&failure) => {
             let message = format!("Could not detach attachment {attachment} from server {server}.");
-            Err(Failure::new(failure.kind, "Error", message))
+            Err(Failure::new(failure.kind, Class::Error, message))
         }
         outcome => outcome,
     }

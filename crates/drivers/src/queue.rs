@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Failure, FailureKind, Step};
-use kiln_value::{Map, Value, value};
+use kiln_value::{Class, Map, Value, value};
 
 /// Name of the stage in an operation's state.
 pub(crate) const STAGE: &str = "queue";
@@ -54,7 +54,7 @@ pub(crate) fn again(cx: &Context<'_>, state: &Value, what: impl Into<String>) ->
 pub(crate) fn give_up(failure: &Failure) -> Step {
     let kind = KINDS.iter().find(|(kind, _)| *kind == failure.kind).map_or("other", |(_, word)| word);
     let state = value!({
-        "stage": GIVEN_UP, "kind": kind, "class": (failure.class.as_str()), "message": (failure.message.as_str()),
+        "stage": GIVEN_UP, "kind": kind, "class": (failure.class.name()), "message": (failure.message.as_str()),
     });
     Step::wait(state, Duration::ZERO).id("")
 }
@@ -63,7 +63,7 @@ pub(crate) fn give_up(failure: &Failure) -> Step {
 pub(crate) fn given_up(state: &Value) -> Option<Failure> {
     let text = |key: &str| state.str_at(key).unwrap_or_default();
     let kind = KINDS.iter().find(|(_, word)| *word == text("kind")).map_or(FailureKind::Other, |(kind, _)| *kind);
-    (text("stage") == GIVEN_UP).then(|| Failure::new(kind, text("class"), text("message")))
+    (text("stage") == GIVEN_UP).then(|| Failure::new(kind, Class::of(text("class").to_owned()), text("message")))
 }
 
 const GIVEN_UP: &str = "given_up";

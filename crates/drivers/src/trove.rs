@@ -6,7 +6,7 @@ mod instance;
 use std::sync::Arc;
 
 use kiln_resource::{Context, Driver, Facts, ResourceType};
-use kiln_value::{Class, Diagnostic, Value, value};
+use kiln_value::{Diagnostic, Value, value};
 
 use crate::call::TROVE;
 use crate::path::segment;
@@ -54,7 +54,7 @@ async fn check_version(cx: &Context<'_>) -> Result<(), Diagnostic> {
         ["datastore_type", "datastore_version"].map(|name| kiln_value::text::str(cx.facts.property(name)));
     let path = format!("/datastores/{}/versions", segment(&kind));
     let versions = TROVE.list(cx, path, &[], "versions").await;
-    let versions = versions.map_err(|failure| Diagnostic::new(Class::of(failure.class), failure.message))?;
+    let versions = versions.map_err(|failure| Diagnostic::new(failure.class, failure.message))?;
     let names: Vec<&str> = versions.iter().filter_map(|version| version.str_at("name")).collect();
     if names.contains(&version.as_str()) {
         return Ok(());

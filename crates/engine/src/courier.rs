@@ -15,6 +15,7 @@ use std::time::Duration;
 use kiln_resource::{Failure, FailureKind};
 use kiln_stack::Backends;
 use kiln_store::{Delivery, Destination, Error, Lane, OutboxEntry};
+use kiln_value::Class;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -219,7 +220,7 @@ impl Courier {
             biased;
             sent = sent => sent,
             () = self.backends.clock.sleep(limit) => {
-                Err(Failure::new(FailureKind::Unavailable, "Timeout", "no answer in time"))
+                Err(Failure::new(FailureKind::Unavailable, Class::Timeout, "no answer in time"))
             }
         }
     }
@@ -265,5 +266,5 @@ fn numbers(entries: &[OutboxEntry]) -> Vec<i64> {
 
 /// Whether the destination refuses what was sent, so that sending it again is useless.
 fn is_rejected(failure: &Failure) -> bool {
-    failure.kind == FailureKind::Refused && (failure.class == "BadRequest" || failure.class.contains("TooLarge"))
+    failure.kind == FailureKind::Refused && matches!(failure.class, Class::BadRequest | Class::RequestEntityTooLarge)
 }

@@ -16,7 +16,7 @@ use kiln_stack::Backends;
 use kiln_stack::call_retry::{self, RetryLimits};
 use kiln_stack::stored_software::StoredSoftware;
 use kiln_store::Stack;
-use kiln_value::{Map, Value};
+use kiln_value::{Class, Map, Value};
 
 use crate::actor::take_over::is_believed;
 use crate::unmarked::{self, Creating, UNMARKED, Verdict};
@@ -309,7 +309,7 @@ impl Job {
                 if !self.memory.interrupted && self.memory.unanswered > self.limits.calls {
                     let failure = Failure::new(
                         FailureKind::Unavailable,
-                        "ServiceUnavailable",
+                        Class::ServiceUnavailable,
                         "The service did not respond, and nothing was created.",
                     );
                     return Some(self.failed(&failure).into());
@@ -318,7 +318,7 @@ impl Job {
             }
             Ok(Verdict::CannotTell(why)) => {
                 let text = format!("It is unknown whether the service created the object: {why}.");
-                Some(self.lost(&Failure::other("CreateLost", text)))
+                Some(self.lost(&Failure::other(Class::CreateLost, text)))
             }
             Err(failure) => Some(self.still_lost(&failure)),
         }
@@ -402,7 +402,7 @@ impl Job {
             return advance;
         }
         if self.running.operation == Operation::Check && self.facts.physical_id.is_none() && self.driver.has_object() {
-            return self.failed(&Failure::other("NotFound", "The resource was not created.")).into();
+            return self.failed(&Failure::other(Class::NotFound, "The resource was not created.")).into();
         }
         match self.driver.start(&self.context(cloud), &self.running.operation).await {
             Ok(step) => self.report(cloud, step).await,
@@ -417,7 +417,7 @@ impl Job {
     async fn adopt(&mut self, cloud: &dyn Cloud) -> Advance {
         let part = |key: &str| self.adopted.as_ref().and_then(|adopted| adopted.get(key));
         let Some(id) = part("resource_id").and_then(Value::as_str).filter(|id| !id.is_empty()) else {
-            return self.failed(&Failure::other("Exception", "Resource ID was not provided.")).into();
+            return self.failed(&Failure::other(Class::Exception, "Resource ID was not provided.")).into();
         };
         let data = part("resource_data").and_then(Value::as_map).cloned().unwrap_or_default();
         let step = Step { data, ..Step::done().id(id) }.data(ADOPTED, true);
@@ -733,7 +733,7 @@ pub(crate) fn abort_failure(running: &Running, memory: &Memory) -> Failure {
     {
         text = format!("{text}; it was waiting for {what}");
     }
-    Failure::other("ResourceFailure", text)
+    Failure::other(Class::ResourceFailure, text)
 }
 
 /// The stage of an operation that waits.

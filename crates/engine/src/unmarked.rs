@@ -12,7 +12,7 @@ use std::time::Duration;
 use kiln_resource::{Alike, Cloud, Facts, Failure, FailureKind, Found, Operation, Phase, Resource, ResourceId, Step};
 use kiln_stack::clock::micros;
 use kiln_store::Error;
-use kiln_value::{Map, Value, text, value};
+use kiln_value::{Class, Map, Value, text, value};
 
 use crate::step::{Advance, Job, LOST_CREATE};
 
@@ -216,5 +216,5 @@ impl Job {
 }
 
 fn unread(error: &Error) -> Failure {
-    Failure::new(FailureKind::NotSent, "ServiceUnavailable", error.to_string())
+    Failure::new(FailureKind::NotSent, Class::ServiceUnavailable, error.to_string())
 }

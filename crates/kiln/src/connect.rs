@@ -273,7 +273,7 @@ fn database(given: Option<&str>, need: Need) -> Outcome<(String, Secret<String>)
     }
     let key = key_of(&absolute, is_new)?;
     owner_only::file(&absolute).map_err(|error| unwritable(&absolute, &error))?;
-    let url = format!("sqlite://{}?mode=rwc", kiln_value::identity::quote(&absolute.to_string_lossy(), "/"));
+    let url = format!("sqlite://{}?mode=rwc", kiln_value::url::quote(&absolute.to_string_lossy(), "/"));
     Ok((url, key))
 }
 
@@ -285,7 +285,7 @@ fn file_of(url: &str) -> Option<PathBuf> {
     if path == ":memory:" || query.contains("mode=memory") || query.contains("mode=ro") {
         return None;
     }
-    Some(PathBuf::from(kiln_value::identity::unquote(path)))
+    Some(PathBuf::from(kiln_value::url::unquote(path)))
 }
 
 /// The key of a database file, stored in a file next to it. A key is created only for a new database.

@@ -11,7 +11,7 @@ use kiln_console::output::{OutputError, visible};
 use kiln_console::picture::Source;
 use kiln_server::shutdown::INTERRUPTED;
 pub(crate) use kiln_template::hint::nearest;
-use kiln_value::Span;
+use kiln_value::{Class, Span};
 
 use crate::mistakes::Sent;
 
@@ -221,7 +221,7 @@ impl From<Error> for Failure {
         let message = error.to_string();
         match error {
             Error::Refused(refusal) => {
-                let wants_password = message.contains("Missing required credential: X-Auth-");
+                let wants_password = refusal.class == Some(Class::MissingCredentialError);
                 let failure = Self::new(message).and(refusal.places);
                 match refusal.status {
                     _ if wants_password => {
@@ -304,6 +304,14 @@ mod tests {
     fn a_service_that_is_not_there_has_its_own_code() {
         let code = |status| Failure::from(Error::Refused(Refusal { status, ..Refusal::default() })).code;
         assert_eq!([404, 500, 503].map(code), [FAILED, FAILED, UNREACHABLE]);
+    }
+
+    #[test]
+    fn the_class_of_an_error_decides_about_its_hint() {
+        let class = Some(Class::MissingCredentialError);
+        let refusal = Refusal { status: 400, class, message: "Passwort fehlt".to_owned(), ..Refusal::default() };
+        let hints = Failure::from(Error::Refused(refusal)).hints;
+        assert!(hints.iter().any(|hint| hint.contains("--include-password")), "{hints:?}");
     }
 
     #[test]

@@ -35,6 +35,8 @@ struct Mistake {
     message: String,
     /// The message without its path.
     text: String,
+    /// The name that nothing has, if it is about one.
+    name: Option<String>,
     hints: Vec<String>,
     place: Option<Place>,
     /// The path, as shown if there is no place.
@@ -110,17 +112,17 @@ impl<'a> Sent<'a> {
     }
 
     fn found(&self, place: &ErrorLocation) -> Mistake {
-        let hints = place.hints.clone();
+        let (name, hints) = (place.name.clone(), place.hints.clone());
         if let Some(nested) = &place.nested
             && let Some((file, origin)) = self.origins().enumerate().find(|(_, origin)| origin.url == nested.file)
         {
             let path = origin.path(&nested.path);
             let place = origin.span(&path).map(|span| Place { file, path, span });
             let text = nested.message.replace(&nested.path, "");
-            return Mistake { message: nested.message.clone(), text, hints, place, path: String::new() };
+            return Mistake { message: nested.message.clone(), text, name, hints, place, path: String::new() };
         }
         let (message, text) = (place.message.clone(), place.message.replace(&place.path, ""));
-        let mut mistake = Mistake { message, text, hints, place: None, path: String::new() };
+        let mut mistake = Mistake { message, text, name, hints, place: None, path: String::new() };
         let origin = &self.bundle.origin;
         let path = origin.path(&place.path);
         let read = origin.value(&path).and_then(parameter_read);
@@ -191,8 +193,15 @@ impl<'a> Sent<'a> {
 impl Mistake {
     fn trouble(&self) -> Option<Trouble> {
         let Place { path, span, .. } = self.place.as_ref()?;
-        let (message, hints) = (self.message.clone(), self.hints.clone());
-        Some(Trouble { level: Level::Error, code: String::new(), message, path: path.clone(), span: *span, hints })
+        Some(Trouble {
+            level: Level::Error,
+            code: String::new(),
+            message: self.message.clone(),
+            path: path.clone(),
+            span: *span,
+            name: self.name.clone(),
+            hints: self.hints.clone(),
+        })
     }
 }
 
@@ -288,6 +297,7 @@ fn location(error: &Diagnostic) -> ErrorLocation {
         column: error.span.map(|span| span.start.column.into()),
         hints: error.hints.clone(),
         parameter: error.parameter().map(str::to_owned),
+        name: error.unknown_name().map(str::to_owned),
         nested,
     }
 }

@@ -4,20 +4,15 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use base64::Engine as _;
 use clap::ValueEnum;
 use kiln_client::{Bundle, Client, ErrorLocation, Origin, Source, address};
-use kiln_package::{Format, Limits, Package, zip_of};
+use kiln_package::{Limits, Package};
 use kiln_server::topology_types::is_of_operator;
-use kiln_topology::blueprint::{self, Blueprint, Library};
-use kiln_topology::graph::Graph;
-use kiln_topology::lower::{Lowered, Note, Source as Place, by_cloud_init, lower};
-use kiln_topology::package::{Error, read_blueprint, read_csar};
-use kiln_topology::tosca::{self, Files};
-use kiln_topology::upload::is_topology;
-use kiln_topology::{Refusal, TypeFiles, camp, question};
-use kiln_value::{Map, Span, Spans, Value};
-use kiln_yaml::Document;
+use kiln_topology::lower::{Lowered, Source as Place};
+use kiln_topology::tosca::Files;
+use kiln_topology::user_file::{Reading, is_topology};
+use kiln_topology::{Refusal, TypeFiles, UserFile, question};
+use kiln_value::{Map, Value};
 
 use crate::cli::LocalArgs;
 use crate::failure::{Failure, Outcome};
@@ -59,18 +54,6 @@ pub(crate) struct Made {
     pub(crate) original: Option<Vec<u8>>,
 }
 
-/// The original: its text and where its files are.
-pub(crate) struct UserFile {
-    url: String,
-    text: String,
-    document: Option<Document>,
-    /// The root file: in the package, or the path from the root of the file system without the first slash.
-    root: String,
-    package: Option<Package>,
-    /// The file as it is.
-    content: Vec<u8>,
-}
-
 /// Reads a file and lowers it, if it is not a template; `None` if it is one.
 ///
 /// The environments are those of the user; `given` are values for inputs.
@@ -91,8 +74,8 @@ async fn read_unless_template(
     let url = address::url_of(name);
     // Problems of reading are reported with those of templates.
     let Ok(bytes) = by.source.read(&url).await else { return Ok(None) };
-    let Some(original) = opened(&url, bytes)? else { return Ok(None) };
-    let mut made = make(by, &original, given).await?;
+    let Some((url, file)) = opened(url, bytes)? else { return Ok(None) };
+    let mut made = make(by, &url, file, given).await?;
     let rest = Bundle::read(by.source, None, environments).await?;
     made.bundle.environment = rest.environment;
     made.bundle.environment_files = rest.environment_files;
@@ -109,157 +92,86 @@ fn place(source: &Place) -> String {
     format!("{file}{}", source.at)
 }
 
-fn opened(url: &str, bytes: Vec<u8>) -> Outcome<Option<UserFile>> {
+/// The file, with the address of its document.
+fn opened(url: String, bytes: Vec<u8>) -> Outcome<Option<(String, UserFile)>> {
     if Package::is_archive(&bytes) {
-        let package = Package::open(&bytes, &Limits::default()).map_err(|refusal| {
+        let file = UserFile::of_package(bytes, &Limits::default()).map_err(|refusal| {
             Failure::new(format!("{url}: {refusal}")).hint(format!("the kind of error is {}", refusal.kind))
         })?;
-        let text = package.files.get(&package.root).map(|content| String::from_utf8_lossy(content).into_owned());
-        let (text, root) = (text.unwrap_or_default(), package.root.clone());
-        let document = kiln_yaml::parse(&text).ok();
-        let url = format!("{url}/{root}");
-        return Ok(Some(UserFile { url, text, document, root, package: Some(package), content: bytes }));
+        return Ok(Some((format!("{url}/{}", file.root), file)));
     }
     let Ok(text) = String::from_utf8(bytes) else { return Ok(None) };
     let Ok(document) = kiln_yaml::parse(&text) else { return Ok(None) };
     if !is_topology(&document.value) {
         return Ok(None);
     }
-    let root = match address::file_of(url) {
+    let root = match address::file_of(&url) {
         Some(path) => path.to_string_lossy().trim_start_matches('/').to_owned(),
-        None => url.to_owned(),
+        None => url.clone(),
     };
-    let content = text.clone().into_bytes();
-    Ok(Some(UserFile { url: url.to_owned(), text, document: Some(document), root, package: None, content }))
+    Ok(Some((url, UserFile::of_document(text, document, root))))
 }
 
-async fn make(by: &Lowering<'_>, original: &UserFile, given: &Map) -> Outcome<Made> {
-    let is_plan = |key: &str| original.document.as_ref().is_some_and(|document| document.value.get(key).is_some());
-    if let (Some(package), Some(document)) = (&original.package, &original.document)
-        && package.format == Format::Blueprint
-        && !is_topology(&document.value)
-    {
-        return Ok(of_template(original, package, document));
+async fn make(by: &Lowering<'_>, url: &str, file: UserFile, given: &Map) -> Outcome<Made> {
+    if let Some(template) = file.template() {
+        return Ok(of_template(url, &file, template));
     }
     let types = match by.service {
         Some(client) => by.settings.topology_types_with(client).await?,
         None => by.settings.topology_types()?,
     };
-    let library = || Library::of(&types).map_err(|refusals| wrong(original, &refusals));
-    let mut read_files = BTreeMap::new();
-    let (graph, reading, notes) = match &original.package {
-        Some(package) if package.format == Format::Csar => {
-            let template = read_csar(package, given, &types).map_err(|error| in_package(original, error))?;
-            let model = template.graph.model();
-            (template.graph, model, Vec::new())
-        }
-        Some(package) => {
-            let blueprint = read_blueprint(package, &library()?).map_err(|error| in_package(original, error))?;
-            of_blueprint(original, &blueprint)?
-        }
-        None if is_plan("tosca_definitions_version") => {
-            let graph = of_service_template(by.source, original, given, &types, &mut read_files).await?;
-            let model = graph.model();
-            (graph, model, Vec::new())
-        }
-        None => {
-            let read = if is_plan("camp_version") { camp::read } else { blueprint::read };
-            let blueprint = read(&original.text, &library()?).map_err(|(_, refusals)| wrong(original, &refusals))?;
-            of_blueprint(original, &blueprint)?
-        }
+    let wrong = |refusals: Vec<Refusal>| failure(url, &file, &refusals);
+    let mut shelf = Shelf::of(by.source, url, &file);
+    let reading = shelf.reading(&file, given, &types).await?.map_err(wrong)?;
+    let mut lowered = file.lower(&reading, by.software == Some(Software::CloudInit)).map_err(wrong)?;
+    shelf.fetch(lowered.files.iter().map(|file| file.from.clone()).filter(|from| from.contains("://")).collect()).await;
+    let beside = |name: &str| {
+        let shown = file.below_folder(name).unwrap_or(name);
+        shelf.bytes(name).map_err(|reason| format!("Could not read {shown}: {reason}"))
     };
-    let mut lowered = lower(&graph, &original.root).map_err(|refusals| wrong(original, &refusals))?;
-    if by.software == Some(Software::CloudInit) {
-        lowered = by_cloud_init(lowered).map_err(|refusals| wrong(original, &refusals))?;
-    }
-    lowered.notes.splice(0..0, notes);
-    let files = files(by.source, original, &mut lowered, &mut read_files).await?;
-    let spans = original.document.as_ref().map(|document| mapped(&lowered, document)).unwrap_or_default();
-    let bundle = Bundle {
-        template: Some(lowered.template.clone()),
-        origin: Origin::new(original.url.clone(), original.text.clone(), lowered.template.clone(), spans),
-        files,
-        questions: question::to_map(&lowered.questions),
-        ..Bundle::default()
-    };
-    let kept = packed(original, read_files, used(&graph, &types))?;
-    Ok(Made { bundle, lowered, reading, original: Some(kept) })
-}
-
-/// The type files of the user that a topology uses, by their names in a package. Those of Kiln and of the service's operator
-/// are not part of it.
-fn used(graph: &Graph, types: &TypeFiles) -> BTreeMap<String, Vec<u8>> {
-    let (mut names, mut graphs) = (BTreeSet::new(), vec![graph]);
-    while let Some(graph) = graphs.pop() {
-        let of_nodes = graph.nodes.iter().flat_map(|node| std::iter::once(&node.type_name).chain(&node.ancestors));
-        names.extend(of_nodes.map(String::as_str));
-        graphs.extend(graph.nested.iter().map(|nested| &nested.graph));
-    }
-    let is_own = |name: &str| types.get(name).is_some_and(|this| !is_of_operator(this));
-    let texts = types.texts().filter(|(name, _)| names.contains(name) && is_own(name));
-    texts.map(|(name, text)| (format!("topology-types/{name}.yaml"), text.as_bytes().to_vec())).collect()
-}
-
-/// The document or package; a document that uses other files, or types of the user, as a package with these.
-fn packed(
-    original: &UserFile,
-    read_files: BTreeMap<String, Vec<u8>>,
-    types: BTreeMap<String, Vec<u8>>,
-) -> Outcome<Vec<u8>> {
-    let failed = |error: String| Failure::new(format!("Could not make a package of {}: {error}", original.url));
-    if let Some(package) = &original.package {
-        if types.is_empty() {
-            return Ok(original.content.clone());
-        }
-        let mut files = package.files.clone();
-        files.extend(types);
-        return zip_of(&files).map_err(failed);
-    }
-    let folder = original.root.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
-    let others = read_files.into_iter().filter(|(name, _)| *name != original.root);
-    let relative = |(name, content): (String, Vec<u8>)| Some((name.strip_prefix(&folder)?.to_owned(), content));
-    let others: Option<BTreeMap<String, Vec<u8>>> = others.map(relative).collect();
-    // What is outside of its folder cannot be part of a package.
-    let Some(mut files) = others.filter(|others| !others.is_empty() || !types.is_empty()) else {
-        return Ok(original.content.clone());
-    };
-    files.extend(types);
-    let has = |key: &str| original.document.as_ref().is_some_and(|document| document.value.get(key).is_some());
-    let root = if has("tosca_definitions_version") {
-        let name = original.root.strip_prefix(&folder).unwrap_or(&original.root);
-        let metadata =
-            format!("TOSCA-Meta-File-Version: 1.1\nCSAR-Version: 1.1\nCreated-By: Kiln\nEntry-Definitions: {name}\n");
-        files.insert("TOSCA-Metadata/TOSCA.meta".to_owned(), metadata.into_bytes());
-        name
-    } else if has("camp_version") {
-        "camp.yaml"
-    } else {
-        "heat.yaml"
-    };
-    files.insert(root.to_owned(), original.content.clone());
-    zip_of(&files).map_err(failed)
+    let files = file.contents(&mut lowered, &beside).map_err(Failure::new)?;
+    let origin = Origin::new(url.to_owned(), file.text.clone(), lowered.template.clone(), file.spans(&lowered));
+    let questions = question::to_map(&lowered.questions);
+    let bundle = Bundle { template: Some(lowered.template.clone()), origin, files, questions, ..Bundle::default() };
+    let own = reading.types(&types, |this| !is_of_operator(this));
+    let kept = file.packed(shelf.local.into_inner(), own);
+    let kept = kept.map_err(|error| Failure::new(format!("Could not make a package of {url}: {error}")))?;
+    Ok(Made { bundle, lowered, reading: reading.value, original: Some(kept) })
 }
 
 /// A package with a HOT template: all members that are texts are its files.
-fn of_template(original: &UserFile, package: &Package, document: &Document) -> Made {
+fn of_template(url: &str, file: &UserFile, template: &Value) -> Made {
+    let texts = file.package.iter().flat_map(Package::texts);
     let bundle = Bundle {
-        template: Some(document.value.clone()),
-        origin: origin(original, document),
-        files: package.texts().map(|(name, text)| (name.to_owned(), text.into())).collect(),
+        template: Some(template.clone()),
+        origin: origin(url, file),
+        files: texts.map(|(name, text)| (name.to_owned(), text.into())).collect(),
         ..Bundle::default()
     };
-    let lowered = Lowered { template: document.value.clone(), ..Lowered::default() };
-    Made { bundle, lowered, reading: document.value.clone(), original: None }
+    let lowered = Lowered { template: template.clone(), ..Lowered::default() };
+    Made { bundle, lowered, reading: template.clone(), original: None }
 }
 
-fn origin(original: &UserFile, document: &Document) -> Origin {
-    Origin::new(original.url.clone(), original.text.clone(), document.value.clone(), document.spans.clone())
+fn origin(url: &str, file: &UserFile) -> Origin {
+    let (value, spans) = file.document.clone().map(|document| (document.value, document.spans)).unwrap_or_default();
+    Origin::new(url.to_owned(), file.text.clone(), value, spans)
 }
 
-fn of_blueprint(original: &UserFile, blueprint: &Blueprint) -> Outcome<(Graph, Value, Vec<Note>)> {
-    let (graph, notes) = blueprint.graph().map_err(|refusals| wrong(original, &refusals))?;
-    let notes = notes.into_iter().map(|(at, message)| Note { source: Place { file: None, at }, message });
-    Ok((graph, blueprint.reading(), notes.collect()))
+/// The failure for errors in a document, shown in its text.
+pub(crate) fn failure(url: &str, file: &UserFile, refusals: &[Refusal]) -> Failure {
+    let message = refusals.first().map(Refusal::text).unwrap_or_default();
+    let places = refusals.iter().map(|refusal| ErrorLocation {
+        message: refusal.text(),
+        path: if refusal.file.is_none() { refusal.at.to_string() } else { String::new() },
+        hints: refusal.hints.clone(),
+        ..ErrorLocation::default()
+    });
+    let failure = Failure::new(message).and(places.collect());
+    if file.document.is_none() {
+        return failure;
+    }
+    let bundle = Bundle { origin: origin(url, file), ..Bundle::default() };
+    failure.in_files(Sent { bundle: &bundle, given: &Map::new(), catalog: None })
 }
 
 /// Files by their path from the root of the file system, without the first slash.
@@ -271,190 +183,70 @@ impl Files for LocalFiles {
     }
 }
 
-/// The files beside a service template; addresses are collected first, as they are read asynchronously.
-struct Shelf {
+/// The files beside a document. Addresses are collected first, as they are read asynchronously.
+struct Shelf<'a> {
+    source: &'a Source,
+    /// The address of the document.
+    url: &'a str,
+    /// Whether it is a local file: others do not read local files.
     is_local: bool,
-    fetched: HashMap<String, Option<String>>,
-    wanted: RefCell<Vec<String>>,
+    fetched: HashMap<String, Result<Vec<u8>, String>>,
+    wanted: RefCell<BTreeSet<String>>,
     /// The local files that were read.
-    read: RefCell<BTreeMap<String, Vec<u8>>>,
+    local: RefCell<BTreeMap<String, Vec<u8>>>,
 }
 
-impl Files for Shelf {
+impl Files for Shelf<'_> {
     fn text(&self, name: &str) -> Option<String> {
+        String::from_utf8(self.bytes(name).ok()?).ok()
+    }
+}
+
+impl<'a> Shelf<'a> {
+    fn of(source: &'a Source, url: &'a str, file: &UserFile) -> Self {
+        let is_local = !file.root.contains("://");
+        let root = (file.root.clone(), Ok(file.content.clone()));
+        let fetched = if is_local { HashMap::new() } else { HashMap::from([root]) };
+        Self { source, url, is_local, fetched, wanted: RefCell::default(), local: RefCell::default() }
+    }
+
+    fn bytes(&self, name: &str) -> Result<Vec<u8>, String> {
         if name.contains("://") {
-            let known = self.fetched.get(name);
-            if known.is_none() {
-                self.wanted.borrow_mut().push(name.to_owned());
+            return self.fetched.get(name).cloned().unwrap_or_else(|| {
+                self.wanted.borrow_mut().insert(name.to_owned());
+                Err("it was not read yet".to_owned())
+            });
+        }
+        if !self.is_local {
+            return Err(format!("{} cannot use local files", self.url));
+        }
+        let content = std::fs::read(format!("/{name}")).map_err(|error| error.to_string())?;
+        self.local.borrow_mut().insert(name.to_owned(), content.clone());
+        Ok(content)
+    }
+
+    async fn fetch(&mut self, addresses: BTreeSet<String>) {
+        for address in addresses {
+            let bytes = self.source.read_reference(&address, self.url).await;
+            self.fetched.insert(address, bytes);
+        }
+    }
+
+    /// Reads the document until all addresses that it imports are known.
+    async fn reading(
+        &mut self,
+        file: &UserFile,
+        given: &Map,
+        types: &Arc<TypeFiles>,
+    ) -> Outcome<Result<Reading, Vec<Refusal>>> {
+        for _ in 0..MOST_ROUNDS {
+            let read = file.read(self, given, types);
+            let wanted = self.wanted.take();
+            if wanted.is_empty() {
+                return Ok(read);
             }
-            return known.cloned().flatten();
+            self.fetch(wanted).await;
         }
-        let text = LocalFiles.text(name).filter(|_| self.is_local)?;
-        self.read.borrow_mut().insert(name.to_owned(), text.clone().into_bytes());
-        Some(text)
-    }
-}
-
-async fn of_service_template(
-    source: &Source,
-    original: &UserFile,
-    given: &Map,
-    types: &Arc<TypeFiles>,
-    read_files: &mut BTreeMap<String, Vec<u8>>,
-) -> Outcome<Graph> {
-    let mut fetched = HashMap::new();
-    if original.root.contains("://") {
-        fetched.insert(original.root.clone(), Some(original.text.clone()));
-    }
-    let is_local = !original.root.contains("://");
-    let mut shelf = Shelf { is_local, fetched, wanted: RefCell::default(), read: RefCell::default() };
-    for _ in 0..MOST_ROUNDS {
-        let read = tosca::read_with(&shelf, &original.root, given, types);
-        let wanted = shelf.wanted.take();
-        if wanted.is_empty() {
-            *read_files = shelf.read.take();
-            return read.map(|template| template.graph).map_err(|(_, refusals)| wrong(original, &refusals));
-        }
-        for address in wanted {
-            let bytes = source.read_reference(&address, &original.url).await;
-            let text = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok());
-            shelf.fetched.insert(address, text);
-        }
-    }
-    Err(Failure::new(format!("{}: the imports refer to too many other addresses", original.url)))
-}
-
-/// The contents of the files, by the names that the templates use; paths beside the template become relative.
-async fn files(
-    source: &Source,
-    original: &UserFile,
-    lowered: &mut Lowered,
-    read_files: &mut BTreeMap<String, Vec<u8>>,
-) -> Outcome<Map> {
-    let folder = original.root.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
-    let mut contents = Map::new();
-    let mut names = BTreeMap::new();
-    for file in &lowered.files {
-        let bytes = match &original.package {
-            Some(package) => {
-                package.files.get(&file.from).cloned().ok_or_else(|| "the package has no such file".to_owned())
-            }
-            None if file.from.contains("://") => source.read_reference(&file.from, &original.url).await,
-            None => std::fs::read(format!("/{}", file.from)).map_err(|error| error.to_string()),
-        };
-        let shown = file.from.strip_prefix(&folder).unwrap_or(&file.from);
-        let bytes = bytes.map_err(|reason| Failure::new(format!("Could not read {shown}: {reason}")))?;
-        if original.package.is_none() && !file.from.contains("://") {
-            read_files.insert(file.from.clone(), bytes.clone());
-        }
-        let content = if file.is_base64 {
-            base64::engine::general_purpose::STANDARD.encode(&bytes)
-        } else {
-            String::from_utf8(bytes).map_err(|_| Failure::new(format!("{shown} is not UTF-8 text")))?
-        };
-        let name = match file.name.strip_prefix(&folder).filter(|_| original.package.is_none()) {
-            Some(relative) => relative.to_owned(),
-            None if original.package.is_none() && !file.name.contains("://") => format!("/{}", file.name),
-            None => file.name.clone(),
-        };
-        contents.insert(name.clone(), content.into());
-        names.insert(file.name.clone(), name);
-    }
-    rename(&mut lowered.template, &names);
-    for (name, template) in &mut lowered.nested {
-        rename(template, &names);
-        contents.insert(name.clone(), kiln_value::text::json(template).into());
-    }
-    Ok(contents)
-}
-
-fn rename(value: &mut Value, names: &BTreeMap<String, String>) {
-    match value {
-        Value::List(items) => items.iter_mut().for_each(|item| rename(item, names)),
-        Value::Map(map) => {
-            for (key, value) in map.iter_mut() {
-                match (key.as_str(), &*value) {
-                    ("get_file", Value::Str(name)) if names.contains_key(name) => {
-                        *value = names.get(name).cloned().unwrap_or_default().into();
-                    }
-                    _ => rename(value, names),
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Positions for the template: each resource, parameter and output has that of the part that it is from.
-fn mapped(lowered: &Lowered, document: &Document) -> Spans {
-    let span = |key: &str| -> Span {
-        let source = lowered.sources.get(key).filter(|source| source.file.is_none());
-        source
-            .map(|source| {
-                let spans = document.spans.find(&document.value, &source.at);
-                spans.key.unwrap_or(spans.value)
-            })
-            .unwrap_or_default()
-    };
-    let mut root = spread(&lowered.template, Span::default());
-    let sections = lowered.template.as_map().into_iter().flatten().zip(&mut root.children);
-    for ((section, entries), spans) in sections {
-        for ((name, entry), child) in entries.as_map().into_iter().flatten().zip(&mut spans.children) {
-            *child = spread(entry, span(&format!("{section}.{name}")));
-        }
-    }
-    root
-}
-
-/// The same position for every part of a value.
-fn spread(value: &Value, span: Span) -> Spans {
-    let children = match value {
-        Value::List(items) => items.iter().map(|item| spread(item, span)).collect(),
-        Value::Map(map) => map.values().map(|item| spread(item, span)).collect(),
-        _ => Vec::new(),
-    };
-    Spans { key: Some(span), value: span, children }
-}
-
-fn wrong(original: &UserFile, refusals: &[Refusal]) -> Failure {
-    original.failure(refusals)
-}
-
-impl UserFile {
-    /// A text that is not lowered.
-    pub(crate) fn of_text(url: String, text: &str, document: Document) -> Self {
-        Self {
-            url,
-            text: text.to_owned(),
-            document: Some(document),
-            root: String::new(),
-            package: None,
-            content: Vec::new(),
-        }
-    }
-
-    /// The failure for errors in it, shown in its text.
-    pub(crate) fn failure(&self, refusals: &[Refusal]) -> Failure {
-        let message = refusals.first().map(Refusal::text).unwrap_or_default();
-        let places = refusals.iter().map(|refusal| ErrorLocation {
-            message: refusal.text(),
-            path: if refusal.file.is_none() { refusal.at.to_string() } else { String::new() },
-            hints: refusal.hints.clone(),
-            ..ErrorLocation::default()
-        });
-        let failure = Failure::new(message).and(places.collect());
-        let Some(document) = &self.document else { return failure };
-        let bundle = Bundle { origin: origin(self, document), ..Bundle::default() };
-        failure.in_files(Sent { bundle: &bundle, given: &Map::new(), catalog: None })
-    }
-}
-
-fn in_package(original: &UserFile, error: Error) -> Failure {
-    match error {
-        Error::Document(_, refusals) => wrong(original, &refusals),
-        Error::Package { refusal, at } => {
-            let refusal = Refusal::new(refusal.kind, &at, refusal.message);
-            wrong(original, &[refusal])
-        }
+        Err(Failure::new(format!("{}: the imports refer to too many other addresses", self.url)))
     }
 }

@@ -104,6 +104,7 @@ pub(super) fn diagnose(
         message: one.refusal.text(),
         path: one.refusal.at,
         span: one.span,
+        name: None,
         hints: one.refusal.hints,
     });
     let resources = unknown_resources_of(text, &root, types, catalog).into_iter().map(|(refusal, span)| Trouble {
@@ -112,6 +113,7 @@ pub(super) fn diagnose(
         message: refusal.message,
         path: refusal.at,
         span,
+        name: None,
         hints: refusal.hints,
     });
     let found = found.chain(resources).collect();

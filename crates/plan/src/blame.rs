@@ -3,13 +3,14 @@
 use std::fmt;
 
 use kiln_resource::{Action, Failure};
+use kiln_value::Class;
 
 /// The reason of a resource failure: Heat's `<class>: <path>: <message>`, where the path goes through nested stacks to
 /// the root cause (docs/heat-behaviour.md §1 and §14).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blame {
     /// Error class of the root cause; empty if unknown.
-    pub class: String,
+    pub class: Class,
     /// Resource names from the outermost stack inwards: `["g", "1"]`.
     pub path: Vec<String>,
     /// What stands behind the path where Heat reads the beginning of a text as a part of it; empty in all other
@@ -32,7 +33,7 @@ impl Blame {
 
     /// A failure with a text that names no class and no path.
     pub fn plain(name: &str, message: &str) -> Self {
-        Self::of(name, &Failure::other("", message))
+        Self::of(name, &Failure::other(Class::of(""), message))
     }
 
     /// The failure as seen from the parent stack, where the resource `name` owns the nested stack.
@@ -49,7 +50,7 @@ impl Blame {
         let (_, rest) = reason.strip_prefix("Resource ")?.split_once(" failed: ")?;
         let (class, rest) = rest.split_once(": ")?;
         let (path, message) = rest.split_once(": ")?;
-        let (class, message) = (class.to_owned(), message.to_owned());
+        let (class, message) = (Class::of(class.to_owned()), message.to_owned());
         Some(match path.strip_prefix("resources").and_then(parse_path) {
             Some(path) => Self { class, path, beyond: String::new(), message },
             None => Self { class, path: Vec::new(), beyond: path.to_owned(), message },
@@ -77,7 +78,7 @@ fn parse_path(text: &str) -> Option<Vec<String>> {
 
 impl fmt::Display for Blame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.class.is_empty() {
+        if !self.class.name().is_empty() {
             write!(f, "{}: ", self.class)?;
         }
         for (i, name) in self.path.iter().enumerate() {
@@ -102,7 +103,7 @@ mod tests {
 
     #[test]
     fn reads_back_what_a_nested_stack_says() {
-        let inner = Blame::of("inner", &Failure::other("ValueError", "no: good"));
+        let inner = Blame::of("inner", &Failure::other(Class::ValueError, "no: good"));
         let stack = inner.stack_reason(Action::Create);
         assert_eq!(stack, "Resource CREATE failed: ValueError: resources.inner: no: good");
         let outer = Blame::from_stack_reason(&stack).unwrap().below("1").below("g");

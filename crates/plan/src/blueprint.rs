@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use kiln_resource::{ResourceId, Sibling, Siblings, StoredDefinition, size_limit};
+use kiln_template::StackIdentity;
 use kiln_template::constraint::AcceptAll;
 use kiln_template::environment::Environment;
 use kiln_template::parameter::Parameters;
 use kiln_template::{AttributeUse, Bound, Definition, Facade, Files, Output, Scope, Template, Wanted};
-use kiln_value::{Class, Diagnostic, Map, Path, StackIdentity, Value, text};
+use kiln_value::{Class, Diagnostic, Map, Path, Value, text};
 
 use crate::ResourceTypes;
 use crate::event::Target;
@@ -355,9 +356,9 @@ fn note(wanted: &mut HashMap<String, Vec<Wanted>>, uses: Vec<AttributeUse>) {
 }
 
 /// Create and update report errors of the section check as a validation failure.
-fn as_validation_failure(error: Diagnostic) -> Diagnostic {
+fn as_validation_failure(mut error: Diagnostic) -> Diagnostic {
     if error.class == Class::InvalidTemplateSection {
-        return Diagnostic::invalid(error.text.as_str()).at(error.path.clone());
+        error.class = Class::StackValidationFailed;
     }
     error
 }

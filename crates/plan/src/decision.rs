@@ -16,7 +16,7 @@ use kiln_resource::{
     Action, Comparison, Failure, OperationState, PropertyChange, Resource, StackFacts, State, Status, StoredDefinition,
     change, properties,
 };
-use kiln_value::{Diagnostic, Map, Path, Value};
+use kiln_value::{Class, Diagnostic, Map, Path, Value};
 
 pub use lookups::Lookups;
 
@@ -135,7 +135,7 @@ impl Subject {
     pub fn unresolved(&self, place: &Path, failure: &Failure) -> Failure {
         let mut path = self.properties_path();
         path.0.extend_from_slice(&place.0);
-        Failure::other("StackValidationFailed", format!("Property error: {path}: {}", failure.message))
+        Failure::other(Class::StackValidationFailed, format!("Property error: {path}: {}", failure.message))
     }
 
     /// Where the properties stand in errors at create and update: `server.Properties`, `Properties`.
@@ -401,7 +401,7 @@ impl Subject {
             return decision;
         }
         let text = format!("{word} is restricted for resource.");
-        Decision::Restrict { failure: Failure::other("ResourceActionRestricted", text) }
+        Decision::Restrict { failure: Failure::other(Class::ResourceActionRestricted, text) }
     }
 }
 
@@ -432,7 +432,7 @@ fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> 
         }
         let (name, kind) = (&row.name, &row.resource_type);
         let text = format!("Update to property external_id of {name} ({kind}) is not supported.");
-        return Err(Failure::other("NotSupported", text));
+        return Err(Failure::other(Class::NotSupported, text));
     }
     let kept = subject.kept_names(gathered);
     let (typed, definition) = subject.defined(gathered, &kept)?;
@@ -487,5 +487,5 @@ fn changed_entries(before: &Map, after: &Map) -> Map {
 
 /// Converts an error of the template language to a failure of the resource.
 pub fn failure_of(error: &Diagnostic) -> Failure {
-    Failure::other(error.class.to_string(), error.to_string())
+    Failure::other(error.class.clone(), error.to_string())
 }

@@ -68,7 +68,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kiln_resource::{Action, Failure, Operation, OperationState, Resource, ResourceId, StackId, State, Status};
-use kiln_value::Value;
+use kiln_value::{Class, Value};
 use uuid::Uuid;
 
 use self::table::Rows;
@@ -380,7 +380,8 @@ impl Model {
         {
             let text = "this operation was started by another version of Kiln and is unknown to this version; \
                         run the engines of that version to finish it";
-            let reason = Blame::of(&row.name, &Failure::other("NotSupported", text)).stack_reason(self.request.action);
+            let reason =
+                Blame::of(&row.name, &Failure::other(Class::NotSupported, text)).stack_reason(self.request.action);
             self.fail(reason, out);
             return false;
         }
@@ -496,7 +497,7 @@ impl Model {
             let (action, status) = (row.state.action, row.state.status);
             let verb = if self.request.goal() == Goal::Suspend { "suspend" } else { "resume" };
             let text = format!("State ('{action}', '{status}') invalid for {verb}");
-            let failure = Failure::other("Error", text);
+            let failure = Failure::other(Class::Error, text);
             let blame = Blame::of(&row.name, &failure);
             self.fail(blame.stack_reason(operation.action()), out);
             return false;

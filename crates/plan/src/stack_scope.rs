@@ -395,7 +395,7 @@ fn reference(kind: &Kind, facts: &Facts, attributes: &Map, stack: &StackFacts) -
                 return given.clone();
             }
             let identity =
-                kiln_value::StackIdentity::new(stack.project_id.as_str(), facts.physical_name.as_str(), id.as_str());
+                kiln_template::StackIdentity::new(stack.project_id.as_str(), facts.physical_name.as_str(), id.as_str());
             identity.map_or_else(|_| id.as_str().into(), |identity| Value::from(identity.arn()))
         }
     }

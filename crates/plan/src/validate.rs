@@ -435,7 +435,8 @@ fn below(error: &Diagnostic, prefix: &str, at: &Path) -> Diagnostic {
     outer.nested.clone_from(&error.nested);
     outer.hints.clone_from(&error.hints);
     // A parameter of the nested template gets its value from the resource.
-    outer.subject = error.subject.clone().filter(|subject| matches!(subject, Subject::ResourceType(_)));
+    outer.subject =
+        error.subject.clone().filter(|subject| matches!(subject, Subject::ResourceType(_) | Subject::Name(_)));
     outer
 }
 
@@ -491,5 +492,7 @@ fn news(errors: &[Diagnostic], known: &[Diagnostic], at: &Path) -> Vec<Diagnosti
 fn property_error(at: &Path, error: &Diagnostic) -> Diagnostic {
     let mut path = at.clone();
     path.0.extend(error.path.0.iter().cloned());
-    Diagnostic::of_property(&path, error.to_string())
+    let mut outer = Diagnostic::of_property(&path, error.to_string());
+    outer.subject = error.subject.clone().filter(|subject| matches!(subject, Subject::Name(_)));
+    outer
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kiln_resource::{Failure, FailureKind, Found, Progress, Received, ReceivedEvent, Step};
-use kiln_value::{Map, Value, text};
+use kiln_value::{Class, Map, Value, text};
 
 use crate::call::{CLASS, CallError, quoted};
 
@@ -15,15 +15,15 @@ const LONGEST_DELAY: f64 = 3600.0;
 const ID: usize = 255;
 
 /// The kinds of errors that a plug-in reports, with the kind for the engine and the class that users see.
-const KINDS: [(&str, FailureKind, &str); 9] = [
-    ("not_found", FailureKind::NotFound, "NotFound"),
-    ("conflict", FailureKind::Conflict, "Conflict"),
-    ("busy", FailureKind::Busy, "Conflict"),
-    ("over_limit", FailureKind::OverLimit, "OverLimit"),
-    ("refused", FailureKind::Refused, "BadRequest"),
-    (UNAUTHORIZED, FailureKind::Refused, "Unauthorized"),
-    ("in_error", FailureKind::InError, "ResourceInError"),
-    ("unavailable", FailureKind::Unavailable, "ServiceUnavailable"),
+const KINDS: [(&str, FailureKind, Class); 9] = [
+    ("not_found", FailureKind::NotFound, Class::NotFound),
+    ("conflict", FailureKind::Conflict, Class::Conflict),
+    ("busy", FailureKind::Busy, Class::Conflict),
+    ("over_limit", FailureKind::OverLimit, Class::OverLimit),
+    ("refused", FailureKind::Refused, Class::BadRequest),
+    (UNAUTHORIZED, FailureKind::Refused, Class::Unauthorized),
+    ("in_error", FailureKind::InError, Class::ResourceInError),
+    ("unavailable", FailureKind::Unavailable, Class::ServiceUnavailable),
     ("failed", FailureKind::Other, CLASS),
 ];
 
@@ -44,8 +44,9 @@ pub(crate) fn failure(plugin: &str, method: &str, error: &Value) -> Failure {
         let unknown = word.map(|word| format!(" (unknown kind of error {})", quoted(word, &[]))).unwrap_or_default();
         return CallError::Broken(format!("{message}{unknown}")).failure(plugin, method);
     };
-    let class = data.and_then(|data| data.str_at("class")).filter(|class| !class.is_empty()).unwrap_or(class);
-    let mut failure = Failure::new(*kind, quoted(class, &[]), message);
+    let own = data.and_then(|data| data.str_at("class")).filter(|class| !class.is_empty());
+    let class = own.map_or_else(|| class.clone(), |own| Class::of(quoted(own, &[])));
+    let mut failure = Failure::new(*kind, class, message);
     let retry_after = data.and_then(|data| data.get("retry_after")).and_then(seconds);
     failure.retry_after = retry_after.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     failure

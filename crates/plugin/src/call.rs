@@ -1,10 +1,10 @@
 //! The outcome of a call of a plug-in's method.
 
 use kiln_resource::{Failure, FailureKind};
-use kiln_value::{Secret, Value};
+use kiln_value::{Class, Secret, Value};
 
 /// Error class of failures that a plug-in does not report itself.
-pub(crate) const CLASS: &str = "PluginError";
+pub(crate) const CLASS: Class = Class::PluginError;
 
 /// Longest part of a text of a plug-in in a message, in characters.
 const QUOTED: usize = 200;

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use kiln_resource::{
     Context, Driver, Facts, Failure, FailureKind, Found, Operation, Progress, Received, Step, TypeRules,
 };
-use kiln_value::{Diagnostic, Map, Value, value};
+use kiln_value::{Class, Diagnostic, Map, Value, value};
 
 use crate::access::call_with_access;
 use crate::answer::{self, RESTORED, is_reserved};
@@ -182,7 +182,7 @@ impl Driver for PluginDriver {
             }
             Operation::Adopt | Operation::Update { .. } if !self.has(method) => {
                 let text = format!("Plug-in {} has no method {method} for {}.", self.plugin.name, self.type_name);
-                Err(Failure::other("NotSupported", text))
+                Err(Failure::other(Class::NotSupported, text))
             }
             _ => self.step(cx, method, operation, update_entries(operation)).await,
         }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kiln_value::{Map, Secret, Value};
+use kiln_value::{Class, Map, Secret, Value};
 
 use crate::Failure;
 
@@ -235,19 +235,22 @@ pub trait Cloud: Send + Sync {
 
     /// The names of the credentials' project and user.
     async fn account_names(&self) -> Result<AccountNames, Failure> {
-        Err(Failure::other("NotSupported", "the names of project and user are not known"))
+        Err(Failure::other(Class::NotSupported, "the names of project and user are not known"))
     }
 
     /// A token and the catalog, for programs that call the cloud themselves. Not the `refused` token, which a service
     /// rejected, if another one can be requested.
     async fn access(&self, refused: Option<&Secret<String>>) -> Result<Access, Failure> {
         let _ = refused;
-        Err(Failure::other("NotSupported", "there is no token for this cloud"))
+        Err(Failure::other(Class::NotSupported, "there is no token for this cloud"))
     }
 
     /// Another cloud, or this one with other TLS options. Credentials that are refused are a failure.
     async fn remote(&self, remote: &RemoteCloud) -> Result<Arc<dyn Cloud>, Failure> {
-        Err(Failure::other("NotSupported", format!("the {} service of another cloud cannot be called", remote.service)))
+        Err(Failure::other(
+            Class::NotSupported,
+            format!("the {} service of another cloud cannot be called", remote.service),
+        ))
     }
 
     /// The time by the clock of a service, in whole seconds since 1970. It is not later than the time of anything that the

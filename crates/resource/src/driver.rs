@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_value::{Class, Diagnostic, Map, Value};
 
 use crate::step::{Found, Step};
 use crate::{Action, Cloud, Facts, Failure, NestedStack, Received, Software, TypeRules};
@@ -108,7 +108,7 @@ pub trait Driver: TypeRules {
     /// once. A failure is logged; there is no event. Only types with `signals: true` in their definition get signals.
     async fn receive(&self, cx: &Context<'_>, message: &Value) -> Result<Received, Failure> {
         let _ = message;
-        Err(Failure::other("NotSupported", format!("Resource {} does not support signals", cx.facts.name)))
+        Err(Failure::other(Class::NotSupported, format!("Resource {} does not support signals", cx.facts.name)))
     }
 
     /// Whether messages are processed while an operation on the resource is running, because it waits for them, and in

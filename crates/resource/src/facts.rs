@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kiln_value::{Map, Value};
+use kiln_value::{Class, Map, Value};
 
 use crate::{Failure, Member};
 
@@ -106,7 +106,7 @@ impl Facts {
     /// Not found, if it is unknown.
     pub fn require_id(&self) -> Result<&str, Failure> {
         self.physical_id.as_deref().ok_or_else(|| {
-            Failure::new(crate::FailureKind::NotFound, "NotFound", format!("{} has no physical id", self.name))
+            Failure::new(crate::FailureKind::NotFound, Class::NotFound, format!("{} has no physical id", self.name))
         })
     }
 }

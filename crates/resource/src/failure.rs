@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use kiln_value::Class;
+
 /// The kind of a failure, which determines whether the engine retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FailureKind {
@@ -38,7 +40,7 @@ pub struct Failure {
     /// The kind.
     pub kind: FailureKind,
     /// Error class as clients see it in reasons: `ResourceInError`, `NotFound`, `BadRequest`, `ValueError` …
-    pub class: String,
+    pub class: Class,
     /// The text after the class.
     pub message: String,
     /// The delay before a retry that the service requests (`Retry-After`).
@@ -47,25 +49,25 @@ pub struct Failure {
 
 impl Failure {
     /// A failure of a kind and class.
-    pub fn new(kind: FailureKind, class: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { kind, class: class.into(), message: message.into(), retry_after: None }
+    pub fn new(kind: FailureKind, class: Class, message: impl Into<String>) -> Self {
+        Self { kind, class, message: message.into(), retry_after: None }
     }
 
     /// A failure that is not retried.
-    pub fn other(class: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn other(class: Class, message: impl Into<String>) -> Self {
         Self::new(FailureKind::Other, class, message)
     }
 
     /// `ResourceInError`: "Went to status ERROR due to "…"".
     pub fn in_error(status: &str, reason: &str) -> Self {
         let message = format!("Went to status {status} due to \"{reason}\"");
-        Self::new(FailureKind::InError, "ResourceInError", message)
+        Self::new(FailureKind::InError, Class::ResourceInError, message)
     }
 
     /// `ResourceUnknownStatus`: "`what` - Unknown status … due to "…"".
     pub fn unknown_status(what: &str, status: &str, reason: &str) -> Self {
         let message = format!("{what} - Unknown status {status} due to \"{reason}\"");
-        Self::new(FailureKind::Other, "ResourceUnknownStatus", message)
+        Self::new(FailureKind::Other, Class::ResourceUnknownStatus, message)
     }
 
     /// Whether a later call may succeed.

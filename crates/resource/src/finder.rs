@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use kiln_value::Class;
+
 use crate::ResourceType;
 
 /// Finds objects of a collection by name or ID.
@@ -82,7 +84,7 @@ pub enum Ids {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
     /// Heat's class.
-    pub class: String,
+    pub class: Class,
     /// The text, with `{value}`, `{quoted}` (as Python shows a text) and `{known}` (the names in the list).
     pub text: String,
 }

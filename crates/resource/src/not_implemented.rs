@@ -1,7 +1,7 @@
 //! The driver of types that Kiln cannot create yet.
 
 use async_trait::async_trait;
-use kiln_value::Map;
+use kiln_value::{Class, Map};
 
 use crate::{Context, Driver, Failure, Found, Operation, Step, TypeRules};
 
@@ -16,7 +16,9 @@ impl Driver for NotImplemented {
         match operation {
             // Nothing was ever created, so there is nothing to delete.
             Operation::Delete => Ok(Step::done()),
-            _ => Err(Failure::other("NotSupported", format!("{} is not implemented yet.", cx.facts.resource_type))),
+            _ => {
+                Err(Failure::other(Class::NotSupported, format!("{} is not implemented yet.", cx.facts.resource_type)))
+            }
         }
     }
 

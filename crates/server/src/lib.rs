@@ -7,6 +7,7 @@ pub mod certificate;
 pub mod checks;
 pub mod clients;
 pub mod database;
+pub mod doctor;
 pub mod heartbeat_thread;
 pub mod in_process;
 pub mod lifecycle_plugins;

@@ -433,7 +433,7 @@ mod tests {
     use async_trait::async_trait;
     use futures::FutureExt as _;
     use kiln_resource::CloudResponse;
-    use kiln_value::value;
+    use kiln_value::{Class, value};
 
     use super::*;
 
@@ -488,7 +488,7 @@ mod tests {
             let mut asked = self.asked.lock().expect("whole");
             let page = self.pages.get(asked.len()).or(self.pages.first()).cloned();
             asked.push(marker);
-            let page = page.ok_or_else(|| Failure::other("ServiceUnavailable", "the service is away"))?;
+            let page = page.ok_or_else(|| Failure::other(Class::ServiceUnavailable, "the service is away"))?;
             Ok(CloudResponse { status: 200, body: page, ..CloudResponse::default() })
         }
 

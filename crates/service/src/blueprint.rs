@@ -3,7 +3,7 @@
 use kiln_identity::Caller;
 use kiln_plan::hidden::mask_errors;
 use kiln_plan::{Blueprint, Nesting, Sources};
-use kiln_value::StackIdentity;
+use kiln_template::StackIdentity;
 
 use crate::{Error, Invalid, Service, StackContent, TemplateText};
 

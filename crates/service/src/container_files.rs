@@ -3,7 +3,7 @@
 use kiln_identity::Caller;
 use kiln_resource::{Cloud, CloudRequest, Failure, Method};
 use kiln_template::Files;
-use kiln_value::Value;
+use kiln_value::{Class, Value};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::{Error, Service};
@@ -74,7 +74,7 @@ async fn content(cloud: &dyn Cloud, container: &str, object: &Object, most: usiz
     request.headers.push(("accept".to_owned(), "*/*".to_owned()));
     match cloud.call(request).await?.body {
         Value::Str(text) => Ok(text),
-        _ => Err(Failure::other("ValueError", format!("{} is not a text", object.name))),
+        _ => Err(Failure::other(Class::ValueError, format!("{} is not a text", object.name))),
     }
 }
 

@@ -4,7 +4,8 @@ use kiln_identity::Caller;
 use kiln_resource::{Action, SnapshotId, StackId, State, Status};
 use kiln_stack::load;
 use kiln_store::{NewStack, Snapshot, Stack, StackQuery};
-use kiln_value::{Map, StackIdentity, Value, value};
+use kiln_template::StackIdentity;
+use kiln_value::{Map, Value, value};
 
 use crate::request::begun;
 use crate::{Error, Service, Settings, StackContent, TemplateText};

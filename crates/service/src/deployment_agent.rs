@@ -3,8 +3,8 @@
 
 use kiln_identity::Caller;
 use kiln_resource::{CloudRequest, Failure, Method, SoftwareChange, SoftwareConfig, SoftwareDeployment};
-use kiln_value::identity::unquote;
-use kiln_value::{Map, Value};
+use kiln_value::url::unquote;
+use kiln_value::{Class, Map, Value};
 
 use crate::container_files::{SWIFT, path};
 use crate::{Error, Service};
@@ -74,7 +74,7 @@ impl Service {
         match body.as_str().filter(|text| !text.is_empty()).map(serde_json::from_str) {
             None => Ok(None),
             Some(Ok(Value::Map(details))) => Ok(Some(details.into_iter().collect())),
-            Some(_) => Err(Failure::other("ValueError", "the result is not a map in JSON")),
+            Some(_) => Err(Failure::other(Class::ValueError, "the result is not a map in JSON")),
         }
     }
 }

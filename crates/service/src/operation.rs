@@ -7,7 +7,7 @@ use kiln_resource::{OperationId, Status};
 use kiln_stack::load;
 use kiln_store::{Event, EventQuery, Operation, OperationQuery, Stack};
 use kiln_template::{Files, Template};
-use kiln_value::Value;
+use kiln_value::{Class, Value};
 
 use crate::{Door, Error, Hidden, Service};
 
@@ -40,8 +40,8 @@ pub struct RootCause {
     pub path: Vec<String>,
     /// The type of that resource; `None`: its events were purged.
     pub resource_type: Option<String>,
-    /// The class of the error; empty if it is not known.
-    pub class: String,
+    /// The class of the error.
+    pub class: Class,
     /// The text.
     pub message: String,
 }

@@ -9,7 +9,8 @@ use kiln_resource::{Cloud, Facts, Failure, StackId, properties};
 use kiln_stack::{Backends, Clouds, NoCloud, load};
 use kiln_store::{NewStack, Stack};
 use kiln_template::Definition;
-use kiln_value::{Map, StackIdentity, Value};
+use kiln_template::StackIdentity;
+use kiln_value::{Map, Value};
 use kiln_view::preview::{Preview, preview_create};
 
 use crate::{CreateStack, Error, Guarded, HiddenValues, Masked, Service, Settings};

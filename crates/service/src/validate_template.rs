@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kiln_identity::Caller;
 use kiln_plan::TemplateSummary;
-use kiln_value::{StackIdentity, Value};
+use kiln_template::StackIdentity;
+use kiln_value::Value;
 
 use crate::import::importable;
 use crate::{Error, Service, StackContent, TemplateText};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kiln_resource::translation::{Rule as TranslationRule, Translation};
 use kiln_resource::{Failure, FailureKind, Method};
-use kiln_value::Value;
+use kiln_value::{Class, Value};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{Rng, SeedableRng};
@@ -75,7 +75,7 @@ pub(crate) async fn find(sim: &Arc<Simulation>, name: &str) -> Result<String, Fa
     let key = ("base", name);
     tokio::time::sleep(Duration::from_millis(1 + sim.dice.up_to(key, sim.scenario.noise.latency_ms))).await;
     if sim.noise().is_some_and(|noise| sim.dice.chance(key, noise.refused)) {
-        return Err(Failure::new(FailureKind::Unavailable, "ServiceUnavailable", "the service says 503"));
+        return Err(Failure::new(FailureKind::Unavailable, Class::ServiceUnavailable, "the service says 503"));
     }
     let now = sim.time.ms();
     let count = sim.scenario.bases.renewed.iter().filter(|(at, renewed)| *at <= now && renewed == name).count();

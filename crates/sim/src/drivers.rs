@@ -10,7 +10,7 @@ use kiln_resource::{
     PropertySchema, Received, Registry, ResourceType, Step, TypeRules, Unmarked, shipped,
 };
 use kiln_template::constraint::DataType;
-use kiln_value::{Map, Value};
+use kiln_value::{Class, Map, Value};
 
 use crate::bases::{self, BASE};
 use crate::cloud::SABOTAGE;
@@ -117,7 +117,7 @@ impl ObjectDriver {
         let id = object
             .str_at("id")
             .or(careless.then_some("none"))
-            .ok_or_else(|| Failure::new(FailureKind::Unavailable, "MalformedResponse", "the answer has no id"))?;
+            .ok_or_else(|| Failure::new(FailureKind::Unavailable, Class::MalformedResponse, "the answer has no id"))?;
         let step = match self.kind {
             Plain::Slow => Step::wait("build", EVERY),
             Plain::Pair => Step::wait("part", Duration::ZERO),
@@ -186,7 +186,7 @@ impl Driver for ObjectDriver {
                 if same && whole && object.str_at("state") == Some("ACTIVE") {
                     return Ok(Step::done());
                 }
-                Err(Failure::other("Error", "it is not what it should be"))
+                Err(Failure::other(Class::Error, "it is not what it should be"))
             }
             Operation::Suspend => {
                 self.send(cx, Method::Post, "/sleep").await?;
@@ -261,7 +261,7 @@ impl Driver for ObjectDriver {
 
     async fn receive(&self, cx: &Context<'_>, message: &Value) -> Result<Received, Failure> {
         if self.kind != Plain::Inbox {
-            return Err(Failure::other("NotSupported", "it takes no signals"));
+            return Err(Failure::other(Class::NotSupported, "it takes no signals"));
         }
         let mut received = cx.facts.data.get("received").and_then(Value::as_list).unwrap_or_default().to_vec();
         received.push(message.clone());

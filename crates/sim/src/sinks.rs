@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kiln_resource::{CloudRequest, CloudResponse, Failure, FailureKind};
 use kiln_store::{EventQuery, StackQuery};
-use kiln_value::{Map, Value, value};
+use kiln_value::{Class, Map, Value, value};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use tokio::sync::oneshot;
@@ -121,10 +121,10 @@ pub(crate) async fn post(
         tokio::time::sleep(there).await;
         let refused = |status: u16| {
             let kind = if status == 429 { FailureKind::OverLimit } else { FailureKind::Unavailable };
-            Err(Failure::new(kind, "ServiceUnavailable", format!("the sink says {status}")))
+            Err(Failure::new(kind, Class::ServiceUnavailable, format!("the sink says {status}")))
         };
         let result = match fate {
-            Fate::NotSent => Err(Failure::new(FailureKind::NotSent, "ConnectFailure", "connection refused")),
+            Fate::NotSent => Err(Failure::new(FailureKind::NotSent, Class::ConnectFailure, "connection refused")),
             Fate::Refused(status) => refused(status),
             Fate::Late => {
                 let delay = world.dice.up_to(("late by", key), LATEST_MS);
@@ -148,7 +148,7 @@ pub(crate) async fn post(
         drop(reply.send(result));
     });
     sim.after_send(label, gate).await;
-    let failed = || Failure::new(FailureKind::Unavailable, "RequestTimeout", "no reply");
+    let failed = || Failure::new(FailureKind::Unavailable, Class::RequestTimeout, "no reply");
     let result = tokio::time::timeout_at(deadline, answer).await.map_err(|_| failed());
     gate.pass().await;
     result?.map_err(|_| failed())??;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kiln_resource::{Failure, FailureKind};
 use kiln_store::{CredentialsId, Error, Stack, Store, UnusedCredentials};
-use kiln_value::Secret;
+use kiln_value::{Class, Secret};
 use serde_json::json;
 
 use crate::rule::Rule;
@@ -59,7 +59,7 @@ pub(crate) async fn holds(sim: &Simulation, root: &Stack) -> bool {
 
 /// Deletes a trust.
 pub(crate) async fn revoke(sim: &Simulation, label: Label, unused: &UnusedCredentials) -> Result<(), Failure> {
-    let passing = || Failure::new(FailureKind::Unavailable, "ServiceUnavailable", "identity is not there");
+    let passing = || Failure::new(FailureKind::Unavailable, Class::ServiceUnavailable, "identity is not there");
     tokio::time::sleep(Duration::from_millis(1 + sim.dice.up_to("revoke", 50))).await;
     let cut = sim.switches().cloud_cut.contains(&label.slot) || sim.switches().services_out.contains("identity");
     let hit = |what: &str, of: u64| sim.dice.chance((what, "revoke"), of);

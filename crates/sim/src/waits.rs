@@ -9,7 +9,7 @@ use kiln_resource::{
     Action, Context, Driver, Facts, Failure, Found, Operation, Received, Resource, ResourceId, Status, Step, TypeRules,
 };
 use kiln_store::Batch;
-use kiln_value::{Map, Value};
+use kiln_value::{Class, Map, Value};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -44,7 +44,7 @@ impl WaitDriver {
         match Duration::try_from_secs_f64(until - cx.now) {
             // The clock may be corrected while it waits.
             Ok(left) if !left.is_zero() => Ok(Step::wait(Value::Float(until), left.min(LOOK))),
-            _ => Err(Failure::other("Timeout", format!("{heard} of {count} signals"))),
+            _ => Err(Failure::other(Class::Timeout, format!("{heard} of {count} signals"))),
         }
     }
 }

@@ -85,6 +85,7 @@ impl Attempts {
 mod tests {
     use super::*;
     use kiln_resource::FailureKind;
+    use kiln_value::Class;
 
     #[test]
     fn waits_double_end_and_heed_the_service() {
@@ -96,7 +97,7 @@ mod tests {
                 assert!(wait <= longest && wait >= longest / 2, "{attempt}: {wait:?}");
             }
         }
-        let mut busy = Failure::new(FailureKind::OverLimit, "OverLimit", "");
+        let mut busy = Failure::new(FailureKind::OverLimit, Class::OverLimit, "");
         busy.retry_after = Some(Duration::from_secs(20));
         assert_eq!(wait(0, Some(&busy), &chance), Duration::from_secs(20));
         busy.retry_after = Some(Duration::from_hours(24));

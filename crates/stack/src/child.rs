@@ -9,7 +9,7 @@ use kiln_resource::translation::Answers;
 use kiln_resource::{Facts, Failure, StoredDefinition};
 use kiln_template::Facade;
 use kiln_template::constraint::CustomConstraints;
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_value::{Class, Diagnostic, Map, Value};
 
 use crate::gather::Question;
 use crate::loaded_stack::{GroupContent, group_content};
@@ -92,7 +92,7 @@ impl Question {
         sources.keep_files(&group.files);
         if self.depth > self.nested_depth {
             let text = format!("Request limit exceeded: Recursion depth exceeds {}.", self.nested_depth);
-            return Some(Err(Failure::other("RequestLimitExceeded", text)));
+            return Some(Err(Failure::other(Class::RequestLimitExceeded, text)));
         }
         let facade = Facade {
             metadata: Value::Map(definition.metadata.clone()),
@@ -119,5 +119,5 @@ impl Question {
 
 /// Heat uses no error class here.
 fn refusal(message: &str) -> Failure {
-    Failure::other("", message)
+    Failure::other(Class::of(""), message)
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure};
 use kiln_store::{Stack, UnusedCredentials};
+use kiln_value::Class;
 
 /// Time after which unused credentials are revoked: a request may be about to attach them, and an engine may have
 /// started an operation with replaced credentials. Those of a deleted stack are revoked immediately.
@@ -43,7 +44,7 @@ pub struct NoCloud;
 
 impl NoCloud {
     fn refuse<T>() -> Result<T, Failure> {
-        Err(Failure::other("NotSupported", "this resource type has no cloud"))
+        Err(Failure::other(Class::NotSupported, "this resource type has no cloud"))
     }
 }
 

@@ -13,7 +13,7 @@ use kiln_resource::object_drift::Shown;
 use kiln_resource::translation::{Answers, Lookup};
 use kiln_resource::{Cloud, Context, Failure, Observed, Resource};
 use kiln_store::Stack;
-use kiln_value::{Map, Path, steps};
+use kiln_value::{Class, Map, Path, steps};
 
 use crate::backends::Backends;
 use crate::call_retry::Attempts;
@@ -153,7 +153,7 @@ impl Answer {
 
 /// The failure after a panic.
 pub fn bug() -> Failure {
-    Failure::other("InternalError", "bug in the driver of the resource type or in Kiln, see the log of the engine")
+    Failure::other(Class::InternalError, "bug in the driver of the resource type or in Kiln, see the log of the engine")
 }
 
 impl Question {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use kiln_plan::{Blueprint, Nesting, Sources};
 use kiln_resource::StackFacts;
 use kiln_store::{Desired, DesiredText, Error, Stack, StackId, Store};
+use kiln_template::StackIdentity;
 use kiln_template::environment::Environment;
 use kiln_template::{Facade, Files};
-use kiln_value::{Diagnostic, StackIdentity, Value};
+use kiln_value::{Diagnostic, Value};
 
 use crate::backends::Backends;
 

@@ -12,7 +12,7 @@ use kiln_plan::{Blueprint, Inside, Kind, Model, StackScope, facts, observe};
 use kiln_resource::{Context, Failure, Member, Resource, ResourceId};
 use kiln_store::{Error, Stack, StackId};
 use kiln_template::{Files, ResourceView, Scope, Wanted};
-use kiln_value::{Map, Value};
+use kiln_value::{Class, Map, Value};
 
 use crate::backends::Backends;
 use crate::load::stack_facts;
@@ -414,13 +414,13 @@ pub async fn inside(
     by_age: bool,
 ) -> Result<Inside, Failure> {
     let view = LoadedStack::load(backends, child).await.map_err(|error| unreadable(&error))?;
-    let missing = || Failure::other("NotFound", format!("nested stack {child} does not exist"));
+    let missing = || Failure::other(Class::NotFound, format!("nested stack {child} does not exist"));
     view.ok_or_else(missing)?.inside(wanted, by_age).await
 }
 
 /// The failure of a resource whose stacks cannot be read.
 pub fn unreadable(error: &Error) -> Failure {
-    Failure::other("Error", error.to_string())
+    Failure::other(Class::Error, error.to_string())
 }
 
 /// The resource and the attribute of `resource.<name>.<attribute>`: the longest existing name, because names may

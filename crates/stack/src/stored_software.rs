@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use kiln_resource::software::{METADATA_OBJECT, METADATA_QUEUE, PushedServer, add_for_agent};
 use kiln_resource::{Action, Failure, FailureKind, MessageId, Resource, Software, SoftwareConfig, SoftwareDeployment};
 use kiln_store::{DeploymentQuery, Error, Message, MessageKind, Store};
-use kiln_value::{Map, Value, value};
+use kiln_value::{Class, Map, Value, value};
 
 use crate::{Backends, LoadedStack};
 
@@ -137,5 +137,5 @@ async fn deployed(store: &dyn Store, project: &str, server: &str) -> Result<Vec<
 
 /// A read can be repeated.
 fn failure(error: &Error) -> Failure {
-    Failure::new(FailureKind::NotSent, "ServiceUnavailable", error.to_string())
+    Failure::new(FailureKind::NotSent, Class::ServiceUnavailable, error.to_string())
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use kiln_resource::{Action, State, Status};
-use kiln_value::{Origin, origin};
+use kiln_trace::Origin;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -56,7 +56,7 @@ impl Details {
     /// With the origin of the present work.
     #[must_use]
     pub(crate) fn with_origin(self) -> Self {
-        Self { origin: origin::current(), ..self }
+        Self { origin: kiln_trace::current(), ..self }
     }
 }
 

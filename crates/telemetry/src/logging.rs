@@ -13,7 +13,6 @@ use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
 use kiln_config::Config;
 use kiln_config::options::{kiln, server};
-use kiln_value::origin;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::filter::{LevelFilter, filter_fn};
@@ -181,7 +180,7 @@ static FILE: OnceLock<Arc<LogFile>> = OnceLock::new();
 /// Starts the log of a service: `kiln`, `kiln-api` or `kiln-engine`.
 pub fn of_service(args: &LogArgs, config: &Config, name: &str) -> Result<()> {
     let settings = Settings::of(config)?;
-    origin::set_source(|| Some(spans::origin()?).filter(|origin| *origin != origin::Origin::default()));
+    kiln_trace::set_source(|| Some(spans::origin()?).filter(|origin| *origin != kiln_trace::Origin::default()));
     let (sinks, has_no_journal) = settings.sinks(name)?;
     start(args, settings.levels(), settings.format, sinks);
     if let (true, Some(socket)) = (has_no_journal, &settings.journal) {

@@ -1,4 +1,4 @@
-//! The spans of requests, operations, steps and calls ([`kiln_value::origin`]): what the lines of a log belong to, and
+//! The spans of requests, operations, steps and calls ([`kiln_trace`]): what the lines of a log belong to, and
 //! what traces show.
 
 use std::fmt;
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use jiff::Timestamp;
 use kiln_stack::Chance;
-use kiln_value::{Origin, origin};
+use kiln_trace::Origin;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Metadata, Subscriber};
@@ -209,7 +209,7 @@ pub(crate) struct Spans;
 
 /// Whether a span is for [`Spans`]: those for logs always, all others while traces are sent.
 pub(crate) fn is_kept(span: &Metadata<'_>) -> bool {
-    span.is_span() && span.target() == origin::TARGET && (*span.level() <= tracing::Level::INFO || traces::are_on())
+    span.is_span() && span.target() == kiln_trace::TARGET && (*span.level() <= tracing::Level::INFO || traces::are_on())
 }
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {

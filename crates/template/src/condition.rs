@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use indexmap::IndexMap;
-use kiln_value::{Diagnostic, Path, Value, text};
+use kiln_value::{Diagnostic, Path, Subject, Value, text};
 
 use crate::expr::{Context, Deciding, Expr};
 use crate::function::fault;
@@ -99,7 +99,8 @@ impl Conditions {
         let known = name.as_str().and_then(|name| self.conditions.get_key_value(name));
         let Some((name, condition)) = known else {
             let name = text::str(name);
-            return Err(hinted(fault::value_error(format!("Invalid condition \"{name}\"")), &name, self.names()));
+            let error = fault::value_error(format!("Invalid condition \"{name}\"")).about(Subject::Name(name.clone()));
+            return Err(hinted(error, &name, self.names()));
         };
         if let Some(decided) = condition.decided.get() {
             return Ok((*decided).into());

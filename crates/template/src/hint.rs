@@ -37,6 +37,15 @@ pub(crate) fn hinted<'a>(error: Diagnostic, word: &str, known: impl IntoIterator
     }
 }
 
+/// The same for a word of the language. `known` are the words of all versions.
+pub(crate) fn hinted_word(error: Diagnostic, word: &str, known: &[&str]) -> Diagnostic {
+    if known.contains(&word) {
+        error.hint(format!("a newer version of templates has {word}"))
+    } else {
+        hinted(error, word, known.iter().copied())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

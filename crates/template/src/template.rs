@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
+use crate::StackIdentity;
 use indexmap::IndexMap;
-use kiln_value::{Class, Diagnostic, Map, Path, StackIdentity, Value, text};
+use kiln_value::{Class, Diagnostic, Map, Path, Value, text};
 
-use crate::hint::hinted;
+use crate::hint::hinted_word;
 use crate::parameter::{self, HotEdition, ParameterSchema, Parameters};
 use crate::version::{Dialect, Release, Version, Words};
 
@@ -155,7 +156,8 @@ impl Template {
         if let Some(unknown) = self.value.as_map().and_then(|map| map.keys().find(|key| !self.has_section(key))) {
             let message = format!("The template section is invalid: {unknown}");
             let error = Diagnostic::new(Class::InvalidTemplateSection, message).at(Path::root().key(unknown.as_str()));
-            return Err(hinted(error, unknown, self.sections()));
+            let known: Vec<&str> = self.sections().chain([self.words().conditions]).collect();
+            return Err(hinted_word(error, unknown, &known));
         }
         let resources = self.resources()?;
         if self.release().dialect() == Dialect::Hot {
@@ -205,7 +207,9 @@ impl Template {
                 Value::Map(map) => match map.keys().find(|key| !HOT_RESOURCE_KEYS.contains(&key.as_str())) {
                     Some(unknown) => {
                         let message = format!("\"{unknown}\" is not a valid keyword inside a resource definition");
-                        return Err(hinted(self.invalid_resource(name, message), unknown, HOT_RESOURCE_KEYS));
+                        let error = self.invalid_resource(name, message);
+                        let at = error.path.key(unknown.as_str());
+                        return Err(hinted_word(error.at(at), unknown, &HOT_RESOURCE_KEYS));
                     }
                     None if map.contains_key("type") => continue,
                     None => "Each resource must contain a type key.".to_owned(),

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use kiln_value::{Map, Position, Span};
 use kiln_yaml::Document;
 
-use crate::lower::lower;
 use crate::tosca::Files;
 use crate::type_file::{NAME, is_type_file};
-use crate::upload::is_topology;
-use crate::{Refusal, TypeFiles, document};
+use crate::user_file::{UserFile, is_topology};
+use crate::{Refusal, TypeFiles};
 
 /// The kind of findings about parts that change nothing.
 pub const NO_EFFECT: &str = "no-effect";
@@ -92,14 +91,14 @@ fn lowered(
     files: &dyn Files,
     types: &Arc<TypeFiles>,
 ) -> Result<Vec<Refusal>, Vec<Refusal>> {
-    let (graph, notes) = document::graph(text, document, root, files, &Map::new(), types)?;
+    let file = UserFile::of_document(text.to_owned(), document.clone(), root);
+    let reading = file.read(files, &Map::new(), types)?;
     let of_note = |note: crate::lower::Note| {
         let mut refusal = Refusal::new(NO_EFFECT, &note.source.at, note.message);
         refusal.file = note.source.file;
         refusal
     };
-    let read = notes.into_iter().map(|(at, message)| Refusal::new(NO_EFFECT, &at, message));
-    Ok(read.chain(lower(&graph, root)?.notes.into_iter().map(of_note)).collect())
+    Ok(file.lower(&reading, false)?.notes.into_iter().map(of_note).collect())
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ pub mod blueprint;
 pub mod camp;
 pub mod check;
 mod circle;
-mod document;
 pub mod graph;
 pub mod lower;
 pub mod original;
@@ -19,6 +18,8 @@ mod refusal;
 pub mod tosca;
 pub mod type_file;
 pub mod upload;
+pub mod user_file;
 
 pub use refusal::Refusal;
 pub use type_file::TypeFiles;
+pub use user_file::UserFile;

@@ -38,6 +38,15 @@ impl From<Refusal> for Error {
     }
 }
 
+impl From<Error> for Vec<Refusal> {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Package { refusal, at } => vec![Refusal::new(refusal.kind, &at, refusal.message)],
+            Error::Document(_, refusals) => refusals,
+        }
+    }
+}
+
 /// Reads a package with `heat.yaml` or `camp.yaml`, with the types of `library` and those of the package.
 ///
 /// Errors: those of the document and of type files; `unsafe-path` and `missing-file` for content that is no URL.

@@ -56,11 +56,11 @@ impl Refusal {
     }
 
     /// The refusal with its position in the text of `document`.
-    pub fn diagnostic(&self, document: &Document) -> Diagnostic {
+    pub(crate) fn diagnostic(&self, document: Option<&Document>) -> Diagnostic {
         let mut diagnostic = Diagnostic::invalid(self.message.clone()).at(self.at.clone());
         // Positions in other files may not be known here.
         diagnostic.span = self.span;
-        if self.file.is_none() {
+        if let (None, Some(document)) = (&self.file, document) {
             let spans = document.spans.find(&document.value, &self.at);
             diagnostic.span = Some(spans.key.unwrap_or(spans.value));
         }

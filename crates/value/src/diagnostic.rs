@@ -47,6 +47,8 @@ pub struct Details {
 pub enum Subject {
     /// The value of this parameter: the error is where the value comes from, which may be an environment.
     Parameter(String),
+    /// There is no parameter, resource, attribute or condition with this name.
+    Name(String),
     /// There is no resource type with this name.
     ResourceType(String),
     /// There is no property with this name.
@@ -144,6 +146,14 @@ impl Diagnostic {
     pub fn parameter(&self) -> Option<&str> {
         match &self.subject {
             Some(Subject::Parameter(name)) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The name that nothing has: of a parameter, a resource, an attribute or a condition.
+    pub fn unknown_name(&self) -> Option<&str> {
+        match &self.subject {
+            Some(Subject::Name(name)) => Some(name),
             _ => None,
         }
     }

@@ -4,16 +4,13 @@
 //! numbers (unlimited integers, separate from floats) and ordered maps. Its text representations are those of Python,
 //! because Heat's clients see them: [`text::str`], [`text::repr`], [`text::json`].
 
-pub mod argument;
 mod class;
 mod convert;
 pub mod diagnostic;
-pub mod identity;
 mod json;
 mod macros;
 mod map;
 pub mod number;
-pub mod origin;
 pub mod path;
 pub mod regex;
 pub mod secret;
@@ -22,13 +19,12 @@ pub mod span;
 pub mod steps;
 pub mod text;
 mod unknown;
+pub mod url;
 mod value;
 
 pub use class::Class;
 pub use diagnostic::{Diagnostic, NestedPlace, Subject};
-pub use identity::StackIdentity;
 pub use map::{Entries, Map};
-pub use origin::Origin;
 pub use path::{Path, Segment};
 pub use regex::Pattern;
 pub use secret::Secret;

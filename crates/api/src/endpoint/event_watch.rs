@@ -15,6 +15,7 @@ use http::StatusCode;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use kiln_service::{NewEvent, Watch, Watched};
 use kiln_store::{Doorbell, EventId, EventQuery, Stack, StackId};
+use kiln_value::Class;
 use serde::Serialize;
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
@@ -173,10 +174,13 @@ pub(super) fn wants_stream(call: &Call) -> bool {
 /// The response to a stream that must not be opened.
 fn too_many(full: Full) -> Response {
     let (status, class, who, option) = match full {
-        Full::Service => (StatusCode::SERVICE_UNAVAILABLE, "HTTPServiceUnavailable", "", "max_event_streams"),
-        Full::Project => {
-            (StatusCode::TOO_MANY_REQUESTS, "HTTPTooManyRequests", " of this project", "max_event_streams_per_project")
-        }
+        Full::Service => (StatusCode::SERVICE_UNAVAILABLE, Class::HTTPServiceUnavailable, "", "max_event_streams"),
+        Full::Project => (
+            StatusCode::TOO_MANY_REQUESTS,
+            Class::HTTPTooManyRequests,
+            " of this project",
+            "max_event_streams_per_project",
+        ),
     };
     tracing::warn!("refused a stream of events: [kiln] {option} is reached");
     let text = format!("Too many requests{who} wait for events: list events without waiting, or try again later.");

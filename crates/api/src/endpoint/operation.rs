@@ -71,7 +71,7 @@ fn cause(cause: RootCause) -> Value {
     value!({
         "resource_path": (cause.path.join("/")),
         "resource_type": (cause.resource_type),
-        "error": (cause.class),
+        "error": (cause.class.to_string()),
         "message": (cause.message),
     })
 }

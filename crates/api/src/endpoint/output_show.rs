@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use http::Method;
-use kiln_value::value;
+use kiln_value::{Class, value};
 
 use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
@@ -28,6 +28,7 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     let key = call.params.get("output_key");
     let outputs = view.outputs(Some(key)).await;
     let found = outputs.first();
-    let found = found.ok_or_else(|| ApiError::new("NotFound", format!("Specified output key {key} not found.")))?;
+    let found =
+        found.ok_or_else(|| ApiError::new(Class::NotFound, format!("Specified output key {key} not found.")))?;
     Ok(reply::json(&value!({ "output": (output(found)) })))
 }

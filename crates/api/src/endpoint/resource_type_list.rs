@@ -4,7 +4,7 @@ use axum::response::Response;
 use http::Method;
 use kiln_resource::ResourceType;
 use kiln_service::ResourceTypeFilter;
-use kiln_value::{Value, value};
+use kiln_value::{Class, Value, value};
 
 use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
@@ -40,7 +40,7 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     if status.is_some_and(|status| !STATUSES.contains(&status)) {
         let words = STATUSES.map(|word| format!("'{word}'")).join(", ");
         let reason = format!("Invalid support status and should be one of ({words})");
-        return Err(ApiError::new("Invalid", format!("Data supplied was not valid: {reason}")));
+        return Err(ApiError::new(Class::Invalid, format!("Data supplied was not valid: {reason}")));
     }
     let filter = ResourceTypeFilter { name: call.query.given("name"), status, version: call.query.given("version") };
     let types = call.service().resource_types(&call.caller, filter).await;

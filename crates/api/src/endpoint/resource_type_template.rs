@@ -5,9 +5,10 @@ use std::future::ready;
 use axum::response::Response;
 use http::Method;
 use kiln_resource::view::TemplateKind;
-use kiln_value::{Diagnostic, argument};
+use kiln_value::Diagnostic;
 
 use super::{Answer, Endpoint, Rule};
+use crate::argument;
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;

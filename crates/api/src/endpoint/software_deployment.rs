@@ -5,7 +5,7 @@ use http::Method;
 use http::StatusCode;
 use kiln_resource::SoftwareDeployment;
 use kiln_service::{DeploymentChange, NewDeployment};
-use kiln_value::{Value, text, value};
+use kiln_value::{Class, Value, text, value};
 
 use super::software_config::optional_text;
 use super::{Answer, Body, Endpoint, Rule};
@@ -138,7 +138,7 @@ async fn create(call: &Call) -> Result<Response, ApiError> {
     let new = NewDeployment {
         config: optional_text(body, "config_id").unwrap_or_default(),
         server: optional_text(body, "server_id")
-            .ok_or_else(|| ApiError::new("Invalid", "Data supplied was not valid: server_id must be specified"))?,
+            .ok_or_else(|| ApiError::new(Class::Invalid, "Data supplied was not valid: server_id must be specified"))?,
         inputs: body.get("input_values").cloned().unwrap_or_default(),
         action: optional_text(body, "action"),
         status: optional_text(body, "status"),

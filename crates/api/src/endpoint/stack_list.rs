@@ -4,6 +4,7 @@ use axum::response::Response;
 use http::Method;
 use kiln_resource::Status;
 use kiln_store::{Sort, SortKey, StackId, StackQuery, StackSummary};
+use kiln_value::Class;
 use serde::Serialize;
 
 use super::{Answer, Endpoint, Rule};
@@ -170,7 +171,7 @@ fn sort(call: &Call) -> Result<Sort, ApiError> {
         Some("asc") => false,
         Some("desc") => true,
         None => keys.is_empty(),
-        Some(_) => return Err(ApiError::new("ValueError", "unknown sort direction")),
+        Some(_) => return Err(ApiError::new(Class::ValueError, "unknown sort direction")),
     };
     let keys = if keys.is_empty() { vec![SortKey::Created] } else { keys };
     Ok(Sort { keys, descending })

@@ -5,7 +5,8 @@ use axum::response::Response;
 use http::Method;
 use kiln_plan_document::Action;
 use kiln_service::{Door, PreviewedEntry, PreviewedResource, PreviewedStack};
-use kiln_value::{Map, StackIdentity, Value, value};
+use kiln_template::StackIdentity;
+use kiln_value::{Map, Value, value};
 use kiln_view::plan_document;
 
 use super::{Answer, Endpoint, Rule, stack_create};

@@ -5,7 +5,7 @@ use std::future::ready;
 use axum::response::Response;
 use http::Method;
 use kiln_template::Release;
-use kiln_value::{Value, value};
+use kiln_value::{Class, Value, value};
 
 use super::template_versions::{full_alias, full_name};
 use super::{Answer, Endpoint, Rule};
@@ -35,7 +35,7 @@ fn run(call: &Call) -> Result<Response, ApiError> {
     let named = |release: &Release| full_name(*release) == version || full_alias(*release).as_deref() == Some(version);
     let release = Release::ALL.into_iter().find(named);
     let release =
-        release.ok_or_else(|| ApiError::new("NotFound", format!("Template with version {version} not found")))?;
+        release.ok_or_else(|| ApiError::new(Class::NotFound, format!("Template with version {version} not found")))?;
     let functions: Value = kiln_template::functions(release, with_conditions)
         .into_iter()
         .map(|function| value!({ "functions": (function.name), "description": (function.summary) }))

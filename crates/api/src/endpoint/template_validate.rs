@@ -3,9 +3,10 @@
 use axum::response::Response;
 use http::Method;
 use kiln_service::Error;
-use kiln_value::{Class, Value, argument, value};
+use kiln_value::{Class, Value, value};
 
 use super::{Answer, Body, Endpoint, Rule};
+use crate::argument;
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::query::Formats;
@@ -64,5 +65,5 @@ fn refused(error: Error) -> ApiError {
         matches!(error, Error::Invalid(_)) && error.class().is_some_and(|class| class == Class::StackValidationFailed);
     let text = error.to_string();
     let error = ApiError::from(error);
-    if failed { ApiError { class: "HTTPBadRequest".into(), message: Some(text), ..error } } else { error }
+    if failed { ApiError { class: Class::HTTPBadRequest, message: Some(text), ..error } } else { error }
 }

@@ -1,8 +1,9 @@
 //! The formats of values in queries and bodies (`common/param_utils.py`).
 
-use kiln_value::{Diagnostic, Value, argument};
+use kiln_value::{Diagnostic, Value};
 use kiln_web::Query;
 
+use crate::argument;
 use crate::error::ApiError;
 
 /// Values of a query by format.

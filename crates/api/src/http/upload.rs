@@ -88,11 +88,11 @@ pub(super) async fn read(
     };
     // As much as a client may send as JSON.
     let limits = Limits { archive_bytes: limit, bytes: limit.saturating_mul(16), ..Limits::default() };
-    let made = upload::read(&bytes, &given, cloud_init, &limits, types);
+    let made = upload::read(bytes, &given, cloud_init, &limits, types);
     steps::check().map_err(|exhausted| ApiError::from(exhausted.report()))?;
-    let Upload { template, mut files, questions, is_lowered, .. } = made.map_err(ApiError::of_several)?;
-    if is_lowered {
-        let entry = Original::new(bytes).to_file(&template);
+    let Upload { template, mut files, questions, original } = made.map_err(ApiError::of_several)?;
+    if let Some(original) = original {
+        let entry = Original::new(original).to_file(&template);
         files.insert(original::FILE.to_owned(), entry.into());
     }
     request.insert("template".to_owned(), template);

@@ -4,7 +4,8 @@ use kiln_resource::{State, StoredDefinition};
 use kiln_service::{HiddenValues, Masked};
 use kiln_stack::load;
 use kiln_store::Stack;
-use kiln_value::{Map, StackIdentity, Value, value};
+use kiln_template::StackIdentity;
+use kiln_value::{Map, Value, value};
 use kiln_view::preview::{PlannedChange, PlannedOutput, PlannedResource, Preview};
 
 use super::instant::instant;

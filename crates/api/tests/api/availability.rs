@@ -8,7 +8,7 @@ use http::{Method, StatusCode};
 use kiln_identity::Local;
 use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, FailureKind};
 use kiln_service::Limits;
-use kiln_value::Secret;
+use kiln_value::{Class, Secret};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, App, user};
@@ -23,7 +23,7 @@ struct Plain {
 #[async_trait]
 impl Cloud for Plain {
     async fn call(&self, _: CloudRequest) -> Result<CloudResponse, Failure> {
-        Err(Failure::new(FailureKind::Unavailable, "ConnectFailure", "nobody there"))
+        Err(Failure::new(FailureKind::Unavailable, Class::ConnectFailure, "nobody there"))
     }
 
     async fn find(&self, _: &str, name: &str) -> Result<String, Failure> {
@@ -38,7 +38,7 @@ impl Cloud for Plain {
         self.asked.fetch_add(1, Ordering::Relaxed);
         assert_eq!(service, "network", "a service that is not in the catalog is not asked");
         if self.is_broken {
-            return Err(Failure::new(FailureKind::Unavailable, "ConnectFailure", "nobody there"));
+            return Err(Failure::new(FailureKind::Unavailable, Class::ConnectFailure, "nobody there"));
         }
         Ok(alias == "router")
     }

@@ -8,7 +8,7 @@ use http::{Method, StatusCode};
 use kiln_identity::Local;
 use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Method as CloudMethod};
 use kiln_service::{Limits, ReadError, TemplateReader};
-use kiln_value::{Map, Secret, steps};
+use kiln_value::{Class, Map, Secret, steps};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, App, PROJECT, user};
@@ -125,7 +125,7 @@ impl Cloud for Swift {
     async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
         assert_eq!(request.service, "object-store");
         self.log.lock().expect("a lock").push(format!("{:?} {}", request.method, request.path));
-        let missing = || Failure::new(FailureKind::NotFound, "NotFound", "no such container");
+        let missing = || Failure::new(FailureKind::NotFound, Class::NotFound, "no such container");
         let path = request.path.replace("%20", " ");
         let rest = path.strip_prefix("/files").ok_or_else(missing)?;
         if rest.is_empty() {

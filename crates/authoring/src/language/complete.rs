@@ -87,10 +87,10 @@ struct Writer<'c> {
     found: Vec<Suggestion>,
 }
 
-pub(super) const PARAMETER_TYPES: [&str; 5] = ["string", "number", "comma_delimited_list", "json", "boolean"];
-pub(super) const PARAMETER_KEYS: [&str; 8] =
+const PARAMETER_TYPES: [&str; 5] = ["string", "number", "comma_delimited_list", "json", "boolean"];
+const PARAMETER_KEYS: [&str; 8] =
     ["type", "label", "description", "default", "hidden", "constraints", "immutable", "tags"];
-pub(super) const CONSTRAINTS: [&str; 7] =
+const CONSTRAINTS: [&str; 7] =
     ["length", "range", "modulo", "allowed_values", "allowed_pattern", "custom_constraint", "description"];
 
 impl Writer<'_> {

@@ -35,6 +35,8 @@ pub struct Trouble {
     pub path: Path,
     /// Range in the text.
     pub span: Span,
+    /// The name that nothing has, if it is about one.
+    pub name: Option<String>,
     /// Hints to fix it.
     pub hints: Vec<String>,
 }
@@ -48,6 +50,7 @@ impl Trouble {
             message: error.to_string(),
             path: error.path.clone(),
             span,
+            name: error.unknown_name().map(str::to_owned),
             hints: error.hints.clone(),
         }
     }
@@ -78,6 +81,7 @@ pub fn diagnose(text: &str, catalog: &ResourceTypes, around: &Surroundings) -> V
             level,
             code: finding.rule.to_owned(),
             message: finding.message,
+            name: None,
             path: finding.path,
             span: finding.span,
             hints: finding.hint.into_iter().collect(),

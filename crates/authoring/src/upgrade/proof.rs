@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use kiln_template::StackIdentity;
 use kiln_template::constraint::{DataType, Rule};
 use kiln_template::parameter::ParameterSchema;
 use kiln_template::{Bound, Definition, Facade, Files, Output, ResourceView, Scope};
-use kiln_value::{Diagnostic, Map, Path, StackIdentity, Value, text, value};
+use kiln_value::{Diagnostic, Map, Path, Value, text, value};
 
 use super::shape::{Shapes, shapes};
 use crate::Page;

@@ -2,7 +2,8 @@
 
 use kiln_service::{ChangeEffect, Execution, Failure, PreparedChange, ResourceChange};
 use kiln_store::ChangeSet;
-use kiln_value::{Map, StackIdentity, Value, value};
+use kiln_template::StackIdentity;
+use kiln_value::{Map, Value, value};
 
 use super::instant;
 

@@ -10,7 +10,8 @@ use std::fmt;
 use jiff::Timestamp;
 use kiln_resource::Action;
 use kiln_store::Stack;
-use kiln_value::{StackIdentity, Value, value};
+use kiln_template::StackIdentity;
+use kiln_value::{Value, value};
 
 /// The ARN of a stack, or with a path that of a part of it.
 pub(crate) fn arn(stack: &Stack, path: &str) -> String {

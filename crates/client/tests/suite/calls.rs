@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use kiln_client::{Access, Bundle, Client, Error, EventFilter, Source, StackFilter, StackRequest};
 use kiln_cloud::{HttpRequest, HttpResponse, Transport, TransportError};
-use kiln_value::{Secret, Value, text, value};
+use kiln_value::{Class, Secret, Value, text, value};
 use url::Url;
 
 /// Returns predefined responses and records requests.
@@ -156,7 +156,7 @@ async fn refusals_carry_heats_words_and_kilns_places() {
     let error = client.create_stack("a", &StackRequest::default()).await.unwrap_err();
     assert_eq!(error.to_string(), "Property error: no");
     let Error::Refused(refusal) = error else { panic!("{error}") };
-    assert_eq!((refusal.status, refusal.class.as_str()), (400, "StackValidationFailed"));
+    assert_eq!((refusal.status, refusal.class.as_ref()), (400, Some(&Class::StackValidationFailed)));
     let place = &refusal.places[0];
     assert_eq!((place.path.as_str(), place.line, place.column), ("resources.a", Some(3), Some(5)));
     assert_eq!(place.hints, ["try b"]);

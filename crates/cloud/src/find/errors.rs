@@ -2,28 +2,28 @@
 
 use kiln_resource::finder::{Complaint, Missing, Several};
 use kiln_resource::{Failure, FailureKind, Finder, FinderClient};
-use kiln_value::{Value, text};
+use kiln_value::{Class, Value, text};
 
 /// Heat's `EntityNotFound`.
 pub(super) fn entity_not_found(entity: &str, name: &str) -> Failure {
     let message = format!("The {entity} ({name}) could not be found.");
-    Failure::new(FailureKind::NotFound, "EntityNotFound", message)
+    Failure::new(FailureKind::NotFound, Class::EntityNotFound, message)
 }
 
 /// The error if no object has the name or ID; `known`: the names in the list.
 pub(super) fn missing(finder: &Finder, name: &str, known: &[String]) -> Failure {
     let word = &finder.word;
-    let not_found = |class: &str, message: String| Failure::new(FailureKind::NotFound, class, message);
+    let not_found = |class: Class, message: String| Failure::new(FailureKind::NotFound, class, message);
     if let Missing::Custom(complaint) = &finder.missing {
-        return not_found(&complaint.class, told(complaint, name, known));
+        return not_found(complaint.class.clone(), told(complaint, name, known));
     }
     match finder.client {
         FinderClient::Heat => entity_not_found(word, name),
-        FinderClient::Osc => not_found("NotFound", format!("{name} not found (HTTP 404)")),
+        FinderClient::Osc => not_found(Class::NotFound, format!("{name} not found (HTTP 404)")),
         FinderClient::Neutron | FinderClient::NeutronExtension => {
-            not_found("NotFound", format!("Unable to find {word} with name or id '{name}'"))
+            not_found(Class::NotFound, format!("Unable to find {word} with name or id '{name}'"))
         }
-        FinderClient::Sdk => not_found("NotFoundException", format!("No {word} found for {name}")),
+        FinderClient::Sdk => not_found(Class::NotFoundException, format!("No {word} found for {name}")),
     }
 }
 
@@ -31,22 +31,22 @@ pub(super) fn missing(finder: &Finder, name: &str, known: &[String]) -> Failure 
 pub(super) fn ambiguous(finder: &Finder, name: &str, known: &[String]) -> Failure {
     let word = &finder.word;
     match &finder.several {
-        Several::Custom(complaint) => return Failure::other(&complaint.class, told(complaint, name, known)),
+        Several::Custom(complaint) => return Failure::other(complaint.class.clone(), told(complaint, name, known)),
         Several::Missing => return missing(finder, name, known),
         Several::Usual | Several::First => {}
     }
     match finder.client {
         FinderClient::Heat => Failure::other(
-            "NoUniqueMatch",
+            Class::NoUniqueMatch,
             format!("Ambiguous {word} name '{name}'. Found more than one {word} for this name."),
         ),
-        FinderClient::Osc => Failure::other("NotFound", format!("{name} not found (HTTP 404)")),
+        FinderClient::Osc => Failure::other(Class::NotFound, format!("{name} not found (HTTP 404)")),
         FinderClient::Neutron | FinderClient::NeutronExtension => Failure::other(
-            "NeutronClientNoUniqueMatch",
+            Class::NeutronClientNoUniqueMatch,
             format!("Multiple {word} matches found for name '{name}', use an ID to be more specific."),
         ),
         FinderClient::Sdk => {
-            Failure::other("DuplicateResource", format!("More than one {word} exists with the name '{name}'."))
+            Failure::other(Class::DuplicateResource, format!("More than one {word} exists with the name '{name}'."))
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Finders, definition, shipped};
-use kiln_value::{Value, value};
+use kiln_value::{Class, Value, value};
 
 use super::find;
 
@@ -23,7 +23,7 @@ impl Cloud for Shelves {
             "/v1/shelves/s1" => value!({"shelf": (named("s1", "one"))}),
             "/v1/shelves" => value!({"shelves": [(named("s1", "one")), (named("s2", "two")), (named("s3", "two"))]}),
             path if path.matches('/').count() > 2 => {
-                return Err(Failure::new(FailureKind::NotFound, "NotFound", "no such object"));
+                return Err(Failure::new(FailureKind::NotFound, Class::NotFound, "no such object"));
             }
             _ => Value::Null,
         };
@@ -31,7 +31,7 @@ impl Cloud for Shelves {
     }
 
     async fn find(&self, _: &str, _: &str) -> Result<String, Failure> {
-        Err(Failure::other("Unexpected", "a search"))
+        Err(Failure::other(Class::Unexpected, "a search"))
     }
 
     async fn has_service(&self, _: &str) -> Result<bool, Failure> {
@@ -146,7 +146,7 @@ impl Cloud for Objects {
         let body = match one {
             Some(row) => value!({"object": (row.clone())}),
             None if request.path.contains("/search") || last.contains("absent") || last.contains('%') => {
-                return Err(Failure::new(FailureKind::NotFound, "NotFound", "no such object (HTTP 404)"));
+                return Err(Failure::new(FailureKind::NotFound, Class::NotFound, "no such object (HTTP 404)"));
             }
             None => self.listed(&request),
         };
@@ -154,7 +154,7 @@ impl Cloud for Objects {
     }
 
     async fn find(&self, _: &str, _: &str) -> Result<String, Failure> {
-        Err(Failure::other("Unexpected", "a search"))
+        Err(Failure::other(Class::Unexpected, "a search"))
     }
 
     async fn has_service(&self, _: &str) -> Result<bool, Failure> {

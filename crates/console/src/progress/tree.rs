@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
+use kiln_client::reason::{announces_replacement, was_stopped};
+
 use indexmap::IndexMap;
 
 use crate::natural_order::natural_order;
@@ -250,9 +252,7 @@ impl Tree {
             if node.replaced && !rolls_back && matches!(action, "CREATE" | "DELETE") { "REPLACE" } else { action };
         // That the new object exists was told; the deletion of the old one is the rest of the same replacement.
         let is_rest = node.replaced && news.status.starts_with("DELETE_") && node.action == "REPLACE";
-        // The old object is not updated but replaced: a create follows.
-        let is_announced = news.status == "UPDATE_COMPLETE" && news.reason.ends_with(" requires replacement.");
-        if is_announced {
+        if announces_replacement(&news.status, &news.reason) {
             node.replaced = true;
             return false;
         }
@@ -386,11 +386,6 @@ impl Tree {
             reason: fault.reason.clone(),
         })
     }
-}
-
-/// Whether a failure is the consequence of another one. An operation whose time has run out says what it was waiting for.
-fn was_stopped(reason: &str) -> bool {
-    (reason.contains(" aborted") && !reason.contains("; it was waiting for ")) || reason.contains("cancelled")
 }
 
 /// Action and phase of `CREATE_IN_PROGRESS`.

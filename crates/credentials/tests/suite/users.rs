@@ -160,7 +160,7 @@ async fn users_signal_with_their_own_access_and_go_with_the_stack() {
     let signature = params.get("Signature").cloned().expect("signed");
     let params: kiln_value::Map =
         params.into_iter().filter(|(key, _)| key != "Signature").map(|(key, value)| (key, value.into())).collect();
-    let path = kiln_value::identity::unquote(url.path());
+    let path = kiln_value::url::unquote(url.path());
     let body = value!({"ec2Credentials": {
         "access": (text(&signed, "access_key")), "signature": signature, "host": "heat:8000", "verb": "PUT",
         "path": path, "params": params, "headers": {}, "body_hash": "",

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operation, PropertyChange, Step, TypeRules};
-use kiln_value::{Diagnostic, Map, Value, value};
+use kiln_value::{Class, Diagnostic, Map, Value, value};
 
 use crate::call::{NEUTRON, absent_is_fine};
 use crate::neutron::server_address::{associate, dissociate, set_port};
@@ -32,7 +32,7 @@ async fn port(cx: &Context<'_>, properties: &Map) -> Result<Value, Failure> {
         (None, server) => [("device_id", server.unwrap_or_default())],
     };
     let ports = NEUTRON.list(cx, "/v2.0/ports", &query, "ports").await?;
-    let missing = || Failure::new(FailureKind::NotFound, "NotFound", "Failed to update, can not found port info.");
+    let missing = || Failure::new(FailureKind::NotFound, Class::NotFound, "Failed to update, can not found port info.");
     ports.into_iter().next().ok_or_else(missing)
 }
 
@@ -45,7 +45,7 @@ async fn open_gateway(cx: &Context<'_>, id: &str, port: &Value) -> Result<(), Fa
     let router = match routers.as_slice() {
         [] => return Ok(()),
         [router] => router.str_at("id").unwrap_or_default(),
-        _ => return Err(Failure::other("Error", format!("Multiple routers found with name {name}"))),
+        _ => return Err(Failure::other(Class::Error, format!("Multiple routers found with name {name}"))),
     };
     let address = NEUTRON.show(cx, format!("/v2.0/floatingips/{}", path::segment(id)), "floatingip").await?;
     let gateway = value!({"network_id": (address.get("floating_network_id").cloned())});

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, Step, TypeRules};
-use kiln_value::{Map, Value, text};
+use kiln_value::{Class, Map, Value, text};
 
 use crate::call::SWIFT;
 use crate::call::absent_is_fine;
@@ -47,7 +47,7 @@ async fn delete(cx: &Context<'_>, name: &str) -> Result<(), Failure> {
                 return Err(failure);
             }
             let text = format!("The bucket you tried to delete is not empty ({name}). is not supported for resource.");
-            Err(Failure::other("ResourceActionNotSupported", text))
+            Err(Failure::other(Class::ResourceActionNotSupported, text))
         }
         outcome => absent_is_fine(outcome),
     }

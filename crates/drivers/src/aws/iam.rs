@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operation, Step, TypeRules};
-use kiln_value::{Map, Value, text};
+use kiln_value::{Class, Map, Value, text};
 
 use crate::heat::stack_user::{self, PASSWORD, SECRET, USER};
 
@@ -21,7 +21,7 @@ fn check_policies(facts: &Facts) -> Result<(), Failure> {
         return Ok(());
     }
     let text = format!("The Referenced Attribute ({} Policies) is incorrect.", facts.name);
-    Err(Failure::other("InvalidTemplateAttribute", text))
+    Err(Failure::other(Class::InvalidTemplateAttribute, text))
 }
 
 impl TypeRules for User {
@@ -81,7 +81,7 @@ impl Driver for AccessKey {
                 let user = cx.facts.observed.iter().find(|other| other.resource_type == USER_TYPE);
                 let Some(id) = user.and_then(|user| user.physical_id.as_deref()) else {
                     let text = format!("could not find user {}", text::str(cx.facts.property("UserName")));
-                    return Err(Failure::new(FailureKind::NotFound, "NotFound", text));
+                    return Err(Failure::new(FailureKind::NotFound, Class::NotFound, text));
                 };
                 // The ID and the secret are stored before the first call.
                 Ok(stack_user::begun_keys(cx).data(USER, id))

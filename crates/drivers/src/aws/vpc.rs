@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Failure, Found, Operation, Step, TypeRules};
-use kiln_value::{Map, Value, value};
+use kiln_value::{Class, Map, Value, value};
 
 use crate::call::{NEUTRON, made_id, take};
 use crate::path::segment;
@@ -45,7 +45,7 @@ pub(super) async fn router_of(cx: &Context<'_>, network: &str) -> Result<Option<
     let mut routers = NEUTRON.list(cx, "/v2.0/routers", &[("name", name)], "routers").await?;
     match routers.len() {
         0 | 1 => Ok(routers.pop()),
-        _ => Err(Failure::other("Error", format!("Multiple routers found with name {name}"))),
+        _ => Err(Failure::other(Class::Error, format!("Multiple routers found with name {name}"))),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Failure, FailureKind, Found, Operation, Step, TypeRules};
-use kiln_value::{Map, Value, value};
+use kiln_value::{Class, Map, Value, value};
 
 use super::{attach, attachment_of, detach, is_attached, is_detached};
 use crate::queue::{self, Effect, Tasks, again, wait};
@@ -47,7 +47,7 @@ impl Driver for VolumeAttachment {
             Operation::Check if attachment_of(cx, server, volume).await?.is_some() => Ok(Step::done()),
             Operation::Check => {
                 let message = format!("Volume {volume} is not attached to server {server}.");
-                Err(Failure::new(FailureKind::NotFound, "NotFound", message))
+                Err(Failure::new(FailureKind::NotFound, Class::NotFound, message))
             }
             Operation::Suspend | Operation::Resume | Operation::Adopt | Operation::Snapshot => Ok(Step::done()),
         }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Failure, Found, Operation, Step, TypeRules};
-use kiln_value::{Map, Value, value};
+use kiln_value::{Class, Map, Value, value};
 
 use super::volume_type::encryption;
 use crate::call::CINDER;
@@ -59,7 +59,7 @@ impl Driver for EncryptedVolumeType {
             Operation::Check => {
                 let id = cx.facts.require_id()?;
                 let text = format!("Volume type {id} has no encryption");
-                let missing = Failure::new(kiln_resource::FailureKind::NotFound, "NotFound", text);
+                let missing = Failure::new(kiln_resource::FailureKind::NotFound, Class::NotFound, text);
                 show(cx, id).await?.map(|_| Step::done()).ok_or(missing)
             }
             Operation::Suspend | Operation::Resume | Operation::Adopt | Operation::Snapshot => Ok(Step::done()),

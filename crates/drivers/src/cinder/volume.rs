@@ -11,7 +11,7 @@ use kiln_resource::{
     Alike, CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, Progress,
     PropertyChange, Step, TypeRules, Unmarked,
 };
-use kiln_value::{Diagnostic, Map, Value, value};
+use kiln_value::{Class, Diagnostic, Map, Value, value};
 
 use super::{show, status, volume_path};
 use crate::call::{CINDER, items, made_id};
@@ -186,7 +186,7 @@ async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
         "deleting" => {}
         // It may be in the process of being detached from a deleted server: worth a retry.
         "in-use" | "detaching" | "attaching" | "reserved" => {
-            return Err(Failure::new(FailureKind::Conflict, "Error", "Volume in use"));
+            return Err(Failure::new(FailureKind::Conflict, Class::Error, "Volume in use"));
         }
         status if ON_ITS_WAY.contains(&status) => return Ok(wait(BUSY)),
         _ => CINDER.delete(cx, volume_path(id)).await?,
@@ -216,7 +216,9 @@ async fn check(cx: &Context<'_>) -> Result<Step, Failure> {
     let volume = show(cx, cx.facts.require_id()?).await?;
     match status(&volume) {
         "available" | "in-use" => Ok(Step::done()),
-        status => Err(Failure::other("Error", format!("'status': expected '['available', 'in-use']', got '{status}'"))),
+        status => {
+            Err(Failure::other(Class::Error, format!("'status': expected '['available', 'in-use']', got '{status}'")))
+        }
     }
 }
 

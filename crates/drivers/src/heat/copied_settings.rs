@@ -1,7 +1,7 @@
 //! The settings of instances that are copied from an existing server (`InstanceId`).
 
 use kiln_resource::{Context, Facts, Failure};
-use kiln_value::{Map, Value, text, value};
+use kiln_value::{Class, Map, Value, text, value};
 
 use crate::call::NOVA;
 
@@ -25,7 +25,7 @@ pub(super) async fn read(cx: &Context<'_>, server: &str, reference: &Value) -> R
     let id = |key: &str| shown.get(key).and_then(|object| object.str_at("id")).map(str::to_owned);
     let Some(image) = id("image") else {
         let text = format!("The settings of server {server} cannot be copied: it has no image.");
-        return Err(Failure::other("Error", text));
+        return Err(Failure::other(Class::Error, text));
     };
     let groups = shown.get("security_groups").and_then(Value::as_list).unwrap_or_default();
     let groups: Value = groups.iter().filter_map(|group| group.get("name")).map(text::str).collect();

@@ -11,7 +11,7 @@ use kiln_resource::{
     CloudRequest, Context, DeploymentBody, Driver, Facts, Failure, Found, Method, Operation, Progress, Received,
     Sibling, Siblings, SoftwareChange, SoftwareConfig, SoftwareDeployment, Step, TypeRules,
 };
-use kiln_value::{Diagnostic, Map, Value, text};
+use kiln_value::{Class, Diagnostic, Map, Value, text};
 
 use super::derived_config::{self, transport};
 use super::signal_place::{self, Keeps, PLACE};
@@ -61,7 +61,7 @@ async fn source(cx: &Context<'_>) -> Result<Option<SoftwareConfig>, Failure> {
     let Some(id) = cx.facts.property("config").as_str().filter(|id| !id.is_empty()) else { return Ok(None) };
     let missing = || {
         let text = format!("Software config with id {id} not found");
-        Failure::new(kiln_resource::FailureKind::NotFound, "NotFound", text)
+        Failure::new(kiln_resource::FailureKind::NotFound, Class::NotFound, text)
     };
     cx.software.config(id).await?.ok_or_else(missing).map(Some)
 }
@@ -170,13 +170,13 @@ async fn look(cx: &Context<'_>) -> Result<Option<Step>, Failure> {
     let id = cx.facts.require_id()?;
     let mut deployment = cx.software.deployment(id).await?.ok_or_else(|| {
         let text = format!("Deployment with id {id} not found");
-        Failure::new(kiln_resource::FailureKind::NotFound, "NotFound", text)
+        Failure::new(kiln_resource::FailureKind::NotFound, Class::NotFound, text)
     })?;
     match deployment.body.status.as_deref() {
         Some("COMPLETE") => Ok(None),
         Some("FAILED") => {
             let text = format!("Deployment to server failed: {}", deployment.body.reason);
-            Err(Failure::other("Error", text))
+            Err(Failure::other(Class::Error, text))
         }
         _ => {
             if deployment.is_in_progress()

@@ -3,7 +3,7 @@
 
 use kiln_resource::software::{UNGROUPED, inputs};
 use kiln_resource::{ConfigBody, Context, Facts, Failure, SoftwareConfig};
-use kiln_value::{Map, Value, value};
+use kiln_value::{Class, Map, Value, value};
 use sha2::Digest as _;
 
 use super::signal_place;
@@ -57,7 +57,7 @@ fn content(facts: &Facts, config: &Value, values: &Map) -> Result<Value, Failure
     };
     let strict = facts.property("input_values_validate").as_str() == Some("STRICT");
     let filled = substitute(config, values, key, strict)
-        .map_err(|error| Failure::other(error.class.name(), error.to_string()))?;
+        .map_err(|error| Failure::other(error.class.clone(), error.to_string()))?;
     Ok(if filled.is_truthy() { filled } else { Map::new().into() })
 }
 
@@ -74,7 +74,7 @@ async fn all_inputs(cx: &Context<'_>, action: &str, declared: &[Value]) -> Resul
     }
     all.extend(values.into_iter().map(|(name, value)| value!({"name": name, "value": value})));
     all.extend(own_inputs(cx, action).await?);
-    inputs(all).map_err(|error| Failure::other("ValueError", error.to_string()))
+    inputs(all).map_err(|error| Failure::other(Class::ValueError, error.to_string()))
 }
 
 async fn own_inputs(cx: &Context<'_>, action: &str) -> Result<Vec<Value>, Failure> {

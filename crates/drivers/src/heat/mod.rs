@@ -18,7 +18,7 @@ pub(crate) mod multipart;
 mod none;
 pub(crate) mod push;
 mod random_string;
-mod rolling;
+pub mod rolling;
 mod scaling_group;
 mod scaling_limits;
 mod scaling_policy;

@@ -1,7 +1,7 @@
 //! The message of `OS::Heat::MultipartMime`.
 
 use kiln_resource::{Context, Failure, size_limit};
-use kiln_value::{Value, text};
+use kiln_value::{Class, Value, text};
 
 use crate::mime::{Part, join, split};
 
@@ -13,7 +13,7 @@ pub(super) async fn message(cx: &Context<'_>) -> Result<String, Failure> {
         let content = config_or_text(cx, given).await?;
         // One config may be many parts.
         size += content.len();
-        size_limit::check_text(size).map_err(|text| Failure::other("RequestLimitExceeded", text))?;
+        size_limit::check_text(size).map_err(|text| Failure::other(Class::RequestLimitExceeded, text))?;
         if item.str_at("type") == Some("multipart") {
             let inner = split(&content).unwrap_or_default();
             parts.extend(inner.into_iter().map(|part| part_of(part.content, Some(&part.subtype), part.file_name)));

@@ -3,7 +3,7 @@
 
 use kiln_resource::software::{METADATA_OBJECT, METADATA_QUEUE, PushedServer, add_for_agent};
 use kiln_resource::{Context, Failure, FailureKind};
-use kiln_value::{Value, text};
+use kiln_value::{Class, Value, text};
 
 use crate::swift::object;
 use crate::zaqar::user_queue;
@@ -61,7 +61,7 @@ async fn read_own(cx: &Context<'_>) -> Result<PushedServer, Failure> {
 }
 
 fn busy() -> Failure {
-    Failure::new(FailureKind::Busy, "Conflict", "the deployments of the server change all the time")
+    Failure::new(FailureKind::Busy, Class::Conflict, "the deployments of the server change all the time")
 }
 
 async fn write(cx: &Context<'_>, server: &PushedServer) -> Result<(), Failure> {

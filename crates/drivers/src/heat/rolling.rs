@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kiln_resource::Facts;
 use kiln_resource::scaling::{Batch, Rolling};
-use kiln_value::{Class, Diagnostic, Map, Value, argument, number, value};
+use kiln_value::{Class, Diagnostic, Map, Value, number, value};
 
 /// How the members change in batches.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,7 +44,7 @@ impl Policy {
     /// `ValueError` for a pause that is no duration.
     pub(super) fn of_cfn(settings: &Map) -> Result<Self, Diagnostic> {
         let count = |name: &str| settings.get(name).and_then(Value::as_i64).and_then(|n| u64::try_from(n).ok());
-        let pause = settings.get("PauseTime").and_then(Value::as_str).map(argument::duration).transpose()?;
+        let pause = settings.get("PauseTime").and_then(Value::as_str).map(duration).transpose()?;
         Ok(Self {
             batch_size: count("MaxBatchSize").unwrap_or(1).max(1),
             min_in_service: count("MinInstancesInService").unwrap_or(0),
@@ -125,9 +125,39 @@ pub(super) fn definitions(
     members
 }
 
+/// The seconds of a duration `PT12H30M5S`, each part optional; days and larger units are not supported.
+///
+/// Errors: `ValueError`.
+pub fn duration(text: &str) -> Result<u64, Diagnostic> {
+    let unknown = || {
+        let message = "Only ISO 8601 duration format of the form PT#H#M#S is supported.";
+        Diagnostic::new(Class::ValueError, message)
+    };
+    let mut rest = text.strip_prefix("PT").ok_or_else(unknown)?;
+    let mut seconds = 0_u64;
+    for (unit, factor) in [('H', 3600), ('M', 60), ('S', 1)] {
+        let Some((digits, after)) = rest.split_once(unit) else { continue };
+        if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(unknown());
+        }
+        let part = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(factor));
+        seconds = part.and_then(|part| seconds.checked_add(part)).ok_or_else(unknown)?;
+        rest = after;
+    }
+    if rest.is_empty() { Ok(seconds) } else { Err(unknown()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration("PT12H30M5S"), Ok(45_005));
+        for wrong in ["P1D", "PT5S1M", "PT1.5S", "PTS", "PT99999999999999999999S", "PT9999999999999999H"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
 
     fn policy(batch_size: u64, pause: u64) -> Policy {
         Policy { batch_size, min_in_service: 0, pause: Duration::from_secs(pause) }

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use kiln_resource::{Context, Facts, Failure, Step};
-use kiln_value::{Map, Value};
+use kiln_value::{Class, Map, Value};
 
 use super::derived_config::transport;
 use super::stack_user::text;
@@ -138,7 +138,7 @@ fn of_message(message: Value) -> Result<Option<Map>, Failure> {
     match message {
         Value::Map(found) => Ok(Some(found)),
         Value::Str(body) => details(&body),
-        _ => Err(Failure::other("AttributeError", "A signal is a map")),
+        _ => Err(Failure::other(Class::AttributeError, "A signal is a map")),
     }
 }
 

@@ -6,7 +6,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, Mac as _};
 use kiln_resource::{Facts, Failure, SignalEndpoints};
-use kiln_value::identity::{StackIdentity, quote, unquote};
+use kiln_template::StackIdentity;
+use kiln_value::Class;
+use kiln_value::url::{quote, unquote};
 use sha2::Sha256;
 
 use super::stack_user::{ACCESS, SECRET, text};
@@ -46,7 +48,7 @@ pub fn signed(
 ) -> Result<String, Failure> {
     let base = endpoints.cfn.as_deref().ok_or_else(|| missing("cloudformation", "heat_waitcondition_server_url"))?;
     let (Some(access), Some(secret)) = (text(facts, ACCESS), text(facts, SECRET)) else {
-        return Err(Failure::other("Error", format!("Error creating ec2 keypair for {}", facts.name)));
+        return Err(Failure::other(Class::Error, format!("Error creating ec2 keypair for {}", facts.name)));
     };
     let base = format!("{}{}", base.trim_end_matches('/'), purpose.path());
     let path = identity(facts)?.arn_url_path();
@@ -79,12 +81,12 @@ fn identity(facts: &Facts) -> Result<StackIdentity, Failure> {
     let stack = StackIdentity::new(&stack.project_id, &stack.name, &stack.id);
     stack
         .and_then(|stack| stack.resource(&facts.name))
-        .map_err(|error| Failure::other(error.class.name(), error.to_string()))
+        .map_err(|error| Failure::other(error.class.clone(), error.to_string()))
 }
 
 fn missing(service: &str, option: &str) -> Failure {
     let text = format!("The catalog has no endpoint of type {service}, and {option} is not set");
-    Failure::other("EndpointNotFound", text)
+    Failure::other(Class::EndpointNotFound, text)
 }
 
 /// Host with port, and path.

@@ -11,7 +11,7 @@ use kiln_resource::software::{UNGROUPED, inputs, outputs};
 use kiln_resource::{
     ConfigBody, Context, Driver, Facts, Failure, Found, Operation, SoftwareChange, SoftwareConfig, Step, TypeRules,
 };
-use kiln_value::{Diagnostic, Map, Value, value};
+use kiln_value::{Class, Diagnostic, Map, Value, value};
 
 use super::{cloud_config, multipart};
 use crate::validation::failed;
@@ -63,7 +63,7 @@ impl Config {
     async fn create(self, cx: &Context<'_>) -> Result<Step, Failure> {
         let facts = cx.facts;
         let list = |name: &str| facts.property(name).as_list().unwrap_or_default().to_vec();
-        let invalid = |error: kiln_resource::InvalidSchema| Failure::other("ValueError", error.to_string());
+        let invalid = |error: kiln_resource::InvalidSchema| Failure::other(Class::ValueError, error.to_string());
         let group = match self {
             Self::Component => COMPONENT,
             _ => facts.property("group").as_str().unwrap_or(UNGROUPED),
@@ -99,7 +99,7 @@ async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
     let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(Step::done()) };
     if cx.software.is_referenced(id).await? {
         let text = format!("Software config with id {id} can not be deleted as it is referenced.");
-        return Err(Failure::other("InvalidRestrictedAction", text));
+        return Err(Failure::other(Class::InvalidRestrictedAction, text));
     }
     Ok(Step::done().software(SoftwareChange::DropConfig(id.to_owned())))
 }

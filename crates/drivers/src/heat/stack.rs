@@ -12,7 +12,7 @@ use kiln_resource::{
     CloudRequest, CloudResponse, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation,
     PropertyChange, RemoteCloud, Step, TypeRules,
 };
-use kiln_value::{Diagnostic, Map, Value, value};
+use kiln_value::{Class, Diagnostic, Map, Value, value};
 
 use crate::call::{ORCHESTRATION, items, made_id};
 use crate::path::segment;
@@ -72,7 +72,7 @@ async fn show(cx: &Context<'_>, outputs: bool) -> Result<Value, Failure> {
 
 /// What a create and an update send.
 fn request_body(facts: &Facts) -> Result<Map, Failure> {
-    let template = template(facts).map_err(|problem| Failure::other("ValueError", problem))?;
+    let template = template(facts).map_err(|problem| Failure::other(Class::ValueError, problem))?;
     let mut body = Map::from([
         ("template".to_owned(), template),
         ("parameters".to_owned(), facts.property("parameters").clone()),
@@ -253,7 +253,7 @@ impl Driver for RemoteStack {
             return Err(unreachable(cx.facts, &failure.message));
         }
         let Err(failure) = call(cx, Method::Post, "/validate", Some(body.into())).await else { return Ok(()) };
-        if failure.class == "EndpointNotFound" {
+        if failure.class == Class::EndpointNotFound {
             let within = region(cx.facts).map_or_else(String::new, |region| format!(" in {region} region"));
             let text = format!("publicURL endpoint for orchestration service{within} not found");
             return Err(unreachable(cx.facts, &text));

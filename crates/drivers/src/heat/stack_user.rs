@@ -5,7 +5,7 @@
 //! every call may be repeated: an object that a lost call created is found by its name.
 
 use kiln_resource::{CloudRequest, Context, Facts, Failure, FailureKind, Found, Method, Step, UserDomain};
-use kiln_value::{Value, value};
+use kiln_value::{Class, Value, value};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -128,7 +128,7 @@ pub(crate) async fn enable(cx: &Context<'_>, enabled: bool) -> Result<(), Failur
 /// A token of the user for the project of the stack's users.
 pub(crate) async fn token(cx: &Context<'_>) -> Result<String, Failure> {
     let (Some(user), Some(password)) = (text(cx.facts, USER), text(cx.facts, PASSWORD)) else {
-        return Err(Failure::other("ValueError", "Can't get user token, user not yet created"));
+        return Err(Failure::other(Class::ValueError, "Can't get user token, user not yet created"));
     };
     let body = value!({"auth": {
         "identity": {"methods": ["password"], "password": {"user": {"id": user, "password": password}}},
@@ -160,7 +160,7 @@ async fn domain(cx: &Context<'_>) -> Result<UserDomain, Failure> {
     cx.cloud.user_domain().await?.ok_or_else(|| {
         let text = "The users of stacks need a domain: set [DEFAULT] stack_user_domain_id, stack_domain_admin and \
                     stack_domain_admin_password";
-        Failure::other("NotSupported", text)
+        Failure::other(Class::NotSupported, text)
     })
 }
 
@@ -256,7 +256,7 @@ async fn grant_role(cx: &Context<'_>, domain: &UserDomain) -> Result<(), Failure
     let name = user_name(cx.facts);
     let role = roles.first().and_then(|role| role.str_at("id")).ok_or_else(|| {
         let text = format!("Failed to add user {name} to role {}, check role exists!", domain.role);
-        Failure::other("Error", text)
+        Failure::other(Class::Error, text)
     })?;
     let project = cx.facts.stack.user_project_id.as_deref().unwrap_or_default();
     let user = text(cx.facts, USER).unwrap_or_default();

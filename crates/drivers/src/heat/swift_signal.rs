@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step, TypeRules};
-use kiln_value::{Map, Value, number, text};
+use kiln_value::{Class, Map, Value, number, text};
 
 use super::swift_signal_handle::details;
 use super::wait_handle::{FAILURE, SUCCESS};
@@ -27,7 +27,7 @@ fn object_of(facts: &Facts, project: &str) -> Result<String, Failure> {
     let path = url_path(facts);
     let invalid = |part: &str| {
         let text = format!("\"{path}\" is not a valid SwiftSignalHandle.  The {part} is invalid");
-        Err(Failure::other("ValueError", text))
+        Err(Failure::other(Class::ValueError, text))
     };
     let mut parts = path.rsplitn(5, '/');
     let (object, container, account, version) = (parts.next(), parts.next(), parts.next(), parts.next());
@@ -42,7 +42,7 @@ fn object_of(facts: &Facts, project: &str) -> Result<String, Failure> {
     if container != facts.stack.id {
         return invalid("container name");
     }
-    Ok(kiln_value::identity::unquote(object))
+    Ok(kiln_value::url::unquote(object))
 }
 
 /// The signals so far, the oldest first, with all entries. A later signal with the same ID replaces an earlier one.
@@ -81,9 +81,9 @@ async fn look(cx: &Context<'_>, until: f64) -> Result<Step, Failure> {
         match status.as_str() {
             Some(SUCCESS) => {}
             Some(FAILURE) => {
-                return Err(Failure::other("SwiftSignalFailure", reasons(&signals, FAILURE).join(";")));
+                return Err(Failure::other(Class::SwiftSignalFailure, reasons(&signals, FAILURE).join(";")));
             }
-            _ => return Err(Failure::other("Error", format!("Unknown status: {}", text::str(status)))),
+            _ => return Err(Failure::other(Class::Error, format!("Unknown status: {}", text::str(status)))),
         }
     }
     let count = cx.facts.property("count").as_i64().and_then(|count| usize::try_from(count).ok()).unwrap_or(1);
@@ -101,7 +101,7 @@ async fn look(cx: &Context<'_>, until: f64) -> Result<Step, Failure> {
             if !reasons.is_empty() {
                 text = format!("{text} - {}", reasons.join(";"));
             }
-            Err(Failure::other("SwiftSignalTimeout", text))
+            Err(Failure::other(Class::SwiftSignalTimeout, text))
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step, TypeRules};
-use kiln_value::{Map, Value, value};
+use kiln_value::{Class, Map, Value, value};
 
 use crate::queue;
 use crate::swift::{object, temp_url};
@@ -44,8 +44,8 @@ pub(super) fn details(body: &str) -> Result<Option<Map>, Failure> {
         "" => Ok(Some(Map::new())),
         body => match serde_json::from_str(body) {
             Ok(Value::Map(signal)) => Ok(Some(signal)),
-            Ok(_) => Err(Failure::other("AttributeError", "A signal is a map")),
-            Err(_) => Err(Failure::other("Error", format!("Failed to parse JSON data: {body}"))),
+            Ok(_) => Err(Failure::other(Class::AttributeError, "A signal is a map")),
+            Err(_) => Err(Failure::other(Class::Error, format!("Failed to parse JSON data: {body}"))),
         },
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Failure, Found, Operation, PropertyChange, Step, TypeRules};
-use kiln_value::{Map, Value, number, value};
+use kiln_value::{Class, Map, Value, number, value};
 
 /// Between two looks at a wait without end.
 const IDLE: Duration = Duration::from_mins(1);
@@ -38,7 +38,7 @@ fn go_on(cx: &Context<'_>, operation: &Operation, state: &Value) -> Result<Step,
         return Ok(Step::wait(state.clone(), Duration::try_from_secs_f64(left).unwrap_or(IDLE).min(IDLE)));
     }
     if is_set(cx, "fail") && *operation != Operation::Delete {
-        return Err(Failure::other("ValueError", format!("Test Resource failed {}", cx.facts.name)));
+        return Err(Failure::other(Class::ValueError, format!("Test Resource failed {}", cx.facts.name)));
     }
     Ok(Step::done())
 }
@@ -74,7 +74,7 @@ impl Driver for TestResource {
             },
             Operation::Delete => wait_seconds(cx, "delete"),
             Operation::Check if cx.facts.physical_id.is_none() => {
-                return Err(Failure::other("Exception", "Resource not created"));
+                return Err(Failure::other(Class::Exception, "Resource not created"));
             }
             _ => return Ok(step),
         };

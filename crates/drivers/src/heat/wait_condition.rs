@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, Found, Observed, Operation, Received, Step, TypeRules};
-use kiln_value::identity::StackIdentity;
-use kiln_value::{Map, Value, number, text};
+use kiln_template::StackIdentity;
+use kiln_value::{Class, Map, Value, number, text};
 
 use super::signal_place::{self, Left};
 use super::wait_handle::{FAILURE, Keys, SUCCESS, WaitHandle};
@@ -48,9 +48,10 @@ impl WaitCondition {
             return Ok(());
         }
         let url = text::str(self.property(facts, "handle", "Handle"));
-        let handle =
-            StackIdentity::from_arn_url(&url).map_err(|error| Failure::other(error.class.name(), error.to_string()))?;
-        let invalid = |what: &str| Err(Failure::other("ValueError", format!("WaitCondition invalid Handle {what}")));
+        let handle = StackIdentity::from_arn_url(&url)
+            .map_err(|error| Failure::other(error.class.clone(), error.to_string()))?;
+        let invalid =
+            |what: &str| Err(Failure::other(Class::ValueError, format!("WaitCondition invalid Handle {what}")));
         if handle.tenant != facts.stack.project_id {
             return invalid(&format!("tenant {}", handle.tenant));
         }
@@ -77,7 +78,7 @@ impl WaitCondition {
                 format!("WaitCondition invalid Handle {name}")
             }
         };
-        Failure::other("ValueError", text)
+        Failure::other(Class::ValueError, text)
     }
 
     /// Whether the handle has received enough signals. `until`: seconds since 1970. New signals are recorded first.
@@ -87,7 +88,7 @@ impl WaitCondition {
         }
         let signals = Signals::of(cx.facts).ok_or_else(|| self.no_handle(cx.facts))?;
         if signals.statuses().any(|status| status != Some(SUCCESS)) {
-            return Err(Failure::other("WaitConditionFailure", signals.reasons(FAILURE).join(";")));
+            return Err(Failure::other(Class::WaitConditionFailure, signals.reasons(FAILURE).join(";")));
         }
         let count = self.count(cx.facts);
         if signals.statuses().count() >= count {
@@ -106,7 +107,7 @@ impl WaitCondition {
                 if !reasons.is_empty() {
                     text = format!("{text} - {}", reasons.join(";"));
                 }
-                Err(Failure::other("WaitConditionTimeout", text))
+                Err(Failure::other(Class::WaitConditionTimeout, text))
             }
         }
     }

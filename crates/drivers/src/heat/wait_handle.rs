@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Received, Step, TypeRules, size_limit};
-use kiln_value::{Map, Value, text, value};
+use kiln_value::{Class, Map, Value, text, value};
 
 use super::signal_place::{self, Keeps};
 use super::signal_url::{SignedFor, native, signed};
@@ -75,7 +75,7 @@ impl WaitHandle {
         };
         let mut entry = match entry {
             Value::Map(entry) if is_valid(&entry) => entry,
-            _ => return Err(Failure::other("ValueError", "Metadata format invalid")),
+            _ => return Err(Failure::other(Class::ValueError, "Metadata format invalid")),
         };
         let id = text::str(&entry.shift_remove(*id).unwrap_or_default());
         let shown = |key: &str| text::str(entry.get(key).unwrap_or(&Value::Null));
@@ -83,7 +83,7 @@ impl WaitHandle {
         let mut metadata = metadata.clone();
         metadata.insert(id, Value::Map(entry));
         size_limit::check_metadata(metadata.size())
-            .map_err(|text| Failure::other("RequestLimitExceeded", format!("Request limit exceeded: {text}")))?;
+            .map_err(|text| Failure::other(Class::RequestLimitExceeded, format!("Request limit exceeded: {text}")))?;
         Ok(Some((metadata, result)))
     }
 
@@ -166,7 +166,7 @@ fn completed(metadata: &Map, signal: &Value) -> Result<Value, Failure> {
     let mut entry = match signal {
         Value::Map(entry) => entry.clone(),
         other if !other.is_truthy() => Map::new(),
-        _ => return Err(Failure::other("AttributeError", "A signal is a map")),
+        _ => return Err(Failure::other(Class::AttributeError, "A signal is a map")),
     };
     let number = i64::try_from(metadata.len()).unwrap_or(i64::MAX).saturating_add(1);
     entry.entry("reason".to_owned()).or_insert_with(|| format!("Signal {number} received").into());

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure, Method};
-use kiln_value::{Class, Diagnostic, Map, Value, value};
+use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::call;
 use crate::call::{NEUTRON, items};
@@ -115,11 +115,11 @@ impl Shape for ShareNetwork {
     async fn validate_in_cloud(&self, cx: &Context<'_>) -> Result<(), Diagnostic> {
         let id = async |property: &str, finder: &str| {
             let id = cx.cloud.find(finder, &kiln_value::text::str(cx.facts.property(property))).await;
-            id.map_err(|failure| Diagnostic::new(Class::of(failure.class), failure.message))
+            id.map_err(|failure| Diagnostic::new(failure.class, failure.message))
         };
         let subnet = id("neutron_subnet", "neutron.subnet").await?;
         let network = network_of(cx, &subnet).await;
-        let network = network.map_err(|failure| Diagnostic::new(Class::of(failure.class), failure.message))?;
+        let network = network.map_err(|failure| Diagnostic::new(failure.class, failure.message))?;
         if network.as_str() == Some(&*id("neutron_network", "neutron.network").await?) {
             return Ok(());
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Failure, Found, Operation, PropertyChange, Step, TypeRules};
-use kiln_value::{Map, Value, text, value};
+use kiln_value::{Class, Map, Value, text, value};
 
 use super::execution::{self, Start};
 use crate::call::MISTRAL;
@@ -64,7 +64,7 @@ async fn look(cx: &Context<'_>, state: &Value, id: &str) -> Result<Step, Failure
         }
         "ERROR" | "CANCELLED" => {
             let reason = text::str(execution.get("state_info").unwrap_or(&Value::Null));
-            Err(Failure::other("ResourceFailure", reason))
+            Err(Failure::other(Class::ResourceFailure, reason))
         }
         other => Err(Failure::unknown_status("Mistral execution is in unknown state.", other, "Unknown")),
     }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use kiln_resource::{CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, TypeRules};
 use kiln_resource::{Received, Step};
-use kiln_value::{Diagnostic, Map, Value, text, value};
+use kiln_value::{Class, Diagnostic, Map, Value, text, value};
 
 use super::execution::{self, Start};
 use crate::call::{MISTRAL, absent_is_fine};
@@ -67,7 +67,7 @@ fn definition(facts: &Facts) -> Result<String, Failure> {
     }
     let whole =
         Value::Map(Map::from([("version".to_owned(), "2.0".into()), (name(facts).to_owned(), workflow.into())]));
-    serde_json::to_string(&whole).map_err(|error| Failure::other("ValueError", error.to_string()))
+    serde_json::to_string(&whole).map_err(|error| Failure::other(Class::ValueError, error.to_string()))
 }
 
 /// Sends the definition.
@@ -90,7 +90,7 @@ fn of_user(step: Step) -> Step {
 
 /// The input and the parameters in a signal.
 fn signal(facts: &Facts, message: &Value) -> Result<(Map, Map), Failure> {
-    let invalid = |text: String| Failure::other("StackValidationFailed", format!("Signal data error: {text}"));
+    let invalid = |text: String| Failure::other(Class::StackValidationFailed, format!("Signal data error: {text}"));
     let (input, params) = if facts.property("use_request_body_as_input").is_truthy() {
         (message.clone(), Value::Null)
     } else {

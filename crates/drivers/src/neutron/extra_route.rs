@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Failure, FailureKind, Found, Operation, Sibling, Siblings, Step, TypeRules};
-use kiln_value::{Value, value};
+use kiln_value::{Class, Value, value};
 
 use super::sibling_property;
 use crate::call::{NEUTRON, absent_is_fine};
@@ -63,7 +63,7 @@ impl Driver for ExtraRoute {
             Operation::Create => {
                 let mut present = routes_of(cx, router).await?.unwrap_or_default();
                 if present.contains(&route) {
-                    return Err(Failure::other("Error", "Route duplicates an existing route."));
+                    return Err(Failure::other(Class::Error, "Route duplicates an existing route."));
                 }
                 present.push(route);
                 Self::set(cx, present).await?;
@@ -106,7 +106,7 @@ impl ExtraRouteSet {
         let text = |name: &str| known.get(name).map(kiln_value::text::str).unwrap_or_default();
         let name = format!("{},{}={}", kiln_value::text::str(router), text("destination"), text("nexthop"));
         let message = format!("The physical resource for {name} exists.");
-        Err(Failure::new(FailureKind::Other, "PhysicalResourceExists", message))
+        Err(Failure::new(FailureKind::Other, Class::PhysicalResourceExists, message))
     }
 }
 

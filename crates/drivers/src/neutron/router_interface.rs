@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operation, Step, TypeRules};
-use kiln_value::{Diagnostic, Value};
+use kiln_value::{Class, Diagnostic, Value};
 
 use crate::call::{NEUTRON, absent_is_fine};
 use crate::path;
@@ -54,7 +54,7 @@ impl Driver for RouterInterface {
             Operation::Create => {
                 let (id, router, key, value) = describe(cx.facts).ok_or_else(|| {
                     let text = "At least one of the following properties must be specified: subnet, port.";
-                    Failure::other("PropertyUnspecifiedError", text)
+                    Failure::other(Class::PropertyUnspecifiedError, text)
                 })?;
                 let path = format!("/v2.0/routers/{}/add_router_interface", path::segment(router));
                 NEUTRON.put(cx, path, body(key, value)).await?;
@@ -70,7 +70,7 @@ impl Driver for RouterInterface {
             Operation::Check if self.port(cx).await?.is_some() => Ok(Step::done()),
             Operation::Check => {
                 let message = format!("The Resource ({}) could not be found.", cx.facts.name);
-                Err(Failure::new(FailureKind::NotFound, "EntityNotFound", message))
+                Err(Failure::new(FailureKind::NotFound, Class::EntityNotFound, message))
             }
             Operation::Update { changed, .. } if !changed.is_empty() => Ok(Step::replace()),
             Operation::Update { .. }

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use kiln_resource::{Context, Failure};
-use kiln_value::{Value, value};
+use kiln_value::{Class, Value, value};
 
 use crate::call::{NEUTRON, NOVA};
 use crate::path;
@@ -19,7 +19,10 @@ pub(crate) async fn associate(cx: &Context<'_>, id: &str, server: &str) -> Resul
     let path = format!("/servers/{}/os-interface", path::segment(server));
     let interfaces = NOVA.list(cx, path, &[], "interfaceAttachments").await?;
     let Some(first) = interfaces.first() else {
-        return Err(Failure::other("InterfaceNotFound", format!("No network interface found for server {server}.")));
+        return Err(Failure::other(
+            Class::InterfaceNotFound,
+            format!("No network interface found for server {server}."),
+        ));
     };
     let addresses = first.get("fixed_ips").and_then(Value::as_list).unwrap_or_default();
     let mut addresses = addresses.iter().filter_map(|ip| ip.str_at("ip_address"));
@@ -37,6 +40,6 @@ pub(crate) async fn external_network(cx: &Context<'_>) -> Result<Value, Failure>
     let networks = NEUTRON.list(cx, "/v2.0/networks", &[("router:external", "True")], "networks").await?;
     match networks.as_slice() {
         [network] => Ok(network.get("id").cloned().unwrap_or_default()),
-        other => Err(Failure::other("Error", format!("Expected 1 external network, found {}", other.len()))),
+        other => Err(Failure::other(Class::Error, format!("Expected 1 external network, found {}", other.len()))),
     }
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure};
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_value::{Class, Diagnostic, Map, Value};
 
 use crate::rest::{Edit, Shape};
 use crate::validation::{conflict, failed, is_given, unspecified};
@@ -29,7 +29,7 @@ impl Shape for Subnet {
             let action = "Updating the subnet segment assciation only allowed when the current segment_id is None. \
                           The subnet is currently associated with segment. In this state update";
             let message = format!("{action} is not supported for resource.");
-            return Err(Failure::other("ResourceActionNotSupported", message));
+            return Err(Failure::other(Class::ResourceActionNotSupported, message));
         }
         Ok(())
     }

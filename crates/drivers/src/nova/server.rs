@@ -17,7 +17,7 @@ use kiln_resource::{
     CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Listed, Method, Operation, PropertyChange,
     Sibling, Siblings, Step, TypeRules,
 };
-use kiln_value::{Diagnostic, Map, Value, value};
+use kiln_value::{Class, Diagnostic, Map, Value, value};
 
 use self::networks::INTERNAL_PORTS;
 use crate::call::{NOVA, take};
@@ -199,16 +199,16 @@ async fn check(cx: &Context<'_>) -> Result<Step, Failure> {
     if status == "ACTIVE" {
         return Ok(Step::done());
     }
-    Err(Failure::other("Error", format!("'status': expected 'ACTIVE', got '{status}'")))
+    Err(Failure::other(Class::Error, format!("'status': expected 'ACTIVE', got '{status}'")))
 }
 
 /// Suspends or resumes the server.
 async fn turn(cx: &Context<'_>, action: &str, wanted: &str) -> Result<Step, Failure> {
     let Some(id) = cx.facts.physical_id.as_deref() else {
-        return Err(Failure::other("Error", format!("Cannot {action} {}, resource_id not set", cx.facts.name)));
+        return Err(Failure::other(Class::Error, format!("Cannot {action} {}, resource_id not set", cx.facts.name)));
     };
     let server = show(cx, id).await.map_err(|failure| {
-        let missing = Failure::new(FailureKind::NotFound, "NotFound", format!("Failed to find server {id}"));
+        let missing = Failure::new(FailureKind::NotFound, Class::NotFound, format!("Failed to find server {id}"));
         if failure.is_not_found() { missing } else { failure }
     })?;
     if status(&server) == wanted {
@@ -361,7 +361,7 @@ impl Driver for Server {
     async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
         let server = show(cx, cx.facts.require_id()?).await?;
         if matches!(status(&server), "DELETED" | "SOFT_DELETED") {
-            return Err(Failure::new(FailureKind::NotFound, "NotFound", "the server is deleted"));
+            return Err(Failure::new(FailureKind::NotFound, Class::NotFound, "the server is deleted"));
         }
         let read = |name: &str| Some((name.to_owned(), server.get(name)?.clone()));
         // A server that was booted from a volume shows no image.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{CloudRequest, Context, Driver, Failure, Found, Method, Operation, Step, TypeRules};
-use kiln_value::{Map, Value, value};
+use kiln_value::{Class, Map, Value, value};
 
 use super::object;
 use crate::call::SWIFT;
@@ -50,7 +50,7 @@ async fn remove(cx: &Context<'_>) -> Result<Step, Failure> {
     if !cx.facts.property("PurgeOnDelete").is_truthy() {
         let text =
             format!("Deleting non-empty container ({name}) when PurgeOnDelete is False is not supported for resource.");
-        return Err(Failure::other("ResourceActionNotSupported", text));
+        return Err(Failure::other(Class::ResourceActionNotSupported, text));
     }
     for object in objects.iter().take(AT_ONCE) {
         object::delete(cx, name, object).await?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use hmac::{Hmac, Mac as _};
 use kiln_resource::{Context, Failure, Method};
+use kiln_value::Class;
 use rand::SeedableRng as _;
 use sha2::Sha256;
 
@@ -49,7 +50,7 @@ async fn set_key(cx: &Context<'_>) -> Result<(), Failure> {
 
 async fn url(cx: &Context<'_>, method: &str, container: &str, name: &str, key: &str) -> Result<String, Failure> {
     let base = cx.cloud.endpoint(SWIFT.0).await?;
-    let base = base.ok_or_else(|| Failure::other("EndpointNotFound", "The catalog has no endpoint of Swift"))?;
+    let base = base.ok_or_else(|| Failure::other(Class::EndpointNotFound, "The catalog has no endpoint of Swift"))?;
     Ok(signed(base.trim_end_matches('/'), method, (container, name), key, END))
 }
 

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure, FailureKind};
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_value::{Class, Diagnostic, Map, Value};
 
 use super::{check_datastore, check_version, has_datastore};
 use crate::call::TROVE;
@@ -52,7 +52,7 @@ impl Shape for Cluster {
         match task {
             Some(task) if task != "NONE" && task != "DELETING" => {
                 let text = format!("The cluster is busy with the task {task}");
-                Err(Failure::new(FailureKind::Busy, "Conflict", text))
+                Err(Failure::new(FailureKind::Busy, Class::Conflict, text))
             }
             _ => Ok(()),
         }

@@ -7,7 +7,7 @@ use kiln_resource::{
     CloudRequest, Context, Driver, Facts, Failure, Found, Method, Operation, PropertyChange, ResourceType, Step,
     TypeRules,
 };
-use kiln_value::{Diagnostic, Map, Value, text, value};
+use kiln_value::{Class, Diagnostic, Map, Value, text, value};
 
 use super::{check_datastore, check_version, has_datastore, named};
 use crate::call::TROVE;
@@ -233,7 +233,7 @@ impl Driver for Instance {
                     Some("ACTIVE") => Ok(Step::done()),
                     status => {
                         let status = status.unwrap_or_default();
-                        Err(Failure::other("Error", format!("'status': expected 'ACTIVE', got '{status}'")))
+                        Err(Failure::other(Class::Error, format!("'status': expected 'ACTIVE', got '{status}'")))
                     }
                 }
             }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Failure, Found, Operation, Step, TypeRules};
-use kiln_value::{Map, Value};
+use kiln_value::{Class, Map, Value};
 
 use crate::call::ZAQAR;
 use crate::path;
@@ -34,7 +34,7 @@ impl Driver for SignedQueueUrl {
         }
         if let Some(life) = cx.facts.property("ttl").as_i64() {
             let end = jiff::Timestamp::from_second(clock_seconds(cx.now).saturating_add(life));
-            let end = end.map_err(|_| Failure::other("ValueError", "ttl is too large"))?;
+            let end = end.map_err(|_| Failure::other(Class::ValueError, "ttl is too large"))?;
             body.insert("expires".to_owned(), end.strftime("%Y-%m-%dT%H:%M:%S").to_string().into());
         }
         let queue = kiln_value::text::str(cx.facts.property("queue"));

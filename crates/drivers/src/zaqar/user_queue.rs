@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use indexmap::IndexMap;
 use kiln_resource::{CloudRequest, Context, Failure, FailureKind, Method};
-use kiln_value::identity::unquote;
+use kiln_value::url::unquote;
 use kiln_value::{Map, Value, text, value};
 
 use crate::call::{ZAQAR, absent_is_fine, items};

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, ResourceType, Step, TypeRules};
-use kiln_value::{Diagnostic, Map, Value, text, value};
+use kiln_value::{Class, Diagnostic, Map, Value, text, value};
 
 use super::{interfaces, words};
 use crate::call::NEUTRON;
@@ -44,7 +44,7 @@ impl Shape for Plain {
             put("nets", interfaces::wire(facts.property("networks")));
         }
         if let Some(command) = facts.property("command").as_str().filter(|command| !command.is_empty()) {
-            let words = words::split(command).map_err(|text| Failure::other("ValueError", text))?;
+            let words = words::split(command).map_err(|text| Failure::other(Class::ValueError, text))?;
             put("command", words.into_iter().map(Value::from).collect());
         }
         // An interactive container has a terminal, unless the template says otherwise.

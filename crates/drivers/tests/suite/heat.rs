@@ -8,7 +8,7 @@ use kiln_resource::{
     Cloud, CloudRequest, CloudResponse, Context, Driver, Facts, Failure, NoSoftware, Operation, Progress,
     PropertyChange, ResourceType, Step, properties, shipped,
 };
-use kiln_value::{Map, Value, value};
+use kiln_value::{Class, Map, Value, value};
 
 /// A cloud that must not be used.
 struct NoCloud;
@@ -85,7 +85,7 @@ impl Bench {
             self.keep(&step);
             match step.progress {
                 Progress::Done => return Ok(Duration::from_secs_f64(self.now - began)),
-                Progress::Replace => return Err(Failure::other("UpdateReplace", "")),
+                Progress::Replace => return Err(Failure::other(Class::UpdateReplace, "")),
                 Progress::Prepared => panic!("nothing is prepared"),
                 Progress::Wait { state, after } => {
                     self.now += after.as_secs_f64();
@@ -179,7 +179,7 @@ async fn a_delay_waits_for_its_actions() {
     let waited = bench.run(Operation::Create).await.unwrap();
     assert!((waited.as_secs_f64() - 13.0).abs() < 0.001, "half of the jitter: {waited:?}");
     assert_eq!(bench.run(Operation::Delete).await.unwrap(), Duration::ZERO);
-    assert_eq!(bench.run(update(&value!({"min_wait": 1}))).await.unwrap_err().class, "UpdateReplace");
+    assert_eq!(bench.run(update(&value!({"min_wait": 1}))).await.unwrap_err().class, Class::UpdateReplace);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use kiln_resource::{
 use kiln_stack::call_retry::RetryLimits;
 use kiln_stack::loaded_stack::GroupContent;
 use kiln_store::Message;
-use kiln_value::{Map, Value};
+use kiln_value::{Class, Map, Value};
 use tracing::Instrument as _;
 
 use super::children::pause_left;
@@ -229,13 +229,15 @@ impl Work {
     }
 
     fn job(&self, id: ResourceId, memory: Memory) -> Result<Job, Box<Event>> {
-        let gone = |class: &str, text: &str| Box::new(self.failed(id, &Failure::other(class, text)));
-        let Some(row) = self.model.row(id) else { return Err(gone("NotFound", "no such row")) };
-        let Some(running) = row.running().cloned() else { return Err(gone("NotFound", "no operation is in progress")) };
+        let gone = |class: Class, text: &str| Box::new(self.failed(id, &Failure::other(class, text)));
+        let Some(row) = self.model.row(id) else { return Err(gone(Class::NotFound, "no such row")) };
+        let Some(running) = row.running().cloned() else {
+            return Err(gone(Class::NotFound, "no operation is in progress"));
+        };
         let kind = self.kind_of(&row.name, &row.implementation);
         let Some((kind, entry)) = kind.as_ref().and_then(|kind| Some((kind, kind.entry()?))) else {
             let text = format!("The Resource Type ({}) could not be found.", row.resource_type);
-            return Err(gone("EntityNotFound", &text));
+            return Err(gone(Class::EntityNotFound, &text));
         };
         let stack = StackFacts { path: self.path.clone(), ..stack_facts(&self.stack) };
         let mut facts = facts(row, kind, &stack);

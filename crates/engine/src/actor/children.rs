@@ -18,7 +18,7 @@ use kiln_stack::{Backends, load};
 use kiln_store::{
     Details, Error, Message, MessageKind, NewStack, Parent, Snapshot, SnapshotId, Stack, StackId, StackRequest, Summary,
 };
-use kiln_value::{Map, Value, text, value};
+use kiln_value::{Class, Map, Value, text, value};
 use serde::{Deserialize, Serialize};
 
 use super::calls::{Reply, finished, later};
@@ -291,7 +291,7 @@ impl Work {
         step: Value,
         group: GroupContent,
     ) -> Result<Asked, Failure> {
-        let gone = || Failure::other("NotFound", "the template of the nested stack does not exist");
+        let gone = || Failure::other(Class::NotFound, "the template of the nested stack does not exist");
         let row = self.model.row(id).ok_or_else(gone)?;
         let kind = kind.ok_or_else(gone)?;
         let scope = self.request.scope.as_ref().ok_or_else(gone)?;
@@ -333,7 +333,7 @@ impl Work {
         match wanted.first() {
             Some(first) if facts.observed.is_empty() => {
                 let text = format!("The Resource ({}) could not be found.", text::str(first));
-                Err(Failure::other("EntityNotFound", text))
+                Err(Failure::other(Class::EntityNotFound, text))
             }
             _ => Ok(()),
         }

@@ -12,7 +12,7 @@ use kiln_resource::{Action, Failure, MessageId, Received, Rescale, ResourceId, S
 use kiln_stack::loaded_stack::{GroupContent, LoadedStack, inside, unreadable};
 use kiln_stack::{Backends, load};
 use kiln_store::{Message, MessageKind, Stack, StackRequest, Summary};
-use kiln_value::{Value, text, value};
+use kiln_value::{Class, Value, text, value};
 
 use super::calls::Reply;
 use super::inbox::received;
@@ -122,7 +122,7 @@ impl Work {
         let limit = self.actor.options.resources_per_stack;
         if growth > 0 && limit.is_some_and(|limit| group.resources.saturating_add(growth) > limit) {
             let text = "Request limit exceeded: Maximum resources per stack exceeded.";
-            return Err(Failure::other("RequestLimitExceeded", text));
+            return Err(Failure::other(Class::RequestLimitExceeded, text));
         }
         let now = self.actor.backends.clock.now();
         let mut request = StackRequest::new(Action::Update, now);

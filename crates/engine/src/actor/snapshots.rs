@@ -18,7 +18,7 @@ use kiln_stack::call_retry::{self, Attempts};
 use kiln_stack::export::{self, IMPLEMENTATION};
 use kiln_stack::gather::bug;
 use kiln_store::{Error, Message, Snapshot, Stack, StackId};
-use kiln_value::{Map, Value};
+use kiln_value::{Class, Map, Value};
 use tokio::sync::watch;
 
 use super::Work;
@@ -294,8 +294,8 @@ impl Remover {
         let mut attempts = self.attempts();
         loop {
             let read = self.backends.store.snapshot(stack, id).await.map_err(|error| match error {
-                Error::Damaged(_) => Failure::other("InternalError", error.to_string()),
-                _ => Failure::new(FailureKind::Unavailable, "InternalError", error.to_string()),
+                Error::Damaged(_) => Failure::other(Class::InternalError, error.to_string()),
+                _ => Failure::new(FailureKind::Unavailable, Class::InternalError, error.to_string()),
             });
             if let Some(read) = attempts.result(read).await {
                 return read;
@@ -367,7 +367,7 @@ impl Remover {
             };
             let clock = &self.backends.clock;
             if clock.monotonic() >= self.end {
-                return Err(Failure::other("Error", "Timed out: the service is still deleting what was saved"));
+                return Err(Failure::other(Class::Error, "Timed out: the service is still deleting what was saved"));
             }
             if !call_retry::pause(&**clock, after, &mut self.drain.clone()).await {
                 return Ok(false);

@@ -2,7 +2,7 @@
 
 use kiln_resource::{Action, State, Status};
 use kiln_store::Stack;
-use kiln_value::Origin;
+use kiln_trace::Origin;
 use tracing::Span;
 use tracing::field::Empty;
 

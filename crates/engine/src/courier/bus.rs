@@ -6,7 +6,7 @@ use kiln_resource::{Failure, FailureKind};
 use kiln_stack::Backends;
 use kiln_store::{Notice, OutboxEntry};
 use kiln_template::Template;
-use kiln_value::{Map, Value};
+use kiln_value::{Class, Map, Value};
 use uuid::Uuid;
 
 /// Heat's description of a template without one.
@@ -41,7 +41,7 @@ pub(super) async fn send(
     entries: &[OutboxEntry],
 ) -> Result<(), Failure> {
     let Some(bus) = bus else {
-        return Err(Failure::new(FailureKind::NotSent, "NotConfigured", "this engine has no message bus"));
+        return Err(Failure::new(FailureKind::NotSent, Class::NotConfigured, "this engine has no message bus"));
     };
     let mut messages = Vec::with_capacity(entries.len());
     for entry in entries {
@@ -65,7 +65,7 @@ async fn message(backends: &Backends, entry: &OutboxEntry) -> Result<Option<Mess
         Ok(text) => description_of(&text),
         // The template was replaced long ago.
         Err(kiln_store::Error::NotFound(_)) => NO_DESCRIPTION.into(),
-        Err(error) => return Err(Failure::new(FailureKind::NotSent, "Database", error.to_string())),
+        Err(error) => return Err(Failure::new(FailureKind::NotSent, Class::Database, error.to_string())),
     };
     payload.insert("description".to_owned(), description);
     Ok(Some(Message {

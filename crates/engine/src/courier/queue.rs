@@ -3,7 +3,7 @@
 use kiln_resource::{CloudRequest, Failure, FailureKind, Method, StackId};
 use kiln_stack::Backends;
 use kiln_store::OutboxEntry;
-use kiln_value::{Value, text, value};
+use kiln_value::{Class, Value, text, value};
 
 /// Maximum number of messages per call, and their size in bytes: below Zaqar's default limits.
 const MESSAGES: usize = 20;
@@ -27,9 +27,9 @@ pub(super) async fn send(
     ttl: i64,
     entries: &[OutboxEntry],
 ) -> Result<(), Failure> {
-    let unreadable = |error: kiln_store::Error| Failure::new(FailureKind::NotSent, "Database", error.to_string());
+    let unreadable = |error: kiln_store::Error| Failure::new(FailureKind::NotSent, Class::Database, error.to_string());
     let stack = backends.store.stack(root).await.map_err(unreadable)?;
-    let stack = stack.ok_or_else(|| Failure::other("NotFound", "the stack does not exist any more"))?;
+    let stack = stack.ok_or_else(|| Failure::other(Class::NotFound, "the stack does not exist any more"))?;
     let cloud = backends.clouds.cloud(&stack).await?;
     let messages: Vec<Value> = entries.iter().map(|entry| value!({"ttl": ttl, "body": (entry.body.clone())})).collect();
     let path = format!("/v2/queues/{}/messages", segment(queue));

@@ -13,7 +13,7 @@ use kiln_stack::{Backends, Chance, Clock, Clouds};
 use kiln_store::{
     DesiredText, EventQuery, MemoryStore, NewStack, OutboxStore, Stack, StackRequest, Store, UnusedCredentials,
 };
-use kiln_value::{Secret, Value, text, value};
+use kiln_value::{Class, Secret, Value, text, value};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -113,13 +113,13 @@ impl Cloud for TheCloud {
         let mood = self.0.moods.lock().expect("whole").get(&queue).copied();
         match mood {
             Some(Mood::Hangs) => std::future::pending::<()>().await,
-            Some(Mood::Fails(kind)) => return Err(Failure::new(kind, "Unavailable", "away")),
+            Some(Mood::Fails(kind)) => return Err(Failure::new(kind, Class::of("Unavailable"), "away")),
             Some(Mood::Picky(name)) => {
                 let is_bad = |one: &Value| {
                     one.get("body").and_then(|body| body.get("payload")?.str_at("resource_name")) == Some(name)
                 };
                 if messages.len() > 1 || messages.iter().any(is_bad) {
-                    return Err(Failure::new(FailureKind::Refused, "BadRequest", "no"));
+                    return Err(Failure::new(FailureKind::Refused, Class::BadRequest, "no"));
                 }
             }
             None => {}
@@ -130,7 +130,7 @@ impl Cloud for TheCloud {
     }
 
     async fn find(&self, _: &str, _: &str) -> Result<String, Failure> {
-        Err(Failure::other("NotSupported", "nothing to find"))
+        Err(Failure::other(Class::NotSupported, "nothing to find"))
     }
 
     async fn has_service(&self, _: &str) -> Result<bool, Failure> {
@@ -458,7 +458,7 @@ struct Bus {
 impl MessageBus for Bus {
     async fn send(&self, messages: &[Message]) -> Result<(), Failure> {
         if *self.away.lock().expect("whole") {
-            return Err(Failure::new(FailureKind::Unavailable, "Unreachable", "away"));
+            return Err(Failure::new(FailureKind::Unavailable, Class::of("Unreachable"), "away"));
         }
         self.messages.lock().expect("whole").extend_from_slice(messages);
         Ok(())

@@ -14,7 +14,7 @@ use kiln_store::{
     Batch, DesiredText, EngineInfo, MemoryStore, NewStack, Settle, Silent, Stack, StackRequest, Store,
     UnusedCredentials,
 };
-use kiln_value::Secret;
+use kiln_value::{Class, Secret};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -60,7 +60,7 @@ impl Clouds for Keystone {
     async fn revoke(&self, unused: &UnusedCredentials) -> Result<(), Failure> {
         self.asked.lock().expect("whole").push((unused.id, self.clock.monotonic()));
         match *self.refusal.lock().expect("whole") {
-            Some(kind) => Err(Failure::new(kind, "AuthorizationFailure", "no")),
+            Some(kind) => Err(Failure::new(kind, Class::AuthorizationFailure, "no")),
             None => Ok(()),
         }
     }
@@ -69,7 +69,7 @@ impl Clouds for Keystone {
         let mut stubborn = self.stubborn.lock().expect("whole");
         if *stubborn > 0 {
             *stubborn -= 1;
-            return Err(Failure::new(FailureKind::Refused, "Forbidden", "no"));
+            return Err(Failure::new(FailureKind::Refused, Class::Forbidden, "no"));
         }
         self.projects.lock().expect("whole").push(project.to_owned());
         Ok(())

@@ -212,7 +212,7 @@ fn shipped() -> Result<Value> {
 /// The configuration options of the service.
 fn options(cloud: &Testcloud, database: &Database, key: &str) -> Vec<(&'static str, &'static str, String)> {
     let Account { user, password, project } = cloud.users().heat;
-    let path = kiln_value::identity::quote(&database.path.to_string_lossy(), "/");
+    let path = kiln_value::url::quote(&database.path.to_string_lossy(), "/");
     vec![
         ("database", "connection", format!("sqlite://{path}?mode=rwc")),
         ("DEFAULT", "auth_encryption_key", key.to_owned()),

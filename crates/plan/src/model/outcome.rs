@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kiln_resource::{
     Action, Failure, Operation, OperationState, Phase, Resource, ResourceId, Running, State, Status, StoredDefinition,
 };
-use kiln_value::{Map, Value};
+use kiln_value::{Class, Map, Value};
 
 use super::{Model, SAVED, STATE_CHANGED, Stage};
 use crate::event::{Command, Goal, Note, Outcome};
@@ -78,7 +78,7 @@ impl Model {
                 self.fail(blame.stack_reason(Action::Update), out);
             }
             (Decision::Update { .. } | Decision::Keep { .. } | Decision::Restrict { .. }, None) => {
-                let failure = Failure::other("Error", "the resource no longer exists");
+                let failure = Failure::other(Class::Error, "the resource no longer exists");
                 self.fail(Blame::of(name, &failure).stack_reason(self.request.action), out);
             }
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kiln_plan::{Blame, Command, Decision, Event, Model, Outcome, Request, Target};
 use kiln_resource::{Action, Failure, Operation, Resource, ResourceId, StackId, State, Status, StoredDefinition};
-use kiln_value::{Map, Value};
+use kiln_value::{Class, Map, Value};
 use proptest::prelude::*;
 
 /// A resource of a generated template: its version (a change is an update), whether a change replaces it, and its
@@ -182,7 +182,7 @@ impl SimulatedStack {
             _ => {}
         }
         let outcome = if fails {
-            Outcome::Failed(Blame::of(&row.name, &Failure::other("ValueError", "bad luck")))
+            Outcome::Failed(Blame::of(&row.name, &Failure::other(Class::ValueError, "bad luck")))
         } else {
             Outcome::Done(None)
         };

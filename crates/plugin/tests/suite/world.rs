@@ -9,7 +9,7 @@ use kiln_plugin::{Plugins, Program};
 use kiln_resource::{
     Access, Cloud, CloudRequest, CloudResponse, Context, Driver, Facts, Failure, Found, NoSoftware, Operation, Step,
 };
-use kiln_value::{Map, Secret, Value};
+use kiln_value::{Class, Map, Secret, Value};
 
 /// The token of every call.
 pub(crate) const TOKEN: &str = "gAAAA-the-token";
@@ -23,11 +23,11 @@ pub(crate) struct Tokens;
 #[async_trait]
 impl Cloud for Tokens {
     async fn call(&self, _: CloudRequest) -> Result<CloudResponse, Failure> {
-        Err(Failure::other("Unexpected", "a call"))
+        Err(Failure::other(Class::Unexpected, "a call"))
     }
 
     async fn find(&self, _: &str, _: &str) -> Result<String, Failure> {
-        Err(Failure::other("Unexpected", "a search"))
+        Err(Failure::other(Class::Unexpected, "a search"))
     }
 
     async fn has_service(&self, _: &str) -> Result<bool, Failure> {

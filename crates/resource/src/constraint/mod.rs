@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use kiln_template::constraint::{CustomConstraints, not_found};
-use kiln_value::{Value, text};
+use kiln_value::{Class, Value, text};
 
 use crate::translation::Lookup;
 use crate::{Cloud, Failure, FailureKind};
@@ -118,7 +118,7 @@ pub async fn ask(cloud: &dyn Cloud, own: &OwnConstraints, lookup: &Lookup) -> Re
 
 fn is_refusal(failure: &Failure) -> bool {
     // The kind of ambiguous names is Other; of these classes, no service was asked.
-    let is_answer = !["ClientNotFound", "EndpointNotFound", "BadRequest"].contains(&failure.class.as_str());
+    let is_answer = !matches!(failure.class, Class::ClientNotFound | Class::EndpointNotFound | Class::BadRequest);
     failure.is_not_found() || (failure.kind == FailureKind::Other && is_answer)
 }
 

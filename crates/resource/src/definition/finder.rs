@@ -3,7 +3,7 @@
 use super::node::Node;
 use crate::ResourceType;
 use crate::finder::{Complaint, Finder, FinderClient, Ids, Missing, Several};
-use kiln_value::text;
+use kiln_value::{Class, text};
 
 /// The keys of a finder.
 pub(super) const KEYS: [&str; 16] = [
@@ -143,7 +143,7 @@ fn complaint(node: &Node<'_>) -> Option<Complaint> {
     let text = node.text()?;
     match text.split_once(": ") {
         Some((class, text)) if !class.is_empty() && class.bytes().all(|b| b.is_ascii_alphanumeric()) => {
-            Some(Complaint { class: class.to_owned(), text: text.to_owned() })
+            Some(Complaint { class: Class::of(class.to_owned()), text: text.to_owned() })
         }
         _ => {
             node.complain("expected the class of the error, a colon and its text: 'NotFound: There is no {value}.'");

@@ -6,6 +6,7 @@ use kiln_resource::constraint::is_taken;
 use kiln_resource::finder::{Complaint, Ids, Missing, Several};
 use kiln_resource::translation::Rule;
 use kiln_resource::{Finder, FinderClient, ResourceType, definition, shipped};
+use kiln_value::Class;
 
 fn shipped_types() -> Vec<ResourceType> {
     shipped::types().expect("definitions")
@@ -84,7 +85,7 @@ fn requests_and_errors_can_be_described() {
     assert_eq!(finder.query, [("all".to_owned(), "1".to_owned())]);
     assert_eq!(finder.within, Some(("room_id".to_owned(), "acme.room".to_owned())));
     let text = "There is no {value}: {known}.".to_owned();
-    assert_eq!(finder.missing, Missing::Custom(Complaint { class: "NoShelf".to_owned(), text }));
+    assert_eq!(finder.missing, Missing::Custom(Complaint { class: Class::of("NoShelf"), text }));
     assert_eq!(finder.several, Several::First);
     let finder = finder_of("{ name: acme.shelf, missing: false, several: missing }").expect("a finder");
     assert_eq!((finder.missing, finder.several), (Missing::Response, Several::Missing));

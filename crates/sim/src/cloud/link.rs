@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Method};
 use kiln_stack::Clouds;
 use kiln_store::{Stack, UnusedCredentials};
-use kiln_value::{Map, Value, value};
+use kiln_value::{Class, Map, Value, value};
 use tokio::sync::oneshot;
 
 use super::Answer;
@@ -51,10 +51,10 @@ impl Clouds for SimClouds {
         if refused || sim.switches().services_out.contains("identity") {
             tokio::time::sleep(Duration::from_millis(5)).await;
             self.gate.pass().await;
-            return Err(Failure::new(FailureKind::Unavailable, "ServiceUnavailable", "identity is not there"));
+            return Err(Failure::new(FailureKind::Unavailable, Class::ServiceUnavailable, "identity is not there"));
         }
         if !trusts::holds(sim, stack).await {
-            return Err(Failure::new(FailureKind::Refused, "AuthorizationFailure", "the trust is gone"));
+            return Err(Failure::new(FailureKind::Refused, Class::AuthorizationFailure, "the trust is gone"));
         }
         Ok(Arc::new(Link { sim: Arc::clone(sim), label: self.label, gate: Arc::clone(&self.gate) }))
     }
@@ -150,13 +150,13 @@ impl Link {
         let (there, back) = self.ways(&call);
         if fate == Fate::NotSent {
             tokio::time::sleep(Duration::from_millis(there)).await;
-            return Err(Failure::new(FailureKind::NotSent, "ConnectFailure", "connection refused"));
+            return Err(Failure::new(FailureKind::NotSent, Class::ConnectFailure, "connection refused"));
         }
         let deadline = tokio::time::Instant::now() + CLIENT_TIMEOUT;
         let (reply, answer) = oneshot::channel();
         tokio::spawn(travel(Arc::clone(sim), self.label, call.clone(), fate, (there, back), reply));
         self.sim.after_send(self.label, &self.gate).await;
-        let failed = || Failure::new(FailureKind::Unavailable, "RequestTimeout", "no reply");
+        let failed = || Failure::new(FailureKind::Unavailable, Class::RequestTimeout, "no reply");
         match tokio::time::timeout_at(deadline, answer).await {
             Ok(Ok(Ok(value))) => Ok(value),
             Ok(Ok(Err(refusal))) => Err(failure_of(&refusal)),
@@ -267,12 +267,12 @@ async fn effect(sim: &Arc<Simulation>, call: &CloudCall, fate: Fate) -> Result<V
 
 fn failure_of(refusal: &Refusal) -> Failure {
     let (kind, class) = match refusal.status {
-        404 => (FailureKind::NotFound, "NotFound"),
-        409 => (FailureKind::Conflict, "Conflict"),
-        413 | 429 => (FailureKind::OverLimit, "OverLimit"),
-        500 => (FailureKind::ServerError, "InternalServerError"),
-        501..=599 => (FailureKind::Unavailable, "ServiceUnavailable"),
-        _ => (FailureKind::Refused, "BadRequest"),
+        404 => (FailureKind::NotFound, Class::NotFound),
+        409 => (FailureKind::Conflict, Class::Conflict),
+        413 | 429 => (FailureKind::OverLimit, Class::OverLimit),
+        500 => (FailureKind::ServerError, Class::InternalServerError),
+        501..=599 => (FailureKind::Unavailable, Class::ServiceUnavailable),
+        _ => (FailureKind::Refused, Class::BadRequest),
     };
     let mut failure = Failure::new(kind, class, refusal.text.clone());
     if refusal.status == 429 {
@@ -288,7 +288,11 @@ impl Cloud for Link {
             return sinks::post(&self.sim, self.label, &self.gate, request).await;
         }
         let Some(call) = CloudCall::read(&request) else {
-            return Err(Failure::new(FailureKind::Refused, "BadRequest", format!("no such path: {}", request.path)));
+            return Err(Failure::new(
+                FailureKind::Refused,
+                Class::BadRequest,
+                format!("no such path: {}", request.path),
+            ));
         };
         // It may wait for a token or for the concurrency limit, and the lease may expire meanwhile.
         let key = ("room", call.kind.service(), &call.resource);
@@ -297,7 +301,7 @@ impl Cloud for Link {
         }
         self.gate.pass().await;
         if request.gate.as_ref().is_some_and(|gate| !gate.is_open()) {
-            return Err(Failure::new(FailureKind::NotSent, "ConnectFailure", "the lease may have ended"));
+            return Err(Failure::new(FailureKind::NotSent, Class::ConnectFailure, "the lease may have ended"));
         }
         let result = match self.sim.sabotage {
             Some(Sabotage::FindLies) if call.mark.is_some() => Ok(value!({"objects": []})),

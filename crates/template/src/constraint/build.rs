@@ -4,6 +4,7 @@ use kiln_value::{Class, Diagnostic, Map, Pattern, Value, number, text};
 use num_traits::Zero;
 
 use super::{Constraint, Rule};
+use crate::hint::hinted_word;
 
 impl Rule {
     /// A range.
@@ -82,15 +83,15 @@ impl Constraint {
     pub fn from_hot(entry: &Value, modulo: bool) -> Result<Self, Diagnostic> {
         const KEYS: &[&str] =
             &["description", "length", "range", "modulo", "allowed_values", "allowed_pattern", "custom_constraint"];
-        let entry = check_map(entry, KEYS, "parameter constraints")?;
+        let entry = check_map(entry, KEYS, KEYS, "parameter constraints")?;
         let rule = if let (true, Some(arguments)) = (modulo, entry.get("modulo")) {
-            let arguments = check_map(arguments, &["step", "offset"], "modulo constraint")?;
+            let arguments = check_map(arguments, &["step", "offset"], &["step", "offset"], "modulo constraint")?;
             Rule::modulo(number_at(arguments, "step")?, number_at(arguments, "offset")?)?
         } else if let Some(arguments) = entry.get("range") {
-            let arguments = check_map(arguments, &["min", "max"], "range constraint")?;
+            let arguments = check_map(arguments, &["min", "max"], &["min", "max"], "range constraint")?;
             Rule::range(number_at(arguments, "min")?, number_at(arguments, "max")?)?
         } else if let Some(arguments) = entry.get("length") {
-            let arguments = check_map(arguments, &["min", "max"], "length constraint")?;
+            let arguments = check_map(arguments, &["min", "max"], &["min", "max"], "length constraint")?;
             Rule::length(number_at(arguments, "min")?, number_at(arguments, "max")?)?
         } else if let Some(allowed) = entry.get("allowed_values") {
             Rule::allowed_values(allowed)?
@@ -127,13 +128,21 @@ impl Constraint {
     }
 }
 
-/// The map, if it has only these keys.
+/// The map, if it has only these keys. `known` are those of all versions.
 ///
 /// Errors: `InvalidSchemaError`, which names the entity (`range constraint`).
-pub(crate) fn check_map<'a>(value: &'a Value, keys: &[&str], entity: &str) -> Result<&'a Map, Diagnostic> {
+pub(crate) fn check_map<'a>(
+    value: &'a Value,
+    keys: &[&str],
+    known: &[&str],
+    entity: &str,
+) -> Result<&'a Map, Diagnostic> {
     let Value::Map(map) = value else { return schema_error(format!("Invalid {entity}, expected a mapping")) };
     match map.keys().find(|key| !keys.contains(&key.as_str())) {
-        Some(key) => schema_error(format!("Invalid key '{key}' for {entity}")),
+        Some(key) => {
+            let error = Diagnostic::new(Class::InvalidSchemaError, format!("Invalid key '{key}' for {entity}"));
+            Err(hinted_word(error, key, known))
+        }
         None => Ok(map),
     }
 }

@@ -1,6 +1,6 @@
 //! Python errors of functions, with the classes and messages that clients see.
 
-use kiln_value::{Class, Diagnostic, Path, Value, number, text};
+use kiln_value::{Class, Diagnostic, Path, Subject, Value, number, text};
 
 /// `TypeError`.
 pub(crate) fn type_error(message: impl Into<String>) -> Diagnostic {
@@ -26,7 +26,7 @@ pub(crate) fn no_attribute(value: &Value, attribute: &str) -> Diagnostic {
 /// `InvalidTemplateReference`: the resource or parameter does not exist.
 pub(crate) fn bad_reference(name: &str, path: &str) -> Diagnostic {
     let message = format!("The specified reference \"{name}\" (in {path}) is incorrect.");
-    Diagnostic::new(Class::InvalidTemplateReference, message)
+    Diagnostic::new(Class::InvalidTemplateReference, message).about(Subject::Name(name.to_owned()))
 }
 
 /// Whether the parser turns the error into a validation error.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kiln_value::{Class, Diagnostic, Value, number, text};
+use kiln_value::{Class, Diagnostic, Subject, Value, number, text};
 
 use super::{Function, fault};
 use crate::expr::{Call, Context};
@@ -42,7 +42,7 @@ impl Function for GetParam {
         };
         let Some(value) = context.bound().parameter(parameter)? else {
             let message = format!("The Parameter ({parameter}) was not provided.");
-            let error = Diagnostic::new(Class::UserParameterMissing, message);
+            let error = Diagnostic::new(Class::UserParameterMissing, message).about(Subject::Name(parameter.clone()));
             return Err(hinted(error, parameter, context.bound().parameters().iter().map(Parameter::name)));
         };
         let found = path.iter().try_fold(Cow::Borrowed(value), step);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kiln_value::{Class, Diagnostic, Value, text};
+use kiln_value::{Class, Diagnostic, Subject, Value, text};
 
 use super::{Function, fault};
 use crate::expr::{AttributeUse, Call, Context, Node, Wanted, validate_args};
@@ -220,5 +220,5 @@ fn no_such_attribute(resource: &Value, attribute: &Value, path: &[Value]) -> Dia
         format!("({})", parts.join(", "))
     };
     let message = format!("The Referenced Attribute ({} {wanted}) is incorrect.", text::str(resource));
-    Diagnostic::new(Class::InvalidTemplateAttribute, message)
+    Diagnostic::new(Class::InvalidTemplateAttribute, message).about(Subject::Name(text::str(attribute)))
 }

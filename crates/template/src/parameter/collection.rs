@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use crate::StackIdentity;
 use indexmap::IndexMap;
-use kiln_value::{Class, Diagnostic, Map, Path, StackIdentity, Subject, Unknown, Value};
+use kiln_value::{Class, Diagnostic, Map, Path, Subject, Unknown, Value};
 
 use super::{Parameter, ParameterSchema};
 use crate::constraint::{Constraint, CustomConstraints, Rule};

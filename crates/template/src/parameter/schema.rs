@@ -3,6 +3,7 @@
 use kiln_value::{Class, Diagnostic, Value, text};
 
 use crate::constraint::{AcceptAll, Constraint, DataType, Typed, check_all, check_fit, check_map, schema_error};
+use crate::hint::hinted_word;
 
 /// The features of parameters in a HOT version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +55,10 @@ const CFN_KEYS: [&str; 12] = [
     "Label",
 ];
 
+const TYPES: [DataType; 5] = [DataType::String, DataType::Number, DataType::List, DataType::Map, DataType::Boolean];
+const HOT_TYPES: [&str; 5] = ["string", "number", "comma_delimited_list", "json", "boolean"];
+const CFN_TYPES: [&str; 5] = ["String", "Number", "CommaDelimitedList", "Json", "Boolean"];
+
 impl ParameterSchema {
     /// An entry of a HOT template's `parameters`.
     ///
@@ -61,7 +66,7 @@ impl ParameterSchema {
     pub fn from_hot(name: &str, declared: &Value, edition: HotEdition) -> Result<Self, Diagnostic> {
         let tags = edition >= HotEdition::Tags;
         let keys = HOT_KEYS.get(..if tags { 9 } else { 8 }).unwrap_or(&HOT_KEYS);
-        let declared = check_map(declared, keys, &format!("parameter ({name})"))?;
+        let declared = check_map(declared, keys, &HOT_KEYS, &format!("parameter ({name})"))?;
         let type_name = declared.get("type").ok_or_else(|| missing_type(name))?;
         let given = |key: &str| declared.get(key).filter(|v| !v.is_null());
         // Null tags are refused too: null is not a list.
@@ -79,7 +84,7 @@ impl ParameterSchema {
             }
         };
         Ok(Self {
-            typed: hot_type(type_name)?,
+            typed: typed(type_name, &HOT_TYPES)?,
             default: given("default").cloned(),
             constraints,
             description: given("description").cloned(),
@@ -94,12 +99,12 @@ impl ParameterSchema {
     ///
     /// Errors: as [`ParameterSchema::from_hot`].
     pub fn from_cfn(name: &str, declared: &Value) -> Result<Self, Diagnostic> {
-        let declared = check_map(declared, &CFN_KEYS, &format!("parameter ({name})"))?;
+        let declared = check_map(declared, &CFN_KEYS, &CFN_KEYS, &format!("parameter ({name})"))?;
         let type_name = declared.get("Type").ok_or_else(|| missing_type(name))?;
         let constraints = Constraint::all_from_cfn(declared)?;
         let given = |key: &str| declared.get(key).filter(|v| !v.is_null());
         Ok(Self {
-            typed: cfn_type(type_name)?,
+            typed: typed(type_name, &CFN_TYPES)?,
             default: given("Default").cloned(),
             constraints,
             description: given("Description").cloned(),
@@ -162,26 +167,15 @@ fn missing_type(name: &str) -> Diagnostic {
     Diagnostic::new(Class::InvalidSchemaError, format!("Missing parameter type for parameter: {name}"))
 }
 
-fn hot_type(name: &Value) -> Result<Typed, Diagnostic> {
-    let (data_type, name) = match name.as_str() {
-        Some("string") => (DataType::String, "string"),
-        Some("number") => (DataType::Number, "number"),
-        Some("comma_delimited_list") => (DataType::List, "comma_delimited_list"),
-        Some("json") => (DataType::Map, "json"),
-        Some("boolean") => (DataType::Boolean, "boolean"),
-        _ => return schema_error(format!("Invalid type ({})", text::str(name))),
-    };
-    Ok(Typed { data_type, name })
-}
-
-fn cfn_type(name: &Value) -> Result<Typed, Diagnostic> {
-    let (data_type, name) = match name.as_str() {
-        Some("String") => (DataType::String, "String"),
-        Some("Number") => (DataType::Number, "Number"),
-        Some("CommaDelimitedList") => (DataType::List, "CommaDelimitedList"),
-        Some("Json") => (DataType::Map, "Json"),
-        Some("Boolean") => (DataType::Boolean, "Boolean"),
-        _ => return schema_error(format!("Invalid type ({})", text::str(name))),
-    };
-    Ok(Typed { data_type, name })
+/// The type with this name among those of a dialect.
+fn typed(name: &Value, names: &[&'static str; 5]) -> Result<Typed, Diagnostic> {
+    let mut known = TYPES.into_iter().zip(names);
+    match known.find(|(_, known)| name.as_str() == Some(known)) {
+        Some((data_type, name)) => Ok(Typed { data_type, name }),
+        None => {
+            let name = text::str(name);
+            let error = Diagnostic::new(Class::InvalidSchemaError, format!("Invalid type ({name})"));
+            Err(hinted_word(error, &name, names))
+        }
+    }
 }

@@ -53,3 +53,17 @@ fn an_immutable_parameter_may_not_change() {
     let given = value!({"p": "b"});
     assert!(old.immutable_modified(&new, given.as_map().unwrap()).is_empty());
 }
+
+#[test]
+fn unknown_words_of_a_schema_have_hints() {
+    for (declared, hint) in [
+        (value!({"type": "strnig"}), "did you mean string?"),
+        (value!({"type": "string", "defualt": "x"}), "did you mean default?"),
+        (value!({"type": "string", "tags": ["x"]}), "a newer version of templates has tags"),
+        (value!({"type": "string", "constraints": [{"lenght": {"min": 1}}]}), "did you mean length?"),
+        (value!({"type": "string", "constraints": [{"length": {"mni": 1}}]}), "did you mean min?"),
+    ] {
+        let error = ParameterSchema::from_hot("p", &declared, HotEdition::First).unwrap_err();
+        assert_eq!(error.hints, [hint], "{error}");
+    }
+}

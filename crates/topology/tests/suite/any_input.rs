@@ -111,7 +111,7 @@ proptest! {
         let heads: [&[u8]; 3] = [b"PK\x03\x04", &[0x1f, 0x8b, 8, 0], b""];
         bytes.splice(0..0, heads[head].iter().copied());
         drop(Package::open(&bytes, &Limits::default()));
-        drop(upload::read(&bytes, &Map::new(), true, &Limits::default(), &TypeFiles::shipped().unwrap()));
+        drop(upload::read(bytes, &Map::new(), true, &Limits::default(), &TypeFiles::shipped().unwrap()));
     }
 }
 

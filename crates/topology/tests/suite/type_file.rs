@@ -305,7 +305,7 @@ fn archive(files: &[(&str, &str)]) -> Vec<u8> {
 fn a_package_brings_its_types_along() {
     let root = "components:\n  web: {type: server, requires: {run: redis}}\n  redis: {type: cache}\n";
     let types = TypeFiles::shipped().unwrap();
-    let read = |bytes: &[u8]| upload::read(bytes, &Map::new(), false, &Limits::default(), &types);
+    let read = |bytes: &[u8]| upload::read(bytes.to_vec(), &Map::new(), false, &Limits::default(), &types);
     let made = read(&archive(&[("heat.yaml", root), ("topology-types/cache.yaml", CACHE)])).unwrap();
     assert!(made.template.get("resources").unwrap().get("redis_password").is_some());
     // They count for this package only.

@@ -11,7 +11,7 @@ async fn a_json_content_type_requires_json() {
     for body in ["<html>busy</html>", "{\"network\": {\"id\": \"5"] {
         let (wire, connector) = wire(move |_, _| Ok(answer_with(201, JSON, body)));
         let failure = connector.cloud(&credentials()).await.call(post()).await.expect_err("not JSON");
-        assert_eq!((failure.kind, failure.class.as_str()), (FailureKind::Unavailable, "MalformedResponseBody"));
+        assert_eq!((failure.kind, failure.class.name()), (FailureKind::Unavailable, "MalformedResponseBody"));
         assert_eq!(wire.called(), 1, "it may have been executed");
     }
 }

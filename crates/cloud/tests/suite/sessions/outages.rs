@@ -37,7 +37,7 @@ async fn rate_limits_contain_the_retry_time() {
 async fn a_failed_connection_means_not_sent() {
     let (_, connector) = wire(|_, _| Err(TransportError::Connect("refused".into())));
     let failure = connector.cloud(&credentials()).await.call(post()).await.expect_err("no connection");
-    assert_eq!((failure.kind, failure.class.as_str()), (FailureKind::NotSent, "ConnectFailure"));
+    assert_eq!((failure.kind, failure.class.name()), (FailureKind::NotSent, "ConnectFailure"));
 }
 
 /// After five consecutive failures of any stacks, calls are suspended until a probe succeeds.
@@ -94,7 +94,7 @@ async fn a_url_that_is_too_long_is_no_failure_of_the_service() {
     let cloud = connector.cloud(&credentials()).await;
     for _ in 0..20 {
         let failure = cloud.call(get().query("name", "x".repeat(70_000))).await.expect_err("too long");
-        assert_eq!((failure.kind, failure.class.as_str()), (FailureKind::Other, "BadRequest"), "{failure:?}");
+        assert_eq!((failure.kind, failure.class.name()), (FailureKind::Other, "BadRequest"), "{failure:?}");
         assert!(failure.message.contains("at most 65534"), "{failure:?}");
     }
     cloud.call(get()).await.expect("the service is called");

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kiln_cloud::{Credentials, StackCloud, TransportError};
 use kiln_resource::{Cloud, CloudRequest, FailureKind, Method};
+use kiln_value::Class;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -37,7 +38,7 @@ async fn a_refused_token_is_renewed_once() {
 
     let (wire, connector) = crate::sessions::wire::wire(|_, _| Ok(answer(401, "")));
     let failure = connector.cloud(&credentials()).await.call(get()).await.expect_err("refused twice");
-    assert_eq!((failure.class.as_str(), failure.kind), ("Unauthorized", FailureKind::Refused));
+    assert_eq!((failure.class.name(), failure.kind), ("Unauthorized", FailureKind::Refused));
     assert_eq!(wire.called(), 2);
 }
 
@@ -62,7 +63,7 @@ async fn programs_get_the_token_and_the_catalog_and_another_token_after_a_refusa
 async fn a_given_token_cannot_be_renewed() {
     let (wire, connector) = wire(|_, _| Ok(answer(401, "")));
     let failure = connector.cloud(&Credentials::token("given")).await.call(get()).await.expect_err("refused");
-    assert_eq!(failure.class, "Unauthorized");
+    assert_eq!(failure.class, Class::Unauthorized);
     assert_eq!(wire.called(), 1);
 }
 
@@ -155,7 +156,7 @@ async fn all_callers_wait_for_one_request_within_their_own_timeouts() {
     }
     for waiter in waiters {
         let failure = waiter.await.expect("no panic").expect_err("no token");
-        assert_eq!((failure.kind, failure.class.as_str()), (FailureKind::NotSent, "ConnectTimeout"));
+        assert_eq!((failure.kind, failure.class.name()), (FailureKind::NotSent, "ConnectTimeout"));
     }
     assert_eq!((wire.asked(), wire.called()), (1, 0));
     assert!(began.elapsed() <= Duration::from_mins(1), "{:?}", began.elapsed());
@@ -184,7 +185,7 @@ async fn a_missing_credential_is_not_a_missing_object() {
         let cloud = connector.cloud(&credentials().with_trust("t")).await;
         let delete = CloudRequest::new("network", Method::Delete, "/v2.0/networks/n");
         let failure = cloud.call(delete).await.expect_err("no token");
-        assert_eq!((failure.kind, failure.class.as_str()), (FailureKind::Refused, "AuthorizationFailure"));
+        assert_eq!((failure.kind, failure.class.name()), (FailureKind::Refused, "AuthorizationFailure"));
         let text = "Keystone refuses the credential of user demo by trust t: Could not find trust: t.";
         assert!(failure.message.starts_with(text), "{failure}");
         assert_eq!(wire.called(), 0);

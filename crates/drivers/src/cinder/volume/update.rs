@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{CloudRequest, Context, Failure, Method, PropertyChange, Step};
-use kiln_value::{Map, Value, value};
+use kiln_value::{Class, Map, Value, value};
 
 use super::{act, description, metadata, name, set_read_only};
 use crate::call::CINDER;
@@ -67,7 +67,7 @@ pub(super) fn refusal(change: &PropertyChange) -> Option<Failure> {
 }
 
 fn shrinks() -> Failure {
-    Failure::other("NotSupported", "Shrinking volume is not supported.")
+    Failure::other(Class::NotSupported, "Shrinking volume is not supported.")
 }
 
 /// Extends an attached volume; false if the service refuses it.
@@ -100,7 +100,7 @@ impl Tasks for VolumeTasks {
             "restore" => restore(cx, id, text("backup")).await?,
             "extend" => extend(cx, id, task).await?,
             "read_only" => set_read_only(cx, id, task.get("flag").unwrap_or(&Value::Null)).await?,
-            other => return Err(Failure::other("Error", format!("unknown task of a volume: {other}"))),
+            other => return Err(Failure::other(Class::Error, format!("unknown task of a volume: {other}"))),
         }
         Ok(Effect::default())
     }
@@ -137,7 +137,7 @@ async fn restore(cx: &Context<'_>, id: &str, backup: &str) -> Result<(), Failure
     match CINDER.post(cx, path, value!({"restore": {"volume_id": id}})).await {
         Err(failure) if is_refusal(&failure) => {
             let message = format!("Failed to restore volume {id} from backup {backup} - {}", failure.message);
-            Err(Failure::new(failure.kind, "Error", message))
+            Err(Failure::new(failure.kind, Class::Error, message))
         }
         outcome => outcome.map(|_| ()),
     }
@@ -152,7 +152,7 @@ async fn extend(cx: &Context<'_>, id: &str, task: &Value) -> Result<(), Failure>
     match act(cx, id, value!({"os-extend": {"new_size": size}})).await {
         Err(failure) if is_refusal(&failure) => {
             let message = format!("Failed to extend volume {id} - {}", failure.message);
-            Err(Failure::new(failure.kind, "Error", message))
+            Err(Failure::new(failure.kind, Class::Error, message))
         }
         outcome => outcome,
     }

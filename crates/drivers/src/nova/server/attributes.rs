@@ -2,7 +2,7 @@
 
 use kiln_resource::software::add_for_agent;
 use kiln_resource::{CloudRequest, Context, Failure, Method};
-use kiln_value::{Map, Value, value};
+use kiln_value::{Class, Map, Value, value};
 
 use super::{create, server_path};
 use crate::call::{NEUTRON, NOVA, take};
@@ -96,7 +96,7 @@ async fn by_id_too(cx: &Context<'_>, mut networks: Map) -> Result<Value, Failure
                 let addresses = networks.get(&label).cloned().unwrap_or_default();
                 networks.insert(id, addresses);
             }
-            Err(failure) if failure.is_not_found() || failure.class == "NeutronClientNoUniqueMatch" => {}
+            Err(failure) if failure.is_not_found() || failure.class == Class::NeutronClientNoUniqueMatch => {}
             Err(failure) => return Err(failure),
         }
     }

@@ -1,7 +1,7 @@
 //! Network interfaces of a server: ports that Kiln creates for it, and Nova's `networks`.
 
 use kiln_resource::{Context, Failure};
-use kiln_value::{Map, Value, value};
+use kiln_value::{Class, Map, Value, value};
 
 use crate::call::{NEUTRON, made_id, security_group_ids, without_nulls};
 use crate::path;
@@ -48,7 +48,7 @@ pub(super) async fn network_id(cx: &Context<'_>, network: &Value) -> Result<Opti
     match (&own, &of_subnet) {
         (Some(own), Some(other)) if own != other => {
             let message = format!("Specified subnet {subnet} does not belongs to network {own}.");
-            Err(Failure::other("StackValidationFailed", message))
+            Err(Failure::other(Class::StackValidationFailed, message))
         }
         _ => Ok(own.or(of_subnet)),
     }

@@ -4,7 +4,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{CloudRequest, Context, Failure, FailureKind, Method, PropertyChange, Step};
-use kiln_value::{Map, Value, value};
+use kiln_value::{Class, Map, Value, value};
 
 use super::interfaces;
 use super::networks::{self, INTERNAL_PORTS};
@@ -92,7 +92,7 @@ impl Tasks for ServerTasks {
             "resize" => resize(cx, id, text("flavor")).await?,
             "confirm" => confirm(cx, id, text("flavor")).await?,
             "rebuild" => rebuild(cx, id, task).await?,
-            other => return Err(Failure::other("Error", format!("unknown task of a server: {other}"))),
+            other => return Err(Failure::other(Class::Error, format!("unknown task of a server: {other}"))),
         }
         Ok(Effect::default())
     }
@@ -136,7 +136,7 @@ fn is_resized(server: &Value, wanted: &str) -> Result<bool, Failure> {
         // Nova may be configured to confirm automatically.
         "ACTIVE" => Ok(task_state(server).is_none() && flavor(server) == Some(wanted)),
         "RESIZE" => Ok(false),
-        status => Err(Failure::other("Error", format!("Resizing to '{wanted}' failed, status '{status}'"))),
+        status => Err(Failure::other(Class::Error, format!("Resizing to '{wanted}' failed, status '{status}'"))),
     }
 }
 
@@ -167,7 +167,7 @@ fn is_confirmed(server: &Value, id: &str) -> Result<bool, Failure> {
 fn is_rebuilt(server: &Value) -> Result<bool, Failure> {
     match status(server) {
         "REBUILD" => Ok(false),
-        "ERROR" => Err(Failure::other("Error", "Rebuilding server failed, status 'ERROR'")),
+        "ERROR" => Err(Failure::other(Class::Error, "Rebuilding server failed, status 'ERROR'")),
         _ => Ok(task_state(server).is_none_or(|task| !task.contains("rebuild"))),
     }
 }

@@ -1,7 +1,7 @@
 //! Objects of lost responses are found, and nothing is created twice.
 
 use kiln_testcloud::{Action, Fault, Service, When};
-use kiln_value::{Value, value};
+use kiln_value::{Class, Value, value};
 
 use crate::openstack::ground::{Ground, Resource};
 use crate::openstack::neutron::network;
@@ -249,7 +249,7 @@ async fn objects_of_others_are_not_touched() {
     let fault = Fault::new(Service::Compute, "POST", "/os-keypairs", Action::LostReply);
     testcloud.faults().add(fault.when(When::Nth(1)));
     let mut own = ground.resource("OS::Nova::KeyPair", "own");
-    assert_eq!(own.create(given).await.unwrap_err().class, "Conflict");
+    assert_eq!(own.create(given).await.unwrap_err().class, Class::Conflict);
     own.delete().await;
     assert!(foreign.check().await.is_ok(), "it must not be deleted");
     foreign.delete().await;

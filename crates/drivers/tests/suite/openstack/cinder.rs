@@ -1,7 +1,7 @@
 //! OS::Cinder::*
 
 use kiln_resource::Operation;
-use kiln_value::{Value, value};
+use kiln_value::{Class, Value, value};
 
 use crate::openstack::ground::{Ground, Outcome};
 use crate::openstack::neutron::network;
@@ -83,6 +83,6 @@ async fn refusals(ground: &Ground) {
     let text = volume.validate().unwrap_err().text.clone();
     assert!(text.starts_with("If neither \"backup_id\" nor \"size\" is provided"), "{text}");
     let failure = volume.create(value!({"size": 1, "volume_type": "kiln-no-such-type"})).await.unwrap_err();
-    assert!(failure.class == "NotFound" || failure.class == "BadRequest", "{failure}");
+    assert!(failure.class == Class::NotFound || failure.class == Class::BadRequest, "{failure}");
     assert!(volume.facts.physical_id.is_none());
 }

@@ -38,7 +38,7 @@ async fn a_delete_without_a_trust_fails() {
             let cx =
                 Context { cloud: &*cloud, software: &NoSoftware, facts: &net.facts, now: 0.0, seed: [1; 32], polls: 0 };
             let failure = net.driver.start(&cx, &Operation::Delete).await.unwrap_err();
-            assert_eq!((failure.kind, failure.class.as_str()), (FailureKind::Refused, "AuthorizationFailure"));
+            assert_eq!((failure.kind, failure.class.name()), (FailureKind::Refused, "AuthorizationFailure"));
             assert!(failure.message.contains(&format!("user heat by trust {trust}")), "{failure}");
         }
         assert_eq!(testcloud.snapshot().count("networks"), there);

@@ -1,7 +1,7 @@
 //! OS::Neutron::*
 
 use kiln_resource::{Driver, Sibling, Siblings};
-use kiln_value::{Map, Value, value};
+use kiln_value::{Class, Map, Value, value};
 
 use crate::openstack::ground::{Ground, Outcome, Resource};
 use crate::scenarios;
@@ -246,7 +246,7 @@ async fn a_rule_of_its_own(ground: &Ground) {
     let given = value!({"security_group": "kilntest-g", "protocol": "udp", "port_range_min": 53, "port_range_max": 53});
     let mut rule = ground.made("OS::Neutron::SecurityGroupRule", "rule", given.clone()).await;
     let twice = ground.resource("OS::Neutron::SecurityGroupRule", "twice").create(given).await.unwrap_err();
-    assert_eq!(twice.class, "Conflict");
+    assert_eq!(twice.class, Class::Conflict);
     rule.delete().await;
     group.delete().await;
 }
@@ -315,10 +315,10 @@ async fn refusals(ground: &Ground) {
     let (mut net, mut subnet) = network(ground, "10.76.0.0/24").await;
     let given = value!({"network": net.id(), "fixed_ips": [{"ip_address": "10.99.0.1"}]});
     let wrong = ground.resource("OS::Neutron::Port", "port").create(given).await.unwrap_err();
-    assert_eq!(wrong.class, "InvalidIpForNetworkClient", "{wrong}");
+    assert_eq!(wrong.class, Class::of("InvalidIpForNetworkClient"), "{wrong}");
     let given = value!({"network": net.id(), "cidr": "10.76.0.0/25"});
     let overlap = ground.resource("OS::Neutron::Subnet", "other").create(given).await.unwrap_err();
-    assert_eq!(overlap.class, "BadRequest", "{overlap}");
+    assert_eq!(overlap.class, Class::BadRequest, "{overlap}");
     let given = value!({"router": missing, "subnet": subnet.id()});
     let nowhere = ground.resource("OS::Neutron::RouterInterface", "interface").create(given).await.unwrap_err();
     assert!(nowhere.is_not_found(), "{nowhere}");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kiln_resource::Operation;
-use kiln_value::{Value, value};
+use kiln_value::{Class, Value, value};
 
 use crate::openstack::ground::{Ground, Outcome};
 use crate::openstack::neutron::network;
@@ -160,7 +160,7 @@ async fn a_key(ground: &Ground) {
     assert!(shown["public_key"].as_str().unwrap().starts_with("ssh-"));
     assert!(shown["private_key"].as_str().unwrap().contains("PRIVATE KEY"));
     let twice = ground.resource("OS::Nova::KeyPair", "key").create(given).await.unwrap_err();
-    assert_eq!(twice.class, "Conflict");
+    assert_eq!(twice.class, Class::Conflict);
     let public = shown["public_key"].clone();
     key.delete().await;
 

@@ -81,7 +81,7 @@ async fn signals_are_counted() {
     assert!(!scene.look(1.0).await.unwrap());
     let late = scene.look(60.5).await.unwrap_err();
     assert_eq!(
-        (late.class.as_str(), late.message.as_str()),
+        (late.class.name(), late.message.as_str()),
         ("SwiftSignalTimeout", "2 of 3 received - Signal 1 received;why")
     );
     scene.put(r#"{"status": "SUCCESS"}"#).await;
@@ -107,7 +107,7 @@ async fn failures_and_invalid_signals_end_the_wait() {
         let scene = Scene::new(2).await;
         scene.put(body).await;
         let failure = scene.look(1.0).await.unwrap_err();
-        assert_eq!((failure.class.as_str(), failure.message.as_str()), (class, text));
+        assert_eq!((failure.class.name(), failure.message.as_str()), (class, text));
     }
 }
 

@@ -11,7 +11,7 @@ use kiln_resource::{
     Cloud, Context, Driver, Facts, Failure, FailureKind, Found, NoSoftware, Operation, Progress, ResourceType,
     StackFacts, Step, change, properties, shipped,
 };
-use kiln_value::{Diagnostic, Map, Path, Value};
+use kiln_value::{Class, Diagnostic, Map, Path, Value};
 
 use crate::sweep::stage::Stage;
 
@@ -182,7 +182,7 @@ impl Player {
                     (is_resumed, polls) = (true, 0);
                     continue;
                 }
-                Called::Unknown(text) => return Err(Failure::other("Unknown", text)),
+                Called::Unknown(text) => return Err(Failure::other(Class::of("Unknown"), text)),
                 Called::Step(Ok(step)) => step,
                 Called::Step(Err(failure)) if failure.is_passing() && unanswered < 8 => {
                     let is_unmade = [FailureKind::NotSent, FailureKind::OverLimit, FailureKind::Busy];

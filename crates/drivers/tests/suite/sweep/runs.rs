@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use kiln_resource::Operation;
 use kiln_testcloud::{Action, Fault, Snapshot, When};
+use kiln_value::Class;
 
 use crate::sweep::cases::Case;
 use crate::sweep::compare::differences;
@@ -166,7 +167,7 @@ async fn run(case: &Case, furnished: &Stage, harmed: Part, harm: Harm) -> Result
     let problem = |text: String| format!("{text}\n    {}", calls.join(", "));
     match ended {
         Ok(Ending::Done) => {}
-        Err(failure) if failure.class == "Unknown" && case.is_untold => {
+        Err(failure) if failure.class == Class::of("Unknown") && case.is_untold => {
             return Ok(Measure { calls, steps: player.steps, left: untold(case, furnished, &stage).await });
         }
         other => return Err(problem(format!("{other:?}"))),

@@ -18,7 +18,7 @@ use kiln_store::{
 use kiln_template::Files;
 use kiln_template::constraint::DataType;
 use kiln_template::environment::Environment;
-use kiln_value::{Map, Secret, Value, value};
+use kiln_value::{Class, Map, Secret, Value, value};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -45,7 +45,7 @@ impl Driver for Thing {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
         let mut calls = self.0.lock().expect("whole");
         if cx.facts.property("word").as_str() == Some("fail") && *operation == Operation::Create {
-            return Err(Failure::other("Error", "as requested"));
+            return Err(Failure::other(Class::Error, "as requested"));
         }
         if *operation == Operation::Create {
             calls.made += 1;
@@ -69,7 +69,7 @@ impl Driver for Thing {
         }
         if *operation == Operation::Delete {
             match cx.facts.property("word").as_str() {
-                Some("stuck") => return Err(Failure::other("Error", "the object is in use")),
+                Some("stuck") => return Err(Failure::other(Class::Error, "the object is in use")),
                 Some("hang") => return Ok(Step::wait("deleting", Duration::from_millis(5))),
                 _ => {}
             }
@@ -80,7 +80,7 @@ impl Driver for Thing {
 
     async fn poll(&self, cx: &Context<'_>, _: &Operation, state: &Value) -> Result<Step, Failure> {
         if state.as_str() == Some("half") {
-            return Err(Failure::other("Error", "the object exists, but is not complete"));
+            return Err(Failure::other(Class::Error, "the object exists, but is not complete"));
         }
         if matches!(cx.facts.property("word").as_str(), Some("slow" | "hang")) {
             return Ok(Step::wait(state.clone(), Duration::from_millis(5)));
@@ -97,7 +97,7 @@ impl Driver for Thing {
         assert!(cx.now > 0.0 && cx.seed != [0; 32], "the time and the seed of a call");
         let Some(copy) = cx.facts.data.get("copy").and_then(Value::as_str) else { return Ok(None) };
         if calls.locked {
-            return Err(Failure::other("Conflict", "the copy is locked"));
+            return Err(Failure::other(Class::Conflict, "the copy is locked"));
         }
         let line = format!("REMOVE {copy}");
         if calls.log.contains(&line) {

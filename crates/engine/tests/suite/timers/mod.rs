@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use kiln_resource::{Action, Failure, FailureKind, Found, MessageId, State, Status, Step};
 use kiln_store::{EngineId, EventQuery, MemoryStore, Message, MessageKind, Silent};
-use kiln_value::{Value, value};
+use kiln_value::{Class, Value, value};
 
 use self::cluster::{Answer, Call, Cluster, done, waiting};
 
@@ -21,7 +21,7 @@ const CREATE: Call = Call::Start(Action::Create);
 const POLL: Call = Call::Poll(Action::Create);
 
 fn failure(kind: FailureKind) -> Failure {
-    Failure::new(kind, "Broken", "the cloud has a bad day")
+    Failure::new(kind, Class::of("Broken"), "the cloud has a bad day")
 }
 
 fn near(seconds: f64, wanted: f64) -> bool {
@@ -595,7 +595,7 @@ async fn a_nested_stack_that_an_update_removes_is_interrupted() {
 #[tokio::test(start_paused = true)]
 async fn a_check_finds_what_was_never_created() {
     let cluster = Cluster::new(|_, call, _| match call {
-        Call::Start(Action::Create) => Err(Failure::new(FailureKind::Refused, "Forbidden", "no")),
+        Call::Start(Action::Create) => Err(Failure::new(FailureKind::Refused, Class::Forbidden, "no")),
         _ => done(),
     });
     let engine = cluster.engine();

@@ -6,7 +6,7 @@ use clap::Args;
 use kiln_cloud::StackCloud;
 use kiln_console::output::print;
 use kiln_resource::{Cloud as _, CloudRequest, Failure as CloudFailure, FailureKind, Method};
-use kiln_value::{Value, value};
+use kiln_value::{Class, Value, value};
 
 use crate::cli::Global;
 use crate::commands::effect::Effect;
@@ -150,5 +150,9 @@ impl Keystone {
 
 fn failed(failure: &CloudFailure) -> Failure {
     let text = Failure::new(format!("Keystone: {}", failure.message));
-    if failure.class == "Forbidden" { text.hint("use the credentials of an administrator of the cloud") } else { text }
+    if failure.class == Class::Forbidden {
+        text.hint("use the credentials of an administrator of the cloud")
+    } else {
+        text
+    }
 }

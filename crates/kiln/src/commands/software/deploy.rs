@@ -5,7 +5,7 @@ use kiln_console::output::{Format, OutputArgs};
 use kiln_drivers::swift::temp_url;
 use kiln_resource::{Cloud, CloudRequest, Method};
 use kiln_stack::{Chance, Clock as _, SystemClock};
-use kiln_value::identity::quote;
+use kiln_value::url::quote;
 use kiln_value::{Map, Value, value};
 
 use super::missing;

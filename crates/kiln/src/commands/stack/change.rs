@@ -10,7 +10,7 @@ use kiln_console::output::{Cell, Format, Look, One, OutputArgs};
 use kiln_console::plan::Plan;
 use kiln_console::progress::{End, Target};
 use kiln_topology::original::{FILE, Original};
-use kiln_value::{Map, Value};
+use kiln_value::{Class, Map, Value};
 
 pub(crate) use self::rollback::RollbackArgs;
 use super::{WaitArgs, ended, of_stack, plan, show};
@@ -476,7 +476,7 @@ impl Changed {
         match answer {
             Err(error) if error.is_not_found() => Err(of_stack(stack)(error)),
             // The environments and parameters of earlier requests count only with --existing.
-            Err(error) if !self.existing && error.to_string().ends_with(" was not provided.") => {
+            Err(error) if !self.existing && error.class() == Some(&Class::UserParameterMissing) => {
                 let failure = refused(connection, &request.bundle, &request.parameters, error).await;
                 Err(failure.hint(
                     "an update replaces all parameters: repeat the -e and --parameter of before, or use --existing to keep \

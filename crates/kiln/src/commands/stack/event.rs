@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use kiln_client::{Event, EventFilter};
 use kiln_console::output::{Cell, Format, List, Look, OutputArgs};
-use kiln_value::Value;
+use kiln_value::{Class, Value};
 
 use super::resource::located;
 use super::{StackArg, filters, list, of_stack};
@@ -107,8 +107,8 @@ impl ListArgs {
             .map(str::to_owned)
             .collect();
         let events = match connection.client.events(stack, &filter).await {
-            // The service returns this error if no event of the resource passes the filters.
-            Err(error) if error.is_not_found() && error.to_string().starts_with("No events found") => Vec::new(),
+            // No event of the resource passes the filters. Another class says that there is no such stack.
+            Err(error) if error.class() == Some(&Class::HTTPNotFound) => Vec::new(),
             events => events.map_err(of_stack(stack))?,
         };
         let mut values: Vec<&Value> = events.iter().map(Event::value).collect();

@@ -3,15 +3,15 @@
 use kiln_authoring::type_files::unknown_resources;
 use kiln_client::address;
 use kiln_console::output::One;
-use kiln_topology::Refusal;
 use kiln_topology::type_file::{TypeFile, is_type_file};
+use kiln_topology::{Refusal, UserFile};
 use kiln_value::{Value, value};
 
 use super::super::stack::entries;
 use crate::cli::Global;
 use crate::connect::Connection;
 use crate::failure::Outcome;
-use crate::topology::UserFile;
+use crate::topology::failure;
 
 /// The description of a type file that is valid; `None` if it is not a type file.
 pub(super) async fn validated(global: &Global, name: &str) -> Outcome<Option<One>> {
@@ -26,7 +26,7 @@ pub(super) async fn validated(global: &Global, name: &str) -> Outcome<Option<One
     }
     let file = address::file_of(&url).map_or(url.clone(), |path| path.display().to_string());
     let others = global.local.topology_types()?;
-    let original = UserFile::of_text(url, &text, document);
+    let original = UserFile::of_document(text.clone(), document, "");
     let own = |mut refusal: Refusal| {
         // Its position is found by its path, as that of all errors of this file.
         if refusal.file.as_deref() == Some(file.as_str()) {
@@ -37,12 +37,12 @@ pub(super) async fn validated(global: &Global, name: &str) -> Outcome<Option<One
     };
     let types = others.with_changed(&file, &text).map_err(|refusals| {
         let refusals: Vec<Refusal> = refusals.into_iter().map(own).collect();
-        original.failure(&refusals)
+        failure(&url, &original, &refusals)
     })?;
     let Some(this) = types.all().rev().find(|this| this.file == file) else { return Ok(None) };
     let wrong = unknown_resources(this, &global.local.catalog().await?);
     if !wrong.is_empty() {
-        return Err(original.failure(&wrong));
+        return Err(failure(&url, &original, &wrong));
     }
     Ok(Some(entries(described(this))))
 }

@@ -1,5 +1,7 @@
 //! What follows from the decision about a resource.
 
+use kiln_value::Class;
+
 use super::*;
 
 fn decided(row: Option<Resource>, decision: Decision) -> Vec<String> {
@@ -65,7 +67,7 @@ fn each_decision_has_its_commands() {
         (
             "a restricted action is an event; the resource stays as it is",
             there(),
-            Decision::Restrict { failure: Failure::other("ResourceActionRestricted", "update is restricted") },
+            Decision::Restrict { failure: Failure::other(Class::ResourceActionRestricted, "update is restricted") },
             &[
                 "note a1: UPDATE_FAILED, update is restricted",
                 "end UPDATE_FAILED: Resource UPDATE failed: ResourceActionRestricted: resources.a: update is restricted",

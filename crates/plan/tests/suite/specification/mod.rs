@@ -16,7 +16,7 @@ use kiln_plan::{Blame, Command, Decision, Event, Hook, Hooks, Model, Outcome, Re
 use kiln_resource::{
     Action, Failure, Operation, Phase, Resource, ResourceId, Running, StackId, State, Status, StoredDefinition,
 };
-use kiln_value::{Map, Value};
+use kiln_value::{Class, Map, Value};
 
 fn id(number: u128) -> ResourceId {
     ResourceId(uuid::Uuid::from_u128(number))
@@ -118,7 +118,7 @@ fn keep() -> Decision {
 }
 
 fn refuse() -> Decision {
-    Decision::Refuse { failure: Failure::other("ValueError", "unfit") }
+    Decision::Refuse { failure: Failure::other(Class::ValueError, "unfit") }
 }
 
 /// A stack with its planner.
@@ -172,7 +172,7 @@ impl Stack {
 
     fn failed(&mut self, row: u128) -> Vec<String> {
         let name = self.model.row(id(row)).expect("a row").name.clone();
-        self.ended(row, Outcome::Failed(Blame::of(&name, &Failure::other("Error", "bad luck"))))
+        self.ended(row, Outcome::Failed(Blame::of(&name, &Failure::other(Class::Error, "bad luck"))))
     }
 
     /// The number of the current row of a name.

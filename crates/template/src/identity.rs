@@ -1,8 +1,7 @@
 //! The identity of a stack: its names within a tenant, and its ARN.
 
-use std::fmt::Write as _;
-
-use crate::{Class, Diagnostic};
+use kiln_value::url::{quote, unquote};
+use kiln_value::{Class, Diagnostic};
 
 /// The identity of a stack, or with a `path` of a part of it. Behaves like `common/identifier.py`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -140,37 +139,6 @@ impl StackIdentity {
     }
 }
 
-/// `urllib.parse.quote(text, safe)`.
-pub fn quote(text: &str, safe: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        let plain = byte.is_ascii_alphanumeric() || b"_.-~".contains(&byte);
-        if plain || (byte.is_ascii() && safe.as_bytes().contains(&byte)) {
-            out.push(char::from(byte));
-        } else {
-            _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
-}
-
-/// `urllib.parse.unquote(text)`: invalid escapes are kept, invalid UTF-8 becomes U+FFFD.
-pub fn unquote(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let escaped = (*byte == b'%')
-            .then(|| text.get(at + 1..at + 3))
-            .flatten()
-            .filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        out.push(escaped.unwrap_or(*byte));
-        at += if escaped.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8_lossy(&out).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,10 +152,5 @@ mod tests {
         let url = format!("http://host:8000/v1/signal{}?Signature=x", event.arn_url_path());
         assert_eq!(StackIdentity::from_arn_url(&url), Ok(event));
         assert_eq!(stack.resource_name(), None);
-    }
-
-    #[test]
-    fn invalid_escapes_are_kept() {
-        assert_eq!(unquote("%41%zz%4%C3%A9%"), "A%zz%4é%");
     }
 }

@@ -15,12 +15,12 @@ use kiln_config::{Account, Config};
 use kiln_credentials::Signalling;
 use kiln_plugin::Plugins;
 use kiln_resource::{CloudRequest, Method, RegisteredType};
-use kiln_server::{clients, resource_types, runtime};
 use kiln_value::Value;
 use tokio::time::Instant;
 use url::{Host, Url};
 
 use super::{Grade, PATIENCE, Report, certificates, clock, root, shown};
+use crate::{clients, resource_types, runtime};
 
 /// A call of a service that takes longer is slow.
 const SLOW_CALL: Duration = Duration::from_secs(1);

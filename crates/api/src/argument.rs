@@ -1,6 +1,6 @@
 //! Arguments of requests, parsed as in Heat (`common/param_utils.py`). Clients see the error texts.
 
-use crate::{Class, Diagnostic, Value, number, text};
+use kiln_value::{Class, Diagnostic, Value, number, text};
 
 /// Maximum length of a tag.
 const MAX_TAG: usize = 80;
@@ -73,28 +73,6 @@ pub fn template_type(text: &str) -> Result<&'static str, Diagnostic> {
     }
 }
 
-/// The seconds of a duration `PT12H30M5S`, each part optional; days and larger units are not supported.
-///
-/// Errors: `ValueError`.
-pub fn duration(text: &str) -> Result<u64, Diagnostic> {
-    let unknown = || {
-        let message = "Only ISO 8601 duration format of the form PT#H#M#S is supported.";
-        Diagnostic::new(Class::ValueError, message)
-    };
-    let mut rest = text.strip_prefix("PT").ok_or_else(unknown)?;
-    let mut seconds = 0_u64;
-    for (unit, factor) in [('H', 3600), ('M', 60), ('S', 1)] {
-        let Some((digits, after)) = rest.split_once(unit) else { continue };
-        if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-            return Err(unknown());
-        }
-        let part = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(factor));
-        seconds = part.and_then(|part| seconds.checked_add(part)).ok_or_else(unknown)?;
-        rest = after;
-    }
-    if rest.is_empty() { Ok(seconds) } else { Err(unknown()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,14 +86,6 @@ mod tests {
             ("-1", "Value '-1' is invalid for 'n' which only accepts non-negative integer."),
         ] {
             assert_eq!(integer("n", &wrong.into(), false, false).unwrap_err().text, message);
-        }
-    }
-
-    #[test]
-    fn durations() {
-        assert_eq!(duration("PT12H30M5S"), Ok(45_005));
-        for wrong in ["P1D", "PT5S1M", "PT1.5S", "PTS", "PT99999999999999999999S", "PT9999999999999999H"] {
-            assert!(duration(wrong).is_err(), "{wrong}");
         }
     }
 }
