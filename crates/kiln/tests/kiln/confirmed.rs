@@ -56,7 +56,9 @@ fn every_command_that_destroys_or_interrupts_may_demand_a_confirmation() {
     folder.write("kiln.conf", "[database]\nconnection = sqlite:///nowhere/kiln.db\n");
     let template = "heat_template_version: 2018-08-31\nresources:\n  secret: {type: OS::Heat::RandomString}\n";
     folder.write("one.yaml", template);
+    folder.write("two.yaml", &format!("{template}  more: {{type: OS::Heat::RandomString}}\n"));
     folder.local(&["stack", "create", "-t", "one.yaml", "one"]).ok();
+    folder.local(&["stack", "update", "-t", "two.yaml", "one"]).ok();
     let snapshot = folder.local(&["stack", "snapshot", "create", "one", "-f", "value", "-c", "id"]).ok();
 
     let all = commands(&folder, "");

@@ -249,7 +249,8 @@ impl World {
             // A template is shown as it was given, with its defaults.
             Door::Files => self.rest(&format!("{main}/files")).replace(CHILD_DEFAULT, ""),
             Door::Revision => {
-                let shown = self.rest(&format!("{main}/revisions/1")).replace(CHILD_DEFAULT, "");
+                let shown = self.rest(&format!("{main}/revisions/1"));
+                let shown = shown.replace(CHILD_DEFAULT, "").replace("\"default\":\"planted-standard\"", "");
                 shown + &self.kiln(&["stack", "revision", "diff", "main", "1"]).ok()
             }
             Door::Error => {

@@ -243,9 +243,9 @@ async fn a_delete_shows_what_goes_and_deletes_what_was_shown() {
     let other = || {
         local(&cloud, &folder, &["stack", "update", "--existing", "--tags", "another", "one"]).ok();
     };
-    let ran = answered(&delete(), "stack(s) [y/N]? ", other, "y\n");
+    let ran = answered(&delete(), "delete this stack [y/N]? ", other, "y\n");
     assert!(ran.code == 1 && ran.out.contains("The plan is out of date"), "{}", ran.out);
-    let ran = answered(&delete(), "stack(s) [y/N]? ", || (), "y\n");
+    let ran = answered(&delete(), "delete this stack [y/N]? ", || (), "y\n");
     assert!(
         ran.code == 0 && ran.out.contains(volume.trim_end_matches('\n').split('\n').next().unwrap()),
         "{}",

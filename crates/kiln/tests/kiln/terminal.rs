@@ -7,13 +7,15 @@ use crate::run::Ran;
 
 /// Runs the command in its arguments; once it has printed the first one, what is to be typed is read from here.
 const SCRIPT: &str = "
-import os, pty, sys
+import os, pty, select, sys
 asked, command = sys.argv[1].encode(), sys.argv[2:]
 process, terminal = pty.fork()
 if process == 0:
     os.execv(command[0], command)
 printed, told = b'', False
 while True:
+    if not told and not select.select([terminal], [], [], 60)[0]:
+        sys.exit(f'{asked} was not asked: {printed}')
     try:
         part = os.read(terminal, 65536)
     except OSError:

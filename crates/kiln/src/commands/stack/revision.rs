@@ -54,8 +54,7 @@ pub(crate) struct ShowArgs {
 #[command(add = Effect::Reads)]
 #[command(after_help = "\
 Examples:
-  kiln stack revision diff web 1      from revision 1 to the newest one
-  kiln stack revision diff web 1 2    from revision 1 to revision 2")]
+  kiln stack revision diff web 1    from revision 1 to the newest one")]
 pub(crate) struct DiffArgs {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]
