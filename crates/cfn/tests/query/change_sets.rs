@@ -57,7 +57,7 @@ async fn an_execution_that_is_rolled_back_has_failed() {
     let made = app.post("CreateChangeSet", &new).await;
     assert_eq!(app.get("ExecuteChangeSet", &set).await.status, 200);
     let id = made.element("StackId").rsplit('/').next().and_then(|id| id.parse().ok()).expect("an ID");
-    let owner = EngineId(uuid::Uuid::new_v4());
+    let owner = EngineId(uuid::Uuid::from_u128(1));
     let lease = app.store.claim(owner, Duration::from_mins(1), &[id], 1).await.expect("a lease").remove(0);
     let now = Timestamp::UNIX_EPOCH;
     let ends = |generation, action, status| {

@@ -561,9 +561,8 @@ fn mistakes(value: &serde_json::Value, schema: &serde_json::Value, root: &serde_
         for (name, value) in map {
             let at = format!("{at}.{name}");
             match (schema["properties"].get(name), &schema["additionalProperties"]) {
-                (Some(part), _) => wrong.extend(mistakes(value, part, root, &at)),
                 (None, Json::Bool(false)) => wrong.push(format!("{at} is unknown")),
-                (None, part @ Json::Object(_)) => wrong.extend(mistakes(value, part, root, &at)),
+                (Some(part), _) | (None, part @ Json::Object(_)) => wrong.extend(mistakes(value, part, root, &at)),
                 _ => {}
             }
         }

@@ -170,12 +170,10 @@ fn missing_type(name: &str) -> Diagnostic {
 /// The type with this name among those of a dialect.
 fn typed(name: &Value, names: &[&'static str; 5]) -> Result<Typed, Diagnostic> {
     let mut known = TYPES.into_iter().zip(names);
-    match known.find(|(_, known)| name.as_str() == Some(known)) {
-        Some((data_type, name)) => Ok(Typed { data_type, name }),
-        None => {
-            let name = text::str(name);
-            let error = Diagnostic::new(Class::InvalidSchemaError, format!("Invalid type ({name})"));
-            Err(hinted_word(error, &name, names))
-        }
+    if let Some((data_type, name)) = known.find(|(_, known)| name.as_str() == Some(known)) {
+        return Ok(Typed { data_type, name });
     }
+    let name = text::str(name);
+    let error = Diagnostic::new(Class::InvalidSchemaError, format!("Invalid type ({name})"));
+    Err(hinted_word(error, &name, names))
 }
