@@ -54,11 +54,12 @@ pub(crate) fn runs(page: &str) -> bool {
 }
 
 const OTHER_PAGES: [&str; 3] = ["README.md", "examples/README.md", "docs/topology.md"];
-const MANUAL: [&str; 14] = [
+const MANUAL: [&str; 15] = [
     "docs/first-stack.md",
     "docs/first-server.md",
     "docs/templates.md",
     "docs/reading-a-plan.md",
+    "docs/history.md",
     "docs/local-state.md",
     "docs/ci.md",
     "docs/terraform.md",

@@ -23,6 +23,7 @@ mod local;
 mod logs;
 mod lsp;
 mod mistakes;
+mod operations;
 mod plan;
 mod processes;
 mod progress;
