@@ -96,11 +96,12 @@ def everywhere(kiln, probe):
     events = probe.ask('GET', f'{stack}/events?nested_depth=3')[0]['events']
     resources = probe.ask('GET', f'{stack}/resources?nested_depth=3&with_detail=true')[0]['resources']
     check('resources of the nested stack', len(resources) == 3, resources)
+    operations = probe.ask('GET', f'{stack}/operations', expected=200)[0]['operations']
     document = call('GET', kiln.url.removesuffix('/v1') + '/openapi.json')[2]
     names = {'tenant_id': probe.project, 'stack_name': 'hiding', 'stack_id': stack.rsplit('/', 1)[1], 'resource_name': 'server',
              'output_key': 'plain', 'snapshot_id': snapshot, 'type_name': 'OS::Nova::Server',
              'template_version': 'heat_template_version.2018-08-31', 'server_id': 'none', 'config_id': 'none',
-             'deployment_id': 'none', 'event_id': 'none'}
+             'deployment_id': 'none', 'event_id': 'none', 'operation_id': operations[0]['id'], 'revision': '1'}
     for path, operations in document['paths'].items():
         # The data of a snapshot and of an export is for adoption and complete, as in Heat.
         if 'get' in operations and not path.endswith(('/export', '/snapshots/{snapshot_id}', '/snapshots')):

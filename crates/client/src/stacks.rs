@@ -247,7 +247,11 @@ impl Client {
         query.extend(replaced.iter().map(|path| ("replace".to_owned(), path.clone())));
         let path = format!("{}/preview", stack_path(&identity));
         let answer = self.call(request.update_method(), &path, &query, Some(&request.body(None))).await?;
-        Ok(plan::of_kiln(&answer)?.unwrap_or_else(|| plan::of_heat(Action::Update, stack, &answer)))
+        match plan::of_kiln(&answer)? {
+            Some(plan) => Ok(plan),
+            None if replaced.is_empty() => Ok(plan::of_heat(Action::Update, stack, &answer)),
+            None => Err(Error::Answer("The service cannot plan replacements; only Kiln can".to_owned())),
+        }
     }
 
     /// The plan of a delete; of a Heat that of an update to a template without resources.

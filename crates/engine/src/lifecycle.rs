@@ -45,7 +45,7 @@ impl Plugins {
     /// A run of the first `count` of them after an operation; `None` if there is none to run.
     pub(crate) fn run_after(count: usize, stack: &Stack, state: State, reason: &str) -> Option<PluginRun> {
         let body = value!({"plugins": count, "document": (document(stack, "after", state, reason))});
-        (count > 0).then(|| PluginRun { id: operation(stack, state.action), body })
+        (count > 0).then(|| PluginRun { id: work_id(stack, state.action), body })
     }
 
     /// Runs them after an operation. Errors are only logged, and the others run anyway.
@@ -66,8 +66,9 @@ impl Plugins {
     }
 }
 
-/// The ID of an operation: the same before and after it, and for every engine.
-pub(crate) fn operation(stack: &Stack, action: Action) -> Uuid {
+/// The ID of the work on one stack for a request: the same before and after it, and for every engine. Unlike the ID of the
+/// operation, each nested stack has its own.
+pub(crate) fn work_id(stack: &Stack, action: Action) -> Uuid {
     Uuid::new_v5(&stack.id.0, format!("operation {} {action}", stack.generation).as_bytes())
 }
 
@@ -80,7 +81,7 @@ pub(crate) fn before(stack: &Stack) -> Value {
 fn document(stack: &Stack, phase: &str, state: State, reason: &str) -> Value {
     let mut document = value!({
         "phase": phase,
-        "operation": (operation(stack, state.action).to_string()),
+        "operation": (work_id(stack, state.action).to_string()),
         "action": (state.action.as_str()),
         "stack": {
             "id": (stack.id.to_string()),

@@ -44,7 +44,7 @@ pub struct Options {
     pub scheduler_hints: bool,
     /// Maximum number of events per stack (`max_events_per_stack`); 0 keeps all.
     pub max_events: u64,
-    /// Number of operations that are kept of a tree of stacks (`max_operations_per_stack`); 0 keeps all.
+    /// Maximum number of operations per stack (`max_operations_per_stack`); 0 keeps all.
     pub kept_operations: u64,
 }
 

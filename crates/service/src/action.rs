@@ -1,7 +1,7 @@
 //! Suspends, resumes and checks a stack; cancels an update.
 
 use kiln_identity::Caller;
-use kiln_resource::{Action, CredentialsId, MessageId, Status};
+use kiln_resource::{Action, MessageId, Status};
 use kiln_store::{Message, MessageKind, Stack, StackRequest};
 use kiln_value::value;
 
@@ -45,13 +45,21 @@ impl Service {
         if stack.is_pending() {
             return Err(Error::Busy { stack: stack.name.clone(), action: stack.state.action });
         }
-        let credentials = self.offered_credentials(caller, stack).await;
-        self.request_action(caller, stack, action, credentials).await
+        let request = StackRequest {
+            credentials: self.offered_credentials(caller, stack).await,
+            if_generation: Some(stack.generation),
+            ..StackRequest::new(action, self.backends.clock.now())
+        };
+        self.request(caller, stack.id, request).await?;
+        Ok(())
     }
 
+    /// As after a failure, objects that the update adopts are kept.
     async fn cancel_update(&self, caller: &Caller, stack: &Stack) -> Result<(), Error> {
         refuse_cancel(stack, &[Action::Update])?;
-        self.request_action(caller, stack, Action::Rollback, None).await
+        let request = StackRequest::rollback(stack.generation, stack.adopts(), self.backends.clock.now());
+        self.request(caller, stack.id, request).await?;
+        Ok(())
     }
 
     /// Running operations are completed, no new ones are started, and the stack fails. This applies only to the current
@@ -69,22 +77,6 @@ impl Service {
             sent: now,
         };
         Ok(self.backends.store.send(&message).await?)
-    }
-
-    async fn request_action(
-        &self,
-        caller: &Caller,
-        stack: &Stack,
-        action: Action,
-        credentials: Option<CredentialsId>,
-    ) -> Result<(), Error> {
-        let request = StackRequest {
-            credentials,
-            if_generation: Some(stack.generation),
-            ..StackRequest::new(action, self.backends.clock.now())
-        };
-        self.request(caller, stack.id, request).await?;
-        Ok(())
     }
 }
 

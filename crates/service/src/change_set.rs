@@ -202,7 +202,7 @@ impl PreparedChange {
             (true, false) => Action::Adopt,
             (false, _) => Action::Update,
         };
-        let newest = self.set.generation + if stack.rollback().is_some() { 2 } else { 1 };
+        let newest = self.set.generation + if stack.rollback().is_some_and(|number| number > 0) { 2 } else { 1 };
         match stack.state.status {
             _ if stack.generation > newest => Execution::Complete,
             Status::InProgress => Execution::InProgress,

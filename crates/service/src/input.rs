@@ -111,15 +111,28 @@ impl StackContent {
         self
     }
 
-    /// The content merged over the current sources of a stack (docs/heat-behaviour.md §20.1). Parameters in `clear` are
-    /// reset.
+    /// The content merged over the current sources of a stack (docs/heat-behaviour.md §20.1), or over those of a former
+    /// `revision`. Parameters in `clear` are reset.
     pub(crate) fn sources_over(
         mut self,
         current: Sources,
+        revision: Option<Sources>,
         template: Option<&Arc<Value>>,
         clear: &BTreeSet<String>,
     ) -> Result<Sources, Error> {
-        let hidden = Hidden::of(&Template::from_value(Arc::clone(&current.template))?, &current.files);
+        let hidden_in = |sources: &Sources| {
+            let template = Template::from_value(Arc::clone(&sources.template))?;
+            Ok::<_, Error>(Hidden::of(&template, &sources.files))
+        };
+        let mut hidden = hidden_in(&current)?;
+        let current = match revision {
+            Some(revision) => {
+                // Neither the hidden values of then nor of today are shown.
+                hidden.extend(hidden_in(&revision)?);
+                revision
+            }
+            None => current,
+        };
         let template = template.cloned().unwrap_or(current.template);
         let mut files = Files::clone(&current.files);
         files.0.append(&mut self.files.0);

@@ -1,11 +1,14 @@
 //! Operations and revisions of a stack.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kiln_plan::{Blame, Sources};
 use kiln_resource::{OperationId, Status};
 use kiln_stack::load;
+use kiln_store::operation::End;
 use kiln_store::{Event, EventQuery, Operation, OperationQuery, Stack};
+use kiln_template::parameter::HIDDEN;
 use kiln_template::{Files, Template};
 use kiln_value::{Class, Value};
 
@@ -59,15 +62,22 @@ pub struct Revision {
     pub files: Files,
 }
 
+/// Events that are searched for the resource that failed.
+const SEARCHED: u64 = 1_000;
+
 impl Service {
     /// The operations of a stack and its nested stacks, newest first.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no operation with the ID of the marker.
     pub async fn operations(&self, query: &OperationQuery) -> Result<Vec<ListedOperation>, Error> {
-        let mut listed = Vec::new();
+        let (mut listed, mut newer) = (Vec::new(), BTreeSet::new());
         for operation in self.backends.store.operations(query).await? {
-            listed.push(self.listed(operation).await?);
+            let is_last = newer.insert(operation.stack);
+            listed.push(match operation.end {
+                None if !is_last => ListedOperation { operation, progress: Progress::Replaced },
+                _ => self.listed(operation).await?,
+            });
         }
         Ok(listed)
     }
@@ -95,6 +105,7 @@ impl Service {
             resource: name.clone(),
             statuses: vec![Status::Failed.as_str().to_owned()],
             descending: true,
+            limit: Some(SEARCHED),
             ..EventQuery::default()
         };
         let events = if name.is_some() { self.backends.store.events(&query).await? } else { Vec::new() };
@@ -120,6 +131,13 @@ impl Service {
         hidden.extend(Hidden::of(&Template::from_value(Arc::clone(&current.template))?, &current.files));
         let mut environment = sources.environment.to_stored();
         hidden.mask_environment(Door::Revision, &mut environment);
+        if stack.parent.is_some() {
+            // A stack that it is nested in may hide them, and what that had at that time is not known.
+            for section in ["parameters", "parameter_defaults"] {
+                let values = environment.as_map_mut().and_then(|sections| sections.get_mut(section)?.as_map_mut());
+                values.into_iter().flatten().for_each(|(_, value)| *value = HIDDEN.into());
+            }
+        }
         let mut files = Files::clone(&sources.files);
         hidden.mask_files(Door::Revision, &mut files);
         Ok(Revision { listed, template: sources.template, environment, files })
@@ -138,16 +156,21 @@ impl Service {
         Ok((operation, sources))
     }
 
-    async fn listed(&self, operation: Operation) -> Result<ListedOperation, Error> {
-        let progress = match &operation.end {
-            Some(end) if end.status == Status::Complete => Progress::Complete,
-            Some(_) => Progress::Failed,
-            None => {
-                let stack = self.backends.store.stack(operation.stack).await?;
-                let is_last = stack.is_some_and(|stack| stack.generation == operation.generation && stack.is_pending());
-                if is_last { Progress::InProgress } else { Progress::Replaced }
+    async fn listed(&self, mut operation: Operation) -> Result<ListedOperation, Error> {
+        if operation.end.is_none() {
+            let stack = self.backends.store.stack(operation.stack).await?;
+            let Some(stack) = stack.filter(|stack| stack.generation == operation.generation) else {
+                return Ok(ListedOperation { operation, progress: Progress::Replaced });
+            };
+            if stack.is_pending() {
+                return Ok(ListedOperation { operation, progress: Progress::InProgress });
             }
-        };
+            // An engine of a release without operations has ended it.
+            let time = stack.deleted.or(stack.updated).unwrap_or(stack.created);
+            operation.end = Some(End { time, status: stack.state.status, reason: stack.reason });
+        }
+        let is_complete = operation.end.as_ref().is_some_and(|end| end.status == Status::Complete);
+        let progress = if is_complete { Progress::Complete } else { Progress::Failed };
         Ok(ListedOperation { operation, progress })
     }
 }

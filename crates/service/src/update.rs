@@ -87,11 +87,11 @@ impl Service {
         let current = current.map_err(|error| Error::Internal(error.to_string()))?;
         let sources = if existing {
             let given = template.as_ref().map(TemplateText::value);
-            let base = match &revision {
-                Some(number) => self.sources_of_revision(stack, number).await?.1,
-                None => current.sources().clone(),
+            let revision = match &revision {
+                Some(number) => Some(self.sources_of_revision(stack, number).await?.1),
+                None => None,
             };
-            content.sources_over(base, given, &clear_parameters)?
+            content.sources_over(current.sources().clone(), revision, given, &clear_parameters)?
         } else {
             content.sources(template.as_ref().ok_or(Error::NoTemplate)?.value())?
         };

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use futures::future::{BoxFuture, FutureExt as _};
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Model, Sources, StackScope};
-use kiln_store::{Desired, Error, Stack};
+use kiln_store::{Desired, Error, OperationQuery, Operations, Stack};
 
 use crate::backends::Backends;
 use crate::load::{self, stack_facts};
+
+/// Requests between the last good state and the present one that are looked at.
+const BETWEEN: u64 = 100;
 
 /// The hidden values of a stack and of the stacks that it is nested in, now and before an update.
 ///
@@ -65,7 +68,7 @@ pub async fn derive(backends: &Backends, stack: &Stack, hidden: &mut HiddenValue
     }
     let rows = backends.store.resources(stack.id).await?;
     let model = Model::new(rows);
-    for desired in definitions(stack) {
+    for desired in &definitions(backends, stack).await? {
         let Some(Ok(blueprint)) = readable(load::blueprint(backends, stack, desired).await)? else { continue };
         let mut scope = StackScope::new(Arc::new(blueprint), stack_facts(stack));
         model.shown(stack.rollback()).values().for_each(|row| scope.see(row));
@@ -80,7 +83,7 @@ pub async fn derive(backends: &Backends, stack: &Stack, hidden: &mut HiddenValue
 /// Errors of the store.
 pub async fn sources_of(backends: &Backends, stack: &Stack) -> Result<Vec<Sources>, Error> {
     let mut sources = Vec::new();
-    for desired in definitions(stack) {
+    for desired in &definitions(backends, stack).await? {
         sources.extend(readable(load::stored(backends, desired).await)?);
     }
     Ok(sources)
@@ -102,8 +105,21 @@ pub async fn above(backends: &Backends, stack: &Stack) -> Result<Vec<Stack>, Err
     Ok(above)
 }
 
-fn definitions(stack: &Stack) -> impl Iterator<Item = &Desired> {
-    std::iter::once(&stack.desired).chain(stack.previous.iter().filter(|previous| **previous != stack.desired))
+/// The desired states of a stack that its rows may be from: the present one, the one before an update, and those of requests
+/// between them.
+async fn definitions(backends: &Backends, stack: &Stack) -> Result<Vec<Desired>, Error> {
+    let mut definitions = vec![stack.desired.clone()];
+    let Some(previous) = stack.previous.as_ref().filter(|previous| **previous != stack.desired) else {
+        return Ok(definitions);
+    };
+    let query = OperationQuery { of: Operations::Revisions(stack.id), marker: None, limit: Some(BETWEEN) };
+    let newest_first = backends.store.operations(&query).await?.into_iter().filter_map(|operation| operation.desired);
+    for between in newest_first.take_while(|desired| desired != previous).chain([previous.clone()]) {
+        if !definitions.contains(&between) {
+            definitions.push(between);
+        }
+    }
+    Ok(definitions)
 }
 
 /// What can be read: a stack must be deleted even if its template is damaged.

@@ -35,7 +35,7 @@ pub use kiln_resource::{
 pub use lease::{Lease, LeaseRow, Silent};
 pub use memory::{MemoryStore, RowsRead};
 pub use message::{Backlog, Message, MessageKind};
-pub use operation::{Author, Operation, OperationQuery, OperationStore};
+pub use operation::{Author, Operation, OperationQuery, OperationStore, Operations};
 pub use orphan::{Orphan, OrphanQuery, OrphanStore};
 pub use outbox::{Announcement, Delivery, Destination, Lane, Notice, OutboxEntry, OutboxStore, PluginRun};
 pub use query::{EventQuery, Sort, SortKey, StackQuery};

@@ -77,14 +77,21 @@ impl Operation {
 /// Filters of a list of operations, newest first.
 #[derive(Clone, Debug)]
 pub struct OperationQuery {
-    /// Only operations in the tree with this root.
-    pub root: StackId,
-    /// Only revisions of this stack itself.
-    pub only_revisions: bool,
+    /// Which operations.
+    pub of: Operations,
     /// Only operations before this one; [`Error::NotFound`] if it does not exist.
     pub marker: Option<OperationId>,
     /// Maximum number.
     pub limit: Option<u64>,
+}
+
+/// Which operations are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operations {
+    /// All of the tree with this root.
+    OfTree(StackId),
+    /// Those that set the desired state of this stack.
+    Revisions(StackId),
 }
 
 /// Reads operations. They are written with requests, and with [`crate::Batch::settle`].

@@ -222,9 +222,11 @@ impl Stack {
         self.details.operation.unwrap_or_else(own)
     }
 
-    /// The number of the rollback that the stack is in, or that was its last request.
+    /// The number of the rollback that the stack is in, or that was its last request. Those of the release before have none
+    /// of their own, so that no row has theirs.
     pub fn rollback(&self) -> Option<i64> {
-        (self.state.action == Action::Rollback).then_some(self.generation)
+        let number = if self.details.own_number { self.generation } else { 0 };
+        (self.state.action == Action::Rollback).then_some(number)
     }
 
     /// Whether a request is unfinished.

@@ -86,7 +86,7 @@ pub struct Batch {
     pub announcements: Vec<Announcement>,
     /// Runs of lifecycle plug-ins after an operation.
     pub plugin_runs: Vec<PluginRun>,
-    /// Sets [`Details::admitted`], if the stack has this generation.
+    /// Sets [`crate::Details::admitted`], if the stack has this generation.
     pub admit: Option<i64>,
     /// Nested stacks to create.
     pub children: Vec<NewStack>,
@@ -228,7 +228,7 @@ pub struct BriefResources {
 pub struct Retention {
     /// Purge stacks that were deleted before this time, with their events and resources.
     pub deleted_before: Timestamp,
-    /// Purge the oldest operations of each tree of stacks above this number; 0: none.
+    /// Purge the oldest operations of each stack above this number; 0: none.
     pub operations: u64,
 }
 

@@ -16,7 +16,7 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
     method: Method::GET,
     path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/preview_delete",
     // It shows what the preview of an update without resources shows.
-    rule: Rule::Of("stacks:preview_update"),
+    rule: Rule::Of("stacks:delete"),
     tag: "stacks",
     summary: "Preview the delete of a stack",
     query: &[],

@@ -3,7 +3,7 @@
 use axum::response::Response;
 use http::Method;
 use kiln_service::{ListedOperation, Progress, RootCause};
-use kiln_store::OperationQuery;
+use kiln_store::{OperationQuery, Operations};
 use kiln_value::{Value, value};
 
 use super::{Answer, Endpoint, Rule};
@@ -44,16 +44,16 @@ const LISTED: u64 = 1_000;
 
 async fn list(call: &Call) -> Result<Response, ApiError> {
     let stack = call.stack_or_deleted().await?;
-    let operations = call.service().operations(&query(call, stack.root, false)?).await?;
+    let operations = call.service().operations(&query(call, Operations::OfTree(stack.root))?).await?;
     Ok(reply::json(&value!({ "operations": (operations.iter().map(view).collect::<Value>()) })))
 }
 
 /// A page of operations.
-pub(super) fn query(call: &Call, root: kiln_store::StackId, only_revisions: bool) -> Result<OperationQuery, ApiError> {
+pub(super) fn query(call: &Call, of: Operations) -> Result<OperationQuery, ApiError> {
     let limit = call.query.integer("limit")?.and_then(|limit| u64::try_from(limit).ok());
     let invalid = |_| ApiError::bad_request("Value of 'marker' is not an ID.".to_owned());
     let marker = call.query.get("marker").map(|id| id.parse().map_err(invalid)).transpose()?;
-    Ok(OperationQuery { root, only_revisions, marker, limit: Some(limit.map_or(LISTED, |limit| limit.min(LISTED))) })
+    Ok(OperationQuery { of, marker, limit: Some(limit.map_or(LISTED, |limit| limit.min(LISTED))) })
 }
 
 async fn show(call: &Call) -> Result<Response, ApiError> {

@@ -2,6 +2,7 @@
 
 use axum::response::Response;
 use http::Method;
+use kiln_store::Operations;
 use kiln_value::{Value, value};
 
 use super::operation::{query, view};
@@ -38,7 +39,7 @@ pub(super) static SHOW: Endpoint = Endpoint {
 
 async fn list(call: &Call) -> Result<Response, ApiError> {
     let stack = call.stack_or_deleted().await?;
-    let operations = call.service().operations(&query(call, stack.id, true)?).await?;
+    let operations = call.service().operations(&query(call, Operations::Revisions(stack.id))?).await?;
     Ok(reply::json(&value!({ "revisions": (operations.iter().map(view).collect::<Value>()) })))
 }
 

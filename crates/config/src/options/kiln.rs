@@ -82,8 +82,8 @@ options! {
     ).default("30").unit("days");
     MAX_OPERATIONS_PER_STACK = own(
         "max_operations_per_stack", Whole(0, 1_000_000),
-        "Most operations that are kept of a stack with its nested stacks, with the revisions of its template: engines \
-         delete the oldest of more; 0: all are kept.",
+        "Maximum number of operations that are kept of a stack, with the revisions of its template: engines delete the \
+         oldest of more; 0: all are kept.",
     ).default("1000");
     LEASE = own(
         "lease", Span, "Time without a heartbeat of an engine after which others take over its stacks.",

@@ -100,9 +100,11 @@ fn head(out: &mut String, canvas: Canvas, indent: usize, kind: Kind, name: &str,
 
 /// A line, which is continued below its text if it is longer than the terminal.
 fn line(out: &mut String, canvas: Canvas, indent: usize, sign: &str, text: &str) {
+    // What others have named must not look like a line of the plan.
+    let text = &text.replace('\n', "\\n");
     let begin = indent + sign.len();
     let room = canvas.width.map_or(usize::MAX, |width| width.saturating_sub(begin).max(20));
-    let mut rest = text;
+    let mut rest = text.as_str();
     let mut lead = format!("{:indent$}{sign}", "");
     loop {
         let (shown, more) = divided(rest, room);

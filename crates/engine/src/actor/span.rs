@@ -6,7 +6,7 @@ use kiln_trace::Origin;
 use tracing::Span;
 use tracing::field::Empty;
 
-use crate::lifecycle::operation;
+use crate::lifecycle::work_id;
 use crate::step::Job;
 
 /// The span of the request that an actor works on. Every engine that works on it gives it the same ID in a trace, so that
@@ -36,19 +36,18 @@ impl OperationSpan {
             self.span.record("error", "a newer request replaces it");
             self.has_ended = true;
         }
-        let id = operation(stack, action);
         let Origin { request, traceparent } = stack.details.origin.clone().unwrap_or_default();
         let span = tracing::info_span!(
             target: "kiln::trace",
             parent: None,
             "operation",
             title = format!("{action} stack"),
-            operation = %id,
+            operation = %stack.operation(),
             request = some(&request),
             user = stack.user_id,
             project = stack.project,
             traceparent,
-            span_id = format!("{:016x}", id.as_u64_pair().1),
+            span_id = format!("{:016x}", work_id(stack, action).as_u64_pair().1),
             since_ms = stack.updated.unwrap_or(stack.created).as_millisecond(),
             stack = %stack.id,
             name = stack.name,

@@ -52,7 +52,7 @@ fn a_stack_tells_who_requested_what_and_returns_to_a_revision() {
     let shown = of_stack(&["revision", "show", "web", "1"]).ok();
     assert!(shown.contains("******") && !(shown + &diff).contains("planted"), "hidden");
     let unknown = of_stack(&["revision", "show", "web", "9"]);
-    assert!(unknown.code == 1 && unknown.err.contains("Revision not found: 9 of stack web"), "{unknown:?}");
+    assert!(unknown.code == 1 && unknown.err.contains("No revision 9 of stack web is kept"), "{unknown:?}");
 
     let plan = of_stack(&["rollback", "web", "--to", "1", "--dry-run"]).ok();
     assert!(plan.contains("~ value") && plan.contains("\"two\" → \"one\"") && !plan.contains("planted"), "{plan}");

@@ -60,8 +60,8 @@ impl State {
     pub(super) fn forget(&mut self, retention: &Retention, now: i64) -> u64 {
         let mut gone = self.forget_stacks(micro(retention.deleted_before));
         gone += self.forget_handled(now.saturating_sub(micros_of(HANDLED_KEPT)));
-        if retention.operations > 0 {
-            gone += self.forget_operations(retention.operations);
+        if gone == 0 && retention.operations > 0 {
+            gone = self.forget_operations(retention.operations);
         }
         if gone == 0 {
             gone = self.forget_contents(now.saturating_sub(micros_of(CONTENT_KEPT)));

@@ -8,7 +8,7 @@ use super::MemoryStore;
 use super::state::{State, micro};
 use crate::limits::{EVENTS, STACKS};
 use crate::operation::End;
-use crate::{Error, Operation, OperationId, OperationQuery, OperationStore, Settle, Stack, StackId};
+use crate::{Error, Operation, OperationId, OperationQuery, OperationStore, Operations, Settle, Stack, StackId};
 
 #[async_trait]
 impl OperationStore for MemoryStore {
@@ -22,9 +22,9 @@ impl OperationStore for MemoryStore {
             },
             None => u64::MAX,
         };
-        let is_asked = |operation: &&Operation| {
-            operation.root == query.root
-                && (!query.only_revisions || (operation.stack == query.root && operation.desired.is_some()))
+        let is_asked = |operation: &&Operation| match query.of {
+            Operations::OfTree(root) => operation.root == root,
+            Operations::Revisions(stack) => operation.stack == stack && operation.desired.is_some(),
         };
         let limit = query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
         let newest_first = state.operations.range(..before).rev().map(|(_, operation)| operation);
@@ -66,11 +66,11 @@ impl State {
 
     pub(super) fn forget_operations(&mut self, keep: u64) -> usize {
         let keep = usize::try_from(keep).unwrap_or(usize::MAX);
-        let mut trees: BTreeMap<StackId, Vec<u64>> = BTreeMap::new();
+        let mut stacks: BTreeMap<StackId, Vec<u64>> = BTreeMap::new();
         for (seq, operation) in &self.operations {
-            trees.entry(operation.root).or_default().push(*seq);
+            stacks.entry(operation.stack).or_default().push(*seq);
         }
-        let large = trees.into_values().filter(|operations| operations.len() > keep).take(STACKS);
+        let large = stacks.into_values().filter(|operations| operations.len() > keep).take(STACKS);
         let old: BTreeSet<u64> = large
             .flat_map(|operations| {
                 let old = operations.len() - keep;

@@ -122,10 +122,11 @@ impl SqlStore {
 
     pub(super) async fn forget_some(&self, retention: &Retention) -> Result<u64, Error> {
         let gone = self.forget_stacks(retention.deleted_before, None, STACKS as u64).await?;
-        let gone = gone + self.forget_handled().await?;
-        let gone =
-            gone + if retention.operations > 0 { self.forget_operations(retention.operations).await? } else { 0 };
-        // Last, because it reads all stacks.
+        let mut gone = gone + self.forget_handled().await?;
+        // Last, because they read all operations, and all stacks.
+        if gone == 0 && retention.operations > 0 {
+            gone = self.forget_operations(retention.operations).await?;
+        }
         if gone > 0 { Ok(gone) } else { self.forget_contents().await }
     }
 

@@ -10,21 +10,23 @@ use super::statement_retry::Fault;
 use super::writing::insert;
 use super::{SqlStore, schema};
 use crate::operation::End;
-use crate::{Author, Error, Operation, OperationId, OperationQuery, OperationStore, Settle, Stack, StackId};
+use crate::{
+    Author, Error, Operation, OperationId, OperationQuery, OperationStore, Operations, Settle, Stack, StackId,
+};
 
 #[async_trait]
 impl OperationStore for SqlStore {
     async fn operations(&self, query: &OperationQuery) -> Result<Vec<Operation>, Error> {
         self.retry(|| async {
             let mut select = Query::select();
-            select
-                .columns(schema::OPERATION_COLUMNS)
-                .from(schema::OPERATION)
-                .and_where(Expr::col("root").eq(query.root.to_string()));
-            if query.only_revisions {
-                select.and_where(Expr::col("stack").eq(query.root.to_string()));
-                select.and_where(Expr::col("desired").is_not_null());
-            }
+            select.columns(schema::OPERATION_COLUMNS).from(schema::OPERATION);
+            match query.of {
+                Operations::OfTree(root) => select.and_where(Expr::col("root").eq(root.to_string())),
+                Operations::Revisions(stack) => {
+                    let is_revision = Expr::col("desired").is_not_null();
+                    select.and_where(Expr::col("stack").eq(stack.to_string()).and(is_revision))
+                }
+            };
             if let Some(marker) = query.marker {
                 let place = Query::select()
                     .column("seq")
@@ -67,21 +69,21 @@ impl SqlStore {
         .await
     }
 
-    /// Deletes the oldest operations of some trees that have more than `keep`; returns their number.
+    /// Deletes the oldest operations of some stacks that have more than `keep`; returns their number.
     pub(super) async fn forget_operations(&self, keep: u64) -> Result<u64, Error> {
         let count = Expr::col("id").count();
         let many = Query::select()
-            .column("root")
+            .column("stack")
             .from(schema::OPERATION)
-            .group_by_col("root")
+            .group_by_col("stack")
             .cond_having(Cond::all().add(count.gt(i64::try_from(keep).unwrap_or(i64::MAX))))
             .limit(crate::limits::STACKS as u64)
             .to_owned();
         self.retry(|| async {
             let mut gone = 0;
             for row in self.reader.query_all(&many).await? {
-                let root = Columns::of(&row).text()?;
-                gone += self.forget_oldest(schema::OPERATION, "root", &root, keep).await?.0;
+                let stack = Columns::of(&row).text()?;
+                gone += self.forget_oldest(schema::OPERATION, "stack", &stack, keep).await?.0;
             }
             Ok(gone)
         })

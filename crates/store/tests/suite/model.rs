@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use kiln_resource::{Action, State, Status};
 use kiln_store::{
     Batch, CredentialsId, Error, Event, EventId, EventQuery, Lease, MemoryStore, Message, MessageId, MessageKind,
-    NewStack, OperationId, OperationQuery, Parent, Resource, ResourceId, Retention, Settle, Sort, SortKey, SqlStore,
-    StackId, StackQuery, StackRequest, Store,
+    NewStack, OperationId, OperationQuery, Operations, Parent, Resource, ResourceId, Retention, Settle, Sort, SortKey,
+    SqlStore, StackId, StackQuery, StackRequest, Store,
 };
 use kiln_value::{Secret, Value, value};
 use rand::rngs::StdRng;
@@ -282,10 +282,10 @@ impl World {
             seen.push(format!("{:?}", events.into_iter().map(nameless).collect::<Vec<_>>()));
         }
         for root in stacks_of {
-            let mut query = OperationQuery { root, only_revisions: false, marker: None, limit: None };
+            let mut query = OperationQuery { of: Operations::OfTree(root), marker: None, limit: None };
             let operations = store.operations(&query).await.unwrap();
             query.marker = operations.get(operations.len() / 2).map(|operation| operation.id);
-            query.only_revisions = true;
+            query.of = Operations::Revisions(root);
             let revisions = store.operations(&query).await.unwrap();
             let one = store.revision(root, 2).await.unwrap();
             seen.push(format!("{operations:?} {revisions:?} {one:?}"));

@@ -3,8 +3,8 @@
 use kiln_resource::{Action, Status};
 use kiln_store::operation::End;
 use kiln_store::{
-    Author, Batch, Error, Event, EventQuery, NewStack, OperationId, OperationQuery, Retention, StackId, StackRequest,
-    Store,
+    Author, Batch, Error, Event, EventQuery, NewStack, OperationId, OperationQuery, Operations, Retention, StackId,
+    StackRequest, Store,
 };
 use uuid::Uuid;
 
@@ -14,7 +14,7 @@ use crate::make::{
 };
 
 fn all(root: StackId) -> OperationQuery {
-    OperationQuery { root, only_revisions: false, marker: None, limit: None }
+    OperationQuery { of: Operations::OfTree(root), marker: None, limit: None }
 }
 
 fn by_ann(request: StackRequest) -> StackRequest {
@@ -63,7 +63,7 @@ async fn a_request_to_a_stack_is_an_operation_with_an_author_and_an_end() {
         assert_eq!((begun.action, begun.author, begun.end), (Action::Rollback, None, None));
         let ended = store.revision(web.id, third).await.unwrap().and_then(|one| one.end).unwrap();
         assert_eq!(ended.status, Status::Failed, "the rollback is an operation of its own");
-        let revisions = OperationQuery { only_revisions: true, ..all(web.id) };
+        let revisions = OperationQuery { of: Operations::Revisions(web.id), ..all(web.id) };
         let revisions = store.operations(&revisions).await.unwrap();
         let numbers: Vec<i64> = revisions.iter().map(|one| one.generation).collect();
         assert_eq!(numbers, [rollback.generation, third, updated.generation, 1]);
@@ -114,7 +114,7 @@ async fn the_work_of_nested_stacks_belongs_to_the_operation_of_their_root() {
         assert_eq!((scaling.stack, scaling.root, scaling.author), (nested.id, web.id, None));
         store.commit(lease_of_nested, settling(settle(2, Action::Update, Status::Complete))).await.unwrap();
         assert!(store.operation(web.id, scaling.id).await.unwrap().unwrap().end.is_some());
-        let revisions = OperationQuery { only_revisions: true, ..all(web.id) };
+        let revisions = OperationQuery { of: Operations::Revisions(web.id), ..all(web.id) };
         assert_eq!(store.operations(&revisions).await.unwrap().len(), 1, "revisions are templates of the root");
         bed.end().await;
     }

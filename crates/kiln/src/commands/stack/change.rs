@@ -261,8 +261,8 @@ struct DryRunArgs {
     /// Show what would change, without changing it
     #[arg(long)]
     dry_run: bool,
-    /// With --dry-run, exit with 0 if nothing would change, 2 if something would, 5 if something would be lost, and 1 after
-    /// any error
+    /// With --dry-run, exit with 0 if nothing would change, 2 if something would, 5 if something would be lost, 1 after
+    /// an error, and 4 if the service is not reachable
     #[arg(long, requires = "dry_run")]
     detailed_exitcode: bool,
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use indexmap::IndexMap;
+use kiln_console::output::visible;
 use kiln_plan_document::{NewMeaning, PlanDocument};
 use kiln_value::{Value, text};
 
@@ -46,7 +47,8 @@ fn notes(found_at: impl Iterator<Item = ([String; 3], String)>) -> String {
             _ = write!(shown, " and {more} more");
         }
         let name = text::json(&name.as_str().into());
-        _ = writeln!(notes, "note: {name} is now {current}; unchanged, with {kept}: {shown}");
+        let note = format!("note: {name} is now {current}; unchanged, with {kept}: {shown}").replace('\n', "\\n");
+        _ = writeln!(notes, "{}", visible(&note));
     }
     if !found.is_empty() {
         notes.push_str("      'kiln stack update --converge' changes them to what the names mean now\n");

@@ -1,9 +1,9 @@
 //! `kiln stack operation …`.
 
 use clap::Args;
-use kiln_client::OperationPage;
+use kiln_client::{Error, OperationPage};
 use kiln_console::output::{Cell, Format, List, OutputArgs};
-use kiln_value::Value;
+use kiln_value::{Class, Value};
 
 use super::show::entries;
 use super::{StackArg, of_stack};
@@ -63,7 +63,7 @@ pub(crate) struct ShowArgs {
 impl ListArgs {
     async fn run(self, connection: &Connection) -> Outcome {
         let StackArg { stack, output } = self.of;
-        let operations = connection.client.operations(&stack, &self.page.page()).await.map_err(of_stack(&stack))?;
+        let operations = connection.client.operations(&stack, &self.page.page()).await.map_err(kept(&stack, None))?;
         Ok(output.list(table(&operations, COLUMNS), Format::Table)?)
     }
 }
@@ -73,18 +73,26 @@ impl ShowArgs {
         let (client, stack, mut id) = (&connection.client, self.stack, self.operation);
         if id == "last" {
             let page = OperationPage { limit: Some(1), marker: None };
-            let newest = client.operations(&stack, &page).await.map_err(of_stack(&stack))?;
+            let newest = client.operations(&stack, &page).await.map_err(kept(&stack, None))?;
             let missing = || Failure::new(format!("No operation of stack {stack} is kept"));
             newest.first().and_then(|one| one.str_at("id")).ok_or_else(missing)?.clone_into(&mut id);
         }
-        let found = client.operation(&stack, &id).await.map_err(|error| {
-            if !error.is_not_found() {
-                return error.into();
-            }
-            Failure::new(format!("Operation not found: {id} of stack {stack}"))
-                .hint(format!("run 'kiln stack operation list {stack}' to list the operations"))
-        })?;
+        let found = client.operation(&stack, &id).await.map_err(kept(&stack, Some(("operation", &id))))?;
         Ok(self.output.one(entries(found), Format::Yaml)?)
+    }
+}
+
+/// The error of a call for what Kiln keeps of a stack: there is no such stack, no such operation or revision, or the service
+/// is a Heat.
+pub(super) fn kept<'a>(stack: &'a str, wanted: Option<(&'a str, &'a str)>) -> impl Fn(Error) -> Failure + 'a {
+    move |error| match (error.class(), wanted) {
+        (Some(Class::NotFound), Some((kind, name))) => {
+            Failure::new(format!("No {kind} {name} of stack {stack} is kept"))
+                .hint(format!("run 'kiln stack {kind} list {stack}' to list them"))
+        }
+        (Some(Class::EntityNotFound), _) => of_stack(stack)(error),
+        _ if error.is_not_found() => Failure::new("The service keeps no operations and revisions; only Kiln does"),
+        _ => error.into(),
     }
 }
 

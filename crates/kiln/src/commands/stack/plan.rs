@@ -45,7 +45,7 @@ pub(crate) struct PlanArgs {
     /// Plan the replacement of this resource, as after 'stack resource mark unhealthy'; may be repeated
     #[arg(long, value_name = "PATH")]
     replace: Vec<String>,
-    /// Exit with 0 if nothing would change, 2 if something would, 5 if something would be lost, and 1 after any error
+    /// Exit with 0 if nothing would change, 2 if something would, 5 if something would be lost, 1 after an error, and 4 if the service is not reachable
     #[arg(long)]
     detailed_exitcode: bool,
     /// Output format
@@ -83,8 +83,13 @@ impl PlanArgs {
         } else {
             match self.of_content(connection).await? {
                 PlannedCreate::Plan(plan) => plan,
+                PlannedCreate::Preview(_) if self.html.is_some() || self.format != Format::Text => {
+                    return Err(Failure::new("The service has no plan of a create; only Kiln has")
+                        .hint("leave out --html and -f to see the preview of the service"));
+                }
                 PlannedCreate::Preview(stack) => {
-                    return Ok(OutputArgs::default().one(preview_of_heat(&stack), kiln_console::output::Format::Table)?);
+                    OutputArgs::default().one(preview_of_heat(&stack), kiln_console::output::Format::Table)?;
+                    return if self.detailed_exitcode { Err(Failure::told(CHANGES)) } else { Ok(()) };
                 }
             }
         };

@@ -125,7 +125,7 @@ fn graph(resources: &[Resource]) -> String {
 
 /// Print the metadata of a resource
 #[derive(Args, Debug)]
-#[command(add = Effect::Changes("reads"))]
+#[command(add = Effect::Reads)]
 pub(crate) struct OneArgs {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]

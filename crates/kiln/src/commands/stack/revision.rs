@@ -2,16 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use clap::Args;
 use kiln_client::{Client, OperationPage};
-use kiln_console::output::{Format, OutputArgs, print, yaml_text};
+use kiln_console::output::{Format, OutputArgs, print, visible, yaml_text};
 use kiln_value::{Map, Value};
 use similar::TextDiff;
 
-use super::operation::{PageArgs, table};
+use super::StackArg;
+use super::operation::{PageArgs, kept, table};
 use super::show::entries;
-use super::{StackArg, of_stack};
 use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
@@ -70,7 +71,7 @@ pub(crate) struct DiffArgs {
 impl ListArgs {
     async fn run(self, connection: &Connection) -> Outcome {
         let StackArg { stack, output } = self.of;
-        let revisions = connection.client.revisions(&stack, &self.page.page()).await.map_err(of_stack(&stack))?;
+        let revisions = connection.client.revisions(&stack, &self.page.page()).await.map_err(kept(&stack, None))?;
         Ok(output.list(table(&revisions, COLUMNS), Format::Table)?)
     }
 }
@@ -99,13 +100,17 @@ impl DiffArgs {
         let mut shown = String::new();
         for name in names {
             let (before, after) = (text(&old, name), text(&new, name));
-            let diff = TextDiff::from_lines(&before, &after);
+            // The time grows with the square of the lines that differ.
+            let diff = TextDiff::configure().timeout(LONGEST).diff_lines(&before, &after);
             let (from, to) = (format!("{name} (revision {})", self.from), format!("{name} (revision {to})"));
             _ = write!(shown, "{}", diff.unified_diff().header(&from, &to));
         }
-        Ok(print(&shown)?)
+        Ok(print(&visible(&shown))?)
     }
 }
+
+/// After this time, a difference is no longer the shortest one.
+const LONGEST: Duration = Duration::from_secs(2);
 
 const COLUMNS: &[(&str, &str)] = &[
     ("Revision", "revision"),
@@ -118,18 +123,12 @@ const COLUMNS: &[(&str, &str)] = &[
 
 /// A revision of a stack.
 pub(super) async fn revision_of(client: &Client, stack: &str, number: &str) -> Outcome<Value> {
-    client.revision(stack, number).await.map_err(|error| {
-        if !error.is_not_found() {
-            return error.into();
-        }
-        Failure::new(format!("Revision not found: {number} of stack {stack}"))
-            .hint(format!("run 'kiln stack revision list {stack}' to list the revisions"))
-    })
+    client.revision(stack, number).await.map_err(kept(stack, Some(("revision", number))))
 }
 
 async fn newest(client: &Client, stack: &str) -> Outcome<String> {
     let page = OperationPage { limit: Some(1), marker: None };
-    let revisions = client.revisions(stack, &page).await.map_err(of_stack(stack))?;
+    let revisions = client.revisions(stack, &page).await.map_err(kept(stack, None))?;
     let number = revisions.first().and_then(|newest| newest.get("revision")?.as_i64());
     Ok(number.ok_or_else(|| Failure::new(format!("No revision of stack {stack} is kept")))?.to_string())
 }
