@@ -275,24 +275,36 @@ fn requests_allocate_in_proportion_to_their_stacks() {
     }
 }
 
+/// The requests of a shape that grow faster than the stack.
+async fn measured(app: &App, shape: &Shape) -> Vec<String> {
+    let [small, middle, large] = SIZES;
+    let small = requests(app, shape, small).await;
+    let middle = requests(app, shape, middle).await;
+    let large = requests(app, shape, large).await;
+    let mut wrong = Vec::new();
+    for (((what, small), (_, middle)), (_, large)) in small.into_iter().zip(middle).zip(large) {
+        let (first, second) = (middle.saturating_sub(small), large.saturating_sub(middle));
+        let line = format!("{:<22} {what:<22} {small:>10} {middle:>10} {large:>10}", shape.name);
+        println!("{line}");
+        if second > 27 * first / 10 + NOISE {
+            wrong.push(line);
+        }
+    }
+    wrong
+}
+
 #[tokio::main(worker_threads = 2)]
 async fn compare(shapes: impl Iterator<Item = &'static Shape>) {
     let app = App::start().await;
     let mut wrong = Vec::new();
     for shape in shapes {
         requests(&app, shape, 10).await;
-        let [small, middle, large] = SIZES;
-        let small = requests(&app, shape, small).await;
-        let middle = requests(&app, shape, middle).await;
-        let large = requests(&app, shape, large).await;
-        for (((what, small), (_, middle)), (_, large)) in small.into_iter().zip(middle).zip(large) {
-            let (first, second) = (middle.saturating_sub(small), large.saturating_sub(middle));
-            let line = format!("{:<22} {what:<22} {small:>10} {middle:>10} {large:>10}", shape.name);
-            println!("{line}");
-            if second > 27 * first / 10 + NOISE {
-                wrong.push(line);
-            }
+        // Twice, if the first time something else has allocated too.
+        let mut found = measured(&app, shape).await;
+        if !found.is_empty() {
+            found = measured(&app, shape).await;
         }
+        wrong.extend(found);
     }
     assert!(wrong.is_empty(), "these grow faster than the stack:\n{}", wrong.join("\n"));
 }
