@@ -116,24 +116,16 @@ fn view(orphan: &Orphan) -> Value {
 #[cfg(test)]
 mod tests {
     use http::{Method, StatusCode};
-    use kiln_resource::{ResourceId, StackId};
+    use kiln_resource::ResourceId;
     use kiln_store::{Batch, Orphan};
     use serde_json::{Value, json};
 
-    use crate::support::{App, PROJECT};
-
-    fn template() -> Value {
-        json!({"heat_template_version": "2018-08-31", "resources": {"one": {"type": "OS::Heat::RandomString"}}})
-    }
-
-    fn stack_of(path: &str) -> StackId {
-        path.rsplit('/').next().unwrap_or_default().parse().expect("an ID")
-    }
+    use crate::support::{App, PROJECT, random_string, stack_of};
 
     #[tokio::test]
     async fn orphans_are_listed_in_pages_and_removed() {
         let app = App::new().await;
-        let path = app.create("s", template()).await;
+        let path = app.create("s", random_string()).await;
         let stack = app.store.stack(stack_of(&path)).await.expect("the store").expect("there");
         let orphan = |number: u128, project: &str| Orphan {
             id: ResourceId(uuid::Uuid::from_u128(number)),

@@ -59,15 +59,7 @@ mod tests {
     use kiln_value::value;
     use serde_json::{Value, json};
 
-    use crate::support::{App, user};
-
-    fn template() -> Value {
-        json!({"heat_template_version": "2018-08-31", "resources": {"one": {"type": "OS::Heat::RandomString"}}})
-    }
-
-    fn stack_of(path: &str) -> StackId {
-        path.rsplit('/').next().unwrap_or_default().parse().expect("an ID")
-    }
+    use crate::support::{App, random_string, stack_of, user};
 
     fn row(path: &str, name: &str, state: State, child: Option<StackId>) -> Resource {
         let now = "2026-11-20T06:52:46Z".parse().expect("a time");
@@ -78,7 +70,7 @@ mod tests {
     #[tokio::test]
     async fn only_a_delete_can_be_given_up() {
         let app = App::new().await;
-        let path = app.create("s", template()).await;
+        let path = app.create("s", random_string()).await;
         let failed = State::new(Action::Delete, Status::Failed);
         let save = vec![
             row(&path, "made", State::new(Action::Create, Status::Complete), None),

@@ -1,10 +1,11 @@
 //! Adopt, abandon and export: what is stored, and what is refused.
 
 use http::{Method, StatusCode};
-use kiln_resource::{Action, State, Status};
+use kiln_resource::{Action, SnapshotId, State, Status};
+use kiln_store::{Details, Snapshot, StackRequest};
 use serde_json::{Value, json};
 
-use crate::support::App;
+use crate::support::{App, random_string};
 
 fn template() -> Value {
     json!({
@@ -131,4 +132,35 @@ async fn abandon_returns_the_data_and_asks_the_engine_to_keep_the_objects() {
     assert_eq!(answer.status, StatusCode::NO_CONTENT, "{}", answer.text);
     let stack = app.store.stack_by_name("tenant1", "s").await.unwrap().unwrap();
     assert!(stack.details.keep_objects && stack.generation == 3);
+}
+
+/// As after a failure: the rollback must not delete objects that the update has only adopted.
+#[tokio::test]
+async fn a_cancelled_update_keeps_the_objects_that_it_adopts() {
+    let app = App::new().await;
+    for (name, adopts) in [("importing", true), ("other", false)] {
+        let path = app.create(name, random_string()).await;
+        let stack = app.settle(name).await;
+        let id = SnapshotId(uuid::Uuid::from_u128(u128::from(adopts)));
+        let data = Snapshot {
+            id,
+            stack: stack.id,
+            name: None,
+            state: State::new(Action::Adopt, Status::InProgress),
+            reason: String::new(),
+            data: kiln_value::value!({ "one": { "resource_id": "old" } }),
+            created: stack.created,
+        };
+        let request = StackRequest {
+            details: Details { snapshot: adopts.then_some(id), ..Details::default() },
+            snapshot: adopts.then_some(data),
+            ..StackRequest::new(Action::Update, stack.created)
+        };
+        app.store.request(stack.id, request).await.unwrap();
+        let cancelled = app.json(Method::POST, &format!("{path}/actions"), &json!({"cancel_update": null})).await;
+        assert_eq!(cancelled.status, StatusCode::OK, "{}", cancelled.text);
+        let stack = app.store.stack(stack.id).await.unwrap().unwrap();
+        assert_eq!(stack.state, State::new(Action::Rollback, Status::InProgress));
+        assert_eq!((stack.details.keep_objects, stack.details.only_adopted), (adopts, adopts), "{name}");
+    }
 }

@@ -10,15 +10,7 @@ use kiln_store::{Batch, EngineId, Message, MessageKind};
 use kiln_value::text;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, App, user};
-
-fn template() -> Value {
-    json!({"heat_template_version": "2018-08-31", "resources": {"one": {"type": "OS::Heat::RandomString"}}})
-}
-
-fn stack_of(path: &str) -> kiln_resource::StackId {
-    path.rsplit('/').next().unwrap_or_default().parse().expect("an ID")
-}
+use crate::support::{Answer, App, random_string, stack_of, user};
 
 async fn signal(app: &App, path: &str, resource: &str, body: Option<&Value>) -> Answer {
     let body = body.map(ToString::to_string);
@@ -51,7 +43,7 @@ async fn write_row_of(app: &App, path: &str, resource_type: &str, state: State) 
 #[tokio::test]
 async fn signals_that_cannot_be_delivered_are_refused() {
     let app = App::new().await;
-    let path = app.create("s", template()).await;
+    let path = app.create("s", random_string()).await;
     let missing = signal(&app, &path, "three", None).await;
     assert_eq!(missing.status, StatusCode::NOT_FOUND);
     assert_eq!(missing.json()["error"]["message"], "The Resource (three) could not be found in Stack s.");
@@ -131,7 +123,7 @@ async fn signals_are_refused_while_many_are_not_handled() {
 #[tokio::test]
 async fn a_suspended_resource_takes_no_signals() {
     let app = App::new().await;
-    let path = app.create("s", template()).await;
+    let path = app.create("s", random_string()).await;
     write_row(&app, &path, State::new(Action::Suspend, Status::Complete)).await;
     let refused = signal(&app, &path, "one", None).await;
     assert_eq!(refused.status, StatusCode::BAD_REQUEST);
@@ -209,7 +201,7 @@ async fn stack_users_have_one_resource() {
 #[tokio::test]
 async fn the_policy_decides_who_signals() {
     let app = App::new().await;
-    let path = app.create("s", template()).await;
+    let path = app.create("s", random_string()).await;
     for (roles, status) in [
         (&["heat_stack_user"][..], StatusCode::NOT_FOUND),
         (&["reader"], StatusCode::NOT_FOUND),

@@ -94,6 +94,16 @@ impl Answer {
     }
 }
 
+/// A template with one resource.
+pub(crate) fn random_string() -> serde_json::Value {
+    serde_json::json!({"heat_template_version": "2018-08-31", "resources": {"one": {"type": "OS::Heat::RandomString"}}})
+}
+
+/// The ID of the stack at a path.
+pub(crate) fn stack_of(path: &str) -> kiln_store::StackId {
+    path.rsplit('/').next().unwrap_or_default().parse().expect("an ID")
+}
+
 impl App {
     /// A member of the project.
     pub(crate) async fn new() -> Self {
