@@ -40,43 +40,45 @@ pub enum Format {
     Dot,
 }
 
+/// The heading of output options, for each of them: one for all would be that of the arguments behind them too.
+const HEADING: &str = "Output";
+
 /// Output options.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Output")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct OutputArgs {
     /// Output format
-    #[arg(short = 'f', long, value_enum, value_name = "FORMAT")]
+    #[arg(short = 'f', long, value_enum, value_name = "FORMAT", help_heading = HEADING)]
     pub format: Option<Format>,
     /// Column to print; may be repeated
-    #[arg(short = 'c', long = "column", value_name = "COLUMN")]
+    #[arg(short = 'c', long = "column", value_name = "COLUMN", help_heading = HEADING)]
     pub columns: Vec<String>,
     /// Column to sort lists by; may be repeated
-    #[arg(long = "sort-column", value_name = "COLUMN")]
+    #[arg(long = "sort-column", value_name = "COLUMN", help_heading = HEADING)]
     pub sort_column: Vec<String>,
     /// Sort in descending order
-    #[arg(long)]
+    #[arg(long, help_heading = HEADING)]
     pub sort_descending: bool,
     /// Sort in ascending order (the default of --sort-column)
-    #[arg(long, hide = true)]
+    #[arg(long, hide = true, help_heading = HEADING)]
     pub sort_ascending: bool,
     /// Print JSON in one line
-    #[arg(long)]
+    #[arg(long, help_heading = HEADING)]
     pub noindent: bool,
     /// Prefix for the names of shell variables
-    #[arg(long, value_name = "PREFIX", default_value = "", hide_default_value = true)]
+    #[arg(long, value_name = "PREFIX", default_value = "", hide_default_value = true, help_heading = HEADING)]
     pub prefix: String,
     /// Maximum table width; longer cells are wrapped
-    #[arg(long, value_name = "COLUMNS", env = "CLIFF_MAX_TERM_WIDTH", hide_env = true)]
+    #[arg(long, value_name = "COLUMNS", env = "CLIFF_MAX_TERM_WIDTH", hide_env = true, help_heading = HEADING)]
     pub max_width: Option<u16>,
     /// Fit tables to the width of the terminal
-    #[arg(long)]
+    #[arg(long, help_heading = HEADING)]
     pub fit_width: bool,
     /// Print an empty table if there are no rows
-    #[arg(long, hide = true)]
+    #[arg(long, hide = true, help_heading = HEADING)]
     pub print_empty: bool,
     /// CSV values to quote
-    #[arg(long = "quote", value_enum, value_name = "MODE", default_value = "nonnumeric", hide = true)]
+    #[arg(long = "quote", value_enum, value_name = "MODE", default_value = "nonnumeric", hide = true, help_heading = HEADING)]
     pub quote: csv::Quote,
 }
 

@@ -56,7 +56,7 @@ fn section(page: &mut String, command: &clap::Command, above: &str) {
     }
 }
 
-/// Whether an option is one of commands that print a result.
+/// Whether an option is one of commands that print a result: all that have this heading.
 fn is_of_output(argument: &clap::Arg) -> bool {
     argument.get_help_heading() == Some("Output")
 }
@@ -95,4 +95,18 @@ fn the_page_of_the_manual_is_that_of_the_program() {
     }
     let found = std::fs::read_to_string(file).unwrap_or_default();
     assert!(found == page, "KILN_UPDATE_DATA=1 .ci/tests kiln:bin page_of_the_manual writes docs/commands.md");
+}
+
+#[test]
+fn only_output_options_have_their_heading() {
+    fn check(command: &clap::Command, known: &[String]) {
+        for argument in command.get_arguments().filter(|argument| is_of_output(argument)) {
+            let id = argument.get_id().to_string();
+            assert!(known.contains(&id), "{}: --help shows {id} below Output", command.get_name());
+        }
+        command.get_subcommands().for_each(|below| check(below, known));
+    }
+    let known = OutputArgs::augment_args(clap::Command::new("output"));
+    let known: Vec<String> = known.get_arguments().map(|argument| argument.get_id().to_string()).collect();
+    check(&Cli::command(), &known);
 }
