@@ -122,10 +122,12 @@ impl<'a> Plan<'a> {
         if parts.is_empty() { "no changes".to_owned() } else { parts.join(", ") }
     }
 
-    /// The number of resources that change by their risk, the highest first.
-    fn risks(&self) -> Vec<(Risk, usize)> {
+    /// The number of resources that change by their risk, the highest first; `None`: nothing changes.
+    fn risks(&self) -> Option<String> {
         let counts = Risk::ALL.map(|risk| (risk, self.document.totals.of(risk)));
-        counts.into_iter().filter(|(risk, count)| *count > 0 && *risk != Risk::None).collect()
+        let changing = counts.into_iter().filter(|(risk, count)| *count > 0 && *risk != Risk::None);
+        let risks: Vec<String> = changing.map(|(risk, count)| format!("{count} × {}", risk.words())).collect();
+        (!risks.is_empty()).then(|| risks.join(", "))
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
     name: "PreviewDelete",
     method: Method::GET,
     path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/preview_delete",
-    // It shows what the preview of an update without resources shows.
+    // Who may not delete a stack plans no delete.
     rule: Rule::Of("stacks:delete"),
     tag: "stacks",
     summary: "Preview the delete of a stack",

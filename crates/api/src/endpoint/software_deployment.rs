@@ -45,32 +45,27 @@ static NEW: Body = Body {
     name: "CreateDeployment",
     required: true,
     is_template: false,
-    schema: || {
-        value!({
-            "type": "object",
-            "properties": {
-                "config_id": (schema::text()), "server_id": (schema::text()), "input_values": (schema::object()),
-                "action": (schema::text()), "status": (schema::text()), "status_reason": (schema::text()),
-                "stack_user_project_id": (schema::text()),
-            },
-        })
-    },
+    schema: || with(value!({ "server_id": (schema::text()), "stack_user_project_id": (schema::text()) })),
 };
 
 static CHANGED: Body = Body {
     name: "UpdateDeployment",
     required: true,
     is_template: false,
-    schema: || {
-        value!({
-            "type": "object",
-            "properties": {
-                "config_id": (schema::text()), "input_values": (schema::object()), "output_values": (schema::object()),
-                "action": (schema::text()), "status": (schema::text()), "status_reason": (schema::text()),
-            },
-        })
-    },
+    schema: || with(value!({ "output_values": (schema::object()) })),
 };
+
+/// The schema of a deployment with more keys.
+fn with(more: Value) -> Value {
+    let mut properties = value!({
+        "config_id": (schema::text()), "input_values": (schema::object()), "action": (schema::text()),
+        "status": (schema::text()), "status_reason": (schema::text()),
+    });
+    if let (Some(properties), Value::Map(more)) = (properties.as_map_mut(), more) {
+        properties.extend(more);
+    }
+    value!({ "type": "object", "properties": properties })
+}
 
 pub(super) static METADATA: Endpoint = Endpoint {
     name: "DeploymentMetadata",

@@ -22,10 +22,8 @@ impl Plan<'_> {
             Action::Delete => "delete",
         };
         let mut out = format!("## Plan: {action} {}\n\n**{}**\n", code(&self.document.stack), self.summary());
-        let risks = self.risks().into_iter().map(|(risk, count)| format!("{count} × {}", risk.words()));
-        let risks: Vec<String> = risks.collect();
-        if !risks.is_empty() {
-            _ = writeln!(out, "\nRisk: {}", risks.join(", "));
+        if let Some(risks) = self.risks() {
+            _ = writeln!(out, "\nRisk: {risks}");
         }
         let mut nodes: Vec<&Node<'_>> = self.nodes.iter().collect();
         nodes.sort_by_key(|node| std::cmp::Reverse(node.entry.risk));

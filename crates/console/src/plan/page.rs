@@ -44,10 +44,8 @@ impl Plan<'_> {
         if !legend.is_empty() {
             _ = writeln!(out, "<p><small>{}</small></p>", legend.join(" · "));
         }
-        let risks = self.risks().into_iter().map(|(risk, count)| format!("{count} × {}", risk.words()));
-        let risks: Vec<String> = risks.collect();
-        if !risks.is_empty() {
-            _ = writeln!(out, "<p>Risk: {}</p>", risks.join(", "));
+        if let Some(risks) = self.risks() {
+            _ = writeln!(out, "<p>Risk: {risks}</p>");
         }
         self.tree(&mut out);
         if !self.document.outputs.is_empty() {

@@ -63,7 +63,7 @@ enum HeatManageCommand {
         stack_id: String,
     },
     /// Has no effect: all stacks of Kiln use convergence
-    #[command(add = Effect::Changes("does nothing"))]
+    #[command(add = Effect::Reads)]
     #[command(name = "migrate_convergence_1")]
     MigrateConvergence {
         /// ID of the stack

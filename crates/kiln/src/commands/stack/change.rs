@@ -228,8 +228,8 @@ impl CreateArgs {
                 }
                 plan::ended(&plan, self.dry_run.detailed_exitcode)
             }
-            PlannedCreate::Preview(_) if self.output.format.is_some() => Ok(()),
-            PlannedCreate::Preview(stack) => Ok(self.output.one(preview_of_heat(&stack), Format::Table)?),
+            PlannedCreate::Preview(_) if self.output.format.is_some() => Err(Failure::told(plan::CHANGES)),
+            PlannedCreate::Preview(stack) => plan::show_preview(&stack, &self.output, self.dry_run.detailed_exitcode),
         }
     }
 }

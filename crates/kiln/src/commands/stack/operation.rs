@@ -24,12 +24,10 @@ group! {
 #[command(add = Effect::Reads)]
 pub(crate) struct ListArgs {
     #[command(flatten)]
-    of: StackArg,
-    #[command(flatten)]
-    page: PageArgs,
+    list: PageArgs,
 }
 
-/// A page of a list.
+/// A page of the operations or revisions of a stack.
 #[derive(Args, Debug)]
 pub(super) struct PageArgs {
     /// Maximum number
@@ -38,6 +36,8 @@ pub(super) struct PageArgs {
     /// Only operations before the one with this ID
     #[arg(long, value_name = "OPERATION")]
     marker: Option<String>,
+    #[command(flatten)]
+    pub(super) of: StackArg,
 }
 
 impl PageArgs {
@@ -62,8 +62,8 @@ pub(crate) struct ShowArgs {
 
 impl ListArgs {
     async fn run(self, connection: &Connection) -> Outcome {
-        let StackArg { stack, output } = self.of;
-        let operations = connection.client.operations(&stack, &self.page.page()).await.map_err(kept(&stack, None))?;
+        let StackArg { stack, output } = &self.list.of;
+        let operations = connection.client.operations(stack, &self.list.page()).await.map_err(kept(stack, None))?;
         Ok(output.list(table(&operations, COLUMNS), Format::Table)?)
     }
 }

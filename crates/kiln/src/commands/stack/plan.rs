@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use kiln_client::{Error, PlannedCreate};
+use kiln_client::{Error, PlannedCreate, Stack};
 use kiln_console::output::{OutputArgs, print};
 use kiln_console::plan::{Canvas, Plan};
 use kiln_plan_document::{PlanDocument, Risk};
@@ -16,7 +16,7 @@ use crate::failure::{Failure, Outcome};
 use crate::whole_file;
 
 /// Something would change.
-const CHANGES: u8 = 2;
+pub(super) const CHANGES: u8 = 2;
 /// Something would be lost.
 const LOSES: u8 = 5;
 
@@ -88,8 +88,7 @@ impl PlanArgs {
                         .hint("leave out --html and -f to see the preview of the service"));
                 }
                 PlannedCreate::Preview(stack) => {
-                    OutputArgs::default().one(preview_of_heat(&stack), kiln_console::output::Format::Table)?;
-                    return if self.detailed_exitcode { Err(Failure::told(CHANGES)) } else { Ok(()) };
+                    return show_preview(&stack, &OutputArgs::default(), self.detailed_exitcode);
                 }
             }
         };
@@ -141,6 +140,12 @@ pub(super) fn ended(plan: &PlanDocument, detailed: bool) -> Outcome {
         plan if plan.risk() == Risk::DataLoss => Err(Failure::told(LOSES)),
         _ => Err(Failure::told(CHANGES)),
     }
+}
+
+/// Prints the preview of a create by a Heat, which has no plan.
+pub(super) fn show_preview(stack: &Stack, output: &OutputArgs, detailed: bool) -> Outcome {
+    output.one(preview_of_heat(stack), kiln_console::output::Format::Table)?;
+    if detailed { Err(Failure::told(CHANGES)) } else { Ok(()) }
 }
 
 /// Prints a plan.

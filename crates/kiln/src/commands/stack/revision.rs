@@ -31,9 +31,7 @@ group! {
 #[command(add = Effect::Reads)]
 pub(crate) struct ListArgs {
     #[command(flatten)]
-    of: StackArg,
-    #[command(flatten)]
-    page: PageArgs,
+    list: PageArgs,
 }
 
 /// Show the template, environment and files of a revision
@@ -70,8 +68,8 @@ pub(crate) struct DiffArgs {
 
 impl ListArgs {
     async fn run(self, connection: &Connection) -> Outcome {
-        let StackArg { stack, output } = self.of;
-        let revisions = connection.client.revisions(&stack, &self.page.page()).await.map_err(kept(&stack, None))?;
+        let StackArg { stack, output } = &self.list.of;
+        let revisions = connection.client.revisions(stack, &self.list.page()).await.map_err(kept(stack, None))?;
         Ok(output.list(table(&revisions, COLUMNS), Format::Table)?)
     }
 }
