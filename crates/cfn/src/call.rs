@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kiln_identity::Caller;
 use kiln_service::{Error, PreparedChange, Service};
 use kiln_stack::Backends;
-use kiln_store::{ChangeSetId, Stack, Store};
+use kiln_store::{PlanId, Stack, Store};
 use kiln_template::StackIdentity;
 use kiln_template::Template;
 use kiln_value::Value;
@@ -91,7 +91,7 @@ impl Call {
         let missing = || Fault::no_change_set(named);
         let (stack, id) = if is_arn(named) {
             let identity = StackIdentity::from_arn(named).map_err(|error| Fault::invalid(&error.text))?;
-            let id = identity.path.rsplit('/').next().and_then(|id| id.parse::<ChangeSetId>().ok());
+            let id = identity.path.rsplit('/').next().and_then(|id| id.parse::<PlanId>().ok());
             (self.stack_name(named).map_err(|_| missing())?, Some(id.ok_or_else(missing)?))
         } else {
             (self.stack_name(self.params.required("StackName")?)?, None)
@@ -99,7 +99,7 @@ impl Call {
         let sets = self.service().change_sets(&self.caller, &stack).await?;
         let found = sets.into_iter().rev().find(|one| match id {
             Some(id) => one.set.id == id,
-            None => one.set.name == named,
+            None => one.name() == named,
         });
         found.ok_or_else(missing)
     }

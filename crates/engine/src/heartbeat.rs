@@ -192,6 +192,7 @@ impl Heartbeat {
             started: self.started,
             seen: self.clock.now(),
             interval,
+            keeps_plans: true,
         };
         self.store.report(&info).await
     }

@@ -271,7 +271,15 @@ impl World {
         let info = |engine: usize| {
             let seen = self.reports[engine]?;
             let (started, interval) = (Timestamp::UNIX_EPOCH, interval_of(TTL));
-            Some(EngineInfo { id: id(engine), hostname: String::new(), pid: 0, started, seen, interval })
+            Some(EngineInfo {
+                id: id(engine),
+                hostname: String::new(),
+                pid: 0,
+                started,
+                seen,
+                interval,
+                keeps_plans: true,
+            })
         };
         (0..2).filter_map(info).collect()
     }

@@ -7,6 +7,7 @@ mod element;
 mod entry;
 mod property;
 mod risk;
+mod stack_part;
 
 pub use decision::{Bounds, Decision};
 pub use document::{Action, FORMAT, Output, PlanDocument, Totals};
@@ -14,3 +15,4 @@ pub use element::{Element, Part, Step};
 pub use entry::{Awaited, Entry, Loss, NewMeaning, Place};
 pub use property::{Property, Side};
 pub use risk::{Downtime, Risk};
+pub use stack_part::StackPart;

@@ -39,8 +39,8 @@ ids! {
     MessageId
     /// A snapshot of a stack.
     SnapshotId
-    /// A change set of a stack.
-    ChangeSetId
+    /// A saved plan.
+    PlanId
     /// An operation: a request to a stack, with all that other stacks do for it.
     OperationId
     /// Stored credentials of a root stack.

@@ -51,7 +51,7 @@ pub use facts::{Facts, Observed, StackFacts};
 pub use failure::{Failure, FailureKind};
 pub use finder::{Finder, FinderClient, Finders};
 pub use group::Group;
-pub use ids::{ChangeSetId, CredentialsId, EngineId, EventId, MessageId, OperationId, ResourceId, SnapshotId, StackId};
+pub use ids::{CredentialsId, EngineId, EventId, MessageId, OperationId, PlanId, ResourceId, SnapshotId, StackId};
 pub use member::Member;
 pub use nested_stack::{Nested, NestedStack};
 pub use not_implemented::NotImplemented;

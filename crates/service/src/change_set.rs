@@ -1,24 +1,18 @@
-//! Change sets: changes of stacks that are prepared with their effect, and executed later.
+//! Change sets of CloudFormation: saved plans with a name, which do not expire.
 //!
 //! A change set belongs to one generation of its stack. Whether it can be executed, is being executed or is obsolete
 //! follows from the generation of the stack, so that it is right even if the process dies during the execution.
 
 use kiln_identity::Caller;
-use kiln_resource::{Action, ChangeSetId, StackId, Status};
-use kiln_store::{ChangeSet, Stack};
+use kiln_plan_document::{Decision, Entry, PlanDocument};
+use kiln_resource::{Action, StackId, Status};
+use kiln_store::{Plan, PlanQuery, PlanState, Stack};
 use kiln_value::{Map, Value};
-use kiln_view::preview::{PlannedChange, PlannedResource, Preview};
 use serde::{Deserialize, Serialize};
 
 use crate::import::{self, ObjectsToImport};
-use crate::{CreateStack, Door, Error, Service, Settings, StackContent, TemplateText, UpdateStack};
-
-/// The format of stored change sets: 2 since imports, which an older version would create.
-const FORMAT: u32 = 2;
-/// Maximum number of change sets of a project.
-const MOST: u64 = 1000;
-/// Maximum number of change sets of a stack.
-const MOST_OF_STACK: usize = 100;
+use crate::saved_plan::{Content, PlannedRequest, SavedPlan};
+use crate::{CreateStack, Error, Service, UpdateStack};
 
 /// A change set to create.
 #[derive(Clone, Debug)]
@@ -43,7 +37,7 @@ pub enum StackChange {
 }
 
 /// The change of a resource.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ResourceChange {
     /// Logical name.
     pub name: String,
@@ -58,7 +52,7 @@ pub struct ResourceChange {
 }
 
 /// What happens to a resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum ChangeEffect {
     /// It is created.
     Add,
@@ -75,7 +69,7 @@ pub enum ChangeEffect {
 }
 
 /// A changed property.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ChangedProperty {
     /// Its name.
     pub name: String,
@@ -100,28 +94,6 @@ pub enum Execution {
     Obsolete,
 }
 
-/// The stored part of a change set.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Content {
-    format: u32,
-    description: String,
-    /// The template; null keeps the current one.
-    template: Value,
-    sections: Map,
-    timeout_mins: Option<i64>,
-    disable_rollback: Option<bool>,
-    tags: Option<Vec<String>>,
-    existing: bool,
-    clear_parameters: Vec<String>,
-    /// The data of the objects to import by the name of the resource.
-    #[serde(default)]
-    import: Map,
-    changes: Vec<ResourceChange>,
-    /// The parameters as they are shown.
-    parameters: Map,
-    failure: Option<Failure>,
-}
-
 /// Why a change set cannot be executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
@@ -134,48 +106,49 @@ pub enum Failure {
 /// A change set and its stack.
 #[derive(Clone, Debug)]
 pub struct PreparedChange {
-    /// The row.
-    pub set: ChangeSet,
+    /// The plan.
+    pub set: Plan,
     /// The stack, if it exists.
     pub stack: Option<Stack>,
-    content: Content,
+    saved: SavedPlan,
+    failure: Option<Failure>,
 }
 
 impl PreparedChange {
-    fn of(set: ChangeSet, stack: Option<Stack>) -> Result<Self, Error> {
-        let damaged = |error: serde_json::Error| Error::Internal(format!("a damaged change set: {error}"));
-        let content = serde_json::to_string(&set.body).map_err(damaged)?;
-        let content: Content = serde_json::from_str(&content).map_err(damaged)?;
-        if content.format > FORMAT {
-            return Err(Error::Internal("a change set of a newer version of Kiln".to_owned()));
-        }
-        Ok(Self { set, stack, content })
+    fn of(saved: SavedPlan) -> Self {
+        let content = &saved.content;
+        let failure = match (&content.former, &content.refused) {
+            (Some(former), _) => former.failure.clone(),
+            (None, Some(why)) => Some(Failure::Refused(why.clone())),
+            (None, None) => content.changes_nothing().then_some(Failure::NoChange),
+        };
+        Self { set: saved.plan.clone(), stack: saved.stack.clone(), failure, saved }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.set.name.as_deref().unwrap_or_default()
     }
 
     /// The description.
     pub fn description(&self) -> &str {
-        &self.content.description
-    }
-
-    /// The changes of resources.
-    pub fn changes(&self) -> &[ResourceChange] {
-        &self.content.changes
+        self.saved.description()
     }
 
     /// The parameters after the change, without hidden values.
     pub fn parameters(&self) -> &Map {
-        &self.content.parameters
+        &self.saved.content.parameters
     }
 
     /// The tags after the change.
     pub fn tags(&self) -> &[String] {
         let current = self.stack.as_ref().map(|stack| stack.tags.as_slice());
-        self.content.tags.as_deref().or(current).unwrap_or_default()
+        self.saved.content.settings.tags.as_deref().or(current).unwrap_or_default()
     }
 
     /// Why it cannot be executed.
     pub fn failure(&self) -> Option<&Failure> {
-        self.content.failure.as_ref()
+        self.failure.as_ref()
     }
 
     /// Whether it creates the stack.
@@ -183,9 +156,13 @@ impl PreparedChange {
         self.set.generation == 0
     }
 
+    fn imports(&self) -> bool {
+        self.saved.content.adopt.is_some()
+    }
+
     /// The state of its execution.
     pub fn execution(&self) -> Execution {
-        if self.content.failure.is_some() {
+        if self.failure.is_some() {
             return Execution::Unavailable;
         }
         let Some(stack) = &self.stack else {
@@ -194,12 +171,12 @@ impl PreparedChange {
         if stack.generation == self.set.generation {
             return if stack.is_pending() { Execution::Unavailable } else { Execution::Available };
         }
-        if !self.creates() && !self.set.executed {
+        if !self.creates() && self.set.state != PlanState::Executed {
             return Execution::Obsolete;
         }
-        let own = match (self.creates(), self.content.import.is_empty()) {
-            (true, true) => Action::Create,
-            (true, false) => Action::Adopt,
+        let own = match (self.creates(), self.imports()) {
+            (true, false) => Action::Create,
+            (true, true) => Action::Adopt,
             (false, _) => Action::Update,
         };
         let newest = self.set.generation + if stack.rollback().is_some_and(|number| number > 0) { 2 } else { 1 };
@@ -210,63 +187,106 @@ impl PreparedChange {
             _ => Execution::Failed,
         }
     }
+}
 
-    /// Whether it has no use any more.
-    fn is_spent(&self) -> bool {
-        !matches!(self.execution(), Execution::Available | Execution::InProgress)
+impl Content {
+    /// Whether the request changes nothing.
+    fn changes_nothing(&self) -> bool {
+        let changes = |document: &PlanDocument| {
+            let totals = document.totals;
+            totals.data_loss + totals.replacement + totals.interruption + totals.change > 0
+        };
+        self.same_content && self.document.as_ref().is_some_and(|document| !changes(document))
     }
 }
 
 impl Service {
     /// Creates a change set. The change is validated like a request, and nothing else is changed.
     pub async fn create_change_set(&self, caller: &Caller, new: NewChangeSet) -> Result<PreparedChange, Error> {
-        let name = match &new.change {
+        let NewChangeSet { name, description, change, import } = new;
+        let stack_name = match &change {
             StackChange::Create(create) => create.name.clone(),
             StackChange::Update(stack, _) => stack.name.clone(),
         };
-        let others = self.change_sets(caller, &name).await?;
-        let (stack, id) = match &new.change {
+        let others = self.change_sets(caller, &stack_name).await?;
+        let id = match &change {
             StackChange::Create(_) => {
                 // Change sets that create the same stack share its ID.
                 let shared = others.iter().rev().find(|other| other.creates() && other.stack.is_none());
-                (None, shared.map_or_else(|| StackId(self.backends.chance.uuid()), |other| other.set.stack))
+                shared.map_or_else(|| StackId(self.backends.chance.uuid()), |other| other.set.stack)
             }
             StackChange::Update(stack, _) if stack.is_pending() => {
                 return Err(Error::Busy { stack: stack.name.clone(), action: stack.state.action });
             }
-            StackChange::Update(stack, _) => (Some(Stack::clone(stack)), stack.id),
+            StackChange::Update(stack, _) => stack.id,
         };
-        if others.iter().any(|other| other.set.stack == id && other.set.name == new.name) {
-            return Err(Error::ChangeSetExists(new.name));
+        if others.iter().any(|other| other.set.stack == id && other.name() == name) {
+            return Err(Error::ChangeSetExists(name));
         }
-        let content = self.content_of(caller, &new).await?;
-        self.make_room(caller, &others).await?;
-        let set = ChangeSet {
-            id: ChangeSetId(self.backends.chance.uuid()),
-            project: stack.as_ref().map_or(&caller.project_id, |stack| &stack.project).clone(),
-            stack: id,
-            stack_name: name,
-            name: new.name,
-            generation: stack.as_ref().map_or(0, |stack| stack.generation),
-            executed: false,
-            body: stored(&content)?,
-            created: self.backends.clock.now(),
+        if !import.is_empty() {
+            self.check_objects(caller, &change, &import).await?;
+        }
+        let request = match change {
+            StackChange::Create(create) => PlannedRequest::Create(create),
+            StackChange::Update(stack, update) => PlannedRequest::Update(stack, update),
         };
-        self.backends.store.save_change_set(&set).await.map_err(|error| match error {
-            kiln_store::Error::NameTaken(name) => Error::ChangeSetExists(name),
-            error => error.into(),
+        let mut checked = self.check_request(caller, request).await?;
+        checked.stack_id = id;
+        let content = &mut checked.content;
+        content.description = description;
+        content.refused = refusal(&checked.document);
+        if !import.is_empty() {
+            content.adopt = Some(import::data(&import).into());
+            let others = others_than_imports(&changes(&checked.document, &import), &import);
+            content.refused = content.refused.take().or(others);
+        }
+        // It fences the generation of the root only, as on AWS.
+        content.seen = None;
+        let saved = self.keep_plan(caller, checked, Some(name.clone()), None).await.map_err(|error| match error {
+            Error::StackExists(taken) if taken == name => Error::ChangeSetExists(taken),
+            error => error,
         })?;
-        PreparedChange::of(set, stack)
+        Ok(PreparedChange::of(saved))
+    }
+
+    /// Refuses objects that the resources of a change cannot adopt.
+    async fn check_objects(
+        &self,
+        caller: &Caller,
+        change: &StackChange,
+        objects: &ObjectsToImport,
+    ) -> Result<(), Error> {
+        match change {
+            StackChange::Create(create) => {
+                let previewed = self.preview_create(caller, create.clone()).await?;
+                self.check_import(caller, &previewed.expose().blueprint, objects).await
+            }
+            StackChange::Update(stack, update) => {
+                let blueprint = self.updated_blueprint(caller, stack, update.clone()).await?;
+                self.check_import(caller, &blueprint, objects).await
+            }
+        }
     }
 
     /// The change sets of a stack name, oldest first.
     pub async fn change_sets(&self, caller: &Caller, stack_name: &str) -> Result<Vec<PreparedChange>, Error> {
-        let mut found = Vec::new();
-        for set in self.backends.store.change_sets(&caller.project_id, stack_name).await? {
-            let stack = self.backends.store.stack(set.stack).await?.filter(|stack| stack.deleted.is_none());
-            found.push(PreparedChange::of(set, stack)?);
+        let project = caller.project_id.clone();
+        let query = PlanQuery { project, stack_name: Some(stack_name.to_owned()), ..PlanQuery::default() };
+        let plans = self.plans(&query).await?;
+        Ok(plans.into_iter().rev().filter(|saved| saved.plan.name.is_some()).map(PreparedChange::of).collect())
+    }
+
+    /// The changes of the resources of the stack itself. A change in a nested stack is a change of its resource.
+    pub async fn changes_of(&self, prepared: &PreparedChange) -> Result<Vec<ResourceChange>, Error> {
+        if let Some(former) = &prepared.saved.content.former {
+            return Ok(former.changes.clone());
         }
-        Ok(found)
+        let document = self.plan_document(&prepared.saved).await?;
+        let objects = match &prepared.saved.content.adopt {
+            Some(Value::Map(data)) => import::objects(data),
+            _ => ObjectsToImport::new(),
+        };
+        Ok(document.map(|document| changes(&document, &objects)).unwrap_or_default())
     }
 
     /// Executes a change set: creates or updates its stack. Other change sets of the stack are deleted, because they
@@ -279,55 +299,13 @@ impl Service {
     ) -> Result<Stack, Error> {
         let execution = prepared.execution();
         if execution != Execution::Available {
-            return Err(Error::ChangeSetState { name: prepared.set.name, execution });
+            return Err(Error::ChangeSetState { name: prepared.name().to_owned(), execution });
         }
-        let PreparedChange { set, stack, content } = prepared;
-        let settings = Settings {
-            timeout_mins: content.timeout_mins,
-            disable_rollback: disable_rollback.or(content.disable_rollback),
-            tags: content.tags,
-            converge: None,
-            if_version: None,
-        };
-        let template = match content.template {
-            Value::Map(template) => Some(TemplateText::of_map(template, &self.options.limits)?),
-            _ => None,
-        };
-        let change = StackContent { sections: content.sections, ..StackContent::default() };
-        let objects = import::objects(&content.import);
-        let executed = match stack {
-            None => {
-                let template = template.ok_or(Error::NoTemplate)?;
-                let adopt = (!objects.is_empty()).then(|| Map::from([("resources".to_owned(), content.import.into())]));
-                let new = CreateStack { name: set.stack_name.clone(), template, content: change, settings, adopt };
-                if !objects.is_empty() {
-                    let previewed = self.preview_create(caller, new.clone()).await?;
-                    self.check_import(caller, &previewed.expose().blueprint, &objects).await?;
-                }
-                self.create_stack_as(caller, new, set.stack).await?
-            }
-            Some(stack) => {
-                let update = UpdateStack {
-                    template,
-                    content: change,
-                    settings,
-                    existing: content.existing,
-                    revision: None,
-                    clear_parameters: content.clear_parameters.into_iter().collect(),
-                    adopt: content.import,
-                };
-                if !objects.is_empty() {
-                    let blueprint = self.updated_blueprint(caller, &stack, update.clone()).await?;
-                    self.check_import(caller, &blueprint, &objects).await?;
-                }
-                // Stored first: the stack then tells whether the update was requested.
-                self.backends.store.save_change_set(&ChangeSet { executed: true, ..set.clone() }).await?;
-                self.update_stack(caller, &stack, update).await?
-            }
-        };
-        let others = self.backends.store.change_sets(&set.project, &set.stack_name).await?;
-        let others: Vec<_> = others.iter().map(|other| other.id).filter(|id| *id != set.id).collect();
-        self.backends.store.delete_change_sets(&others).await?;
+        let set = prepared.set;
+        let executed = self.execute_plan(caller, prepared.saved, None, disable_rollback).await?;
+        let others = self.change_sets(caller, &set.stack_name).await?;
+        let others: Vec<_> = others.iter().map(|other| other.set.id).filter(|id| *id != set.id).collect();
+        self.backends.store.delete_plans(&others).await?;
         Ok(executed)
     }
 
@@ -335,168 +313,70 @@ impl Service {
     pub async fn delete_change_set(&self, prepared: PreparedChange) -> Result<(), Error> {
         let execution = prepared.execution();
         if execution == Execution::InProgress {
-            return Err(Error::ChangeSetState { name: prepared.set.name, execution });
+            return Err(Error::ChangeSetState { name: prepared.name().to_owned(), execution });
         }
-        Ok(self.backends.store.delete_change_sets(&[prepared.set.id]).await?)
-    }
-
-    /// Validates a change and finds its effect.
-    async fn content_of(&self, caller: &Caller, new: &NewChangeSet) -> Result<Content, Error> {
-        let (template, content, settings) = match &new.change {
-            StackChange::Create(create) => (Some(&create.template), &create.content, &create.settings),
-            StackChange::Update(_, update) => (update.template.as_ref(), &update.content, &update.settings),
-        };
-        let mut stored = Content {
-            format: if new.import.is_empty() { 1 } else { FORMAT },
-            description: new.description.clone(),
-            template: template.map(|template| Value::clone(template.value())).unwrap_or_default(),
-            sections: content.sections.clone(),
-            timeout_mins: settings.timeout_mins,
-            disable_rollback: settings.disable_rollback,
-            tags: settings.tags.clone(),
-            existing: false,
-            clear_parameters: Vec::new(),
-            import: import::data(&new.import),
-            changes: Vec::new(),
-            parameters: Map::new(),
-            failure: None,
-        };
-        match &new.change {
-            StackChange::Create(create) => {
-                let previewed = self.preview_create(caller, create.clone()).await?.into_shown(Door::ChangeSet);
-                let definitions = previewed.blueprint.definitions().values();
-                stored.changes = definitions.map(|one| added(&one.name, &one.resource_type)).collect();
-                stored.parameters = previewed.blueprint.parameters().texts();
-                if !new.import.is_empty() {
-                    self.check_import(caller, &previewed.blueprint, &new.import).await?;
-                }
-            }
-            StackChange::Update(stack, update) => {
-                let current = Stack::clone(stack);
-                let previewed = self.preview_update(caller, current, update.clone()).await?;
-                let refused = previewed.shown(Door::ChangeSet, |one| one.preview.entries.iter().find_map(refusal));
-                let previewed = previewed.expose();
-                stored.changes = changes(&previewed.preview);
-                stored.parameters = previewed.parameters.clone();
-                stored.existing = update.existing;
-                stored.clear_parameters = update.clear_parameters.iter().cloned().collect();
-                let same_tags = settings.tags.as_ref().is_none_or(|tags| *tags == stack.tags);
-                let nothing = stored.changes.is_empty() && previewed.same_sources && same_tags;
-                stored.failure = refused.map(Failure::Refused).or(nothing.then_some(Failure::NoChange));
-                if !new.import.is_empty() {
-                    let blueprint = self.updated_blueprint(caller, stack, update.clone()).await?;
-                    self.check_import(caller, &blueprint, &new.import).await?;
-                }
-            }
-        }
-        if !new.import.is_empty() {
-            imported(&mut stored, &new.import);
-        }
-        Ok(stored)
-    }
-
-    /// Limits the number of change sets: old ones without use are deleted first.
-    async fn make_room(&self, caller: &Caller, others: &[PreparedChange]) -> Result<(), Error> {
-        let excess = (others.len() + 1).saturating_sub(MOST_OF_STACK);
-        let spent: Vec<_> = others.iter().filter(|other| other.is_spent()).take(excess).collect();
-        if spent.len() < excess {
-            return Err(Error::Limit(format!("a stack can have {MOST_OF_STACK} change sets")));
-        }
-        let spent: Vec<_> = spent.into_iter().map(|other| other.set.id).collect();
-        self.backends.store.delete_change_sets(&spent).await?;
-        if self.backends.store.count_change_sets(&caller.project_id).await? >= MOST {
-            return Err(Error::Limit(format!("a project can have {MOST} change sets")));
-        }
-        Ok(())
-    }
-}
-
-fn stored(content: &Content) -> Result<Value, Error> {
-    let damaged = |error: serde_json::Error| Error::Internal(error.to_string());
-    serde_json::from_str(&serde_json::to_string(content).map_err(damaged)?).map_err(damaged)
-}
-
-fn added(name: &str, resource_type: &str) -> ResourceChange {
-    ResourceChange {
-        name: name.to_owned(),
-        resource_type: resource_type.to_owned(),
-        physical_id: None,
-        effect: ChangeEffect::Add,
-        properties: Vec::new(),
+        self.delete_plan(&prepared.saved).await
     }
 }
 
 /// The reason why an update would fail, if it is known.
-fn refusal(entry: &PlannedResource) -> Option<String> {
-    match &entry.change {
-        PlannedChange::Refused(reason) => Some(format!("Resource {}: {reason}", entry.name)),
-        _ => entry.nested.as_ref().and_then(|nested| nested.entries.iter().find_map(refusal)),
-    }
+fn refusal(document: &PlanDocument) -> Option<String> {
+    let refused = document.resources.iter().find(|entry| entry.decision.at_most == Decision::Refuse)?;
+    Some(format!("Resource {}: {}", refused.name(), refused.reasons.join("; ")))
+}
+
+/// As on AWS, an import does nothing else: its effect is the same whatever the properties say, and it can be undone.
+fn others_than_imports(changes: &[ResourceChange], objects: &ObjectsToImport) -> Option<String> {
+    let is_import = |name: &str| changes.iter().any(|one| one.name == name && one.effect == ChangeEffect::Import);
+    let others = changes.iter().filter(|change| change.effect != ChangeEffect::Import).map(|change| &change.name);
+    let others: Vec<&str> = others.chain(objects.keys().filter(|name| !is_import(name))).map(String::as_str).collect();
+    let text =
+        "An import neither creates, changes nor deletes resources. These are not new, or not in ResourcesToImport";
+    (!others.is_empty()).then(|| format!("{text}: {}", others.join(", ")))
 }
 
 /// The changes of the resources of a stack. A change in a nested stack is a change of its resource.
-fn changes(preview: &Preview) -> Vec<ResourceChange> {
-    let changed = preview.entries.iter().filter_map(|entry| {
-        let effect = effect(entry)?;
-        Some(ResourceChange {
-            name: entry.name.clone(),
-            resource_type: entry.resource_type.clone(),
-            physical_id: entry.row.as_ref().and_then(|row| row.physical_id.clone()),
-            effect,
-            properties: if effect == ChangeEffect::Add { Vec::new() } else { properties(entry) },
-        })
-    });
-    changed.collect()
-}
-
-/// Marks the resources that are imported. As on AWS, an import does nothing else: its effect is the same whatever the
-/// properties say, and it can be undone.
-fn imported(content: &mut Content, objects: &ObjectsToImport) {
-    let mut left = objects.clone();
-    let mut others = Vec::new();
-    for change in &mut content.changes {
-        match left.remove(&change.name) {
-            Some(object) if change.effect == ChangeEffect::Add => {
-                change.effect = ChangeEffect::Import;
-                change.physical_id = Some(object.physical_id);
+fn changes(document: &PlanDocument, objects: &ObjectsToImport) -> Vec<ResourceChange> {
+    let mut changed: Vec<ResourceChange> = Vec::new();
+    for entry in document.resources.iter().filter(|entry| !entry.former && !entry.decision.is_kept()) {
+        let root = entry.path.split('/').next().unwrap_or_default();
+        if entry.parent.is_some() {
+            let owner = document.resources.iter().find(|owner| !owner.former && owner.path == root);
+            if changed.last().is_none_or(|last| last.name != root)
+                && let Some(owner) = owner
+            {
+                changed.push(change(owner, ChangeEffect::Update));
             }
-            _ => others.push(change.name.clone()),
+            continue;
         }
+        let effect = match entry.decision.at_most {
+            Decision::Create if objects.contains_key(root) => ChangeEffect::Import,
+            Decision::Create => ChangeEffect::Add,
+            Decision::Delete => ChangeEffect::Remove,
+            Decision::Replace if entry.decision.is_certain() => ChangeEffect::Replace,
+            Decision::Replace => ChangeEffect::MayReplace,
+            Decision::Update | Decision::Refuse | Decision::Keep => ChangeEffect::Update,
+        };
+        let mut change = change(entry, effect);
+        if let Some(object) = objects.get(root).filter(|_| effect == ChangeEffect::Import) {
+            change.physical_id = Some(object.physical_id.clone());
+        }
+        changed.push(change);
     }
-    others.extend(left.into_keys());
-    if !others.is_empty() {
-        let text = "An import neither creates, changes nor deletes resources. These are not new, or not in \
-                    ResourcesToImport";
-        content.failure = Some(Failure::Refused(format!("{text}: {}", others.join(", "))));
-    }
+    changed
 }
 
-fn effect(entry: &PlannedResource) -> Option<ChangeEffect> {
-    Some(match &entry.change {
-        PlannedChange::Unchanged if entry.nested.as_ref().is_some_and(|nested| !nested.is_unchanged()) => {
-            ChangeEffect::Update
-        }
-        PlannedChange::Unchanged => return None,
-        PlannedChange::Added => ChangeEffect::Add,
-        PlannedChange::Deleted => ChangeEffect::Remove,
-        PlannedChange::Replaced(_) => ChangeEffect::Replace,
-        PlannedChange::Undecided { at_most, .. } if matches!(**at_most, PlannedChange::Replaced(_)) => {
-            ChangeEffect::MayReplace
-        }
-        PlannedChange::Updated(_) | PlannedChange::Refused(_) | PlannedChange::Undecided { .. } => ChangeEffect::Update,
-    })
-}
-
-/// The properties that differ between the current and the new definition.
-fn properties(entry: &PlannedResource) -> Vec<ChangedProperty> {
-    let (Some(row), Some(new)) = (&entry.row, &entry.definition) else { return Vec::new() };
-    let none = Map::new();
-    let old = row.definition.as_ref().map_or(&none, |definition| &definition.properties);
-    let names = old.keys().chain(new.properties.keys().filter(|name| !old.contains_key(name.as_str())));
-    let differing = names.filter(|name| old.get(name.as_str()) != new.properties.get(name.as_str()));
-    let changed = differing.map(|name| ChangedProperty {
-        name: name.clone(),
-        awaited: new.properties.get(name.as_str()).and_then(|value| Some(value.unknown()?.place().to_owned())),
+fn change(entry: &Entry, effect: ChangeEffect) -> ResourceChange {
+    let is_changed = matches!(effect, ChangeEffect::Update | ChangeEffect::Replace | ChangeEffect::MayReplace);
+    let properties = entry.properties.iter().filter(|_| is_changed).map(|property| ChangedProperty {
+        name: property.name.clone(),
+        awaited: property.after.as_ref().and_then(|side| Some(side.value.get("known_after")?.as_str()?.to_owned())),
     });
-    changed.collect()
+    ResourceChange {
+        name: entry.path.clone(),
+        resource_type: entry.resource_type.clone(),
+        physical_id: entry.object.clone(),
+        effect,
+        properties: properties.collect(),
+    }
 }

@@ -3,7 +3,7 @@
 use kiln_identity::Caller;
 use kiln_resource::{Action, SnapshotId, StackId, State, Status};
 use kiln_stack::load;
-use kiln_store::{NewStack, Snapshot, Stack, StackQuery};
+use kiln_store::{DesiredText, NewStack, Planned, Snapshot, Stack, StackQuery};
 use kiln_template::StackIdentity;
 use kiln_value::{Map, Value, value};
 
@@ -25,6 +25,18 @@ pub struct CreateStack {
     pub adopt: Option<Map>,
 }
 
+/// A checked stack to create.
+pub(crate) struct CheckedCreate {
+    /// Its name.
+    pub(crate) name: String,
+    /// The desired state.
+    pub(crate) desired: DesiredText,
+    /// Its settings.
+    pub(crate) settings: Settings,
+    /// The data of the resources to adopt, if it adopts any.
+    pub(crate) adopt: Option<Value>,
+}
+
 impl Service {
     /// Creates a stack. Nothing is stored before all checks. The credentials are created last: if the name was taken
     /// meanwhile, nothing refers to them.
@@ -34,15 +46,40 @@ impl Service {
 
     /// Creates a stack with an ID that was chosen before.
     pub(crate) async fn create_stack_as(&self, caller: &Caller, new: CreateStack, id: StackId) -> Result<Stack, Error> {
+        let checked = self.check_create(caller, new, id).await?;
+        self.request_create(caller, id, checked, None).await
+    }
+
+    /// Checks a stack to create.
+    pub(crate) async fn check_create(
+        &self,
+        caller: &Caller,
+        new: CreateStack,
+        id: StackId,
+    ) -> Result<CheckedCreate, Error> {
         self.check_new(caller, &new).await?;
         let CreateStack { name, template, content, settings, adopt } = new;
         let content = match &adopt {
             Some(data) => content.over_adopted(data),
             None => content,
         };
-        let project = caller.project_id.clone();
-        let identity = StackIdentity::new(project.clone(), name.clone(), id.to_string())?;
+        let identity = StackIdentity::new(caller.project_id.clone(), name.clone(), id.to_string())?;
         let blueprint = self.new_blueprint(caller, identity, &template, content).await?;
+        let desired = load::accepted(&self.backends, &blueprint);
+        let adopt = adopt.map(|mut data| data.swap_remove("resources").unwrap_or_default());
+        Ok(CheckedCreate { name, desired, settings, adopt })
+    }
+
+    /// Stores a new stack, and uses up its plan.
+    pub(crate) async fn request_create(
+        &self,
+        caller: &Caller,
+        id: StackId,
+        new: CheckedCreate,
+        planned: Option<Planned>,
+    ) -> Result<Stack, Error> {
+        let CheckedCreate { name, desired, settings, adopt } = new;
+        let project = caller.project_id.clone();
         let shared = self.shared.get(caller, self.backends.clock.monotonic());
         let credentials = match shared {
             Some(shared) => shared,
@@ -56,7 +93,7 @@ impl Service {
             root: id,
             depth: 0,
             action: if adopt.is_some() { Action::Adopt } else { Action::Create },
-            desired: load::accepted(&self.backends, &blueprint),
+            desired,
             disable_rollback: settings.disable_rollback.unwrap_or(true),
             timeout_mins: settings.timeout_mins,
             tags: settings.tags.unwrap_or_default(),
@@ -64,8 +101,9 @@ impl Service {
             user_id: caller.user_id.clone(),
             credentials: Some(credentials),
             user_project: None,
-            adopt: adopt.map(|mut data| self.data_to_adopt(id, data.swap_remove("resources").unwrap_or_default())),
+            adopt: adopt.map(|resources| self.data_to_adopt(id, resources)),
             operation: None,
+            planned,
             now: self.backends.clock.now(),
         };
         let again = shared.is_some().then(|| new.clone());
@@ -102,8 +140,13 @@ impl Service {
         }
         check_name(&new.name)?;
         new.settings.check()?;
-        if self.backends.store.stack_by_name(&caller.project_id, &new.name).await?.is_some() {
-            return Err(Error::StackExists(new.name.clone()));
+        self.check_room(caller, &new.name).await
+    }
+
+    /// Refuses a name that is taken, and a project that has its maximum of stacks.
+    pub(crate) async fn check_room(&self, caller: &Caller, name: &str) -> Result<(), Error> {
+        if self.backends.store.stack_by_name(&caller.project_id, name).await?.is_some() {
+            return Err(Error::StackExists(name.to_owned()));
         }
         self.refuse_full(caller).await
     }

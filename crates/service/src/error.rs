@@ -3,7 +3,7 @@
 use std::slice;
 
 use kiln_identity::DelegateError;
-use kiln_resource::Action;
+use kiln_resource::{Action, PlanId};
 use kiln_value::{Class, Diagnostic};
 
 /// The errors of a stack to create: at least one. The first one determines class and text.
@@ -149,6 +149,14 @@ pub enum Error {
     /// The stack was changed since the plan was computed that the request refers to.
     #[error("The plan is out of date: the stack {0} has changed since.")]
     StalePlan(String),
+    /// The plan cannot be executed or rejected in its state.
+    #[error("The plan {plan} cannot be used: {why}.")]
+    PlanState {
+        /// Its ID.
+        plan: PlanId,
+        /// Why.
+        why: &'static str,
+    },
     /// There was a concurrent request.
     #[error("The stack was changed by another request; try again.")]
     Changed,
@@ -197,6 +205,7 @@ impl Error {
             | Self::ChangeSetState { .. }
             | Self::Changed
             | Self::StalePlan(_)
+            | Self::PlanState { .. }
             | Self::Delegate(DelegateError::Unavailable(_))
             | Self::Unavailable(_)
             | Self::Internal(_) => return None,
@@ -233,6 +242,7 @@ impl From<kiln_store::Error> for Error {
             Stored::NotFound(what) => Self::NotFound(what),
             Stored::Referenced(id) => Self::ConfigReferenced(id),
             Stored::Changed(_) => Self::Changed,
+            Stored::PlanUsed(plan) => Self::PlanState { plan, why: "another request has used it, or it has expired" },
             Stored::Invalid(why) => Self::Unreadable(Diagnostic::invalid(why)),
             Stored::Unavailable { ref why, .. } => {
                 // A library's text may contain addresses: it is for the log only.

@@ -1,5 +1,7 @@
 //! Options of the use cases, with the names and defaults of Heat (docs/heat-behaviour.md §23).
 
+use std::time::Duration;
+
 /// Limits. `None` means no limit (Heat's −1).
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -56,6 +58,8 @@ pub struct Options {
     pub abandon: bool,
     /// There is no cloud: types that need one are rejected.
     pub no_cloud: bool,
+    /// How long a saved plan can be executed (`plan_lifetime`).
+    pub plan_lifetime: Duration,
     /// The country of the region, for blueprints that demand one: ISO 3166-1, two capital letters.
     pub jurisdiction: Option<String>,
 }
@@ -69,6 +73,7 @@ impl Default for Options {
             adopt: false,
             abandon: false,
             no_cloud: false,
+            plan_lifetime: Duration::from_hours(7 * 24),
             jurisdiction: None,
         }
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kiln_identity::Caller;
-use kiln_store::Stack;
+use kiln_stack::load;
+use kiln_store::{DesiredText, Stack};
 use kiln_value::Map;
 use kiln_view::preview::{Preview, Terms, preview, preview_delete};
 
@@ -18,6 +19,8 @@ pub struct PreviewedUpdate {
     pub preview: Preview,
     /// The parameters after the update, as a stack shows them.
     pub parameters: Map,
+    /// The desired state.
+    pub desired: DesiredText,
     /// What the plan was computed from ([`Service::version_of`]).
     pub version: String,
     /// Whether template, environment and files stay the same.
@@ -54,13 +57,13 @@ impl Service {
         hidden.extend(HiddenValues::of(&[blueprint.sources()]));
         let (new, old) = (blueprint.sources(), view.blueprint.sources());
         let same_sources = new.template == old.template && new.environment == old.environment && new.files == old.files;
-        let parameters = blueprint.parameters().texts();
+        let (parameters, desired) = (blueprint.parameters().texts(), load::texts(new));
         let replaced = terms.replaced.clone();
         let preview = preview(&self.backends, &mut view, Arc::new(blueprint), terms, &mut hidden).await?;
         if let Some(unknown) = replaced.into_iter().find(|path| !has(&preview, path)) {
             return Err(Error::NoResource { resource: unknown, stack: view.stack.name });
         }
-        let previewed = PreviewedUpdate { stack: view.stack, preview, parameters, version, same_sources };
+        let previewed = PreviewedUpdate { stack: view.stack, preview, parameters, desired, version, same_sources };
         Ok(Guarded::new(previewed, hidden))
     }
 

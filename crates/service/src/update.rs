@@ -6,7 +6,7 @@ use kiln_identity::Caller;
 use kiln_plan::Blueprint;
 use kiln_resource::Action;
 use kiln_stack::load;
-use kiln_store::{Details, Stack, StackRequest};
+use kiln_store::{DesiredText, Details, Planned, Stack, StackRequest};
 use kiln_value::Map;
 
 use crate::answer::Before;
@@ -31,39 +31,83 @@ pub struct UpdateStack {
     pub adopt: Map,
 }
 
+/// A checked update.
+pub(crate) struct CheckedUpdate {
+    /// The desired state.
+    pub(crate) desired: DesiredText,
+    /// Settings; without tags, they are kept.
+    pub(crate) settings: Settings,
+    /// See [`UpdateStack::adopt`].
+    pub(crate) adopt: Map,
+}
+
+impl UpdateStack {
+    /// The settings as the request has them: without `existing`, tags that are not given are removed.
+    pub(crate) fn all_settings(&self) -> Settings {
+        let mut settings = self.settings.clone();
+        settings.tags = settings.tags.or_else(|| (!self.existing).then(Vec::new));
+        settings
+    }
+}
+
 impl Service {
     /// Updates a stack. On an error the stack does not change.
     pub async fn update_stack(&self, caller: &Caller, stack: &Stack, update: UpdateStack) -> Result<Stack, Error> {
+        self.allow_update(caller, stack).await?;
+        let checked = self.check_update(caller, stack, update).await?;
+        self.request_update(caller, stack, checked, None).await
+    }
+
+    /// Checks an update. What adopts objects is not compared with them.
+    pub(crate) async fn check_update(
+        &self,
+        caller: &Caller,
+        stack: &Stack,
+        update: UpdateStack,
+    ) -> Result<CheckedUpdate, Error> {
+        let (settings, adopt) = (update.all_settings(), update.adopt.clone());
+        let blueprint = self.updated_blueprint(caller, stack, update).await?;
+        Ok(CheckedUpdate { desired: load::accepted(&self.backends, &blueprint), settings, adopt })
+    }
+
+    /// Refuses an update of a stack in its state, or with types that the caller may not use.
+    pub(crate) async fn allow_update(&self, caller: &Caller, stack: &Stack) -> Result<(), Error> {
         self.allow_types_of(caller, stack).await?;
         match stack.state.action {
-            Action::Suspend => return Err(Error::NotSupported("Updating a stack when it is suspended".to_owned())),
-            Action::Delete => return Err(Error::NotSupported("Updating a stack when it is deleting".to_owned())),
-            _ => {}
+            Action::Suspend => Err(Error::NotSupported("Updating a stack when it is suspended".to_owned())),
+            Action::Delete => Err(Error::NotSupported("Updating a stack when it is deleting".to_owned())),
+            _ => Ok(()),
         }
-        let (settings, existing, adopt) = (update.settings.clone(), update.existing, update.adopt.clone());
-        let blueprint = self.updated_blueprint(caller, stack, update).await?;
+    }
+
+    /// Stores the request of an update, and uses up its plan.
+    pub(crate) async fn request_update(
+        &self,
+        caller: &Caller,
+        stack: &Stack,
+        update: CheckedUpdate,
+        planned: Option<Planned>,
+    ) -> Result<Stack, Error> {
+        let CheckedUpdate { desired, settings, adopt } = update;
         let snapshot = (!adopt.is_empty()).then(|| self.data_to_adopt(stack.id, adopt.into()));
         let converge = self.converges(&settings);
-        let details = Details { converge, snapshot: snapshot.as_ref().map(|data| data.id), ..Details::default() };
-        let credentials = self.renewed_credentials(caller, stack).await?;
-        if let Some(shown) = &settings.if_version
-            && *shown != self.version_of(stack).await?
-        {
-            return Err(Error::StalePlan(stack.name.clone()));
-        }
+        let details =
+            Details { converge, snapshot: snapshot.as_ref().map(|data| data.id), planned, ..Details::default() };
+        let is_planned = settings.if_version.is_some();
         let request = StackRequest {
-            desired: Some(load::accepted(&self.backends, &blueprint)),
+            desired: Some(desired),
             disable_rollback: settings.disable_rollback,
             timeout_mins: settings.timeout_mins,
-            tags: settings.tags.or_else(|| (!existing).then(Vec::new)),
-            credentials,
+            tags: settings.tags,
+            credentials: self.renewed_credentials(caller, stack).await?,
             details,
             snapshot,
             if_generation: Some(stack.generation),
+            if_version: settings.if_version,
             ..StackRequest::new(Action::Update, self.backends.clock.now())
         };
         self.request(caller, stack.id, request).await.map_err(|error| match error {
-            kiln_store::Error::Changed(_) if settings.if_version.is_some() => Error::StalePlan(stack.name.clone()),
+            kiln_store::Error::Changed(_) if is_planned => Error::StalePlan(stack.name.clone()),
             error => error.into(),
         })
     }

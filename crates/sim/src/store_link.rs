@@ -4,6 +4,7 @@
 mod operations;
 mod orphans;
 mod outbox;
+mod plans;
 mod software;
 
 use std::future::Future;
@@ -13,10 +14,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_store::{
-    Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
-    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message,
-    MessageId, NewStack, Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest,
-    Store, Summary, UnusedCredentials, UnusedUserProject,
+    Backlog, Batch, BriefResources, Census, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId,
+    EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message, MessageId, NewStack,
+    Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary,
+    UnusedCredentials, UnusedUserProject,
 };
 use kiln_value::Secret;
 use tokio::sync::oneshot;
@@ -254,24 +255,6 @@ impl Store for StoreLink {
 
     async fn children(&self, parent: StackId) -> Result<Vec<Summary>, Error> {
         self.read("children", self.inner().children(parent)).await
-    }
-
-    async fn save_change_set(&self, set: &ChangeSet) -> Result<(), Error> {
-        let (sim, set) = (Arc::clone(&self.sim), set.clone());
-        self.write("save_change_set", async move { sim.store.save_change_set(&set).await }).await
-    }
-
-    async fn change_sets(&self, project: &str, stack_name: &str) -> Result<Vec<ChangeSet>, Error> {
-        self.read("change_sets", self.inner().change_sets(project, stack_name)).await
-    }
-
-    async fn count_change_sets(&self, project: &str) -> Result<u64, Error> {
-        self.read("count_change_sets", self.inner().count_change_sets(project)).await
-    }
-
-    async fn delete_change_sets(&self, ids: &[ChangeSetId]) -> Result<(), Error> {
-        let (sim, ids) = (Arc::clone(&self.sim), ids.to_vec());
-        self.write("delete_change_sets", async move { sim.store.delete_change_sets(&ids).await }).await
     }
 
     async fn snapshot(&self, stack: StackId, id: SnapshotId) -> Result<Option<Snapshot>, Error> {

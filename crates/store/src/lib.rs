@@ -4,7 +4,6 @@
 //! higher `generation`); the engine that holds the stack's [`Lease`] writes the actual state. Every write of an engine
 //! is fenced: it is refused if the epoch of the lease is not the current one.
 
-pub mod change_set;
 pub mod content;
 pub mod distinct;
 mod doorbell;
@@ -17,20 +16,21 @@ pub mod message;
 pub mod operation;
 pub mod orphan;
 pub mod outbox;
+pub mod plan;
 pub mod query;
 pub mod snapshot;
 pub mod software_store;
 mod sql;
 pub mod stack;
 mod store;
+mod version;
 
-pub use change_set::ChangeSet;
 pub use content::{Desired, DesiredText, Digest};
 pub use distinct::Distinct;
 pub use event::Event;
 pub use event_reader::{EventReader, EventSpan};
 pub use kiln_resource::{
-    ChangeSetId, CredentialsId, EngineId, EventId, MessageId, OperationId, Resource, ResourceId, SnapshotId, StackId,
+    CredentialsId, EngineId, EventId, MessageId, OperationId, PlanId, Resource, ResourceId, SnapshotId, StackId,
 };
 pub use lease::{Lease, LeaseRow, Silent};
 pub use memory::{MemoryStore, RowsRead};
@@ -38,6 +38,7 @@ pub use message::{Backlog, Message, MessageKind};
 pub use operation::{Author, Operation, OperationQuery, OperationStore, Operations};
 pub use orphan::{Orphan, OrphanQuery, OrphanStore};
 pub use outbox::{Announcement, Delivery, Destination, Lane, Notice, OutboxEntry, OutboxStore, PluginRun};
+pub use plan::{NewPlan, Plan, PlanPart, PlanQuery, PlanState, PlanStore, Planned};
 pub use query::{EventQuery, Sort, SortKey, StackQuery};
 pub use snapshot::Snapshot;
 pub use software_store::{ConfigQuery, DeploymentQuery, SoftwareStore};
@@ -49,3 +50,4 @@ pub use store::{
     Batch, BriefResources, Census, Doorbell, EngineInfo, Error, EventPurge, Retention, Settle, Store, Summary,
     UnusedCredentials, UnusedUserProject,
 };
+pub use version::version_of;

@@ -13,7 +13,10 @@ pub(crate) const CONTENT_KEPT: Duration = Duration::from_hours(1);
 /// How long handled messages are remembered: much longer than a send is repeated.
 pub(crate) const HANDLED_KEPT: Duration = Duration::from_hours(1);
 
-/// Stacks that one call purges.
+/// How long plans are kept after they have expired, so that users see why a plan cannot be executed any more.
+pub(crate) const PLAN_KEPT: Duration = Duration::from_hours(7 * 24);
+
+/// Stacks, or plans, that one call purges.
 pub(crate) const STACKS: usize = 50;
 /// Events of one stack, or handled messages, that one statement deletes. A call that has purged so many events ends.
 pub(crate) const EVENTS: usize = 5_000;

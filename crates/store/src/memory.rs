@@ -13,6 +13,7 @@ mod listing;
 mod operations;
 mod orphans;
 mod outbox;
+mod plans;
 mod reading;
 mod requests;
 mod software;
@@ -30,10 +31,10 @@ pub use self::state::RowsRead;
 use self::state::State;
 use crate::doorbell::{Hub, Reach};
 use crate::{
-    Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
-    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message,
-    MessageId, NewStack, Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest,
-    Store, Summary, UnusedCredentials, UnusedUserProject,
+    Backlog, Batch, BriefResources, Census, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId,
+    EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message, MessageId, NewStack,
+    Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary,
+    UnusedCredentials, UnusedUserProject,
 };
 
 /// The clock that stands for the database's clock.
@@ -115,7 +116,7 @@ impl Store for MemoryStore {
         if let Some(made) = state.stacks.get(&stack.id) {
             return Ok(made.stack.clone());
         }
-        state.check_new(&stack)?;
+        state.check_new(&stack, now)?;
         let made = state.create(&stack, now);
         drop(state);
         self.hub.ring(made.id);
@@ -128,7 +129,7 @@ impl Store for MemoryStore {
         let (mut state, now) = self.open();
         let not_found = || Error::NotFound(format!("stack {stack}"));
         let generation = state.live(stack).ok_or_else(not_found)?.generation;
-        state.check_request(stack, generation, &request)?;
+        state.check_request(stack, generation, &request, now)?;
         let (asked, event) = state.request(stack, &request, now).ok_or_else(not_found)?;
         state.post(stack, std::slice::from_ref(&event), now);
         state.append(event);
@@ -178,40 +179,6 @@ impl Store for MemoryStore {
 
     async fn content(&self, digest: &Digest) -> Result<String, Error> {
         self.open().0.content(digest)
-    }
-
-    async fn save_change_set(&self, set: &ChangeSet) -> Result<(), Error> {
-        let (mut state, _) = self.open();
-        let same_name = |other: &ChangeSet| other.id != set.id && other.stack == set.stack && other.name == set.name;
-        if state.change_sets.values().any(same_name) {
-            return Err(Error::NameTaken(set.name.clone()));
-        }
-        if let Some(stored) = state.change_sets.get_mut(&set.id) {
-            stored.executed = set.executed;
-            stored.body = set.body.clone();
-        } else {
-            let stored = ChangeSet { created: state::micro(set.created), ..set.clone() };
-            state.change_sets.insert(set.id, stored);
-        }
-        Ok(())
-    }
-
-    async fn change_sets(&self, project: &str, stack_name: &str) -> Result<Vec<ChangeSet>, Error> {
-        let (state, _) = self.open();
-        let of_name = |set: &&ChangeSet| set.project == project && set.stack_name == stack_name;
-        let mut sets: Vec<ChangeSet> = state.change_sets.values().filter(of_name).cloned().collect();
-        sets.sort_by_key(|set| (set.created, set.id));
-        Ok(sets)
-    }
-
-    async fn count_change_sets(&self, project: &str) -> Result<u64, Error> {
-        let (state, _) = self.open();
-        Ok(state.change_sets.values().filter(|set| set.project == project).count() as u64)
-    }
-
-    async fn delete_change_sets(&self, ids: &[ChangeSetId]) -> Result<(), Error> {
-        self.open().0.change_sets.retain(|id, _| !ids.contains(id));
-        Ok(())
     }
 
     async fn resources(&self, stack: StackId) -> Result<Vec<Resource>, Error> {
@@ -336,7 +303,7 @@ impl Store for MemoryStore {
             tokio::time::sleep(self.commit_time).await;
         }
         let (mut state, now) = self.open();
-        state.check_batch(lease, &batch)?;
+        state.check_batch(lease, &batch, now)?;
         let rings = batch.rings();
         let settled = batch.settle.is_some();
         let has_news = batch.has_events();

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kiln_resource::{Action, OperationId, Status};
+use kiln_resource::{Action, OperationId, PlanId, Status};
 
 use crate::{Desired, Error, Stack, StackId};
 
@@ -33,6 +33,8 @@ pub struct Operation {
     pub begun: Timestamp,
     /// How it ended. Nothing is stored for a request that a newer one replaced.
     pub end: Option<End>,
+    /// The plan that it executes.
+    pub plan: Option<PlanId>,
 }
 
 /// A user.
@@ -70,6 +72,7 @@ impl Operation {
             desired,
             begun: stack.updated.unwrap_or(stack.created),
             end: None,
+            plan: stack.details.planned.as_ref().map(|planned| planned.plan),
         })
     }
 }

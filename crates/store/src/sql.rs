@@ -6,7 +6,6 @@
 
 mod administration;
 mod calls;
-mod change_sets;
 mod commit;
 mod connection;
 mod connection_url;
@@ -25,6 +24,7 @@ mod options;
 mod orphans;
 mod outbox;
 mod packet;
+mod plans;
 mod pool;
 mod pulse;
 mod reading;
@@ -64,10 +64,10 @@ use self::statement_retry::{Fault, Losses, PATIENCE, REQUEST_PATIENCE};
 use self::wires::Wires;
 use crate::doorbell::{Hub, Reach};
 use crate::{
-    Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest,
-    Doorbell, EngineId, EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message,
-    MessageId, NewStack, Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest,
-    StackSummary, Store, Summary, UnusedCredentials, UnusedUserProject,
+    Backlog, Batch, BriefResources, Census, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId,
+    EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message, MessageId, NewStack,
+    Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, StackSummary, Store,
+    Summary, UnusedCredentials, UnusedUserProject,
 };
 
 pub use self::connection_url::{UrlParameter, url_parameters};
@@ -210,22 +210,6 @@ impl Store for SqlStore {
 
     async fn content(&self, digest: &Digest) -> Result<String, Error> {
         self.read_content(digest).await
-    }
-
-    async fn save_change_set(&self, set: &ChangeSet) -> Result<(), Error> {
-        self.write_change_set(set).await
-    }
-
-    async fn change_sets(&self, project: &str, stack_name: &str) -> Result<Vec<ChangeSet>, Error> {
-        self.read_change_sets(project, stack_name).await
-    }
-
-    async fn count_change_sets(&self, project: &str) -> Result<u64, Error> {
-        self.read_change_set_count(project).await
-    }
-
-    async fn delete_change_sets(&self, ids: &[ChangeSetId]) -> Result<(), Error> {
-        self.drop_change_sets(ids).await
     }
 
     async fn resources(&self, stack: StackId) -> Result<Vec<Resource>, Error> {

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    Author, CredentialsId, Desired, DesiredText, Operation, OperationId, ResourceId, Snapshot, SnapshotId, StackId,
+    Author, CredentialsId, Desired, DesiredText, Operation, OperationId, PlanId, Planned, ResourceId, Snapshot,
+    SnapshotId, StackId,
 };
 
 /// The parent resource of a nested stack.
@@ -47,12 +48,20 @@ pub struct Details {
     /// The operation that the request is a part of; `None`: it is an operation of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<OperationId>,
+    /// The plan that the request keeps to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned: Option<Planned>,
     /// Where the request is from. The store adds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }
 
 impl Details {
+    /// The plan that the request uses up: those of nested stacks only keep to the plan of their root.
+    pub(crate) fn plan_to_use(&self) -> Option<PlanId> {
+        self.planned.as_ref().filter(|_| self.operation.is_none()).map(|planned| planned.plan)
+    }
+
     /// With the origin of the present work.
     #[must_use]
     pub(crate) fn with_origin(self) -> Self {
@@ -196,6 +205,7 @@ impl Stack {
             details: Details {
                 snapshot: new.adopt.as_ref().map(|adopt| adopt.id),
                 operation: new.operation,
+                planned: new.planned.clone(),
                 ..Details::default()
             }
             .with_origin(),
@@ -277,11 +287,18 @@ pub struct NewStack {
     pub adopt: Option<Snapshot>,
     /// The operation that creates it; `None`: an operation of its own.
     pub operation: Option<OperationId>,
+    /// The plan that its create keeps to.
+    pub planned: Option<Planned>,
     /// Current time.
     pub now: Timestamp,
 }
 
 impl NewStack {
+    /// The plan that the create uses up.
+    pub(crate) fn plan_to_use(&self) -> Option<PlanId> {
+        self.planned.as_ref().filter(|_| self.operation.is_none()).map(|planned| planned.plan)
+    }
+
     /// The user who creates it.
     pub(crate) fn author(&self) -> Option<Author> {
         let (user_id, username) = (self.user_id.clone(), self.username.clone());
@@ -308,6 +325,7 @@ impl NewStack {
             user_project: None,
             adopt: None,
             operation: None,
+            planned: None,
             now,
         }
     }
@@ -337,6 +355,9 @@ pub struct StackRequest {
     pub author: Option<Author>,
     /// Refused with [`crate::Error::Changed`] unless the stack has this generation; `None`: any.
     pub if_generation: Option<i64>,
+    /// Refused with [`crate::Error::Changed`] unless the tree of the stack has this version ([`crate::version_of`]);
+    /// `None`: any.
+    pub if_version: Option<String>,
     /// Current time.
     pub now: Timestamp,
 }
@@ -364,6 +385,7 @@ impl StackRequest {
             snapshot: None,
             author: None,
             if_generation: None,
+            if_version: None,
             now,
         }
     }

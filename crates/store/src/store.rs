@@ -8,9 +8,9 @@ use kiln_resource::{SoftwareChange, State};
 use kiln_value::Secret;
 
 use crate::{
-    Announcement, Backlog, ChangeSet, ChangeSetId, CredentialsId, DesiredText, Digest, Distinct, EngineId, EngineLock,
-    Event, EventId, EventQuery, EventSpan, Lease, Message, MessageId, NewStack, OperationStore, Orphan, OrphanStore,
-    OutboxStore, PluginRun, Resource, ResourceId, Silent, Snapshot, SnapshotId, SoftwareStore, Stack, StackId,
+    Announcement, Backlog, CredentialsId, DesiredText, Digest, Distinct, EngineId, EngineLock, Event, EventId,
+    EventQuery, EventSpan, Lease, Message, MessageId, NewStack, OperationStore, Orphan, OrphanStore, OutboxStore,
+    PlanId, PlanStore, PluginRun, Resource, ResourceId, Silent, Snapshot, SnapshotId, SoftwareStore, Stack, StackId,
     StackQuery, StackRequest,
 };
 
@@ -23,9 +23,12 @@ pub enum Error {
     /// The lease is not the current one: stop working on the stack.
     #[error("the lease on stack {0} is not current")]
     Stale(StackId),
-    /// The stack does not have the expected generation.
+    /// The stack does not have the expected generation, or its tree not the expected version.
     #[error("stack {0} was changed meanwhile")]
     Changed(StackId),
+    /// The plan does not exist, is not ready, or has expired.
+    #[error("plan {0} cannot be used")]
+    PlanUsed(PlanId),
     /// The config has deployments.
     #[error("software config {0} is referenced")]
     Referenced(String),
@@ -212,6 +215,8 @@ pub struct EngineInfo {
     pub seen: Timestamp,
     /// Seconds between reports; 0: the engine has ended, and its entry is removed by this or the next report.
     pub interval: u32,
+    /// Whether it keeps to plans. An engine of the release before does not.
+    pub keeps_plans: bool,
 }
 
 /// A page of resources without their data.
@@ -270,7 +275,7 @@ pub trait Doorbell: Send + Sync {
 
 /// Kiln's storage. Implementations handle transactions, their retries, and dialects.
 #[async_trait]
-pub trait Store: SoftwareStore + OutboxStore + OrphanStore + OperationStore {
+pub trait Store: SoftwareStore + OutboxStore + OrphanStore + OperationStore + PlanStore {
     /// Upgrades the schema. Safe to call at every start and from several processes.
     async fn migrate(&self) -> Result<(), Error>;
 
@@ -325,14 +330,6 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore + OperationStore {
     async fn snapshot(&self, stack: StackId, id: SnapshotId) -> Result<Option<Snapshot>, Error>;
     /// The snapshots of a stack, oldest first.
     async fn snapshots(&self, stack: StackId) -> Result<Vec<Snapshot>, Error>;
-    /// Stores a change set, or changes it. [`Error::NameTaken`] if the stack has another one with this name.
-    async fn save_change_set(&self, set: &ChangeSet) -> Result<(), Error>;
-    /// The change sets for a stack name, which may be that of a stack that does not exist yet, oldest first.
-    async fn change_sets(&self, project: &str, stack_name: &str) -> Result<Vec<ChangeSet>, Error>;
-    /// The number of change sets of a project.
-    async fn count_change_sets(&self, project: &str) -> Result<u64, Error>;
-    /// Deletes change sets.
-    async fn delete_change_sets(&self, ids: &[ChangeSetId]) -> Result<(), Error>;
     /// Events.
     async fn events(&self, query: &EventQuery) -> Result<Vec<Event>, Error>;
     /// Events with their numbers, in the order of the numbers. The query has no marker. See [`crate::EventReader`].

@@ -25,6 +25,6 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
 async fn run(call: &Call) -> Result<Response, ApiError> {
     let stack = call.stack().await?;
     // Kiln: what a plan of the delete was computed from.
-    call.service().delete_planned(&call.caller, &stack, call.query.given("if_version")).await?;
+    call.service().delete_planned(&call.caller, &stack, call.query.given("if_version"), None).await?;
     Ok(reply::empty(StatusCode::NO_CONTENT))
 }

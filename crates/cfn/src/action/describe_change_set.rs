@@ -15,7 +15,8 @@ async fn run(call: &Call) -> Result<Value, Fault> {
     let prepared = call.change_set().await?;
     let page: Page<usize> = Page::of(call)?;
     let start = page.marker.unwrap_or(0);
-    let mut changes: Vec<_> = prepared.changes().iter().enumerate().skip(start).collect();
+    let changes = call.service().changes_of(&prepared).await?;
+    let mut changes: Vec<_> = changes.iter().enumerate().skip(start).collect();
     let next = page.cut(&mut changes, |(index, _)| (index + 1).to_string());
     let parameters = prepared.parameters().iter();
     let parameters =

@@ -1,7 +1,7 @@
 //! Change sets.
 
 use kiln_service::{ChangeEffect, Execution, Failure, PreparedChange, ResourceChange};
-use kiln_store::ChangeSet;
+use kiln_store::Plan;
 use kiln_template::StackIdentity;
 use kiln_value::{Map, Value, value};
 
@@ -12,16 +12,16 @@ const NO_CHANGE: &str =
     "The submitted information didn't contain changes. Submit different information to create a change set.";
 
 /// The ARN of a change set.
-pub(crate) fn arn(set: &ChangeSet) -> String {
-    identity(set, format!("/changesets/{}/{}", set.name, set.id)).arn()
+pub(crate) fn arn(set: &Plan) -> String {
+    identity(set, format!("/changesets/{}/{}", set.name.as_deref().unwrap_or_default(), set.id)).arn()
 }
 
 /// The ARN of its stack, which may not exist yet.
-pub(crate) fn stack_arn(set: &ChangeSet) -> String {
+pub(crate) fn stack_arn(set: &Plan) -> String {
     identity(set, String::new()).arn()
 }
 
-fn identity(set: &ChangeSet, path: String) -> StackIdentity {
+fn identity(set: &Plan, path: String) -> StackIdentity {
     let (tenant, stack_name, stack_id) = (set.project.clone(), set.stack_name.clone(), set.stack.to_string());
     StackIdentity { tenant, stack_name, stack_id, path }
 }
@@ -46,7 +46,7 @@ pub(crate) fn summary(prepared: &PreparedChange) -> Map {
         "StackId": (stack_arn(set)),
         "StackName": (&set.stack_name),
         "ChangeSetId": (arn(set)),
-        "ChangeSetName": (&set.name),
+        "ChangeSetName": (prepared.name()),
         "ExecutionStatus": execution,
         "Status": status,
         "StatusReason": reason,

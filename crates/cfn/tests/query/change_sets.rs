@@ -94,7 +94,7 @@ async fn change_sets_are_checked_and_hidden_from_others() {
     assert_eq!(code(&[stack, named, ("TemplateBody", TEMPLATE)]).await, "ValidationError", "no stack to update");
     let invalid = TEMPLATE.replace("OS::Heat::Value", "OS::Heat::Nothing");
     assert_eq!(code(&[stack, kind, named, ("TemplateBody", &invalid)]).await, "InvalidParameterValue");
-    assert_eq!(app.store.count_change_sets("tenant1").await.expect("a number"), 0, "nothing is stored");
+    assert_eq!(app.store.count_plans("tenant1").await.expect("a number"), 0, "nothing is stored");
     let made = app.post("CreateChangeSet", &[stack, kind, named, ("TemplateBody", TEMPLATE)]).await;
     let foreign = made.element("Id").replace("tenant1", "tenant2");
     assert_eq!(app.get("DescribeChangeSet", &[("ChangeSetName", &foreign)]).await.status, 404);

@@ -13,13 +13,13 @@ use kiln_resource::{
     CredentialsId, EngineId, EventId, Resource, ResourceId, SoftwareChange, SoftwareConfig, SoftwareDeployment, StackId,
 };
 use kiln_store::{
-    Backlog, Batch, BriefResources, Census, ChangeSet, ChangeSetId, ConfigQuery, Delivery, DeploymentQuery, Desired,
-    DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventPurge, EventQuery, EventSpan, Lane, Lease,
-    MemoryStore, Message, MessageId, NewStack, Operation, OperationId, OperationQuery, OperationStore, Orphan,
-    OrphanQuery, OrphanStore, OutboxStore, Retention, Silent, Snapshot, SnapshotId, SoftwareStore, Stack, StackQuery,
-    StackRequest, Store, Summary, UnusedCredentials, UnusedUserProject,
+    Backlog, Batch, BriefResources, Census, ConfigQuery, Delivery, DeploymentQuery, Desired, DesiredText, Digest,
+    Doorbell, EngineInfo, Error, Event, EventPurge, EventQuery, EventSpan, Lane, Lease, MemoryStore, Message,
+    MessageId, NewPlan, NewStack, Operation, OperationId, OperationQuery, OperationStore, Orphan, OrphanQuery,
+    OrphanStore, OutboxStore, Plan, PlanId, PlanQuery, PlanStore, Retention, Silent, Snapshot, SnapshotId,
+    SoftwareStore, Stack, StackQuery, StackRequest, Store, Summary, UnusedCredentials, UnusedUserProject,
 };
-use kiln_value::Secret;
+use kiln_value::{Secret, Value};
 use tokio::sync::{Notify, watch};
 use uuid::Uuid;
 
@@ -131,6 +131,7 @@ macro_rules! cut {
         { $(fn $outbox:ident($($part:ident: $sort:ty),*) -> $result:ty;)* }
         { $(fn $orphans:ident($($piece:ident: $class:ty),*) -> $end:ty;)* }
         { $(fn $operations:ident($($item:ident: $form:ty),*) -> $outcome:ty;)* }
+        { $(fn $plans:ident($($side:ident: $shape:ty),*) -> $yield:ty;)* }
     ) => {
         #[async_trait]
         impl OutboxStore for CutStore {
@@ -156,6 +157,18 @@ macro_rules! cut {
                     return Err(lost());
                 }
                 let answer = self.0.$operations($($item),*).await;
+                if self.1.step().await { answer } else { Err(lost()) }
+            })*
+        }
+
+        #[async_trait]
+        impl PlanStore for CutStore {
+            $(async fn $plans(&self, $($side: $shape),*) -> Result<$yield, Error> {
+                let lost = || Error::Database(format!("{} was cut", stringify!($plans)));
+                if !self.1.step().await {
+                    return Err(lost());
+                }
+                let answer = self.0.$plans($($side),*).await;
                 if self.1.step().await { answer } else { Err(lost()) }
             })*
         }
@@ -252,10 +265,6 @@ cut! {
     fn now() -> Timestamp;
     fn engines() -> Vec<EngineInfo>;
     fn forget_engine(silent: &Silent) -> ();
-    fn save_change_set(set: &ChangeSet) -> ();
-    fn change_sets(project: &str, stack_name: &str) -> Vec<ChangeSet>;
-    fn count_change_sets(project: &str) -> u64;
-    fn delete_change_sets(ids: &[ChangeSetId]) -> ();
     fn snapshot(stack: StackId, id: SnapshotId) -> Option<Snapshot>;
     fn snapshots(stack: StackId) -> Vec<Snapshot>;
     fn forget(retention: &Retention) -> u64;
@@ -288,6 +297,14 @@ cut! {
     fn operations(query: &OperationQuery) -> Vec<Operation>;
     fn operation(root: StackId, id: OperationId) -> Option<Operation>;
     fn revision(stack: StackId, generation: i64) -> Option<Operation>;
+} {
+    fn save_plan(new: &NewPlan) -> ();
+    fn plan(project: &str, id: PlanId) -> Option<Plan>;
+    fn plans(query: &PlanQuery) -> Vec<Plan>;
+    fn count_plans(project: &str) -> u64;
+    fn plan_parts(plan: PlanId, path: Option<&str>) -> Vec<Value>;
+    fn reject_plan(plan: PlanId) -> bool;
+    fn delete_plans(ids: &[PlanId]) -> ();
 }
 }
 

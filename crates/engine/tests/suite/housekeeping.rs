@@ -170,7 +170,15 @@ async fn one_engine_purges() {
     let fixture = Fixture::new();
     let report = async |id: EngineId, second: i64| {
         let started = Timestamp::from_second(second).expect("a time");
-        let info = EngineInfo { id, hostname: "h".to_owned(), pid: 1, started, seen: started, interval: 60 };
+        let info = EngineInfo {
+            id,
+            hostname: "h".to_owned(),
+            pid: 1,
+            started,
+            seen: started,
+            interval: 60,
+            keeps_plans: true,
+        };
         fixture.store.report(&info).await.expect("the store");
     };
     let older = EngineId(Uuid::from_u128(6));

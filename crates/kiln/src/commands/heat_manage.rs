@@ -296,7 +296,15 @@ mod tests {
     fn engines_are_listed_in_columns() {
         let seen: jiff::Timestamp = "2026-01-02T03:04:05.6Z".parse().unwrap();
         let id: EngineId = "b8f6d5a4-1111-4222-8333-444455556666".parse().unwrap();
-        let engine = EngineInfo { id, hostname: "node".to_owned(), pid: 7, started: seen, seen, interval: 15 };
+        let engine = EngineInfo {
+            id,
+            hostname: "node".to_owned(),
+            pid: 7,
+            started: seen,
+            seen,
+            interval: 15,
+            keeps_plans: true,
+        };
         // As printed by heat-manage of Heat 27 with such a row.
         let expected = "\
 Hostname         Binary           Engine_Id                            Host       Topic      Status     Updated At

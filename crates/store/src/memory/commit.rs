@@ -8,7 +8,7 @@ use crate::{Batch, Error, Lease, Resource, Settle, Stack, StackId};
 
 impl State {
     /// Refuses a batch that cannot be written completely.
-    pub(super) fn check_batch(&self, lease: Lease, batch: &Batch) -> Result<(), Error> {
+    pub(super) fn check_batch(&self, lease: Lease, batch: &Batch, now: i64) -> Result<(), Error> {
         if !self.is_current(lease) {
             return Err(Error::Stale(lease.stack));
         }
@@ -20,7 +20,7 @@ impl State {
         }
         let mut generations: BTreeMap<StackId, i64> = BTreeMap::new();
         for child in &batch.children {
-            self.check_new(child)?;
+            self.check_new(child, now)?;
             if generations.insert(child.id, 1).is_some() {
                 return Err(Error::Database(format!("stack {} exists", child.id)));
             }
@@ -28,7 +28,7 @@ impl State {
         for (id, request) in &batch.requests {
             let stored = self.live(*id).map(|stack| stack.generation);
             if let Some(generation) = generations.get(id).copied().or(stored) {
-                self.check_request(*id, generation, request)?;
+                self.check_request(*id, generation, request, now)?;
                 generations.insert(*id, generation + 1);
             }
         }
@@ -149,7 +149,7 @@ impl State {
             }
             self.remove_messages(id);
             self.snapshots.retain(|_, snapshot| snapshot.stack != id);
-            self.change_sets.retain(|_, set| set.stack != id);
+            self.remove_plans(|plan| plan.stack == id && plan.name.is_some());
         }
     }
 }

@@ -60,6 +60,7 @@ impl State {
     pub(super) fn forget(&mut self, retention: &Retention, now: i64) -> u64 {
         let mut gone = self.forget_stacks(micro(retention.deleted_before));
         gone += self.forget_handled(now.saturating_sub(micros_of(HANDLED_KEPT)));
+        gone += self.forget_plans(now);
         if gone == 0 && retention.operations > 0 {
             gone = self.forget_operations(retention.operations);
         }
@@ -94,6 +95,7 @@ impl State {
             let before = self.operations.len();
             self.operations.retain(|_, operation| operation.stack != id);
             gone += before - self.operations.len();
+            gone += self.remove_plans(|plan| plan.stack == id);
             if let Some(siblings) = row.stack.parent.and_then(|parent| self.nested.get_mut(&parent.stack)) {
                 siblings.remove(&id);
             }
@@ -140,6 +142,7 @@ impl State {
             .flat_map(|row| [Some(&row.stack.desired), row.stack.previous.as_ref()])
             .flatten()
             .chain(self.operations.values().filter_map(|operation| operation.desired.as_ref()))
+            .chain(self.plans.values().filter_map(|stored| stored.plan.desired.as_ref()))
             .flat_map(|desired| [&desired.template, &desired.environment, &desired.files])
             .collect();
         let old = self.contents.iter().filter(|(digest, content)| content.used < before && !named.contains(digest));

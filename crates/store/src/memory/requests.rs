@@ -5,7 +5,9 @@ use kiln_resource::{Action, State as Progress, Status};
 use super::state::{Content, StackRow, State, micro, micros_of};
 use crate::limits::{CONTENT_FRESH, NAME};
 use crate::snapshot::SUPERSEDED;
-use crate::{DesiredText, Digest, Error, Event, NewStack, Operation, Snapshot, Stack, StackId, StackRequest, stack};
+use crate::{
+    DesiredText, Digest, Error, Event, NewStack, Operation, Snapshot, Stack, StackId, StackRequest, stack, version_of,
+};
 
 /// Refuses names that a server cannot store.
 fn check_names<'n>(mut names: impl Iterator<Item = &'n String>) -> Result<(), Error> {
@@ -17,7 +19,10 @@ fn check_names<'n>(mut names: impl Iterator<Item = &'n String>) -> Result<(), Er
 
 impl State {
     /// Refuses a stack that cannot be created.
-    pub(super) fn check_new(&self, new: &NewStack) -> Result<(), Error> {
+    pub(super) fn check_new(&self, new: &NewStack, now: i64) -> Result<(), Error> {
+        if let Some(plan) = new.plan_to_use() {
+            self.check_plan(plan, now)?;
+        }
         self.check_credentials(new.credentials)?;
         check_names(new.parent.is_none().then_some(&new.name).into_iter().chain(&new.tags))?;
         if new.parent.is_none() && self.names.contains_key(&(new.project.clone(), new.name.clone())) {
@@ -47,6 +52,9 @@ impl State {
         if let Some(begun) = Operation::of(&stack, new.author().as_ref(), Some(stack.desired.clone())) {
             self.begin_operation(begun);
         }
+        if let Some(plan) = new.plan_to_use() {
+            self.use_plan(plan);
+        }
         let event = Event::of_start(&stack);
         if let Some(adopt) = &new.adopt {
             self.save_snapshot(adopt);
@@ -60,13 +68,27 @@ impl State {
     }
 
     /// Refuses a request unless the stack exists and has the expected generation.
-    pub(super) fn check_request(&self, id: StackId, generation: i64, request: &StackRequest) -> Result<(), Error> {
+    pub(super) fn check_request(
+        &self,
+        id: StackId,
+        generation: i64,
+        request: &StackRequest,
+        now: i64,
+    ) -> Result<(), Error> {
         self.check_credentials(request.credentials)?;
         check_names(request.tags.iter().flatten())?;
-        match request.if_generation {
-            Some(expected) if expected != generation => Err(Error::Changed(id)),
-            _ => Ok(()),
+        if request.if_generation.is_some_and(|expected| expected != generation) {
+            return Err(Error::Changed(id));
         }
+        if let Some(version) = &request.if_version {
+            let root = self.live(id).map(|stack| stack.root);
+            let tree = self.stacks.values().map(|row| &row.stack);
+            let tree = tree.filter(|stack| Some(stack.root) == root && stack.deleted.is_none()).cloned();
+            if version_of(tree.collect()) != *version {
+                return Err(Error::Changed(id));
+            }
+        }
+        request.details.plan_to_use().map_or(Ok(()), |plan| self.check_plan(plan, now))
     }
 
     /// Writes a checked request; returns the stack after that and the event to write. `None`: the stack is deleted.
@@ -120,6 +142,9 @@ impl State {
         if let Some(begun) = request.operation(&asked) {
             self.begin_operation(begun);
         }
+        if let Some(plan) = request.details.plan_to_use() {
+            self.use_plan(plan);
+        }
         let event = Event::of_start(&asked);
         Some((asked, event))
     }
@@ -130,7 +155,7 @@ impl State {
         self.snapshots.insert(snapshot.id, stored);
     }
 
-    fn store_contents(&mut self, desired: &DesiredText, now: i64) {
+    pub(super) fn store_contents(&mut self, desired: &DesiredText, now: i64) {
         for text in [&desired.template, &desired.environment, &desired.files] {
             let content =
                 self.contents.entry(Digest::of(text)).or_insert_with(|| Content { body: text.clone(), used: now });

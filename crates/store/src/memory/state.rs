@@ -8,10 +8,11 @@ use kiln_resource::{SoftwareConfig, SoftwareDeployment};
 use kiln_value::Secret;
 use uuid::Uuid;
 
+use super::plans::StoredPlan;
 use crate::outbox::NewEntry;
 use crate::{
-    ChangeSet, ChangeSetId, CredentialsId, Digest, EngineId, EngineInfo, Event, EventId, LeaseRow, Message, MessageId,
-    Operation, Orphan, Resource, ResourceId, Snapshot, SnapshotId, Stack, StackId,
+    CredentialsId, Digest, EngineId, EngineInfo, Event, EventId, LeaseRow, Message, MessageId, Operation, Orphan,
+    Resource, ResourceId, Snapshot, SnapshotId, Stack, StackId,
 };
 
 /// All stored data. Times of the database are microseconds since 1970, as in a database.
@@ -40,7 +41,8 @@ pub(super) struct State {
     /// In order of writing.
     pub(super) operations: BTreeMap<u64, Operation>,
     pub(super) orphans: BTreeMap<ResourceId, Orphan>,
-    pub(super) change_sets: BTreeMap<ChangeSetId, ChangeSet>,
+    /// In order of writing.
+    pub(super) plans: BTreeMap<u64, StoredPlan>,
     pub(super) snapshots: BTreeMap<SnapshotId, Snapshot>,
     pub(super) software_configs: BTreeMap<String, SoftwareConfig>,
     pub(super) software_deployments: BTreeMap<String, SoftwareDeployment>,

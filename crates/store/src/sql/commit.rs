@@ -4,11 +4,11 @@ use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, OnConflict, Query};
 use uuid::Uuid;
 
-use super::change_sets::remove_change_sets;
 use super::inbox::{insert_messages, remove_messages};
 use super::leases::{is_current, is_marked};
 use super::operations::end_operation;
 use super::orphans::insert_orphans;
+use super::plans::remove_plans_of;
 use super::pool::Transaction;
 use super::reading::find_stack;
 use super::requests::details;
@@ -195,7 +195,7 @@ async fn apply_settle(tx: &Transaction, stack: StackId, settle: &Settle) -> Resu
         tx.execute(&delete).await?;
         remove_messages(tx, stack).await?;
         remove_snapshots(tx, stack, None).await?;
-        remove_change_sets(tx, stack).await?;
+        remove_plans_of(tx, &[stack.to_string()], true).await?;
     }
     Ok(())
 }

@@ -8,11 +8,15 @@ use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Order, Query, Select
 use uuid::Uuid;
 
 use super::leases::is_still;
+use super::plans::remove_plans_of;
 use super::rows::{Columns, micros, micros_of, plain};
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, LOOKED_AT, STACKS};
 use crate::{Census, EngineId, EngineInfo, Error, EventPurge, Retention, Silent};
+
+/// The columns of an engine, in reading and writing order.
+const ENGINE_COLUMNS: [&str; 7] = ["id", "hostname", "pid", "started", "seen", "report_interval", "plans"];
 
 impl SqlStore {
     pub(super) async fn read_clock(&self) -> Result<Timestamp, Error> {
@@ -75,7 +79,7 @@ impl SqlStore {
         self.retry(|| async {
             let insert = Query::insert()
                 .into_table(schema::ENGINE)
-                .columns(["id", "hostname", "pid", "started", "seen", "report_interval"])
+                .columns(ENGINE_COLUMNS)
                 .values([
                     engine.id.to_string().into(),
                     plain(&engine.hostname).into(),
@@ -83,6 +87,7 @@ impl SqlStore {
                     micros(engine.started).into(),
                     self.outside.now(),
                     interval.into(),
+                    i64::from(engine.keeps_plans).into(),
                 ])?
                 .on_conflict(OnConflict::column("id").update_columns(["seen", "report_interval"]).to_owned())
                 .to_owned();
@@ -97,8 +102,16 @@ impl SqlStore {
     /// Writes something small that nobody reads: the end of an engine that never was.
     pub(super) async fn write_for_nothing(&self) -> Result<(), Error> {
         let (id, time) = (EngineId(Uuid::nil()), Timestamp::UNIX_EPOCH);
-        self.put_engine(&EngineInfo { id, hostname: String::new(), pid: 0, started: time, seen: time, interval: 0 })
-            .await
+        self.put_engine(&EngineInfo {
+            id,
+            hostname: String::new(),
+            pid: 0,
+            started: time,
+            seen: time,
+            interval: 0,
+            keeps_plans: true,
+        })
+        .await
     }
 
     pub(super) async fn drop_engine(&self, silent: &Silent) -> Result<(), Error> {
@@ -108,7 +121,7 @@ impl SqlStore {
 
     pub(super) async fn list_engines(&self) -> Result<Vec<EngineInfo>, Error> {
         let select = Query::select()
-            .columns(["id", "hostname", "pid", "started", "seen", "report_interval"])
+            .columns(ENGINE_COLUMNS)
             .from(schema::ENGINE)
             .order_by("started", Order::Asc)
             .order_by("id", Order::Asc)
@@ -122,7 +135,7 @@ impl SqlStore {
 
     pub(super) async fn forget_some(&self, retention: &Retention) -> Result<u64, Error> {
         let gone = self.forget_stacks(retention.deleted_before, None, STACKS as u64).await?;
-        let mut gone = gone + self.forget_handled().await?;
+        let mut gone = gone + self.forget_handled().await? + self.forget_plans().await?;
         // Last, because they read all operations, and all stacks.
         if gone == 0 && retention.operations > 0 {
             gone = self.forget_operations(retention.operations).await?;
@@ -145,6 +158,7 @@ impl SqlStore {
                 }
             }
             let tx = self.begin().await?;
+            gone += remove_plans_of(&tx, &ids, false).await?;
             for (table, column) in [
                 (schema::EVENT, "stack"),
                 (schema::EVENT_ORDER, "stack"),
@@ -283,9 +297,14 @@ fn unsent() -> SelectStatement {
         .to_owned()
 }
 
-/// All digests that stacks and operations refer to: three in each of these columns, 64 characters each, separated by a space.
+/// All digests that stacks, operations and plans refer to: three in each of these columns, 64 characters each, separated by a space.
 fn named_digests() -> SelectStatement {
-    let columns = [(schema::STACK, "desired"), (schema::STACK, "previous"), (schema::OPERATION, "desired")];
+    let columns = [
+        (schema::STACK, "desired"),
+        (schema::STACK, "previous"),
+        (schema::OPERATION, "desired"),
+        (schema::PLAN, "desired"),
+    ];
     let mut parts = columns
         .into_iter()
         .flat_map(|(table, column)| [1, 66, 131].map(|start| (table, column, start)))
@@ -327,5 +346,6 @@ fn engine(columns: &mut Columns<'_>) -> Result<EngineInfo, Fault> {
         started: columns.time()?,
         seen: columns.time()?,
         interval: u32::try_from(columns.int()?).map_err(damaged)?,
+        keeps_plans: columns.optional_int()? == Some(1),
     })
 }

@@ -19,6 +19,7 @@ mod m0012_physical_ids;
 mod m0013_resource_names;
 mod m0014_event_order;
 mod m0015_operations;
+mod m0016_plans;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -67,6 +68,7 @@ const MIGRATIONS: &[&[Change]] = &[
     m0013_resource_names::CHANGES,
     m0014_event_order::CHANGES,
     m0015_operations::CHANGES,
+    m0016_plans::CHANGES,
 ];
 
 /// The oldest version of the schema whose programs can use the present one. A migration that only adds what older programs

@@ -5,14 +5,12 @@ use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Order, Query};
 
 use super::pool::Transaction;
-use super::rows::{Columns, micros, pack, plain, unpack};
+use super::rows::{Columns, micros, optional_id, pack, plain, unpack};
 use super::statement_retry::Fault;
 use super::writing::insert;
 use super::{SqlStore, schema};
 use crate::operation::End;
-use crate::{
-    Author, Error, Operation, OperationId, OperationQuery, OperationStore, Operations, Settle, Stack, StackId,
-};
+use crate::{Error, Operation, OperationId, OperationQuery, OperationStore, Operations, Settle, Stack, StackId};
 
 #[async_trait]
 impl OperationStore for SqlStore {
@@ -136,6 +134,7 @@ fn row_of(operation: &Operation) -> Vec<Expr> {
         end.map(|end| micros(end.time)).into(),
         end.map(|end| end.status.as_str()).into(),
         end.map(|end| plain(&end.reason)).into(),
+        optional_id(operation.plan.as_ref()),
     ]
 }
 
@@ -149,10 +148,7 @@ impl Columns<'_> {
             project: self.text()?,
             action: self.parsed()?,
             generation: self.int()?,
-            author: match (self.optional_text()?, self.optional_text()?) {
-                (Some(user_id), Some(username)) => Some(Author { user_id, username }),
-                _ => None,
-            },
+            author: self.author()?,
             request: self.text()?,
             desired: self.optional_text()?.as_deref().map(unpack).transpose()?,
             begun: self.time()?,
@@ -160,6 +156,7 @@ impl Columns<'_> {
                 (Some(time), Some(status), Some(reason)) => Some(End { time, status, reason }),
                 _ => None,
             },
+            plan: self.optional_parsed()?,
         })
     }
 }

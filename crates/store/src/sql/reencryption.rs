@@ -22,7 +22,7 @@ struct Sealed {
     values: &'static [&'static str],
 }
 
-const SEALED: [Sealed; 10] = [
+const SEALED: [Sealed; 11] = [
     Sealed { table: schema::CREDENTIALS, key: "id", secrets: &["envelope", "plan"], values: &[] },
     Sealed {
         table: schema::RESOURCE,
@@ -34,7 +34,8 @@ const SEALED: [Sealed; 10] = [
     Sealed { table: schema::OUTBOX, key: "id", secrets: &[], values: &["body"] },
     Sealed { table: schema::MESSAGE, key: "id", secrets: &[], values: &["body"] },
     Sealed { table: schema::SNAPSHOT, key: "id", secrets: &["data"], values: &[] },
-    Sealed { table: schema::CHANGE_SET, key: "id", secrets: &["body"], values: &[] },
+    Sealed { table: schema::PLAN, key: "id", secrets: &["body"], values: &[] },
+    Sealed { table: schema::PLAN_PART, key: "id", secrets: &["body"], values: &[] },
     Sealed { table: schema::SOFTWARE_CONFIG, key: "id", secrets: &["body"], values: &[] },
     Sealed { table: schema::SOFTWARE_DEPLOYMENT, key: "id", secrets: &["body"], values: &[] },
     Sealed { table: schema::CONTENT, key: "digest", secrets: &[], values: &["body"] },

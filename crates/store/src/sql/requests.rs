@@ -10,7 +10,7 @@ use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Query};
 
 use super::operations::begin_operations;
 use super::pool::Transaction;
-use super::reading::find_stack;
+use super::reading::{find_stack, select_stacks};
 use super::rows::{Columns, json, micros, micros_of, optional_id, pack, plain};
 use super::snapshots::{fail_unfinished_snapshots, save_snapshots};
 use super::statement_retry::Fault;
@@ -19,6 +19,7 @@ use super::{SqlStore, schema};
 use crate::limits::CONTENT_FRESH;
 use crate::{
     DesiredText, Details, Digest, Error, Event, EventId, NewStack, Operation, Stack, StackId, StackRequest, stack,
+    version_of,
 };
 
 impl SqlStore {
@@ -100,6 +101,9 @@ impl SqlStore {
             .zip(new)
             .filter_map(|(stack, new)| Operation::of(stack, new.author().as_ref(), Some(stack.desired.clone())));
         begin_operations(tx, begun).await?;
+        for plan in new.iter().filter_map(NewStack::plan_to_use) {
+            self.use_plan(tx, plan).await?;
+        }
         Ok(stacks.into_iter().map(with_start).collect())
     }
 
@@ -141,7 +145,6 @@ impl SqlStore {
             update.and_where(Expr::col("generation").eq(generation));
         }
         if let Some(desired) = &request.desired {
-            self.store_contents(tx, [desired]).await?;
             update.value("desired", pack(&desired.digests()));
         }
         if let Some(disable_rollback) = request.disable_rollback {
@@ -172,13 +175,20 @@ impl SqlStore {
         fail_unfinished_snapshots(tx, id).await?;
         save_snapshots(tx, &self.vault, &request.snapshot).await?;
         let stack = find_stack(tx, id).await?.ok_or_else(|| Error::NotFound(format!("stack {id}")))?;
+        if let Some(version) = &request.if_version {
+            check_version(tx, &stack, version).await?;
+        }
+        if let Some(plan) = request.details.plan_to_use() {
+            self.use_plan(tx, plan).await?;
+        }
+        self.store_contents(tx, &request.desired).await?;
         begin_operations(tx, request.operation(&stack).into_iter()).await?;
         Ok(Some(with_start(stack)))
     }
 
     /// Inserts texts that are not stored yet. If the time of a stored text is old, it is updated: see
     /// [`CONTENT_FRESH`].
-    async fn store_contents<'t>(
+    pub(super) async fn store_contents<'t>(
         &self,
         tx: &Transaction,
         desired: impl IntoIterator<Item = &'t DesiredText>,
@@ -227,6 +237,21 @@ const ROW_COLUMNS: [&str; schema::STACK_COLUMNS.len() + 2] = {
     columns[at + 1] = "due";
     columns
 };
+
+/// Refuses a request unless the tree of its stack had a version before it. No row is locked for this: a request to a nested
+/// stack that commits at the same time is not seen.
+async fn check_version(tx: &Transaction, stack: &Stack, version: &str) -> Result<(), Fault> {
+    let select = select_stacks()
+        .and_where(Expr::col("root").eq(stack.root.to_string()))
+        .and_where(Expr::col("deleted").is_null())
+        .to_owned();
+    let rows = tx.query_all(&select).await?;
+    let mut tree = rows.iter().map(|row| Columns::of(row).stack()).collect::<Result<Vec<_>, _>>()?;
+    for asked in tree.iter_mut().filter(|other| other.id == stack.id) {
+        asked.generation -= 1;
+    }
+    if version_of(tree) == version { Ok(()) } else { Err(Error::Changed(stack.id).into()) }
+}
 
 fn with_start(stack: Stack) -> (Stack, Event) {
     let event = Event::of_start(&stack);

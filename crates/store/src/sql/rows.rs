@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kiln_resource::{SoftwareConfig, SoftwareDeployment, State};
+use kiln_value::Value;
 use sea_orm::sea_query::Expr;
 use sea_orm::{QueryResult, TryGetable};
 use serde::Serialize;
@@ -16,7 +17,7 @@ use super::secrets::Vault;
 use super::statement_retry::Fault;
 use crate::outbox::NewEntry;
 use crate::{
-    ChangeSet, Desired, Destination, Digest, Error, Event, Message, OutboxEntry, Parent, Resource, Snapshot, Stack,
+    Author, Desired, Destination, Digest, Error, Event, Message, OutboxEntry, Parent, Plan, Resource, Snapshot, Stack,
     StackId, StackSummary,
 };
 
@@ -247,19 +248,38 @@ impl<'r> Columns<'r> {
         })
     }
 
-    /// [`super::schema::CHANGE_SET_COLUMNS`].
-    pub(super) fn change_set(&mut self, vault: &Vault) -> Result<ChangeSet, Fault> {
+    /// [`super::schema::PLAN_COLUMNS`].
+    pub(super) fn plan(&mut self, vault: &Vault) -> Result<Plan, Fault> {
         let row = self.text()?;
-        Ok(ChangeSet {
+        Ok(Plan {
             id: parse(&row)?,
             project: self.text()?,
             stack: self.parsed()?,
             stack_name: self.text()?,
-            name: self.text()?,
+            name: self.optional_text()?,
+            action: self.parsed()?,
             generation: self.int()?,
-            executed: self.flag()?,
+            author: self.author()?,
+            desired: self.optional_text()?.as_deref().map(unpack).transpose()?,
+            digest: self.text()?,
+            state: self.parsed()?,
             body: self.guarded(vault, &row)?,
             created: self.time()?,
+            expires: self.optional_time()?,
+        })
+    }
+
+    /// The ID and the sealed body of a part of a plan.
+    pub(super) fn plan_part(&mut self, vault: &Vault) -> Result<Value, Fault> {
+        let row = self.text()?;
+        self.guarded(vault, &row)
+    }
+
+    /// ID and name of a user.
+    pub(super) fn author(&mut self) -> Result<Option<Author>, Fault> {
+        Ok(match (self.optional_text()?, self.optional_text()?) {
+            (Some(user_id), Some(username)) => Some(Author { user_id, username }),
+            _ => None,
         })
     }
 
@@ -387,20 +407,27 @@ pub(super) fn of_message(message: &Message, vault: &Vault) -> Result<Vec<Expr>, 
     ])
 }
 
-/// The row of a change set.
-pub(super) fn of_change_set(set: &ChangeSet, vault: &Vault) -> Result<Vec<Expr>, Fault> {
-    let id = set.id.to_string();
-    let body = sealed(vault, &id, &set.body, set.body.is_null())?;
+/// The row of a plan.
+pub(super) fn of_plan(plan: &Plan, vault: &Vault) -> Result<Vec<Expr>, Fault> {
+    let id = plan.id.to_string();
+    let body = sealed(vault, &id, &plan.body, plan.body.is_null())?;
+    let author = plan.author.as_ref();
     Ok(vec![
         id.into(),
-        plain(&set.project).into(),
-        set.stack.to_string().into(),
-        plain(&set.stack_name).into(),
-        plain(&set.name).into(),
-        set.generation.into(),
-        i64::from(set.executed).into(),
+        plain(&plan.project).into(),
+        plan.stack.to_string().into(),
+        plain(&plan.stack_name).into(),
+        plan.name.as_deref().map(plain).into(),
+        plan.action.as_str().into(),
+        plan.generation.into(),
+        author.map(|author| plain(&author.user_id)).into(),
+        author.map(|author| plain(&author.username)).into(),
+        plan.desired.as_ref().map(pack).into(),
+        plan.digest.clone().into(),
+        plan.state.as_str().into(),
         body,
-        micros(set.created).into(),
+        micros(plan.created).into(),
+        plan.expires.map(micros).into(),
     ])
 }
 
@@ -481,7 +508,7 @@ fn guarded(vault: &Vault, row: &str, value: &impl Serialize, empty: bool) -> Res
 }
 
 /// Encrypted JSON; NULL for empty values.
-fn sealed(vault: &Vault, row: &str, value: &impl Serialize, empty: bool) -> Result<Expr, Fault> {
+pub(super) fn sealed(vault: &Vault, row: &str, value: &impl Serialize, empty: bool) -> Result<Expr, Fault> {
     Ok(if empty { None } else { Some(vault.seal(row, &to_json(value)?)?) }.into())
 }
 

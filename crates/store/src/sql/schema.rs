@@ -32,8 +32,10 @@ pub(super) const LEASE: &str = "kiln_lease";
 pub(super) const MESSAGE: &str = "kiln_message";
 /// Snapshots of stacks.
 pub(super) const SNAPSHOT: &str = "kiln_snapshot";
-/// Change sets of stacks.
-pub(super) const CHANGE_SET: &str = "kiln_change_set";
+/// Saved plans.
+pub(super) const PLAN: &str = "kiln_plan";
+/// The planned resources.
+pub(super) const PLAN_PART: &str = "kiln_plan_part";
 /// Objects whose resources were forgotten.
 pub(super) const ORPHAN: &str = "kiln_orphan";
 /// Operations of stacks.
@@ -170,12 +172,27 @@ pub(super) const MESSAGE_COLUMNS: [&str; 7] = ["id", "stack", "resource", "kind"
 /// The columns of a snapshot, in reading and writing order.
 pub(super) const SNAPSHOT_COLUMNS: [&str; 8] = ["id", "stack", "name", "action", "status", "reason", "data", "created"];
 
-/// The columns of a change set, in reading and writing order.
-pub(super) const CHANGE_SET_COLUMNS: [&str; 9] =
-    ["id", "project", "stack", "stack_name", "name", "generation", "executed", "body", "created"];
+/// The columns of a plan, in reading and writing order.
+pub(super) const PLAN_COLUMNS: [&str; 15] = [
+    "id",
+    "project",
+    "stack",
+    "stack_name",
+    "name",
+    "action",
+    "generation",
+    "user_id",
+    "username",
+    "desired",
+    "digest",
+    "state",
+    "body",
+    "created",
+    "expires",
+];
 
 /// The columns of an operation, in reading and writing order.
-pub(super) const OPERATION_COLUMNS: [&str; 14] = [
+pub(super) const OPERATION_COLUMNS: [&str; 15] = [
     "id",
     "stack",
     "root",
@@ -190,6 +207,7 @@ pub(super) const OPERATION_COLUMNS: [&str; 14] = [
     "ended",
     "status",
     "reason",
+    "plan",
 ];
 
 /// The columns of an orphan, in reading and writing order.

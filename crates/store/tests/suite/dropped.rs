@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 
 use kiln_resource::{Action, ResourceId, SoftwareChange, SoftwareConfig, Status};
 use kiln_store::{
-    Batch, ChangeSet, ConfigQuery, CredentialsId, EngineInfo, Error, EventQuery, Lease, Message, MessageId,
-    MessageKind, NewStack, Options, OrphanQuery, Retention, Silent, SqlStore, Stack, StackId, StackQuery, StackRequest,
-    Store, UnusedCredentials,
+    Batch, ConfigQuery, CredentialsId, EngineInfo, Error, EventQuery, Lease, Message, MessageId, MessageKind, NewPlan,
+    NewStack, Options, OrphanQuery, Plan, PlanId, PlanPart, PlanState, Retention, Silent, SqlStore, Stack, StackId,
+    StackQuery, StackRequest, Store, UnusedCredentials,
 };
 use kiln_value::{Secret, Value};
 use uuid::Uuid;
 
 use crate::bed::{Bed, beds, options};
-use crate::make::{PROJECT, TTL, at, child, claimed, engine, event, resource, settle, stack};
+use crate::make::{PROJECT, TTL, at, child, claimed, engine, event, resource, settle, stack, text};
 
 /// How long a database with much to do may take. What this finds lasts for ever.
 const LIMIT: Duration = Duration::from_mins(1);
@@ -56,18 +56,25 @@ impl<'a> Ground<'a> {
         Message { id, stack: self.made.id, resource: None, kind, body, due: at(-9), sent: at(-9) }
     }
 
-    fn set(&self) -> ChangeSet {
-        ChangeSet {
-            id: kiln_resource::ChangeSetId(Uuid::new_v4()),
+    fn plan(&self) -> NewPlan {
+        let plan = Plan {
+            id: PlanId(Uuid::new_v4()),
             project: PROJECT.to_owned(),
             stack: self.made.id,
             stack_name: self.made.name.clone(),
-            name: Uuid::new_v4().to_string(),
+            name: Some(Uuid::new_v4().to_string()),
+            action: Action::Update,
             generation: 1,
-            executed: false,
+            author: None,
+            desired: None,
+            digest: String::new(),
+            state: PlanState::Ready,
             body: Value::Null,
             created: at(0),
-        }
+            expires: None,
+        };
+        let parts = vec![PlanPart { path: String::new(), body: Value::Null }];
+        NewPlan { plan, desired: Some(text(&Uuid::new_v4().to_string())), parts }
     }
 
     fn config(&self) -> SoftwareConfig {
@@ -83,7 +90,7 @@ impl<'a> Ground<'a> {
 
     fn engine(&self) -> EngineInfo {
         let (id, hostname) = (self.lease.owner, self.made.name.clone());
-        EngineInfo { id, hostname, pid: 1, started: at(0), seen: at(0), interval: 5 }
+        EngineInfo { id, hostname, pid: 1, started: at(0), seen: at(0), interval: 5, keeps_plans: true }
     }
 
     fn silent() -> Silent {
@@ -116,8 +123,9 @@ impl<'a> Ground<'a> {
             take_over: store.take_over(engine(), TTL, &[Self::silent()], &[], 1);
             renew: store.renew(self.lease.owner, TTL, &[self.lease]);
             release: store.release(&[Lease { epoch: 0, ..self.lease }]);
-            save_change_set: store.save_change_set(&self.set());
-            delete_change_sets: store.delete_change_sets(&[self.set().id]);
+            save_plan: store.save_plan(&self.plan());
+            reject_plan: store.reject_plan(self.plan().plan.id);
+            delete_plans: store.delete_plans(&[self.plan().plan.id]);
             change_software: store.change_software(&SoftwareChange::PutConfig(self.config()));
             plan_credentials: store.plan_credentials(&Secret::new("{}".to_owned()));
             keep_credentials: store.keep_credentials(self.credentials, &Secret::new("{}".to_owned()));
@@ -149,12 +157,11 @@ impl<'a> Ground<'a> {
 }
 
 /// What is not dropped: it reads with one statement, as others that are dropped do, or has no transaction.
-const READS: [&str; 37] = [
+const READS: [&str; 42] = [
     "backlog",
-    "change_sets",
     "children",
     "content",
-    "count_change_sets",
+    "count_plans",
     "count_resources",
     "count_software_configs",
     "count_software_deployments",
@@ -173,6 +180,11 @@ const READS: [&str; 37] = [
     "lock_engines",
     "messages",
     "numbered_events",
+    "operation",
+    "operations",
+    "plan",
+    "plan_parts",
+    "plans",
     "resources_and_writes",
     "resources_by_physical_id",
     "resources_in_brief",
@@ -180,6 +192,7 @@ const READS: [&str; 37] = [
     "resources_of",
     "snapshot",
     "snapshots",
+    "revision",
     "software_config",
     "software_deployment",
     "software_deployments",
@@ -201,6 +214,8 @@ async fn every_method_that_writes_is_dropped() {
         include_str!("../../src/software_store.rs"),
         include_str!("../../src/outbox.rs"),
         include_str!("../../src/orphan.rs"),
+        include_str!("../../src/operation.rs"),
+        include_str!("../../src/plan.rs"),
     ];
     let method = |line: &'static str| line.strip_prefix("    async fn ")?.split('(').next();
     let mut methods: Vec<&str> = sources.iter().flat_map(|source| source.lines()).filter_map(method).collect();

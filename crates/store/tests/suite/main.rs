@@ -4,7 +4,6 @@
 
 mod bed;
 mod brief;
-mod change_sets;
 mod commits;
 mod credentials;
 mod doorbell;
@@ -23,6 +22,7 @@ mod operations;
 mod orphans;
 mod outbox;
 mod packets;
+mod plans;
 mod proxy;
 mod recycled;
 mod requests;

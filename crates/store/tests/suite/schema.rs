@@ -37,8 +37,8 @@ async fn an_error_of_a_database_has_its_code() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
         if bed.is_shared() {
-            bed.execute("DROP TABLE kiln_change_set").await;
-            let error = bed.store.change_sets("p", "s").await.unwrap_err().to_string();
+            bed.execute("DROP TABLE kiln_plan").await;
+            let error = bed.store.count_plans("p").await.unwrap_err().to_string();
             let code = match bed.url().split_once(':') {
                 Some(("sqlite", _)) => "(code: 1)",
                 Some(("postgres", _)) => "42P01",

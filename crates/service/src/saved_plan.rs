@@ -1,0 +1,372 @@
+//! Saved plans: a request that is checked and shown, and executed later exactly as shown, or refused.
+//!
+//! A plan fixes the texts of the desired state and the version of the tree of its stack. Executing it stores the request and
+//! uses up the plan in one transaction. From then on the engine keeps to the plan ([`kiln_store::Planned`]).
+
+mod content;
+mod execute;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kiln_identity::Caller;
+use kiln_plan_document::{Action as PlannedAction, PlanDocument, StackPart};
+use kiln_resource::{Action, PlanId, StackId};
+use kiln_stack::load;
+use kiln_store::{Author, DesiredText, NewPlan, Plan, PlanPart, PlanQuery, PlanState, Stack};
+use kiln_view::plan_document;
+
+use crate::{CreateStack, Door, Error, Service, Settings, UpdateStack};
+
+pub(crate) use content::Content;
+
+/// Maximum number of plans of a project.
+const MOST: u64 = 1_000;
+/// Maximum number of plans of a stack.
+const MOST_OF_STACK: usize = 100;
+
+/// What a plan requests.
+#[derive(Clone, Debug)]
+pub enum PlannedRequest {
+    /// Creates a stack.
+    Create(CreateStack),
+    /// Updates a stack, or returns it to a revision.
+    Update(Box<Stack>, UpdateStack),
+    /// Deletes a stack.
+    Delete(Box<Stack>),
+}
+
+/// A saved plan.
+#[derive(Clone, Debug)]
+pub struct SavedPlan {
+    /// The row.
+    pub plan: Plan,
+    /// The stack, if it exists.
+    pub stack: Option<Stack>,
+    /// Whether it can be executed.
+    pub status: PlanStatus,
+    pub(crate) content: Content,
+}
+
+/// Whether a plan can be executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanStatus {
+    /// It can.
+    Ready,
+    /// A request has used it.
+    Executed,
+    /// A user has rejected it.
+    Rejected,
+    /// It has expired.
+    Expired,
+    /// The stack, or one of its nested stacks, has changed since.
+    Stale,
+}
+
+impl PlanStatus {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ready => "READY",
+            Self::Executed => "EXECUTED",
+            Self::Rejected => "REJECTED",
+            Self::Expired => "EXPIRED",
+            Self::Stale => "STALE",
+        }
+    }
+
+    /// Why a plan with this status cannot be executed; `None`: it can.
+    fn obstacle(self) -> Option<&'static str> {
+        match self {
+            Self::Ready => None,
+            Self::Executed => Some("it was executed"),
+            Self::Rejected => Some("it was rejected"),
+            Self::Expired => Some("it has expired"),
+            Self::Stale => Some("it is out of date"),
+        }
+    }
+}
+
+impl SavedPlan {
+    /// The description.
+    pub fn description(&self) -> &str {
+        &self.content.description
+    }
+
+    /// The document without the resources; `None` for a change set of the release before.
+    pub fn header(&self) -> Option<&PlanDocument> {
+        self.content.document.as_ref()
+    }
+}
+
+/// What is saved of a checked request.
+pub(crate) struct Checked {
+    pub(crate) action: Action,
+    pub(crate) stack: Option<Stack>,
+    pub(crate) stack_id: StackId,
+    pub(crate) stack_name: String,
+    pub(crate) desired: Option<DesiredText>,
+    pub(crate) document: PlanDocument,
+    pub(crate) content: Content,
+}
+
+impl Service {
+    /// Checks a request like the request itself, computes its plan and saves that. `lifetime`: at most that of the option,
+    /// which is the default.
+    pub async fn save_plan(
+        &self,
+        caller: &Caller,
+        request: PlannedRequest,
+        description: String,
+        lifetime: Option<Duration>,
+    ) -> Result<SavedPlan, Error> {
+        let checked = self.check_request(caller, request).await?;
+        let lifetime = lifetime.map_or(self.options.plan_lifetime, |asked| asked.min(self.options.plan_lifetime));
+        let expires = self.backends.clock.now().saturating_add(lifetime).unwrap_or(Timestamp::MAX);
+        let content = Content { description, ..checked.content };
+        let checked = Checked { content, ..checked };
+        self.keep_plan(caller, checked, None, Some(expires)).await
+    }
+
+    /// Checks a request and computes its plan. The version is read first: if the stack changes meanwhile, the plan is stale.
+    pub(crate) async fn check_request(&self, caller: &Caller, request: PlannedRequest) -> Result<Checked, Error> {
+        match request {
+            PlannedRequest::Create(new) => {
+                let settings = new.settings.clone();
+                let adopt = new.adopt.clone().map(|mut data| data.swap_remove("resources").unwrap_or_default());
+                let stack_name = new.name.clone();
+                let new = match &new.adopt {
+                    Some(data) => CreateStack { content: new.content.clone().over_adopted(data), ..new.clone() },
+                    None => new,
+                };
+                let previewed = self.preview_create(caller, new).await?;
+                let plan = self.plan_create(caller, &previewed).await?;
+                let document =
+                    plan.shown(Door::Plan, |preview| plan_document::Plan::of(preview, PlannedAction::Create)).0;
+                let blueprint = &previewed.expose().blueprint;
+                Ok(Checked {
+                    action: if adopt.is_some() { Action::Adopt } else { Action::Create },
+                    stack: None,
+                    stack_id: StackId(self.backends.chance.uuid()),
+                    stack_name,
+                    desired: Some(load::texts(blueprint.sources())),
+                    content: Content {
+                        settings,
+                        adopt,
+                        parameters: blueprint.parameters().texts(),
+                        ..Content::default()
+                    },
+                    document,
+                })
+            }
+            PlannedRequest::Update(stack, update) => {
+                if stack.is_pending() {
+                    return Err(Error::Busy { stack: stack.name.clone(), action: stack.state.action });
+                }
+                self.allow_update(caller, &stack).await?;
+                let (settings, adopt) = (update.all_settings(), update.adopt.clone());
+                let tree = self.tree_of(&stack).await?;
+                let previewed = self.preview_update(caller, Stack::clone(&stack), update).await?;
+                let document =
+                    previewed.shown(Door::Plan, |one| plan_document::Plan::of(&one.preview, PlannedAction::Update)).0;
+                let previewed = previewed.expose();
+                let has_tags = |tags: &Vec<String>| *tags == stack.tags;
+                let content = Content {
+                    adopt: (!adopt.is_empty()).then(|| adopt.into()),
+                    parameters: previewed.parameters.clone(),
+                    same_content: previewed.same_sources && settings.tags.as_ref().is_none_or(has_tags),
+                    settings: Settings { if_version: None, ..settings },
+                    ..Content::of_tree(tree)
+                };
+                Ok(Checked {
+                    action: Action::Update,
+                    stack_id: stack.id,
+                    stack_name: stack.name.clone(),
+                    stack: Some(*stack),
+                    desired: Some(previewed.desired.clone()),
+                    content,
+                    document,
+                })
+            }
+            PlannedRequest::Delete(stack) => {
+                self.allow_types_of(caller, &stack).await?;
+                let content = Content::of_tree(self.tree_of(&stack).await?);
+                let previewed = self.preview_delete(Stack::clone(&stack)).await?;
+                let document =
+                    previewed.shown(Door::Plan, |(one, _)| plan_document::Plan::of(one, PlannedAction::Delete)).0;
+                Ok(Checked {
+                    action: Action::Delete,
+                    stack_id: stack.id,
+                    stack_name: stack.name.clone(),
+                    stack: Some(*stack),
+                    desired: None,
+                    content,
+                    document,
+                })
+            }
+        }
+    }
+
+    /// Stores a plan; `name` is that of a change set.
+    pub(crate) async fn keep_plan(
+        &self,
+        caller: &Caller,
+        checked: Checked,
+        name: Option<String>,
+        expires: Option<Timestamp>,
+    ) -> Result<SavedPlan, Error> {
+        let Checked { action, stack, stack_id, stack_name, desired, document, content } = checked;
+        self.make_room(caller, &stack_name).await?;
+        let version = content.version();
+        let id = PlanId(self.backends.chance.uuid());
+        let mut document = PlanDocument { version, ..document };
+        let digest = content::digest(id, &document)?;
+        let resources = std::mem::take(&mut document.resources);
+        let parts = StackPart::split(resources, content.generations()).map_err(content::damaged)?;
+        let parts = parts.into_iter().map(|(path, part)| Ok(PlanPart { path, body: content::stored(&part)? }));
+        let parts = parts.collect::<Result<Vec<_>, Error>>()?;
+        let content = Content { document: Some(document), ..content };
+        let plan = Plan {
+            id,
+            project: stack.as_ref().map_or(&caller.project_id, |stack| &stack.project).clone(),
+            stack: stack_id,
+            stack_name,
+            name,
+            action,
+            generation: stack.as_ref().map_or(0, |stack| stack.generation),
+            author: Some(Author { user_id: caller.user_id.clone(), username: caller.username.clone() }),
+            desired: desired.as_ref().map(DesiredText::digests),
+            digest,
+            state: PlanState::Ready,
+            body: content.to_body()?,
+            created: self.backends.clock.now(),
+            expires,
+        };
+        let new = NewPlan { plan, desired, parts };
+        self.backends.store.save_plan(&new).await?;
+        Ok(SavedPlan { plan: new.plan, stack, status: PlanStatus::Ready, content })
+    }
+
+    /// The plans of a project, newest first, without change sets.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no plan with the ID of the marker.
+    pub async fn plans(&self, query: &PlanQuery) -> Result<Vec<SavedPlan>, Error> {
+        let mut found = Vec::new();
+        let mut seen: HashMap<StackId, Option<(Stack, String)>> = HashMap::new();
+        for plan in self.backends.store.plans(query).await? {
+            if !seen.contains_key(&plan.stack) {
+                let stack = self.live(plan.stack).await?;
+                let now = match stack {
+                    Some(stack) => Some((stack.clone(), self.version_of(&stack).await?)),
+                    None => None,
+                };
+                seen.insert(plan.stack, now);
+            }
+            let now = seen.get(&plan.stack).cloned().flatten();
+            found.push(self.saved(plan, now)?);
+        }
+        Ok(found)
+    }
+
+    /// A plan of the caller's project.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]
+    pub async fn plan(&self, caller: &Caller, id: &str) -> Result<SavedPlan, Error> {
+        let found = match id.parse() {
+            Ok(id) => self.backends.store.plan(&caller.project_id, id).await?,
+            Err(_) => None,
+        };
+        let plan = found.ok_or_else(|| Error::NotFound(format!("plan {id}")))?;
+        let now = match self.live(plan.stack).await? {
+            Some(stack) => Some((stack.clone(), self.version_of(&stack).await?)),
+            None => None,
+        };
+        self.saved(plan, now)
+    }
+
+    /// The document of a plan, as it was shown; `None` for a change set of the release before.
+    pub async fn plan_document(&self, saved: &SavedPlan) -> Result<Option<PlanDocument>, Error> {
+        let Some(header) = saved.content.document.clone() else { return Ok(None) };
+        let parts = self.backends.store.plan_parts(saved.plan.id, None).await?;
+        let parts = parts.iter().map(content::read::<StackPart>).collect::<Result<Vec<_>, Error>>()?;
+        let resources = StackPart::joined(parts);
+        let whole = PlanDocument::new(header.action, header.stack, resources, header.outputs);
+        Ok(Some(PlanDocument { stack_id: header.stack_id, version: header.version, ..whole }))
+    }
+
+    /// Rejects a plan that nobody has executed.
+    pub async fn reject_plan(&self, saved: &SavedPlan) -> Result<(), Error> {
+        if self.backends.store.reject_plan(saved.plan.id).await? {
+            return Ok(());
+        }
+        Err(Error::PlanState { plan: saved.plan.id, why: "it was executed or rejected" })
+    }
+
+    /// Deletes a plan, unless its request is in progress: the engine reads it.
+    pub async fn delete_plan(&self, saved: &SavedPlan) -> Result<(), Error> {
+        let is_its = |stack: &Stack| {
+            stack.is_pending() && stack.details.planned.as_ref().is_some_and(|planned| planned.plan == saved.plan.id)
+        };
+        if saved.stack.as_ref().is_some_and(is_its) {
+            return Err(Error::PlanState { plan: saved.plan.id, why: "it is being executed" });
+        }
+        Ok(self.backends.store.delete_plans(&[saved.plan.id]).await?)
+    }
+
+    async fn live(&self, stack: StackId) -> Result<Option<Stack>, Error> {
+        Ok(self.backends.store.stack(stack).await?.filter(|stack| stack.deleted.is_none()))
+    }
+
+    /// A plan with its present status; `now` is the stack with its version.
+    pub(crate) fn saved(&self, plan: Plan, now: Option<(Stack, String)>) -> Result<SavedPlan, Error> {
+        let content = Content::of_body(&plan.body)?;
+        let is_current = match &now {
+            Some((stack, version)) => {
+                stack.generation == plan.generation && content.version().is_none_or(|planned| planned == *version)
+            }
+            None => plan.generation == 0,
+        };
+        let status = match plan.state {
+            PlanState::Executed => PlanStatus::Executed,
+            PlanState::Rejected => PlanStatus::Rejected,
+            PlanState::Ready if plan.expires.is_some_and(|end| end <= self.backends.clock.now()) => PlanStatus::Expired,
+            PlanState::Ready if is_current => PlanStatus::Ready,
+            PlanState::Ready => PlanStatus::Stale,
+        };
+        Ok(SavedPlan { plan, stack: now.map(|(stack, _)| stack), status, content })
+    }
+
+    /// Limits the number of plans: old ones that cannot be executed are deleted first.
+    async fn make_room(&self, caller: &Caller, stack_name: &str) -> Result<(), Error> {
+        let project = caller.project_id.clone();
+        let query = PlanQuery { project, stack_name: Some(stack_name.to_owned()), ..PlanQuery::default() };
+        let plans = self.plans(&query).await?;
+        let excess = (plans.len() + 1).saturating_sub(MOST_OF_STACK);
+        let mut spent = Vec::new();
+        for saved in plans.iter().rev().filter(|saved| saved.is_spent()).take(excess) {
+            spent.push(saved.plan.id);
+        }
+        if spent.len() < excess {
+            return Err(Error::Limit(format!("a stack can have {MOST_OF_STACK} plans and change sets")));
+        }
+        self.backends.store.delete_plans(&spent).await?;
+        if self.backends.store.count_plans(&caller.project_id).await? >= MOST {
+            return Err(Error::Limit(format!("a project can have {MOST} plans and change sets")));
+        }
+        Ok(())
+    }
+}
+
+impl SavedPlan {
+    /// Whether it has no use any more.
+    fn is_spent(&self) -> bool {
+        let plan = self.plan.id;
+        let is_its = |stack: &Stack| {
+            stack.is_pending() && stack.details.planned.as_ref().is_some_and(|planned| planned.plan == plan)
+        };
+        self.status != PlanStatus::Ready && !self.stack.as_ref().is_some_and(is_its)
+    }
+}

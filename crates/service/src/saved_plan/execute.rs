@@ -1,0 +1,144 @@
+//! Executes a plan.
+
+use kiln_identity::Caller;
+use kiln_plan::{Blueprint, Sources};
+use kiln_stack::load;
+use kiln_store::{Planned, Stack};
+use kiln_template::StackIdentity;
+use kiln_value::{Map, Value};
+
+use super::{PlanStatus, SavedPlan};
+use crate::create::CheckedCreate;
+use crate::update::CheckedUpdate;
+use crate::{CreateStack, Error, Service, Settings, StackContent, TemplateText, UpdateStack, import};
+
+fn into_map(value: Value) -> Option<Map> {
+    match value {
+        Value::Map(map) => Some(map),
+        _ => None,
+    }
+}
+
+impl Service {
+    /// Executes a plan: stores its request, for who executes it. What the caller may do is checked again. `digest`: of the
+    /// plan that the caller has seen. `disable_rollback` overrides the setting.
+    ///
+    /// # Errors
+    /// [`Error::PlanState`] or [`Error::StalePlan`] if it cannot be executed; then nothing was sent.
+    pub async fn execute_plan(
+        &self,
+        caller: &Caller,
+        saved: SavedPlan,
+        digest: Option<&str>,
+        disable_rollback: Option<bool>,
+    ) -> Result<Stack, Error> {
+        let refused = |why| Error::PlanState { plan: saved.plan.id, why };
+        if digest.is_some_and(|digest| digest != saved.plan.digest) {
+            return Err(refused("its digest is another one"));
+        }
+        if saved.content.refused.is_some() {
+            return Err(refused("its change would be refused"));
+        }
+        if saved.status == PlanStatus::Stale {
+            return Err(Error::StalePlan(self.moved(&saved).await?));
+        }
+        if let Some(why) = saved.status.obstacle() {
+            return Err(refused(why));
+        }
+        self.refuse_older_engines(&saved).await?;
+        let SavedPlan { plan, stack, content, .. } = saved;
+        let planned = Some(Planned { plan: plan.id, path: String::new() });
+        let settings = Settings {
+            disable_rollback: disable_rollback.or(content.settings.disable_rollback),
+            if_version: content.version(),
+            ..content.settings
+        };
+        if let Some(former) = content.former {
+            let template = match former.template {
+                Value::Map(template) => Some(TemplateText::of_map(template, &self.options.limits)?),
+                _ => None,
+            };
+            let change = StackContent { sections: former.sections, ..StackContent::default() };
+            let Some(stack) = stack else {
+                let template = template.ok_or(Error::NoTemplate)?;
+                let adopt = content.adopt.map(|data| Map::from([("resources".to_owned(), data)]));
+                let new = CreateStack { name: plan.stack_name, template, content: change, settings, adopt };
+                let checked = self.check_create(caller, new, plan.stack).await?;
+                return self.request_create(caller, plan.stack, checked, planned).await;
+            };
+            let update = UpdateStack {
+                template,
+                content: change,
+                settings,
+                existing: former.existing,
+                revision: None,
+                clear_parameters: former.clear_parameters.into_iter().collect(),
+                adopt: content.adopt.and_then(into_map).unwrap_or_default(),
+            };
+            self.allow_update(caller, &stack).await?;
+            let checked = self.check_update(caller, &stack, update).await?;
+            return self.request_update(caller, &stack, checked, planned).await;
+        }
+        let Some(desired) = &plan.desired else {
+            let stack = stack.ok_or_else(|| Error::NoStack(plan.stack_name.clone()))?;
+            return self.delete_planned(caller, &stack, settings.if_version.as_deref(), planned).await;
+        };
+        let sources = load::stored(&self.backends, desired).await?;
+        let id = plan.stack;
+        let identity = StackIdentity::new(plan.project.clone(), plan.stack_name.clone(), id.to_string())?;
+        if let Some(stack) = &stack {
+            self.allow_update(caller, stack).await?;
+        } else {
+            self.check_room(caller, &plan.stack_name).await?;
+        }
+        let blueprint = self.accepted_again(caller, &sources, &identity).await?;
+        if let Some(Value::Map(adopt)) = &content.adopt {
+            self.check_import(caller, &blueprint, &import::objects(adopt)).await?;
+        }
+        let desired = load::accepted(&self.backends, &blueprint);
+        match stack {
+            Some(stack) => {
+                let adopt = content.adopt.and_then(into_map).unwrap_or_default();
+                let checked = CheckedUpdate { desired, settings, adopt };
+                self.request_update(caller, &stack, checked, planned).await
+            }
+            None => {
+                let checked = CheckedCreate { name: plan.stack_name, desired, settings, adopt: content.adopt };
+                self.request_create(caller, id, checked, planned).await
+            }
+        }
+    }
+
+    /// The blueprint of stored sources, if it is allowed and valid for the caller today.
+    async fn accepted_again(
+        &self,
+        caller: &Caller,
+        sources: &Sources,
+        identity: &StackIdentity,
+    ) -> Result<Blueprint, Error> {
+        let template = TemplateText::stored(&sources.template);
+        let blueprint = self.build(sources, identity, &template, true)?;
+        self.accept(caller, &blueprint, &template).await?;
+        Ok(blueprint)
+    }
+
+    /// The name of a stack that has changed since a plan was made.
+    async fn moved(&self, saved: &SavedPlan) -> Result<String, Error> {
+        let Some(stack) = &saved.stack else { return Ok(saved.plan.stack_name.clone()) };
+        let tree = self.tree_of(stack).await?;
+        let seen = saved.content.seen.iter().flat_map(|seen| &seen.stacks);
+        let planned: Vec<_> = seen.map(|stack| (stack.id, stack.generation)).collect();
+        let moved = tree.iter().find(|stack| !planned.contains(&(stack.id, stack.generation)));
+        Ok(moved.unwrap_or(stack).name.clone())
+    }
+
+    /// Refuses a plan while an engine of the release before runs: it would not keep to the plan.
+    async fn refuse_older_engines(&self, saved: &SavedPlan) -> Result<(), Error> {
+        let engines = self.backends.store.engines().await?;
+        if engines.iter().all(|engine| engine.keeps_plans) {
+            return Ok(());
+        }
+        let why = "an engine of an older release is running, which does not keep to plans";
+        Err(Error::PlanState { plan: saved.plan.id, why })
+    }
+}

@@ -1,0 +1,123 @@
+//! Saved plans.
+
+use async_trait::async_trait;
+use kiln_value::Value;
+
+use super::MemoryStore;
+use super::state::{State, micro, micros_of};
+use crate::limits::{PLAN_KEPT, STACKS};
+use crate::plan::{NewPlan, PlanPart, PlanQuery, PlanState, PlanStore};
+use crate::{Error, Plan, PlanId};
+
+/// A plan with its parts.
+pub(super) struct StoredPlan {
+    pub(super) plan: Plan,
+    parts: Vec<PlanPart>,
+}
+
+#[async_trait]
+impl PlanStore for MemoryStore {
+    async fn save_plan(&self, new: &NewPlan) -> Result<(), Error> {
+        let (mut state, now) = self.open();
+        let plan = Plan { created: micro(new.plan.created), expires: new.plan.expires.map(micro), ..new.plan.clone() };
+        if let Some(name) = &plan.name
+            && state
+                .plans
+                .values()
+                .any(|other| other.plan.stack == plan.stack && other.plan.name.as_ref() == Some(name))
+        {
+            return Err(Error::NameTaken(name.clone()));
+        }
+        if let Some(desired) = &new.desired {
+            state.store_contents(desired, now);
+        }
+        let seq = state.next();
+        state.plans.insert(seq, StoredPlan { plan, parts: new.parts.clone() });
+        Ok(())
+    }
+
+    async fn plan(&self, project: &str, id: PlanId) -> Result<Option<Plan>, Error> {
+        let (state, _) = self.open();
+        let mut all = state.plans.values().map(|stored| &stored.plan);
+        Ok(all.find(|plan| plan.id == id && plan.project == project).cloned())
+    }
+
+    async fn plans(&self, query: &PlanQuery) -> Result<Vec<Plan>, Error> {
+        let (state, _) = self.open();
+        let of_project = || state.plans.iter().filter(|(_, stored)| stored.plan.project == query.project);
+        let before = match query.marker {
+            Some(marker) => match of_project().find(|(_, stored)| stored.plan.id == marker) {
+                Some((seq, _)) => *seq,
+                None => return Err(Error::NotFound(format!("plan {marker}"))),
+            },
+            None => u64::MAX,
+        };
+        let is_asked = |plan: &&Plan| query.stack_name.as_ref().is_none_or(|name| *name == plan.stack_name);
+        let limit = query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+        let older = of_project().rev().filter(|(seq, _)| **seq < before).map(|(_, stored)| &stored.plan);
+        Ok(older.filter(is_asked).take(limit).cloned().collect())
+    }
+
+    async fn count_plans(&self, project: &str) -> Result<u64, Error> {
+        let (state, _) = self.open();
+        Ok(state.plans.values().filter(|stored| stored.plan.project == project).count() as u64)
+    }
+
+    async fn plan_parts(&self, plan: PlanId, path: Option<&str>) -> Result<Vec<Value>, Error> {
+        let (state, _) = self.open();
+        let stored = state.plans.values().filter(|stored| stored.plan.id == plan);
+        let parts = stored.flat_map(|stored| &stored.parts);
+        Ok(parts.filter(|part| path.is_none_or(|path| path == part.path)).map(|part| part.body.clone()).collect())
+    }
+
+    async fn reject_plan(&self, plan: PlanId) -> Result<bool, Error> {
+        let (mut state, _) = self.open();
+        let is_ready = |stored: &&mut StoredPlan| stored.plan.id == plan && stored.plan.state == PlanState::Ready;
+        let ready = state.plans.values_mut().find(is_ready);
+        Ok(ready.map(|stored| stored.plan.state = PlanState::Rejected).is_some())
+    }
+
+    async fn delete_plans(&self, ids: &[PlanId]) -> Result<(), Error> {
+        self.open().0.plans.retain(|_, stored| !ids.contains(&stored.plan.id));
+        Ok(())
+    }
+}
+
+impl State {
+    /// Refuses a request whose plan cannot be used.
+    pub(super) fn check_plan(&self, plan: PlanId, now: i64) -> Result<(), Error> {
+        let is_valid = |stored: &StoredPlan| {
+            let expires = stored.plan.expires.map(|time| time.as_microsecond());
+            stored.plan.id == plan
+                && stored.plan.state == PlanState::Ready
+                && expires.is_none_or(|expires| expires > now)
+        };
+        if self.plans.values().any(is_valid) { Ok(()) } else { Err(Error::PlanUsed(plan)) }
+    }
+
+    /// Uses up a checked plan.
+    pub(super) fn use_plan(&mut self, plan: PlanId) {
+        for stored in self.plans.values_mut().filter(|stored| stored.plan.id == plan) {
+            stored.plan.state = PlanState::Executed;
+        }
+    }
+
+    /// Deletes plans that expired long ago; returns the number of rows.
+    pub(super) fn forget_plans(&mut self, now: i64) -> usize {
+        let before = now.saturating_sub(micros_of(PLAN_KEPT));
+        let is_old = |stored: &StoredPlan| stored.plan.expires.is_some_and(|time| time.as_microsecond() < before);
+        let old: Vec<u64> = self.plans.iter().filter(|(_, stored)| is_old(stored)).map(|(seq, _)| *seq).collect();
+        old.into_iter()
+            .take(STACKS)
+            .filter_map(|seq| self.plans.remove(&seq))
+            .map(|stored| 1 + stored.parts.len())
+            .sum()
+    }
+
+    /// Deletes the plans that a filter finds; returns the number of rows.
+    pub(super) fn remove_plans(&mut self, is_one: impl Fn(&Plan) -> bool) -> usize {
+        let found: Vec<u64> =
+            self.plans.iter().filter(|(_, stored)| is_one(&stored.plan)).map(|(seq, _)| *seq).collect();
+        found.into_iter().filter_map(|seq| self.plans.remove(&seq)).map(|stored| 1 + stored.parts.len()).sum()
+    }
+}

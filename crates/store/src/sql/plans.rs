@@ -1,0 +1,245 @@
+//! Saved plans.
+
+use async_trait::async_trait;
+use kiln_value::Value;
+use sea_orm::ConnectionTrait;
+use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, Order, Query};
+
+use super::pool::Transaction;
+use super::rows::{self, Columns, micros_of, sealed};
+use super::statement_retry::Fault;
+use super::writing::insert_each;
+use super::{SqlStore, schema};
+use crate::limits::{PLAN_KEPT, STACKS};
+use crate::plan::{NewPlan, PlanPart, PlanQuery, PlanState, PlanStore};
+use crate::{Digest, Error, Plan, PlanId};
+
+#[async_trait]
+impl PlanStore for SqlStore {
+    async fn save_plan(&self, new: &NewPlan) -> Result<(), Error> {
+        let plan = &new.plan;
+        let of_name = |name: &str| {
+            Query::select()
+                .column("id")
+                .from(schema::PLAN)
+                .and_where(Expr::col("stack").eq(plan.stack.to_string()))
+                .and_where(Expr::col("name").eq(name))
+                .and_where(Expr::col("id").ne(plan.id.to_string()))
+                .to_owned()
+        };
+        let same_name = plan.name.as_deref().map(|name| (name, of_name(name)));
+        let exists = Query::select()
+            .column("id")
+            .from(schema::PLAN)
+            .and_where(Expr::col("id").eq(plan.id.to_string()))
+            .to_owned();
+        self.retry_numbered(|attempt| {
+            let (same_name, exists) = (&same_name, &exists);
+            async move {
+                let tx = self.begin().await?;
+                // An earlier attempt saved it and lost its connection.
+                if attempt > 1 && tx.query_one(exists).await?.is_some() {
+                    return Ok(());
+                }
+                if let Some((name, select)) = same_name
+                    && tx.query_one(select).await?.is_some()
+                {
+                    return Err(Error::NameTaken((*name).to_owned()).into());
+                }
+                self.store_contents(&tx, &new.desired).await?;
+                let row = rows::of_plan(plan, &self.vault)?;
+                insert_each(&tx, schema::PLAN, &schema::PLAN_COLUMNS, [Ok(row)].into_iter(), None).await?;
+                let parts = new.parts.iter().enumerate().map(|(number, part)| self.row_of_part(plan.id, number, part));
+                insert_each(&tx, schema::PLAN_PART, &PART_COLUMNS, parts, None).await?;
+                tx.commit().await
+            }
+        })
+        .await
+    }
+
+    async fn plan(&self, project: &str, id: PlanId) -> Result<Option<Plan>, Error> {
+        let select = Query::select()
+            .columns(schema::PLAN_COLUMNS)
+            .from(schema::PLAN)
+            .and_where(Expr::col("id").eq(id.to_string()))
+            .and_where(Expr::col("project").eq(project))
+            .to_owned();
+        self.retry(|| async {
+            self.reader.query_one(&select).await?.map(|row| Columns::of(&row).plan(&self.vault)).transpose()
+        })
+        .await
+    }
+
+    async fn plans(&self, query: &PlanQuery) -> Result<Vec<Plan>, Error> {
+        self.retry(|| async {
+            let mut select = Query::select();
+            select.columns(schema::PLAN_COLUMNS).from(schema::PLAN);
+            select.and_where(Expr::col("project").eq(query.project.as_str()));
+            if let Some(name) = &query.stack_name {
+                select.and_where(Expr::col("stack_name").eq(name.as_str()));
+            }
+            if let Some(marker) = query.marker {
+                let place = Query::select()
+                    .column("seq")
+                    .from(schema::PLAN)
+                    .and_where(Expr::col("id").eq(marker.to_string()))
+                    .and_where(Expr::col("project").eq(query.project.as_str()))
+                    .to_owned();
+                let Some(row) = self.reader.query_one(&place).await? else {
+                    return Err(Error::NotFound(format!("plan {marker}")).into());
+                };
+                select.and_where(Expr::col("seq").lt(Columns::of(&row).int()?));
+            }
+            select.order_by("seq", Order::Desc);
+            if let Some(limit) = query.limit {
+                select.limit(limit);
+            }
+            let rows = self.reader.query_all(&select).await?;
+            rows.iter().map(|row| Columns::of(row).plan(&self.vault)).collect()
+        })
+        .await
+    }
+
+    async fn count_plans(&self, project: &str) -> Result<u64, Error> {
+        let select = Query::select()
+            .expr(Func::count(Expr::col("id")))
+            .from(schema::PLAN)
+            .and_where(Expr::col("project").eq(project))
+            .to_owned();
+        self.retry(|| async {
+            match self.reader.query_one(&select).await? {
+                Some(row) => Columns::of(&row).count(),
+                None => Ok(0),
+            }
+        })
+        .await
+    }
+
+    async fn plan_parts(&self, plan: PlanId, path: Option<&str>) -> Result<Vec<Value>, Error> {
+        let mut select = Query::select();
+        select.columns(["id", "body"]).from(schema::PLAN_PART).and_where(Expr::col("plan").eq(plan.to_string()));
+        if let Some(path) = path {
+            select.and_where(Expr::col("place").eq(Digest::of(path).0));
+        }
+        select.order_by("number", Order::Asc);
+        self.retry(|| async {
+            let rows = self.reader.query_all(&select).await?;
+            rows.iter().map(|row| Columns::of(row).plan_part(&self.vault)).collect()
+        })
+        .await
+    }
+
+    async fn reject_plan(&self, plan: PlanId) -> Result<bool, Error> {
+        let update = Query::update()
+            .table(schema::PLAN)
+            .value("state", PlanState::Rejected.as_str())
+            .and_where(Expr::col("id").eq(plan.to_string()))
+            .and_where(Expr::col("state").eq(PlanState::Ready.as_str()))
+            .to_owned();
+        let rejected = Query::select()
+            .column("id")
+            .from(schema::PLAN)
+            .and_where(Expr::col("id").eq(plan.to_string()))
+            .and_where(Expr::col("state").eq(PlanState::Rejected.as_str()))
+            .to_owned();
+        self.retry_numbered(|attempt| {
+            let (update, rejected) = (&update, &rejected);
+            async move {
+                if self.writer.execute(update).await?.rows_affected() > 0 {
+                    return Ok(true);
+                }
+                Ok(attempt > 1 && self.writer.query_one(rejected).await?.is_some())
+            }
+        })
+        .await
+    }
+
+    async fn delete_plans(&self, ids: &[PlanId]) -> Result<(), Error> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        self.retry(|| async {
+            let tx = self.begin().await?;
+            remove_plans(&tx, ids.iter().map(ToString::to_string).collect()).await?;
+            tx.commit().await
+        })
+        .await
+    }
+}
+
+const PART_COLUMNS: [&str; 5] = ["id", "plan", "number", "place", "body"];
+
+impl SqlStore {
+    fn row_of_part(&self, plan: PlanId, number: usize, part: &PlanPart) -> Result<Vec<Expr>, Fault> {
+        let id = self.outside.uuid().to_string();
+        let body = sealed(&self.vault, &id, &part.body, false)?;
+        Ok(vec![
+            id.into(),
+            plan.to_string().into(),
+            i64::try_from(number).unwrap_or(i64::MAX).into(),
+            Digest::of(&part.path).0.into(),
+            body,
+        ])
+    }
+
+    /// Uses up the plan of a request, in the transaction of the request.
+    pub(super) async fn use_plan(&self, tx: &Transaction, plan: PlanId) -> Result<(), Fault> {
+        let is_valid = Cond::any().add(Expr::col("expires").is_null()).add(Expr::col("expires").gt(self.outside.now()));
+        let update = Query::update()
+            .table(schema::PLAN)
+            .value("state", PlanState::Executed.as_str())
+            .and_where(Expr::col("id").eq(plan.to_string()))
+            .and_where(Expr::col("state").eq(PlanState::Ready.as_str()))
+            .cond_where(is_valid)
+            .to_owned();
+        if tx.execute(&update).await?.rows_affected() == 0 {
+            return Err(Error::PlanUsed(plan).into());
+        }
+        Ok(())
+    }
+
+    /// Deletes plans that expired long ago; returns the number of rows.
+    pub(super) async fn forget_plans(&self) -> Result<u64, Error> {
+        let select = Query::select()
+            .column("id")
+            .from(schema::PLAN)
+            .and_where(Expr::col("expires").lt(self.outside.now().sub(micros_of(PLAN_KEPT))))
+            .limit(STACKS as u64)
+            .to_owned();
+        self.retry(|| async {
+            let rows = self.reader.query_all(&select).await?;
+            let ids: Vec<String> = rows.iter().map(|row| Columns::of(row).text()).collect::<Result<_, _>>()?;
+            if ids.is_empty() {
+                return Ok(0);
+            }
+            let tx = self.begin().await?;
+            let gone = remove_plans(&tx, ids).await?;
+            tx.commit().await?;
+            Ok(gone)
+        })
+        .await
+    }
+}
+
+/// Deletes plans with their parts; returns the number of rows.
+async fn remove_plans(tx: &Transaction, ids: Vec<String>) -> Result<u64, Fault> {
+    let mut gone = 0;
+    for (table, column) in [(schema::PLAN_PART, "plan"), (schema::PLAN, "id")] {
+        let delete =
+            Query::delete().from_table(table).and_where(Expr::col(column).is_in(ids.iter().cloned())).to_owned();
+        gone += tx.execute(&delete).await?.rows_affected();
+    }
+    Ok(gone)
+}
+
+/// Deletes the plans of stacks: change sets, or all. Returns the number of rows.
+pub(super) async fn remove_plans_of(tx: &Transaction, stacks: &[String], only_named: bool) -> Result<u64, Fault> {
+    let mut select = Query::select();
+    select.column("id").from(schema::PLAN).and_where(Expr::col("stack").is_in(stacks.iter().cloned()));
+    if only_named {
+        select.and_where(Expr::col("name").is_not_null());
+    }
+    let rows = tx.query_all(&select).await?;
+    let ids: Vec<String> = rows.iter().map(|row| Columns::of(row).text()).collect::<Result<_, _>>()?;
+    if ids.is_empty() { Ok(0) } else { remove_plans(tx, ids).await }
+}
