@@ -2,17 +2,21 @@
 //! Its JSON is described in `docs/plan.schema.json`.
 
 mod decision;
+mod difference;
 mod document;
 mod element;
 mod entry;
+mod observed_object;
 mod property;
 mod risk;
 mod stack_part;
 
 pub use decision::{Bounds, Decision};
+pub use difference::differences;
 pub use document::{Action, FORMAT, Output, PlanDocument, Totals};
 pub use element::{Element, Part, Step};
 pub use entry::{Awaited, Entry, Loss, NewMeaning, Place};
+pub use observed_object::{Moved, ObservedObject};
 pub use property::{Property, Side};
 pub use risk::{Downtime, Risk};
 pub use stack_part::StackPart;

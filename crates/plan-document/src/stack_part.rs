@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Entry, FORMAT};
+use crate::{Entry, FORMAT, ObservedObject};
 
 /// Some resources of one stack of a saved plan. A plan has a part for each stack of its tree at least, so that an engine reads
 /// only those of the stack that it works on.
@@ -18,10 +18,19 @@ pub struct StackPart {
     pub generations: BTreeMap<String, i64>,
     /// The resources.
     pub resources: Vec<Entry>,
+    /// The objects that the plan changes or deletes, as they were. They have values that the plan does not show.
+    #[serde(default)]
+    pub observed: Vec<ObservedObject>,
 }
 
-/// Maximum size of the resources of a part in bytes, as JSON. A resource may be larger.
+/// Maximum size of the content of a part in bytes, as JSON. A resource may be larger.
 const MOST: usize = 256 << 10;
+
+/// What a part has one after the other.
+enum Item {
+    Resource(Entry),
+    Observed(ObservedObject),
+}
 
 impl StackPart {
     /// The parts of a plan by the paths of the resources that own their stacks, the root first.
@@ -30,40 +39,55 @@ impl StackPart {
     /// An entry that cannot be written as JSON.
     pub fn split(
         resources: Vec<Entry>,
-        mut generations: BTreeMap<String, BTreeMap<String, i64>>,
+        observed: Vec<ObservedObject>,
+        generations: BTreeMap<String, BTreeMap<String, i64>>,
     ) -> Result<Vec<(String, Self)>, serde_json::Error> {
-        let mut stacks: BTreeMap<String, Vec<(Vec<Entry>, usize)>> = BTreeMap::new();
-        stacks.entry(String::new()).or_default();
-        for path in generations.keys() {
-            stacks.entry(path.clone()).or_default();
+        let mut stacks: BTreeMap<String, Vec<(Item, usize)>> = BTreeMap::new();
+        for path in generations.keys().cloned().chain([String::new()]) {
+            stacks.entry(path).or_default();
         }
         for entry in resources {
-            let size = serde_json::to_string(&entry)?.len();
-            let parts = stacks.entry(entry.parent.clone().unwrap_or_default()).or_default();
-            match parts.last_mut() {
-                Some((entries, total)) if *total + size <= MOST => {
-                    entries.push(entry);
-                    *total += size;
-                }
-                _ => parts.push((vec![entry], size)),
-            }
+            let (path, size) = (entry.parent.clone().unwrap_or_default(), serde_json::to_string(&entry)?.len());
+            stacks.entry(path).or_default().push((Item::Resource(entry), size));
+        }
+        for object in observed {
+            let path = object.path.rsplit_once('/').map(|(path, _)| path).unwrap_or_default().to_owned();
+            let size = serde_json::to_string(&object)?.len();
+            stacks.entry(path).or_default().push((Item::Observed(object), size));
         }
         let mut split = Vec::new();
-        for (path, mut parts) in stacks {
-            if parts.is_empty() {
-                parts.push((Vec::new(), 0));
+        for (path, items) in stacks {
+            let empty = Self {
+                format: FORMAT,
+                generations: generations.get(&path).cloned().unwrap_or_default(),
+                resources: Vec::new(),
+                observed: Vec::new(),
+            };
+            let (mut part, mut total) = (empty.clone(), 0);
+            for (item, size) in items {
+                if total > 0 && total + size > MOST {
+                    split.push((path.clone(), std::mem::replace(&mut part, empty.clone())));
+                    total = 0;
+                }
+                total += size;
+                match item {
+                    Item::Resource(entry) => part.resources.push(entry),
+                    Item::Observed(object) => part.observed.push(object),
+                }
             }
-            let generations = generations.remove(&path).unwrap_or_default();
-            for (resources, _) in parts {
-                split.push((path.clone(), Self { format: FORMAT, generations: generations.clone(), resources }));
-            }
+            split.push((path, part));
         }
         Ok(split)
     }
 
-    /// The resources of all parts, as a plan shows them.
-    pub fn joined(parts: impl IntoIterator<Item = Self>) -> Vec<Entry> {
-        parts.into_iter().flat_map(|part| part.resources).collect()
+    /// The resources and the objects of all parts.
+    pub fn joined(parts: impl IntoIterator<Item = Self>) -> (Vec<Entry>, Vec<ObservedObject>) {
+        let (mut resources, mut observed) = (Vec::new(), Vec::new());
+        for part in parts {
+            resources.extend(part.resources);
+            observed.extend(part.observed);
+        }
+        (resources, observed)
     }
 }
 
@@ -79,13 +103,14 @@ mod tests {
         let generation = |id: &str| BTreeMap::from([(id.to_owned(), 3)]);
         let generations =
             BTreeMap::from([("group".to_owned(), generation("g")), ("empty".to_owned(), generation("e"))]);
-        let parts = StackPart::split(resources.clone(), generations).unwrap();
+        let object = ObservedObject { path: "group/1".to_owned(), id: "1".to_owned(), properties: None };
+        let parts = StackPart::split(resources.clone(), vec![object.clone()], generations).unwrap();
         let paths: Vec<&str> = parts.iter().map(|(path, _)| path.as_str()).collect();
         assert_eq!(paths, ["", "empty", "group", "group"]);
         assert_eq!((&parts[1].1.generations, parts[1].1.resources.len()), (&generation("e"), 0));
         assert_eq!((&parts[3].1.generations, &parts[2].1.resources), (&generation("g"), &vec![large]));
-        let mut joined = StackPart::joined(parts.into_iter().map(|(_, part)| part));
+        let (mut joined, observed) = StackPart::joined(parts.into_iter().map(|(_, part)| part));
         joined.sort_by(|a, b| a.path.cmp(&b.path));
-        assert_eq!(joined, resources);
+        assert_eq!((joined, observed), (resources, vec![object]));
     }
 }

@@ -1,6 +1,7 @@
 //! Creates a stack.
 
 use kiln_identity::Caller;
+use kiln_plan::Blueprint;
 use kiln_resource::{Action, SnapshotId, StackId, State, Status};
 use kiln_stack::load;
 use kiln_store::{DesiredText, NewStack, Planned, Snapshot, Stack, StackQuery};
@@ -57,17 +58,27 @@ impl Service {
         new: CreateStack,
         id: StackId,
     ) -> Result<CheckedCreate, Error> {
-        self.check_new(caller, &new).await?;
-        let CreateStack { name, template, content, settings, adopt } = new;
-        let content = match &adopt {
-            Some(data) => content.over_adopted(data),
-            None => content,
-        };
-        let identity = StackIdentity::new(caller.project_id.clone(), name.clone(), id.to_string())?;
-        let blueprint = self.new_blueprint(caller, identity, &template, content).await?;
+        let blueprint = self.blueprint_of_new(caller, &new, id).await?;
+        let CreateStack { name, settings, adopt, .. } = new;
         let desired = load::accepted(&self.backends, &blueprint);
         let adopt = adopt.map(|mut data| data.swap_remove("resources").unwrap_or_default());
         Ok(CheckedCreate { name, desired, settings, adopt })
+    }
+
+    /// The blueprint of a stack to create, fully validated.
+    pub(crate) async fn blueprint_of_new(
+        &self,
+        caller: &Caller,
+        new: &CreateStack,
+        id: StackId,
+    ) -> Result<Blueprint, Error> {
+        self.check_new(caller, new).await?;
+        let content = match &new.adopt {
+            Some(data) => new.content.clone().over_adopted(data),
+            None => new.content.clone(),
+        };
+        let identity = StackIdentity::new(caller.project_id.clone(), new.name.clone(), id.to_string())?;
+        self.new_blueprint(caller, identity, &new.template, content).await
     }
 
     /// Stores a new stack, and uses up its plan.

@@ -157,6 +157,14 @@ pub enum Error {
         /// Why.
         why: &'static str,
     },
+    /// The plan would be another one today, or others have changed its objects.
+    #[error("The plan {plan} is out of date, and nothing was changed: {what}.")]
+    MovedPlan {
+        /// Its ID.
+        plan: PlanId,
+        /// What has moved.
+        what: String,
+    },
     /// There was a concurrent request.
     #[error("The stack was changed by another request; try again.")]
     Changed,
@@ -206,6 +214,7 @@ impl Error {
             | Self::Changed
             | Self::StalePlan(_)
             | Self::PlanState { .. }
+            | Self::MovedPlan { .. }
             | Self::Delegate(DelegateError::Unavailable(_))
             | Self::Unavailable(_)
             | Self::Internal(_) => return None,

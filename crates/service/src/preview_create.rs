@@ -125,22 +125,32 @@ impl Service {
         caller: &Caller,
         previewed: &Guarded<PreviewedStack>,
     ) -> Result<Guarded<Preview>, Error> {
-        let PreviewedStack { identity, blueprint, .. } = previewed.expose();
+        let blueprint = Arc::clone(&previewed.expose().blueprint);
+        self.plan_blueprint(caller, StackId(self.backends.chance.uuid()), blueprint).await
+    }
+
+    /// The plan of the create of a stack with a checked blueprint.
+    pub(crate) async fn plan_blueprint(
+        &self,
+        caller: &Caller,
+        id: StackId,
+        blueprint: Arc<Blueprint>,
+    ) -> Result<Guarded<Preview>, Error> {
         let cloud = self.identity.cloud(caller).await.unwrap_or_else(|| Arc::new(NoCloud));
         let backends = Backends { clouds: Arc::new(CloudOfCaller(cloud)), ..self.backends.clone() };
         let new = NewStack {
             username: caller.username.clone(),
             user_id: caller.user_id.clone(),
             ..NewStack::new(
-                StackId(backends.chance.uuid()),
-                identity.stack_name.clone(),
+                id,
+                blueprint.identity.as_ref().map(|identity| identity.stack_name.clone()).unwrap_or_default(),
                 caller.project_id.clone(),
                 load::texts(blueprint.sources()),
                 backends.clock.now(),
             )
         };
         let mut hidden = HiddenValues::of(&[blueprint.sources()]);
-        let preview = preview_create(&backends, &Stack::started(&new), Arc::clone(blueprint), &mut hidden).await?;
+        let preview = preview_create(&backends, &Stack::started(&new), blueprint, &mut hidden).await?;
         Ok(Guarded::new(preview, hidden))
     }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kiln_identity::Caller;
-use kiln_stack::load;
+use kiln_plan::Blueprint;
+use kiln_stack::{LoadedStack, load};
 use kiln_store::{DesiredText, Stack};
 use kiln_value::Map;
 use kiln_view::preview::{Preview, Terms, preview, preview_delete};
@@ -52,14 +53,24 @@ impl Service {
         // Of a large stack, to read the old one takes as long as to check the new one.
         let view = self.recent.begin(&self.backends, stack.clone()).await;
         let blueprint = self.updated_blueprint(caller, &stack, update).await?;
-        let mut view = view.await?;
+        self.preview_blueprint(view.await?, version, Arc::new(blueprint), terms).await
+    }
+
+    /// The effect of an update to a checked blueprint.
+    pub(crate) async fn preview_blueprint(
+        &self,
+        mut view: LoadedStack,
+        version: String,
+        blueprint: Arc<Blueprint>,
+        terms: Terms,
+    ) -> Result<Guarded<PreviewedUpdate>, Error> {
         let mut hidden = self.hidden_values_of_tree(&view.stack).await?;
         hidden.extend(HiddenValues::of(&[blueprint.sources()]));
         let (new, old) = (blueprint.sources(), view.blueprint.sources());
         let same_sources = new.template == old.template && new.environment == old.environment && new.files == old.files;
         let (parameters, desired) = (blueprint.parameters().texts(), load::texts(new));
         let replaced = terms.replaced.clone();
-        let preview = preview(&self.backends, &mut view, Arc::new(blueprint), terms, &mut hidden).await?;
+        let preview = preview(&self.backends, &mut view, blueprint, terms, &mut hidden).await?;
         if let Some(unknown) = replaced.into_iter().find(|path| !has(&preview, path)) {
             return Err(Error::NoResource { resource: unknown, stack: view.stack.name });
         }

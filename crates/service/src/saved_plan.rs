@@ -5,13 +5,15 @@
 
 mod content;
 mod execute;
+mod fences;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use kiln_identity::Caller;
-use kiln_plan_document::{Action as PlannedAction, PlanDocument, StackPart};
+use kiln_plan_document::{Action as PlannedAction, ObservedObject, PlanDocument, StackPart};
 use kiln_resource::{Action, PlanId, StackId};
 use kiln_stack::load;
 use kiln_store::{Author, DesiredText, NewPlan, Plan, PlanPart, PlanQuery, PlanState, Stack};
@@ -109,23 +111,30 @@ pub(crate) struct Checked {
     pub(crate) desired: Option<DesiredText>,
     pub(crate) document: PlanDocument,
     pub(crate) content: Content,
+    pub(crate) observed: Vec<ObservedObject>,
 }
 
 impl Service {
     /// Checks a request like the request itself, computes its plan and saves that. `lifetime`: at most that of the option,
-    /// which is the default.
+    /// which is the default. `refresh`: the objects that it changes or deletes are read, and read again when it is executed.
     pub async fn save_plan(
         &self,
         caller: &Caller,
         request: PlannedRequest,
         description: String,
         lifetime: Option<Duration>,
+        refresh: bool,
     ) -> Result<SavedPlan, Error> {
         let checked = self.check_request(caller, request).await?;
         let lifetime = lifetime.map_or(self.options.plan_lifetime, |asked| asked.min(self.options.plan_lifetime));
         let expires = self.backends.clock.now().saturating_add(lifetime).unwrap_or(Timestamp::MAX);
-        let content = Content { description, ..checked.content };
-        let checked = Checked { content, ..checked };
+        let refused = checked.document.is_refused().then(|| "its change would be refused".to_owned());
+        let content = Content { description, refused, fenced: refresh, ..checked.content };
+        let observed = match &checked.stack {
+            Some(stack) if refresh => self.observed_objects(stack, &checked.document).await?,
+            _ => Vec::new(),
+        };
+        let checked = Checked { content, observed, ..checked };
         self.keep_plan(caller, checked, None, Some(expires)).await
     }
 
@@ -133,31 +142,21 @@ impl Service {
     pub(crate) async fn check_request(&self, caller: &Caller, request: PlannedRequest) -> Result<Checked, Error> {
         match request {
             PlannedRequest::Create(new) => {
-                let settings = new.settings.clone();
-                let adopt = new.adopt.clone().map(|mut data| data.swap_remove("resources").unwrap_or_default());
-                let stack_name = new.name.clone();
-                let new = match &new.adopt {
-                    Some(data) => CreateStack { content: new.content.clone().over_adopted(data), ..new.clone() },
-                    None => new,
-                };
-                let previewed = self.preview_create(caller, new).await?;
-                let plan = self.plan_create(caller, &previewed).await?;
-                let document =
-                    plan.shown(Door::Plan, |preview| plan_document::Plan::of(preview, PlannedAction::Create)).0;
-                let blueprint = &previewed.expose().blueprint;
+                let id = StackId(self.backends.chance.uuid());
+                let blueprint = Arc::new(self.blueprint_of_new(caller, &new, id).await?);
+                let document = self.document_of_create(caller, id, Arc::clone(&blueprint)).await?;
+                let CreateStack { name, settings, adopt, .. } = new;
+                let adopt = adopt.map(|mut data| data.swap_remove("resources").unwrap_or_default());
+                let parameters = blueprint.parameters().texts();
                 Ok(Checked {
                     action: if adopt.is_some() { Action::Adopt } else { Action::Create },
                     stack: None,
-                    stack_id: StackId(self.backends.chance.uuid()),
-                    stack_name,
+                    stack_id: id,
+                    stack_name: name,
                     desired: Some(load::texts(blueprint.sources())),
-                    content: Content {
-                        settings,
-                        adopt,
-                        parameters: blueprint.parameters().texts(),
-                        ..Content::default()
-                    },
+                    content: Content { settings, adopt, parameters, ..Content::default() },
                     document,
+                    observed: Vec::new(),
                 })
             }
             PlannedRequest::Update(stack, update) => {
@@ -187,14 +186,13 @@ impl Service {
                     desired: Some(previewed.desired.clone()),
                     content,
                     document,
+                    observed: Vec::new(),
                 })
             }
             PlannedRequest::Delete(stack) => {
                 self.allow_types_of(caller, &stack).await?;
                 let content = Content::of_tree(self.tree_of(&stack).await?);
-                let previewed = self.preview_delete(Stack::clone(&stack)).await?;
-                let document =
-                    previewed.shown(Door::Plan, |(one, _)| plan_document::Plan::of(one, PlannedAction::Delete)).0;
+                let document = self.document_of_delete(Stack::clone(&stack)).await?;
                 Ok(Checked {
                     action: Action::Delete,
                     stack_id: stack.id,
@@ -203,6 +201,7 @@ impl Service {
                     desired: None,
                     content,
                     document,
+                    observed: Vec::new(),
                 })
             }
         }
@@ -216,14 +215,14 @@ impl Service {
         name: Option<String>,
         expires: Option<Timestamp>,
     ) -> Result<SavedPlan, Error> {
-        let Checked { action, stack, stack_id, stack_name, desired, document, content } = checked;
+        let Checked { action, stack, stack_id, stack_name, desired, document, content, observed } = checked;
         self.make_room(caller, &stack_name).await?;
         let version = content.version();
         let id = PlanId(self.backends.chance.uuid());
         let mut document = PlanDocument { version, ..document };
         let digest = content::digest(id, &document)?;
         let resources = std::mem::take(&mut document.resources);
-        let parts = StackPart::split(resources, content.generations()).map_err(content::damaged)?;
+        let parts = StackPart::split(resources, observed, content.generations()).map_err(content::damaged)?;
         let parts = parts.into_iter().map(|(path, part)| Ok(PlanPart { path, body: content::stored(&part)? }));
         let parts = parts.collect::<Result<Vec<_>, Error>>()?;
         let content = Content { document: Some(document), ..content };
@@ -289,12 +288,18 @@ impl Service {
 
     /// The document of a plan, as it was shown; `None` for a change set of the release before.
     pub async fn plan_document(&self, saved: &SavedPlan) -> Result<Option<PlanDocument>, Error> {
+        Ok(self.whole_plan(saved).await?.map(|(document, _)| document))
+    }
+
+    /// The document of a plan, and the objects that were read for it.
+    async fn whole_plan(&self, saved: &SavedPlan) -> Result<Option<(PlanDocument, Vec<ObservedObject>)>, Error> {
         let Some(header) = saved.content.document.clone() else { return Ok(None) };
         let parts = self.backends.store.plan_parts(saved.plan.id, None).await?;
         let parts = parts.iter().map(content::read::<StackPart>).collect::<Result<Vec<_>, Error>>()?;
-        let resources = StackPart::joined(parts);
+        let (resources, observed) = StackPart::joined(parts);
         let whole = PlanDocument::new(header.action, header.stack, resources, header.outputs);
-        Ok(Some(PlanDocument { stack_id: header.stack_id, version: header.version, ..whole }))
+        let document = PlanDocument { stack_id: header.stack_id, version: header.version, ..whole };
+        Ok(Some((document, observed)))
     }
 
     /// Rejects a plan that nobody has executed.

@@ -1,6 +1,7 @@
 //! What clients see of stacks beside their rows: lists, the differences from their objects, and what a request would change.
 
 mod listing;
+pub mod observed_object;
 pub mod plan_document;
 pub mod preview;
 mod recent;

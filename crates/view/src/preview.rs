@@ -9,10 +9,10 @@ use std::sync::Arc;
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Blueprint, Inside, Kind};
 use kiln_plan_document::{Downtime, Place};
-use kiln_resource::{Loss, Resource, StoredDefinition};
-use kiln_stack::Backends;
+use kiln_resource::{Loss, Resource, StackId, StoredDefinition};
 use kiln_stack::loaded_stack::{LoadedStack, OutputValue};
 use kiln_stack::meaning::NewMeaning;
+use kiln_stack::{Backends, Chance};
 use kiln_store::{Error, Stack};
 use kiln_value::{Map, Path, Value};
 
@@ -246,6 +246,7 @@ pub async fn preview(
     let view = &*view;
     // Names are looked up anew, not remembered from the last request: that of the update will have another number too.
     let generation = -i64::from(backends.chance.uuid().as_fields().0) - 1;
+    let backends = &with_same_ids(backends, view.root().id);
     let root = Arc::new(Stack { generation, ..view.root().clone() });
     let mut rehearsal = Rehearsal::new(backends, &view.stack, Some(view), root, new, terms);
     rehearsal.hidden = std::mem::take(hidden);
@@ -268,12 +269,20 @@ pub async fn preview_create(
     new: Arc<Blueprint>,
     hidden: &mut HiddenValues,
 ) -> Result<Preview, Error> {
+    let backends = &with_same_ids(backends, stack.id);
     let mut rehearsal = Rehearsal::new(backends, stack, None, Arc::new(stack.clone()), new, Terms::default());
     rehearsal.hidden = std::mem::take(hidden);
     rehearsal.play().await?;
     let after = rehearsal.inside(&[]).await;
     *hidden = std::mem::take(&mut rehearsal.hidden);
     Ok(Preview { outputs: changed_outputs(Vec::new(), after), ..rehearsal.finish().await? })
+}
+
+/// The same IDs for what is new in each preview of a stack. They are in the names of nested stacks, so that two previews of the
+/// same change would differ.
+fn with_same_ids(backends: &Backends, root: StackId) -> Backends {
+    let (seed, _) = root.0.as_u64_pair();
+    Backends { chance: Arc::new(Chance::seeded(seed)), ..backends.clone() }
 }
 
 /// The effect of a delete of a stack; nothing is changed.

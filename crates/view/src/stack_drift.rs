@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use futures::StreamExt as _;
 use futures::future::{BoxFuture, FutureExt as _};
-use kiln_plan::facts;
 use kiln_plan::hidden::{HiddenValues, Masked};
+use kiln_plan::{Kind, facts};
 use kiln_resource::names::{self, Kept};
 use kiln_resource::object_drift::Shown;
 use kiln_resource::translation::Answers;
-use kiln_resource::{Context, OperationState, Resource, ResourceType};
+use kiln_resource::{Context, Failure, OperationState, RegisteredType, Resource, ResourceType};
 use kiln_stack::load::stack_facts;
 use kiln_stack::loaded_stack::LoadedStack;
 use kiln_stack::meaning::{NewMeaning, new_meanings};
@@ -208,14 +208,7 @@ async fn object(view: &LoadedStack, row: &Resource) -> Result<(Drift, Vec<String
     if row.physical_id.is_none() {
         return Err("it has no object".into());
     }
-    let found = async {
-        let cloud = view.backends().cloud(view.root(), true).await?;
-        let facts = facts(row, &kind, &stack_facts(&view.stack));
-        let software = view.backends().software(&view.stack.project);
-        let cx = Context::reading(&*cloud, &software, &facts);
-        Shown::read(&*entry.driver, &cx).await
-    };
-    let shown = match found.await {
+    let shown = match read(view, row, &kind, entry).await {
         Ok(shown) => shown,
         Err(failure) if failure.is_not_found() => return Ok((Drift::Deleted, Vec::new())),
         Err(failure) => return Err(format!("its object cannot be read: {failure}").into()),
@@ -242,6 +235,20 @@ async fn object(view: &LoadedStack, row: &Resource) -> Result<(Drift, Vec<String
         PropertyDrift { name, expected, actual, needs_replacement }
     });
     Ok((Drift::Modified(differing.collect()), not_checked))
+}
+
+/// Reads the object of a resource.
+pub(crate) async fn read(
+    view: &LoadedStack,
+    row: &Resource,
+    kind: &Kind,
+    entry: &RegisteredType,
+) -> Result<Shown, Failure> {
+    let cloud = view.backends().cloud(view.root(), true).await?;
+    let facts = facts(row, kind, &stack_facts(&view.stack));
+    let software = view.backends().software(&view.stack.project);
+    let cx = Context::reading(&*cloud, &software, &facts);
+    Shown::read(&*entry.driver, &cx).await
 }
 
 /// The names that are chosen in the nested stack of a resource, where none means all; `None` if the resource is not chosen.

@@ -30,6 +30,8 @@ pub(crate) struct Content {
     pub(crate) same_content: bool,
     /// Why it cannot be executed.
     pub(crate) refused: Option<String>,
+    /// Whether the plan is made again, and its objects are read again, before it is executed.
+    pub(crate) fenced: bool,
     /// What it was computed from.
     pub(crate) seen: Option<Seen>,
     /// The document without the resources.
@@ -70,6 +72,7 @@ struct Stored {
     parameters: Map,
     same_content: bool,
     refused: Option<String>,
+    fenced: bool,
     seen: Option<Seen>,
     document: Option<PlanDocument>,
 }
@@ -138,6 +141,7 @@ impl Content {
             parameters: self.parameters.clone(),
             same_content: self.same_content,
             refused: self.refused.clone(),
+            fenced: self.fenced,
             seen: self.seen.clone(),
             document: self.document.clone(),
         })
@@ -169,6 +173,7 @@ impl Content {
             parameters: stored.parameters,
             same_content: stored.same_content,
             refused: stored.refused,
+            fenced: stored.fenced,
             seen: stored.seen,
             document: stored.document,
             former: None,

@@ -1,7 +1,9 @@
 //! Executes a plan.
 
+use std::sync::Arc;
+
 use kiln_identity::Caller;
-use kiln_plan::{Blueprint, Sources};
+use kiln_plan::Blueprint;
 use kiln_stack::load;
 use kiln_store::{Planned, Stack};
 use kiln_template::StackIdentity;
@@ -46,6 +48,8 @@ impl Service {
             return Err(refused(why));
         }
         self.refuse_older_engines(&saved).await?;
+        let blueprint = self.allowed_again(caller, &saved).await?;
+        self.refuse_moved(caller, &saved, blueprint.as_ref()).await?;
         let SavedPlan { plan, stack, content, .. } = saved;
         let planned = Some(Planned { plan: plan.id, path: String::new() });
         let settings = Settings {
@@ -79,22 +83,10 @@ impl Service {
             let checked = self.check_update(caller, &stack, update).await?;
             return self.request_update(caller, &stack, checked, planned).await;
         }
-        let Some(desired) = &plan.desired else {
+        let Some(blueprint) = blueprint else {
             let stack = stack.ok_or_else(|| Error::NoStack(plan.stack_name.clone()))?;
             return self.delete_planned(caller, &stack, settings.if_version.as_deref(), planned).await;
         };
-        let sources = load::stored(&self.backends, desired).await?;
-        let id = plan.stack;
-        let identity = StackIdentity::new(plan.project.clone(), plan.stack_name.clone(), id.to_string())?;
-        if let Some(stack) = &stack {
-            self.allow_update(caller, stack).await?;
-        } else {
-            self.check_room(caller, &plan.stack_name).await?;
-        }
-        let blueprint = self.accepted_again(caller, &sources, &identity).await?;
-        if let Some(Value::Map(adopt)) = &content.adopt {
-            self.check_import(caller, &blueprint, &import::objects(adopt)).await?;
-        }
         let desired = load::accepted(&self.backends, &blueprint);
         match stack {
             Some(stack) => {
@@ -104,22 +96,29 @@ impl Service {
             }
             None => {
                 let checked = CheckedCreate { name: plan.stack_name, desired, settings, adopt: content.adopt };
-                self.request_create(caller, id, checked, planned).await
+                self.request_create(caller, plan.stack, checked, planned).await
             }
         }
     }
 
-    /// The blueprint of stored sources, if it is allowed and valid for the caller today.
-    async fn accepted_again(
-        &self,
-        caller: &Caller,
-        sources: &Sources,
-        identity: &StackIdentity,
-    ) -> Result<Blueprint, Error> {
+    /// The blueprint of the desired state, if it is allowed and valid for the caller today; `None` for a delete and for a
+    /// change set of the release before.
+    async fn allowed_again(&self, caller: &Caller, saved: &SavedPlan) -> Result<Option<Arc<Blueprint>>, Error> {
+        let SavedPlan { plan, stack, content, .. } = saved;
+        let Some(desired) = &plan.desired else { return Ok(None) };
+        match stack {
+            Some(stack) => self.allow_update(caller, stack).await?,
+            None => self.check_room(caller, &plan.stack_name).await?,
+        }
+        let sources = load::stored(&self.backends, desired).await?;
+        let identity = StackIdentity::new(plan.project.clone(), plan.stack_name.clone(), plan.stack.to_string())?;
         let template = TemplateText::stored(&sources.template);
-        let blueprint = self.build(sources, identity, &template, true)?;
+        let blueprint = self.build(&sources, &identity, &template, true)?;
         self.accept(caller, &blueprint, &template).await?;
-        Ok(blueprint)
+        if let Some(Value::Map(adopt)) = &content.adopt {
+            self.check_import(caller, &blueprint, &import::objects(adopt)).await?;
+        }
+        Ok(Some(Arc::new(blueprint)))
     }
 
     /// The name of a stack that has changed since a plan was made.

@@ -1,0 +1,138 @@
+//! What must not have changed between a plan and its execution: the plan itself, made again, and the objects that it changes or
+//! deletes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kiln_identity::Caller;
+use kiln_plan::Blueprint;
+use kiln_plan_document::{Action, Decision, Entry, Moved, ObservedObject, PlanDocument, differences};
+use kiln_resource::StackId;
+use kiln_store::Stack;
+use kiln_value::{Value, text};
+use kiln_view::observed_object::observe;
+use kiln_view::plan_document::Plan;
+use kiln_view::preview::Terms;
+
+use super::SavedPlan;
+use crate::{Door, Error, HiddenValues, Masked as _, Service};
+
+/// What an error names at most.
+const NAMED: usize = 5;
+/// Characters of a value in an error.
+const SHOWN: usize = 60;
+
+impl Service {
+    /// The plan of a create.
+    pub(super) async fn document_of_create(
+        &self,
+        caller: &Caller,
+        id: StackId,
+        blueprint: Arc<Blueprint>,
+    ) -> Result<PlanDocument, Error> {
+        let planned = self.plan_blueprint(caller, id, blueprint).await?;
+        Ok(planned.shown(Door::Plan, |preview| Plan::of(preview, Action::Create)).0)
+    }
+
+    /// The plan of an update to a checked blueprint.
+    async fn document_of_update(
+        &self,
+        stack: Stack,
+        blueprint: Arc<Blueprint>,
+        converge: bool,
+    ) -> Result<PlanDocument, Error> {
+        let view = self.view(stack).await?;
+        let terms = Terms { converge, ..Terms::default() };
+        let previewed = self.preview_blueprint(view, String::new(), blueprint, terms).await?;
+        Ok(previewed.shown(Door::Plan, |one| Plan::of(&one.preview, Action::Update)).0)
+    }
+
+    /// The plan of a delete.
+    pub(super) async fn document_of_delete(&self, stack: Stack) -> Result<PlanDocument, Error> {
+        let previewed = self.preview_delete(stack).await?;
+        Ok(previewed.shown(Door::Plan, |(preview, _)| Plan::of(preview, Action::Delete)).0)
+    }
+
+    /// Reads the objects that a plan changes or deletes.
+    pub(super) async fn observed_objects(
+        &self,
+        stack: &Stack,
+        document: &PlanDocument,
+    ) -> Result<Vec<ObservedObject>, Error> {
+        let touches = |entry: &&Entry| {
+            let changes = matches!(entry.decision.at_most, Decision::Update | Decision::Replace | Decision::Delete);
+            changes && !entry.retained
+        };
+        let paths = document.resources.iter().filter(touches).map(|entry| entry.path.clone()).collect();
+        self.observed(stack, &paths).await
+    }
+
+    async fn observed(&self, stack: &Stack, paths: &BTreeSet<String>) -> Result<Vec<ObservedObject>, Error> {
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let view = self.view(stack.clone()).await?;
+        Ok(observe(&view, paths).await?)
+    }
+
+    /// Refuses a plan if it would be another one today, or if others have changed its objects. Nothing is changed.
+    ///
+    /// # Errors
+    /// [`Error::MovedPlan`]
+    pub(super) async fn refuse_moved(
+        &self,
+        caller: &Caller,
+        saved: &SavedPlan,
+        blueprint: Option<&Arc<Blueprint>>,
+    ) -> Result<(), Error> {
+        if !saved.content.fenced {
+            return Ok(());
+        }
+        let Some((planned, observed)) = self.whole_plan(saved).await? else { return Ok(()) };
+        let now = match (&saved.stack, blueprint) {
+            (None, Some(blueprint)) => self.document_of_create(caller, saved.plan.stack, Arc::clone(blueprint)).await?,
+            (Some(stack), Some(blueprint)) => {
+                let converge = self.converges(&saved.content.settings);
+                self.document_of_update(stack.clone(), Arc::clone(blueprint), converge).await?
+            }
+            (Some(stack), None) => self.document_of_delete(stack.clone()).await?,
+            (None, None) => return Err(Error::NoStack(saved.plan.stack_name.clone())),
+        };
+        let mut what = differences(&planned, &now, NAMED);
+        if let Some(stack) = saved.stack.as_ref().filter(|_| !observed.is_empty()) {
+            let paths = observed.iter().map(|object| object.path.clone()).collect();
+            let today = self.observed(stack, &paths).await?;
+            let mut hidden = None;
+            for object in &observed {
+                let Some(now) = today.iter().find(|now| (&now.path, &now.id) == (&object.path, &object.id)) else {
+                    what.push(format!("{}: its object {} cannot be read", object.path, object.id));
+                    continue;
+                };
+                for moved in object.moved(now) {
+                    if hidden.is_none() {
+                        hidden = Some(self.hidden_values_of_tree(stack).await?);
+                    }
+                    what.extend(hidden.as_ref().map(|hidden| said(&object.path, moved, hidden)));
+                }
+            }
+        }
+        what.truncate(NAMED);
+        if what.is_empty() { Ok(()) } else { Err(Error::MovedPlan { plan: saved.plan.id, what: what.join("; ") }) }
+    }
+}
+
+/// What has moved, without hidden values.
+fn said(path: &str, moved: Moved, hidden: &HiddenValues) -> String {
+    let shown = |mut value: Value| {
+        value.mask(hidden);
+        let text = text::json(&value);
+        if text.chars().count() <= SHOWN { text } else { text.chars().take(SHOWN).collect::<String>() + "…" }
+    };
+    match moved {
+        Moved::Gone => format!("{path}: its object does not exist any more"),
+        Moved::Back => format!("{path}: its object exists again"),
+        Moved::Property { name, before, now } => {
+            format!("{path}: others have changed {name} from {} to {}", shown(before), shown(now))
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What the objects of a stack have, read for a plan, so that its execution sees whether others have changed them meanwhile.
+
+use std::collections::BTreeSet;
+
+use futures::StreamExt as _;
+use futures::future::{BoxFuture, FutureExt as _};
+use kiln_plan_document::ObservedObject;
+use kiln_resource::Resource;
+use kiln_stack::loaded_stack::LoadedStack;
+use kiln_store::Error;
+
+use crate::stack_drift::read;
+
+/// Resources of a stack that are read at the same time.
+const AT_ONCE: usize = 8;
+
+/// Reads the objects of the resources with these paths, in the whole tree. An object that cannot be read is left out.
+///
+/// # Errors
+/// Errors of the store, for nested stacks.
+pub async fn observe(view: &LoadedStack, paths: &BTreeSet<String>) -> Result<Vec<ObservedObject>, Error> {
+    let mut found = Vec::new();
+    below(view, "", paths, &mut found).await?;
+    Ok(found)
+}
+
+fn below<'a>(
+    view: &'a LoadedStack,
+    prefix: &'a str,
+    paths: &'a BTreeSet<String>,
+    found: &'a mut Vec<ObservedObject>,
+) -> BoxFuture<'a, Result<(), Error>> {
+    async move {
+        let path_of = |row: &Resource| format!("{prefix}{}", row.name);
+        let chosen = view.model().rows().filter(|row| paths.contains(&path_of(row)));
+        let reads: Vec<BoxFuture<'_, _>> = chosen.map(|row| object(view, row, path_of(row)).boxed()).collect();
+        let mut reads = futures::stream::iter(reads).buffered(AT_ONCE);
+        while let Some(object) = reads.next().await {
+            found.extend(object);
+        }
+        drop(reads);
+        for row in view.model().rows() {
+            let inside = format!("{}/", path_of(row));
+            let is_chosen = paths.range(inside.clone()..).next().is_some_and(|path| path.starts_with(&inside));
+            if let Some(child) = row.child.filter(|_| is_chosen)
+                && let Some(nested) = LoadedStack::load(view.backends(), child).await?
+            {
+                below(&nested, &inside, paths, found).await?;
+            }
+        }
+        Ok(())
+    }
+    .boxed()
+}
+
+async fn object(view: &LoadedStack, row: &Resource, path: String) -> Option<ObservedObject> {
+    let kind = view.kind(row)?;
+    let entry = kind.entry().filter(|entry| entry.driver.has_object())?;
+    let id = row.physical_id.clone()?;
+    match read(view, row, &kind, entry).await {
+        Ok(shown) => Some(ObservedObject { path, id, properties: Some(shown.live) }),
+        Err(failure) if failure.is_not_found() => Some(ObservedObject { path, id, properties: None }),
+        Err(_) => None,
+    }
+}
