@@ -69,6 +69,7 @@ impl Service {
             roles: vec!["member".into(), "reader".into()],
             is_admin: false,
             is_admin_project: true,
+            by_trust: false,
             trust_end: None,
             login: None,
             is_system: false,

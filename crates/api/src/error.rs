@@ -251,9 +251,12 @@ impl From<kiln_service::Error> for ApiError {
             return Self { diagnostics: error.diagnostics().to_vec(), ..Self::new(class, error.on_the_wire()) };
         }
         match error {
-            Error::Changed | Error::StalePlan(_) | Error::PlanState { .. } | Error::MovedPlan { .. } => {
-                Self::new(Class::HTTPConflict, error.to_string())
-            }
+            Error::Changed
+            | Error::StalePlan(_)
+            | Error::PlanState { .. }
+            | Error::MovedPlan { .. }
+            | Error::PlanRequired
+            | Error::Unapproved { .. } => Self::new(Class::HTTPConflict, error.to_string()),
             Error::Delegate(DelegateError::Unavailable(_)) => {
                 Self::new(Class::HTTPServiceUnavailable, error.to_string())
             }

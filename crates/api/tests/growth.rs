@@ -191,6 +191,7 @@ fn user() -> Caller {
         roles: ["member", "reader"].map(str::to_owned).into(),
         is_admin: false,
         is_admin_project: true,
+        by_trust: false,
         trust_end: None,
         login: None,
         is_system: false,

@@ -113,9 +113,12 @@ impl From<Error> for Fault {
         }
         match error {
             Error::TemplateUrl(_) => Self::invalid(&text),
-            Error::Changed | Error::StalePlan(_) | Error::PlanState { .. } | Error::MovedPlan { .. } => {
-                Self::new(BUSY, Some(&text))
-            }
+            Error::Changed
+            | Error::StalePlan(_)
+            | Error::PlanState { .. }
+            | Error::MovedPlan { .. }
+            | Error::PlanRequired
+            | Error::Unapproved { .. } => Self::new(BUSY, Some(&text)),
             Error::Import(_) => Self::validation(text),
             Error::ChangeSetExists(_) => Self { code: "AlreadyExistsException", ..Self::validation(text) },
             Error::ChangeSetState { .. } => Self { code: "InvalidChangeSetStatus", ..Self::validation(text) },

@@ -32,6 +32,8 @@ pub struct Caller {
     pub is_system: bool,
     /// The service catalog of the token; `None`: unknown.
     pub catalog: Option<Catalog>,
+    /// Whether the token is that of a trust: somebody else acts in the name of the user.
+    pub by_trust: bool,
     /// The expiry of the trust of the token, which limits further trusts. `None`: no limit.
     pub trust_end: Option<Timestamp>,
     /// The token; `None` without a Keystone.

@@ -212,7 +212,7 @@ impl Keystone {
     }
 
     fn caller(&self, info: TokenInfo, trust_end: Option<Timestamp>, token: &Secret<String>) -> Caller {
-        let is_system = info.is_system();
+        let (is_system, by_trust) = (info.is_system(), info.trust.is_some());
         let project = info.project.unwrap_or_default();
         let mut caller = Caller {
             user_id: info.user.id,
@@ -226,6 +226,7 @@ impl Keystone {
             is_admin_project: info.is_admin_project,
             is_system,
             catalog: Some(info.catalog),
+            by_trust,
             trust_end,
             token: Some(token.clone()),
             login: None,

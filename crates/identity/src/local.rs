@@ -35,6 +35,7 @@ impl Local {
             roles: ["admin", "member", "reader"].map(str::to_owned).to_vec(),
             is_admin: true,
             is_admin_project: true,
+            by_trust: false,
             trust_end: None,
             login: None,
             is_system: false,

@@ -4,7 +4,7 @@ use kiln_identity::Caller;
 use kiln_plan::Blueprint;
 use kiln_resource::{Action, SnapshotId, StackId, State, Status};
 use kiln_stack::load;
-use kiln_store::{DesiredText, NewStack, Planned, Snapshot, Stack, StackQuery};
+use kiln_store::{DesiredText, Details, NewStack, Planned, Snapshot, Stack, StackQuery};
 use kiln_template::StackIdentity;
 use kiln_value::{Map, Value, value};
 
@@ -89,6 +89,7 @@ impl Service {
         new: CheckedCreate,
         planned: Option<Planned>,
     ) -> Result<Stack, Error> {
+        self.demand_plan(caller, &Details { planned: planned.clone(), ..Details::default() })?;
         let CheckedCreate { name, desired, settings, adopt } = new;
         let project = caller.project_id.clone();
         let shared = self.shared.get(caller, self.backends.clock.monotonic());

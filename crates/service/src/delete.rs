@@ -1,7 +1,6 @@
 //! Deletes a stack.
 
 use kiln_identity::Caller;
-use kiln_store::Error::Changed;
 use kiln_store::{Details, Planned, Stack, StackRequest};
 
 use crate::{Error, Service};
@@ -30,13 +29,13 @@ impl Service {
             let request = StackRequest { credentials, details, if_version: if_version.map(str::to_owned), ..request };
             match self.request(caller, stack.id, request).await {
                 Ok(stack) => return Ok(stack),
-                Err(Changed(_)) if if_version.is_some() => return Err(Error::StalePlan(stack.name.clone())),
+                Err(Error::Changed) if if_version.is_some() => return Err(Error::StalePlan(stack.name.clone())),
                 // Another request came first: a delete replaces it.
-                Err(Changed(_)) => {
+                Err(Error::Changed) => {
                     let found = self.backends.store.stack(stack.id).await?;
                     seen = found.ok_or_else(|| Error::NotFound(format!("stack {}", stack.id)))?;
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
         }
     }

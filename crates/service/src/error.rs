@@ -149,6 +149,31 @@ pub enum Error {
     /// The stack was changed since the plan was computed that the request refers to.
     #[error("The plan is out of date: the stack {0} has changed since.")]
     StalePlan(String),
+    /// Changes need a plan.
+    #[error(
+        "Changes need a saved plan: save one (POST /plans, or kiln stack plan --save), and execute it (kiln stack apply)."
+    )]
+    PlanRequired,
+    /// The user cannot approve the plan.
+    #[error("You cannot approve the plan {plan}: {why}.")]
+    Approval {
+        /// Its ID.
+        plan: PlanId,
+        /// Why.
+        why: &'static str,
+    },
+    /// The plan has too few approvals.
+    #[error(
+        "The plan {plan} has {given} of the {needed} approvals that it needs, of others than those who made or execute it."
+    )]
+    Unapproved {
+        /// Its ID.
+        plan: PlanId,
+        /// The approvals that it has.
+        given: usize,
+        /// The approvals that it needs.
+        needed: usize,
+    },
     /// The plan cannot be executed or rejected in its state.
     #[error("The plan {plan} cannot be used: {why}.")]
     PlanState {
@@ -202,7 +227,7 @@ impl Error {
             Self::ConfigSchema(_) => Class::ValueError,
             Self::NotSupported(_) => Class::NotSupported,
             Self::Limit(_) => Class::RequestLimitExceeded,
-            Self::Forbidden(_) => Class::Forbidden,
+            Self::Forbidden(_) | Self::Approval { .. } => Class::Forbidden,
             Self::Busy { .. } => Class::ActionInProgress,
             Self::Delegate(DelegateError::Missing(_)) => Class::MissingCredentialError,
             Self::Delegate(DelegateError::Refused(_) | DelegateError::Taken) => Class::AuthorizationFailure,
@@ -213,6 +238,8 @@ impl Error {
             | Self::ChangeSetState { .. }
             | Self::Changed
             | Self::StalePlan(_)
+            | Self::PlanRequired
+            | Self::Unapproved { .. }
             | Self::PlanState { .. }
             | Self::MovedPlan { .. }
             | Self::Delegate(DelegateError::Unavailable(_))

@@ -63,6 +63,7 @@ pub use operation::{ListedOperation, Progress, Revision, RootCause};
 pub use options::{Limits, Options};
 pub use preview_create::{PreviewedEntry, PreviewedResource, PreviewedStack};
 pub use preview_update::PreviewedUpdate;
+pub use request::BYPASS;
 pub use resource_type::ResourceTypeFilter;
 pub use saved_plan::{PlanStatus, PlannedRequest, SavedPlan};
 pub use service::Service;

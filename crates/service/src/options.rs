@@ -58,6 +58,10 @@ pub struct Options {
     pub abandon: bool,
     /// There is no cloud: types that need one are rejected.
     pub no_cloud: bool,
+    /// Whether changes need a saved plan (`plans`).
+    pub plans_required: bool,
+    /// The number of approvals that a saved plan needs (`plan_approvals`).
+    pub plan_approvals: usize,
     /// How long a saved plan can be executed (`plan_lifetime`).
     pub plan_lifetime: Duration,
     /// The country of the region, for blueprints that demand one: ISO 3166-1, two capital letters.
@@ -73,6 +77,8 @@ impl Default for Options {
             adopt: false,
             abandon: false,
             no_cloud: false,
+            plans_required: false,
+            plan_approvals: 0,
             plan_lifetime: Duration::from_hours(7 * 24),
             jurisdiction: None,
         }

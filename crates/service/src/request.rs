@@ -1,25 +1,39 @@
 //! Sends a request to a stack.
 
 use kiln_identity::Caller;
-use kiln_store::{Author, Stack, StackId, StackRequest};
+use kiln_resource::Action;
+use kiln_store::{Author, Details, Stack, StackId, StackRequest};
 
-use crate::Service;
+use crate::{Error, Service};
+
+/// The policy rule of changes without a plan where plans are required.
+pub const BYPASS: &str = "plans:bypass";
 
 impl Service {
     /// Stores a request in the name of the caller; returns the stack after that.
     ///
     /// # Errors
-    /// Errors of the store.
-    pub(crate) async fn request(
-        &self,
-        caller: &Caller,
-        stack: StackId,
-        request: StackRequest,
-    ) -> Result<Stack, kiln_store::Error> {
+    /// [`Error::Changed`], [`Error::PlanRequired`] and errors of the store.
+    pub(crate) async fn request(&self, caller: &Caller, stack: StackId, request: StackRequest) -> Result<Stack, Error> {
+        if matches!(request.action, Action::Update | Action::Delete | Action::Restore) {
+            self.demand_plan(caller, &request.details)?;
+        }
         let author = Author { user_id: caller.user_id.clone(), username: caller.username.clone() };
         let stack = self.backends.store.request(stack, StackRequest { author: Some(author), ..request }).await?;
         begun(&stack);
         Ok(stack)
+    }
+
+    /// Refuses a change without a plan where plans are required, unless the caller may do without.
+    pub(crate) fn demand_plan(&self, caller: &Caller, details: &Details) -> Result<(), Error> {
+        if !self.options.plans_required || details.planned.is_some() {
+            return Ok(());
+        }
+        if self.policy.allows(BYPASS, caller, &caller.project_id) {
+            tracing::warn!(user = caller.user_id, "a change without a plan, although plans are required");
+            return Ok(());
+        }
+        Err(Error::PlanRequired)
     }
 }
 

@@ -3,6 +3,7 @@
 //! A plan fixes the texts of the desired state and the version of the tree of its stack. Executing it stores the request and
 //! uses up the plan in one transaction. From then on the engine keeps to the plan ([`kiln_store::Planned`]).
 
+mod approval;
 mod content;
 mod execute;
 mod fences;
@@ -126,16 +127,25 @@ impl Service {
         refresh: bool,
     ) -> Result<SavedPlan, Error> {
         let checked = self.check_request(caller, request).await?;
+        let checked = self.fenced(checked, description, refresh).await?;
+        self.keep_plan(caller, checked, None, Some(self.expiry(lifetime))).await
+    }
+
+    /// When a plan expires that is saved now.
+    fn expiry(&self, lifetime: Option<Duration>) -> Timestamp {
         let lifetime = lifetime.map_or(self.options.plan_lifetime, |asked| asked.min(self.options.plan_lifetime));
-        let expires = self.backends.clock.now().saturating_add(lifetime).unwrap_or(Timestamp::MAX);
+        self.backends.clock.now().saturating_add(lifetime).unwrap_or(Timestamp::MAX)
+    }
+
+    /// With what is fenced besides the tree: the objects, if `refresh`.
+    async fn fenced(&self, checked: Checked, description: String, refresh: bool) -> Result<Checked, Error> {
         let refused = checked.document.is_refused().then(|| "its change would be refused".to_owned());
         let content = Content { description, refused, fenced: refresh, ..checked.content };
         let observed = match &checked.stack {
             Some(stack) if refresh => self.observed_objects(stack, &checked.document).await?,
             _ => Vec::new(),
         };
-        let checked = Checked { content, observed, ..checked };
-        self.keep_plan(caller, checked, None, Some(expires)).await
+        Ok(Checked { content, observed, ..checked })
     }
 
     /// Checks a request and computes its plan. The version is read first: if the stack changes meanwhile, the plan is stale.

@@ -108,7 +108,7 @@ impl Service {
             if_generation: Some(stack.generation),
             ..StackRequest::new(Action::Restore, self.backends.clock.now())
         };
-        Ok(self.request(caller, stack.id, request).await?)
+        self.request(caller, stack.id, request).await
     }
 
     /// The template of the snapshot. As in Heat, its resources get the properties that restore their objects, so that a

@@ -107,8 +107,8 @@ impl Service {
             ..StackRequest::new(Action::Update, self.backends.clock.now())
         };
         self.request(caller, stack.id, request).await.map_err(|error| match error {
-            kiln_store::Error::Changed(_) if is_planned => Error::StalePlan(stack.name.clone()),
-            error => error.into(),
+            Error::Changed if is_planned => Error::StalePlan(stack.name.clone()),
+            error => error,
         })
     }
 

@@ -38,7 +38,7 @@ pub use message::{Backlog, Message, MessageKind};
 pub use operation::{Author, Operation, OperationQuery, OperationStore, Operations};
 pub use orphan::{Orphan, OrphanQuery, OrphanStore};
 pub use outbox::{Announcement, Delivery, Destination, Lane, Notice, OutboxEntry, OutboxStore, PluginRun};
-pub use plan::{NewPlan, Plan, PlanPart, PlanQuery, PlanState, PlanStore, Planned};
+pub use plan::{Approval, NewPlan, Plan, PlanPart, PlanQuery, PlanState, PlanStore, Planned};
 pub use query::{EventQuery, Sort, SortKey, StackQuery};
 pub use snapshot::Snapshot;
 pub use software_store::{ConfigQuery, DeploymentQuery, SoftwareStore};

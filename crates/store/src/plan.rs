@@ -116,6 +116,17 @@ impl Planned {
     }
 }
 
+/// The approval of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Approval {
+    /// The plan.
+    pub plan: PlanId,
+    /// Who approves it.
+    pub author: Author,
+    /// When.
+    pub time: Timestamp,
+}
+
 /// Filters of a list of plans.
 #[derive(Clone, Debug, Default)]
 pub struct PlanQuery {
@@ -145,6 +156,10 @@ pub trait PlanStore: Send + Sync {
     async fn plan_parts(&self, plan: PlanId, path: Option<&str>) -> Result<Vec<Value>, Error>;
     /// Rejects a plan that is ready; returns whether it was.
     async fn reject_plan(&self, plan: PlanId) -> Result<bool, Error>;
+    /// Approves a plan; an approval of the same user is kept as it is.
+    async fn approve_plan(&self, approval: &Approval) -> Result<(), Error>;
+    /// The approvals of a plan, oldest first.
+    async fn approvals(&self, plan: PlanId) -> Result<Vec<Approval>, Error>;
     /// Deletes plans.
     async fn delete_plans(&self, ids: &[PlanId]) -> Result<(), Error>;
 }

@@ -57,6 +57,7 @@ pub(crate) fn user(roles: &[&str]) -> Caller {
         roles: roles.iter().map(|role| (*role).to_owned()).collect(),
         is_admin: roles.contains(&"admin"),
         is_admin_project: true,
+        by_trust: false,
         trust_end: None,
         login: None,
         is_system: false,

@@ -137,6 +137,7 @@ impl App {
             roles: roles.iter().map(|role| (*role).to_owned()).collect(),
             is_admin: false,
             is_admin_project: true,
+            by_trust: false,
             trust_end: None,
             login: None,
             is_system: false,

@@ -13,8 +13,8 @@ use kiln_resource::{
     CredentialsId, EngineId, EventId, Resource, ResourceId, SoftwareChange, SoftwareConfig, SoftwareDeployment, StackId,
 };
 use kiln_store::{
-    Backlog, Batch, BriefResources, Census, ConfigQuery, Delivery, DeploymentQuery, Desired, DesiredText, Digest,
-    Doorbell, EngineInfo, Error, Event, EventPurge, EventQuery, EventSpan, Lane, Lease, MemoryStore, Message,
+    Approval, Backlog, Batch, BriefResources, Census, ConfigQuery, Delivery, DeploymentQuery, Desired, DesiredText,
+    Digest, Doorbell, EngineInfo, Error, Event, EventPurge, EventQuery, EventSpan, Lane, Lease, MemoryStore, Message,
     MessageId, NewPlan, NewStack, Operation, OperationId, OperationQuery, OperationStore, Orphan, OrphanQuery,
     OrphanStore, OutboxStore, Plan, PlanId, PlanQuery, PlanStore, Retention, Silent, Snapshot, SnapshotId,
     SoftwareStore, Stack, StackQuery, StackRequest, Store, Summary, UnusedCredentials, UnusedUserProject,
@@ -304,6 +304,8 @@ cut! {
     fn count_plans(project: &str) -> u64;
     fn plan_parts(plan: PlanId, path: Option<&str>) -> Vec<Value>;
     fn reject_plan(plan: PlanId) -> bool;
+    fn approve_plan(approval: &Approval) -> ();
+    fn approvals(plan: PlanId) -> Vec<Approval>;
     fn delete_plans(ids: &[PlanId]) -> ();
 }
 }

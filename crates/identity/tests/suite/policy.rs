@@ -33,6 +33,7 @@ fn caller(roles: &[String]) -> Caller {
         roles: roles.to_vec(),
         is_admin: false,
         is_admin_project: true,
+        by_trust: false,
         trust_end: None,
         login: None,
         is_system: false,

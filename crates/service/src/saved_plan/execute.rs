@@ -9,7 +9,7 @@ use kiln_store::{Planned, Stack};
 use kiln_template::StackIdentity;
 use kiln_value::{Map, Value};
 
-use super::{PlanStatus, SavedPlan};
+use super::{Checked, Content, PlanStatus, PlannedRequest, SavedPlan};
 use crate::create::CheckedCreate;
 use crate::update::CheckedUpdate;
 use crate::{CreateStack, Error, Service, Settings, StackContent, TemplateText, UpdateStack, import};
@@ -47,6 +47,7 @@ impl Service {
         if let Some(why) = saved.status.obstacle() {
             return Err(refused(why));
         }
+        self.refuse_unapproved(caller, &saved).await?;
         self.refuse_older_engines(&saved).await?;
         let blueprint = self.allowed_again(caller, &saved).await?;
         self.refuse_moved(caller, &saved, blueprint.as_ref()).await?;
@@ -99,6 +100,52 @@ impl Service {
                 self.request_create(caller, plan.stack, checked, planned).await
             }
         }
+    }
+
+    /// Checks the request of a plan for the present state of its stack.
+    pub(super) async fn check_again(&self, caller: &Caller, saved: &SavedPlan) -> Result<Checked, Error> {
+        let SavedPlan { plan, stack, content, .. } = saved;
+        if content.former.is_some() {
+            return Err(Error::PlanState { plan: plan.id, why: "it is a change set of an older release" });
+        }
+        if plan.generation != 0 && stack.is_none() {
+            return Err(Error::NoStack(plan.stack_name.clone()));
+        }
+        if let (Some(stack), None) = (stack, &plan.desired) {
+            return self.check_request(caller, PlannedRequest::Delete(Box::new(stack.clone()))).await;
+        }
+        if let Some(stack) = stack.as_ref().filter(|stack| stack.is_pending()) {
+            return Err(Error::Busy { stack: stack.name.clone(), action: stack.state.action });
+        }
+        let tree = match stack {
+            Some(stack) => Content::of_tree(self.tree_of(stack).await?),
+            None => Content::default(),
+        };
+        let Some(blueprint) = self.allowed_again(caller, saved).await? else {
+            return Err(Error::NoStack(plan.stack_name.clone()));
+        };
+        let document = match stack {
+            Some(stack) => {
+                let converge = self.converges(&content.settings);
+                self.document_of_update(stack.clone(), Arc::clone(&blueprint), converge).await?
+            }
+            None => self.document_of_create(caller, plan.stack, Arc::clone(&blueprint)).await?,
+        };
+        Ok(Checked {
+            action: plan.action,
+            stack: stack.clone(),
+            stack_id: plan.stack,
+            stack_name: plan.stack_name.clone(),
+            desired: Some(load::texts(blueprint.sources())),
+            document,
+            content: Content {
+                settings: content.settings.clone(),
+                adopt: content.adopt.clone(),
+                parameters: blueprint.parameters().texts(),
+                ..tree
+            },
+            observed: Vec::new(),
+        })
     }
 
     /// The blueprint of the desired state, if it is allowed and valid for the caller today; `None` for a delete and for a

@@ -35,7 +35,7 @@ impl Service {
     }
 
     /// The plan of an update to a checked blueprint.
-    async fn document_of_update(
+    pub(super) async fn document_of_update(
         &self,
         stack: Stack,
         blueprint: Arc<Blueprint>,

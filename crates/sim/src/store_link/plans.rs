@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kiln_store::{Error, NewPlan, Plan, PlanId, PlanQuery, PlanStore};
+use kiln_store::{Approval, Error, NewPlan, Plan, PlanId, PlanQuery, PlanStore};
 use kiln_value::Value;
 
 use super::StoreLink;
@@ -34,6 +34,15 @@ impl PlanStore for StoreLink {
     async fn reject_plan(&self, plan: PlanId) -> Result<bool, Error> {
         let sim = Arc::clone(&self.sim);
         self.write("reject_plan", async move { sim.store.reject_plan(plan).await }).await
+    }
+
+    async fn approve_plan(&self, approval: &Approval) -> Result<(), Error> {
+        let (sim, approval) = (Arc::clone(&self.sim), approval.clone());
+        self.write("approve_plan", async move { sim.store.approve_plan(&approval).await }).await
+    }
+
+    async fn approvals(&self, plan: PlanId) -> Result<Vec<Approval>, Error> {
+        self.read("approvals", self.inner().approvals(plan)).await
     }
 
     async fn delete_plans(&self, ids: &[PlanId]) -> Result<(), Error> {

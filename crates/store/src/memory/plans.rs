@@ -7,12 +7,20 @@ use super::MemoryStore;
 use super::state::{State, micro, micros_of};
 use crate::limits::{PLAN_KEPT, STACKS};
 use crate::plan::{NewPlan, PlanPart, PlanQuery, PlanState, PlanStore};
-use crate::{Error, Plan, PlanId};
+use crate::{Approval, Error, Plan, PlanId};
 
 /// A plan with its parts.
 pub(super) struct StoredPlan {
     pub(super) plan: Plan,
     parts: Vec<PlanPart>,
+    approvals: Vec<Approval>,
+}
+
+impl StoredPlan {
+    /// The number of rows that a database has for it.
+    fn rows(&self) -> usize {
+        1 + self.parts.len() + self.approvals.len()
+    }
 }
 
 #[async_trait]
@@ -32,7 +40,7 @@ impl PlanStore for MemoryStore {
             state.store_contents(desired, now);
         }
         let seq = state.next();
-        state.plans.insert(seq, StoredPlan { plan, parts: new.parts.clone() });
+        state.plans.insert(seq, StoredPlan { plan, parts: new.parts.clone(), approvals: Vec::new() });
         Ok(())
     }
 
@@ -77,6 +85,24 @@ impl PlanStore for MemoryStore {
         Ok(ready.map(|stored| stored.plan.state = PlanState::Rejected).is_some())
     }
 
+    async fn approve_plan(&self, approval: &Approval) -> Result<(), Error> {
+        let (mut state, _) = self.open();
+        for stored in state.plans.values_mut().filter(|stored| stored.plan.id == approval.plan) {
+            if stored.approvals.iter().all(|other| other.author.user_id != approval.author.user_id) {
+                stored.approvals.push(Approval { time: micro(approval.time), ..approval.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    async fn approvals(&self, plan: PlanId) -> Result<Vec<Approval>, Error> {
+        let (state, _) = self.open();
+        let stored = state.plans.values().filter(|stored| stored.plan.id == plan);
+        let mut found: Vec<Approval> = stored.flat_map(|stored| stored.approvals.clone()).collect();
+        found.sort_by_key(|approval| approval.time);
+        Ok(found)
+    }
+
     async fn delete_plans(&self, ids: &[PlanId]) -> Result<(), Error> {
         self.open().0.plans.retain(|_, stored| !ids.contains(&stored.plan.id));
         Ok(())
@@ -118,6 +144,6 @@ impl State {
     pub(super) fn remove_plans(&mut self, is_one: impl Fn(&Plan) -> bool) -> usize {
         let found: Vec<u64> =
             self.plans.iter().filter(|(_, stored)| is_one(&stored.plan)).map(|(seq, _)| *seq).collect();
-        found.into_iter().filter_map(|seq| self.plans.remove(&seq)).map(|stored| 1 + stored.parts.len()).sum()
+        found.into_iter().filter_map(|seq| self.plans.remove(&seq)).map(|stored| stored.rows()).sum()
     }
 }

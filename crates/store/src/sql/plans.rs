@@ -3,16 +3,17 @@
 use async_trait::async_trait;
 use kiln_value::Value;
 use sea_orm::ConnectionTrait;
-use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, Order, Query};
+use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, OnConflict, Order, Query};
+use uuid::Uuid;
 
 use super::pool::Transaction;
-use super::rows::{self, Columns, micros_of, sealed};
+use super::rows::{self, Columns, micros, micros_of, plain, sealed};
 use super::statement_retry::Fault;
 use super::writing::insert_each;
 use super::{SqlStore, schema};
 use crate::limits::{PLAN_KEPT, STACKS};
 use crate::plan::{NewPlan, PlanPart, PlanQuery, PlanState, PlanStore};
-use crate::{Digest, Error, Plan, PlanId};
+use crate::{Approval, Author, Digest, Error, Plan, PlanId};
 
 #[async_trait]
 impl PlanStore for SqlStore {
@@ -154,6 +155,49 @@ impl PlanStore for SqlStore {
         .await
     }
 
+    async fn approve_plan(&self, approval: &Approval) -> Result<(), Error> {
+        let Author { user_id, username } = &approval.author;
+        let id = Uuid::new_v5(&approval.plan.0, user_id.as_bytes());
+        let insert = Query::insert()
+            .into_table(schema::PLAN_APPROVAL)
+            .columns(["id", "plan", "user_id", "username", "given"])
+            .values([
+                id.to_string().into(),
+                approval.plan.to_string().into(),
+                plain(user_id).into(),
+                plain(username).into(),
+                micros(approval.time).into(),
+            ])
+            .map_err(Fault::from)?
+            .on_conflict(OnConflict::column("id").do_nothing_on(["id"]).to_owned())
+            .to_owned();
+        self.retry(|| async {
+            self.writer.execute(&insert).await?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn approvals(&self, plan: PlanId) -> Result<Vec<Approval>, Error> {
+        let select = Query::select()
+            .columns(["user_id", "username", "given"])
+            .from(schema::PLAN_APPROVAL)
+            .and_where(Expr::col("plan").eq(plan.to_string()))
+            .order_by("given", Order::Asc)
+            .order_by("id", Order::Asc)
+            .to_owned();
+        self.retry(|| async {
+            let rows = self.reader.query_all(&select).await?;
+            let approval = |row| {
+                let mut columns = Columns::of(row);
+                let author = Author { user_id: columns.text()?, username: columns.text()? };
+                Ok(Approval { plan, author, time: columns.time()? })
+            };
+            rows.iter().map(approval).collect()
+        })
+        .await
+    }
+
     async fn delete_plans(&self, ids: &[PlanId]) -> Result<(), Error> {
         if ids.is_empty() {
             return Ok(());
@@ -224,7 +268,7 @@ impl SqlStore {
 /// Deletes plans with their parts; returns the number of rows.
 async fn remove_plans(tx: &Transaction, ids: Vec<String>) -> Result<u64, Fault> {
     let mut gone = 0;
-    for (table, column) in [(schema::PLAN_PART, "plan"), (schema::PLAN, "id")] {
+    for (table, column) in [(schema::PLAN_PART, "plan"), (schema::PLAN_APPROVAL, "plan"), (schema::PLAN, "id")] {
         let delete =
             Query::delete().from_table(table).and_where(Expr::col(column).is_in(ids.iter().cloned())).to_owned();
         gone += tx.execute(&delete).await?.rows_affected();

@@ -34,6 +34,8 @@ pub(super) const MESSAGE: &str = "kiln_message";
 pub(super) const SNAPSHOT: &str = "kiln_snapshot";
 /// Saved plans.
 pub(super) const PLAN: &str = "kiln_plan";
+/// The approvals of plans.
+pub(super) const PLAN_APPROVAL: &str = "kiln_plan_approval";
 /// The planned resources.
 pub(super) const PLAN_PART: &str = "kiln_plan_part";
 /// Objects whose resources were forgotten.

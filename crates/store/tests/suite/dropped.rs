@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use kiln_resource::{Action, ResourceId, SoftwareChange, SoftwareConfig, Status};
 use kiln_store::{
-    Batch, ConfigQuery, CredentialsId, EngineInfo, Error, EventQuery, Lease, Message, MessageId, MessageKind, NewPlan,
-    NewStack, Options, OrphanQuery, Plan, PlanId, PlanPart, PlanState, Retention, Silent, SqlStore, Stack, StackId,
-    StackQuery, StackRequest, Store, UnusedCredentials,
+    Approval, Author, Batch, ConfigQuery, CredentialsId, EngineInfo, Error, EventQuery, Lease, Message, MessageId,
+    MessageKind, NewPlan, NewStack, Options, OrphanQuery, Plan, PlanId, PlanPart, PlanState, Retention, Silent,
+    SqlStore, Stack, StackId, StackQuery, StackRequest, Store, UnusedCredentials,
 };
 use kiln_value::{Secret, Value};
 use uuid::Uuid;
@@ -77,6 +77,11 @@ impl<'a> Ground<'a> {
         NewPlan { plan, desired: Some(text(&Uuid::new_v4().to_string())), parts }
     }
 
+    fn approval(&self) -> Approval {
+        let author = Author { user_id: Uuid::new_v4().to_string(), username: String::new() };
+        Approval { plan: self.plan().plan.id, author, time: at(0) }
+    }
+
     fn config(&self) -> SoftwareConfig {
         SoftwareConfig {
             id: Uuid::new_v4().to_string(),
@@ -125,6 +130,7 @@ impl<'a> Ground<'a> {
             release: store.release(&[Lease { epoch: 0, ..self.lease }]);
             save_plan: store.save_plan(&self.plan());
             reject_plan: store.reject_plan(self.plan().plan.id);
+            approve_plan: store.approve_plan(&self.approval());
             delete_plans: store.delete_plans(&[self.plan().plan.id]);
             change_software: store.change_software(&SoftwareChange::PutConfig(self.config()));
             plan_credentials: store.plan_credentials(&Secret::new("{}".to_owned()));
@@ -157,7 +163,8 @@ impl<'a> Ground<'a> {
 }
 
 /// What is not dropped: it reads with one statement, as others that are dropped do, or has no transaction.
-const READS: [&str; 42] = [
+const READS: [&str; 43] = [
+    "approvals",
     "backlog",
     "children",
     "content",

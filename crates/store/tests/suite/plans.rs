@@ -2,8 +2,8 @@
 
 use kiln_resource::Action;
 use kiln_store::{
-    Author, Details, Error, NewPlan, NewStack, Plan, PlanId, PlanPart, PlanQuery, PlanState, Planned, Retention,
-    StackId, StackQuery, StackRequest, Store, version_of,
+    Approval, Author, Details, Error, NewPlan, NewStack, Plan, PlanId, PlanPart, PlanQuery, PlanState, Planned,
+    Retention, StackId, StackQuery, StackRequest, Store, version_of,
 };
 use kiln_value::{Value, value};
 use uuid::Uuid;
@@ -145,6 +145,31 @@ async fn a_plan_is_used_up_once_and_together_with_its_request() {
 }
 
 #[tokio::test]
+async fn a_user_approves_a_plan_once() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let store = &*bed.store;
+        let (made, _) = claimed(store, "web").await;
+        let (new, other) = (plan(made.id, 1), plan(made.id, 2));
+        store.save_plan(&new).await.unwrap();
+        store.save_plan(&other).await.unwrap();
+        let approval = |user: &str, second: i64| Approval {
+            plan: new.plan.id,
+            author: Author { user_id: user.to_owned(), username: "Bob".repeat(100) },
+            time: at(second),
+        };
+        for given in [approval("u3", 5), approval("u2", 4), approval("u3", 6)] {
+            store.approve_plan(&given).await.unwrap();
+        }
+        assert_eq!(store.approvals(new.plan.id).await.unwrap(), [approval("u2", 4), approval("u3", 5)]);
+        assert_eq!(store.approvals(other.plan.id).await.unwrap(), []);
+        store.delete_plans(&[new.plan.id]).await.unwrap();
+        assert_eq!(store.approvals(new.plan.id).await.unwrap(), []);
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
 async fn two_requests_with_one_plan_at_once_are_one() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
@@ -252,6 +277,7 @@ async fn upgrade(bed: &Bed) {
         copy,
         "DROP TABLE kiln_plan",
         "DROP TABLE kiln_plan_part",
+        "DROP TABLE kiln_plan_approval",
         "ALTER TABLE kiln_operation DROP COLUMN plan",
         "ALTER TABLE kiln_engine DROP COLUMN plans",
         "DELETE FROM kiln_schema_version WHERE version >= 15",

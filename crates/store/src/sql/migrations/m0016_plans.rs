@@ -36,6 +36,15 @@ pub(super) const CHANGES: &[Change] = &[
     ) {table}"),
     All("CREATE INDEX kiln_plan_part_plan ON kiln_plan_part (plan, number)"),
     All("CREATE INDEX kiln_plan_part_place ON kiln_plan_part (plan, place, number)"),
+    // `id` is made from plan and user, so that a user approves a plan once.
+    All("CREATE TABLE IF NOT EXISTS kiln_plan_approval (
+        id {id} NOT NULL PRIMARY KEY,
+        plan {id} NOT NULL,
+        user_id {text} NOT NULL,
+        username {text} NOT NULL,
+        given {int} NOT NULL
+    ) {table}"),
+    All("CREATE INDEX kiln_plan_approval_plan ON kiln_plan_approval (plan, given)"),
     // The bodies are sealed for the IDs, which stay the same.
     All("INSERT INTO kiln_plan (id, project, stack, stack_name, name, action, generation, digest, state, body, created)
         SELECT id, project, stack, stack_name, name, CASE WHEN generation = 0 THEN 'CREATE' ELSE 'UPDATE' END, generation,
