@@ -7,6 +7,7 @@ mod growth;
 mod housekeeping;
 mod metadata;
 mod plan;
+mod recorder;
 mod stack;
 mod takeover;
 mod timers;
