@@ -8,6 +8,7 @@ mod housekeeping;
 mod metadata;
 mod plan;
 mod recorder;
+mod requests;
 mod stack;
 mod takeover;
 mod timers;

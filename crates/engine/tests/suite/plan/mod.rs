@@ -60,16 +60,16 @@ impl Clock for PausedClock {
 }
 
 /// A cloud, an engine and a stack.
-struct Bench {
-    backends: Backends,
-    _cloud: Testcloud,
-    recorder: Arc<Recorder>,
+pub(crate) struct Bench {
+    pub(crate) backends: Backends,
+    pub(crate) cloud: Testcloud,
+    pub(crate) recorder: Arc<Recorder>,
     world: World,
-    engine: tokio::task::JoinHandle<()>,
+    pub(crate) engine: tokio::task::JoinHandle<()>,
 }
 
 impl Bench {
-    async fn new(seed: u64, types: &Arc<ResourceTypes>) -> Self {
+    pub(crate) async fn new(seed: u64, types: &Arc<ResourceTypes>) -> Self {
         let epoch = "2026-01-01T00:00:00Z".parse().expect("a time");
         let cloud = Testcloud::builder().seed(seed).epoch(epoch).build_time(Duration::from_secs(1)).in_process();
         let mut options = kiln_cloud::Options::new(cloud.auth_url().parse().expect("a URL"));
@@ -93,10 +93,10 @@ impl Bench {
             let (_keep, stop) = tokio::sync::watch::channel(false);
             engine.run(stop).await.expect("the engine runs");
         });
-        Self { backends, _cloud: cloud, recorder, world, engine }
+        Self { backends, cloud, recorder, world, engine }
     }
 
-    async fn settled(&self, id: StackId) -> Stack {
+    pub(crate) async fn settled(&self, id: StackId) -> Stack {
         loop {
             let stack = self.backends.store.stack(id).await.expect("read").expect("there");
             if !stack.is_pending() {
@@ -106,7 +106,7 @@ impl Bench {
         }
     }
 
-    async fn create(&self, sources: &Sources) -> StackId {
+    pub(crate) async fn create(&self, sources: &Sources) -> StackId {
         let id = StackId(self.backends.chance.uuid());
         let stack = NewStack {
             username: "demo".to_owned(),
@@ -300,7 +300,8 @@ fn seeds() -> std::ops::Range<u64> {
     parsed.unwrap_or(0..60)
 }
 
-fn types() -> Arc<ResourceTypes> {
+/// The shipped types.
+pub(crate) fn types() -> Arc<ResourceTypes> {
     let types = kiln_resource::shipped::types().expect("sound definitions");
     Arc::new(ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for)))
 }
