@@ -216,6 +216,34 @@ impl Client {
         self.call(request.update_method(), &stack_path(stack), &vec![], Some(&body)).await.map(drop)
     }
 
+    /// Previews a create as [`Client::preview_stack`], and plans it; a Heat has no plan of a create.
+    pub async fn preview_planned_stack(
+        &self,
+        name: &str,
+        request: &StackRequest,
+    ) -> Result<(Stack, Option<(Changes, PlanDocument)>), Error> {
+        let query = vec![("resource_changes".into(), "True".into()), ("plan".into(), "True".into())];
+        let answer = self.call(Method::POST, "/stacks/preview", &query, Some(&request.body(Some(name)))).await?;
+        let planned = Changes::of(answer.clone()).zip(plan::of_kiln(&answer)?);
+        Ok((unwrap(answer, "stack").map(Stack)?, planned))
+    }
+
+    /// Previews an update as [`Client::preview_update`], and plans it; the plan of a Heat is made of its lists.
+    pub async fn preview_planned_update(
+        &self,
+        stack: &str,
+        request: &StackRequest,
+        nested: bool,
+    ) -> Result<(Changes, PlanDocument), Error> {
+        let identity = self.stack_identity(stack).await?;
+        let asked = [("show_nested", nested), ("resource_changes", true), ("plan", true)].into_iter();
+        let query = asked.filter(|(_, asked)| *asked).map(|(name, _)| (name.to_owned(), "True".to_owned())).collect();
+        let path = format!("{}/preview", stack_path(&identity));
+        let answer = self.call(request.update_method(), &path, &query, Some(&request.body(None))).await?;
+        let plan = plan::of_kiln(&answer)?.unwrap_or_else(|| plan::of_heat(Action::Update, stack, &answer));
+        Ok((Changes::of(answer).unwrap_or_default(), plan))
+    }
+
     /// Previews an update.
     pub async fn preview_update(&self, stack: &str, request: &StackRequest, nested: bool) -> Result<Changes, Error> {
         let stack = self.stack_identity(stack).await?;

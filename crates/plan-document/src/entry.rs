@@ -29,7 +29,8 @@ pub struct Entry {
     /// How it is away meanwhile.
     #[serde(default, skip_serializing_if = "is_default")]
     pub downtime: Downtime,
-    /// Whether its object is left in the cloud, although it is deleted or replaced (`deletion_policy: Retain`).
+    /// Whether its object is left in the cloud, although it is deleted or replaced: `deletion_policy: Retain`, or an
+    /// abandoned stack.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retained: bool,
     /// What is lost.

@@ -25,6 +25,9 @@ use crate::Kind;
 /// Why a resource is replaced whose check failed, or that a user has marked as unhealthy.
 pub const CHECK_FAILED: &str = "its check failed";
 
+/// The reason of a replacement: there is no object any more.
+pub const MISSING: &str = "its object does not exist any more";
+
 /// The decision about a resource, made when all its dependencies are complete.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
@@ -442,8 +445,7 @@ fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> 
             if row.state.failed() { format!("its state is {}", row.state) } else { "its create failed".to_owned() }
         })
     });
-    let reason = reason
-        .or_else(|| (gathered.live == Some(Live::Missing)).then(|| "its object does not exist any more".to_owned()));
+    let reason = reason.or_else(|| (gathered.live == Some(Live::Missing)).then(|| MISSING.to_owned()));
     if let Some(why) = reason {
         let (_, definition) = subject.defined(gathered, &KeptNames::new())?;
         return Ok(Decision::Replace { definition, why: vec![why], announce: None });

@@ -25,7 +25,7 @@ pub mod validate;
 
 pub use blame::Blame;
 pub use blueprint::{Blueprint, Nesting, Sources};
-pub use decision::{CHECK_FAILED, Decision, Gathered, Live, Lookups, Subject, decide, failure_of};
+pub use decision::{CHECK_FAILED, Decision, Gathered, Live, Lookups, MISSING, Subject, decide, failure_of};
 pub use event::{Command, Event, Note, Outcome, Parting, Request, Target};
 pub use hook::{Hook, Hooks};
 pub use kind::{Kind, Provider};

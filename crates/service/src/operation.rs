@@ -62,7 +62,7 @@ pub struct Revision {
     pub files: Files,
 }
 
-/// Events that are searched for the resource that failed.
+/// Events of an operation that are searched for the resource that failed: resources of nested stacks have the same names.
 const SEARCHED: u64 = 1_000;
 
 impl Service {
@@ -102,6 +102,7 @@ impl Service {
         let name = blame.path.last().cloned();
         let query = EventQuery {
             root: Some(operation.root),
+            operation: Some(operation.id),
             resource: name.clone(),
             statuses: vec![Status::Failed.as_str().to_owned()],
             descending: true,
@@ -109,7 +110,7 @@ impl Service {
             ..EventQuery::default()
         };
         let events = if name.is_some() { self.backends.store.events(&query).await? } else { Vec::new() };
-        let is_it = |event: &&Event| event.operation == Some(operation.id) && event.reason.ends_with(&blame.message);
+        let is_it = |event: &&Event| event.reason.ends_with(&blame.message);
         Ok(Some(RootCause {
             resource_type: events.iter().find(is_it).map(|event| event.resource_type.clone()),
             path: blame.path,

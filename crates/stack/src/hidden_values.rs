@@ -1,11 +1,12 @@
 //! What is hidden in a stack: the values of hidden parameters of its templates and of the stacks around it, and what
 //! functions have made of them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt as _};
 use kiln_plan::hidden::HiddenValues;
-use kiln_plan::{Model, Sources, StackScope};
+use kiln_plan::{Blueprint, Model, Sources, StackScope};
 use kiln_store::{Desired, Error, OperationQuery, Operations, Stack};
 
 use crate::backends::Backends;
@@ -13,6 +14,8 @@ use crate::load::{self, stack_facts};
 
 /// Requests between the last good state and the present one that are looked at.
 const BETWEEN: u64 = 100;
+/// Resources that are read by their names; of more, the whole stack is read.
+const FEW: usize = 10;
 
 /// The hidden values of a stack and of the stacks that it is nested in, now and before an update.
 ///
@@ -27,8 +30,10 @@ pub async fn hidden_values(backends: &Backends, stack: &Stack) -> Result<HiddenV
     }
     let mut hidden = HiddenValues::of(&sources.iter().collect::<Vec<_>>());
     // Nested stacks get in parameters what their parents have made.
-    for stack in around.iter().rev() {
-        derive(backends, stack, &mut hidden).await?;
+    let owners = around.iter().filter_map(|stack| Some(stack.parent.as_ref()?.resource_name.as_str()));
+    let owners: Vec<Option<&str>> = std::iter::once(None).chain(owners.map(Some)).collect();
+    for (stack, owner) in around.iter().zip(owners).rev() {
+        derive_for(backends, stack, owner, &mut hidden).await?;
     }
     Ok(hidden)
 }
@@ -63,18 +68,57 @@ pub fn derive_below<'a>(
 /// # Errors
 /// Errors of the store.
 pub async fn derive(backends: &Backends, stack: &Stack, hidden: &mut HiddenValues) -> Result<(), Error> {
+    derive_for(backends, stack, None, hidden).await
+}
+
+/// As [`derive`]; with an owner only what the nested stack of this resource can get: from the resource, and from those it
+/// depends on. A member of a group depends on no other one, so that a group with many members is not read for each of them.
+async fn derive_for(
+    backends: &Backends,
+    stack: &Stack,
+    owner: Option<&str>,
+    hidden: &mut HiddenValues,
+) -> Result<(), Error> {
     if hidden.is_empty() {
         return Ok(());
     }
-    let rows = backends.store.resources(stack.id).await?;
-    let model = Model::new(rows);
+    let mut blueprints = Vec::new();
     for desired in &definitions(backends, stack).await? {
-        let Some(Ok(blueprint)) = readable(load::blueprint(backends, stack, desired).await)? else { continue };
-        let mut scope = StackScope::new(Arc::new(blueprint), stack_facts(stack));
+        let blueprint = readable(load::blueprint(backends, stack, desired).await)?.and_then(Result::ok);
+        blueprints.extend(blueprint.map(Arc::new));
+    }
+    let behind = owner.map(|owner| behind(&blueprints, owner)).filter(|names| names.len() <= FEW);
+    let rows = match behind {
+        Some(names) => {
+            let mut rows = Vec::new();
+            for name in names {
+                rows.extend(backends.store.resources_named(stack.id, name).await?);
+            }
+            rows
+        }
+        None => backends.store.resources(stack.id).await?,
+    };
+    let model = Model::new(rows);
+    for blueprint in &blueprints {
+        let mut scope = StackScope::new(Arc::clone(blueprint), stack_facts(stack));
         model.shown(stack.rollback()).values().for_each(|row| scope.see(row));
         hidden.derive_stack(&scope, model.rows());
     }
     Ok(())
+}
+
+/// A resource and those it depends on.
+fn behind<'a>(blueprints: &'a [Arc<Blueprint>], owner: &'a str) -> BTreeSet<&'a str> {
+    let mut names = BTreeSet::from([owner]);
+    let mut open = vec![owner];
+    while let Some(name) = open.pop() {
+        for required in blueprints.iter().flat_map(|blueprint| blueprint.requires(name)) {
+            if names.insert(required) {
+                open.push(required);
+            }
+        }
+    }
+    names
 }
 
 /// The sources of a stack, now and before an update.

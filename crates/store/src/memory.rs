@@ -85,11 +85,21 @@ impl MemoryStore {
         self.open().0.releases
     }
 
+    /// How often the store was asked or changed.
+    pub fn calls(&self) -> usize {
+        let (mut state, _) = self.open();
+        // This is none.
+        state.calls -= 1;
+        state.calls
+    }
+
     /// The state and the database's time in microseconds.
     fn open(&self) -> (MutexGuard<'_, State>, i64) {
         let now = (self.clock)().as_microsecond();
         // If another thread panics during a write, its own test fails.
-        (self.state.lock().unwrap_or_else(PoisonError::into_inner), now)
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.calls += 1;
+        (state, now)
     }
 
     fn tell_couriers(&self) {

@@ -1,5 +1,7 @@
 //! Filters and order of lists.
 
+use kiln_resource::OperationId;
+
 use crate::StackId;
 
 /// Sort keys of a stack list (docs/heat-behaviour.md §20).
@@ -74,6 +76,8 @@ pub struct EventQuery {
     pub root: Option<StackId>,
     /// The stacks of this project.
     pub project: Option<String>,
+    /// Only events of this operation.
+    pub operation: Option<OperationId>,
     /// Only events of this resource.
     pub resource: Option<String>,
     /// Only these actions.

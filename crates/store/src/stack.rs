@@ -239,6 +239,11 @@ impl Stack {
         (self.state.action == Action::Rollback).then_some(number)
     }
 
+    /// Whether it was abandoned: a delete of it keeps its objects.
+    pub fn is_abandoned(&self) -> bool {
+        self.state.action == Action::Delete && self.details.keep_objects && !self.details.only_adopted
+    }
+
     /// Whether a request is unfinished.
     pub fn is_pending(&self) -> bool {
         self.settled < self.generation
@@ -400,10 +405,8 @@ impl StackRequest {
     /// A delete of a stack as it was read. An abandoned stack keeps its objects, whoever deletes it again: their data
     /// has been handed out, and another stack may have adopted them.
     pub fn delete(stack: &Stack, now: Timestamp) -> Self {
-        let details = &stack.details;
-        let is_abandoned = stack.state.action == Action::Delete && details.keep_objects && !details.only_adopted;
         Self {
-            details: Details { keep_objects: is_abandoned, ..Details::default() },
+            details: Details { keep_objects: stack.is_abandoned(), ..Details::default() },
             if_generation: Some(stack.generation),
             ..Self::new(Action::Delete, now)
         }

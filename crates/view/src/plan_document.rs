@@ -168,7 +168,7 @@ fn entry(planned: &PlannedResource, path: String) -> Entry {
     let lost = planned.lost.iter().map(|lost| document::Loss { kind: lost.kind.clone(), what: lost.what.clone() });
     let lost: Vec<document::Loss> = lost.collect();
     let object = planned.row.as_ref().and_then(|row| row.physical_id.clone());
-    let retained = planned.is_retained();
+    let retained = planned.is_retained;
     let has_object = object.is_some() && !retained;
     let reasons = match change.at_most() {
         PlannedChange::Replaced(reasons) => reasons.clone(),

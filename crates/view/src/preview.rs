@@ -87,6 +87,8 @@ pub struct PlannedResource {
     pub(crate) differing: Map,
     /// Properties that an update set which failed: the object has these values or those in `before`.
     pub tried: Map,
+    /// Whether it is deleted or replaced and its object is kept: `deletion_policy: Retain`, or an abandoned stack.
+    pub is_retained: bool,
     /// What the change destroys.
     pub lost: Option<Box<Loss>>,
     /// How its object is away meanwhile.
@@ -122,12 +124,6 @@ impl PlannedResource {
         let mut before = self.row.as_ref().map(|row| row.properties().clone()).unwrap_or_default();
         before.extend(self.differing.clone());
         before
-    }
-
-    /// Whether it is deleted or replaced and its object is kept (`deletion_policy: Retain`).
-    pub fn is_retained(&self) -> bool {
-        let goes = matches!(self.change.at_most(), PlannedChange::Replaced(_) | PlannedChange::Deleted);
-        goes && self.row.as_ref().is_some_and(|row| row.is_retained())
     }
 
     /// The list of Heat's preview that contains it, by the maximum change: `unchanged`, `updated`, `replaced`, `added`
@@ -290,9 +286,8 @@ fn with_same_ids(backends: &Backends, root: StackId) -> Backends {
 /// # Errors
 /// Errors of the store.
 pub async fn preview_delete(backends: &Backends, view: &LoadedStack) -> Result<Preview, Error> {
-    let (root, blueprint) = (Arc::new(view.root().clone()), Arc::clone(&view.blueprint));
     // No resource of the blueprint is decided about, so all rows go.
-    Rehearsal::new(backends, &view.stack, Some(view), root, blueprint, Terms::default()).finish().await
+    Rehearsal::of_delete(backends, view).finish().await
 }
 
 /// The outputs that change. An output that has an error before or after is not compared.

@@ -4,6 +4,7 @@ use axum::response::Response;
 use http::Method;
 use kiln_plan_document::Action;
 use kiln_service::Door;
+use kiln_value::Map;
 use kiln_view::plan_document::Plan;
 
 use super::{Answer, Endpoint, Rule};
@@ -29,5 +30,5 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     let stack = call.stack().await?;
     let previewed = call.service().preview_delete(stack).await?;
     let plan = previewed.shown(Door::Plan, |(preview, _)| Plan::of(preview, Action::Delete));
-    Ok(plan_document::response(plan, Some(previewed.expose().1.clone())))
+    Ok(plan_document::response(plan, Some(previewed.expose().1.clone()), Map::new()))
 }

@@ -1,5 +1,5 @@
 //! `POST /stacks/preview`: the stack that a create would produce, and with `resource_changes=true` its plan, in the format
-//! of the preview of an update; with `plan=true` instead the document of the plan.
+//! of the preview of an update; with `plan=true` instead the document of the plan, and with both all of them.
 
 use axum::response::Response;
 use http::Method;
@@ -33,22 +33,27 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
 async fn run(call: &Call) -> Result<Response, ApiError> {
     let body = call.instantiation().await?;
     let new = body.create()?;
-    let with_plan = call.query.boolean("resource_changes")?.unwrap_or(false);
+    let wants_changes = call.query.boolean("resource_changes")?.unwrap_or(false);
+    let wants_plan = call.query.boolean("plan")?.unwrap_or(false);
     let preview = call.service().preview_create(&call.caller, new).await.map_err(|error| body.placed(error))?;
-    if call.query.boolean("plan")?.unwrap_or(false) {
-        let plan = call.service().plan_create(&call.caller, &preview).await?;
-        let plan = plan.shown(Door::Plan, |plan| plan_document::Plan::of(plan, Action::Create));
-        return Ok(view::plan_document::response(plan, None));
-    }
-    let plan = if with_plan { Some(call.service().plan_create(&call.caller, &preview).await?) } else { None };
+    let plan = if wants_changes || wants_plan {
+        Some(call.service().plan_create(&call.caller, &preview).await?)
+    } else {
+        None
+    };
+    let document = plan.as_ref().filter(|_| wants_plan);
+    let document = document.map(|plan| plan.shown(Door::Plan, |plan| plan_document::Plan::of(plan, Action::Create)));
     let preview = preview.into_shown(Door::CreatePreview);
     let mut stack = summary(call, &preview);
     stack.insert("resources".to_owned(), preview.resources.iter().map(entry).collect::<Value>());
     let mut answer = Map::from_iter([("stack".to_owned(), stack.into())]);
-    if let Some(plan) = plan {
+    if let Some(plan) = plan.filter(|_| wants_changes) {
         answer.extend(plan.shown(Door::CreatePreview, |plan| Plan::of(plan, true)).into_map());
     }
-    Ok(reply::json(&Value::Map(answer)))
+    Ok(match document {
+        Some(plan) => view::plan_document::response(plan, None, if wants_changes { answer } else { Map::new() }),
+        None => reply::json(&Value::Map(answer)),
+    })
 }
 
 fn summary(call: &Call, preview: &PreviewedStack) -> Map {

@@ -4,7 +4,7 @@ use axum::response::Response;
 use http::Method;
 use kiln_plan_document::Action;
 use kiln_service::Door;
-use kiln_value::Value;
+use kiln_value::{Map, Value};
 use kiln_view::plan_document::Plan;
 
 use super::{Answer, Endpoint, Rule, stack_update};
@@ -21,7 +21,7 @@ pub(super) static PUT: Endpoint = Endpoint {
     rule: Rule::Of("stacks:preview_update"),
     tag: "stacks",
     summary: "Preview an update",
-    query: &[("show_nested", "bool"), ("plan", "bool"), ("replace", "list")],
+    query: &[("show_nested", "bool"), ("plan", "bool"), ("resource_changes", "bool"), ("replace", "list")],
     body: Some(&stack_update::BODY),
     answer: Answer::Json(200),
     run: |call| Box::pin(put(call)),
@@ -34,7 +34,7 @@ pub(super) static PATCH: Endpoint = Endpoint {
     rule: Rule::Of("stacks:preview_update_patch"),
     tag: "stacks",
     summary: "Preview an update of parts",
-    query: &[("show_nested", "bool"), ("plan", "bool"), ("replace", "list")],
+    query: &[("show_nested", "bool"), ("plan", "bool"), ("resource_changes", "bool"), ("replace", "list")],
     body: Some(&stack_update::BODY),
     answer: Answer::Json(200),
     run: |call| Box::pin(patch(call)),
@@ -49,7 +49,7 @@ async fn patch(call: &Call) -> Result<Response, ApiError> {
 }
 
 /// Heat's lists, and in addition the outputs that change and the version of the stack, which an update can name
-/// (`if_version`); with `plan=true` instead the document of the plan.
+/// (`if_version`); with `plan=true` instead the document of the plan, and with `resource_changes=true` both.
 async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
     let body = call.instantiation().await?;
     let nested = call.query.boolean("show_nested")?.unwrap_or(false);
@@ -58,19 +58,23 @@ async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
     let stack = call.stack().await?;
     let previewed = call.service().preview_replacements(&call.caller, stack, update, replaced).await;
     let previewed = previewed.map_err(|error| body.placed(error))?;
-    if call.query.boolean("plan")?.unwrap_or(false) {
-        let plan = previewed.shown(Door::Plan, |update| Plan::of(&update.preview, Action::Update));
-        let response = plan_document::response(plan, Some(previewed.expose().version.clone()));
-        tokio::task::spawn_blocking(move || drop(previewed));
-        return Ok(response);
-    }
-    let plan = previewed.shown(Door::UpdatePreview, |update| {
-        let mut plan = planned::Plan::of(&update.preview, nested).into_map();
-        plan.insert("version".to_owned(), update.version.as_str().into());
-        Value::Map(plan)
+    let wants_plan = call.query.boolean("plan")?.unwrap_or(false);
+    let wants_lists = call.query.boolean("resource_changes")?.unwrap_or(!wants_plan);
+    let lists = previewed.shown(Door::UpdatePreview, |update| {
+        if !wants_lists {
+            return Map::new();
+        }
+        let mut lists = planned::Plan::of(&update.preview, nested).into_map();
+        lists.insert("version".to_owned(), update.version.as_str().into());
+        lists
     });
-    let response = reply::json(&plan);
+    let response = if wants_plan {
+        let plan = previewed.shown(Door::Plan, |update| Plan::of(&update.preview, Action::Update));
+        plan_document::response(plan, Some(previewed.expose().version.clone()), lists)
+    } else {
+        reply::json(&Value::Map(lists))
+    };
     // The client need not wait until a large plan is freed.
-    tokio::task::spawn_blocking(move || drop((previewed, plan)));
+    tokio::task::spawn_blocking(move || drop(previewed));
     Ok(response)
 }

@@ -2,6 +2,7 @@
 
 use axum::response::Response;
 use kiln_plan_document::PlanDocument;
+use kiln_value::Map;
 use kiln_view::plan_document::Plan;
 use serde::Serialize;
 
@@ -10,9 +11,12 @@ use crate::http::reply;
 #[derive(Serialize)]
 struct Answer {
     plan: PlanDocument,
+    #[serde(flatten)]
+    preview: Map,
 }
 
-/// A plan, and what it was computed from, which the request can name (`if_version`).
-pub(crate) fn response(Plan(plan): Plan, version: Option<String>) -> Response {
-    reply::json(&Answer { plan: PlanDocument { version, ..plan } })
+/// A plan, and what it was computed from, which the request can name (`if_version`); beside it the preview, if that is asked
+/// for too.
+pub(crate) fn response(Plan(plan): Plan, version: Option<String>, preview: Map) -> Response {
+    reply::json(&Answer { plan: PlanDocument { version, ..plan }, preview })
 }

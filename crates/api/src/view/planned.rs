@@ -135,7 +135,7 @@ fn change(entry: &PlannedResource, path: &str) -> Value {
             map.insert("names".to_owned(), meaning::names(&entry.meanings));
         }
         map.extend(entry.lost.as_ref().map(|lost| ("lost".to_owned(), lost.what.as_str().into())));
-        map.extend(entry.is_retained().then(|| ("retained".to_owned(), true.into())));
+        map.extend(entry.is_retained.then(|| ("retained".to_owned(), true.into())));
     }
     change
 }

@@ -9,6 +9,7 @@ mod hidden;
 mod kept_lists;
 mod long_lists;
 mod nested;
+mod operations;
 mod personas;
 mod reference;
 mod signals;

@@ -54,6 +54,32 @@ async fn a_stack_from_create_to_delete() {
     assert_eq!(app.get(&path).await.json()["stack"]["stack_status"], "DELETE_IN_PROGRESS");
 }
 
+/// Who does not use a feature does not ask the database for it.
+#[tokio::test]
+async fn a_change_of_a_stack_asks_the_store_no_more_than_before() {
+    let store = kiln_store::MemoryStore::new(Arc::new(|| "2026-11-20T06:52:46Z".parse().expect("a time")));
+    let app = App::on(Arc::new(store.clone()), user(&["member", "reader"]), Limits::default());
+    let body = json!({ "stack_name": "s", "template": template() });
+    let path = app.create("s", template()).await;
+    let mut asked = Vec::new();
+    for (method, path, body) in [
+        (Method::POST, "/v1/tenant1/stacks", Some(json!({ "stack_name": "t", "template": template() }))),
+        (Method::PUT, path.as_str(), Some(body.clone())),
+        (Method::PATCH, path.as_str(), Some(json!({ "parameters": { "word": "w" } }))),
+        (Method::DELETE, path.as_str(), None),
+    ] {
+        let before = store.calls();
+        let answer = match &body {
+            Some(body) => app.json(method.clone(), path, body).await,
+            None => app.send(method.clone(), path, None, None).await,
+        };
+        assert!(answer.status.is_success(), "{method} {path}: {}", answer.text);
+        asked.push((method.to_string(), store.calls() - before));
+    }
+    let before_plans = [("POST", 6), ("PUT", 5), ("PATCH", 5), ("DELETE", 5)];
+    assert_eq!(asked, before_plans.map(|(method, count)| (method.to_owned(), count)));
+}
+
 #[tokio::test]
 async fn names_lead_to_addresses() {
     let app = App::new().await;

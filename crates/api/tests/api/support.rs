@@ -142,6 +142,15 @@ impl App {
         Self { router: api.router(), api, service, store }
     }
 
+    /// The same with other rules.
+    pub(crate) fn with_rules(self, rules: &[(&str, &str)]) -> Self {
+        let rules = rules.iter().map(|(name, rule)| ((*name).to_owned(), (*rule).into())).collect();
+        let policy = Arc::new(kiln_api::policy(true).with_overrides(&rules).expect("rules"));
+        let service = Service { policy, ..self.service.clone() };
+        let api = Api::new(Parts { options: Options::default(), service: service.clone() });
+        Self { router: api.router(), api, service, ..self }
+    }
+
     /// Has no driver for a type.
     pub(crate) fn without_driver(self, name: &str) -> Self {
         let types = kiln_resource::shipped::types().expect("definitions");

@@ -73,7 +73,7 @@ pub(super) fn lines(entry: &Entry, kind: Kind) -> Vec<Line> {
         lines.push(Line::new(Mark::Plain, "former: another resource has its name now"));
     }
     if entry.retained {
-        lines.push(Line::new(Mark::Plain, "kept: the object is not deleted (deletion_policy: Retain)"));
+        lines.push(Line::new(Mark::Plain, "kept: the object is not deleted"));
     }
     if matches!(entry.downtime, Downtime::Restart | Downtime::Rebuild) {
         lines.push(Line::new(Mark::Important, format!("downtime: {}", entry.downtime.word())));

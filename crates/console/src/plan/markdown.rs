@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use kiln_plan_document::{Action, Risk};
 
-use super::details::{Mark, lines, output};
+use super::details::{Line, Mark, lines, output};
 use super::{Node, Plan};
 use crate::output::visible;
 
@@ -12,9 +12,14 @@ use crate::output::visible;
 const LIMIT: usize = 60_000;
 /// The bytes of the note about what is left out.
 const NOTE: usize = 400;
+/// The end of a line that was cut.
+const CUT: &str = "…\n";
+/// The bytes of a line below which nothing of it is shown.
+const SHORT: usize = 20;
 
 impl Plan<'_> {
-    /// Markdown of at most 60 kB. What has no room is left out by whole resources, and counted.
+    /// Markdown of at most 60 kB. What has no room is left out, and counted: first the properties of the resources with the
+    /// longest ones, then whole resources, those of the lowest risk first.
     pub fn markdown(&self) -> String {
         let action = match self.document.action {
             Action::Create => "create",
@@ -27,26 +32,33 @@ impl Plan<'_> {
         }
         let mut nodes: Vec<&Node<'_>> = self.nodes.iter().collect();
         nodes.sort_by_key(|node| std::cmp::Reverse(node.entry.risk));
-        let mut left = Left::default();
         let mut shown = None;
-        for node in nodes {
-            let risk = node.entry.risk;
-            let title = if shown == Some(risk) { String::new() } else { format!("\n### {}\n", capital(risk.words())) };
+        let mut heads: Vec<String> = nodes.iter().map(|node| head(node, shown.replace(node.entry.risk))).collect();
+        let mut left = Left::default();
+        for class in nodes.chunk_by(|a, b| a.entry.risk == b.entry.risk) {
+            let lower = heads.split_off(class.len());
             let room = LIMIT.saturating_sub(out.len() + NOTE);
-            let head = format!("{title}\n{}\n", head(node));
-            let block =
-                block(lines(node.entry, node.kind).into_iter().map(|line| (line.mark, line.is_inner, line.text)));
-            if head.len() + block.len() <= room {
-                out += &head;
-                out += &block;
-            } else if head.len() <= room {
-                out += &head;
-                left.details += 1;
-            } else {
-                left.add(risk);
-                continue;
+            let mut used = 0;
+            heads.retain(|head| {
+                used += head.len();
+                used <= room
+            });
+            left.add(class[0].entry.risk, class.len() - heads.len());
+            // The lower risks have names too.
+            let free = room - heads.iter().map(String::len).sum::<usize>();
+            let kept = lower.iter().map(String::len).sum::<usize>().min(free / 2);
+            let blocks: Vec<Vec<(Mark, String)>> =
+                class.iter().zip(&heads).map(|(node, _)| block_lines(lines(node.entry, node.kind))).collect();
+            let share = fair_share(blocks.iter().map(|lines| length(lines)).collect(), free - kept);
+            for (head, mut lines) in heads.iter().zip(blocks) {
+                out += head;
+                if length(&lines) > share {
+                    cut(&mut lines, share);
+                    left.details += 1;
+                }
+                out += &block(&lines);
             }
-            shown = Some(risk);
+            heads = lower;
         }
         let outputs = self.document.outputs.iter().map(|one| {
             let (kind, values) = output(one);
@@ -55,9 +67,9 @@ impl Plan<'_> {
                 super::Kind::Deleted => Mark::Removed,
                 _ => Mark::Changed,
             };
-            (mark, false, visible(&format!("{}: {values}", one.name)).into_owned())
+            Line { mark, is_inner: false, text: visible(&format!("{}: {values}", one.name)).into_owned() }
         });
-        let outputs = block(outputs);
+        let outputs = block(&block_lines(outputs.collect()));
         if !outputs.is_empty() {
             let outputs = format!("\n### Outputs\n{outputs}");
             if outputs.len() <= LIMIT.saturating_sub(out.len() + NOTE) {
@@ -71,10 +83,23 @@ impl Plan<'_> {
     }
 }
 
+/// The bytes that each block may have, so that all have room together: short blocks leave theirs to long ones.
+fn fair_share(mut lengths: Vec<usize>, mut room: usize) -> usize {
+    lengths.sort_unstable();
+    for (index, length) in lengths.iter().enumerate() {
+        let share = room / (lengths.len() - index);
+        if *length > share {
+            return share;
+        }
+        room -= length;
+    }
+    room
+}
+
 /// What has no room.
 #[derive(Default)]
 struct Left {
-    /// Resources that are shown without their properties.
+    /// Resources that are shown without all of their properties.
     details: usize,
     /// Resources by their risk.
     resources: Vec<(Risk, usize)>,
@@ -82,10 +107,9 @@ struct Left {
 }
 
 impl Left {
-    fn add(&mut self, risk: Risk) {
-        match self.resources.last_mut() {
-            Some((last, count)) if *last == risk => *count += 1,
-            _ => self.resources.push((risk, 1)),
+    fn add(&mut self, risk: Risk, count: usize) {
+        if count > 0 {
+            self.resources.push((risk, count));
         }
     }
 
@@ -104,11 +128,13 @@ impl Left {
     }
 }
 
-/// The line with the name of a resource.
-fn head(node: &Node<'_>) -> String {
+/// The line with the name of a resource, after a title if the resource before it has another risk.
+fn head(node: &Node<'_>, before: Option<Risk>) -> String {
     let entry = node.entry;
+    let title = format!("\n### {}\n", capital(entry.risk.words()));
     let mut head = format!(
-        "{} {} ({}): {}",
+        "{}\n{} {} ({}): {}",
+        if before == Some(entry.risk) { "" } else { &title },
         code(node.kind.sign()),
         code(&entry.path),
         code(&entry.resource_type),
@@ -117,13 +143,14 @@ fn head(node: &Node<'_>) -> String {
     for lost in &entry.lost {
         _ = write!(head, ", **lost: {}**", code(&lost.what));
     }
+    head.push('\n');
     head
 }
 
-/// A block with lines that viewers color.
-fn block(lines: impl Iterator<Item = (Mark, bool, String)>) -> String {
-    let mut text = String::new();
-    for (mark, is_inner, line) in lines {
+/// The lines of a block. A value may have line breaks; none of its lines may look like the end of the block.
+fn block_lines(lines: Vec<Line>) -> Vec<(Mark, String)> {
+    let mut parts = Vec::new();
+    for Line { mark, is_inner, text } in lines {
         let sign = match mark {
             Mark::Plain => ' ',
             Mark::Added => '+',
@@ -131,14 +158,40 @@ fn block(lines: impl Iterator<Item = (Mark, bool, String)>) -> String {
             Mark::Changed | Mark::Important => '!',
         };
         let indent = if is_inner { "  " } else { "" };
-        // A value may have line breaks; none of its lines may look like the end of the block.
-        for part in line.lines() {
-            _ = writeln!(text, "{sign} {indent}{part}");
+        parts.extend(text.lines().map(|part| (mark, format!("{sign} {indent}{part}\n"))));
+    }
+    parts
+}
+
+/// The bytes of a block.
+fn length(lines: &[(Mark, String)]) -> usize {
+    block(lines).len()
+}
+
+/// Removes the ends of long lines, and lines, until a block has room; a reason and a loss go last.
+fn cut(lines: &mut Vec<(Mark, String)>, room: usize) {
+    for goes in [|mark: Mark| mark != Mark::Important, |_| true] {
+        let mut surplus = length(lines).saturating_sub(room);
+        while let Some(last) = lines.iter().rposition(|(mark, _)| surplus > 0 && goes(*mark)) {
+            let line = &mut lines[last].1;
+            let end = line.floor_char_boundary(line.len().saturating_sub(surplus + CUT.len()));
+            if end > SHORT {
+                line.truncate(end);
+                line.push_str(CUT);
+                surplus = 0;
+            } else {
+                surplus = surplus.saturating_sub(lines.remove(last).1.len());
+            }
         }
     }
-    if text.is_empty() {
-        return text;
+}
+
+/// A block with lines that viewers color.
+fn block(lines: &[(Mark, String)]) -> String {
+    if lines.is_empty() {
+        return String::new();
     }
+    let text: String = lines.iter().map(|(_, line)| line.as_str()).collect();
     let fence = fence(&text, 3);
     format!("{fence}diff\n{text}{fence}\n")
 }

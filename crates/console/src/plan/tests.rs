@@ -106,7 +106,7 @@ Legend: + create, ~ update in place, -/+ create a new one, then delete the old o
         flavor: \"m1.tiny\" (1) → \"m1.small\" (2)
         downtime: restart
   - kept  (OS::Neutron::Port)
-        kept: the object is not deleted (deletion_policy: Retain)
+        kept: the object is not deleted
   ~ volume  (OS::Cinder::Volume)
         size: 2 or 1, which an update that failed tried to set → 2
 
@@ -349,6 +349,29 @@ fn markdown_leaves_out_whole_resources_and_says_so() {
     let note = shown.lines().last().unwrap_or_default();
     assert!(note.contains(&format!("{} resources (change)", 3_000 - heads)), "{heads}: {note}");
     assert!(note.contains("the properties of "), "{note}");
+}
+
+/// Once, one long property took the room of other resources that lose something.
+#[test]
+fn markdown_shows_every_loss_and_cuts_long_properties_first() {
+    let loses = |name: String, lines: usize| Entry {
+        properties: vec![property("user_data", Value::Null, "a line of a script\n".repeat(lines).into())],
+        reasons: vec!["user_data changed".to_owned()],
+        lost: lost("disk", "the server's own disk"),
+        risk: Risk::DataLoss,
+        ..entry(&name, "OS::Nova::Server", Decision::Replace)
+    };
+    let long = (0..2).map(|n| loses(format!("a{n}"), 2_900));
+    let short = (0..200).map(|n| loses(format!("b{n}"), 0));
+    let replaced = entry("c", "OS::Neutron::Net", Decision::Replace);
+    let plan = document(long.chain(short).chain([replaced]).collect());
+    let shown = Plan::of(&plan).markdown();
+    assert!(shown.len() <= 60_000, "{}", shown.len());
+    assert_eq!(shown.matches("**lost: `the server's own disk`**").count(), 202);
+    assert!(shown.contains("`c` (`OS::Neutron::Net`)"), "the lower risk is named");
+    assert_eq!(shown.matches("because: user_data changed").count(), 202, "reasons are no long properties");
+    assert!(shown.matches("a line of a script").count() > 500, "the long ones share the rest");
+    assert!(shown.trim_end().ends_with("the properties of 2 resources. `kiln stack plan` shows all."), "{shown}");
 }
 
 #[test]

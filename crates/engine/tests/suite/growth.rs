@@ -65,6 +65,38 @@ async fn an_ended_nested_stack_is_read_without_the_others() {
     engine.kill();
 }
 
+/// The hidden values of the stacks around it are needed when a member fails.
+#[tokio::test(start_paused = true)]
+async fn a_failed_member_is_masked_without_the_rows_of_the_others() {
+    let template = |count: usize| {
+        let member = value!({"type": "member.yaml", "properties": {"key": {"get_param": "key"}}});
+        let group = value!({"type": "OS::Heat::ResourceGroup", "properties": {
+            "count": (i64::try_from(count).expect("small")), "resource_def": member,
+        }});
+        let key = value!({"type": "string", "hidden": true, "default": "swordfish"});
+        let parameters = value!({"key": key});
+        kiln_value::text::json(&value!({
+            "heat_template_version": "2018-08-31", "parameters": parameters, "resources": {"group": group},
+        }))
+    };
+    let member = "{heat_template_version: 2018-08-31, parameters: {key: {type: string}}, resources: {one: {
+        type: OS::Heat::TestResource, properties: {value: {list_join: [x, [{get_param: key}, y]]}, fail: true}}}}";
+    let read = async |count: usize| {
+        let mut bench = Bench::new();
+        let store = counting(&bench.backends.clock);
+        bench.backends.store = Arc::new(store.clone());
+        let engine = bench.engine();
+        let id = bench.create("{heat_template_version: 2018-08-31}", None).await;
+        bench.completed(id).await;
+        bench.update_with(id, &template(count), &[("member.yaml", member)]).await;
+        assert!(bench.settled(id).await.state.failed());
+        engine.kill();
+        store.rows_read().resources
+    };
+    let (few, many) = (read(20).await, read(80).await);
+    assert!(many <= 5 * few, "rows read: {few} for 20 members, {many} for 80");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_stopping_engine_releases_its_leases_together() {
     const STACKS: usize = 60;

@@ -7,6 +7,8 @@ mod growth;
 mod housekeeping;
 mod metadata;
 mod plan;
+mod recorder;
+mod requests;
 mod stack;
 mod takeover;
 mod timers;

@@ -373,7 +373,7 @@ resources:
     lost("?-+ waits", "the container's objects");
     lost("-/+ kept", "");
     lost("  - left", "");
-    assert_eq!(shown.matches("deletion_policy: Retain").count(), 2, "{shown}");
+    assert_eq!(shown.matches("kept: the object is not deleted").count(), 2, "{shown}");
     let json = local(&[&update[..], &["-f", "json"]].concat()).json();
     let of_json: Vec<_> = ["replaced", "deleted", "updated"]
         .iter()

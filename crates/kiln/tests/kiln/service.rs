@@ -184,8 +184,15 @@ async fn a_service_is_asked_and_drained() {
     let nested = nested.as_array().unwrap().iter().find(|stack| stack["Stack Name"] != "one").unwrap().clone();
     let shown = kiln(&["stack", "show", nested["Stack Name"].as_str().unwrap(), "-c", "id", "-f", "json"]).json();
     assert_eq!(shown["id"], nested["ID"], "nested stacks have names, too");
+    let planned = |args: &[&str]| kiln(&[args, &["--dry-run", "-f", "json", "--detailed-exitcode"]].concat()).code;
+    assert_eq!(planned(&["stack", "update", "one", "--existing"]), 0);
+    assert_eq!(planned(&["stack", "create", "two", "-t", "t.yaml"]), 2);
     let metrics = scraped(&service);
     let post = "api=\"rest\",route=\"/{tenant_id}/stacks\",method=\"POST\",status=\"201\"";
+    let preview = |route: &str, method: &str| {
+        let labels = format!("api=\"rest\",route=\"/{{tenant_id}}/stacks/{route}\",method=\"{method}\",status=\"200\"");
+        format!("kiln_requests_seconds_count{{{labels}}} 1")
+    };
     for line in [
         "kiln_stacks{action=\"CREATE\",status=\"COMPLETE\"} 2".to_owned(),
         "kiln_stacks_pending 0".to_owned(),
@@ -193,6 +200,9 @@ async fn a_service_is_asked_and_drained() {
         // It is there before the first one, so that an alert sees the increase.
         "kiln_actors_started_total{taken_over=\"true\"} 0".to_owned(),
         format!("kiln_requests_seconds_count{{{post}}} 1"),
+        // The preview and the exit code are from one answer.
+        preview("{stack_name}/{stack_id}/preview", "PATCH"),
+        preview("preview", "POST"),
     ] {
         assert!(metrics.lines().any(|have| have == line), "{line} in\n{metrics}");
     }

@@ -142,7 +142,8 @@ fn is_listed(query: &StackQuery, stack: &Stack) -> bool {
 }
 
 fn is_asked_for(query: &EventQuery, event: &Event) -> bool {
-    query.resource.as_ref().is_none_or(|name| *name == event.resource_name)
+    query.operation.is_none_or(|id| event.operation == Some(id))
+        && query.resource.as_ref().is_none_or(|name| *name == event.resource_name)
         && any_of(&query.actions, |action| *action == event.action)
         && any_of(&query.statuses, |status| status == event.status.as_str())
         && any_of(&query.types, |resource_type| *resource_type == event.resource_type)

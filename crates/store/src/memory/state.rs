@@ -56,6 +56,7 @@ pub(super) struct State {
     pub(super) rows_read: Cell<RowsRead>,
     /// How often leases were released.
     pub(super) releases: usize,
+    pub(super) calls: usize,
     /// The last serial number of a resource, an event or credentials.
     serial: u64,
 }

@@ -168,6 +168,7 @@ fn of_stacks(column: &'static str, query: &EventQuery) -> Expr {
 
 fn is_asked_for(query: &EventQuery) -> Cond {
     Cond::all()
+        .add_option(query.operation.map(|id| Expr::col("operation").eq(id.to_string())))
         .add_option(query.resource.as_deref().map(|name| Expr::col("resource_name").eq(name)))
         .add_option(words("action", query.actions.iter().cloned()))
         .add_option(words("status", query.statuses.iter().cloned()))

@@ -1,6 +1,6 @@
 //! Lists of stacks and events: filters, sorting, paging.
 
-use kiln_resource::{Action, Status};
+use kiln_resource::{Action, OperationId, Status};
 use kiln_store::{
     Batch, Census, Error, Event, EventQuery, NewStack, Sort, SortKey, Stack, StackQuery, StackRequest, StackSummary,
 };
@@ -171,6 +171,7 @@ async fn events_are_filtered_and_paged() {
         let (other, _) = claimed(&*bed.store, "other").await;
         let signal = Event { action: "SIGNAL".into(), ..event(&made, "b", 3) };
         let failed = Event { status: Status::Failed, resource_type: "OS::Nova::Server".into(), ..event(&made, "c", 2) };
+        let failed = Event { operation: Some(OperationId(uuid::Uuid::from_u128(7))), ..failed };
         let events = vec![event(&made, "a", 1), signal.clone(), failed.clone(), event(&made, "a", 1)];
         bed.store.commit(lease, Batch { events: events.clone(), ..Batch::default() }).await.unwrap();
 
@@ -186,6 +187,7 @@ async fn events_are_filtered_and_paged() {
         assert_eq!(list(EventQuery { resource: Some("a".into()), ..of_stack() }).await.len(), 2);
         assert_eq!(list(EventQuery { actions: texts(&["SIGNAL"]), ..of_stack() }).await, of_signal);
         assert_eq!(list(EventQuery { statuses: texts(&["FAILED"]), ..of_stack() }).await, of_failed);
+        assert_eq!(list(EventQuery { operation: failed.operation, ..of_stack() }).await, of_failed);
         assert_eq!(list(EventQuery { types: texts(&["OS::Nova::Server"]), ..of_stack() }).await, of_failed);
         assert_eq!(list(EventQuery { ids: vec![signal.id.to_string()], ..of_stack() }).await, of_signal);
         assert_eq!(list(EventQuery { stacks: vec![made.id, other.id], ..EventQuery::default() }).await.len(), 6);

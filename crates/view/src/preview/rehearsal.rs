@@ -8,8 +8,8 @@ use futures::future::{BoxFuture, FutureExt};
 use indexmap::IndexMap;
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{
-    Blueprint, CHECK_FAILED, Command, Decision, Draft, Event, Inside, Kind, Model, NestedSources, Nesting, Outcome,
-    Prospect, Request, StackScope, define, facts, observe,
+    Blueprint, CHECK_FAILED, Command, Decision, Draft, Event, Inside, Kind, MISSING, Model, NestedSources, Nesting,
+    Outcome, Prospect, Request, StackScope, define, facts, observe,
 };
 use kiln_plan_document::Downtime;
 use kiln_resource::{Action, Loss, OperationState, Resource, ResourceId, State, StoredDefinition};
@@ -33,6 +33,8 @@ pub(super) struct Rehearsal<'a> {
     view: Option<&'a LoadedStack>,
     root: Arc<Stack>,
     terms: Terms,
+    /// Whether the objects are kept when their resources are deleted: the stack was abandoned.
+    keeps_objects: bool,
     model: Model,
     scope: StackScope,
     entries: IndexMap<String, PlannedResource>,
@@ -80,7 +82,30 @@ impl<'a> Rehearsal<'a> {
         let sizes = Sizes::of(&model, scope.blueprint().definitions().len());
         let hidden = HiddenValues::default();
         let sources = PlaceOfStack::Template(None);
-        Self { backends, stack, view, root, terms, model, scope, entries, prospects, next, sources, sizes, hidden }
+        let keeps_objects = false;
+        Self {
+            backends,
+            stack,
+            view,
+            root,
+            terms,
+            keeps_objects,
+            model,
+            scope,
+            entries,
+            prospects,
+            next,
+            sources,
+            sizes,
+            hidden,
+        }
+    }
+
+    /// The delete of a stack. An abandoned one keeps its objects.
+    pub(super) fn of_delete(backends: &'a Backends, view: &'a LoadedStack) -> Self {
+        let (root, blueprint) = (Arc::new(view.root().clone()), Arc::clone(&view.blueprint));
+        let rehearsal = Self::new(backends, &view.stack, Some(view), root, blueprint, Terms::default());
+        Self { keeps_objects: view.stack.is_abandoned(), ..rehearsal }
     }
 
     pub(super) fn play(&mut self) -> BoxFuture<'_, Result<(), Error>> {
@@ -230,8 +255,10 @@ impl<'a> Rehearsal<'a> {
             }
             if let (Decision::Replace { .. }, Some(row), Some(preview)) = (&answer.decision, &row, &mut nested)
                 && !row.is_retained()
+                && let Some(old) = self.old_stack(row).await?
             {
-                preview.entries.extend(self.what_goes(row).await?);
+                preview.entries.extend(old.entries);
+                preview.former.extend(old.former);
             }
         } else if !kind.is_nested() {
             let prospect = match &answer.decision {
@@ -274,6 +301,8 @@ impl<'a> Rehearsal<'a> {
         };
         let entry = PlannedResource {
             references,
+            is_retained: matches!(change.at_most(), PlannedChange::Replaced(_))
+                && row.as_ref().is_some_and(Resource::is_retained),
             name: name.clone(),
             resource_type: resource_type.clone(),
             differing,
@@ -342,6 +371,7 @@ impl<'a> Rehearsal<'a> {
         let row = row.filter(|row| row.physical_id.is_some())?;
         let entry = self.backends.resource_types.types.get(&row.implementation)?;
         let is_lost = match change.at_most() {
+            PlannedChange::Replaced(why) if why.iter().any(|reason| reason == MISSING) => false,
             PlannedChange::Replaced(_) | PlannedChange::Deleted => {
                 row.definition.as_ref().is_none_or(|held| held.deletion_policy == "Delete")
             }
@@ -521,31 +551,25 @@ impl<'a> Rehearsal<'a> {
         }
     }
 
-    /// The entries of a nested stack that is deleted with its parent resource.
-    fn what_goes<'b>(&'b self, row: &'b Resource) -> BoxFuture<'b, Result<Vec<PlannedResource>, Error>> {
+    /// The nested stack of a resource that is deleted or replaced, with its entries.
+    fn old_stack<'b>(&'b self, row: &'b Resource) -> BoxFuture<'b, Result<Option<Preview>, Error>> {
         async move {
-            let Some(child) = row.child else { return Ok(Vec::new()) };
-            let mut gone = Vec::new();
-            for row in self.backends.store.resources(child).await? {
-                gone.push(self.gone(row).await?);
+            let Some(child) = row.child else { return Ok(None) };
+            let Some(stack) = self.backends.store.stack(child).await? else { return Ok(None) };
+            let model = Model::new(self.backends.store.resources(child).await?);
+            let shown = model.shown(stack.rollback());
+            let mut entries = Vec::new();
+            for row in shown.values() {
+                entries.push(self.gone((*row).clone()).await?);
             }
-            Ok(gone)
+            let is_shown = |row: &Resource| shown.get(row.name.as_str()).is_some_and(|shown| shown.id == row.id);
+            let mut former = Vec::new();
+            for row in model.rows().filter(|row| !is_shown(row) && row.physical_id.is_some()) {
+                former.push(self.gone(row.clone()).await?);
+            }
+            Ok(Some(Preview { stack, sources: self.sources.clone(), entries, former, outputs: Vec::new() }))
         }
         .boxed()
-    }
-
-    /// The nested stack of a resource that is deleted or replaced, with its entries.
-    async fn old_stack(&self, row: &Resource) -> Result<Option<Preview>, Error> {
-        let Some(child) = row.child else { return Ok(None) };
-        let Some(stack) = self.backends.store.stack(child).await? else { return Ok(None) };
-        let sources = self.sources.clone();
-        Ok(Some(Preview {
-            stack,
-            sources,
-            entries: self.what_goes(row).await?,
-            former: Vec::new(),
-            outputs: Vec::new(),
-        }))
     }
 
     /// The nested stack of a resource with which nothing is done.
@@ -556,8 +580,12 @@ impl<'a> Rehearsal<'a> {
     }
 
     async fn gone(&self, row: Resource) -> Result<PlannedResource, Error> {
-        let (nested, untouched) =
-            if row.is_retained() { (None, self.untouched(&row).await?) } else { (self.old_stack(&row).await?, None) };
+        let (nested, untouched) = if row.is_retained() && !self.keeps_objects {
+            (None, self.untouched(&row).await?)
+        } else {
+            (self.old_stack(&row).await?, None)
+        };
+        let lost = self.lost(Some(&row), &PlannedChange::Deleted, None).filter(|_| !self.keeps_objects);
         Ok(PlannedResource {
             name: row.name.clone(),
             resource_type: row.resource_type.clone(),
@@ -565,7 +593,8 @@ impl<'a> Rehearsal<'a> {
             definition: row.definition.clone(),
             differing: Map::new(),
             tried: Map::new(),
-            lost: self.lost(Some(&row), &PlannedChange::Deleted, None),
+            lost,
+            is_retained: self.keeps_objects || row.is_retained(),
             required_by: Vec::new(),
             attributes: row.attributes.clone(),
             meanings: Vec::new(),
@@ -621,7 +650,7 @@ fn sources_in(definition: &Definition, held: &StoredDefinition, scope: &dyn Scop
 
 /// The content of a nested stack whose future is not known: each of its resources may be deleted, or stay.
 fn leave_open(nested: &mut Preview, awaited: &Awaited) {
-    for entry in &mut nested.entries {
+    for entry in nested.entries.iter_mut().chain(&mut nested.former) {
         let most = std::mem::replace(&mut entry.change, PlannedChange::Unchanged);
         entry.change = undecided(PlannedChange::Unchanged, most, vec![awaited.clone()]);
         if let Some(nested) = &mut entry.nested {
@@ -632,8 +661,9 @@ fn leave_open(nested: &mut Preview, awaited: &Awaited) {
 
 /// The content of a nested stack with which nothing is done.
 fn leave_alone(nested: &mut Preview) {
-    for entry in &mut nested.entries {
+    for entry in nested.entries.iter_mut().chain(&mut nested.former) {
         entry.change = PlannedChange::Unchanged;
+        entry.is_retained = false;
         entry.lost = None;
         entry.nested.iter_mut().for_each(leave_alone);
     }

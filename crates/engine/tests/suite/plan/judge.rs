@@ -53,6 +53,22 @@ pub(crate) async fn rows(store: &dyn Store, stack: StackId) -> Rows {
     found
 }
 
+/// Resources whose objects do not have the names and sizes that were given: what they read is up to date.
+pub(crate) fn stale(after: &Seen) -> Vec<String> {
+    let mut stale = Vec::new();
+    for (path, row) in &after.rows {
+        let Some(object) = row.physical_id.as_ref().and_then(|id| after.objects.get(id)) else { continue };
+        for key in ["name", "size"] {
+            let text = |value: Option<&Value>| value.map(kiln_value::text::str).unwrap_or_default();
+            let given = text(row.properties().get(key));
+            if !given.is_empty() && given != text(object.get(key)) {
+                stale.push(format!("{path}: its object has the {key} {}, not {given}", text(object.get(key))));
+            }
+        }
+    }
+    stale
+}
+
 /// Errors of the plan about outputs.
 pub(crate) fn outputs(preview: &Preview, before: &Outputs, after: &Outputs) -> Vec<String> {
     let mut wrong = Vec::new();
@@ -151,6 +167,8 @@ impl Verdict {
             let old = id(&before.rows).and_then(|id| Some((before.objects.get(&id)?, after.objects.get(&id))));
             if let Some((old, now)) = old {
                 self.object(entry, &path, old, now, converge);
+            } else if converge && matches!(entry.change, PlannedChange::Replaced(_)) && entry.lost.is_some() {
+                self.wrong.push(format!("{path}: its object is gone, and yet something is lost: {:?}", entry.lost));
             }
             let is_new = id(&before.rows) != id(&after.rows);
             if let (true, Some(row), Some(id)) = (is_new, after.rows.get(&path), id(&after.rows))
@@ -176,7 +194,7 @@ impl Verdict {
     fn object(&mut self, entry: &PlannedResource, path: &str, old: &Value, now: Option<&Value>, converge: bool) {
         let goes = matches!(entry.change, PlannedChange::Replaced(_) | PlannedChange::Deleted);
         let is_kept = now.is_some();
-        if goes && is_kept != entry.is_retained() {
+        if goes && is_kept != entry.is_retained {
             self.wrong.push(format!("{path}: its object is kept: {is_kept}; planned {:?}", entry.change));
         }
         let is_server = entry.resource_type == "OS::Nova::Server";

@@ -2,6 +2,8 @@
 //!
 //! Use `KILN_SEEDS=from..to cargo test -p kiln-engine --test suite plan::` for other seeds.
 
+mod calls;
+mod deletes;
 mod generate;
 mod judge;
 mod world;
@@ -14,7 +16,7 @@ use async_trait::async_trait;
 use generate::{Dice, Template};
 use jiff::Timestamp;
 use judge::Verdict;
-use kiln_cloud::Connector;
+use kiln_cloud::{Connector, Transport};
 use kiln_engine::{Engine, Options};
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
@@ -27,6 +29,8 @@ use kiln_value::Value;
 use kiln_view::preview::{self, Preview, Terms};
 use tokio::time::Instant;
 use world::World;
+
+use crate::recorder::Recorder;
 
 struct OneCloud(Arc<dyn Cloud>);
 
@@ -56,21 +60,23 @@ impl Clock for PausedClock {
 }
 
 /// A cloud, an engine and a stack.
-struct Bench {
-    backends: Backends,
-    _cloud: Testcloud,
+pub(crate) struct Bench {
+    pub(crate) backends: Backends,
+    pub(crate) cloud: Testcloud,
+    pub(crate) recorder: Arc<Recorder>,
     world: World,
-    engine: tokio::task::JoinHandle<()>,
+    pub(crate) engine: tokio::task::JoinHandle<()>,
 }
 
 impl Bench {
-    async fn new(seed: u64, types: &Arc<ResourceTypes>) -> Self {
+    pub(crate) async fn new(seed: u64, types: &Arc<ResourceTypes>) -> Self {
         let epoch = "2026-01-01T00:00:00Z".parse().expect("a time");
         let cloud = Testcloud::builder().seed(seed).epoch(epoch).build_time(Duration::from_secs(1)).in_process();
         let mut options = kiln_cloud::Options::new(cloud.auth_url().parse().expect("a URL"));
         // One cloud for all requests.
         options.finder_ttl = Duration::ZERO;
-        let connector = Connector::new(cloud.transport(), options);
+        let recorder = Recorder::new(cloud.transport());
+        let connector = Connector::new(Arc::clone(&recorder) as Arc<dyn Transport>, options);
         let world = World::new(&cloud, &connector).await;
         let clock = PausedClock(Instant::now());
         let start = clock.0;
@@ -87,10 +93,10 @@ impl Bench {
             let (_keep, stop) = tokio::sync::watch::channel(false);
             engine.run(stop).await.expect("the engine runs");
         });
-        Self { backends, _cloud: cloud, world, engine }
+        Self { backends, cloud, recorder, world, engine }
     }
 
-    async fn settled(&self, id: StackId) -> Stack {
+    pub(crate) async fn settled(&self, id: StackId) -> Stack {
         loop {
             let stack = self.backends.store.stack(id).await.expect("read").expect("there");
             if !stack.is_pending() {
@@ -100,27 +106,21 @@ impl Bench {
         }
     }
 
-    async fn create(&self, template: &Template) -> StackId {
+    pub(crate) async fn create(&self, sources: &Sources) -> StackId {
         let id = StackId(self.backends.chance.uuid());
         let stack = NewStack {
             username: "demo".to_owned(),
             user_id: "demo".to_owned(),
-            ..NewStack::new(
-                id,
-                "stack".to_owned(),
-                "demo".to_owned(),
-                load::texts(&sources(template)),
-                self.backends.clock.now(),
-            )
+            ..NewStack::new(id, "stack".to_owned(), "demo".to_owned(), load::texts(sources), self.backends.clock.now())
         };
         self.backends.store.create_stack(stack).await.expect("stored");
         id
     }
 
-    async fn update(&self, id: StackId, template: &Template, converge: bool) -> Stack {
+    async fn update(&self, id: StackId, sources: &Sources, converge: bool) -> Stack {
         let mut request = StackRequest::new(Action::Update, self.backends.clock.now());
         request.details.converge = converge;
-        request.desired = Some(load::texts(&sources(template)));
+        request.desired = Some(load::texts(sources));
         request.disable_rollback = Some(true);
         self.backends.store.request(id, request).await.expect("stored");
         self.settled(id).await
@@ -146,7 +146,8 @@ impl Bench {
 
     async fn seen(&self, id: StackId) -> Seen {
         let rows = judge::rows(&*self.backends.store, id).await;
-        Seen { rows, outputs: self.outputs(id).await, objects: self.world.objects().await }
+        let owners = calls::owners(&*self.backends.store, id).await;
+        Seen { rows, owners, outputs: self.outputs(id).await, objects: self.world.objects().await }
     }
 
     /// Somebody changes or deletes an object of the stack; whether that was possible.
@@ -173,6 +174,7 @@ impl Bench {
 /// A stack and its cloud at one time.
 struct Seen {
     rows: judge::Rows,
+    owners: calls::Owners,
     outputs: Outputs,
     objects: world::Objects,
 }
@@ -196,6 +198,8 @@ struct Tally {
     certain: usize,
     undecided: usize,
     failed: usize,
+    /// Requests that changed something.
+    calls: usize,
     wrong: Vec<String>,
 }
 
@@ -207,9 +211,10 @@ async fn run(seed: u64, types: &Arc<ResourceTypes>, tally: &mut Tally) {
     if Blueprint::build(sources(&template), types, None, Nesting::default()).is_err() {
         return;
     }
-    let id = bench.create(&template).await;
+    let id = bench.create(&sources(&template)).await;
     let made = bench.settled(id).await;
     let mut sound = made.state.status == Status::Complete;
+    let mut is_tampered = false;
     for number in 0..3 {
         let mut wrong = Vec::new();
         bench.world.change(&mut dice).await;
@@ -219,7 +224,11 @@ async fn run(seed: u64, types: &Arc<ResourceTypes>, tally: &mut Tally) {
                 Err(error) => wrong.push(error),
             }
         }
-        let converge = dice.one_in(4) || (dice.one_in(4) && bench.tamper(id, &mut dice).await);
+        let mut converge = dice.one_in(4);
+        if !converge && dice.one_in(4) {
+            converge = bench.tamper(id, &mut dice).await;
+            is_tampered |= converge;
+        }
         let new = template.changed(&mut dice, &bench.world.meanings);
         let plan = match bench.preview(id, &new, converge).await {
             Ok(plan) => plan,
@@ -231,11 +240,18 @@ async fn run(seed: u64, types: &Arc<ResourceTypes>, tally: &mut Tally) {
         };
         let before = bench.seen(id).await;
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let stack = bench.update(id, &new, converge).await;
+        bench.recorder.take();
+        let stack = bench.update(id, &sources(&new), converge).await;
+        let calls = bench.recorder.take();
         let after = bench.seen(id).await;
         template = new;
-        if stack.state.status != Status::Complete {
+        let is_whole = stack.state.status == Status::Complete;
+        let (errors, number) = calls::compare(&plan, &before, &after, &calls, is_whole);
+        wrong.extend(errors);
+        tally.calls += number;
+        if !is_whole {
             tally.failed += 1;
+            tally.wrong.extend(wrong.into_iter().map(|text| format!("seed {seed}, failed update {number}: {text}")));
             let foreseen = Verdict::refused(&plan);
             if std::env::var_os("KILN_SHOW").is_some() {
                 println!("seed {seed}, update {number}: {} (foreseen: {foreseen:?})", stack.reason);
@@ -249,6 +265,9 @@ async fn run(seed: u64, types: &Arc<ResourceTypes>, tally: &mut Tally) {
         tally.undecided += verdict.undecided;
         wrong.extend(verdict.wrong);
         wrong.extend(judge::outputs(&plan, &before.outputs, &after.outputs));
+        if !is_tampered {
+            wrong.extend(judge::stale(&after));
+        }
         if verdict.refuses && sound {
             wrong.push(format!("refused, and yet it went well: {:?}", Verdict::refused(&plan)));
         }
@@ -281,17 +300,23 @@ fn seeds() -> std::ops::Range<u64> {
     parsed.unwrap_or(0..60)
 }
 
+/// The shipped types.
+pub(crate) fn types() -> Arc<ResourceTypes> {
+    let types = kiln_resource::shipped::types().expect("sound definitions");
+    Arc::new(ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for)))
+}
+
 #[test]
 fn what_is_planned_is_what_happens() {
-    let types = kiln_resource::shipped::types().expect("sound definitions");
-    let types = Arc::new(ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for)));
+    let types = types();
     let mut tally = Tally::default();
     for seed in seeds() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
         runtime.expect("a runtime").block_on(run(seed, &types, &mut tally));
     }
-    let Tally { updates, certain, undecided, failed, wrong } = &tally;
+    let Tally { updates, certain, undecided, failed, calls, wrong } = &tally;
     println!("{updates} updates, {certain} resources certain, {undecided} undecided, {failed} updates failed");
+    println!("{calls} requests changed something");
     assert!(wrong.is_empty(), "{} wrong words:\n{}", wrong.len(), wrong[..wrong.len().min(30)].join("\n"));
     assert!(*updates > 0, "nothing was tried");
 }

@@ -122,6 +122,7 @@ impl World {
         let lists = [
             ("network", "/v2.0/networks"),
             ("network", "/v2.0/ports"),
+            ("network", "/v2.0/subnets"),
             ("volumev3", "/v3/volumes/detail"),
             ("compute", "/servers/detail"),
         ];

@@ -208,27 +208,23 @@ impl CreateArgs {
     async fn planned(&self, connection: &Connection, request: &StackRequest) -> Outcome {
         let client = &connection.client;
         if self.output.format.is_some() {
-            let previewed = client.preview_stack(&self.name, request).await;
-            let (stack, changes) = judged(connection, request, previewed).await?;
+            let previewed = client.preview_planned_stack(&self.name, request).await;
+            let (stack, planned) = judged(connection, request, previewed).await?;
+            let Some((changes, plan)) = planned else {
+                return plan::show_preview(&stack, &self.output, self.dry_run.detailed_exitcode);
+            };
             let mut shown = preview_of_heat(&stack);
-            if let Some(changes) = changes {
-                shown.push(output_changes(changes));
-                shown.sort_by(|(a, _), (b, _)| a.cmp(b));
-            }
+            shown.push(output_changes(changes));
+            shown.sort_by(|(a, _), (b, _)| a.cmp(b));
             self.output.one(shown, Format::Table)?;
-            if !self.dry_run.detailed_exitcode {
-                return Ok(());
-            }
+            return plan::ended(&plan, self.dry_run.detailed_exitcode);
         }
         let planned = client.plan_create(&self.name, request).await;
         match judged(connection, request, planned).await? {
             PlannedCreate::Plan(plan) => {
-                if self.output.format.is_none() {
-                    plan::show(&plan)?;
-                }
+                plan::show(&plan)?;
                 plan::ended(&plan, self.dry_run.detailed_exitcode)
             }
-            PlannedCreate::Preview(_) if self.output.format.is_some() => Err(Failure::told(plan::CHANGES)),
             PlannedCreate::Preview(stack) => plan::show_preview(&stack, &self.output, self.dry_run.detailed_exitcode),
         }
     }
@@ -391,22 +387,18 @@ impl UpdateArgs {
     async fn planned(&self, connection: &Connection, request: &StackRequest) -> Outcome {
         let client = &connection.client;
         if self.output.format.is_some() {
-            let changes = client.preview_update(&self.stack, request, self.show_nested).await;
-            let changes = self.changed.judged(connection, &self.stack, request, changes).await?;
+            let planned = client.preview_planned_update(&self.stack, request, self.show_nested).await;
+            let (changes, plan) = self.changed.judged(connection, &self.stack, request, planned).await?;
             let lists = changes.resources.iter().map(|(name, list)| (name.clone(), Cell::with(list, Look::Json)));
             let mut lists: One = lists.collect();
             lists.push(output_changes(changes));
             lists.sort_by(|(a, _), (b, _)| a.cmp(b));
             self.output.one(lists, Format::Table)?;
-            if !self.dry_run.detailed_exitcode {
-                return Ok(());
-            }
+            return plan::ended(&plan, self.dry_run.detailed_exitcode);
         }
         let plan = client.plan_update(&self.stack, request, &[]).await;
         let plan = self.changed.judged(connection, &self.stack, request, plan).await?;
-        if self.output.format.is_none() {
-            plan::show(&plan)?;
-        }
+        plan::show(&plan)?;
         plan::ended(&plan, self.dry_run.detailed_exitcode)
     }
 

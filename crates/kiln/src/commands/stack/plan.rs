@@ -16,7 +16,7 @@ use crate::failure::{Failure, Outcome};
 use crate::whole_file;
 
 /// Something would change.
-pub(super) const CHANGES: u8 = 2;
+const CHANGES: u8 = 2;
 /// Something would be lost.
 const LOSES: u8 = 5;
 
