@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use kiln_resource::{Action, ResourceId, SoftwareChange, SoftwareConfig, Status};
 use kiln_store::{
-    Batch, ChangeSet, ConfigQuery, CredentialsId, EngineInfo, Error, EventQuery, Lease, Message, MessageId,
+    Batch, ChangeSet, Claimable, ConfigQuery, CredentialsId, EngineInfo, Error, EventQuery, Lease, Message, MessageId,
     MessageKind, NewStack, Options, OrphanQuery, Retention, Silent, SqlStore, Stack, StackId, StackQuery, StackRequest,
     Store, UnusedCredentials,
 };
@@ -112,8 +112,10 @@ impl<'a> Ground<'a> {
             send: store.send(&self.message());
             commit: store.commit(self.lease, self.batch());
             claim: store.claim(engine(), TTL, &[], 1);
-            claim_for_others: store.claim_for_others(engine(), TTL, &[], 1);
-            take_over: store.take_over(engine(), TTL, &[Self::silent()], &[], 1);
+            claim_each: async {
+                let claimable = Claimable::LeftBehind { silent: &[Self::silent()], held: &[] };
+                store.claim_each(engine(), TTL, claimable, 1, &mut drop).await
+            };
             renew: store.renew(self.lease.owner, TTL, &[self.lease]);
             release: store.release(&[Lease { epoch: 0, ..self.lease }]);
             save_change_set: store.save_change_set(&self.set());
