@@ -667,7 +667,8 @@ impl Work {
                 return;
             }
         };
-        let task = Task::new(question.answer().map(Ok), move |answer| {
+        let answer = unless_stopped(question.answer(), self.actor.drain.clone());
+        let task = Task::new(answer.map(Ok), move |answer| {
             let refuse = |failure| Answer::of(Decision::Refuse { failure });
             let Answer { decision, attributes, .. } = answer.unwrap_or_else(refuse);
             Reply::Event(Event::Decided { serial, name, decision, fresh, kind, attributes })
@@ -702,4 +703,16 @@ impl Work {
         }
         Ok(())
     }
+}
+
+/// The result of work that only reads. There is none once the engine stops, and no further attempt: the next engine begins
+/// again.
+async fn unless_stopped<T>(work: impl Future<Output = T>, mut drain: watch::Receiver<bool>) -> T {
+    let stopped = async { _ = drain.wait_for(|stops| *stops).await };
+    tokio::select! {
+        biased;
+        result = work => return result,
+        () = stopped => {}
+    }
+    std::future::pending().await
 }

@@ -8,5 +8,6 @@ mod housekeeping;
 mod metadata;
 mod plan;
 mod stack;
+mod stopping;
 mod takeover;
 mod timers;
