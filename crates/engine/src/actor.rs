@@ -73,6 +73,7 @@ use self::take_over::TakeOver;
 use self::task::Task;
 use self::watches::Watches;
 use self::write_queue::WriteQueue;
+use crate::breakdown;
 use crate::lifecycle::Plugins;
 use crate::options::Options;
 use crate::room::Room;
@@ -151,14 +152,17 @@ impl Actor {
         let starting = self.room.start().await;
         let stack = load::stack(&**store, self.lease.stack).await?;
         let _entered = self.room.enter(&stack.project);
-        let rows = store.resources(stack.id).await?;
+        let pending = stack.is_pending();
+        let mut rows = store.resources(stack.id).await?;
+        if !pending {
+            breakdown::end_left(&self.backends, self.lease, &mut rows, self.options.call_limit).await?;
+        }
         let root = if stack.root == stack.id {
             Arc::new(stack.clone())
         } else {
             Arc::new(load::stack(&**store, stack.root).await?)
         };
         let path = if self.options.scheduler_hints { load::path(&**store, &stack).await? } else { Vec::new() };
-        let pending = stack.is_pending();
         let mut work = Work {
             request: CurrentRequest { generation: stack.generation, active: pending, ..CurrentRequest::default() },
             stack,
