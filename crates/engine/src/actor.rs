@@ -73,6 +73,7 @@ use self::take_over::TakeOver;
 use self::task::Task;
 use self::watches::Watches;
 use self::write_queue::WriteQueue;
+use crate::breakdown;
 use crate::lifecycle::Plugins;
 use crate::options::Options;
 use crate::room::Room;
@@ -151,14 +152,17 @@ impl Actor {
         let starting = self.room.start().await;
         let stack = load::stack(&**store, self.lease.stack).await?;
         let _entered = self.room.enter(&stack.project);
-        let rows = store.resources(stack.id).await?;
+        let pending = stack.is_pending();
+        let mut rows = store.resources(stack.id).await?;
+        if !pending {
+            breakdown::end_left(&self.backends, self.lease, &mut rows, self.options.call_limit).await?;
+        }
         let root = if stack.root == stack.id {
             Arc::new(stack.clone())
         } else {
             Arc::new(load::stack(&**store, stack.root).await?)
         };
         let path = if self.options.scheduler_hints { load::path(&**store, &stack).await? } else { Vec::new() };
-        let pending = stack.is_pending();
         let mut work = Work {
             request: CurrentRequest { generation: stack.generation, active: pending, ..CurrentRequest::default() },
             stack,
@@ -667,7 +671,8 @@ impl Work {
                 return;
             }
         };
-        let task = Task::new(question.answer().map(Ok), move |answer| {
+        let answer = unless_stopped(question.answer(), self.actor.drain.clone());
+        let task = Task::new(answer.map(Ok), move |answer| {
             let refuse = |failure| Answer::of(Decision::Refuse { failure });
             let Answer { decision, attributes, .. } = answer.unwrap_or_else(refuse);
             Reply::Event(Event::Decided { serial, name, decision, fresh, kind, attributes })
@@ -702,4 +707,16 @@ impl Work {
         }
         Ok(())
     }
+}
+
+/// The result of work that only reads. There is none once the engine stops, and no further attempt: the next engine begins
+/// again.
+async fn unless_stopped<T>(work: impl Future<Output = T>, mut drain: watch::Receiver<bool>) -> T {
+    let stopped = async { _ = drain.wait_for(|stops| *stops).await };
+    tokio::select! {
+        biased;
+        result = work => return result,
+        () = stopped => {}
+    }
+    std::future::pending().await
 }

@@ -6,11 +6,14 @@ use jiff::Timestamp;
 use kiln_plan::Model;
 use kiln_resource::{Action, Resource, State, Status};
 use kiln_stack::{Backends, export};
-use kiln_store::{Batch, Error, Event, EventId, Lease, Settle, Snapshot, Stack};
+use kiln_store::{Batch, Error, Event, EventId, Lease, Message, MessageId, MessageKind, Settle, Snapshot, Stack};
 use kiln_value::{Map, Value};
 
 use crate::step::LOST_CREATE;
 use crate::unmarked::{self, UNMARKED};
+
+/// How long after the database has refused a row its operation is ended again.
+const AGAIN: Duration = Duration::from_mins(1);
 
 /// Ends the running operations and the request as failed, so that the stack is not stuck. A stack without a request is left
 /// as it is. Calls may have been in progress, up to `call_limit`: the lease must expire.
@@ -22,17 +25,7 @@ pub(crate) async fn end(backends: &Backends, lease: Lease, call_limit: Duration,
     let store = &backends.store;
     let Some(stack) = store.stack(lease.stack).await?.filter(Stack::is_pending) else { return Ok(()) };
     let (now, reason) = (backends.clock.now(), format!("Internal error: {text}"));
-    for mut row in store.resources(stack.id).await? {
-        if !give_up(&mut row, &reason, now, call_limit) {
-            continue;
-        }
-        let name = row.name.clone();
-        // Each in its own commit: the database may refuse one of them.
-        match store.commit(lease, Batch { save: [row].into_iter().collect(), ..Batch::default() }).await {
-            Err(Error::Invalid(text)) => tracing::warn!(stack = %stack.id, resource = name, text, "a row is refused"),
-            result => _ = result?,
-        }
-    }
+    give_up_all(backends, lease, &mut store.resources(stack.id).await?, &reason, call_limit).await?;
     let state = State::new(stack.state.action, Status::Failed);
     fail_snapshot(backends, lease, &stack, state, &reason).await?;
     let event = Event {
@@ -52,6 +45,58 @@ pub(crate) async fn end(backends: &Backends, lease: Lease, call_limit: Duration,
     let settle = Settle { generation: stack.generation, state, reason, deleted: false, reached: false, now };
     let batch = Batch { events: vec![event], settle: Some(settle), ..Batch::default() };
     store.commit(lease, batch).await.map(drop)
+}
+
+/// Ends the operations that the end of a request has left running, because the database refused their rows. Nobody works on
+/// the rows of a stack without a request.
+///
+/// # Errors
+///
+/// Errors of the store.
+pub(crate) async fn end_left(
+    backends: &Backends,
+    lease: Lease,
+    rows: &mut [Resource],
+    call_limit: Duration,
+) -> Result<(), Error> {
+    give_up_all(backends, lease, rows, "Internal error: the database has refused the end of the operation", call_limit)
+        .await
+}
+
+/// Ends the running operations of rows as failed. A row that the database refuses stays as it is, and the stack is woken
+/// later to try again.
+async fn give_up_all(
+    backends: &Backends,
+    lease: Lease,
+    rows: &mut [Resource],
+    reason: &str,
+    call_limit: Duration,
+) -> Result<(), Error> {
+    let (store, now, mut is_refused) = (&backends.store, backends.clock.now(), false);
+    for row in rows {
+        let mut ended = row.clone();
+        if !give_up(&mut ended, reason, now, call_limit) {
+            continue;
+        }
+        // Each in its own commit: the database may refuse one of them.
+        match store.commit(lease, Batch { save: [ended.clone()].into_iter().collect(), ..Batch::default() }).await {
+            Err(Error::Invalid(text)) => {
+                is_refused = true;
+                tracing::warn!(stack = %lease.stack, resource = row.name, text, "a row is refused");
+            }
+            result => {
+                result?;
+                *row = ended;
+            }
+        }
+    }
+    if is_refused {
+        let (id, due) = (MessageId(backends.chance.uuid()), now + AGAIN);
+        let (stack, kind, body) = (lease.stack, MessageKind::Timer, Value::Null);
+        let again = Message { id, stack, resource: None, kind, body, due, sent: now };
+        store.commit(lease, Batch { timers: vec![again], ..Batch::default() }).await?;
+    }
+    Ok(())
 }
 
 /// The snapshot of the request fails with it. It keeps what was saved, which is deleted with it, unless the database refuses

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use kiln_stack::{Backends, Clock};
-use kiln_store::{Doorbell, EngineId, Error, Lease, StackId, Store};
+use kiln_store::{Claimable, Doorbell, EngineId, Error, Lease, StackId, Store};
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 
@@ -240,53 +240,56 @@ impl Engine {
             self.room.is_full(self.actors.len());
             return Ok(());
         }
-        let reported = self.leases.reported();
-        let only = if all { &[] } else { rung };
-        let mut leases = if all { self.claim_for_others(room).await? } else { Vec::new() };
-        if leases.len() < room {
-            let store = &self.backends.store;
-            match store.claim(self.id, self.options.lease, only, room - leases.len()).await {
-                Ok(more) => leases.extend(more),
-                Err(error) if leases.is_empty() => return Err(error),
-                Err(error) => tracing::warn!(%error, "failed to claim more stacks"),
-            }
+        let won = if all { self.claim_for_others(room).await? } else { 0 };
+        if won < room {
+            let claimable = if all { Claimable::Free } else { Claimable::Named(rung) };
+            self.claim_each(claimable, room - won).await?;
         }
-        self.start(leases, reported, room);
         Ok(())
     }
 
-    /// Starts the actors of stacks that were claimed after this report. There was room for so many.
-    fn start(&mut self, leases: Vec<Lease>, reported: Moment, room: usize) {
-        let more = leases.len() >= room;
-        for lease in leases {
-            if !lease.clean {
-                tracing::info!(stack = %lease.stack, idle = ?lease.idle, "took over the stack from a failed engine");
-            }
-            tracing::trace!(target: "kiln::metric", metric = "actors_started", taken_over = !lease.clean);
-            let wake = Arc::new(Notify::new());
-            let fence = self.leases.add(lease, reported, self.options.lease);
-            let (clouds, clock) = (Arc::clone(&self.backends.clouds), Arc::clone(&self.backends.clock));
-            let actor = Actor {
-                lease,
-                taken_over: TakeOver::new(&lease, self.options.call_limit, reported.monotonic, clock.monotonic()),
-                backends: Backends { clouds: Arc::new(FencedClouds { clouds, fence, clock }), ..self.backends.clone() },
-                creating: Arc::clone(&self.creating),
-                options: Arc::clone(&self.options),
-                wake: Arc::clone(&wake),
-                room: Arc::clone(&self.room),
-                plugins: self.plugins.clone(),
-                drain: self.drain.subscribe(),
-            };
-            self.actors.insert(lease.stack, Running { lease, wake });
-            let task = self.tasks.spawn(async move {
-                let exit = std::panic::AssertUnwindSafe(actor.run()).catch_unwind().await;
-                (lease, exit.unwrap_or(Exit::Panicked))
-            });
-            self.leases.set_actor(lease, task);
-        }
-        if more {
+    /// Claims so many stacks at most, and starts the actor of each as soon as its lease is won: from then on the heartbeat
+    /// knows the lease. Returns their number.
+    async fn claim_each(&mut self, claimable: Claimable<'_>, room: usize) -> Result<usize, Error> {
+        let (store, id, ttl) = (Arc::clone(&self.backends.store), self.id, self.options.lease);
+        let (reported, mut won) = (self.leases.reported(), 0);
+        let mut start = |lease| {
+            won += 1;
+            self.start(lease, reported);
+        };
+        store.claim_each(id, ttl, claimable, room, &mut start).await?;
+        if won >= room {
             self.room.is_full(self.actors.len());
         }
+        Ok(won)
+    }
+
+    /// Starts the actor of a stack that was claimed after this report.
+    fn start(&mut self, lease: Lease, reported: Moment) {
+        if !lease.clean {
+            tracing::info!(stack = %lease.stack, idle = ?lease.idle, "took over the stack from a failed engine");
+        }
+        tracing::trace!(target: "kiln::metric", metric = "actors_started", taken_over = !lease.clean);
+        let wake = Arc::new(Notify::new());
+        let fence = self.leases.add(lease, reported, self.options.lease);
+        let (clouds, clock) = (Arc::clone(&self.backends.clouds), Arc::clone(&self.backends.clock));
+        let actor = Actor {
+            lease,
+            taken_over: TakeOver::new(&lease, self.options.call_limit, reported.monotonic, clock.monotonic()),
+            backends: Backends { clouds: Arc::new(FencedClouds { clouds, fence, clock }), ..self.backends.clone() },
+            creating: Arc::clone(&self.creating),
+            options: Arc::clone(&self.options),
+            wake: Arc::clone(&wake),
+            room: Arc::clone(&self.room),
+            plugins: self.plugins.clone(),
+            drain: self.drain.subscribe(),
+        };
+        self.actors.insert(lease.stack, Running { lease, wake });
+        let task = self.tasks.spawn(async move {
+            let exit = std::panic::AssertUnwindSafe(actor.run()).catch_unwind().await;
+            (lease, exit.unwrap_or(Exit::Panicked))
+        });
+        self.leases.set_actor(lease, task);
     }
 
     /// Claims the stacks of engines that have failed.
@@ -295,33 +298,32 @@ impl Engine {
         if room == 0 {
             return Ok(());
         }
-        let reported = self.leases.reported();
-        let (store, clock) = (&self.backends.store, &self.backends.clock);
+        let (store, clock) = (Arc::clone(&self.backends.store), &self.backends.clock);
         let asked = clock.monotonic();
         let engines = store.engines().await?;
         let mut silent = self.observer.silent(&engines, (asked, clock.monotonic()), self.options.lease);
         silent.retain(|silent| silent.engine != self.id);
-        let leases = store.take_over(self.id, self.options.lease, &silent, &self.leases.stacks(), room).await?;
-        for gone in silent.iter().filter(|silent| leases.is_empty() && silent.idle > FORGOTTEN) {
+        let held = self.leases.stacks();
+        let won = self.claim_each(Claimable::LeftBehind { silent: &silent, held: &held }, room).await?;
+        for gone in silent.iter().filter(|silent| won == 0 && silent.idle > FORGOTTEN) {
             store.forget_engine(gone).await?;
         }
-        self.start(leases, reported, room);
         Ok(())
     }
 
     /// If some projects have their share of the engine, the stacks of other projects come first.
-    async fn claim_for_others(&mut self, room: usize) -> Result<Vec<Lease>, Error> {
+    async fn claim_for_others(&mut self, room: usize) -> Result<usize, Error> {
         let now = self.backends.clock.monotonic();
         // A search that finds nothing reads all that these projects have.
         if self.busy.ids.is_empty() || now < self.busy.next_search {
-            return Ok(Vec::new());
+            return Ok(0);
         }
-        let projects = &self.busy.ids;
-        let leases = self.backends.store.claim_for_others(self.id, self.options.lease, projects, room).await?;
-        if leases.is_empty() {
+        let projects = self.busy.ids.clone();
+        let won = self.claim_each(Claimable::OfOtherProjects(&projects), room).await?;
+        if won == 0 {
             self.busy.next_search = now + self.options.poll;
         }
-        Ok(leases)
+        Ok(won)
     }
 
     /// Actors have ended, `first` and those that ended meanwhile: releases their leases together. Returns whether there may

@@ -1,4 +1,5 @@
-//! What a plan of an update holds in memory. Allocations are counted, so the result is the same on every machine.
+//! What a plan of an update holds in memory, and how much of it a template needs. Allocations are counted, so the result is
+//! the same on every machine.
 
 use std::alloc::System;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use kiln_stack::{Backends, Chance, Clock as _, LoadedStack, NoCloud, SystemClock
 use kiln_store::{MemoryStore, NewStack};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
-use kiln_value::{Map, value};
+use kiln_value::{Map, Value, value};
 use kiln_view::preview::{self, Terms};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
@@ -33,6 +34,37 @@ fn sources(count: usize) -> Sources {
         environment: Arc::new(Environment::default()),
         files: Arc::new(Files::default()),
     }
+}
+
+/// The allocations for the attributes that others read of each resource: one reader reads all of them, and each of the
+/// others reads one.
+fn allocations_for_wanted_paths(count: usize) -> usize {
+    let attribute = |n: usize, reader: &str| value!({"get_attr": [(format!("v{n}")), "value", reader, n]});
+    let all: Vec<Value> = (0..count).map(|n| attribute(n, "all")).collect();
+    let one =
+        |n: usize, read: Value| (format!("v{n}"), value!({"type": "OS::Heat::Value", "properties": {"value": read}}));
+    let mut resources: Map = (1..count).map(|n| one(n, attribute(n - 1, "one"))).collect();
+    resources.extend([
+        one(0, "x".into()),
+        ("all".to_owned(), value!({"type": "OS::Heat::Value", "properties": {"value": all}})),
+    ]);
+    let outputs: Map = (0..count).map(|n| (format!("o{n}"), value!({"value": (attribute(n, "output"))}))).collect();
+    let template = value!({"heat_template_version": "2021-04-16", "resources": resources, "outputs": outputs});
+    let types = shipped::types().expect("definitions");
+    let types = ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for));
+    let sources = Sources { template: Arc::new(template), ..sources(0) };
+    let before = ALLOCATOR.stats().allocations;
+    let blueprint = Blueprint::build(sources, &types, None, Nesting::default()).expect("a template");
+    let paths: usize = blueprint.definitions().keys().map(|name| blueprint.wanted_paths(name).len()).sum();
+    assert_eq!(paths, 3 * count - 1);
+    ALLOCATOR.stats().allocations - before
+}
+
+#[test]
+fn wanted_paths_cost_as_much_as_there_are() {
+    let [few, many] = [300, 1_200].map(allocations_for_wanted_paths);
+    println!("allocations: {few}, {many}");
+    assert!(many < 5 * few, "for 300 resources {few}, for 1,200 {many}");
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Marks a resource as unhealthy.
 
+use std::collections::BTreeSet;
+
 use kiln_identity::Caller;
 use kiln_resource::{MessageId, Status};
 use kiln_store::{Message, MessageKind, Stack};
@@ -29,7 +31,8 @@ impl Service {
             Some(row) => (row.name.clone(), row.state.status),
             None => self.by_physical_id(&stack, &mark.resource).await?,
         };
-        if status == Status::InProgress {
+        // After a request, nobody works on a row: one that the database has refused may be left.
+        if status == Status::InProgress && stack.is_pending() {
             return Err(Error::Busy { stack: stack.name.clone(), action: stack.state.action });
         }
         let now = self.backends.clock.now();
@@ -45,18 +48,23 @@ impl Service {
         Ok(self.backends.store.send(&message).await?)
     }
 
-    /// The name and status of a resource without a row of this name: one that the template defines, or else the one with
-    /// this physical ID.
+    /// The name and status of a resource without a row of this name: the one with this physical ID, or else one that the
+    /// template defines.
     async fn by_physical_id(&self, stack: &Stack, id: &str) -> Result<(String, Status), Error> {
-        let view = self.view(stack.clone()).await?;
-        if view.blueprint.definitions().contains_key(id) {
-            return Ok((id.to_owned(), Status::Complete));
+        let mut rows = self.backends.store.resources_by_physical_id(&stack.project, id).await?;
+        rows.retain(|row| row.stack == stack.id);
+        let mut found = Vec::new();
+        for name in rows.iter().map(|row| row.name.as_str()).collect::<BTreeSet<_>>() {
+            let model = self.rows_named(stack, name).await?;
+            found.extend(shown(&model, stack, name).filter(|row| row.physical_id.as_deref() == Some(id)).cloned());
         }
-        let mut rows = view.resources().filter(|row| row.physical_id.as_deref() == Some(id));
-        match (rows.next(), rows.next()) {
-            (Some(_), Some(_)) => Err(Error::AmbiguousPhysicalId(id.to_owned())),
-            (Some(row), None) => Ok((row.name.clone(), row.state.status)),
-            _ => Err(Error::NoResource { resource: id.to_owned(), stack: stack.name.clone() }),
+        match found.as_slice() {
+            [row] => Ok((row.name.clone(), row.state.status)),
+            [] => match self.no_row(stack.clone(), id).await? {
+                Error::ResourceNotAvailable(name) => Ok((name, Status::Complete)),
+                error => Err(error),
+            },
+            _ => Err(Error::AmbiguousPhysicalId(id.to_owned())),
         }
     }
 }

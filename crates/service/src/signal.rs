@@ -75,7 +75,7 @@ impl Service {
     }
 
     /// Why there is no row of a name.
-    async fn no_row(&self, stack: Stack, name: &str) -> Result<Error, Error> {
+    pub(crate) async fn no_row(&self, stack: Stack, name: &str) -> Result<Error, Error> {
         let view = self.view(stack).await?;
         let (resource, stack) = (name.to_owned(), view.stack.name.clone());
         let is_defined = view.blueprint.definitions().contains_key(name);

@@ -355,6 +355,10 @@ async fn judge_rest(sim: &Arc<Simulation>) {
             inbox::check_scaling(sim, &stack).await;
         }
     }
+    let query = StackQuery { nested: true, ..StackQuery::default() };
+    for stack in sim.store.stacks(&query).await.unwrap_or_default() {
+        wanted::check_idle(sim, &stack, &[]).await;
+    }
     // What could not be sent before waits for up to some minutes.
     sinks::check(sim).await;
     plugins::check(sim).await;

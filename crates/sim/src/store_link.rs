@@ -14,7 +14,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_store::{
-    Backlog, Batch, BriefResources, Census, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId,
+    Backlog, Batch, BriefResources, Census, Claimable, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId,
     EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message, MessageId, NewStack,
     Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary,
     UnusedCredentials, UnusedUserProject,
@@ -46,6 +46,43 @@ enum Fate {
     Refused,
     LostReply,
     Cut,
+}
+
+/// A claim on its way to the database.
+enum AskedClaim {
+    Free,
+    Named(Vec<StackId>),
+    OfOtherProjects(Vec<String>),
+    LeftBehind(Vec<Silent>, Vec<StackId>),
+}
+
+impl AskedClaim {
+    fn of(claimable: Claimable<'_>) -> Self {
+        match claimable {
+            Claimable::Free => Self::Free,
+            Claimable::Named(stacks) => Self::Named(stacks.to_vec()),
+            Claimable::OfOtherProjects(projects) => Self::OfOtherProjects(projects.to_vec()),
+            Claimable::LeftBehind { silent, held } => Self::LeftBehind(silent.to_vec(), held.to_vec()),
+        }
+    }
+
+    fn claimable(&self) -> Claimable<'_> {
+        match self {
+            Self::Free => Claimable::Free,
+            Self::Named(stacks) => Claimable::Named(stacks),
+            Self::OfOtherProjects(projects) => Claimable::OfOtherProjects(projects),
+            Self::LeftBehind(silent, held) => Claimable::LeftBehind { silent, held },
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Free => "claim",
+            Self::Named(_) => "claim some",
+            Self::OfOtherProjects(_) => "claim for others",
+            Self::LeftBehind(..) => "take over",
+        }
+    }
 }
 
 fn lost() -> Error {
@@ -285,56 +322,22 @@ impl Store for StoreLink {
         self.read("event", self.inner().event(stack, id)).await
     }
 
-    async fn claim(&self, owner: EngineId, ttl: Duration, only: &[StackId], limit: usize) -> Result<Vec<Lease>, Error> {
-        let (sim, label, only) = (Arc::clone(&self.sim), self.label, only.to_vec());
-        let name = if only.is_empty() { "claim" } else { "claim some" };
-        self.write(name, async move {
-            if sim.has(Sabotage::StuckLeases) && !sim.store_clock.back().is_zero() {
+    async fn claim_each(
+        &self,
+        owner: EngineId,
+        ttl: Duration,
+        claimable: Claimable<'_>,
+        limit: usize,
+        won: &mut (dyn FnMut(Lease) + Send),
+    ) -> Result<(), Error> {
+        let (sim, label, asked) = (Arc::clone(&self.sim), self.label, AskedClaim::of(claimable));
+        let leases = self.write(asked.name(), async move {
+            let is_free = matches!(asked, AskedClaim::Free | AskedClaim::Named(_));
+            if is_free && sim.has(Sabotage::StuckLeases) && !sim.store_clock.back().is_zero() {
                 return Ok(Vec::new());
             }
-            let mut leases = sim.store.claim(owner, ttl, &only, limit).await?;
-            for lease in &mut leases {
-                sim.ledger.claimed(&sim, label, *lease);
-                if sim.has(Sabotage::CrashIsClean) {
-                    lease.clean = true;
-                    lease.idle = Duration::from_hours(1);
-                }
-            }
-            Ok(leases)
-        })
-        .await
-    }
-
-    async fn claim_for_others(
-        &self,
-        owner: EngineId,
-        ttl: Duration,
-        projects: &[String],
-        limit: usize,
-    ) -> Result<Vec<Lease>, Error> {
-        let (sim, label, projects) = (Arc::clone(&self.sim), self.label, projects.to_vec());
-        self.write("claim for others", async move {
-            let leases = sim.store.claim_for_others(owner, ttl, &projects, limit).await?;
-            for lease in &leases {
-                sim.ledger.claimed(&sim, label, *lease);
-            }
-            Ok(leases)
-        })
-        .await
-    }
-
-    async fn take_over(
-        &self,
-        owner: EngineId,
-        ttl: Duration,
-        silent: &[Silent],
-        held: &[StackId],
-        limit: usize,
-    ) -> Result<Vec<Lease>, Error> {
-        let (sim, label) = (Arc::clone(&self.sim), self.label);
-        let (silent, held) = (silent.to_vec(), held.to_vec());
-        self.write("take over", async move {
-            let mut leases = sim.store.take_over(owner, ttl, &silent, &held, limit).await?;
+            let mut leases = Vec::new();
+            sim.store.claim_each(owner, ttl, asked.claimable(), limit, &mut |lease| leases.push(lease)).await?;
             for lease in &mut leases {
                 sim.ledger.claimed(&sim, label, *lease);
                 if sim.has(Sabotage::CrashIsClean) {
@@ -342,8 +345,9 @@ impl Store for StoreLink {
                 }
             }
             Ok(leases)
-        })
-        .await
+        });
+        leases.await?.into_iter().for_each(won);
+        Ok(())
     }
 
     async fn forget_engine(&self, silent: &Silent) -> Result<(), Error> {

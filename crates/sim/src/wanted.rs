@@ -14,13 +14,8 @@ use crate::template_model::{KindModel, Plain, ResourceModel, TemplateModel, word
 
 /// A request of a stack has ended.
 pub(crate) async fn check_settled(sim: &Arc<Simulation>, stack: &Stack) {
-    let rows = sim.store.resources(stack.id).await.unwrap_or_default();
-    // Nothing can be stored about a row that the database refuses.
-    let refused = |name: &str| sim.scenario.crashes.refused_row.as_deref() == Some(name);
-    if let Some(row) = rows.iter().find(|row| row.state.status == Status::InProgress && !refused(&row.name)) {
-        let text = format!("{} is {} and {} is {}", stack.name, stack.state, row.name, row.state);
-        sim.accuse(Rule::StillBusy, text);
-    }
+    // Nothing can be stored about a row while the database refuses it.
+    check_idle(sim, stack, sim.scenario.crashes.refused_row.as_slice()).await;
     if stack.parent.is_some() || stack.state.status != Status::Complete {
         return;
     }
@@ -32,6 +27,15 @@ pub(crate) async fn check_settled(sim: &Arc<Simulation>, stack: &Stack) {
         Action::Suspend => check_asleep(sim, stack, true).await,
         Action::Resume => check_asleep(sim, stack, false).await,
         _ => {}
+    }
+}
+
+/// Without a request, no row is in progress, except those with these names.
+pub(crate) async fn check_idle(sim: &Simulation, stack: &Stack, except: &[String]) {
+    let rows = sim.store.resources(stack.id).await.unwrap_or_default();
+    if let Some(row) = rows.iter().find(|row| row.state.status == Status::InProgress && !except.contains(&row.name)) {
+        let text = format!("{} is {} and {} is {}", stack.name, stack.state, row.name, row.state);
+        sim.accuse(Rule::StillBusy, text);
     }
 }
 

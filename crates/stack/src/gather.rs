@@ -350,7 +350,7 @@ impl Question {
         Ok(found)
     }
 
-    /// The actor is dropped when the engine stops.
+    /// The question is dropped when the engine stops.
     fn attempts(&self) -> Attempts {
         Attempts::new(&self.backends, self.call_retries, None)
     }

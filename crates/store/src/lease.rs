@@ -30,6 +30,25 @@ impl Silent {
     }
 }
 
+/// The stacks with work that an engine claims.
+#[derive(Clone, Copy, Debug)]
+pub enum Claimable<'a> {
+    /// Those without a lease.
+    Free,
+    /// Of these, those without a lease.
+    Named(&'a [StackId]),
+    /// Those without a lease that do not belong to these projects, so that other projects get their turn.
+    OfOtherProjects(&'a [String]),
+    /// Those with a lease that nobody works under: a lease of a silent engine, or one of the claiming engine that is not in
+    /// `held` and was not renewed within its time to live, by the database's clock.
+    LeftBehind {
+        /// The silent engines.
+        silent: &'a [Silent],
+        /// The stacks that the claiming engine works on.
+        held: &'a [StackId],
+    },
+}
+
 /// The right of one engine to work on one stack, until it is released or another engine has found that its owner is
 /// [`Silent`]. Each claim increments the epoch, and writes with an old epoch are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -32,7 +32,7 @@ pub use event_reader::{EventReader, EventSpan};
 pub use kiln_resource::{
     CredentialsId, EngineId, EventId, MessageId, OperationId, PlanId, Resource, ResourceId, SnapshotId, StackId,
 };
-pub use lease::{Lease, LeaseRow, Silent};
+pub use lease::{Claimable, Lease, LeaseRow, Silent};
 pub use memory::{MemoryStore, RowsRead};
 pub use message::{Backlog, Message, MessageKind};
 pub use operation::{Author, Operation, OperationQuery, OperationStore, Operations};

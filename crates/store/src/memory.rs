@@ -30,8 +30,9 @@ use kiln_value::Secret;
 pub use self::state::RowsRead;
 use self::state::State;
 use crate::doorbell::{Hub, Reach};
+use crate::limits::CLAIMS;
 use crate::{
-    Backlog, Batch, BriefResources, Census, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId,
+    Backlog, Batch, BriefResources, Census, Claimable, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId,
     EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message, MessageId, NewStack,
     Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary,
     UnusedCredentials, UnusedUserProject,
@@ -62,7 +63,7 @@ impl MemoryStore {
         Self { state: Arc::default(), clock, hub: Hub::new(Reach::Alone), commit_time: Duration::ZERO }
     }
 
-    /// The same store, in which each commit takes this long.
+    /// The same store, in which each commit and each claim takes this long.
     #[must_use]
     pub fn with_commits_of(self, commit_time: Duration) -> Self {
         Self { commit_time, ..self }
@@ -91,6 +92,12 @@ impl MemoryStore {
         // This is none.
         state.calls -= 1;
         state.calls
+    }
+
+    async fn commit_time(&self) {
+        if !self.commit_time.is_zero() {
+            tokio::time::sleep(self.commit_time).await;
+        }
     }
 
     /// The state and the database's time in microseconds.
@@ -263,35 +270,33 @@ impl Store for MemoryStore {
         Ok(self.open().0.event(id).filter(|event| event.stack == stack).cloned())
     }
 
-    async fn claim(&self, owner: EngineId, ttl: Duration, only: &[StackId], limit: usize) -> Result<Vec<Lease>, Error> {
-        let (mut state, now) = self.open();
-        let work = state.work(only, now);
-        Ok(state.claim(owner, ttl, work, limit, now))
-    }
-
-    async fn claim_for_others(
+    async fn claim_each(
         &self,
         owner: EngineId,
         ttl: Duration,
-        projects: &[String],
+        claimable: Claimable<'_>,
         limit: usize,
-    ) -> Result<Vec<Lease>, Error> {
-        let (mut state, now) = self.open();
-        let mut work = state.work(&[], now);
-        work.retain(|(_, stack)| state.is_of_others(*stack, projects));
-        Ok(state.claim(owner, ttl, work, limit, now))
-    }
-
-    async fn take_over(
-        &self,
-        owner: EngineId,
-        ttl: Duration,
-        silent: &[Silent],
-        held: &[StackId],
-        limit: usize,
-    ) -> Result<Vec<Lease>, Error> {
-        let (mut state, now) = self.open();
-        Ok(state.take_over(owner, ttl, silent, held, limit, now))
+        won: &mut (dyn FnMut(Lease) + Send),
+    ) -> Result<(), Error> {
+        let (mut left, candidates) = {
+            let (state, now) = self.open();
+            (limit.min(CLAIMS), state.candidates(claimable, now))
+        };
+        for stack in candidates {
+            if left == 0 {
+                break;
+            }
+            let lease = {
+                let (mut state, now) = self.open();
+                state.claim(stack, owner, ttl, claimable, now)
+            };
+            if let Some(lease) = lease {
+                self.commit_time().await;
+                won(lease);
+                left -= 1;
+            }
+        }
+        Ok(())
     }
 
     async fn renew(&self, owner: EngineId, ttl: Duration, leases: &[Lease]) -> Result<Vec<Lease>, Error> {
@@ -309,9 +314,7 @@ impl Store for MemoryStore {
     }
 
     async fn commit(&self, lease: Lease, batch: Batch) -> Result<Stack, Error> {
-        if !self.commit_time.is_zero() {
-            tokio::time::sleep(self.commit_time).await;
-        }
+        self.commit_time().await;
         let (mut state, now) = self.open();
         state.check_batch(lease, &batch, now)?;
         let rings = batch.rings();

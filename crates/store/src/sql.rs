@@ -53,7 +53,6 @@ use sea_orm::{ConnectionTrait, DbBackend};
 use self::calls::Calls;
 use self::connection::Place;
 use self::dialect::Dialect;
-use self::leases::{Among, Owned};
 use self::packet::Packet;
 use self::pool::{Pool, Transaction};
 use self::rows::Columns;
@@ -64,7 +63,7 @@ use self::statement_retry::{Fault, Losses, PATIENCE, REQUEST_PATIENCE};
 use self::wires::Wires;
 use crate::doorbell::{Hub, Reach};
 use crate::{
-    Backlog, Batch, BriefResources, Census, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId,
+    Backlog, Batch, BriefResources, Census, Claimable, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId,
     EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message, MessageId, NewStack,
     Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, StackSummary, Store,
     Summary, UnusedCredentials, UnusedUserProject,
@@ -277,29 +276,15 @@ impl Store for SqlStore {
         self.read_event(stack, id).await
     }
 
-    async fn claim(&self, owner: EngineId, ttl: Duration, only: &[StackId], limit: usize) -> Result<Vec<Lease>, Error> {
-        self.claim_from(Among::of(only), Owned::Free, owner, ttl, limit).await
-    }
-
-    async fn claim_for_others(
+    async fn claim_each(
         &self,
         owner: EngineId,
         ttl: Duration,
-        projects: &[String],
+        claimable: Claimable<'_>,
         limit: usize,
-    ) -> Result<Vec<Lease>, Error> {
-        self.claim_from(Among::Others(projects), Owned::Free, owner, ttl, limit).await
-    }
-
-    async fn take_over(
-        &self,
-        owner: EngineId,
-        ttl: Duration,
-        silent: &[Silent],
-        held: &[StackId],
-        limit: usize,
-    ) -> Result<Vec<Lease>, Error> {
-        self.claim_from(Among::All, Owned::ByNobody { owner, silent, held }, owner, ttl, limit).await
+        won: &mut (dyn FnMut(Lease) + Send),
+    ) -> Result<(), Error> {
+        self.claim_from(claimable, owner, ttl, limit, won).await
     }
 
     async fn renew(&self, owner: EngineId, ttl: Duration, leases: &[Lease]) -> Result<Vec<Lease>, Error> {

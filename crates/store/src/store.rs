@@ -8,10 +8,10 @@ use kiln_resource::{SoftwareChange, State};
 use kiln_value::Secret;
 
 use crate::{
-    Announcement, Backlog, CredentialsId, DesiredText, Digest, Distinct, EngineId, EngineLock, Event, EventId,
-    EventQuery, EventSpan, Lease, Message, MessageId, NewStack, OperationStore, Orphan, OrphanStore, OutboxStore,
-    PlanId, PlanStore, PluginRun, Resource, ResourceId, Silent, Snapshot, SnapshotId, SoftwareStore, Stack, StackId,
-    StackQuery, StackRequest,
+    Announcement, Backlog, Claimable, CredentialsId, DesiredText, Digest, Distinct, EngineId, EngineLock, Event,
+    EventId, EventQuery, EventSpan, Lease, Message, MessageId, NewStack, OperationStore, Orphan, OrphanStore,
+    OutboxStore, PlanId, PlanStore, PluginRun, Resource, ResourceId, Silent, Snapshot, SnapshotId, SoftwareStore,
+    Stack, StackId, StackQuery, StackRequest,
 };
 
 /// Errors of the store.
@@ -343,28 +343,25 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore + OperationStore + Pl
 
     // --- the engine's work, under leases
 
-    /// Claims up to `limit` stacks that have work and no lease (of all stacks, or of the given ones), oldest work first.
-    /// Work is an unfinished request or a due message. Each claim is one compare-and-swap. A lease whose owner has no entry
-    /// in [`Self::engines`] ends when it is not renewed within its time to live, by the database's clock.
-    async fn claim(&self, owner: EngineId, ttl: Duration, only: &[StackId], limit: usize) -> Result<Vec<Lease>, Error>;
-    /// As [`Store::claim`], of all stacks but those of some projects, so that other projects get their turn.
-    async fn claim_for_others(
+    /// Claims up to `limit` stacks that have work, oldest work first. `won` receives each lease as soon as it is claimed,
+    /// also those that were claimed before an error. Work is an unfinished request or a due message. Each claim is one
+    /// compare-and-swap. A lease whose owner has no entry in [`Self::engines`] ends when it is not renewed within its time
+    /// to live, by the database's clock.
+    async fn claim_each(
         &self,
         owner: EngineId,
         ttl: Duration,
-        projects: &[String],
+        claimable: Claimable<'_>,
         limit: usize,
-    ) -> Result<Vec<Lease>, Error>;
-    /// As [`Store::claim`], of all stacks with a lease that nobody works under: those of silent engines, and those of
-    /// this engine that are not in `held` and were not renewed within their time to live, by the database's clock.
-    async fn take_over(
-        &self,
-        owner: EngineId,
-        ttl: Duration,
-        silent: &[Silent],
-        held: &[StackId],
-        limit: usize,
-    ) -> Result<Vec<Lease>, Error>;
+        won: &mut (dyn FnMut(Lease) + Send),
+    ) -> Result<(), Error>;
+    /// As [`Self::claim_each`], of all stacks without a lease, or of the given ones.
+    async fn claim(&self, owner: EngineId, ttl: Duration, only: &[StackId], limit: usize) -> Result<Vec<Lease>, Error> {
+        let mut leases = Vec::new();
+        let claimable = if only.is_empty() { Claimable::Free } else { Claimable::Named(only) };
+        self.claim_each(owner, ttl, claimable, limit, &mut |lease| leases.push(lease)).await?;
+        Ok(leases)
+    }
     /// Extends the given leases of an engine; returns those that it still holds. Other leases are not extended.
     async fn renew(&self, owner: EngineId, ttl: Duration, leases: &[Lease]) -> Result<Vec<Lease>, Error>;
     /// Releases leases; no call may be in progress. (A lease with a call that may be in progress must expire instead,

@@ -162,6 +162,27 @@ async fn a_signal_and_a_mark_read_one_row() {
         assert_eq!(marked.status, StatusCode::OK, "{}", marked.text);
     }
     assert_eq!(store.rows_read().resources - before, 20);
+    let before = store.rows_read().resources;
+    let marked = app.json(Method::PATCH, &format!("{path}/resources/p"), &json!({"mark_unhealthy": true})).await;
+    assert_eq!(marked.status, StatusCode::OK, "{}", marked.text);
+    assert_eq!(store.rows_read().resources - before, 2, "the row with the physical ID, and the rows of its name");
+    let message = messages(&app, &path).await.pop().expect("a message");
+    assert_eq!((message.kind, message.resource.as_deref()), (MessageKind::MarkUnhealthy, Some("one")));
+}
+
+/// The database has refused the end of its operation.
+#[tokio::test]
+async fn a_row_that_a_failed_request_has_left_in_progress_can_be_marked() {
+    let app = App::new().await;
+    let path = app.create("s", handle()).await;
+    write_row_of(&app, &path, HANDLE, State::new(Action::Create, Status::InProgress)).await;
+    let mark =
+        async || app.json(Method::PATCH, &format!("{path}/resources/one"), &json!({"mark_unhealthy": true})).await;
+    let busy = mark().await;
+    assert_eq!(busy.json()["error"]["type"], "ActionInProgress");
+    app.settle("s").await;
+    let marked = mark().await;
+    assert_eq!(marked.status, StatusCode::OK, "{}", marked.text);
 }
 
 #[tokio::test]

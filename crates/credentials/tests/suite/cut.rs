@@ -13,10 +13,10 @@ use kiln_resource::{
     CredentialsId, EngineId, EventId, Resource, ResourceId, SoftwareChange, SoftwareConfig, SoftwareDeployment, StackId,
 };
 use kiln_store::{
-    Approval, Backlog, Batch, BriefResources, Census, ConfigQuery, Delivery, DeploymentQuery, Desired, DesiredText,
-    Digest, Doorbell, EngineInfo, Error, Event, EventPurge, EventQuery, EventSpan, Lane, Lease, MemoryStore, Message,
-    MessageId, NewPlan, NewStack, Operation, OperationId, OperationQuery, OperationStore, Orphan, OrphanQuery,
-    OrphanStore, OutboxStore, Plan, PlanId, PlanQuery, PlanStore, Retention, Silent, Snapshot, SnapshotId,
+    Approval, Backlog, Batch, BriefResources, Census, Claimable, ConfigQuery, Delivery, DeploymentQuery, Desired,
+    DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventPurge, EventQuery, EventSpan, Lane, Lease,
+    MemoryStore, Message, MessageId, NewPlan, NewStack, Operation, OperationId, OperationQuery, OperationStore, Orphan,
+    OrphanQuery, OrphanStore, OutboxStore, Plan, PlanId, PlanQuery, PlanStore, Retention, Silent, Snapshot, SnapshotId,
     SoftwareStore, Stack, StackQuery, StackRequest, Store, Summary, UnusedCredentials, UnusedUserProject,
 };
 use kiln_value::{Secret, Value};
@@ -244,9 +244,7 @@ cut! {
     fn last_events(query: &EventQuery, up_to: u64) -> Vec<(StackId, u64)>;
     fn event_number(id: EventId) -> u64;
     fn event(stack: StackId, id: EventId) -> Option<Event>;
-    fn claim(owner: EngineId, ttl: Duration, only: &[StackId], limit: usize) -> Vec<Lease>;
-    fn claim_for_others(owner: EngineId, ttl: Duration, projects: &[String], limit: usize) -> Vec<Lease>;
-    fn take_over(owner: EngineId, ttl: Duration, silent: &[Silent], held: &[StackId], limit: usize) -> Vec<Lease>;
+    fn claim_each(owner: EngineId, ttl: Duration, claimable: Claimable<'_>, limit: usize, won: &mut (dyn FnMut(Lease) + Send)) -> ();
     fn renew(owner: EngineId, ttl: Duration, leases: &[Lease]) -> Vec<Lease>;
     fn release(leases: &[Lease]) -> ();
     fn commit(lease: Lease, batch: Batch) -> Stack;

@@ -10,5 +10,6 @@ mod plan;
 mod recorder;
 mod requests;
 mod stack;
+mod stopping;
 mod takeover;
 mod timers;

@@ -4,88 +4,77 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::state::State;
-use crate::limits::CLAIMS;
-use crate::{EngineId, Lease, Silent, StackId};
+use crate::{Claimable, EngineId, Lease, LeaseRow, StackId};
 
 impl State {
+    /// The stacks with work among which an engine claims, oldest first.
+    pub(super) fn candidates(&self, claimable: Claimable<'_>, now: i64) -> Vec<StackId> {
+        let only = if let Claimable::Named(stacks) = claimable { Some(stacks) } else { None };
+        let mut seen = BTreeSet::new();
+        let stacks = self.work(only, now).into_iter().map(|(_, stack)| stack);
+        stacks.filter(|stack| seen.insert(*stack) && self.is_among(*stack, claimable)).collect()
+    }
+
+    /// Claims a stack, if it may be claimed and still has work.
     pub(super) fn claim(
         &mut self,
+        stack: StackId,
         owner: EngineId,
         ttl: Duration,
-        work: BTreeSet<(i64, StackId)>,
-        limit: usize,
+        claimable: Claimable<'_>,
         now: i64,
-    ) -> Vec<Lease> {
-        let limit = limit.min(CLAIMS);
-        let mut leases = Vec::new();
-        let mut seen = BTreeSet::new();
-        for (_, stack) in work {
-            if leases.len() >= limit {
-                break;
-            }
-            if !seen.insert(stack) {
-                continue;
-            }
-            let engines = &self.engines;
-            let Some(row) = self.stacks.get_mut(&stack).map(|row| &mut row.lease) else { continue };
-            let is_known = row.owner.is_some_and(|owner| engines.contains_key(&owner));
-            if row.is_free(is_known, now) {
-                let lease = row.next(stack, owner, None);
-                row.claimed(&lease, ttl, now);
-                leases.push(lease);
-            } else if !is_known && row.is_from_the_future(now) {
-                row.extend(ttl, now);
-            }
+    ) -> Option<Lease> {
+        let mut row = self.stacks.get(&stack)?.lease;
+        let lease = self.next_lease(stack, &row, owner, claimable, now);
+        let lease = lease.filter(|_| !self.work(Some(&[stack]), now).is_empty());
+        let is_left_behind = matches!(claimable, Claimable::LeftBehind { .. });
+        if let Some(lease) = &lease {
+            row.claimed(lease, ttl, now);
+        } else if !is_left_behind && !self.is_known(row.owner) && row.is_from_the_future(now) {
+            row.extend(ttl, now);
         }
-        leases
+        self.stacks.get_mut(&stack)?.lease = row;
+        lease
     }
 
-    pub(super) fn take_over(
-        &mut self,
+    /// The lease that an engine gets if it may claim the stack.
+    fn next_lease(
+        &self,
+        stack: StackId,
+        row: &LeaseRow,
         owner: EngineId,
-        ttl: Duration,
-        silent: &[Silent],
-        held: &[StackId],
-        limit: usize,
+        claimable: Claimable<'_>,
         now: i64,
-    ) -> Vec<Lease> {
-        let limit = limit.min(CLAIMS);
-        let (mut leases, mut seen) = (Vec::new(), BTreeSet::new());
-        for (_, stack) in self.work(&[], now) {
-            if leases.len() >= limit {
-                break;
-            }
-            let Some(mut row) = self.stacks.get(&stack).map(|row| row.lease) else { continue };
-            let left = row.silent_owner(silent, |silent| self.is_still(silent));
-            let is_forgotten = row.is_forgotten(owner, now) && !held.contains(&stack);
-            if !seen.insert(stack) || left.is_none() && !is_forgotten {
-                continue;
-            }
-            let lease = row.next(stack, owner, left);
-            row.claimed(&lease, ttl, now);
-            self.stacks.entry(stack).and_modify(|stored| stored.lease = row);
-            leases.push(lease);
-        }
-        leases
+    ) -> Option<Lease> {
+        let Claimable::LeftBehind { silent, held } = claimable else {
+            return row.is_free(self.is_known(row.owner), now).then(|| row.next(stack, owner, None));
+        };
+        let left = row.silent_owner(silent, |silent| self.is_still(silent));
+        let is_forgotten = row.is_forgotten(owner, now) && !held.contains(&stack);
+        (left.is_some() || is_forgotten).then(|| row.next(stack, owner, left))
     }
 
-    /// Stacks with work, oldest first, whether or not they are leased.
-    pub(super) fn work(&self, only: &[StackId], now: i64) -> BTreeSet<(i64, StackId)> {
-        if only.is_empty() {
+    fn is_known(&self, owner: Option<EngineId>) -> bool {
+        owner.is_some_and(|owner| self.engines.contains_key(&owner))
+    }
+
+    fn is_among(&self, stack: StackId, claimable: Claimable<'_>) -> bool {
+        let Claimable::OfOtherProjects(projects) = claimable else { return true };
+        self.stacks.get(&stack).is_some_and(|row| !projects.contains(&row.stack.project))
+    }
+
+    /// Stacks with work, all or only these, oldest first, whether or not they are leased.
+    pub(super) fn work(&self, only: Option<&[StackId]>, now: i64) -> BTreeSet<(i64, StackId)> {
+        let Some(only) = only else {
             let messages = self.due.iter().take_while(|(due, ..)| *due <= now).map(|(due, stack, _)| (*due, *stack));
             // A stack may occur twice.
             return self.pending.iter().copied().chain(messages).collect();
-        }
+        };
         let due = |stack: &StackId| {
             let pending = self.stacks.get(stack)?.due;
             Some((pending.into_iter().chain(self.oldest_due(*stack, now)).min()?, *stack))
         };
         only.iter().filter_map(due).collect()
-    }
-
-    /// Whether a stack belongs to none of these projects.
-    pub(super) fn is_of_others(&self, stack: StackId, projects: &[String]) -> bool {
-        self.stacks.get(&stack).is_some_and(|row| !projects.contains(&row.stack.project))
     }
 
     /// Whether the engine of the lease may write.
@@ -112,7 +101,6 @@ impl State {
             }
         }
         let stacks: Vec<StackId> = leases.iter().map(|lease| lease.stack).collect();
-        let work = if stacks.is_empty() { BTreeSet::new() } else { self.work(&stacks, now) };
-        work.into_iter().map(|(_, stack)| stack).collect()
+        self.work(Some(&stacks), now).into_iter().map(|(_, stack)| stack).collect()
     }
 }

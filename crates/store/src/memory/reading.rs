@@ -33,6 +33,16 @@ impl State {
         rows
     }
 
+    pub(super) fn resources_of_project(&self, project: &str, which: impl Fn(&Resource) -> bool) -> Vec<Resource> {
+        let stacks = self.stacks.values().filter(|row| row.stack.project == project);
+        let rows = stacks.flat_map(|row| self.rows_of(row.stack.id));
+        let mut rows: Vec<_> = rows.filter(|(_, row)| which(row)).collect();
+        rows.sort_by_key(|((_, seq), _)| *seq);
+        let rows: Vec<Resource> = rows.into_iter().map(|(_, row)| row.clone()).collect();
+        self.count_read(|read| read.resources += rows.len());
+        rows
+    }
+
     pub(super) fn resources_named(&self, stack: StackId, name: &str) -> Vec<Resource> {
         let named = self.rows_of(stack).filter(|(_, row)| row.name == name);
         let rows: Vec<Resource> = named.map(|(_, row)| row.clone()).collect();

@@ -112,22 +112,15 @@ impl SoftwareStore for MemoryStore {
     }
 
     async fn resources_by_physical_id(&self, project: &str, id: &str) -> Result<Vec<Resource>, Error> {
-        let (state, _) = self.open();
-        let of_project = state.stacks.values().filter(|row| row.stack.project == project);
-        let mut found = state.resources_of(&of_project.map(|row| row.stack.id).collect::<Vec<_>>());
-        found.retain(|row| row.physical_id.as_deref() == Some(id));
-        Ok(found)
+        Ok(self.open().0.resources_of_project(project, |row| row.physical_id.as_deref() == Some(id)))
     }
 
     async fn creates_without_object(&self, project: &str, implementation: &str) -> Result<Vec<Resource>, Error> {
-        let (state, _) = self.open();
-        let of_project = state.stacks.values().filter(|row| row.stack.project == project);
-        let mut found = state.resources_of(&of_project.map(|row| row.stack.id).collect::<Vec<_>>());
-        found.retain(|row| {
-            let unmade = row.physical_id.is_none() && row.state.action == Action::Create;
-            unmade && row.state.status != Status::Complete && row.implementation == implementation
-        });
-        Ok(found)
+        let unmade = |row: &Resource| {
+            let is_create = row.physical_id.is_none() && row.state.action == Action::Create;
+            is_create && row.state.status != Status::Complete && row.implementation == implementation
+        };
+        Ok(self.open().0.resources_of_project(project, unmade))
     }
 
     async fn is_config_referenced(&self, id: &str) -> Result<bool, Error> {

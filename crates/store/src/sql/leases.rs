@@ -19,7 +19,7 @@ use super::rows::{Columns, micros, micros_of};
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::limits::CLAIMS;
-use crate::{EngineId, Error, Lease, LeaseRow, Silent, StackId};
+use crate::{Claimable, EngineId, Error, Lease, LeaseRow, Silent, StackId};
 
 /// Leases in one statement.
 const CHUNK: usize = 500;
@@ -37,37 +37,12 @@ struct Candidate {
     now: i64,
 }
 
-/// Which leases to claim.
-#[derive(Clone, Copy)]
-pub(super) enum Owned<'a> {
-    /// Those that were released, and those of engines that are gone.
-    Free,
-    /// Those that nobody works under: see [`crate::Store::take_over`].
-    ByNobody { owner: EngineId, silent: &'a [Silent], held: &'a [StackId] },
-}
-
-/// Among which stacks to claim.
-#[derive(Clone, Copy)]
-pub(super) enum Among<'a> {
-    All,
-    These(&'a [StackId]),
-    /// Those that do not belong to these projects.
-    Others(&'a [String]),
-}
-
-impl<'a> Among<'a> {
-    /// These stacks, or all if there are none.
-    pub(super) fn of(only: &'a [StackId]) -> Self {
-        if only.is_empty() { Self::All } else { Self::These(only) }
-    }
-}
-
 impl Candidate {
-    fn lease(&self, owner: EngineId, whose: Owned<'_>) -> Lease {
-        let silent = match whose {
-            Owned::Free => None,
+    fn lease(&self, owner: EngineId, claimable: Claimable<'_>) -> Lease {
+        let silent = match claimable {
             // The query has compared its last report.
-            Owned::ByNobody { silent, .. } => self.row.silent_owner(silent, |_| true),
+            Claimable::LeftBehind { silent, .. } => self.row.silent_owner(silent, |_| true),
+            _ => None,
         };
         self.row.next(self.stack, owner, silent)
     }
@@ -76,33 +51,39 @@ impl Candidate {
 impl SqlStore {
     pub(super) async fn claim_from(
         &self,
-        among: Among<'_>,
-        whose: Owned<'_>,
+        claimable: Claimable<'_>,
         owner: EngineId,
         ttl: Duration,
         limit: usize,
-    ) -> Result<Vec<Lease>, Error> {
-        let limit = limit.min(CLAIMS);
-        let mut leases = Vec::new();
-        if limit == 0 {
-            return Ok(leases);
+        won: &mut (dyn FnMut(Lease) + Send),
+    ) -> Result<(), Error> {
+        let mut left = limit.min(CLAIMS);
+        if left == 0 {
+            return Ok(());
         }
+        let is_left_behind = matches!(claimable, Claimable::LeftBehind { .. });
         // Other engines may claim some of them first: read more than requested.
-        for candidate in self.claimable(among, whose, limit.saturating_mul(2)).await? {
-            if leases.len() >= limit {
+        for candidate in self.candidates(claimable, owner, left.saturating_mul(2)).await? {
+            if left == 0 {
                 break;
             }
-            if matches!(whose, Owned::Free) && candidate.row.is_from_the_future(candidate.now) {
+            if !is_left_behind && candidate.row.is_from_the_future(candidate.now) {
                 self.shorten(ttl, &candidate).await?;
             } else if self.swap(owner, ttl, &candidate).await? {
-                leases.push(candidate.lease(owner, whose));
+                won(candidate.lease(owner, claimable));
+                left -= 1;
             }
         }
-        Ok(leases)
+        Ok(())
     }
 
     /// Stacks with work and such a lease, oldest work first.
-    async fn claimable(&self, among: Among<'_>, whose: Owned<'_>, limit: usize) -> Result<Vec<Candidate>, Error> {
+    async fn candidates(
+        &self,
+        claimable: Claimable<'_>,
+        owner: EngineId,
+        limit: usize,
+    ) -> Result<Vec<Candidate>, Error> {
         // Each part uses its own index and stops at the limit.
         let part = |table: &'static str, id: &'static str, due: Expr| {
             let mut select = Query::select();
@@ -113,18 +94,18 @@ impl SqlStore {
                 .from(table)
                 .inner_join(schema::LEASE, Expr::col((schema::LEASE, "stack")).equals((table, id)))
                 .and_where(due)
-                .cond_where(self.is_owned(whose))
+                .cond_where(self.is_claimable(claimable, owner))
                 .order_by((table, "due"), Order::Asc)
                 .order_by((table, id), Order::Asc)
                 .limit(limit as u64);
-            match among {
-                Among::All => {}
-                Among::These(stacks) => {
+            match claimable {
+                Claimable::Free | Claimable::LeftBehind { .. } => {}
+                Claimable::Named(stacks) => {
                     // If there are too many for one statement, the next call claims the rest.
                     let stacks = stacks.iter().take(10 * CHUNK).map(ToString::to_string);
                     select.and_where(Expr::col((table, id)).is_in(stacks));
                 }
-                Among::Others(projects) => {
+                Claimable::OfOtherProjects(projects) => {
                     if table != schema::STACK {
                         let same = Expr::col((schema::STACK, "id")).equals((table, id));
                         select.inner_join(schema::STACK, same);
@@ -154,15 +135,16 @@ impl SqlStore {
         Ok(found)
     }
 
-    fn is_owned(&self, whose: Owned<'_>) -> Cond {
+    /// The condition on the lease.
+    fn is_claimable(&self, claimable: Claimable<'_>, own: EngineId) -> Cond {
         let owner = || Expr::col((schema::LEASE, "owner"));
-        match whose {
-            Owned::Free => {
+        match claimable {
+            Claimable::Free | Claimable::Named(_) | Claimable::OfOtherProjects(_) => {
                 let engines = Query::select().column("id").from(schema::ENGINE).to_owned();
                 let is_gone = Cond::all().add(owner().not_in_subquery(engines)).add(self.is_over());
                 Cond::any().add(Expr::col((schema::LEASE, "expires")).eq(0)).add(is_gone)
             }
-            Owned::ByNobody { owner: own, silent, held } => {
+            Claimable::LeftBehind { silent, held } => {
                 let held = held.iter().map(ToString::to_string);
                 let forgotten = Cond::all()
                     .add(owner().eq(own.to_string()))

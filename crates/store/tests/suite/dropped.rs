@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use kiln_resource::{Action, ResourceId, SoftwareChange, SoftwareConfig, Status};
 use kiln_store::{
-    Approval, Author, Batch, ConfigQuery, CredentialsId, EngineInfo, Error, EventQuery, Lease, Message, MessageId,
-    MessageKind, NewPlan, NewStack, Options, OrphanQuery, Plan, PlanId, PlanPart, PlanState, Retention, Silent,
-    SqlStore, Stack, StackId, StackQuery, StackRequest, Store, UnusedCredentials,
+    Approval, Author, Batch, Claimable, ConfigQuery, CredentialsId, EngineInfo, Error, EventQuery, Lease, Message,
+    MessageId, MessageKind, NewPlan, NewStack, Options, OrphanQuery, Plan, PlanId, PlanPart, PlanState, Retention,
+    Silent, SqlStore, Stack, StackId, StackQuery, StackRequest, Store, UnusedCredentials,
 };
 use kiln_value::{Secret, Value};
 use uuid::Uuid;
@@ -124,8 +124,10 @@ impl<'a> Ground<'a> {
             send: store.send(&self.message());
             commit: store.commit(self.lease, self.batch());
             claim: store.claim(engine(), TTL, &[], 1);
-            claim_for_others: store.claim_for_others(engine(), TTL, &[], 1);
-            take_over: store.take_over(engine(), TTL, &[Self::silent()], &[], 1);
+            claim_each: async {
+                let claimable = Claimable::LeftBehind { silent: &[Self::silent()], held: &[] };
+                store.claim_each(engine(), TTL, claimable, 1, &mut drop).await
+            };
             renew: store.renew(self.lease.owner, TTL, &[self.lease]);
             release: store.release(&[Lease { epoch: 0, ..self.lease }]);
             save_plan: store.save_plan(&self.plan());

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use kiln_resource::{Action, Status};
-use kiln_store::{Batch, EngineId, EngineInfo, Error, Lease, Silent, StackId, StackRequest, Store};
+use kiln_store::{Batch, Claimable, EngineId, EngineInfo, Error, Lease, Silent, StackId, StackRequest, Store};
 
 use crate::bed::beds;
-use crate::make::{TTL, at, claim, claimed, deleting, engine, event, resource, settle, settling, stack};
+use crate::make::{TTL, at, claim, claim_as, claimed, deleting, engine, event, resource, settle, settling, stack};
 
 /// Longer than some statements take on a database with much to do.
 const SHORT: Duration = Duration::from_secs(1);
@@ -54,6 +54,29 @@ async fn claims_take_the_oldest_request_and_only_what_is_asked_for() {
 }
 
 #[tokio::test]
+async fn each_lease_is_known_as_soon_as_it_is_claimed() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        // Only SQLite has such triggers.
+        if bed.file().is_some() {
+            let mut ids = Vec::new();
+            for (name, second) in [("a", 10), ("b", 20)] {
+                let new = kiln_store::NewStack { now: at(second), ..stack(name) };
+                ids.push(bed.store.create_stack(new).await.unwrap().id);
+            }
+            let when = format!("BEFORE UPDATE ON kiln_lease WHEN NEW.stack = '{}'", ids[1]);
+            bed.execute(&format!("CREATE TRIGGER refuse {when} BEGIN SELECT RAISE(ABORT, 'refused'); END")).await;
+            let mut won = Vec::new();
+            let mut know = |lease: Lease| won.push(lease.stack);
+            let refused = bed.store.claim_each(engine(), TTL, Claimable::Free, 10, &mut know).await.unwrap_err();
+            assert!(refused.to_string().contains("refused"), "{refused}");
+            assert_eq!(won, ids[..1], "the claim before the error");
+        }
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
 async fn stacks_of_other_projects_can_be_claimed_first() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
@@ -64,18 +87,18 @@ async fn stacks_of_other_projects_can_be_claimed_first() {
         }
         let stacks = |leases: Vec<kiln_store::Lease>| leases.iter().map(|lease| lease.stack).collect::<Vec<_>>();
         let big = ["big".to_owned()];
-        let others = bed.store.claim_for_others(engine(), TTL, &big, 1).await.unwrap();
+        let others = claim_as(&*bed.store, engine(), Claimable::OfOtherProjects(&big), 1).await;
         assert_eq!(stacks(others), [ids[2]]);
         let both = ["big".to_owned(), "other".to_owned()];
-        assert!(bed.store.claim_for_others(engine(), TTL, &both, 9).await.unwrap().is_empty());
-        let others = bed.store.claim_for_others(engine(), TTL, &[], 9).await.unwrap();
+        assert!(claim_as(&*bed.store, engine(), Claimable::OfOtherProjects(&both), 9).await.is_empty());
+        let others = claim_as(&*bed.store, engine(), Claimable::OfOtherProjects(&[]), 9).await;
         assert_eq!(stacks(others), [ids[0], ids[1], ids[3]]);
         // A message to a stack without a request is work, too.
         let (settled, lease) = claimed(&*bed.store, "settled").await;
         bed.store.commit(lease, settling(settle(1, Action::Create, Status::Complete))).await.unwrap();
         bed.store.release(&[lease]).await.unwrap();
         bed.store.send(&crate::inbox::signal(settled.id, 1)).await.unwrap();
-        assert_eq!(stacks(bed.store.claim_for_others(engine(), TTL, &both, 9).await.unwrap()), [settled.id]);
+        assert_eq!(stacks(claim_as(&*bed.store, engine(), Claimable::OfOtherProjects(&both), 9).await), [settled.id]);
         bed.end().await;
     }
 }
@@ -190,13 +213,17 @@ async fn a_lease_of_an_engine_that_reports_is_claimed_only_when_another_finds_it
         // As after a jump of the database's clock: the lease has ended by it, but its owner may live.
         assert_eq!(store.claim(heir, TTL, &[], 1).await.unwrap(), []);
         assert_eq!(store.claim(heir, TTL, &[made.id], 1).await.unwrap(), []);
-        assert_eq!(store.take_over(heir, TTL, &[], &[], 1).await.unwrap(), []);
+        assert_eq!(claim_as(store, heir, Claimable::LeftBehind { silent: &[], held: &[] }, 1).await, []);
         store.report(&report(owner)).await.unwrap();
-        assert_eq!(store.take_over(heir, TTL, &[seen], &[], 1).await.unwrap(), [], "it has reported since");
+        assert_eq!(
+            claim_as(store, heir, Claimable::LeftBehind { silent: &[seen], held: &[] }, 1).await,
+            [],
+            "it has reported since"
+        );
         store.forget_engine(&seen).await.unwrap();
         store.renew(owner, TTL, &[lease]).await.unwrap();
         let seen = silent(store, owner).await;
-        let taken = store.take_over(heir, TTL, &[seen], &[], 1).await.unwrap()[0];
+        let taken = claim_as(store, heir, Claimable::LeftBehind { silent: &[seen], held: &[] }, 1).await[0];
         assert_eq!((taken.epoch, taken.clean), (lease.epoch + 1, false));
         assert_eq!((taken.silence, taken.idle), (seen.silence, seen.idle));
         assert_eq!(store.renew(owner, TTL, &[lease]).await.unwrap(), []);
@@ -235,10 +262,18 @@ async fn an_engine_claims_its_own_lease_again_if_it_does_not_know_it() {
         let owner = engine();
         store.report(&report(owner)).await.unwrap();
         let first = store.claim(owner, SHORT, &[], 1).await.unwrap()[0];
-        assert_eq!(store.take_over(owner, TTL, &[], &[], 1).await.unwrap(), [], "not before it ends");
+        assert_eq!(
+            claim_as(store, owner, Claimable::LeftBehind { silent: &[], held: &[] }, 1).await,
+            [],
+            "not before it ends"
+        );
         tokio::time::sleep(SHORT * 2).await;
-        assert_eq!(store.take_over(owner, TTL, &[], &[made.id], 1).await.unwrap(), [], "it works under it");
-        let second = store.take_over(owner, TTL, &[], &[], 1).await.unwrap()[0];
+        assert_eq!(
+            claim_as(store, owner, Claimable::LeftBehind { silent: &[], held: &[made.id] }, 1).await,
+            [],
+            "it works under it"
+        );
+        let second = claim_as(store, owner, Claimable::LeftBehind { silent: &[], held: &[] }, 1).await[0];
         assert_eq!((second.epoch, second.clean, second.idle), (first.epoch + 1, false, Duration::ZERO));
         bed.end().await;
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kiln_resource::{Action, State, Status};
 use kiln_store::{
-    Batch, DesiredText, Doorbell, EngineId, Event, EventId, Lease, NewStack, Parent, Resource, ResourceId, Settle,
-    Stack, StackId, Store,
+    Batch, Claimable, DesiredText, Doorbell, EngineId, Event, EventId, Lease, NewStack, Parent, Resource, ResourceId,
+    Settle, Stack, StackId, Store,
 };
 use kiln_value::value;
 use uuid::Uuid;
@@ -106,6 +106,13 @@ pub(crate) async fn claim(store: &dyn Store, owner: EngineId, stack: StackId) ->
     let leases = store.claim(owner, TTL, &[stack], 1).await.unwrap();
     assert_eq!(leases.len(), 1, "claim of {stack}");
     leases[0]
+}
+
+/// What an engine claims.
+pub(crate) async fn claim_as(store: &dyn Store, owner: EngineId, claimable: Claimable<'_>, limit: usize) -> Vec<Lease> {
+    let mut leases = Vec::new();
+    store.claim_each(owner, TTL, claimable, limit, &mut |lease| leases.push(lease)).await.unwrap();
+    leases
 }
 
 pub(crate) fn settle(generation: i64, action: Action, status: Status) -> Settle {

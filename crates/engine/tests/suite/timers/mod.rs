@@ -3,6 +3,7 @@
 mod admission;
 mod breakdowns;
 mod busy;
+mod claims;
 pub(crate) mod cluster;
 mod told;
 mod waits;
