@@ -38,6 +38,8 @@ pub(crate) enum Need {
     Stacks,
     /// An existing or new database.
     Any,
+    /// An existing database, to read names in it. No engine and no plug-in is started.
+    Names,
     /// None: it is in memory, so that no stack is continued, and a plug-in that does not describe itself is no error.
     Nothing,
 }
@@ -162,13 +164,16 @@ impl Connection {
         let project = own.as_ref().map_or(LOCAL_PROJECT, |own| &own.project).to_owned();
         let web = transport(&TlsOptions::default())?;
         let catalog = match need {
+            Need::Names => LocalArgs::default().catalog().await?,
             Need::Nothing => global.local.catalog().await?,
             Need::Any | Need::Stacks => global.local.catalog_with_plugins().await?,
         };
         let runtime = Runtime::of_user(&url, key, own, catalog).await?;
         let router = runtime.api().router();
-        let (stop, stopping) = shutdown::channel();
-        let task = tokio::spawn(async move { runtime.engine(stopping).await });
+        let engine = (need != Need::Names).then(|| {
+            let (stop, stopping) = shutdown::channel();
+            Engine { stop, task: tokio::spawn(async move { runtime.engine(stopping).await }) }
+        });
         let endpoint = Url::parse(&format!("http://{HOST}/v1/{project}"));
         let endpoint = endpoint.map_err(|error| Failure::new(format!("project {project}: {error}")))?;
         let access = Arc::new(Fixed { endpoint, token: None });
@@ -177,7 +182,7 @@ impl Connection {
             source: Source::with_web(web, global.allow_remote),
             settings: global.local.clone(),
             cloud,
-            local: Some(Engine { stop, task }),
+            local: engine,
         })
     }
 }
@@ -264,7 +269,7 @@ fn database(given: Option<&str>, need: Need) -> Outcome<(String, Secret<String>)
     let absolute = std::path::absolute(&file).map_err(|error| unwritable(&file, &error))?;
     // An empty file, such as one created by mktemp, counts as new.
     let is_new = std::fs::metadata(&absolute).map_or(true, |file| file.len() == 0);
-    if is_new && need == Need::Stacks && given.is_some() {
+    if is_new && (need == Need::Names || need == Need::Stacks && given.is_some()) {
         let failure = Failure::new(format!("{}: the database does not exist", file.display()));
         return Err(failure.hint("check --database or KILN_DATABASE; 'kiln stack create' creates a database"));
     }

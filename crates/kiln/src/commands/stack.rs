@@ -26,6 +26,7 @@ use kiln_console::output::OutputArgs;
 use kiln_console::progress::{self, End, Mode, Screen, Target};
 
 pub(crate) use self::change::read;
+pub(crate) use self::resource::located;
 pub(crate) use self::show::entries;
 use crate::commands::effect::Effect;
 use crate::connect::Connection;

@@ -6,6 +6,7 @@
 mod all_types;
 mod blocks;
 mod book;
+mod completion;
 mod config;
 mod confirmed;
 mod database_tls;

@@ -173,7 +173,7 @@ impl ShowArgs {
 
 /// The stack and the name of a resource: `group/0/server` is the resource `server` in the nested stack of `0` in that of
 /// `group`.
-pub(super) async fn located(client: &Client, root: &str, path: &str) -> Outcome<(String, String)> {
+pub(crate) async fn located(client: &Client, root: &str, path: &str) -> Outcome<(String, String)> {
     let (mut stack, mut left) = (root.to_owned(), path);
     while let Some((name, below)) = left.split_once('/') {
         let resources = client.resources(&stack, 0, false, &vec![]).await.map_err(of_stack(&stack))?;
