@@ -9,6 +9,7 @@ use kiln_client::{Error, ErrorLocation, InputError, address};
 use kiln_config::Config;
 use kiln_console::output::{OutputError, visible};
 use kiln_console::picture::Source;
+use kiln_server::local_database::Unusable;
 use kiln_server::shutdown::INTERRUPTED;
 pub(crate) use kiln_template::hint::nearest;
 use kiln_value::{Class, Span};
@@ -285,6 +286,12 @@ impl From<OutputError> for Failure {
             }
             error => Self::new(error.to_string()),
         }
+    }
+}
+
+impl From<Unusable> for Failure {
+    fn from(error: Unusable) -> Self {
+        Self::new(error.to_string()).hint(error.hint())
     }
 }
 

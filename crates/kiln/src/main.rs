@@ -8,9 +8,7 @@ mod connect;
 mod failure;
 mod intents;
 mod mistakes;
-mod owner_only;
 mod topology;
-mod whole_file;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -90,7 +88,7 @@ async fn run(cli: Cli) -> Outcome {
         Command::HeatManage(args) => Box::pin(args.run(&global.log)).await.map_err(Failure::printed_as_heat),
         Command::HeatStatus(args) => Box::pin(args.run()).await.map_err(Failure::printed_as_heat),
         Command::HeatKeystoneSetupDomain(args) => Box::pin(args.run(global)).await.map_err(Failure::printed_as_heat),
-        Command::Config(command) => command.run(),
+        Command::Config(command) => command.run(global).await,
         Command::Demo(args) => Box::pin(args.run()).await,
         Command::Testcloud(args) => args.run().await,
         Command::Lsp(args) => args.run(global).await,

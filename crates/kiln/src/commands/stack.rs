@@ -5,10 +5,10 @@ mod adopt;
 mod change;
 mod drift;
 mod event;
+mod failures;
 mod forget;
 mod hook;
 mod list;
-mod note;
 mod operation;
 mod output;
 mod plan;
@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use clap::Args;
 use kiln_client::Error;
+use kiln_console::note;
 use kiln_console::output::OutputArgs;
 use kiln_console::progress::{self, End, Mode, Screen, Target};
 
@@ -87,7 +88,7 @@ group! {
         Rollback(change::RollbackArgs),
         /// List the failed resources of a stack
         #[command(subcommand)]
-        Failures(resource::FailuresCommand),
+        Failures(failures::FailuresCommand),
     }
 }
 

@@ -9,7 +9,7 @@ mod text;
 mod type_file;
 mod version;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use kiln_authoring::offline::{MAX_DEPTH, examine, obstacles};
 use kiln_client::{Bundle, parameters};
 use kiln_console::output::{Format, One, OutputArgs};
@@ -17,8 +17,6 @@ use kiln_plan::hidden::{Door, mask_validated};
 use kiln_plan::{Blueprint, ResourceTypes};
 use kiln_value::{Map, Value};
 
-use self::function::FunctionCommand;
-use self::version::VersionCommand;
 use super::stack::entries;
 use crate::cli::Global;
 use crate::commands::effect::Effect;
@@ -27,37 +25,21 @@ use crate::failure::Outcome;
 use crate::mistakes::{Sent, refused, sources, wrong};
 use crate::topology::{self, Lowering};
 
-/// Commands for templates.
-#[derive(Debug, Subcommand)]
-pub(crate) enum TemplateCommand {
-    Validate(ValidateArgs),
-    /// List the versions of templates
-    #[command(subcommand)]
-    Version(VersionCommand),
-    /// List the functions of a template version; show one with examples
-    #[command(subcommand)]
-    Function(FunctionCommand),
-    Lint(lint::LintArgs),
-    Graph(graph::GraphArgs),
-    Lower(lower::LowerArgs),
-    Fmt(rewrite::FmtArgs),
-    Upgrade(rewrite::UpgradeArgs),
-}
-
-impl TemplateCommand {
-    /// Runs the command.
-    pub(crate) async fn run(self, global: &Global) -> Outcome {
-        match self {
-            Self::Validate(args) => args.run(global).await,
-            Self::Version(VersionCommand::List(args)) => args.run(global).await,
-            Self::Function(FunctionCommand::List(args)) => args.run(global).await,
-            Self::Function(FunctionCommand::Show(args)) => args.run(),
-            Self::Lint(args) => args.run(global).await,
-            Self::Graph(args) => args.run(global).await,
-            Self::Lower(args) => args.run(global).await,
-            Self::Fmt(args) => args.run(),
-            Self::Upgrade(args) => args.run(),
-        }
+group! {
+    /// Commands for templates.
+    TemplateCommand with Global {
+        Validate(ValidateArgs),
+        /// List the versions of templates
+        #[command(subcommand)]
+        Version(version::VersionCommand),
+        /// List the functions of a template version; show one with examples
+        #[command(subcommand)]
+        Function(function::FunctionCommand),
+        Lint(lint::LintArgs),
+        Graph(graph::GraphArgs),
+        Lower(lower::LowerArgs),
+        Fmt(rewrite::FmtArgs) now,
+        Upgrade(rewrite::UpgradeArgs) now,
     }
 }
 

@@ -11,6 +11,7 @@ use kiln_cloud::{Connector, Credentials, SharedClient, TlsOptions, Transport};
 use kiln_console::output::print;
 use kiln_resource::{CloudRequest, Method};
 use kiln_server::shutdown;
+use kiln_server::whole_file;
 use kiln_stack::Chance;
 use kiln_testcloud::{Account, Fault, Testcloud};
 use kiln_value::value;
@@ -18,7 +19,6 @@ use url::Url;
 
 use crate::commands::effect::Effect;
 use crate::failure::{Failure, Outcome};
-use crate::whole_file;
 
 /// Run a simulated OpenStack cloud, to try templates and --local
 #[derive(Args, Debug)]

@@ -6,6 +6,7 @@ use kiln_console::output::{json_text, print};
 use kiln_server::doctor::{Finding, Grade, findings};
 use kiln_value::{Value, value};
 
+use crate::cli::Global;
 use crate::commands::effect::Effect;
 use crate::failure::{Failure, Outcome};
 
@@ -41,7 +42,7 @@ enum DoctorFormat {
 }
 
 impl DoctorArgs {
-    pub(super) async fn run(self) -> Outcome {
+    pub(super) async fn run(self, _: &Global) -> Outcome {
         let config = Config::load(&self.config)?;
         let found = findings(&config).await;
         print(&match self.format {

@@ -3,9 +3,9 @@
 use std::io::Read as _;
 
 use kiln_console::output::print;
+use kiln_server::whole_file;
 
 use crate::failure::{Failure, Outcome};
-use crate::whole_file;
 
 /// A text with its name.
 pub(super) struct Text {
