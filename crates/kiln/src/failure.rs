@@ -14,17 +14,8 @@ use kiln_server::shutdown::INTERRUPTED;
 pub(crate) use kiln_template::hint::nearest;
 use kiln_value::{Class, Span};
 
+use crate::exit_code::{BROKEN_PIPE, FAILED, STACK_FAILED, UNREACHABLE};
 use crate::mistakes::Sent;
-
-/// The command failed.
-const FAILED: u8 = 1;
-/// The operation on the stack failed.
-const STACK_FAILED: u8 = 3;
-/// The service or the cloud is not reachable.
-const UNREACHABLE: u8 = 4;
-
-/// The reader closed the pipe: 128 + SIGPIPE.
-const BROKEN_PIPE: u8 = 141;
 
 /// A failed command.
 #[derive(Debug)]

@@ -5,6 +5,7 @@
 mod cli;
 mod commands;
 mod connect;
+mod exit_code;
 mod failure;
 mod intents;
 mod mistakes;
@@ -14,7 +15,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 
 use crate::cli::{Cli, Command, Global};
 use crate::connect::{Connection, Need};
@@ -25,7 +26,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     commands::completion::answer();
-    let cli = Cli::try_parse_from(arguments(std::env::args_os())).unwrap_or_else(|error| intents::refused(error));
+    let parsed = cli::command().try_get_matches_from(arguments(std::env::args_os()));
+    let cli = parsed.and_then(|given| Cli::from_arg_matches(&given)).unwrap_or_else(|error| intents::refused(error));
     let has_own_log = matches!(
         cli.command,
         Command::Serve(_)

@@ -29,8 +29,8 @@ const FILES: [&str; 5] = ["ENVIRONMENT", "FILE", "FOLDER", "PATH", "TEMPLATE"];
 #[derive(Args, Debug)]
 #[command(add = Effect::Reads)]
 #[command(after_help = "\
-The Tab key completes commands, options, files, resource types and functions; and the names of stacks, resources
-and outputs, which it asks of the service (or of the database with --local). It waits for at most 2 seconds, or
+The Tab key completes commands, options, files, resource types and functions; and the names of stacks, resources \
+and outputs, which it asks of the service (or of the database with --local). It waits for at most 2 seconds, or \
 for KILN_COMPLETE_TIMEOUT seconds.
 
 Examples:

@@ -53,9 +53,9 @@ enum ReferenceFormat {
 #[derive(Args, Debug)]
 #[command(add = Effect::Reads)]
 #[command(after_help = "\
-Reports with file and line: options that are unknown or misspelt, values that are not valid, options
-of Heat with a value that Kiln does not support (warning) or without effect, with the reason (note). Then
-reads all options as a service does. Does not connect to anything and does not use the environment.
+Reports with file and line: options that are unknown or misspelt, values that are not valid, options \
+of Heat with a value that Kiln does not support (warning) or without effect, with the reason (note). Then \
+reads all options as a service does. Does not connect to anything and does not use the environment. \
 Exits with 1 if there is an error.
 
 Examples:

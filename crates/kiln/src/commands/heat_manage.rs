@@ -21,7 +21,7 @@ use crate::failure::{Failure, Outcome};
 /// `heat-manage`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-A program kiln that is called heat-manage (by a link) is this command. Without --config-file it reads the
+A program kiln that is called heat-manage (by a link) is this command. Without --config-file it reads the \
 configuration of Kiln, or else /etc/heat/heat.conf. Engines do all of this by themselves.
 
 Examples:

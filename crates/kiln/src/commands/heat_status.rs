@@ -11,13 +11,12 @@ use kiln_value::{Value, text, value};
 
 use crate::commands::effect::Effect;
 use crate::commands::oslo_options::{InsteadArgs, no_command};
+use crate::exit_code::ExitCodes;
 use crate::failure::{Failure, Outcome};
 
 /// `heat-status`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Exits with 0 if all is well, with 1 if there are warnings, and with 2 if a check failed.
-
 Example:
   kiln heat-status --config-file kiln.conf upgrade check")]
 pub(crate) struct HeatStatusArgs {
@@ -45,9 +44,11 @@ group! {
     }
 }
 
+const CODES: ExitCodes = ExitCodes(&[(0, "all is well"), (1, "there are warnings"), (2, "a check failed")]);
+
 /// Check that this version can be started
 #[derive(Args, Debug)]
-#[command(add = Effect::Reads)]
+#[command(add = Effect::Reads, add = CODES)]
 pub(crate) struct CheckArgs {
     /// Print JSON
     #[arg(long)]

@@ -78,7 +78,7 @@ impl SyncArgs {
 #[derive(Args, Debug)]
 #[command(add = Effect::Reads)]
 #[command(after_help = "\
-Prints all problems, and exits with 1 if there are any. Running services read changed policy files
+Prints all problems, and exits with 1 if there are any. Running services read changed policy files \
 within seconds; if a file is not valid, the former rules stay in use.
 
 Example:
@@ -134,8 +134,8 @@ pub(crate) struct PurgeArgs {
 #[derive(Args, Debug)]
 #[command(add = Effect::Changes("stores the same in another form"))]
 #[command(after_help = "\
-Credentials are always encrypted. Parameters, properties, attributes, metadata, templates and files
-are encrypted if encrypt_parameters_and_properties is set. A change of this option applies to data
+Credentials are always encrypted. Parameters, properties, attributes, metadata, templates and files \
+are encrypted if encrypt_parameters_and_properties is set. A change of this option applies to data \
 that is written later; this command applies it to all data.
 
 To change the key while services are running:

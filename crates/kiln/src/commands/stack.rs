@@ -31,17 +31,19 @@ pub(crate) use self::resource::located;
 pub(crate) use self::show::entries;
 use crate::commands::effect::Effect;
 use crate::connect::Connection;
+use crate::exit_code::{OF_PLAN, OF_PLANNED_CREATE};
 use crate::failure::{Failure, Outcome};
 
 group! {
     /// Commands for stacks.
     StackCommand {
         /// Create a stack from a template
-        #[command(add = Effect::Changes("adds"))]
+        #[command(add = Effect::Changes("adds"), add = OF_PLANNED_CREATE)]
         Create(change::CreateArgs),
         /// Update a stack
-        #[command(add = Effect::Destroys)]
+        #[command(add = Effect::Destroys, add = OF_PLAN)]
         Update(change::UpdateArgs),
+        #[command(add = OF_PLAN)]
         Plan(plan::PlanArgs),
         List(list::ListArgs),
         Show(show::ShowArgs),

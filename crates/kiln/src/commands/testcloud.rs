@@ -24,8 +24,8 @@ use crate::failure::{Failure, Outcome};
 #[derive(Args, Debug)]
 #[command(add = Effect::Changes("a cloud of its own"))]
 #[command(after_help = "\
-Serves Keystone, Nova, Neutron, Cinder and Glance on one port until Ctrl-C. The users are demo,
-alt_demo, admin and heat, each with the password 'password'. All data is lost when it stops,
+Serves Keystone, Nova, Neutron, Cinder and Glance on one port until Ctrl-C. The users are demo, \
+alt_demo, admin and heat, each with the password 'password'. All data is lost when it stops, \
 unless --state names a file: it is written when the cloud stops and read when it starts.
 
 Examples:
@@ -39,9 +39,9 @@ Examples:
 After the variables are set, --local uses this cloud:
   kiln --local stack create -t web.yaml web
 
-A fault applies to calls that match service, method and path (all optional).
-When: always, nth, count, probability.
-Action: status, status_after, lost_reply, hang, stall, delay, fail_build, slow_build,
+A fault applies to calls that match service, method and path (all optional). \
+When: always, nth, count, probability. \
+Action: status, status_after, lost_reply, hang, stall, delay, fail_build, slow_build, \
 endless_build, lag.")]
 pub(crate) struct TestcloudArgs {
     /// Address to listen on

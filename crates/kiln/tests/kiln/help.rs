@@ -17,6 +17,22 @@ fn help_teaches() {
     }
 }
 
+/// The options that select a cloud are one section, which the short help leaves out.
+#[test]
+fn the_long_help_has_the_options_of_the_cloud() {
+    let folder = Folder::new("help-cloud");
+    for command in [&[][..], &["stack", "list"]] {
+        let help = |flag| folder.run(&[command, &[flag]].concat()).ok();
+        let (_, section) = help("--help").split_once("\nCloud:\n").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+        let (section, rest) = section.split_once(":\n").unwrap();
+        for option in ["--os-cloud ", "--os-auth-url ", "--os-password ", "--os-orchestration-endpoint ", "--insecure"]
+        {
+            assert!(section.contains(option) && !rest.contains(option), "{command:?} {option}");
+        }
+        assert!(!help("-h").contains("--os-"), "{command:?}");
+    }
+}
+
 #[test]
 fn commands_of_other_tools_are_explained() {
     let folder = Folder::new("help-intents");

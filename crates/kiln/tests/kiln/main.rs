@@ -14,6 +14,7 @@ mod databases;
 mod demo;
 mod doctor;
 mod documented;
+mod exit_codes;
 mod full;
 mod heat_database;
 mod heat_manage;

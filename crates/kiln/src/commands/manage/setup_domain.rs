@@ -16,8 +16,8 @@ use crate::failure::{Failure, Outcome};
 #[derive(Args, Debug)]
 #[command(add = Effect::Changes("adds"))]
 #[command(after_help = "\
-Creates a domain for the users and projects of stacks, and its administrator, with the credentials of
-an administrator of the cloud (OS_* or --os-cloud). Prints the options for the configuration of the
+Creates a domain for the users and projects of stacks, and its administrator, with the credentials of \
+an administrator of the cloud (OS_* or --os-cloud). Prints the options for the configuration of the \
 service. What exists already is kept.
 
 Example:
@@ -50,7 +50,7 @@ pub(crate) struct SetupDomainArgs {
 #[derive(Args, Debug)]
 #[command(add = Effect::Changes("adds"))]
 #[command(after_help = "\
-A program kiln that is called heat-keystone-setup-domain (by a link) is this command: kiln manage
+A program kiln that is called heat-keystone-setup-domain (by a link) is this command: kiln manage \
 setup-domain with the options of Heat's command.
 
 Example:

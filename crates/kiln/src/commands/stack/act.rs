@@ -197,7 +197,7 @@ impl WaitForArgs {
 #[derive(Args, Debug)]
 #[command(add = Effect::Destroys)]
 #[command(after_help = "\
-A canceled update is rolled back. With --no-rollback, a create or update stops and its changes are
+A canceled update is rolled back. With --no-rollback, a create or update stops and its changes are \
 kept; operations that are already running on resources are still completed.")]
 pub(crate) struct CancelArgs {
     /// Names or IDs of the stacks
