@@ -1,10 +1,12 @@
 //! Calls for the resources and events of a stack.
 
+use std::collections::BTreeMap;
+
 use http::Method;
 use kiln_value::{Value, value};
 
 use crate::client::{Query, segment, stack_path, unwrap, unwrap_list};
-use crate::{Client, Error, Event, Resource};
+use crate::{Client, Error, Event, HookNews, Resource};
 
 /// Filters of an event list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -107,6 +109,30 @@ impl Client {
             return Ok(None);
         }
         Ok(Some(unwrap_list(answer, "events")?.into_iter().map(Event).collect()))
+    }
+
+    /// The hooks at which resources of a stack wait, with the events that say so, oldest first.
+    pub async fn pending_hooks(&self, stack: &str, nested_depth: u32) -> Result<Vec<(String, Event)>, Error> {
+        let filter = EventFilter { nested_depth, ..EventFilter::default() };
+        let mut waiting: BTreeMap<(String, String, String), Event> = BTreeMap::new();
+        for event in self.events(stack, &filter).await? {
+            let place = |hook: &str| (event.stack_id().to_owned(), event.resource_name().to_owned(), hook.to_owned());
+            match event.hook() {
+                Some(HookNews::Reached(hook)) => {
+                    waiting.insert(place(hook), event.clone());
+                }
+                Some(HookNews::Cleared(hook)) => {
+                    waiting.remove(&place(hook));
+                }
+                Some(HookNews::Left) => {
+                    waiting.retain(|(stack, name, _), _| stack != event.stack_id() || name != event.resource_name());
+                }
+                None => {}
+            }
+        }
+        let mut found: Vec<(String, Event)> = waiting.into_iter().map(|((_, _, hook), event)| (hook, event)).collect();
+        found.sort_by(|(_, a), (_, b)| a.time().cmp(b.time()));
+        Ok(found)
     }
 
     async fn events_path(&self, stack: &str, filter: &EventFilter) -> Result<String, Error> {

@@ -1,10 +1,12 @@
 //! What a command prints.
 //!
 //! [`output`] prints results as a table, JSON, YAML, CSV or shell variables; [`progress`] shows an operation while it
-//! runs; [`plan`] shows what a request would change; [`picture`] shows an excerpt of a file with the place of an error.
+//! runs; [`plan`] shows what a request would change; [`resource_graph`] draws the resources of a stack; [`picture`] shows an excerpt of a file with the place of an error.
 
 pub mod natural_order;
+pub mod note;
 pub mod output;
 pub mod picture;
 pub mod plan;
 pub mod progress;
+pub mod resource_graph;

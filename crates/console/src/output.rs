@@ -175,6 +175,26 @@ pub struct List {
     pub rows: Vec<Vec<Cell>>,
 }
 
+impl List {
+    /// One row for each object: the values of these keys below these names.
+    pub fn of<'a>(objects: impl IntoIterator<Item = &'a Value>, columns: &[(&str, &str)]) -> Self {
+        let row = |object: &Value| columns.iter().map(|(_, key)| Cell::from(object.get(key).cloned())).collect();
+        Self {
+            columns: columns.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            rows: objects.into_iter().map(row).collect(),
+        }
+    }
+
+    /// The same list with empty cells instead of null.
+    #[must_use]
+    pub fn with_empty_cells(mut self) -> Self {
+        for cell in self.rows.iter_mut().flatten().filter(|cell| cell.value.is_null()) {
+            cell.value = "".into();
+        }
+        self
+    }
+}
+
 /// Names and values of one object.
 pub type One = Vec<(String, Cell)>;
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use kiln_client::Client;
 use kiln_plan::ResourceTypes;
 use kiln_server::plugins;
@@ -21,6 +21,7 @@ use crate::commands::{
     completion, config, demo, heat_manage, heat_status, lsp, man, manage, orphan, resource_type, serve, software,
     stack, template, testcloud,
 };
+use crate::exit_code;
 use crate::failure::Outcome;
 
 /// OpenStack Orchestration in a single binary, compatible with Heat.
@@ -29,7 +30,7 @@ use crate::failure::Outcome;
 /// volumes and more. It runs as a service with the Heat API, for the `openstack` client and SDKs (`kiln serve`), or
 /// without a service, with your own credentials (`--local`).
 #[derive(Debug, Parser)]
-#[command(name = "kiln", version, after_help = EXAMPLES, after_long_help = LONG_EXAMPLES, max_term_width = 110)]
+#[command(name = "kiln", version, after_help = EXAMPLES, max_term_width = 110)]
 #[command(infer_long_args = true, disable_help_subcommand = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
     /// The command to run.
@@ -40,9 +41,7 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
 }
 
-macro_rules! examples {
-    () => {
-        "\
+const EXAMPLES: &str = "\
 Examples:
   kiln demo                                       create a stack in a simulated cloud
   kiln stack create -t web.yaml --wait web        create a stack in your cloud
@@ -50,31 +49,12 @@ Examples:
   kiln template validate -t web.yaml --offline    check a template
   kiln serve --config-file /etc/kiln/kiln.conf    run the service: API and engine
 
-"
-    };
+With --help instead of -h, the help has more details, the options that select a cloud, and exit codes.";
+
+/// The definition of the command line, with what the help shows.
+pub(crate) fn command() -> clap::Command {
+    exit_code::documented(Cli::command())
 }
-
-const EXAMPLES: &str = concat!(examples!(), "Use --help for more details than -h.");
-
-const LONG_EXAMPLES: &str = concat!(
-    examples!(),
-    "\
-Cloud: use --os-cloud to select a cloud from clouds.yaml, or set the OS_* variables as for the
-openstack client. Each command also accepts these options, which take precedence over the variables:
-  --os-auth-url, --os-auth-type, --os-username, --os-user-id, --os-password, --os-token,
-  --os-project-name, --os-project-id, --os-user-domain-name, --os-user-domain-id,
-  --os-project-domain-name, --os-project-domain-id, --os-application-credential-id,
-  --os-application-credential-secret, --os-region-name, --os-interface, --os-cacert, --os-cert, --os-key,
-  --os-endpoint (with --os-auth-type none), --os-orchestration-endpoint
-
-Exit codes:
-  0  success
-  1  the command failed; the reason is printed to standard error
-  2  invalid command line
-  3  the operation on the stack failed (with --wait)
-  4  the service or the cloud is not reachable
-  130  interrupted"
-);
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -174,12 +154,11 @@ macro_rules! cloud_args {
         #[command(next_help_heading = "Cloud")]
         pub(crate) struct CloudArgs {
             /// Name of the cloud in clouds.yaml (OS_CLOUD)
-            #[arg(long, global = true, value_name = "NAME")]
+            #[arg(long, global = true, value_name = "NAME", hide_short_help = true)]
             pub(crate) os_cloud: Option<String>,
             $(
                 $(#[$doc])*
-                // Listed only in `kiln --help`, to keep the help of each command readable.
-                #[arg(long, global = true, value_name = $value, hide = true)]
+                #[arg(long, global = true, value_name = $value, hide_short_help = true)]
                 $name: Option<String>,
             )*
             /// Do not verify TLS certificates
@@ -322,19 +301,22 @@ impl LocalArgs {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
+    /// Lines that are broken here are broken again on a narrow terminal.
     #[test]
-    fn the_help_names_every_option_of_the_cloud() {
-        let command = Cli::command();
-        let options: Vec<&str> = command.get_arguments().filter_map(|arg| arg.get_long()).collect();
-        let of_cloud: Vec<&&str> = options.iter().filter(|name| name.starts_with("os-")).collect();
-        assert!(of_cloud.len() > 15);
-        for name in of_cloud {
-            assert!(LONG_EXAMPLES.contains(&format!("--{name}")), "{name}");
+    fn texts_are_wrapped_once() {
+        fn check(command: &clap::Command) {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+            let lines: Vec<&str> = text.lines().collect();
+            for pair in lines.windows(2) {
+                let is_broken = pair.iter().all(|line| is_prose(line));
+                assert!(!is_broken, "{}: {:?} is a line of its own", command.get_name(), pair[1]);
+            }
+            command.get_subcommands().for_each(check);
         }
+        check(&Cli::command());
     }
 
     #[test]

@@ -1,20 +1,30 @@
 //! The commands, one file per noun.
 
-/// Declares a group of commands that use a connection. The arguments of a command say what it is, what its effect is and
-/// how it is run.
+/// Declares a group of commands that use a connection, or another value (`with Global`). The arguments of a command say what
+/// it is, what its effect is and how it is run: with this value, or without it and at once (`now`).
 macro_rules! group {
-    ($(#[$about:meta])* $group:ident { $($(#[$attribute:meta])* $command:ident($arguments:ty),)+ }) => {
-        $(#[$about])*
+    (@run $command:ident $context:ident) => { Box::pin($command.run($context)).await };
+    (@run $command:ident $context:ident now) => {{
+        _ = $context;
+        $command.run()
+    }};
+    ($(#[$about:meta])* $group:ident { $($commands:tt)+ }) => {
+        group! { $(#[$about])* $group with $crate::connect::Connection { $($commands)+ } }
+    };
+    ($(#[$about:meta])* $group:ident with $context:ty {
+        $($(#[$attribute:meta])* $command:ident($arguments:ty) $($now:ident)?,)+
+    }) => {
         #[derive(Debug, clap::Subcommand)]
+        $(#[$about])*
         pub(crate) enum $group {
             $($(#[$attribute])* $command($arguments),)+
         }
 
         impl $group {
             /// Runs the command.
-            pub(crate) async fn run(self, connection: &$crate::connect::Connection) -> $crate::failure::Outcome {
+            pub(crate) async fn run(self, context: &$context) -> $crate::failure::Outcome {
                 match self {
-                    $(Self::$command(command) => command.run(connection).await,)+
+                    $(Self::$command(command) => group!(@run command context $($now)?),)+
                 }
             }
         }

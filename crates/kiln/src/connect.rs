@@ -1,23 +1,20 @@
 //! Connects a command to the orchestration service of the cloud, or to a service in this process (`--local`).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use kiln_client::{Client, CloudAccess, Fixed, Source, no_token};
 use kiln_cloud::{CloudConfig, ConfigError, Connector, Credentials, SharedClient, StackCloud, TlsOptions, Transport};
 use kiln_server::in_process::{HOST, InProcess};
+use kiln_server::local_database::LocalDatabase;
 use kiln_server::runtime::{LOCAL_PROJECT, OwnCloud, Runtime};
 use kiln_server::shutdown;
-use kiln_stack::Chance;
-use kiln_value::Secret;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use url::Url;
 
 use crate::cli::{CloudArgs, Global, LocalArgs};
 use crate::failure::{Failure, Outcome, nearest};
-use crate::owner_only;
-use crate::whole_file;
 
 /// A client and the engine in this process, if there is one.
 pub(crate) struct Connection {
@@ -38,6 +35,8 @@ pub(crate) enum Need {
     Stacks,
     /// An existing or new database.
     Any,
+    /// An existing database, to read names in it. No engine and no plug-in is started.
+    Names,
     /// None: it is in memory, so that no stack is continued, and a plug-in that does not describe itself is no error.
     Nothing,
 }
@@ -156,19 +155,28 @@ impl Connection {
     }
 
     async fn local(global: &Global, need: Need) -> Outcome<Self> {
-        let (url, key) = database(global.local.database.as_deref(), need)?;
+        let given = global.local.database.as_deref();
+        let LocalDatabase { url, key } = match need {
+            Need::Nothing => LocalDatabase::in_memory(),
+            Need::Names => LocalDatabase::of_user(given, true)?,
+            Need::Stacks => LocalDatabase::of_user(given, given.is_some())?,
+            Need::Any => LocalDatabase::of_user(given, false)?,
+        };
         let own = own_cloud(&global.cloud).await?;
         let cloud = own.as_ref().map(|own| (own.connector.clone(), own.credentials.clone()));
         let project = own.as_ref().map_or(LOCAL_PROJECT, |own| &own.project).to_owned();
         let web = transport(&TlsOptions::default())?;
         let catalog = match need {
+            Need::Names => LocalArgs::default().catalog().await?,
             Need::Nothing => global.local.catalog().await?,
             Need::Any | Need::Stacks => global.local.catalog_with_plugins().await?,
         };
         let runtime = Runtime::of_user(&url, key, own, catalog).await?;
         let router = runtime.api().router();
-        let (stop, stopping) = shutdown::channel();
-        let task = tokio::spawn(async move { runtime.engine(stopping).await });
+        let engine = (need != Need::Names).then(|| {
+            let (stop, stopping) = shutdown::channel();
+            Engine { stop, task: tokio::spawn(async move { runtime.engine(stopping).await }) }
+        });
         let endpoint = Url::parse(&format!("http://{HOST}/v1/{project}"));
         let endpoint = endpoint.map_err(|error| Failure::new(format!("project {project}: {error}")))?;
         let access = Arc::new(Fixed { endpoint, token: None });
@@ -177,7 +185,7 @@ impl Connection {
             source: Source::with_web(web, global.allow_remote),
             settings: global.local.clone(),
             cloud,
-            local: Some(Engine { stop, task }),
+            local: engine,
         })
     }
 }
@@ -191,12 +199,12 @@ pub(crate) async fn administered_cloud(args: &CloudArgs) -> Outcome<Arc<StackClo
     Ok(connector.cloud(&config.credentials).await)
 }
 
-/// The cloud that options, variables and `clouds.yaml` select.
 /// The option of this environment variable, or the variable itself.
 fn variable(args: &CloudArgs, name: &str) -> Option<String> {
     args.variable(name).or_else(|| std::env::var(name).ok())
 }
 
+/// The cloud that options, variables and `clouds.yaml` select.
 fn cloud_config(args: &CloudArgs) -> Result<CloudConfig, ConfigError> {
     let env = |name: &str| variable(args, name);
     // A URL on the command line takes precedence over OS_CLOUD.
@@ -243,98 +251,4 @@ async fn own_cloud(args: &CloudArgs) -> Outcome<Option<OwnCloud>> {
     })?;
     let (username, catalog) = (token.info.user.name.clone(), token.info.catalog.clone());
     Ok(Some(OwnCloud { connector, credentials, project: project.id, project_name: project.name, username, catalog }))
-}
-
-/// The URL and the encryption key of the database of `--local`.
-fn database(given: Option<&str>, need: Need) -> Outcome<(String, Secret<String>)> {
-    if need == Need::Nothing {
-        return Ok(("sqlite::memory:".to_owned(), Secret::new(new_key())));
-    }
-    if let Some(url) = given.filter(|given| given.contains("://") || given.starts_with("sqlite::")) {
-        let folder = data_folder()?;
-        if let Some(file) = file_of(url) {
-            owner_only::file(&file).map_err(|error| unwritable(&file, &error))?;
-        }
-        return Ok((url.to_owned(), key(&folder.join("key"))?));
-    }
-    let file = match given {
-        Some(file) => PathBuf::from(file),
-        None => data_folder()?.join("stacks.db"),
-    };
-    let absolute = std::path::absolute(&file).map_err(|error| unwritable(&file, &error))?;
-    // An empty file, such as one created by mktemp, counts as new.
-    let is_new = std::fs::metadata(&absolute).map_or(true, |file| file.len() == 0);
-    if is_new && need == Need::Stacks && given.is_some() {
-        let failure = Failure::new(format!("{}: the database does not exist", file.display()));
-        return Err(failure.hint("check --database or KILN_DATABASE; 'kiln stack create' creates a database"));
-    }
-    if let Some(folder) = absolute.parent() {
-        owner_only::folder(folder).map_err(|error| unwritable(folder, &error))?;
-    }
-    let key = key_of(&absolute, is_new)?;
-    owner_only::file(&absolute).map_err(|error| unwritable(&absolute, &error))?;
-    let url = format!("sqlite://{}?mode=rwc", kiln_value::url::quote(&absolute.to_string_lossy(), "/"));
-    Ok((url, key))
-}
-
-/// The file of a SQLite URL.
-fn file_of(url: &str) -> Option<PathBuf> {
-    let place = url.strip_prefix("sqlite:")?;
-    let (path, query) = place.split_once('?').unwrap_or((place, ""));
-    let path = path.strip_prefix("//").unwrap_or(path);
-    if path == ":memory:" || query.contains("mode=memory") || query.contains("mode=ro") {
-        return None;
-    }
-    Some(PathBuf::from(kiln_value::url::unquote(path)))
-}
-
-/// The key of a database file, stored in a file next to it. A key is created only for a new database.
-pub(crate) fn key_of(file: &Path, is_new: bool) -> Outcome<Secret<String>> {
-    let mut key_file = file.as_os_str().to_owned();
-    key_file.push(".key");
-    let key_file = PathBuf::from(key_file);
-    if !is_new && !key_file.exists() {
-        let failure = Failure::new(format!(
-            "{}: the key file of {} is missing; the secrets in the database cannot be decrypted without it",
-            key_file.display(),
-            file.display()
-        ));
-        return Err(failure.hint("restore the key file, or use a new database"));
-    }
-    key(&key_file)
-}
-
-/// Generates a key.
-fn new_key() -> String {
-    Chance::from_os().uuid().simple().to_string()
-}
-
-fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(format!("{}: {error}", path.display())).hint("use --database to select another file")
-}
-
-/// `$XDG_DATA_HOME/kiln`, or `~/.local/share/kiln`.
-fn data_folder() -> Outcome<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let base = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| home.join(".local/share")));
-    let folder =
-        base.ok_or_else(|| Failure::new("no home directory").hint("use --database to select a file"))?.join("kiln");
-    let made = owner_only::folder(&folder).and_then(|()| owner_only::restrict(&folder, 0o700));
-    made.map_err(|error| unwritable(&folder, &error))?;
-    Ok(folder)
-}
-
-/// Reads a key file, or creates one that only its owner can read.
-fn key(path: &Path) -> Outcome<Secret<String>> {
-    match std::fs::read_to_string(path) {
-        Ok(key) if key.trim().is_empty() => {
-            let failure = Failure::new(format!("{}: the key file is empty", path.display()));
-            return Err(failure.hint("restore it; or delete it if the database is new"));
-        }
-        Ok(key) => return Ok(Secret::new(key.trim().to_owned())),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(unwritable(path, &error)),
-    }
-    let key = whole_file::create_secret(path, &format!("{}\n", new_key())).map_err(|error| unwritable(path, &error))?;
-    Ok(Secret::new(key.trim().to_owned()))
 }

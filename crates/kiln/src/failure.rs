@@ -9,21 +9,13 @@ use kiln_client::{Error, ErrorLocation, InputError, address};
 use kiln_config::Config;
 use kiln_console::output::{OutputError, visible};
 use kiln_console::picture::Source;
+use kiln_server::local_database::Unusable;
 use kiln_server::shutdown::INTERRUPTED;
 pub(crate) use kiln_template::hint::nearest;
 use kiln_value::{Class, Span};
 
+use crate::exit_code::{BROKEN_PIPE, FAILED, STACK_FAILED, UNREACHABLE};
 use crate::mistakes::Sent;
-
-/// The command failed.
-const FAILED: u8 = 1;
-/// The operation on the stack failed.
-const STACK_FAILED: u8 = 3;
-/// The service or the cloud is not reachable.
-const UNREACHABLE: u8 = 4;
-
-/// The reader closed the pipe: 128 + SIGPIPE.
-const BROKEN_PIPE: u8 = 141;
 
 /// A failed command.
 #[derive(Debug)]
@@ -285,6 +277,12 @@ impl From<OutputError> for Failure {
             }
             error => Self::new(error.to_string()),
         }
+    }
+}
+
+impl From<Unusable> for Failure {
+    fn from(error: Unusable) -> Self {
+        Self::new(error.to_string()).hint(error.hint())
     }
 }
 

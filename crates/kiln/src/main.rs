@@ -5,18 +5,17 @@
 mod cli;
 mod commands;
 mod connect;
+mod exit_code;
 mod failure;
 mod intents;
 mod mistakes;
-mod owner_only;
 mod topology;
-mod whole_file;
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 
 use crate::cli::{Cli, Command, Global};
 use crate::connect::{Connection, Need};
@@ -27,7 +26,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     commands::completion::answer();
-    let cli = Cli::try_parse_from(arguments(std::env::args_os())).unwrap_or_else(|error| intents::refused(error));
+    let parsed = cli::command().try_get_matches_from(arguments(std::env::args_os()));
+    let cli = parsed.and_then(|given| Cli::from_arg_matches(&given)).unwrap_or_else(|error| intents::refused(error));
     let has_own_log = matches!(
         cli.command,
         Command::Serve(_)
@@ -90,7 +90,7 @@ async fn run(cli: Cli) -> Outcome {
         Command::HeatManage(args) => Box::pin(args.run(&global.log)).await.map_err(Failure::printed_as_heat),
         Command::HeatStatus(args) => Box::pin(args.run()).await.map_err(Failure::printed_as_heat),
         Command::HeatKeystoneSetupDomain(args) => Box::pin(args.run(global)).await.map_err(Failure::printed_as_heat),
-        Command::Config(command) => command.run(),
+        Command::Config(command) => command.run(global).await,
         Command::Demo(args) => Box::pin(args.run()).await,
         Command::Testcloud(args) => args.run().await,
         Command::Lsp(args) => args.run(global).await,

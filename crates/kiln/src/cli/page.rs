@@ -6,16 +6,16 @@ use clap::{Args as _, CommandFactory as _};
 use kiln_console::output::OutputArgs;
 
 use super::Cli;
+use crate::exit_code::{ExitCodes, OF_ALL};
 
 fn page() -> String {
     let mut command = Cli::command().version(None);
     command.build();
     let mut page = String::from(
         "# Commands\n\nAll commands with their arguments, made from the program. `kiln COMMAND --help` shows more \
-         details.\n\nExit codes: 0 success; 1 the command failed; 2 invalid command line; 3 the operation on the stack \
-         failed (with `--wait`); 4 the service or the cloud is not reachable; 130 interrupted. Commands with \
-         `--detailed-exitcode` have others, which their help lists.\n",
+         details.\n",
     );
+    exit_codes(&mut page, &command);
     page.push_str("\n## Options of every command\n");
     arguments(&mut page, command.get_arguments());
     page.push_str("\n## Options of commands that print a result\n");
@@ -25,6 +25,25 @@ fn page() -> String {
         section(&mut page, below, "kiln");
     }
     page
+}
+
+/// The table of the exit codes: for all commands, then for each command that has its own.
+fn exit_codes(page: &mut String, command: &clap::Command) {
+    fn own<'a>(command: &'a clap::Command, name: &str, found: &mut Vec<(String, &'a ExitCodes)>) {
+        found.extend(command.get::<ExitCodes>().map(|codes| (format!("`{name}`"), codes)));
+        for below in command.get_subcommands() {
+            own(below, &format!("{name} {}", below.get_name()), found);
+        }
+    }
+    page.push_str("\n## Exit codes\n\n| command | exit code | meaning |\n| --- | --- | --- |\n");
+    let all = ("all".to_owned(), &ExitCodes(OF_ALL));
+    let mut found = vec![all];
+    own(command, "kiln", &mut found);
+    for (name, ExitCodes(codes)) in found {
+        for (code, meaning) in *codes {
+            _ = writeln!(page, "| {name} | {code} | {meaning} |");
+        }
+    }
 }
 
 fn section(page: &mut String, command: &clap::Command, above: &str) {

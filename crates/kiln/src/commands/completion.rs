@@ -1,10 +1,15 @@
 //! `kiln completion`: completion scripts for shells. They are short: a script asks `kiln` for the completions of a line.
 
+mod names;
+
+use std::ffi::OsStr;
+
 use clap::{Arg, Args, Command, CommandFactory as _, ValueEnum, ValueHint};
-use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
 use kiln_console::output::print;
 
+use self::names::Names;
 use crate::cli::Cli;
 use crate::commands::effect::Effect;
 use crate::failure::{Failure, Outcome};
@@ -24,6 +29,10 @@ const FILES: [&str; 5] = ["ENVIRONMENT", "FILE", "FOLDER", "PATH", "TEMPLATE"];
 #[derive(Args, Debug)]
 #[command(add = Effect::Reads)]
 #[command(after_help = "\
+The Tab key completes commands, options, files, resource types and functions; and the names of stacks, resources \
+and outputs, which it asks of the service (or of the database with --local). It waits for at most 2 seconds, or \
+for KILN_COMPLETE_TIMEOUT seconds.
+
 Examples:
   kiln completion bash > /etc/bash_completion.d/kiln
   kiln completion zsh > ~/.zfunc/_kiln
@@ -59,7 +68,7 @@ impl CompletionArgs {
     }
 }
 
-/// A command that says what its arguments are, by the names of their values: files, resource types, functions.
+/// A command that says what its arguments are, by the names of their values: files, stacks, resource types, functions.
 fn with_values(command: Command) -> Command {
     let named = |arg: &Arg, names: &[&str]| {
         arg.get_value_names().unwrap_or_default().iter().any(|name| names.contains(&name.as_str()))
@@ -67,10 +76,17 @@ fn with_values(command: Command) -> Command {
     let command = command.mut_args(|arg| match arg {
         arg if named(&arg, &FILES) => arg.value_hint(ValueHint::AnyPath),
         arg if named(&arg, &["RESOURCE-TYPE"]) => arg.add(ArgValueCandidates::new(types)),
+        arg if named(&arg, &["STACK"]) => arg.add(asked(Names::Stacks)),
+        arg if named(&arg, &["RESOURCE"]) => arg.add(asked(Names::Resources)),
+        arg if named(&arg, &["OUTPUT"]) => arg.add(asked(Names::Outputs)),
         arg if named(&arg, &["FUNCTION"]) => arg.add(ArgValueCandidates::new(functions)),
         arg => arg,
     });
     command.mut_subcommands(with_values)
+}
+
+fn asked(names: Names) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |begun: &OsStr| names.completed(begun))
 }
 
 /// The shipped resource types.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use kiln_config::ConfigArgs;
 use kiln_config::check::{Finding, Level, finding_of, findings};
 use kiln_config::option::At;
@@ -12,15 +12,17 @@ use kiln_server::runtime;
 use kiln_server::shown_options::shown;
 use kiln_value::Value;
 
+use crate::cli::Global;
 use crate::commands::effect::Effect;
 use crate::failure::{Failure, Outcome};
 
-/// Commands for the configuration of a service.
-#[derive(Debug, Subcommand)]
-pub(crate) enum ConfigCommand {
-    Reference(ReferenceArgs),
-    Check(CheckArgs),
-    Show(ShowArgs),
+group! {
+    /// Commands for the configuration of a service.
+    ConfigCommand with Global {
+        Reference(ReferenceArgs) now,
+        Check(CheckArgs) now,
+        Show(ShowArgs) now,
+    }
 }
 
 /// Print the reference of all options
@@ -51,9 +53,9 @@ enum ReferenceFormat {
 #[derive(Args, Debug)]
 #[command(add = Effect::Reads)]
 #[command(after_help = "\
-Reports with file and line: options that are unknown or misspelt, values that are not valid, options
-of Heat with a value that Kiln does not support (warning) or without effect, with the reason (note). Then
-reads all options as a service does. Does not connect to anything and does not use the environment.
+Reports with file and line: options that are unknown or misspelt, values that are not valid, options \
+of Heat with a value that Kiln does not support (warning) or without effect, with the reason (note). Then \
+reads all options as a service does. Does not connect to anything and does not use the environment. \
 Exits with 1 if there is an error.
 
 Examples:
@@ -94,18 +96,13 @@ pub(crate) struct ShowArgs {
     output: OutputArgs,
 }
 
-impl ConfigCommand {
-    /// Runs the command.
-    pub(crate) fn run(self) -> Outcome {
-        match self {
-            Self::Reference(args) => Ok(print(&match args.format {
-                ReferenceFormat::Markdown => reference::markdown(),
-                ReferenceFormat::Man => reference::man(env!("CARGO_PKG_VERSION")),
-                ReferenceFormat::Sample => reference::sample(),
-            })?),
-            Self::Check(args) => args.run(),
-            Self::Show(args) => args.run(),
-        }
+impl ReferenceArgs {
+    fn run(&self) -> Outcome {
+        Ok(print(&match self.format {
+            ReferenceFormat::Markdown => reference::markdown(),
+            ReferenceFormat::Man => reference::man(env!("CARGO_PKG_VERSION")),
+            ReferenceFormat::Sample => reference::sample(),
+        })?)
     }
 }
 

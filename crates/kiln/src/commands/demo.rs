@@ -13,6 +13,8 @@ use kiln_client::{Bundle, Client, Source, StackRequest};
 use kiln_config::Config;
 use kiln_console::output::print;
 use kiln_console::progress::{self, Mode, Screen, Target};
+use kiln_server::local_database::LocalDatabase;
+use kiln_server::owner_only;
 use kiln_server::runtime::Runtime;
 use kiln_server::shutdown;
 use kiln_stack::Chance;
@@ -23,10 +25,8 @@ use tokio::net::TcpListener;
 use super::serve::{self, Role};
 use super::testcloud::{connector, credentials, exports, register};
 use crate::commands::effect::Effect;
-use crate::connect;
 use crate::failure::{Failure, Outcome};
 use crate::mistakes::Sent;
-use crate::owner_only;
 
 /// The template of the demo.
 const TEMPLATE: &str = include_str!("../../../../examples/three-tier.yaml");
@@ -39,9 +39,9 @@ const CLOUD_PORT: u16 = 15000;
 #[derive(Args, Debug)]
 #[command(add = Effect::Changes("a cloud and a database of its own"))]
 #[command(after_help = "\
-Starts a simulated OpenStack (Keystone, Nova, Neutron, Cinder, Glance) and Kiln's API and engine on
-the loopback interface, creates a stack from examples/three-tier.yaml, shows its progress and prints
-the outputs. The services keep running for the openstack client or curl. Press Ctrl-C to stop; all
+Starts a simulated OpenStack (Keystone, Nova, Neutron, Cinder, Glance) and Kiln's API and engine on \
+the loopback interface, creates a stack from examples/three-tier.yaml, shows its progress and prints \
+the outputs. The services keep running for the openstack client or curl. Press Ctrl-C to stop; all \
 data is deleted unless --keep is set.
 
 Examples:
@@ -106,10 +106,7 @@ impl DemoArgs {
             Err(_) => cloud.start().await.context("cannot start the simulated cloud")?,
         };
         let database = self.database()?;
-        let is_new = std::fs::metadata(&database.path).map_or(true, |file| file.len() == 0);
-        let key = connect::key_of(&database.path, is_new)?;
-        owner_only::file(&database.path).with_context(|| database.path.display().to_string())?;
-        let config = Config::of_options(&options(&cloud, &database, key.expose()));
+        let config = Config::of_options(&options(&cloud, LocalDatabase::in_file(&database.path)?));
         // Boxed: otherwise the nested future exceeds the recursion limit of the compiler.
         let runtime = Box::pin(Runtime::of_service(&config)).await?;
         let listener = self.listener().await?;
@@ -210,12 +207,11 @@ fn shipped() -> Result<Value> {
 }
 
 /// The configuration options of the service.
-fn options(cloud: &Testcloud, database: &Database, key: &str) -> Vec<(&'static str, &'static str, String)> {
+fn options(cloud: &Testcloud, database: LocalDatabase) -> Vec<(&'static str, &'static str, String)> {
     let Account { user, password, project } = cloud.users().heat;
-    let path = kiln_value::url::quote(&database.path.to_string_lossy(), "/");
     vec![
-        ("database", "connection", format!("sqlite://{path}?mode=rwc")),
-        ("DEFAULT", "auth_encryption_key", key.to_owned()),
+        ("database", "connection", database.url),
+        ("DEFAULT", "auth_encryption_key", database.key.expose().clone()),
         ("DEFAULT", "encrypt_parameters_and_properties", "true".to_owned()),
         ("keystone_authtoken", "auth_url", cloud.auth_url()),
         ("keystone_authtoken", "username", user.to_owned()),

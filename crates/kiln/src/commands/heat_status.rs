@@ -3,24 +3,20 @@
 
 use std::fmt::Write as _;
 
-use clap::{Args, Subcommand};
-use kiln_config::Config;
-use kiln_config::ConfigArgs;
+use clap::Args;
+use kiln_config::{Config, ConfigArgs};
 use kiln_console::output::{print, wrapped};
-use kiln_server::policy_files::PolicyFiles;
-use kiln_server::{checks, database, runtime};
-use kiln_store::{SchemaState, SchemaVersions};
+use kiln_server::upgrade_check::{self, Check, Grade};
 use kiln_value::{Value, text, value};
 
 use crate::commands::effect::Effect;
 use crate::commands::oslo_options::{InsteadArgs, no_command};
+use crate::exit_code::ExitCodes;
 use crate::failure::{Failure, Outcome};
 
 /// `heat-status`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Exits with 0 if all is well, with 1 if there are warnings, and with 2 if a check failed.
-
 Example:
   kiln heat-status --config-file kiln.conf upgrade check")]
 pub(crate) struct HeatStatusArgs {
@@ -32,41 +28,31 @@ pub(crate) struct HeatStatusArgs {
     command: Option<HeatStatusCommand>,
 }
 
-/// The commands of `heat-status`.
-#[derive(Debug, Subcommand)]
-enum HeatStatusCommand {
-    /// Checks before an upgrade
-    #[command(subcommand)]
-    Upgrade(UpgradeCommand),
+group! {
+    /// The commands of `heat-status`.
+    HeatStatusCommand with Config {
+        /// Checks before an upgrade
+        #[command(subcommand)]
+        Upgrade(UpgradeCommand),
+    }
 }
 
-/// `heat-status upgrade …`.
-#[derive(Debug, Subcommand)]
-enum UpgradeCommand {
-    /// Check that this version can be started
-    #[command(add = Effect::Reads)]
-    Check {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+group! {
+    /// `heat-status upgrade …`.
+    UpgradeCommand with Config {
+        Check(CheckArgs),
+    }
 }
 
-/// The result of a check; the numbers are exit codes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-enum Grade {
-    Success = 0,
-    Warning = 1,
-    Failure = 2,
-}
+const CODES: ExitCodes = ExitCodes(&[(0, "all is well"), (1, "there are warnings"), (2, "a check failed")]);
 
-/// A check.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Check {
-    name: &'static str,
-    grade: Grade,
-    details: Option<String>,
+/// Check that this version can be started
+#[derive(Args, Debug)]
+#[command(add = Effect::Reads, add = CODES)]
+pub(crate) struct CheckArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 impl HeatStatusArgs {
@@ -74,72 +60,20 @@ impl HeatStatusArgs {
         if self.instead.run("heat-status")? {
             return Ok(());
         }
-        let Some(HeatStatusCommand::Upgrade(UpgradeCommand::Check { json })) = self.command else {
-            return Err(no_command("heat-status"));
-        };
-        let config = Config::load_as_heat(&self.config)?;
-        let checks = Box::pin(checks_of(&config)).await;
-        print(&if json { as_json(&checks) } else { as_table(&checks) })?;
+        let Some(command) = self.command else { return Err(no_command("heat-status")) };
+        command.run(&Config::load_as_heat(&self.config)?).await
+    }
+}
+
+impl CheckArgs {
+    async fn run(self, config: &Config) -> Outcome {
+        let checks = upgrade_check::checks(config).await;
+        print(&if self.json { as_json(&checks) } else { as_table(&checks) })?;
         match checks.iter().map(|check| check.grade).max() {
             None | Some(Grade::Success) => Ok(()),
             Some(grade) => Err(Failure::told(grade as u8)),
         }
     }
-}
-
-async fn checks_of(config: &Config) -> Vec<Check> {
-    let failed =
-        |name, error: &anyhow::Error| Check { name, grade: Grade::Failure, details: Some(format!("{error:#}")) };
-    let good = |name| Check { name, grade: Grade::Success, details: None };
-    // The name of Heat's only check. Kiln reads policies in JSON too.
-    let policy = "Policy File JSON to YAML Migration";
-    let policy = match PolicyFiles::of(config).and_then(|files| files.read()) {
-        Ok(_) => good(policy),
-        Err(error) => failed(policy, &error),
-    };
-    let options = match runtime::check_options(config).first() {
-        None => good("Configuration"),
-        Some(error) => failed("Configuration", error),
-    };
-    let mut checks = vec![policy, options];
-    match Box::pin(database::open_unchanged(config)).await {
-        Err(error) => checks.push(failed("Database", &error)),
-        Ok(store) => {
-            checks.push(match Box::pin(checks::stacks_of_heat(&store)).await {
-                Ok(()) => good("Stacks of Heat"),
-                Err(error) => failed("Stacks of Heat", &error),
-            });
-            let schema = Box::pin(store.schema_versions()).await;
-            let is_current = schema.as_ref().is_ok_and(|versions| versions.state() == SchemaState::Current);
-            checks.push(schema_check(schema));
-            if is_current {
-                checks.push(match checks::key(&store).await {
-                    Ok(()) => good("Encryption Key"),
-                    Err(error) => failed("Encryption Key", &error),
-                });
-            }
-        }
-    }
-    checks
-}
-
-fn schema_check(versions: Result<SchemaVersions, kiln_store::Error>) -> Check {
-    let (grade, details) = match versions.map(|versions| (versions.state(), versions)) {
-        Ok((SchemaState::Current | SchemaState::UsableNewer, _)) => (Grade::Success, None),
-        Ok((SchemaState::Missing | SchemaState::Older, SchemaVersions { done, latest, .. })) => (
-            Grade::Warning,
-            Some(format!(
-                "The schema has version {done}; this version of Kiln uses {latest}. Make a backup. The first service that \
-                 starts upgrades it, or heat-manage db_sync; services of the former version continue to work."
-            )),
-        ),
-        Ok((SchemaState::TooNew, SchemaVersions { done, latest, .. })) => (
-            Grade::Failure,
-            Some(format!("The schema has version {done}, from a newer Kiln; this version supports up to {latest}.")),
-        ),
-        Err(error) => (Grade::Failure, Some(error.to_string())),
-    };
-    Check { name: "Database Schema", grade, details }
 }
 
 /// The object of oslo.upgradecheck.
@@ -184,7 +118,11 @@ mod tests {
     fn results_have_the_form_of_oslo_upgradecheck() {
         let checks = [
             Check { name: "Policy File JSON to YAML Migration", grade: Grade::Success, details: None },
-            schema_check(Ok(SchemaVersions { done: 3, latest: 2, floor: 3 })),
+            Check {
+                name: "Database Schema",
+                grade: Grade::Failure,
+                details: Some("The schema has version 3, from a newer Kiln; this version supports up to 2.".to_owned()),
+            },
         ];
         // The form of oslo.upgradecheck 2.6 with these results.
         let expected = "\
@@ -205,8 +143,6 @@ mod tests {
             table.lines().map(|line| line.trim_matches(['|', '+', '-', ' ']).to_owned()).collect()
         };
         assert_eq!(trimmed(&as_table(&checks)), trimmed(expected));
-        let grade = |done, floor| schema_check(Ok(SchemaVersions { done, latest: 2, floor })).grade;
-        assert_eq!([grade(2, 2), grade(3, 2), grade(1, 1)], [Grade::Success, Grade::Success, Grade::Warning]);
         let json: serde_json::Value = serde_json::from_str(&as_json(&checks)).unwrap();
         assert_eq!(json["checks"][1]["result"], 2);
     }

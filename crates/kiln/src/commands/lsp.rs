@@ -10,13 +10,13 @@ use crate::failure::{Failure, Outcome};
 #[derive(Args, Debug)]
 #[command(add = Effect::Reads)]
 #[command(after_help = "\
-Editors start this command; editors/README.md in the source describes the set-up for VS Code,
-Neovim, Helix and Emacs. It implements the Language Server Protocol over standard input and output.
-For templates it provides diagnostics with quick fixes, completion, signature help, hover,
-definitions, references, highlights, rename, symbols of the file and the workspace, links to files,
-folding, semantic tokens and formatting; for environments all of these except signature help,
-folding and semantic tokens; for blueprints, TOSCA and type files of these diagnostics, completion
-and hover. Use --resource-types-dir and --plugin to add your own resource types, and
+Editors start this command; editors/README.md in the source describes the set-up for VS Code, \
+Neovim, Helix and Emacs. It implements the Language Server Protocol over standard input and output. \
+For templates it provides diagnostics with quick fixes, completion, signature help, hover, \
+definitions, references, highlights, rename, symbols of the file and the workspace, links to files, \
+folding, semantic tokens and formatting; for environments all of these except signature help, \
+folding and semantic tokens; for blueprints, TOSCA and type files of these diagnostics, completion \
+and hover. Use --resource-types-dir and --plugin to add your own resource types, and \
 --topology-types-dir for types of blueprints and TOSCA.")]
 pub(crate) struct LspArgs {
     /// Use standard input and output, which is always the case

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use clap::{Args, CommandFactory as _};
+use clap::Args;
 use kiln_config::reference;
 
-use crate::cli::Cli;
+use crate::cli;
 use crate::commands::effect::Effect;
 use crate::failure::Outcome;
 
@@ -28,7 +28,7 @@ impl ManArgs {
     pub(crate) fn run(self) -> Outcome {
         let folder = &self.folder;
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-        clap_mangen::generate_to(Cli::command(), folder).with_context(|| folder.display().to_string())?;
+        clap_mangen::generate_to(cli::command(), folder).with_context(|| folder.display().to_string())?;
         let file = folder.join("kiln.conf.5");
         std::fs::write(&file, reference::man(env!("CARGO_PKG_VERSION"))).with_context(|| file.display().to_string())?;
         Ok(())

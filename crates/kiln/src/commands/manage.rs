@@ -4,7 +4,7 @@ mod doctor;
 mod report;
 pub(crate) mod setup_domain;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use kiln_config::options::kiln;
 use kiln_config::{Config, ConfigArgs};
 use kiln_console::output::{Cell, Format, List, OutputArgs, print};
@@ -17,51 +17,68 @@ use crate::commands::confirm::ConfirmArgs;
 use crate::commands::effect::Effect;
 use crate::failure::{Failure, Outcome};
 
-/// Commands for operators of a service.
-#[derive(Debug, Subcommand)]
-pub(crate) enum ManageCommand {
-    /// Manage the database schema
-    #[command(subcommand)]
-    Db(DbCommand),
-    /// Show the engines
-    #[command(subcommand)]
-    Service(ServiceCommand),
-    /// Check policy files
-    #[command(subcommand)]
-    Policy(PolicyCommand),
-    Doctor(doctor::DoctorArgs),
-    Report(report::ReportArgs),
-    PurgeDeleted(PurgeArgs),
-    #[command(visible_alias = "rotate-keys")]
-    UpdateParams(UpdateParamsArgs),
-    SetupDomain(setup_domain::SetupDomainArgs),
+group! {
+    /// Commands for operators of a service.
+    ManageCommand with Global {
+        /// Manage the database schema
+        #[command(subcommand)]
+        Db(DbCommand),
+        /// Show the engines
+        #[command(subcommand)]
+        Service(ServiceCommand),
+        /// Check policy files
+        #[command(subcommand)]
+        Policy(PolicyCommand),
+        Doctor(doctor::DoctorArgs),
+        Report(report::ReportArgs),
+        PurgeDeleted(PurgeArgs),
+        #[command(visible_alias = "rotate-keys")]
+        UpdateParams(UpdateParamsArgs),
+        SetupDomain(setup_domain::SetupDomainArgs),
+    }
 }
 
-/// `manage db …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum DbCommand {
-    /// Upgrade the schema; services also do this at startup
-    #[command(add = Effect::Changes("the schema only grows"))]
-    Sync(ConfigArgs),
+group! {
+    /// `manage db …`.
+    DbCommand with Global {
+        Sync(SyncArgs),
+    }
 }
 
-/// `manage service …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum ServiceCommand {
-    List(ListArgs),
+group! {
+    /// `manage service …`.
+    ServiceCommand with Global {
+        List(ListArgs),
+    }
 }
 
-/// `manage policy …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum PolicyCommand {
-    Check(PolicyCheckArgs),
+group! {
+    /// `manage policy …`.
+    PolicyCommand with Global {
+        Check(PolicyCheckArgs) now,
+    }
+}
+
+/// Upgrade the schema; services also do this at startup
+#[derive(Args, Debug)]
+#[command(add = Effect::Changes("the schema only grows"))]
+pub(crate) struct SyncArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+impl SyncArgs {
+    async fn run(self, _: &Global) -> Outcome {
+        database::open(&Config::load(&self.config)?).await?;
+        Ok(print("The database schema is up to date.\n")?)
+    }
 }
 
 /// Report rules that are not valid, not used or not defined
 #[derive(Args, Debug)]
 #[command(add = Effect::Reads)]
 #[command(after_help = "\
-Prints all problems, and exits with 1 if there are any. Running services read changed policy files
+Prints all problems, and exits with 1 if there are any. Running services read changed policy files \
 within seconds; if a file is not valid, the former rules stay in use.
 
 Example:
@@ -117,8 +134,8 @@ pub(crate) struct PurgeArgs {
 #[derive(Args, Debug)]
 #[command(add = Effect::Changes("stores the same in another form"))]
 #[command(after_help = "\
-Credentials are always encrypted. Parameters, properties, attributes, metadata, templates and files
-are encrypted if encrypt_parameters_and_properties is set. A change of this option applies to data
+Credentials are always encrypted. Parameters, properties, attributes, metadata, templates and files \
+are encrypted if encrypt_parameters_and_properties is set. A change of this option applies to data \
 that is written later; this command applies it to all data.
 
 To change the key while services are running:
@@ -147,7 +164,7 @@ enum Values {
 }
 
 impl UpdateParamsArgs {
-    async fn run(self) -> Outcome {
+    async fn run(self, _: &Global) -> Outcome {
         let mut options = database::options(&Config::load(&self.config)?)?;
         if let Some(values) = self.values {
             options.encrypt_values = values == Values::Encrypt;
@@ -158,28 +175,8 @@ impl UpdateParamsArgs {
     }
 }
 
-impl ManageCommand {
-    /// Runs the command.
-    pub(crate) async fn run(self, global: &Global) -> Outcome {
-        match self {
-            Self::Report(args) => Box::pin(args.run(global)).await,
-            Self::Doctor(args) => Box::pin(args.run()).await,
-            Self::SetupDomain(args) => args.run(global).await,
-            Self::UpdateParams(args) => Box::pin(args.run()).await,
-            Self::Policy(PolicyCommand::Check(args)) => args.run(),
-            Self::Db(DbCommand::Sync(args)) => {
-                let config = Config::load(&args)?;
-                database::open(&config).await?;
-                Ok(print("The database schema is up to date.\n")?)
-            }
-            Self::Service(ServiceCommand::List(args)) => Box::pin(args.run()).await,
-            Self::PurgeDeleted(args) => Box::pin(args.run()).await,
-        }
-    }
-}
-
 impl ListArgs {
-    async fn run(self) -> Outcome {
+    async fn run(self, _: &Global) -> Outcome {
         let store = database::open(&Config::load(&self.config)?).await?;
         let engines = store.engines().await.map_err(|error| Failure::new(error.to_string()))?;
         let now = store.now().await.map_err(|error| Failure::new(error.to_string()))?;
@@ -202,7 +199,7 @@ impl ListArgs {
 }
 
 impl PurgeArgs {
-    async fn run(self) -> Outcome {
+    async fn run(self, _: &Global) -> Outcome {
         let question = format!("Purge stacks that were deleted more than {} days ago [y/N]? ", self.days);
         self.confirm.if_demanded(&question).await?;
         let config = Config::load(&self.config)?;

@@ -2,8 +2,7 @@
 
 use clap::Args;
 use kiln_client::OrphanFilter;
-use kiln_console::output::{Cell, Format, List, OutputArgs};
-use kiln_value::Value;
+use kiln_console::output::{Format, List, OutputArgs};
 
 use super::confirm::ConfirmArgs;
 use crate::commands::effect::Effect;
@@ -91,13 +90,7 @@ impl ListArgs {
         } else if filter.all_projects {
             columns.push(("Project", "project"));
         }
-        let cell = |orphan: &Value, key: &str| {
-            orphan.get(key).filter(|value| !value.is_null()).cloned().map_or_else(|| Cell::from(""), Cell::from)
-        };
-        let list = List {
-            columns: columns.iter().map(|(name, _)| (*name).to_owned()).collect(),
-            rows: orphans.iter().map(|orphan| columns.iter().map(|(_, key)| cell(orphan, key)).collect()).collect(),
-        };
+        let list = List::of(&orphans, &columns).with_empty_cells();
         Ok(self.output.list(list, Format::Table)?)
     }
 }

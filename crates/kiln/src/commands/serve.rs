@@ -73,10 +73,10 @@ Options in section [kiln], in addition to those in 'kiln engine --help':
   older_encryption_keys              previous values of auth_encryption_key for decryption,
                                      comma-separated; see 'kiln manage update-params --help'
 
-HTTPS by Kiln itself: cert_file and key_file in [heat_api] and [heat_api_cfn]. The files are read
+HTTPS by Kiln itself: cert_file and key_file in [heat_api] and [heat_api_cfn]. The files are read \
 again when they change; connections are not ended.
 
-Logs: [kiln] log_format = text, json or oslo; [DEFAULT] log_file, log_dir, watch_log_file,
+Logs: [kiln] log_format = text, json or oslo; [DEFAULT] log_file, log_dir, watch_log_file, \
 use_journal, use_stderr, use_json, debug. Traces for OpenTelemetry: [kiln] otlp_endpoint.
 
 Notifications as oslo.messaging sends them, to RabbitMQ, with the options of heat.conf:
@@ -92,8 +92,8 @@ Notifications as oslo.messaging sends them, to RabbitMQ, with the options of hea
   control_exchange = heat, default_notification_level = INFO, default_publisher_id, host
 A notification is kept for an hour while RabbitMQ does not answer.
 
-Signals: SIGTERM or Ctrl-C stops the service. It completes the running requests, and other engines take
-over its stacks immediately. SIGHUP reads the configuration again, SIGUSR2 writes a report
+Signals: SIGTERM or Ctrl-C stops the service. It completes the running requests, and other engines take \
+over its stacks immediately. SIGHUP reads the configuration again, SIGUSR2 writes a report \
 ([oslo_reports]). All options: 'kiln config reference'.")]
 pub(crate) struct ServeArgs {
     /// Configuration.
@@ -197,7 +197,7 @@ async fn serve_metrics(runtime: &Runtime, listener: Option<TcpListener>, stop: S
 #[derive(Args, Debug)]
 #[command(add = Effect::Changes("a service"))]
 #[command(after_help = "\
-Any number of engines, on any hosts, can share one database. When an engine stops, others take over
+Any number of engines, on any hosts, can share one database. When an engine stops, others take over \
 its stacks immediately; when it fails, within seconds.
 
 Options in section [kiln], in seconds:

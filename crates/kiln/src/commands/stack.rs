@@ -5,10 +5,10 @@ mod adopt;
 mod change;
 mod drift;
 mod event;
+mod failures;
 mod forget;
 mod hook;
 mod list;
-mod note;
 mod operation;
 mod output;
 mod plan;
@@ -22,24 +22,28 @@ use std::time::Duration;
 
 use clap::Args;
 use kiln_client::Error;
+use kiln_console::note;
 use kiln_console::output::OutputArgs;
 use kiln_console::progress::{self, End, Mode, Screen, Target};
 
 pub(crate) use self::change::read;
+pub(crate) use self::resource::located;
 pub(crate) use self::show::entries;
 use crate::commands::effect::Effect;
 use crate::connect::Connection;
+use crate::exit_code::{OF_PLAN, OF_PLANNED_CREATE};
 use crate::failure::{Failure, Outcome};
 
 group! {
     /// Commands for stacks.
     StackCommand {
         /// Create a stack from a template
-        #[command(add = Effect::Changes("adds"))]
+        #[command(add = Effect::Changes("adds"), add = OF_PLANNED_CREATE)]
         Create(change::CreateArgs),
         /// Update a stack
-        #[command(add = Effect::Destroys)]
+        #[command(add = Effect::Destroys, add = OF_PLAN)]
         Update(change::UpdateArgs),
+        #[command(add = OF_PLAN)]
         Plan(plan::PlanArgs),
         List(list::ListArgs),
         Show(show::ShowArgs),
@@ -86,7 +90,7 @@ group! {
         Rollback(change::RollbackArgs),
         /// List the failed resources of a stack
         #[command(subcommand)]
-        Failures(resource::FailuresCommand),
+        Failures(failures::FailuresCommand),
     }
 }
 

@@ -9,7 +9,7 @@ mod text;
 mod type_file;
 mod version;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use kiln_authoring::offline::{MAX_DEPTH, examine, obstacles};
 use kiln_client::{Bundle, parameters};
 use kiln_console::output::{Format, One, OutputArgs};
@@ -17,8 +17,7 @@ use kiln_plan::hidden::{Door, mask_validated};
 use kiln_plan::{Blueprint, ResourceTypes};
 use kiln_value::{Map, Value};
 
-use self::function::FunctionCommand;
-use self::version::VersionCommand;
+use self::text::each;
 use super::stack::entries;
 use crate::cli::Global;
 use crate::commands::effect::Effect;
@@ -27,37 +26,21 @@ use crate::failure::Outcome;
 use crate::mistakes::{Sent, refused, sources, wrong};
 use crate::topology::{self, Lowering};
 
-/// Commands for templates.
-#[derive(Debug, Subcommand)]
-pub(crate) enum TemplateCommand {
-    Validate(ValidateArgs),
-    /// List the versions of templates
-    #[command(subcommand)]
-    Version(VersionCommand),
-    /// List the functions of a template version; show one with examples
-    #[command(subcommand)]
-    Function(FunctionCommand),
-    Lint(lint::LintArgs),
-    Graph(graph::GraphArgs),
-    Lower(lower::LowerArgs),
-    Fmt(rewrite::FmtArgs),
-    Upgrade(rewrite::UpgradeArgs),
-}
-
-impl TemplateCommand {
-    /// Runs the command.
-    pub(crate) async fn run(self, global: &Global) -> Outcome {
-        match self {
-            Self::Validate(args) => args.run(global).await,
-            Self::Version(VersionCommand::List(args)) => args.run(global).await,
-            Self::Function(FunctionCommand::List(args)) => args.run(global).await,
-            Self::Function(FunctionCommand::Show(args)) => args.run(),
-            Self::Lint(args) => args.run(global).await,
-            Self::Graph(args) => args.run(global).await,
-            Self::Lower(args) => args.run(global).await,
-            Self::Fmt(args) => args.run(),
-            Self::Upgrade(args) => args.run(),
-        }
+group! {
+    /// Commands for templates.
+    TemplateCommand with Global {
+        Validate(ValidateArgs),
+        /// List the versions of templates
+        #[command(subcommand)]
+        Version(version::VersionCommand),
+        /// List the functions of a template version; show one with examples
+        #[command(subcommand)]
+        Function(function::FunctionCommand),
+        Lint(lint::LintArgs),
+        Graph(graph::GraphArgs),
+        Lower(lower::LowerArgs),
+        Fmt(rewrite::FmtArgs),
+        Upgrade(rewrite::UpgradeArgs) now,
     }
 }
 
@@ -67,17 +50,17 @@ impl TemplateCommand {
 #[command(after_help = "\
 Examples:
   kiln template validate web.yaml -e production.yaml
-  kiln template validate web.yaml --offline
+  kiln template validate --offline *.yaml
   kiln template validate tosca.yaml --offline     also TOSCA, blueprints, CAMP, packages of them
   kiln template validate cache.yaml               also type files of these
 
-With --offline, no service is contacted: names of images, networks and so on are not checked. All
+With --offline, no service is contacted: names of images, networks and so on are not checked. All \
 errors are reported with their lines, not only the first one.")]
 pub(crate) struct ValidateArgs {
-    /// Template: path or URL
+    /// Templates: paths or URLs; - for standard input
     #[arg(value_name = "TEMPLATE", required_unless_present = "template", conflicts_with = "template")]
-    file: Option<String>,
-    /// The same, as in the openstack client
+    templates: Vec<String>,
+    /// A template, as in the openstack client
     #[arg(short, long, value_name = "TEMPLATE")]
     template: Option<String>,
     /// Environment: path or URL; may be repeated, later ones take precedence
@@ -107,33 +90,41 @@ pub(crate) struct ValidateArgs {
 
 impl ValidateArgs {
     async fn run(self, global: &Global) -> Outcome {
+        let (_, valid) = each(self.templates.iter().chain(&self.template), "are not valid", async |name| {
+            // Its references are from its folder: a document in a pipe has none.
+            let about = self.validated(global, if name == "-" { "/dev/stdin" } else { name }).await?;
+            Ok(self.output.one(about, Format::Yaml)?)
+        })
+        .await;
+        valid
+    }
+
+    async fn validated(&self, global: &Global, template: &str) -> Outcome<One> {
         let given = parameters(&self.parameter)?;
-        let template = self.file.or(self.template).unwrap_or_default();
-        if let Some(about) = type_file::validated(global, &template).await? {
-            return Ok(self.output.one(about, Format::Yaml)?);
+        if let Some(about) = type_file::validated(global, template).await? {
+            return Ok(about);
         }
         if self.offline {
             let source = Connection::source(global)?;
             let by = Lowering { source: &source, settings: &global.local, service: None, software: None };
-            let bundle = match topology::read(&by, &template, &self.environment, &given).await? {
+            let bundle = match topology::read(&by, template, &self.environment, &given).await? {
                 Some(made) => made.bundle,
-                None => Bundle::read(&source, Some(&template), &self.environment).await?,
+                None => Bundle::read(&source, Some(template), &self.environment).await?,
             };
             let depth = self.max_nested_depth.unwrap_or(MAX_DEPTH);
-            let about = offline(&bundle, &given, &global.local.catalog().await?, self.show_nested, depth)?;
-            return Ok(self.output.one(about, Format::Yaml)?);
+            return offline(&bundle, &given, &global.local.catalog().await?, self.show_nested, depth);
         }
         let connection = Connection::open(global, Need::Nothing).await?;
         let container = self.files_container.as_deref();
         let bundle =
-            super::stack::read(&connection, Some(&template), &self.environment, container, &given, None).await?;
+            super::stack::read(&connection, Some(template), &self.environment, container, &given, None).await?;
         let answer = connection.client.validate(&bundle, &given, self.show_nested, self.ignore_errors.as_deref()).await;
         let answer = match answer {
             Ok(answer) => Ok(answer),
             Err(error) => Err(refused(&connection, &bundle, &given, error).await),
         };
         connection.close().await?;
-        Ok(self.output.one(shown(answer?), Format::Yaml)?)
+        Ok(shown(answer?))
     }
 }
 

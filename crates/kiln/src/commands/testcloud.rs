@@ -11,6 +11,7 @@ use kiln_cloud::{Connector, Credentials, SharedClient, TlsOptions, Transport};
 use kiln_console::output::print;
 use kiln_resource::{CloudRequest, Method};
 use kiln_server::shutdown;
+use kiln_server::whole_file;
 use kiln_stack::Chance;
 use kiln_testcloud::{Account, Fault, Testcloud};
 use kiln_value::value;
@@ -18,14 +19,13 @@ use url::Url;
 
 use crate::commands::effect::Effect;
 use crate::failure::{Failure, Outcome};
-use crate::whole_file;
 
 /// Run a simulated OpenStack cloud, to try templates and --local
 #[derive(Args, Debug)]
 #[command(add = Effect::Changes("a cloud of its own"))]
 #[command(after_help = "\
-Serves Keystone, Nova, Neutron, Cinder and Glance on one port until Ctrl-C. The users are demo,
-alt_demo, admin and heat, each with the password 'password'. All data is lost when it stops,
+Serves Keystone, Nova, Neutron, Cinder and Glance on one port until Ctrl-C. The users are demo, \
+alt_demo, admin and heat, each with the password 'password'. All data is lost when it stops, \
 unless --state names a file: it is written when the cloud stops and read when it starts.
 
 Examples:
@@ -39,9 +39,9 @@ Examples:
 After the variables are set, --local uses this cloud:
   kiln --local stack create -t web.yaml web
 
-A fault applies to calls that match service, method and path (all optional).
-When: always, nth, count, probability.
-Action: status, status_after, lost_reply, hang, stall, delay, fail_build, slow_build,
+A fault applies to calls that match service, method and path (all optional). \
+When: always, nth, count, probability. \
+Action: status, status_after, lost_reply, hang, stall, delay, fail_build, slow_build, \
 endless_build, lag.")]
 pub(crate) struct TestcloudArgs {
     /// Address to listen on

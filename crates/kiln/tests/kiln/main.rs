@@ -6,6 +6,7 @@
 mod all_types;
 mod blocks;
 mod book;
+mod completion;
 mod config;
 mod confirmed;
 mod database_tls;
@@ -13,6 +14,7 @@ mod databases;
 mod demo;
 mod doctor;
 mod documented;
+mod exit_codes;
 mod full;
 mod heat_database;
 mod heat_manage;

@@ -151,7 +151,7 @@ fn the_exit_code_says_whether_something_would_change() {
 }
 
 /// A stack with a volume and a server, and a client of it.
-async fn with_a_volume(name: &str) -> (Testcloud, Folder) {
+pub(crate) async fn with_a_volume(name: &str) -> (Testcloud, Folder) {
     let (cloud, folder) = (Testcloud::builder().start().await.unwrap(), Folder::new(name));
     folder.write("t.yaml", VOLUME);
     local(&cloud, &folder, &["stack", "create", "-t", "t.yaml", "one"]).ok();
@@ -178,7 +178,7 @@ outputs:
   volume: {value: {get_resource: volume}}
 ";
 
-fn local(cloud: &Testcloud, folder: &Folder, args: &[&str]) -> Ran {
+pub(crate) fn local(cloud: &Testcloud, folder: &Folder, args: &[&str]) -> Ran {
     folder.client(cloud, "http://localhost", &[&["--local"], args].concat()).output().unwrap().into()
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::run::Folder;
+use crate::run::{Folder, Ran};
 
 const TEMPLATE: &str = "heat_template_version: 2016-10-14
 parameters:
@@ -121,7 +121,7 @@ fn fmt_formats_the_files_beside_one_that_it_cannot_read() {
     let path = folder.write("t.yaml", "a:   1\r\nb: 2\r\n");
     let ran = folder.run(&["template", "fmt", "bad.yaml", "nowhere.yaml", "t.yaml"]);
     assert_eq!(ran.code, 1);
-    assert!(ran.err.contains("2 of 3 could not be formatted"), "{}", ran.err);
+    assert!(ran.err.contains("2 of 3 templates could not be formatted"), "{}", ran.err);
     assert_eq!(fs::read_to_string(path).unwrap(), "a: 1\r\n\r\nb: 2\r\n");
 }
 
@@ -498,4 +498,30 @@ fn the_depth_of_nested_templates_is_an_option() {
     let ran = folder.run(&validate);
     assert!(ran.code == 1 && ran.err.contains("Recursion depth exceeds 5."), "{}", ran.err);
     folder.run(&[&validate[..], &["--max-nested-depth", "6"]].concat()).ok();
+}
+
+/// `validate`, `lint` and `fmt` take the same names of files.
+#[test]
+fn several_templates_are_checked_by_each_command() {
+    let folder = Folder::new("several");
+    folder.write("good.yaml", "heat_template_version: 2018-08-31\n\ndescription: Good.\n");
+    folder.write("bad.yaml", "heat_template_version: 2018-08-31\nresources: {a: {type: OS::Nova::Sever}}\n");
+    for (command, done) in [
+        (&["validate", "--offline"][..], "1 of 2 templates are not valid"),
+        (&["lint"], "1 of 2 templates could not be read"),
+        (&["fmt", "--check"], "1 of 2 templates could not be formatted"),
+    ] {
+        let other = if command[0] == "validate" { "bad.yaml" } else { "missing.yaml" };
+        let run = |files: &[&str]| {
+            let file = std::fs::File::open(folder.path().join("good.yaml")).unwrap();
+            let mut kiln = folder.kiln(&[&["template"], command, files].concat());
+            Ran::from(kiln.stdin(file).output().unwrap())
+        };
+        for files in [&["good.yaml", "good.yaml"][..], &["-"]] {
+            let ran = run(files);
+            assert_eq!(ran.code, 0, "{command:?} {files:?}: {}", ran.err);
+        }
+        let ran = run(&[other, "good.yaml"]);
+        assert!(ran.code == 1 && ran.err.contains(done), "{command:?}: {}", ran.err);
+    }
 }

@@ -6,6 +6,7 @@ use kiln_console::output::{json_text, print};
 use kiln_server::doctor::{Finding, Grade, findings};
 use kiln_value::{Value, value};
 
+use crate::cli::Global;
 use crate::commands::effect::Effect;
 use crate::failure::{Failure, Outcome};
 
@@ -13,11 +14,11 @@ use crate::failure::{Failure, Outcome};
 #[derive(Args, Debug)]
 #[command(add = Effect::Reads)]
 #[command(after_help = "\
-Checks the configuration, the encryption key, the database and its clock, the engines, the message bus,
-Keystone and its clock, the service user, the trustee, the domain of stack users, the roles of stack
-users and of trusts, the URL that servers report to, the catalog, the certificates of this service and
-of all services that it calls, and response times. It declares the exchange of the message bus, and
-changes nothing else. Prints one line for each check, and a hint if a check is not ok.
+Checks the configuration, the encryption key, the database and its clock, the engines, the message bus, \
+Keystone and its clock, the service user, the trustee, the domain of stack users, the roles of stack \
+users and of trusts, the URL that servers report to, the catalog, the certificates of this service and \
+of all services that it calls, and response times. It declares the exchange of the message bus, and \
+changes nothing else. Prints one line for each check, and a hint if a check is not ok. \
 Exits with 1 if a check failed.
 
 Examples:
@@ -41,7 +42,7 @@ enum DoctorFormat {
 }
 
 impl DoctorArgs {
-    pub(super) async fn run(self) -> Outcome {
+    pub(super) async fn run(self, _: &Global) -> Outcome {
         let config = Config::load(&self.config)?;
         let found = findings(&config).await;
         print(&match self.format {

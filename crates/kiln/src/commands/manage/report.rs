@@ -17,11 +17,11 @@ const CATALOG: &str = "catalog";
 #[derive(Args, Debug)]
 #[command(add = Effect::Reads)]
 #[command(after_help = "\
-Without --service and --pid, prints what the database says: engines, the stacks that they hold, and
-running operations with what they wait for. With --service, prints the report of the process that answers
-at the URL (kiln serve or kiln api), which also contains its tasks, memory, configuration without secrets
-and last errors. This requires credentials of an administrator (policy service:report). With --pid, a
-process on this host (kiln serve, api or engine) writes this report to [oslo_reports] log_dir or its
+Without --service and --pid, prints what the database says: engines, the stacks that they hold, and \
+running operations with what they wait for. With --service, prints the report of the process that answers \
+at the URL (kiln serve or kiln api), which also contains its tasks, memory, configuration without secrets \
+and last errors. This requires credentials of an administrator (policy service:report). With --pid, a \
+process on this host (kiln serve, api or engine) writes this report to [oslo_reports] log_dir or its \
 standard error.
 
 Examples:

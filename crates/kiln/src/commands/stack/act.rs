@@ -2,7 +2,7 @@
 
 use clap::Args;
 use kiln_client::{Error, Stack, StackAction};
-use kiln_console::output::{Cell, Format, List, OutputArgs};
+use kiln_console::output::{Format, List, OutputArgs};
 use kiln_console::progress::Target;
 
 use super::{HowArgs, WaitArgs, ended, of_stack, plan};
@@ -197,7 +197,7 @@ impl WaitForArgs {
 #[derive(Args, Debug)]
 #[command(add = Effect::Destroys)]
 #[command(after_help = "\
-A canceled update is rolled back. With --no-rollback, a create or update stops and its changes are
+A canceled update is rolled back. With --no-rollback, a create or update stops and its changes are \
 kept; operations that are already running on resources are still completed.")]
 pub(crate) struct CancelArgs {
     /// Names or IDs of the stacks
@@ -275,9 +275,5 @@ fn table(stacks: &[Stack]) -> List {
         ("Creation Time", "creation_time"),
         ("Updated Time", "updated_time"),
     ];
-    let row = |stack: &Stack| columns.iter().map(|(_, key)| Cell::from(stack.value().get(key).cloned())).collect();
-    List {
-        columns: columns.iter().map(|(name, _)| (*name).to_owned()).collect(),
-        rows: stacks.iter().map(row).collect(),
-    }
+    List::of(stacks.iter().map(Stack::value), &columns)
 }

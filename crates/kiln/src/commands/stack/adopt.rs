@@ -7,6 +7,7 @@ use kiln_client::address::url_of;
 use kiln_client::{Bundle, StackRequest, parameters};
 use kiln_console::output::{Format, OutputArgs, print};
 use kiln_console::progress::{Mode, Target};
+use kiln_server::whole_file;
 use kiln_value::{Map, Value, text};
 
 use super::show::{self, entries};
@@ -15,7 +16,6 @@ use crate::commands::confirm::ConfirmArgs;
 use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use crate::whole_file;
 
 /// Create a stack from existing resources
 #[derive(Args, Debug)]

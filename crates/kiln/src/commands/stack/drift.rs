@@ -9,15 +9,27 @@ use super::resource::not_found;
 use super::{note, of_stack};
 use crate::commands::effect::Effect;
 use crate::connect::Connection;
+use crate::exit_code::{ExitCodes, INVALID};
 use crate::failure::{Failure, Outcome};
+
+/// Something has drifted, as in Terraform.
+const DRIFTED: u8 = 2;
+/// Nothing has drifted, but something was not checked.
+const NOT_CHECKED: u8 = 5;
+const CODES: ExitCodes = ExitCodes(&[
+    (0, "with --detailed-exitcode: nothing has drifted"),
+    INVALID,
+    (DRIFTED, "with --detailed-exitcode: something has drifted"),
+    (NOT_CHECKED, "with --detailed-exitcode: nothing has drifted, but something was not checked"),
+]);
 
 /// Compare the resources of a stack with their objects in the cloud
 #[derive(Args, Debug)]
-#[command(add = Effect::Reads)]
+#[command(add = Effect::Reads, add = CODES)]
 #[command(after_help = "\
-Reads the objects of the stack and of its nested stacks, and changes nothing. The status is IN_SYNC,
-MODIFIED, DELETED or NOT_CHECKED: a property that the type cannot read in the object, or a resource
-that cannot be read, is never IN_SYNC. 'kiln stack update --existing --converge' repairs what others
+Reads the objects of the stack and of its nested stacks, and changes nothing. The status is IN_SYNC, \
+MODIFIED, DELETED or NOT_CHECKED: a property that the type cannot read in the object, or a resource \
+that cannot be read, is never IN_SYNC. 'kiln stack update --existing --converge' repairs what others \
 have changed, except what needs a replacement of the resource. Heat has no such call.
 
 Examples:
@@ -30,17 +42,12 @@ pub(crate) struct DriftArgs {
     /// Compare only this resource; 'group/0/server' is one of a nested stack; may be repeated
     #[arg(long, value_name = "RESOURCE")]
     resource: Vec<String>,
-    /// Exit with 2 if something has drifted, with 5 if nothing has but something was not checked
+    /// Tell by the exit code whether something has drifted
     #[arg(long)]
     detailed_exitcode: bool,
     #[command(flatten)]
     output: OutputArgs,
 }
-
-/// Something has drifted, as in Terraform.
-const DRIFTED: u8 = 2;
-/// Nothing has drifted, but something was not checked.
-const NOT_CHECKED: u8 = 5;
 
 impl DriftArgs {
     pub(super) async fn run(self, connection: &Connection) -> Outcome {

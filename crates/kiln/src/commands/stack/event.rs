@@ -1,11 +1,10 @@
 //! `kiln stack event …`.
 
-use std::collections::HashMap;
 use std::io::Write as _;
 use std::time::Duration;
 
 use clap::Args;
-use kiln_client::{Event, EventFilter};
+use kiln_client::{Event, EventFilter, EventPaths};
 use kiln_console::output::{Cell, Format, List, Look, OutputArgs};
 use kiln_value::{Class, Value};
 
@@ -115,7 +114,7 @@ impl ListArgs {
         list::sort(&mut values, &order.join(","))?;
         let events: Vec<Event> = values.into_iter().cloned().map(Event).collect();
         if log {
-            write(&mut Paths::default(), &events);
+            write(&mut EventPaths::default(), &events);
             return Ok(());
         }
         Ok(output.list(table(&events, stack, self.nested_depth > 0), Format::Table)?)
@@ -140,7 +139,7 @@ fn table(events: &[Event], stack: &str, nested: bool) -> List {
 }
 
 async fn follow(connection: &Connection, stack: &str, mut filter: EventFilter) -> Outcome {
-    let mut paths = Paths::default();
+    let mut paths = EventPaths::default();
     // A deleted stack is found by its ID only.
     let identity = connection.client.stack_identity(stack).await.map_err(of_stack(stack))?;
     let id = identity.rsplit('/').next().unwrap_or_default();
@@ -175,7 +174,7 @@ async fn next(connection: &Connection, stack: &str, filter: &EventFilter) {
     tokio::time::sleep(if let Ok(Some(_)) = waited { PAUSE } else { FOLLOW }).await;
 }
 
-fn write(paths: &mut Paths, events: &[Event]) {
+fn write(paths: &mut EventPaths, events: &[Event]) {
     let mut out = std::io::stdout().lock();
     for event in events {
         let (time, id) = (event.time().replace('T', " "), event.id());
@@ -183,49 +182,6 @@ fn write(paths: &mut Paths, events: &[Event]) {
         // The reader, such as `head`, closed the pipe.
         if writeln!(out, "{time} {id} [{path}]: {status}  {reason}").is_err() {
             return;
-        }
-    }
-}
-
-/// Paths of resources through nested stacks, such as `group.0.server`, derived from events as python-heatclient does.
-#[derive(Default)]
-struct Paths {
-    /// Maps the ID or name of a nested stack to the stack and name of its parent resource.
-    parents: HashMap<String, (String, String)>,
-}
-
-impl Paths {
-    fn of(&mut self, event: &Event) -> String {
-        let (stack, name, physical) = (event.stack_id(), event.resource_name(), event.physical_id());
-        if stack.is_empty() {
-            return name.to_owned();
-        }
-        let own = event.is_of_stack();
-        if own {
-            self.parents.insert(stack.to_owned(), (stack.to_owned(), name.to_owned()));
-        } else if !physical.is_empty() && event.status() == "CREATE_IN_PROGRESS" {
-            self.parents.insert(physical.to_owned(), (stack.to_owned(), name.to_owned()));
-        }
-        let mut path = if own || name.is_empty() { vec![] } else { vec![name.to_owned()] };
-        self.lead(&mut path, stack);
-        path.reverse();
-        path.join(".")
-    }
-
-    fn lead(&self, path: &mut Vec<String>, stack: &str) {
-        // Stops at cycles in the answer of the service.
-        const DEEPEST: usize = 64;
-        let Some((stack, name)) = self.parents.get(stack) else { return };
-        match self.parents.get(name) {
-            // An event of the nested stack itself has the name of the stack, which leads to the parent resource.
-            Some((parent, resource)) if path.len() < DEEPEST => {
-                path.push(resource.clone());
-                if parent != stack {
-                    self.lead(path, parent);
-                }
-            }
-            _ if !name.is_empty() => path.push(name.clone()),
-            _ => {}
         }
     }
 }

@@ -22,7 +22,7 @@ const POLL: Duration = Duration::from_millis(200);
 #[derive(Args, Debug)]
 #[command(add = Effect::Destroys)]
 #[command(after_help = "\
-The object stays in the cloud and is added to the list of orphans ('kiln orphan list'). Delete the stack
+The object stays in the cloud and is added to the list of orphans ('kiln orphan list'). Delete the stack \
 again afterwards.
 
 Examples:

@@ -1,10 +1,9 @@
 //! `kiln stack hook poll` and `clear`.
 
-use std::collections::BTreeMap;
 use std::pin::Pin;
 
 use clap::Args;
-use kiln_client::{Client, Event, EventFilter, HookNews};
+use kiln_client::{Client, Event};
 use kiln_console::output::{Cell, Format, List};
 use kiln_value::value;
 
@@ -62,7 +61,7 @@ pub(crate) struct ClearArgs {
 impl PollArgs {
     async fn run(self, connection: &Connection) -> Outcome {
         let StackArg { stack, output } = self.stack;
-        let pending = pending(&connection.client, &stack, self.nested_depth).await?;
+        let pending = connection.client.pending_hooks(&stack, self.nested_depth).await.map_err(of_stack(&stack))?;
         let mut columns = vec!["resource_name", "id", "resource_status_reason", "resource_status", "event_time"];
         if self.nested_depth > 0 {
             columns.push("stack_name");
@@ -75,30 +74,6 @@ impl PollArgs {
         let columns = columns.iter().map(|name| (*name).to_owned()).collect();
         Ok(output.list(List { columns, rows }, Format::Table)?)
     }
-}
-
-/// The hooks at which resources of a stack wait, with the events that say so.
-async fn pending(client: &Client, stack: &str, nested_depth: u32) -> Outcome<Vec<(String, Event)>> {
-    let filter = EventFilter { nested_depth, ..EventFilter::default() };
-    let mut waiting: BTreeMap<(String, String, String), Event> = BTreeMap::new();
-    for event in client.events(stack, &filter).await.map_err(of_stack(stack))? {
-        let place = |hook: &str| (event.stack_id().to_owned(), event.resource_name().to_owned(), hook.to_owned());
-        match event.hook() {
-            Some(HookNews::Reached(hook)) => {
-                waiting.insert(place(hook), event.clone());
-            }
-            Some(HookNews::Cleared(hook)) => {
-                waiting.remove(&place(hook));
-            }
-            Some(HookNews::Left) => {
-                waiting.retain(|(stack, name, _), _| stack != event.stack_id() || name != event.resource_name());
-            }
-            None => {}
-        }
-    }
-    let mut found: Vec<(String, Event)> = waiting.into_iter().map(|((_, _, hook), event)| (hook, event)).collect();
-    found.sort_by(|(_, a), (_, b)| a.time().cmp(b.time()));
-    Ok(found)
 }
 
 impl ClearArgs {
@@ -128,7 +103,7 @@ fn clear<'a>(
         let Some((name, rest)) = path.split_first() else { return Ok(0) };
         let mut cleared = 0;
         if rest.is_empty() {
-            for (hook, event) in pending(client, stack, 0).await? {
+            for (hook, event) in client.pending_hooks(stack, 0).await.map_err(of_stack(stack))? {
                 let is_wanted = wanted.is_empty() || wanted.contains(&hook.as_str());
                 if is_wanted && matches(name, event.resource_name()) {
                     client.signal(stack, event.resource_name(), Some(&value!({ "unset_hook": hook }))).await?;

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use kiln_client::{Error, OperationPage};
-use kiln_console::output::{Cell, Format, List, OutputArgs};
-use kiln_value::{Class, Value};
+use kiln_console::output::{Format, List, OutputArgs};
+use kiln_value::Class;
 
 use super::show::entries;
 use super::{StackArg, of_stack};
@@ -64,7 +64,7 @@ impl ListArgs {
     async fn run(self, connection: &Connection) -> Outcome {
         let StackArg { stack, output } = &self.list.of;
         let operations = connection.client.operations(stack, &self.list.page()).await.map_err(kept(stack, None))?;
-        Ok(output.list(table(&operations, COLUMNS), Format::Table)?)
+        Ok(output.list(List::of(&operations, COLUMNS).with_empty_cells(), Format::Table)?)
     }
 }
 
@@ -105,15 +105,3 @@ const COLUMNS: &[(&str, &str)] = &[
     ("Started At", "started_at"),
     ("Ended At", "ended_at"),
 ];
-
-/// A table of operations.
-pub(super) fn table(operations: &[Value], columns: &[(&str, &str)]) -> List {
-    let cell = |operation: &Value, key: &str| {
-        operation.get(key).filter(|value| !value.is_null()).cloned().map_or_else(|| Cell::from(""), Cell::from)
-    };
-    let row = |operation: &Value| columns.iter().map(|(_, key)| cell(operation, key)).collect();
-    List {
-        columns: columns.iter().map(|(name, _)| (*name).to_owned()).collect(),
-        rows: operations.iter().map(row).collect(),
-    }
-}

@@ -1,6 +1,6 @@
 //! `kiln stack output …`.
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use kiln_console::output::{Cell, Format, List, Look};
 
 use super::{StackArg, of_stack, show};
@@ -8,13 +8,20 @@ use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, nearest};
 
-/// `stack output …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum OutputCommand {
-    /// List the outputs
-    #[command(add = Effect::Reads)]
-    List(StackArg),
-    Show(ShowArgs),
+group! {
+    /// `stack output …`.
+    OutputCommand {
+        List(ListArgs),
+        Show(ShowArgs),
+    }
+}
+
+/// List the outputs
+#[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    of: StackArg,
 }
 
 /// Show one output or all outputs with their values
@@ -36,19 +43,12 @@ pub(crate) struct ShowArgs {
     all: bool,
 }
 
-impl OutputCommand {
-    pub(super) async fn run(self, connection: &Connection) -> Outcome {
-        match self {
-            Self::List(StackArg { stack, output }) => {
-                let outputs = connection.client.outputs(&stack).await.map_err(of_stack(&stack))?;
-                let columns = ["output_key", "description"];
-                let row = |value: &kiln_value::Value| columns.map(|key| Cell::from(value.get(key).cloned())).to_vec();
-                let rows = outputs.iter().map(row).collect();
-                let columns = columns.iter().map(|name| (*name).to_owned()).collect();
-                Ok(output.list(List { columns, rows }, Format::Table)?)
-            }
-            Self::Show(args) => args.run(connection).await,
-        }
+impl ListArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let StackArg { stack, output } = self.of;
+        let outputs = connection.client.outputs(&stack).await.map_err(of_stack(&stack))?;
+        let columns = [("output_key", "output_key"), ("description", "description")];
+        Ok(output.list(List::of(&outputs, &columns), Format::Table)?)
     }
 }
 

@@ -7,13 +7,13 @@ use kiln_client::{Error, PlannedCreate, Stack};
 use kiln_console::output::{OutputArgs, print};
 use kiln_console::plan::{Canvas, Plan};
 use kiln_plan_document::{PlanDocument, Risk};
+use kiln_server::whole_file;
 
 use super::change::{Changed, preview_of_heat};
 use super::{note, of_stack};
 use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use crate::whole_file;
 
 /// Something would change.
 const CHANGES: u8 = 2;

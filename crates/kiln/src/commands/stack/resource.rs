@@ -1,12 +1,11 @@
-//! `kiln stack resource …` and `kiln stack failures …`.
+//! `kiln stack resource …`.
 
-use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use kiln_client::{Client, Error, Resource};
 use kiln_console::output::{Cell, Format, List, OutputArgs, print};
+use kiln_console::resource_graph;
 use kiln_value::Value;
 
 use super::forget::ForgetArgs;
@@ -33,6 +32,32 @@ group! {
     /// `stack resource mark …`.
     MarkCommand {
         Unhealthy(MarkArgs),
+    }
+}
+
+/// A resource of a stack.
+#[derive(Args, Clone, Debug)]
+pub(super) struct ResourceArg {
+    /// Name or ID of the stack
+    #[arg(value_name = "STACK")]
+    stack: String,
+    /// Name of the resource; 'group/0/server' is one of a nested stack
+    #[arg(value_name = "RESOURCE")]
+    resource: String,
+}
+
+impl ResourceArg {
+    /// Calls the service with the stack and the name of the resource.
+    pub(super) async fn call<T>(
+        &self,
+        client: &Client,
+        call: impl AsyncFnOnce(&str, &str) -> Result<T, Error>,
+    ) -> Outcome<T> {
+        let (stack, name) = located(client, &self.stack, &self.resource).await?;
+        match call(&stack, &name).await {
+            Ok(done) => Ok(done),
+            Err(error) => Err(not_found(client, &self.stack, &self.resource, error).await),
+        }
     }
 }
 
@@ -64,7 +89,7 @@ impl ListArgs {
         let resources = connection.client.resources(stack, self.nested_depth, self.long, &filters(&self.filter)?).await;
         let resources = resources.map_err(of_stack(stack))?;
         if output.format == Some(Format::Dot) {
-            return Ok(print(&graph(&resources))?);
+            return Ok(print(&resource_graph::graphviz(&resources))?);
         }
         let mut columns =
             vec!["resource_name", "physical_resource_id", "resource_type", "resource_status", "updated_time"];
@@ -81,70 +106,20 @@ impl ListArgs {
     }
 }
 
-/// The dependency graph in Graphviz format, with nested stacks as clusters.
-fn graph(resources: &[Resource]) -> String {
-    let ids: HashMap<(&str, &str), String> =
-        resources.iter().enumerate().map(|(i, r)| ((r.stack_id(), r.name()), format!("r{i}"))).collect();
-    let nested = |r: &Resource| r.nested().and_then(|n| n.rsplit('/').next()).map(str::to_owned);
-    let inner: Vec<String> = resources.iter().filter_map(nested).collect();
-    let mut out = String::from("digraph G {\n  graph [fontsize=10 fontname=\"Verdana\" compound=true rankdir=LR]\n");
-    let node = |out: &mut String, indent: &str, r: &Resource| {
-        let id = ids.get(&(r.stack_id(), r.name())).cloned().unwrap_or_default();
-        let style = if r.status().ends_with("FAILED") { " style=filled color=red" } else { "" };
-        let (name, kind) = (r.name().replace('"', "\\\""), r.kind().replace('"', "\\\""));
-        _ = writeln!(out, "{indent}{id} [label=\"{name}\\n{kind}\"{style}];");
-    };
-    for resource in resources.iter().filter(|r| !inner.iter().any(|id| id == r.stack_id())) {
-        node(&mut out, "  ", resource);
-    }
-    for owner in resources {
-        let Some(stack) = nested(owner) else { continue };
-        let members: Vec<&Resource> = resources.iter().filter(|r| r.stack_id() == stack).collect();
-        let Some(first) = members.first() else { continue };
-        _ = writeln!(out, "  subgraph cluster_{} {{\n    label=\"{}\";", stack.replace('-', "_"), owner.name());
-        for member in &members {
-            node(&mut out, "    ", member);
-        }
-        out.push_str("  }\n");
-        let id = |r: &Resource| ids.get(&(r.stack_id(), r.name())).cloned().unwrap_or_default();
-        let cluster = stack.replace('-', "_");
-        _ = writeln!(out, "  {} -> {} [color=dimgray lhead=cluster_{cluster} arrowhead=none];", id(owner), id(first));
-    }
-    for resource in resources {
-        let needed_by = resource.value().get("required_by").and_then(Value::as_list).unwrap_or_default();
-        for other in needed_by.iter().filter_map(Value::as_str) {
-            let from = ids.get(&(resource.stack_id(), resource.name()));
-            if let (Some(from), Some(to)) = (from, ids.get(&(resource.stack_id(), other))) {
-                _ = writeln!(out, "  {from} -> {to};");
-            }
-        }
-    }
-    out.push_str("}\n");
-    out
-}
-
 /// Print the metadata of a resource
 #[derive(Args, Debug)]
 #[command(add = Effect::Reads)]
 pub(crate) struct OneArgs {
-    /// Name or ID of the stack
-    #[arg(value_name = "STACK")]
-    stack: String,
-    /// Name of the resource; 'group/0/server' is one of a nested stack
-    #[arg(value_name = "RESOURCE")]
-    resource: String,
+    #[command(flatten)]
+    of: ResourceArg,
     #[command(flatten)]
     output: OutputArgs,
 }
 
 impl OneArgs {
     async fn run(self, connection: &Connection) -> Outcome {
-        let (stack, name) = located(&connection.client, &self.stack, &self.resource).await?;
-        let metadata = connection.client.resource_metadata(&stack, &name).await;
-        let metadata = match metadata {
-            Ok(metadata) => metadata,
-            Err(error) => return Err(not_found(&connection.client, &self.stack, &self.resource, error).await),
-        };
+        let client = &connection.client;
+        let metadata = self.of.call(client, async |stack, name| client.resource_metadata(stack, name).await).await?;
         Ok(self.output.one(show::entries(metadata), Format::Json)?)
     }
 }
@@ -162,18 +137,15 @@ pub(crate) struct ShowArgs {
 
 impl ShowArgs {
     async fn run(self, connection: &Connection) -> Outcome {
-        let OneArgs { stack, resource, output } = self.one;
-        let (nested, name) = located(&connection.client, &stack, &resource).await?;
-        match connection.client.resource(&nested, &name, &self.with_attr).await {
-            Ok(shown) => Ok(output.one(show::entries(shown.0), Format::Table)?),
-            Err(error) => Err(not_found(&connection.client, &stack, &resource, error).await),
-        }
+        let (client, OneArgs { of, output }) = (&connection.client, self.one);
+        let shown = of.call(client, async |stack, name| client.resource(stack, name, &self.with_attr).await).await?;
+        Ok(output.one(show::entries(shown.0), Format::Table)?)
     }
 }
 
 /// The stack and the name of a resource: `group/0/server` is the resource `server` in the nested stack of `0` in that of
 /// `group`.
-pub(super) async fn located(client: &Client, root: &str, path: &str) -> Outcome<(String, String)> {
+pub(crate) async fn located(client: &Client, root: &str, path: &str) -> Outcome<(String, String)> {
     let (mut stack, mut left) = (root.to_owned(), path);
     while let Some((name, below)) = left.split_once('/') {
         let resources = client.resources(&stack, 0, false, &vec![]).await.map_err(of_stack(&stack))?;
@@ -212,12 +184,8 @@ fn unknown(stack: &str, path: &str, name: &str, known: &[Resource]) -> Failure {
 #[derive(Args, Debug)]
 #[command(add = Effect::Changes("tells a resource what it waits for"))]
 pub(crate) struct SignalArgs {
-    /// Name or ID of the stack
-    #[arg(value_name = "STACK")]
-    stack: String,
-    /// Name of the resource; 'group/0/server' is one of a nested stack
-    #[arg(value_name = "RESOURCE")]
-    resource: String,
+    #[command(flatten)]
+    of: ResourceArg,
     /// JSON to send
     #[arg(long, value_name = "JSON", conflicts_with = "data_file")]
     data: Option<String>,
@@ -247,11 +215,8 @@ impl SignalArgs {
             }
             None => None,
         };
-        let (stack, name) = located(&connection.client, &self.stack, &self.resource).await?;
-        match connection.client.signal(&stack, &name, data.as_ref()).await {
-            Ok(()) => Ok(()),
-            Err(error) => Err(not_found(&connection.client, &self.stack, &self.resource, error).await),
-        }
+        let client = &connection.client;
+        self.of.call(client, async |stack, name| client.signal(stack, name, data.as_ref()).await).await
     }
 }
 
@@ -259,12 +224,8 @@ impl SignalArgs {
 #[derive(Args, Debug)]
 #[command(add = Effect::Changes("a mark; the update that follows it asks"))]
 pub(crate) struct MarkArgs {
-    /// Name or ID of the stack
-    #[arg(value_name = "STACK")]
-    stack: String,
-    /// Name of the resource; 'group/0/server' is one of a nested stack
-    #[arg(value_name = "RESOURCE")]
-    resource: String,
+    #[command(flatten)]
+    of: ResourceArg,
     /// Reason
     #[arg(value_name = "REASON", default_value = "", hide_default_value = true)]
     reason: String,
@@ -276,75 +237,7 @@ pub(crate) struct MarkArgs {
 impl MarkArgs {
     async fn run(self, connection: &Connection) -> Outcome {
         let client = &connection.client;
-        let (stack, name) = located(client, &self.stack, &self.resource).await?;
-        match client.mark_unhealthy(&stack, &name, !self.reset, &self.reason).await {
-            Ok(()) => Ok(()),
-            Err(error) => Err(not_found(client, &self.stack, &self.resource, error).await),
-        }
+        let mark = async |stack: &str, name: &str| client.mark_unhealthy(stack, name, !self.reset, &self.reason).await;
+        self.of.call(client, mark).await
     }
-}
-
-/// `stack failures …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum FailuresCommand {
-    List(FailuresArgs),
-}
-
-/// List the failed resources that caused the failure, in nested stacks too
-#[derive(Args, Debug)]
-#[command(add = Effect::Reads)]
-pub(crate) struct FailuresArgs {
-    /// Name or ID of the stack
-    #[arg(value_name = "STACK")]
-    stack: String,
-    /// Print full reasons, not only their last lines
-    #[arg(long)]
-    long: bool,
-}
-
-impl FailuresCommand {
-    pub(super) async fn run(self, connection: &Connection) -> Outcome {
-        let Self::List(FailuresArgs { stack, long }) = self;
-        let shown = connection.client.stack(&stack, false).await.map_err(of_stack(&stack))?;
-        if !shown.status().ends_with("FAILED") {
-            return Ok(());
-        }
-        let resources = connection.client.resources(shown.id(), u32::from(u8::MAX), false, &vec![]).await?;
-        let below = |r: &Resource| -> Vec<&Resource> {
-            let nested = r.nested().and_then(|n| n.rsplit('/').next()).unwrap_or_default().to_owned();
-            resources.iter().filter(|other| other.stack_id() == nested && !nested.is_empty()).collect()
-        };
-        let top = resources.iter().filter(|r| r.stack_id() == shown.id()).collect();
-        let mut waiting: Vec<(String, Vec<&Resource>)> = vec![(shown.name().to_owned(), top)];
-        while let Some((path, level)) = waiting.pop() {
-            for resource in level.into_iter().filter(|r| r.status().ends_with("FAILED")) {
-                let path = format!("{path}.{}", resource.name());
-                let inner = below(resource);
-                if inner.iter().any(|r| r.status().ends_with("FAILED")) {
-                    waiting.push((path, inner));
-                } else {
-                    print(&failed(&path, resource, long))?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A failed resource in the layout of `openstack stack failures list`.
-fn failed(path: &str, resource: &Resource, long: bool) -> String {
-    const SHOWN: usize = 10;
-    let mut lines: Vec<&str> = resource.reason().lines().collect();
-    if !long && lines.len() > SHOWN {
-        lines.drain(..lines.len() - SHOWN);
-        lines.insert(0, "...");
-    }
-    let reason: Vec<String> = lines.iter().map(|line| format!("    {line}")).collect();
-    format!(
-        "{path}:\n  resource_type: {}\n  physical_resource_id: {}\n  status: {}\n  status_reason: |\n{}\n",
-        resource.kind(),
-        resource.physical_id(),
-        resource.status(),
-        reason.join("\n"),
-    )
 }

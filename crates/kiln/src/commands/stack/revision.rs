@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use clap::Args;
 use kiln_client::{Client, OperationPage};
-use kiln_console::output::{Format, OutputArgs, print, visible, yaml_text};
+use kiln_console::output::{Format, List, OutputArgs, print, visible, yaml_text};
 use kiln_value::{Map, Value};
 use similar::TextDiff;
 
 use super::StackArg;
-use super::operation::{PageArgs, kept, table};
+use super::operation::{PageArgs, kept};
 use super::show::entries;
 use crate::commands::effect::Effect;
 use crate::connect::Connection;
@@ -70,7 +70,7 @@ impl ListArgs {
     async fn run(self, connection: &Connection) -> Outcome {
         let StackArg { stack, output } = &self.list.of;
         let revisions = connection.client.revisions(stack, &self.list.page()).await.map_err(kept(stack, None))?;
-        Ok(output.list(table(&revisions, COLUMNS), Format::Table)?)
+        Ok(output.list(List::of(&revisions, COLUMNS).with_empty_cells(), Format::Table)?)
     }
 }
 

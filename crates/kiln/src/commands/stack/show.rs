@@ -1,6 +1,6 @@
 //! `kiln stack show`, `template`, `environment` and `file`.
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use kiln_console::output::{Cell, Format, Look, One, OutputArgs, print_bytes};
 use kiln_topology::original::{FILE, Original};
 use kiln_value::Value;
@@ -66,10 +66,11 @@ fn pick(stack: &Value, columns: &[&str], look: Look) -> One {
     columns.iter().map(cell).collect()
 }
 
-/// `stack template …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum TemplateCommand {
-    Show(ShowTemplateArgs),
+group! {
+    /// `stack template …`.
+    TemplateCommand {
+        Show(ShowTemplateArgs),
+    }
 }
 
 /// Print the template
@@ -87,11 +88,11 @@ pub(crate) struct ShowTemplateArgs {
     of: StackArg,
 }
 
-impl TemplateCommand {
-    pub(super) async fn run(self, connection: &Connection) -> Outcome {
-        let Self::Show(ShowTemplateArgs { original, of: StackArg { stack, output } }) = self;
+impl ShowTemplateArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let StackArg { stack, output } = self.of;
         let template = connection.client.stack_template(&stack).await.map_err(of_stack(&stack))?;
-        if original {
+        if self.original {
             let files = connection.client.stack_files(&stack).await.map_err(of_stack(&stack))?;
             let entry = files.str_at(FILE).and_then(|entry| Original::of_file(entry, &template));
             let found = entry.ok_or_else(|| {
@@ -103,17 +104,24 @@ impl TemplateCommand {
     }
 }
 
-/// `stack environment …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum EnvironmentCommand {
-    /// Print the environment
-    #[command(add = Effect::Reads)]
-    Show(StackArg),
+group! {
+    /// `stack environment …`.
+    EnvironmentCommand {
+        Show(ShowEnvironmentArgs),
+    }
 }
 
-impl EnvironmentCommand {
-    pub(super) async fn run(self, connection: &Connection) -> Outcome {
-        let Self::Show(StackArg { stack, output }) = self;
+/// Print the environment
+#[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
+pub(crate) struct ShowEnvironmentArgs {
+    #[command(flatten)]
+    of: StackArg,
+}
+
+impl ShowEnvironmentArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let StackArg { stack, output } = self.of;
         let environment = connection.client.stack_environment(&stack).await.map_err(of_stack(&stack))?;
         let sections = ["parameters", "resource_registry", "parameter_defaults"];
         let cells = sections.iter().filter_map(|name| Some(((*name).to_owned(), environment.get(name)?.into())));
@@ -121,17 +129,24 @@ impl EnvironmentCommand {
     }
 }
 
-/// `stack file …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum FileCommand {
-    /// Print the files
-    #[command(add = Effect::Reads)]
-    List(StackArg),
+group! {
+    /// `stack file …`.
+    FileCommand {
+        List(ListFilesArgs),
+    }
 }
 
-impl FileCommand {
-    pub(super) async fn run(self, connection: &Connection) -> Outcome {
-        let Self::List(StackArg { stack, output }) = self;
+/// Print the files
+#[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
+pub(crate) struct ListFilesArgs {
+    #[command(flatten)]
+    of: StackArg,
+}
+
+impl ListFilesArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let StackArg { stack, output } = self.of;
         let files = connection.client.stack_files(&stack).await.map_err(of_stack(&stack))?;
         Ok(output.one(vec![("files".into(), files.into())], Format::Yaml)?)
     }

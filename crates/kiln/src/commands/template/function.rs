@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use kiln_console::output::{Cell, Format, List, OutputArgs, print};
 use kiln_template::{Release, all_functions, functions};
 use kiln_value::Value;
@@ -13,11 +13,12 @@ use crate::commands::effect::Effect;
 use crate::connect::{Connection, Need};
 use crate::failure::{Failure, Outcome};
 
-/// `template function …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum FunctionCommand {
-    List(FunctionArgs),
-    Show(FunctionShowArgs),
+group! {
+    /// `template function …`.
+    FunctionCommand with Global {
+        List(FunctionArgs),
+        Show(FunctionShowArgs) now,
+    }
 }
 
 /// List the functions of a template version
@@ -55,7 +56,7 @@ pub(crate) struct FunctionShowArgs {
 }
 
 impl FunctionArgs {
-    pub(super) async fn run(self, global: &Global) -> Outcome {
+    async fn run(self, global: &Global) -> Outcome {
         let rows = if self.offline { self.supported()? } else { self.of_service(global).await? };
         let columns = ["Functions", "Description"].map(str::to_owned).to_vec();
         Ok(self.output.list(List { columns, rows }, Format::Table)?)
@@ -99,7 +100,7 @@ fn unknown(version: &str) -> Failure {
 }
 
 impl FunctionShowArgs {
-    pub(super) fn run(&self) -> Outcome {
+    fn run(&self) -> Outcome {
         let Some(function) = all_functions().iter().find(|function| function.name == self.name) else {
             let failure = Failure::new(format!("there is no template function {:?}", self.name));
             let otherwise = "run 'kiln template function list --offline' to list the functions";

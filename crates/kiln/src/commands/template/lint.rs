@@ -14,7 +14,7 @@ use kiln_plan::ResourceTypes;
 use kiln_topology::TypeFiles;
 use kiln_topology::check::check;
 
-use super::text::Text;
+use super::text::{Text, each};
 use crate::cli::Global;
 use crate::commands::effect::Effect;
 use crate::connect::{Connection, Need};
@@ -31,10 +31,10 @@ Examples:
   kiln template lint --list                    list the rules
   kiln template lint web.yaml -f json          print JSON for scripts
 
-The exit code is 1 if there is a warning and 0 if there is only advice. For a description of the
+The exit code is 1 if there is a warning and 0 if there is only advice. For a description of the \
 rules, see docs/linting.md.")]
 pub(crate) struct LintArgs {
-    /// Templates; - for standard input
+    /// Templates: paths; - for standard input
     #[arg(value_name = "TEMPLATE", required_unless_present = "list")]
     templates: Vec<String>,
     /// Ask the service for the types of blueprints and TOSCA that its operator has added
@@ -77,27 +77,17 @@ impl LintArgs {
         } else {
             global.local.topology_types()?
         };
-        let mut texts = Vec::with_capacity(self.templates.len());
-        let mut unreadable = 0;
-        for name in &self.templates {
-            let read = Text::read(name).and_then(|text| match in_topology(&text, &types, &catalog) {
-                Some(found) => Ok((text, found)),
-                None => text.page().map(|page| (text, lint(&page, &catalog, |rule| self.wants(rule)))),
-            });
-            match read {
-                Ok(read) => texts.push(read),
-                // Continue with the other files if one cannot be read.
-                Err(failure) => {
-                    failure.report();
-                    unreadable += 1;
-                }
-            }
-        }
+        let (texts, read) = each(&self.templates, "could not be read", async |name| {
+            let text = Text::read(name)?;
+            let found = match in_topology(&text, &types, &catalog) {
+                Some(found) => found,
+                None => lint(&text.page()?, &catalog, |rule| self.wants(rule)),
+            };
+            Ok((text, found))
+        })
+        .await;
         self.show(&texts)?;
-        if unreadable > 0 {
-            let of = self.templates.len();
-            return Err(Failure::new(format!("{unreadable} of {of} templates could not be read")));
-        }
+        read?;
         let all = || texts.iter().flat_map(|(_, findings)| findings);
         let warnings = all().filter(|finding| finding.severity == Severity::Warning).count();
         match (warnings, all().count() - warnings) {

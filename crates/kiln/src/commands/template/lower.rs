@@ -48,10 +48,10 @@ Examples:
   kiln template lower app.yaml --software cloud-init
   kiln template lower app.yaml --topology-types-dir node-types   with types of your own
 
-Blueprints, CAMP plans, TOSCA service templates and packages of them (ZIP, TAR, gzipped TAR) can be
-used in the place of templates, for example with 'kiln stack create -t app.csar'. They are converted
-to HOT first; this command prints the result. Values that depend on the cloud, such as flavors and
-images, become parameters. Software is installed by software deployments, which need an agent in the
+Blueprints, CAMP plans, TOSCA service templates and packages of them (ZIP, TAR, gzipped TAR) can be \
+used in the place of templates, for example with 'kiln stack create -t app.csar'. They are converted \
+to HOT first; this command prints the result. Values that depend on the cloud, such as flavors and \
+images, become parameters. Software is installed by software deployments, which need an agent in the \
 image, or with --software cloud-init by user data.")]
 pub(crate) struct LowerArgs {
     /// Blueprint, plan, service template or package: path or URL

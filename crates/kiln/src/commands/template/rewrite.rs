@@ -6,7 +6,8 @@ use kiln_authoring::upgrade::{Note, Upgrade, upgrade};
 use kiln_console::output::print;
 use serde_json::json;
 
-use super::text::Text;
+use super::text::{Text, each};
+use crate::cli::Global;
 use crate::commands::effect::Effect;
 use crate::failure::{Failure, Outcome};
 
@@ -19,12 +20,12 @@ Examples:
   kiln template fmt --check *.yaml         list unformatted files; exit code 1 if there are any
   kiln template fmt - < web.yaml           read standard input, write standard output
 
-Indentation, spaces and empty lines are formatted, and the sections are sorted (version,
-description, parameter_groups, parameters, conditions, resources, outputs). Comments stay with
-their section; values and line breaks do not change. Entries in a layout that cannot be changed
+Indentation, spaces and empty lines are formatted, and the sections are sorted (version, \
+description, parameter_groups, parameters, conditions, resources, outputs). Comments stay with \
+their section; values and line breaks do not change. Entries in a layout that cannot be changed \
 safely are left as they are.")]
 pub(crate) struct FmtArgs {
-    /// Templates; - for standard input
+    /// Templates: paths; - for standard input
     #[arg(value_name = "TEMPLATE", required = true)]
     templates: Vec<String>,
     /// List the files that would change, without changing them
@@ -33,24 +34,14 @@ pub(crate) struct FmtArgs {
 }
 
 impl FmtArgs {
-    pub(super) fn run(self) -> Outcome {
-        let (mut changed, mut failed) = (0_usize, 0_usize);
-        for name in &self.templates {
-            match self.format(name) {
-                Ok(has_changed) => changed += usize::from(has_changed),
-                // The other files are formatted anyway.
-                Err(failure) => {
-                    failure.report();
-                    failed += 1;
-                }
-            }
-        }
-        match (failed, changed) {
-            (0, 0) => Ok(()),
-            (0, 1) if self.check => Err(Failure::new("1 file is not formatted")),
-            (0, changed) if self.check => Err(Failure::new(format!("{changed} files are not formatted"))),
-            (0, _) => Ok(()),
-            (failed, _) => Err(Failure::new(format!("{failed} of {} could not be formatted", self.templates.len()))),
+    pub(super) async fn run(self, _: &Global) -> Outcome {
+        let (changes, formatted) =
+            each(&self.templates, "could not be formatted", async |name| self.format(name)).await;
+        formatted?;
+        match changes.iter().filter(|has_changed| **has_changed).count() {
+            1 if self.check => Err(Failure::new("1 file is not formatted")),
+            changed if self.check && changed > 0 => Err(Failure::new(format!("{changed} files are not formatted"))),
+            _ => Ok(()),
         }
     }
 
@@ -78,10 +69,10 @@ Examples:
   kiln template upgrade --in-place old.yaml
   kiln template upgrade cfn.template -f json        print template, notes and comparison as JSON
 
-The result is written only if both templates resolve to the same stack. Every resource, output and
+The result is written only if both templates resolve to the same stack. Every resource, output and \
 parameter is compared, with default parameters and all other values that conditions depend on.")]
 pub(crate) struct UpgradeArgs {
-    /// Template; - for standard input
+    /// Template: path; - for standard input
     #[arg(value_name = "TEMPLATE")]
     template: String,
     /// Rewrite the file

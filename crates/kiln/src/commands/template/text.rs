@@ -3,9 +3,38 @@
 use std::io::Read as _;
 
 use kiln_console::output::print;
+use kiln_server::whole_file;
 
 use crate::failure::{Failure, Outcome};
-use crate::whole_file;
+
+/// Does something with each template. The failure of one of several is printed, and does not stop the others; `failed` says
+/// what such templates are.
+pub(super) async fn each<T>(
+    names: impl IntoIterator<Item = &String>,
+    failed: &str,
+    mut work: impl AsyncFnMut(&str) -> Outcome<T>,
+) -> (Vec<T>, Outcome) {
+    let (mut done, mut failures, mut all) = (Vec::new(), Vec::new(), 0_usize);
+    for name in names {
+        all += 1;
+        match work(name).await {
+            Ok(result) => done.push(result),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    let outcome = match (failures.pop(), all) {
+        (None, _) => Ok(()),
+        (Some(failure), 1) => Err(failure),
+        (Some(last), all) => {
+            failures.push(last);
+            for failure in &failures {
+                failure.report();
+            }
+            Err(Failure::new(format!("{} of {all} templates {failed}", failures.len())))
+        }
+    };
+    (done, outcome)
+}
 
 /// A text with its name.
 pub(super) struct Text {

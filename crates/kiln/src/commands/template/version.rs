@@ -1,6 +1,6 @@
 //! `kiln template version`: the versions of templates.
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use kiln_console::output::{Cell, Format, List, OutputArgs};
 use kiln_template::Release;
 use kiln_template::version::Dialect;
@@ -11,10 +11,11 @@ use crate::commands::effect::Effect;
 use crate::connect::{Connection, Need};
 use crate::failure::Outcome;
 
-/// `template version …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum VersionCommand {
-    List(VersionArgs),
+group! {
+    /// `template version …`.
+    VersionCommand with Global {
+        List(VersionArgs),
+    }
 }
 
 /// List the template versions
@@ -43,7 +44,7 @@ fn supported() -> Vec<Vec<Cell>> {
 }
 
 impl VersionArgs {
-    pub(super) async fn run(self, global: &Global) -> Outcome {
+    async fn run(self, global: &Global) -> Outcome {
         let rows: Vec<Vec<Cell>> = if self.offline {
             supported()
         } else {

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 /// Creates a folder and those above it. What exists stays as it is.
-pub(crate) fn folder(path: &Path) -> io::Result<()> {
+pub fn folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -15,7 +15,7 @@ pub(crate) fn folder(path: &Path) -> io::Result<()> {
 
 /// Creates the file of a database, or takes it and the files that SQLite keeps beside it from others. SQLite gives the
 /// files beside it the permissions of the file.
-pub(crate) fn file(path: &Path) -> io::Result<()> {
+pub fn file(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -36,7 +36,7 @@ pub(crate) fn file(path: &Path) -> io::Result<()> {
 }
 
 /// Takes the permissions away that are not in `mode`. A file of another owner stays as it is.
-pub(crate) fn restrict(path: &Path, mode: u32) -> io::Result<()> {
+pub fn restrict(path: &Path, mode: u32) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;

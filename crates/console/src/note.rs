@@ -3,15 +3,16 @@
 use std::fmt::Write as _;
 
 use indexmap::IndexMap;
-use kiln_console::output::visible;
 use kiln_plan_document::{NewMeaning, PlanDocument};
 use kiln_value::{Value, text};
+
+use crate::output::visible;
 
 /// Resources of a note that are named.
 const NAMED: usize = 5;
 
 /// The notes of a plan.
-pub(super) fn of_plan(plan: &PlanDocument) -> String {
+pub fn of_plan(plan: &PlanDocument) -> String {
     notes(plan.resources.iter().flat_map(|entry| {
         let note = |name: &NewMeaning| {
             let place = format!("{}.{}", entry.name(), name.property);
@@ -22,7 +23,7 @@ pub(super) fn of_plan(plan: &PlanDocument) -> String {
 }
 
 /// The notes of a comparison.
-pub(super) fn of_drift(resources: &[Value]) -> String {
+pub fn of_drift(resources: &[Value]) -> String {
     notes(resources.iter().flat_map(|one| {
         let names = one.get("names").and_then(Value::as_list).unwrap_or_default();
         names.iter().map(move |name| {

@@ -76,12 +76,12 @@ impl Place {
 }
 
 /// Replaces the content of a file, or creates it. Links and permissions stay as they are; a device or a pipe is written to.
-pub(crate) fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
+pub fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
     Place::of(file)?.replace(content)
 }
 
 /// Whether a file may be written, without changing it. The disk may still be full later.
-pub(crate) fn check(file: &Path) -> io::Result<()> {
+pub fn check(file: &Path) -> io::Result<()> {
     match Place::of(file)? {
         Place::Stream(_) => Ok(()),
         Place::Nothing(path) | Place::File(path, _) => New::write(&path, b"", None, false).map(drop),
@@ -90,7 +90,7 @@ pub(crate) fn check(file: &Path) -> io::Result<()> {
 
 /// Creates a file that only its owner can read. If there is one already, its content stays; of several processes that create
 /// it at once, all get the content of one.
-pub(crate) fn create_secret(file: &Path, content: &str) -> io::Result<String> {
+pub fn create_secret(file: &Path, content: &str) -> io::Result<String> {
     let new = New::write(file, content.as_bytes(), None, true)?;
     match std::fs::hard_link(&new.path, file) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => std::fs::read_to_string(file),
