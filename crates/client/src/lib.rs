@@ -15,6 +15,7 @@ mod operations;
 pub mod origin;
 mod orphans;
 mod plan;
+mod plans;
 pub mod reason;
 mod report;
 pub mod resources;
@@ -32,8 +33,9 @@ pub use error::{Error, ErrorLocation, InputError, NestedLocation, Place, Refusal
 pub use operations::OperationPage;
 pub use origin::Origin;
 pub use orphans::OrphanFilter;
+pub use plans::{Executed, PlanFilter, RequestToPlan};
 pub use reason::HookNews;
 pub use resources::EventFilter;
 pub use source::Source;
 pub use stacks::{Changes, PlannedCreate, StackAction, StackFilter, StackRequest};
-pub use view::{Event, Resource, Stack};
+pub use view::{Event, Resource, SavedPlan, Stack};

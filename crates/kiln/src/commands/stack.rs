@@ -26,6 +26,8 @@ use kiln_console::output::OutputArgs;
 use kiln_console::progress::{self, End, Mode, Screen, Target};
 
 pub(crate) use self::change::read;
+pub(crate) use self::operation::table as operation_table;
+pub(crate) use self::plan::{show as show_plan, write_page};
 pub(crate) use self::show::entries;
 use crate::commands::effect::Effect;
 use crate::connect::Connection;
@@ -41,6 +43,7 @@ group! {
         #[command(add = Effect::Destroys)]
         Update(change::UpdateArgs),
         Plan(plan::PlanArgs),
+        Apply(plan::ApplyArgs),
         List(list::ListArgs),
         Show(show::ShowArgs),
         Delete(act::DeleteArgs),

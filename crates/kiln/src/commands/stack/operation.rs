@@ -107,7 +107,7 @@ const COLUMNS: &[(&str, &str)] = &[
 ];
 
 /// A table of operations.
-pub(super) fn table(operations: &[Value], columns: &[(&str, &str)]) -> List {
+pub(crate) fn table(operations: &[Value], columns: &[(&str, &str)]) -> List {
     let cell = |operation: &Value, key: &str| {
         operation.get(key).filter(|value| !value.is_null()).cloned().map_or_else(|| Cell::from(""), Cell::from)
     };
