@@ -97,11 +97,15 @@ def everywhere(kiln, probe):
     resources = probe.ask('GET', f'{stack}/resources?nested_depth=3&with_detail=true')[0]['resources']
     check('resources of the nested stack', len(resources) == 3, resources)
     operations = probe.ask('GET', f'{stack}/operations', expected=200)[0]['operations']
+    plan = probe.ask('POST', '/plans', {'action': 'update', 'stack': 'hiding', **content(by_parameter=PLANTED['update'])}, 201)
+    plan = plan[0]['plan']['id']
+    probe.ask('POST', f'/plans/{plan}/execute', {'digest': 'another'}, 409)
     document = call('GET', kiln.url.removesuffix('/v1') + '/openapi.json')[2]
     names = {'tenant_id': probe.project, 'stack_name': 'hiding', 'stack_id': stack.rsplit('/', 1)[1], 'resource_name': 'server',
              'output_key': 'plain', 'snapshot_id': snapshot, 'type_name': 'OS::Nova::Server',
              'template_version': 'heat_template_version.2018-08-31', 'server_id': 'none', 'config_id': 'none',
-             'deployment_id': 'none', 'event_id': 'none', 'operation_id': operations[0]['id'], 'revision': '1'}
+             'deployment_id': 'none', 'event_id': 'none', 'operation_id': operations[0]['id'], 'revision': '1',
+             'plan_id': plan}
     for path, operations in document['paths'].items():
         # The data of a snapshot and of an export is for adoption and complete, as in Heat.
         if 'get' in operations and not path.endswith(('/export', '/snapshots/{snapshot_id}', '/snapshots')):

@@ -144,6 +144,7 @@ fn described(name: &str) -> &'static str {
         "type_name" => "Name of the resource type.",
         "template_version" => "Version of the template language.",
         "operation_id" => "ID of the operation.",
+        "plan_id" => "ID of the plan.",
         "revision" => "Number of the revision.",
         "orphan_id" => "ID of the entry.",
         "config_id" => "ID of the software config.",

@@ -7,7 +7,11 @@ use crate::Error;
 
 /// The plan in the answer of a Kiln; `None` for one of a Heat.
 pub(crate) fn of_kiln(answer: &Value) -> Result<Option<PlanDocument>, Error> {
-    let Some(plan) = answer.get("plan") else { return Ok(None) };
+    answer.get("plan").map(document).transpose()
+}
+
+/// Reads a plan of a Kiln.
+pub(crate) fn document(plan: &Value) -> Result<PlanDocument, Error> {
     let format = plan.get("format").and_then(Value::as_i64).unwrap_or_default();
     if format != i64::from(FORMAT) {
         let text = format!("The plan of the service has the format {format}, this command reads {FORMAT}");
@@ -15,7 +19,7 @@ pub(crate) fn of_kiln(answer: &Value) -> Result<Option<PlanDocument>, Error> {
     }
     let unreadable = |error: serde_json::Error| Error::Answer(format!("The plan of the service: {error}"));
     let json = serde_json::to_vec(plan).map_err(unreadable)?;
-    serde_json::from_slice(&json).map(Some).map_err(unreadable)
+    serde_json::from_slice(&json).map_err(unreadable)
 }
 
 /// The plan of a Heat, whose answer has lists of resources without their properties.

@@ -36,7 +36,7 @@ pub struct StackRequest {
 
 impl StackRequest {
     /// The body, in the format of python-heatclient.
-    fn body(&self, name: Option<&str>) -> Value {
+    pub(crate) fn body(&self, name: Option<&str>) -> Value {
         let mut body = Map::new();
         if let Some(name) = name {
             body.insert("stack_name".into(), name.into());

@@ -34,6 +34,8 @@ views! {
     Resource
     /// An event.
     Event
+    /// A saved plan.
+    SavedPlan
 }
 
 impl Stack {
@@ -155,6 +157,43 @@ impl Event {
     /// Whether it is about the stack itself.
     pub fn is_of_stack(&self) -> bool {
         !self.stack_id().is_empty() && self.stack_id() == self.physical_id()
+    }
+}
+
+impl SavedPlan {
+    /// Id.
+    pub fn id(&self) -> &str {
+        self.text("id")
+    }
+
+    /// Digest of what it shows.
+    pub fn digest(&self) -> &str {
+        self.text("digest")
+    }
+
+    /// READY, EXECUTED, REJECTED, EXPIRED or STALE.
+    pub fn status(&self) -> &str {
+        self.text("status")
+    }
+
+    /// What it requests: CREATE, ADOPT, UPDATE or DELETE.
+    pub fn action(&self) -> &str {
+        self.text("action")
+    }
+
+    /// ID of its stack, which may not exist yet.
+    pub fn stack_id(&self) -> &str {
+        self.text("stack_id")
+    }
+
+    /// Name of its stack.
+    pub fn stack_name(&self) -> &str {
+        self.text("stack_name")
+    }
+
+    /// When it expires; empty: never.
+    pub fn expires(&self) -> &str {
+        self.text("expires_at")
     }
 }
 

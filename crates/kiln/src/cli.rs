@@ -18,7 +18,7 @@ use kiln_topology::TypeFiles;
 
 use crate::commands::effect::Effect;
 use crate::commands::{
-    completion, config, demo, heat_manage, heat_status, lsp, man, manage, orphan, resource_type, serve, software,
+    completion, config, demo, heat_manage, heat_status, lsp, man, manage, orphan, plan, resource_type, serve, software,
     stack, template, testcloud,
 };
 use crate::exit_code;
@@ -62,6 +62,9 @@ pub(crate) enum Command {
     /// Create, update, show and delete stacks
     #[command(subcommand)]
     Stack(stack::StackCommand),
+    /// List, show, reject and delete the plans that 'kiln stack plan' has saved
+    #[command(subcommand)]
+    Plan(plan::PlanCommand),
     /// Validate, lint, format and upgrade templates
     #[command(subcommand)]
     Template(template::TemplateCommand),

@@ -43,6 +43,7 @@ pub(crate) mod man;
 pub(crate) mod manage;
 pub(crate) mod orphan;
 pub(crate) mod oslo_options;
+pub(crate) mod plan;
 pub(crate) mod resource_type;
 pub(crate) mod serve;
 pub(crate) mod software;

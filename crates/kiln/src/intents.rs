@@ -4,8 +4,12 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// A word that people know from other tools, and what to use instead.
 const INTENTS: &[(&[&str], &str)] = &[
-    (&["plan", "diff", "preview"], "'kiln stack plan' shows what would change"),
-    (&["apply", "deploy", "up"], "use 'kiln stack create' for a new stack and 'kiln stack update' for one that exists"),
+    (&["kiln plan", "diff", "preview"], "'kiln stack plan' shows what would change"),
+    (
+        &["apply", "deploy", "up"],
+        "use 'kiln stack create' for a new stack, 'kiln stack update' for one that exists, and 'kiln stack apply' for a \
+         saved plan",
+    ),
     (&["destroy", "rm", "remove", "down"], "use 'kiln stack delete'"),
     (&["ls"], "use 'kiln stack list'"),
     (&["init"], "no preparation is needed: 'kiln demo' shows a stack, 'kiln stack create' creates one"),
@@ -37,7 +41,9 @@ pub(crate) fn refused(error: clap::Error) -> ! {
 fn explained(mut error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else { return error };
     let known = INTENTS.iter().find(|(words, _)| words.contains(&given.as_str()));
-    if let (ErrorKind::InvalidSubcommand, Some((_, instead))) = (error.kind(), known) {
+    // Without a command, it is the group that is given: `kiln plan`.
+    let is_known = matches!(error.kind(), ErrorKind::InvalidSubcommand | ErrorKind::MissingSubcommand);
+    if let Some((_, instead)) = known.filter(|_| is_known) {
         error.remove(ContextKind::SuggestedSubcommand);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*instead).into()]));
     }

@@ -73,6 +73,9 @@ async fn run(cli: Cli) -> Outcome {
             let changed = command.changed().join(" ");
             connected(global, need, &changed, async |connection| command.run(connection).await).await
         }
+        Command::Plan(command) => {
+            connected(global, Need::Stacks, "", async |connection| command.run(connection).await).await
+        }
         Command::Template(command) => command.run(global).await,
         Command::ResourceType(command) => {
             connected(global, Need::Nothing, "", async |connection| command.run(connection).await).await

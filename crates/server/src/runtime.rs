@@ -421,6 +421,7 @@ fn service_options(config: &Config) -> Result<kiln_service::Options> {
     options.adopt = config.flag(&stacks::ENABLE_STACK_ADOPT)?;
     options.abandon = config.flag(&stacks::ENABLE_STACK_ABANDON)?;
     options.jurisdiction = jurisdiction(config)?;
+    options.plan_lifetime = config.seconds(&kiln::PLAN_LIFETIME)?;
     if let Some(role) = config.text(&stacks::HEAT_STACK_USER_ROLE) {
         options.stack_user_role = role;
     }
@@ -540,6 +541,8 @@ mod tests {
         assert_eq!(config.number::<usize>(&stacks::MAX_JSON_BODY_SIZE).unwrap(), limits.container);
         assert_eq!(config.limit(&stacks::MAX_STACKS_PER_TENANT).unwrap(), limits.stacks_per_project);
         assert_eq!(config.limit(&stacks::MAX_SNAPSHOTS_PER_STACK).unwrap(), limits.snapshots_per_stack);
+        let lifetime = kiln_service::Options::default().plan_lifetime;
+        assert_eq!(config.seconds(&kiln::PLAN_LIFETIME).unwrap(), lifetime);
         let engine = kiln_engine::Options::default();
         assert_eq!(config.number::<u32>(&stacks::ACTION_RETRY_LIMIT).unwrap(), engine.action_retries);
         assert_eq!(config.number::<u32>(&stacks::CLIENT_RETRY_LIMIT).unwrap(), engine.call_retries);

@@ -64,20 +64,25 @@ impl Place {
         }
     }
 
-    fn replace(self, content: &[u8]) -> io::Result<()> {
+    fn replace(self, content: &[u8], owner_only: bool) -> io::Result<()> {
         let (path, permissions) = match self {
             Self::Stream(mut stream) => return stream.write_all(content),
             Self::Nothing(path) => (path, None),
-            Self::File(path, permissions) => (path, Some(permissions)),
+            Self::File(path, permissions) => (path, Some(permissions).filter(|_| !owner_only)),
         };
-        let new = New::write(&path, content, permissions, false)?;
+        let new = New::write(&path, content, permissions, owner_only)?;
         std::fs::rename(&new.path, &path)
     }
 }
 
 /// Replaces the content of a file, or creates it. Links and permissions stay as they are; a device or a pipe is written to.
 pub fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
-    Place::of(file)?.replace(content)
+    Place::of(file)?.replace(content, false)
+}
+
+/// The same for a file that only its owner can read afterwards.
+pub fn replace_secret(file: &Path, content: &[u8]) -> io::Result<()> {
+    Place::of(file)?.replace(content, true)
 }
 
 /// Whether a file may be written, without changing it. The disk may still be full later.

@@ -15,9 +15,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kiln_identity::Caller;
 use kiln_plan_document::{Action as PlannedAction, ObservedObject, PlanDocument, StackPart};
-use kiln_resource::{Action, PlanId, StackId};
+use kiln_resource::{Action, OperationId, PlanId, StackId};
 use kiln_stack::load;
-use kiln_store::{Author, DesiredText, NewPlan, Plan, PlanPart, PlanQuery, PlanState, Stack};
+use kiln_store::{Author, DesiredText, NewPlan, Operation, Plan, PlanPart, PlanQuery, PlanState, Stack};
 use kiln_view::plan_document;
 
 use crate::{CreateStack, Door, Error, Service, Settings, UpdateStack};
@@ -95,6 +95,13 @@ impl SavedPlan {
     /// The description.
     pub fn description(&self) -> &str {
         &self.content.description
+    }
+
+    /// The operation that executes it, once a request has used it.
+    pub fn operation(&self) -> Option<OperationId> {
+        let plan = &self.plan;
+        // The request is refused unless it is the next one.
+        (self.status == PlanStatus::Executed).then(|| Operation::id_of(plan.stack, plan.generation + 1))
     }
 
     /// The document without the resources; `None` for a change set of the release before.
@@ -257,7 +264,7 @@ impl Service {
         Ok(SavedPlan { plan: new.plan, stack, status: PlanStatus::Ready, content })
     }
 
-    /// The plans of a project, newest first, without change sets.
+    /// The plans of a project, newest first, with its change sets.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no plan with the ID of the marker.

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_resource::{Action, OperationId, PlanId, Status};
+use uuid::Uuid;
 
 use crate::{Desired, Error, Stack, StackId};
 
@@ -58,6 +59,11 @@ pub struct End {
 }
 
 impl Operation {
+    /// The ID of the operation that the request to a stack with this number begins.
+    pub fn id_of(stack: StackId, generation: i64) -> OperationId {
+        OperationId(Uuid::new_v5(&stack.0, format!("operation {generation}").as_bytes()))
+    }
+
     /// The operation that the last request to a stack began; `None`: the request is a part of another one.
     pub(crate) fn of(stack: &Stack, author: Option<&Author>, desired: Option<Desired>) -> Option<Self> {
         stack.details.operation.is_none().then(|| Self {

@@ -132,6 +132,8 @@ pub struct Approval {
 pub struct PlanQuery {
     /// Project ID.
     pub project: String,
+    /// Only plans for this stack.
+    pub stack: Option<StackId>,
     /// Only plans for stacks with this name.
     pub stack_name: Option<String>,
     /// Only plans before this one; [`Error::NotFound`] if it does not exist.

@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use kiln_resource::{Action, State, Status};
 use kiln_trace::Origin;
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 use crate::{
     Author, CredentialsId, Desired, DesiredText, Operation, OperationId, PlanId, Planned, ResourceId, Snapshot,
@@ -228,8 +227,7 @@ impl Stack {
 
     /// The operation of the last request.
     pub fn operation(&self) -> OperationId {
-        let own = || OperationId(Uuid::new_v5(&self.id.0, format!("operation {}", self.generation).as_bytes()));
-        self.details.operation.unwrap_or_else(own)
+        self.details.operation.unwrap_or_else(|| Operation::id_of(self.id, self.generation))
     }
 
     /// The number of the rollback that the stack is in, or that was its last request. Those of the release before have none

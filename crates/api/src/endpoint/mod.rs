@@ -16,6 +16,7 @@ mod original_show;
 mod orphan;
 mod output_list;
 mod output_show;
+mod plan;
 mod report_show;
 mod resource_forget;
 mod resource_list;
@@ -185,6 +186,14 @@ pub(crate) static ENDPOINTS: &[&Endpoint] = &[
     &event_show::ENDPOINT,
     &action::ENDPOINT,
     &event_watch::ENDPOINT,
+    &plan::CREATE,
+    &plan::LIST,
+    &plan::SHOW,
+    &plan::DELETE,
+    &plan::EXECUTE,
+    &plan::APPROVE,
+    &plan::RENEW,
+    &plan::REJECT,
     &orphan::LIST,
     &orphan::DELETE,
     &build_info::ENDPOINT,

@@ -89,6 +89,7 @@ pub(super) fn view(listed: &ListedOperation) -> Value {
     value!({
         "id": (operation.id.to_string()),
         "stack_id": (operation.stack.to_string()),
+        "plan_id": (operation.plan.map(|plan| plan.to_string())),
         "action": (operation.action.as_str()),
         "status": status,
         "status_reason": (operation.end.as_ref().map(|end| end.reason.clone())),

@@ -11,6 +11,7 @@ mod long_lists;
 mod nested;
 mod operations;
 mod personas;
+mod plans;
 mod reference;
 mod signals;
 mod snapshots;

@@ -39,6 +39,9 @@ impl Clock for Stopped {
     }
 }
 
+/// A time that no test lives to see the end of.
+const CENTURIES: std::time::Duration = std::time::Duration::from_hours(24 * 365 * 500);
+
 /// All types. They are read once, because a test may have hundreds of callers.
 static TYPES: LazyLock<Arc<ResourceTypes>> = LazyLock::new(|| {
     let types = kiln_resource::shipped::types().expect("definitions");
@@ -132,7 +135,8 @@ impl App {
         let service = Service {
             templates: None,
             shared: kiln_service::SharedCredentials::default(),
-            options: kiln_service::Options { limits, ..kiln_service::Options::default() },
+            // The clock of the database is not stopped.
+            options: kiln_service::Options { limits, plan_lifetime: CENTURIES, ..kiln_service::Options::default() },
             backends,
             recent: Arc::default(),
             identity: Arc::new(identity),
@@ -173,6 +177,13 @@ impl App {
     pub(crate) fn used_by(self, caller: Caller) -> Self {
         let identity = Arc::new(Local::of(caller, Secret::new("{}".to_owned())));
         let service = Service { identity, ..self.service.clone() };
+        let api = Api::new(Parts { options: Options::default(), service: service.clone() });
+        Self { router: api.router(), api, service, ..self }
+    }
+
+    /// The same process with other rules.
+    pub(crate) fn with_policy(self, policy: kiln_identity::Policy) -> Self {
+        let service = Service { policy: Arc::new(policy), ..self.service.clone() };
         let api = Api::new(Parts { options: Options::default(), service: service.clone() });
         Self { router: api.router(), api, service, ..self }
     }

@@ -85,6 +85,7 @@ options! {
         "Maximum number of operations that are kept of a stack, with the revisions of its template: engines delete the \
          oldest of more; 0: all are kept.",
     ).default("1000");
+    PLAN_LIFETIME = own("plan_lifetime", Span, "How long a saved plan can be executed.").default("604800");
     LEASE = own(
         "lease", Span, "Time without a heartbeat of an engine after which others take over its stacks.",
     ).default("15");

@@ -27,6 +27,7 @@ use kiln_console::output::OutputArgs;
 use kiln_console::progress::{self, End, Mode, Screen, Target};
 
 pub(crate) use self::change::read;
+pub(crate) use self::plan::{show as show_plan, write_page};
 pub(crate) use self::resource::located;
 pub(crate) use self::show::entries;
 use crate::commands::effect::Effect;
@@ -45,6 +46,7 @@ group! {
         Update(change::UpdateArgs),
         #[command(add = OF_PLAN)]
         Plan(plan::PlanArgs),
+        Apply(plan::ApplyArgs),
         List(list::ListArgs),
         Show(show::ShowArgs),
         Delete(act::DeleteArgs),

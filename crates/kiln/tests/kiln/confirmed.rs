@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use crate::run::{Folder, Ran};
 
 /// The commands with `--require-yes`, which stop before they do anything.
-const DEMANDS: [&[&str]; 15] = [
+const DEMANDS: [&[&str]; 17] = [
     &["stack", "update", "one", "-t", "empty.yaml"],
     &["stack", "rollback", "one", "--to", "1"],
+    &["stack", "apply", "PLAN"],
     &["stack", "delete", "one"],
     &["stack", "abandon", "one"],
     &["stack", "cancel", "one"],
@@ -15,6 +16,7 @@ const DEMANDS: [&[&str]; 15] = [
     &["stack", "snapshot", "delete", "one", "SNAPSHOT"],
     &["stack", "snapshot", "restore", "one", "SNAPSHOT"],
     &["stack", "resource", "forget", "one", "secret"],
+    &["plan", "delete", "PLAN"],
     &["orphan", "delete", "some"],
     &["software", "config", "delete", "some"],
     &["software", "deployment", "delete", "some"],
@@ -60,6 +62,8 @@ fn every_command_that_destroys_or_interrupts_may_demand_a_confirmation() {
     folder.local(&["stack", "create", "-t", "one.yaml", "one"]).ok();
     folder.local(&["stack", "update", "-t", "two.yaml", "one"]).ok();
     let snapshot = folder.local(&["stack", "snapshot", "create", "one", "-f", "value", "-c", "id"]).ok();
+    let saved = folder.local(&["stack", "plan", "--save", "-f", "json", "--delete", "one"]).json();
+    let plan = saved["id"].as_str().unwrap();
 
     let all = commands(&folder, "");
     let tried: BTreeSet<String> = DEMANDS.iter().map(|command| named(command, &all)).collect();
@@ -70,7 +74,11 @@ fn every_command_that_destroys_or_interrupts_may_demand_a_confirmation() {
     }
 
     for command in DEMANDS {
-        let words = command.iter().map(|word| if *word == "SNAPSHOT" { snapshot.trim() } else { word });
+        let words = command.iter().map(|word| match *word {
+            "SNAPSHOT" => snapshot.trim(),
+            "PLAN" => plan,
+            word => word,
+        });
         let local = if ["manage", "heat-manage"].contains(&command[0]) { None } else { Some("--local") };
         let words: Vec<&str> = local.into_iter().chain(words).collect();
         let ran: Ran = folder.kiln(&words).env("KILN_REQUIRE_YES", "1").output().unwrap().into();
@@ -80,4 +88,5 @@ fn every_command_that_destroys_or_interrupts_may_demand_a_confirmation() {
     }
     assert!(folder.local(&["stack", "resource", "list", "one"]).ok().contains("secret"));
     folder.local(&["stack", "snapshot", "show", "one", snapshot.trim()]).ok();
+    assert_eq!(folder.local(&["plan", "show", plan, "-f", "value", "-c", "status"]).ok(), "READY\n");
 }

@@ -54,11 +54,12 @@ pub(crate) fn runs(page: &str) -> bool {
 }
 
 const OTHER_PAGES: [&str; 3] = ["README.md", "examples/README.md", "docs/topology.md"];
-const MANUAL: [&str; 15] = [
+const MANUAL: [&str; 16] = [
     "docs/first-stack.md",
     "docs/first-server.md",
     "docs/templates.md",
     "docs/reading-a-plan.md",
+    "docs/saved-plans.md",
     "docs/history.md",
     "docs/local-state.md",
     "docs/ci.md",

@@ -192,6 +192,19 @@ impl World {
         SqlStore::open(kiln_store::Options::new(url, key)).await.unwrap()
     }
 
+    /// What is shown of a plan that is saved, and refused.
+    fn saved_plan(&self) -> String {
+        let told = self.kiln(&Self::content("plan", &["--out", "main.plan", "main"], "planted-update")).ok();
+        let file = std::fs::read_to_string(self.folder.path().join("main.plan")).unwrap();
+        let id = serde_json::from_str::<serde_json::Value>(&file).unwrap()["id"].as_str().unwrap().to_owned();
+        let listed = self.said(&["plan", "list"]) + &self.rest("/plans") + &self.rest(&format!("/plans/{id}"));
+        let shown = ["text", "markdown", "yaml"].map(|form| self.kiln(&["plan", "show", &id, "-f", form]).ok());
+        self.kiln(&["plan", "reject", &id]).ok();
+        let refused = self.said(&["stack", "apply", &id]);
+        assert!(refused.contains("it was rejected") && listed.matches(&id).count() == 4, "{refused} {listed}");
+        [told, file, listed, shown.concat(), refused].concat()
+    }
+
     /// What a door shows. A door without a case does not compile.
     async fn shown(&self, door: Door) -> String {
         let main = format!("/stacks/main/{}", self.id("main"));
@@ -206,7 +219,8 @@ impl World {
                         if option == "--replace" { &["--replace", "loud", "main"][..] } else { &["--delete", "main"] };
                     self.said(&[&["stack", "plan"], of].concat())
                 });
-                [of_update, plan(&["other"]), others.concat(), self.rest(&format!("{main}/preview_delete"))].concat()
+                let deleted = self.rest(&format!("{main}/preview_delete"));
+                [of_update, plan(&["other"]), others.concat(), deleted, self.saved_plan()].concat()
             }
             Door::PlanMarkdown => {
                 let plan = |stack| Self::content("plan", &["-f", "markdown", stack], "planted-update");

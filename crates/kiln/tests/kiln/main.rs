@@ -27,6 +27,7 @@ mod lsp;
 mod mistakes;
 mod operations;
 mod plan;
+mod plans;
 mod processes;
 mod progress;
 mod report;

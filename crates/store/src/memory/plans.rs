@@ -60,7 +60,10 @@ impl PlanStore for MemoryStore {
             },
             None => u64::MAX,
         };
-        let is_asked = |plan: &&Plan| query.stack_name.as_ref().is_none_or(|name| *name == plan.stack_name);
+        let is_asked = |plan: &&Plan| {
+            let has_name = query.stack_name.as_ref().is_none_or(|name| *name == plan.stack_name);
+            has_name && query.stack.is_none_or(|stack| stack == plan.stack)
+        };
         let limit = query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
         let older = of_project().rev().filter(|(seq, _)| **seq < before).map(|(_, stored)| &stored.plan);
         Ok(older.filter(is_asked).take(limit).cloned().collect())

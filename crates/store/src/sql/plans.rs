@@ -76,6 +76,9 @@ impl PlanStore for SqlStore {
             let mut select = Query::select();
             select.columns(schema::PLAN_COLUMNS).from(schema::PLAN);
             select.and_where(Expr::col("project").eq(query.project.as_str()));
+            if let Some(stack) = query.stack {
+                select.and_where(Expr::col("stack").eq(stack.to_string()));
+            }
             if let Some(name) = &query.stack_name {
                 select.and_where(Expr::col("stack_name").eq(name.as_str()));
             }

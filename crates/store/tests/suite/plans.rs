@@ -76,6 +76,8 @@ async fn plans_are_listed_by_project_newest_first_with_their_parts() {
         assert_eq!(store.plans(&page).await.unwrap(), [second.plan.clone()]);
         let web = PlanQuery { stack_name: Some("web".to_owned()), ..of_project(PROJECT) };
         assert_eq!(store.plans(&web).await.unwrap().len(), 2);
+        let of_stack = PlanQuery { stack: Some(made.id), limit: Some(1), ..of_project(PROJECT) };
+        assert_eq!(store.plans(&of_stack).await.unwrap(), [second.plan.clone()]);
         let unknown = PlanQuery { marker: Some(foreign.plan.id), ..of_project(PROJECT) };
         assert!(matches!(store.plans(&unknown).await, Err(Error::NotFound(_))), "of another project");
         assert_eq!(store.plan(PROJECT, foreign.plan.id).await.unwrap(), None);

@@ -305,7 +305,7 @@ pub(super) struct Changed {
     pub(super) existing: bool,
     /// The revision that stands for the current template, environment and parameters
     #[arg(skip)]
-    revision: Option<String>,
+    pub(super) revision: Option<String>,
     /// Reset a parameter to its default, with --existing; may be repeated
     #[arg(long, value_name = "PARAMETER")]
     clear_parameter: Vec<String>,

@@ -1,15 +1,21 @@
 //! `kiln stack plan`, and what `--dry-run` shows: what a request would change.
 
+mod apply;
+mod saved;
+
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use kiln_client::{Error, PlannedCreate, Stack};
-use kiln_console::output::{OutputArgs, print};
+use kiln_client::{Error, PlannedCreate, RequestToPlan, SavedPlan, Stack};
+use kiln_console::output::{OutputArgs, json_text, print};
 use kiln_console::plan::{Canvas, Plan};
 use kiln_plan_document::{PlanDocument, Risk};
 use kiln_server::whole_file;
 
+pub(crate) use self::apply::ApplyArgs;
+use self::saved::SaveArgs;
 use super::change::{Changed, preview_of_heat};
+use super::revision::revision_of;
 use super::{note, of_stack};
 use crate::commands::effect::Effect;
 use crate::connect::Connection;
@@ -29,19 +35,24 @@ Examples:
   kiln stack plan --existing --parameter flavor=m1.large web
   kiln stack plan --delete web                       what a delete would delete and lose
   kiln stack plan --replace server web               replace a healthy resource
-  kiln stack plan -t web.yaml -f markdown web        for a merge request")]
+  kiln stack plan -t web.yaml -f markdown web        for a merge request
+  kiln stack plan -t web.yaml --out web.plan web     save it, for 'kiln stack apply web.plan'
+  kiln stack plan --to 1 web                         return to revision 1")]
 pub(crate) struct PlanArgs {
     /// Name or ID of the stack; a new name for the plan of a create
     #[arg(value_name = "STACK")]
     stack: String,
     /// Template: path or URL
-    #[arg(short, long, value_name = "TEMPLATE", required_unless_present_any = ["existing", "delete", "replace"])]
+    #[arg(short, long, value_name = "TEMPLATE", required_unless_present_any = ["existing", "delete", "replace", "to"])]
     template: Option<String>,
     #[command(flatten)]
     changed: Changed,
     /// Plan the delete of the stack
-    #[arg(long, conflicts_with_all = ["template", "existing", "replace", "converge"])]
+    #[arg(long, conflicts_with_all = ["template", "existing", "replace", "converge", "to"])]
     delete: bool,
+    /// Plan the return to the revision with this number, as of 'stack rollback'
+    #[arg(long, value_name = "REVISION", conflicts_with_all = ["template", "replace"])]
+    to: Option<String>,
     /// Plan the replacement of this resource, as after 'stack resource mark unhealthy'; may be repeated
     #[arg(long, value_name = "PATH")]
     replace: Vec<String>,
@@ -54,6 +65,8 @@ pub(crate) struct PlanArgs {
     /// Also write the plan to this file, as a page for browsers
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    #[command(flatten)]
+    save: SaveArgs,
 }
 
 /// The format of a plan.
@@ -75,60 +88,105 @@ impl PlanArgs {
     }
 
     pub(crate) async fn run(mut self, connection: &Connection) -> Outcome {
+        if self.save.saves() && !self.replace.is_empty() {
+            return Err(Failure::new("A plan with --replace cannot be saved").hint(
+                "mark the resources with 'kiln stack resource mark unhealthy', and save a plan with --existing",
+            ));
+        }
         if self.template.is_none() && !self.delete {
             self.changed.existing = true;
         }
-        let plan = if self.delete {
-            connection.client.plan_delete(&self.stack).await.map_err(of_stack(&self.stack))?
-        } else {
-            match self.of_content(connection).await? {
-                PlannedCreate::Plan(plan) => plan,
-                PlannedCreate::Preview(_) if self.html.is_some() || self.format != Format::Text => {
-                    return Err(Failure::new("The service has no plan of a create; only Kiln has")
-                        .hint("leave out --html and -f to see the preview of the service"));
-                }
-                PlannedCreate::Preview(stack) => {
-                    return show_preview(&stack, &OutputArgs::default(), self.detailed_exitcode);
-                }
+        if let Some(number) = &self.to {
+            // A service without revisions would plan an update to the present template.
+            revision_of(&connection.client, &self.stack, number).await?;
+            self.changed.revision = Some(number.clone());
+        }
+        self.save.check()?;
+        let (planned, saved) = match self.planned(connection).await? {
+            Answer::Planned(planned) => (planned, None),
+            Answer::Saved(saved) => {
+                let missing = || Error::Answer("The saved plan has no document".to_owned());
+                (PlannedCreate::Plan(saved.document()?.ok_or_else(missing)?), Some(saved))
+            }
+        };
+        let plan = match planned {
+            PlannedCreate::Plan(plan) => plan,
+            PlannedCreate::Preview(_) if self.html.is_some() || self.format != Format::Text => {
+                return Err(Failure::new("The service has no plan of a create; only Kiln has")
+                    .hint("leave out --html and -f to see the preview of the service"));
+            }
+            PlannedCreate::Preview(stack) => {
+                return show_preview(&stack, &OutputArgs::default(), self.detailed_exitcode);
             }
         };
         if let Some(file) = &self.html {
-            write(file, &Plan::of(&plan).page())?;
+            write_page(file, &Plan::of(&plan).page())?;
         }
-        match self.format {
-            Format::Text => show(&plan)?,
-            Format::Json => {
+        match (self.format, &saved) {
+            (Format::Text, _) => show(&plan)?,
+            (Format::Json, Some(saved)) => print(&(json_text(saved.value()) + "\n"))?,
+            (Format::Json, None) => {
                 let json = serde_json::to_string_pretty(&plan).map_err(|error| Failure::new(error.to_string()))?;
                 print(&(json + "\n"))?;
             }
-            Format::Markdown => print(&Plan::of(&plan).markdown())?,
+            (Format::Markdown, _) => print(&Plan::of(&plan).markdown())?,
+        }
+        if let Some(saved) = saved {
+            let told = self.save.saved(&saved)?;
+            if self.format == Format::Text { print(&told)? } else { anstream::eprint!("{told}") }
         }
         ended(&plan, self.detailed_exitcode)
     }
 
-    /// The plan of an update, or of a create if there is no such stack.
-    async fn of_content(&self, connection: &Connection) -> Outcome<PlannedCreate> {
+    /// The plan of an update or a delete, or of a create if there is no such stack.
+    async fn planned(&self, connection: &Connection) -> Outcome<Answer> {
         let (client, template) = (&connection.client, self.template.as_deref());
+        if self.delete {
+            let answer = if self.save.saves() {
+                self.save.save(connection, RequestToPlan::Delete(&self.stack)).await.map(Answer::Saved)
+            } else {
+                client.plan_delete(&self.stack).await.map(|plan| Answer::Planned(PlannedCreate::Plan(plan)))
+            };
+            return answer.or_else(|error| Err(of_stack(&self.stack)(saved::refused(error)?)));
+        }
         let request = self.changed.request(connection, template).await?;
         let is_new = match client.stack_identity(&self.stack).await {
             Err(error) if error.is_not_found() && self.may_be_of_a_create() => true,
             Err(error) => return Err(of_stack(&self.stack)(error)),
             Ok(_) => false,
         };
-        if is_new {
-            let planned = client.plan_create(&self.stack, &request).await;
-            return self.changed.judged(connection, &self.stack, &request, planned).await;
+        if !is_new {
+            self.changed.check_parameters(client, &self.stack, &request).await?;
         }
-        self.changed.check_parameters(client, &self.stack, &request).await?;
-        match client.plan_update(&self.stack, &request, &self.replace).await {
+        let answer = match (self.save.saves(), is_new) {
+            (true, true) => {
+                self.save.save(connection, RequestToPlan::Create(&self.stack, &request)).await.map(Answer::Saved)
+            }
+            (true, false) => {
+                self.save.save(connection, RequestToPlan::Update(&self.stack, &request)).await.map(Answer::Saved)
+            }
+            (false, true) => client.plan_create(&self.stack, &request).await.map(Answer::Planned),
+            (false, false) => {
+                let plan = client.plan_update(&self.stack, &request, &self.replace).await;
+                plan.map(|plan| Answer::Planned(PlannedCreate::Plan(plan)))
+            }
+        };
+        match answer {
             // The stack is there, so it is one of the paths that is not.
             Err(error @ Error::Refused(_)) if error.is_not_found() && !self.replace.is_empty() => Err(error.into()),
-            planned => {
-                let plan = self.changed.judged(connection, &self.stack, &request, planned).await?;
-                Ok(PlannedCreate::Plan(plan))
+            Err(error) if self.save.saves() => {
+                let error = saved::refused(error)?;
+                self.changed.judged(connection, &self.stack, &request, Err(error)).await
             }
+            answer => self.changed.judged(connection, &self.stack, &request, answer).await,
         }
     }
+}
+
+/// A plan, or a plan that is saved.
+enum Answer {
+    Planned(PlannedCreate),
+    Saved(SavedPlan),
 }
 
 /// The end of a command that has shown a plan; with `detailed`, the exit code depends on the plan.
@@ -149,7 +207,7 @@ pub(super) fn show_preview(stack: &Stack, output: &OutputArgs, detailed: bool) -
 }
 
 /// Prints a plan.
-pub(super) fn show(plan: &PlanDocument) -> Outcome {
+pub(crate) fn show(plan: &PlanDocument) -> Outcome {
     Ok(print(&(Plan::of(plan).text(Canvas::of_stdout()) + &note::of_plan(plan)))?)
 }
 
@@ -159,7 +217,7 @@ pub(super) fn ask_about(plan: &PlanDocument) {
 }
 
 /// Writes a page.
-fn write(file: &Path, page: &str) -> Outcome {
+pub(crate) fn write_page(file: &Path, page: &str) -> Outcome {
     whole_file::replace(file, page.as_bytes())
         .map_err(|error| Failure::new(format!("cannot write {}: {error}", file.display())))
 }

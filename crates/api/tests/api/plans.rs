@@ -1,0 +1,237 @@
+//! Saved plans: what they need, who finds them, and what executes only once.
+
+use http::{Method, StatusCode};
+use kiln_identity::Caller;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, App, PROJECT, random_string, user};
+
+const PLANS: &str = "/v1/tenant1/plans";
+
+fn update(stack: &str) -> Value {
+    let mut template = random_string();
+    template["resources"]["two"] = json!({"type": "OS::Heat::RandomString"});
+    json!({"action": "update", "stack": stack, "template": template})
+}
+
+async fn save(app: &App, body: &Value) -> Value {
+    let answer = app.json(Method::POST, PLANS, body).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    answer.json()["plan"].clone()
+}
+
+fn path(plan: &Value) -> String {
+    format!("{PLANS}/{}", plan["id"].as_str().expect("an ID"))
+}
+
+async fn execute(app: &App, plan: &Value) -> Answer {
+    app.send(Method::POST, &format!("{}/execute", path(plan)), None, None).await
+}
+
+#[track_caller]
+fn conflict(answer: &Answer, text: &str) {
+    assert_eq!(answer.status, StatusCode::CONFLICT, "{}", answer.text);
+    assert!(answer.json()["error"]["message"].as_str().expect("a text").contains(text), "{}", answer.text);
+}
+
+#[tokio::test]
+async fn a_plan_is_executed_once_and_the_operation_names_it() {
+    let app = App::new().await;
+    let stack = app.create("web", random_string()).await;
+    app.settle("web").await;
+    let mut body = update("web");
+    body["description"] = "one more".into();
+    body["expires_in"] = (36_500_u64 * 86_400).into();
+    let plan = save(&app, &body).await;
+    let expected = json!({
+        "action": "UPDATE", "status": "READY", "stack_name": "web", "description": "one more", "name": null,
+        "operation_id": null, "user_name": "alice", "created_at": "2026-11-20T06:52:45Z", "expires_at": "2126-10-27T06:52:45Z",
+        "totals": {"change": 2, "data_loss": 0, "interruption": 0, "none": 0, "replacement": 0},
+    });
+    for (key, value) in expected.as_object().expect("a map") {
+        assert_eq!(&plan[key], value, "{key}");
+    }
+    assert_eq!(plan["document"]["resources"][1]["path"], "two", "{plan}");
+    assert_eq!(app.get(&path(&plan)).await.json()["plan"], plan);
+
+    let other = app.json(Method::POST, &format!("{}/execute", path(&plan)), &json!({"digest": "else"})).await;
+    conflict(&other, "its digest is another one");
+    let executed = execute(&app, &plan).await;
+    assert_eq!(executed.status, StatusCode::ACCEPTED, "{}", executed.text);
+    let executed = executed.json();
+    assert_eq!(executed["stack"]["id"], plan["stack_id"], "{executed}");
+    let operation = &app.get(&format!("{stack}/operations")).await.json()["operations"][0];
+    assert_eq!((&operation["id"], &operation["plan_id"]), (&executed["operation_id"], &plan["id"]), "{operation}");
+    let shown = app.get(&path(&plan)).await.json();
+    assert_eq!(shown["plan"]["status"], "EXECUTED", "{shown}");
+    assert_eq!(shown["plan"]["operation_id"], executed["operation_id"]);
+    conflict(&execute(&app, &plan).await, "it was executed");
+    conflict(&app.send(Method::DELETE, &path(&plan), None, None).await, "it is being executed");
+    app.settle("web").await;
+    assert_eq!(app.send(Method::DELETE, &path(&plan), None, None).await.status, StatusCode::NO_CONTENT);
+    assert_eq!(app.get(&path(&plan)).await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn creates_returns_and_deletes_are_planned() {
+    let app = App::new().await;
+    let create = json!({"action": "create", "stack_name": "web", "template": random_string()});
+    let plan = save(&app, &create).await;
+    assert_eq!((&plan["action"], &plan["document"]["action"]), (&"CREATE".into(), &"create".into()), "{plan}");
+    assert_eq!(execute(&app, &plan).await.json()["stack"]["id"], plan["stack_id"]);
+    app.settle("web").await;
+
+    let changed = execute(&app, &save(&app, &update("web")).await).await;
+    assert_eq!(changed.status, StatusCode::ACCEPTED, "{}", changed.text);
+    app.settle("web").await;
+    let back = save(&app, &json!({"action": "update", "stack": plan["stack_id"], "revision": "1"})).await;
+    assert_eq!(execute(&app, &back).await.status, StatusCode::ACCEPTED);
+    app.settle("web").await;
+    let template = app.get(&format!("/v1/tenant1/stacks/web/{}/template", plan["stack_id"].as_str().unwrap())).await;
+    assert_eq!(template.json()["resources"], random_string()["resources"]);
+
+    let delete = save(&app, &json!({"action": "delete", "stack": "web"})).await;
+    assert_eq!(execute(&app, &delete).await.status, StatusCode::ACCEPTED);
+    assert_eq!(app.get(&path(&delete)).await.json()["plan"]["status"], "EXECUTED");
+}
+
+#[tokio::test]
+async fn a_plan_that_is_out_of_date_expired_or_rejected_is_refused() {
+    let app = App::new().await;
+    app.create("web", random_string()).await;
+    app.settle("web").await;
+    let stale = save(&app, &update("web")).await;
+    let rejected = save(&app, &update("web")).await;
+    let mut brief = update("web");
+    brief["expires_in"] = 0.into();
+    let expired = save(&app, &brief).await;
+    let answer = app.send(Method::POST, &format!("{}/reject", path(&rejected)), None, None).await;
+    assert_eq!(answer.json()["plan"]["status"], "REJECTED", "{}", answer.text);
+    let again = app.send(Method::POST, &format!("{}/reject", path(&rejected)), None, None).await;
+    conflict(&again, "it was executed or rejected");
+    conflict(&execute(&app, &rejected).await, "it was rejected");
+    conflict(&execute(&app, &expired).await, "it has expired");
+    assert_eq!(execute(&app, &save(&app, &update("web")).await).await.status, StatusCode::ACCEPTED);
+    app.settle("web").await;
+    conflict(&execute(&app, &stale).await, "the stack web has changed");
+    let listed = app.get(PLANS).await.json();
+    let statuses: Vec<&str> =
+        listed["plans"].as_array().unwrap().iter().map(|one| one["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["EXECUTED", "EXPIRED", "REJECTED", "STALE"]);
+}
+
+#[tokio::test]
+async fn lists_have_pages_and_a_filter() {
+    let app = App::new().await;
+    let create = |name: &str| json!({"action": "create", "stack_name": name, "template": random_string()});
+    let (one, two) = (save(&app, &create("one")).await, save(&app, &create("two")).await);
+    let ids = async |query: &str| {
+        let listed = app.get(&format!("{PLANS}?{query}")).await.json();
+        let plans = listed["plans"].as_array().expect("a list").clone();
+        plans.into_iter().map(|plan| plan["id"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids("").await, [two["id"].clone(), one["id"].clone()]);
+    assert_eq!(ids("limit=1").await, [two["id"].clone()]);
+    assert_eq!(ids(&format!("marker={}", two["id"].as_str().unwrap())).await, [one["id"].clone()]);
+    assert_eq!(ids("stack=one").await, [one["id"].clone()]);
+    assert_eq!(ids(&format!("stack={}", two["stack_id"].as_str().unwrap())).await, [two["id"].clone()]);
+    assert!(ids("stack=three").await.is_empty());
+    for wrong in ["marker=x", "limit=x"] {
+        assert_eq!(app.get(&format!("{PLANS}?{wrong}")).await.status, StatusCode::BAD_REQUEST, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn wrong_requests_are_refused_and_store_nothing() {
+    let app = App::new().await;
+    app.create("web", random_string()).await;
+    let template = random_string();
+    for (status, body) in [
+        (StatusCode::BAD_REQUEST, json!({"stack": "web", "template": template})),
+        (StatusCode::BAD_REQUEST, json!({"action": "replace", "stack": "web"})),
+        (StatusCode::BAD_REQUEST, json!({"action": "update", "template": template})),
+        (StatusCode::BAD_REQUEST, json!({"action": "update", "stack": "web"})),
+        (StatusCode::BAD_REQUEST, json!({"action": "create", "template": template})),
+        (StatusCode::BAD_REQUEST, json!({"action": "delete", "stack": "web", "expires_in": -1})),
+        (StatusCode::NOT_FOUND, json!({"action": "delete", "stack": "none"})),
+        (StatusCode::CONFLICT, json!({"action": "create", "stack_name": "web", "template": template})),
+        // Its create is in progress.
+        (StatusCode::CONFLICT, update("web")),
+    ] {
+        let answer = app.json(Method::POST, PLANS, &body).await;
+        assert_eq!(answer.status, status, "{body}: {}", answer.text);
+    }
+    assert_eq!(app.get(PLANS).await.json(), json!({"plans": []}));
+}
+
+#[tokio::test]
+async fn nobody_finds_a_plan_of_another_project() {
+    let app = App::new().await;
+    app.create("web", random_string()).await;
+    app.settle("web").await;
+    let plan = save(&app, &update("web")).await;
+    let id = plan["id"].as_str().expect("an ID");
+    for roles in [&["member", "reader"][..], &["admin", "member", "reader"]] {
+        let other = app.clone().used_by(Caller { project_id: "tenant2".into(), ..user(roles) });
+        let path = format!("/v1/tenant2/plans/{id}");
+        for (method, path) in [
+            (Method::GET, path.clone()),
+            (Method::DELETE, path.clone()),
+            (Method::POST, format!("{path}/execute")),
+            (Method::POST, format!("{path}/reject")),
+        ] {
+            let answer = other.send(method.clone(), &path, None, None).await;
+            assert_eq!(answer.status, StatusCode::NOT_FOUND, "{method} {path}: {}", answer.text);
+        }
+        assert_eq!(other.get("/v1/tenant2/plans").await.json(), json!({"plans": []}));
+        let of_id = json!({"action": "delete", "stack": plan["stack_id"]});
+        let answer = other.json(Method::POST, "/v1/tenant2/plans", &of_id).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{}", answer.text);
+    }
+}
+
+/// What a request needs, besides the rule of the request itself.
+#[tokio::test]
+async fn each_rule_alone_denies_a_request() {
+    let app = App::new().await;
+    app.create("web", random_string()).await;
+    app.settle("web").await;
+    let plan = save(&app, &update("web")).await;
+    let created = save(&app, &json!({"action": "create", "stack_name": "new", "template": random_string()})).await;
+    let delete = json!({"action": "delete", "stack": "web"});
+    let deleting = save(&app, &delete).await;
+    let of_plan = |plan: &Value, end: &str| format!("{}{end}", path(plan));
+    let requests = [
+        ("plans:create", "stacks:update", Method::POST, PLANS.to_owned(), Some(update("web"))),
+        ("plans:create", "stacks:delete", Method::POST, PLANS.to_owned(), Some(delete)),
+        ("plans:index", "stacks:template", Method::GET, PLANS.to_owned(), None),
+        ("plans:show", "stacks:template", Method::GET, path(&plan), None),
+        ("plans:execute", "stacks:create", Method::POST, of_plan(&created, "/execute"), None),
+        ("plans:execute", "stacks:delete", Method::POST, of_plan(&deleting, "/execute"), None),
+        ("plans:reject", "plans:reject", Method::POST, of_plan(&plan, "/reject"), None),
+        ("plans:delete", "plans:delete", Method::DELETE, path(&plan), None),
+        ("plans:execute", "stacks:update", Method::POST, of_plan(&plan, "/execute"), None),
+    ];
+    let denying = |rules: &[&str]| {
+        let overrides = rules.iter().map(|rule| ((*rule).to_owned(), "!".into())).collect();
+        app.clone().with_policy(kiln_api::policy(true).with_overrides(&overrides).expect("rules"))
+    };
+    let all = ["create", "index", "show", "execute", "reject", "delete"].map(|name| format!("plans:{name}"));
+    for (own, other, method, path, body) in requests {
+        let body = body.map(|body| body.to_string());
+        for rule in [own, other] {
+            let refused = denying(&[rule]).send(method.clone(), &path, None, body.as_deref()).await;
+            assert_eq!(refused.status, StatusCode::FORBIDDEN, "{rule}: {method} {path}: {}", refused.text);
+        }
+        // The other rules of plans are not needed.
+        let others: Vec<&str> = all.iter().map(String::as_str).filter(|rule| *rule != own).collect();
+        if method == Method::GET || own == "plans:create" {
+            let done = denying(&others).send(method.clone(), &path, None, body.as_deref()).await;
+            assert!(done.status.is_success(), "{own} alone: {method} {path}: {}", done.text);
+        }
+    }
+    let reader = app.clone().used_by(user(&["reader"]));
+    assert_eq!(reader.get(&path(&plan)).await.status, StatusCode::OK);
+    assert_eq!(execute(&reader, &plan).await.status, StatusCode::FORBIDDEN);
+    assert_eq!(app.get(&format!("/v1/{PROJECT}/stacks/new")).await.status, StatusCode::NOT_FOUND);
+}

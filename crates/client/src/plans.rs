@@ -1,0 +1,119 @@
+//! Calls for saved plans. Heat has none of them.
+
+use http::Method;
+use kiln_plan_document::PlanDocument;
+use kiln_value::{Map, Value, value};
+
+use crate::client::{Query, segment, unwrap, unwrap_list};
+use crate::{Client, Error, SavedPlan, StackRequest, plan};
+
+/// A request whose plan is saved.
+#[derive(Clone, Copy, Debug)]
+pub enum RequestToPlan<'a> {
+    /// Creates a stack with this name.
+    Create(&'a str, &'a StackRequest),
+    /// Updates a stack.
+    Update(&'a str, &'a StackRequest),
+    /// Deletes a stack.
+    Delete(&'a str),
+}
+
+impl RequestToPlan<'_> {
+    fn body(self) -> Map {
+        let (action, stack, content) = match self {
+            Self::Create(name, request) => ("create", None, request.body(Some(name))),
+            Self::Update(stack, request) => ("update", Some(stack), request.body(None)),
+            Self::Delete(stack) => ("delete", Some(stack), value!({})),
+        };
+        let mut body = match content {
+            Value::Map(body) => body,
+            _ => Map::new(),
+        };
+        body.insert("action".to_owned(), action.into());
+        body.extend(stack.map(|stack| ("stack".to_owned(), stack.into())));
+        if let Self::Update(_, request) = self {
+            body.insert("existing".to_owned(), request.existing.into());
+        }
+        body
+    }
+}
+
+/// Filters of a list of plans.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlanFilter {
+    /// Only plans for the stack with this name or ID.
+    pub stack: Option<String>,
+    /// Only plans before this one.
+    pub marker: Option<String>,
+    /// Maximum number.
+    pub limit: Option<u64>,
+}
+
+/// What a service did with a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Executed {
+    /// The ID of the stack.
+    pub stack: String,
+    /// The ID of the operation.
+    pub operation: String,
+}
+
+impl Client {
+    /// Saves the plan of a request. `expires_in`: seconds.
+    pub async fn save_plan(
+        &self,
+        request: RequestToPlan<'_>,
+        description: Option<&str>,
+        expires_in: Option<u64>,
+    ) -> Result<SavedPlan, Error> {
+        let mut body = request.body();
+        body.extend(description.map(|text| ("description".to_owned(), text.into())));
+        body.extend(expires_in.map(|seconds| ("expires_in".to_owned(), seconds.into())));
+        let answer = self.call(Method::POST, "/plans", &vec![], Some(&body.into())).await?;
+        unwrap(answer, "plan").map(SavedPlan)
+    }
+
+    /// The plans of the project, newest first.
+    pub async fn saved_plans(&self, filter: &PlanFilter) -> Result<Vec<Value>, Error> {
+        let mut query = Query::new();
+        query.extend(filter.stack.clone().map(|stack| ("stack".to_owned(), stack)));
+        query.extend(filter.marker.clone().map(|marker| ("marker".to_owned(), marker)));
+        query.extend(filter.limit.map(|limit| ("limit".to_owned(), limit.to_string())));
+        unwrap_list(self.get("/plans", &query).await?, "plans")
+    }
+
+    /// A plan with its document.
+    pub async fn saved_plan(&self, id: &str) -> Result<SavedPlan, Error> {
+        unwrap(self.get(&plan_path(id), &vec![]).await?, "plan").map(SavedPlan)
+    }
+
+    /// Executes a plan, if it has this digest.
+    pub async fn execute_plan(&self, id: &str, digest: &str) -> Result<Executed, Error> {
+        let path = format!("{}/execute", plan_path(id));
+        let answer = self.call(Method::POST, &path, &vec![], Some(&value!({ "digest": digest }))).await?;
+        let operation = answer.str_at("operation_id").unwrap_or_default().to_owned();
+        let stack = unwrap(answer, "stack")?;
+        Ok(Executed { stack: stack.str_at("id").unwrap_or_default().to_owned(), operation })
+    }
+
+    /// Rejects a plan: nobody can execute it any more.
+    pub async fn reject_plan(&self, id: &str) -> Result<(), Error> {
+        self.call(Method::POST, &format!("{}/reject", plan_path(id)), &vec![], None).await.map(drop)
+    }
+
+    /// Deletes a plan.
+    pub async fn delete_plan(&self, id: &str) -> Result<(), Error> {
+        self.call(Method::DELETE, &plan_path(id), &vec![], None).await.map(drop)
+    }
+}
+
+impl SavedPlan {
+    /// What it would change; `None` for a change set of an older release.
+    pub fn document(&self) -> Result<Option<PlanDocument>, Error> {
+        self.value().get("document").filter(|document| !document.is_null()).map(plan::document).transpose()
+    }
+}
+
+fn plan_path(id: &str) -> String {
+    format!("/plans/{}", segment(id))
+}
