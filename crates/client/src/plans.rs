@@ -59,16 +59,19 @@ pub struct Executed {
 }
 
 impl Client {
-    /// Saves the plan of a request. `expires_in`: seconds.
+    /// Saves the plan of a request. `expires_in`: seconds. `refresh`: the objects that it changes or deletes are read, and again
+    /// when it is executed.
     pub async fn save_plan(
         &self,
         request: RequestToPlan<'_>,
         description: Option<&str>,
         expires_in: Option<u64>,
+        refresh: bool,
     ) -> Result<SavedPlan, Error> {
         let mut body = request.body();
         body.extend(description.map(|text| ("description".to_owned(), text.into())));
         body.extend(expires_in.map(|seconds| ("expires_in".to_owned(), seconds.into())));
+        body.insert("refresh".to_owned(), refresh.into());
         let answer = self.call(Method::POST, "/plans", &vec![], Some(&body.into())).await?;
         unwrap(answer, "plan").map(SavedPlan)
     }
@@ -94,6 +97,17 @@ impl Client {
         let operation = answer.str_at("operation_id").unwrap_or_default().to_owned();
         let stack = unwrap(answer, "stack")?;
         Ok(Executed { stack: stack.str_at("id").unwrap_or_default().to_owned(), operation })
+    }
+
+    /// Approves a plan that another user has made.
+    pub async fn approve_plan(&self, id: &str) -> Result<(), Error> {
+        self.call(Method::POST, &format!("{}/approve", plan_path(id)), &vec![], None).await.map(drop)
+    }
+
+    /// Makes a plan again, for the present state of its stack.
+    pub async fn renew_plan(&self, id: &str) -> Result<SavedPlan, Error> {
+        let answer = self.call(Method::POST, &format!("{}/renew", plan_path(id)), &vec![], None).await?;
+        unwrap(answer, "plan").map(SavedPlan)
     }
 
     /// Rejects a plan: nobody can execute it any more.

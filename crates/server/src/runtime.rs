@@ -421,6 +421,8 @@ fn service_options(config: &Config) -> Result<kiln_service::Options> {
     options.adopt = config.flag(&stacks::ENABLE_STACK_ADOPT)?;
     options.abandon = config.flag(&stacks::ENABLE_STACK_ABANDON)?;
     options.jurisdiction = jurisdiction(config)?;
+    options.plans_required = config.text(&kiln::PLANS).is_some_and(|plans| plans == "required");
+    options.plan_approvals = config.number(&kiln::PLAN_APPROVALS)?;
     options.plan_lifetime = config.seconds(&kiln::PLAN_LIFETIME)?;
     if let Some(role) = config.text(&stacks::HEAT_STACK_USER_ROLE) {
         options.stack_user_role = role;

@@ -85,6 +85,15 @@ options! {
         "Maximum number of operations that are kept of a stack, with the revisions of its template: engines delete the \
          oldest of more; 0: all are kept.",
     ).default("1000");
+    PLANS = own(
+        "plans", Choice(&["optional", "required"]),
+        "Whether a change of a stack needs a saved plan: a create, update, delete, adopt, abandon or restore. With \
+         required, a request without one is refused (409), of whatever client, unless the policy rule plans:bypass allows it.",
+    ).default("optional");
+    PLAN_APPROVALS = own(
+        "plan_approvals", Whole(0, 100),
+        "Number of users who must approve a saved plan before it is executed, besides those who make and execute it.",
+    ).default("0");
     PLAN_LIFETIME = own("plan_lifetime", Span, "How long a saved plan can be executed.").default("604800");
     LEASE = own(
         "lease", Span, "Time without a heartbeat of an engine after which others take over its stacks.",

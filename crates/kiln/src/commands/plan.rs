@@ -10,7 +10,7 @@ use kiln_plan_document::PlanDocument;
 use kiln_value::Class;
 
 use super::confirm::ConfirmArgs;
-use super::stack::{entries, show_plan, write_page};
+use super::stack::{entries, saved_as, show_plan, write_page};
 use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
@@ -20,6 +20,8 @@ group! {
     PlanCommand {
         List(ListArgs),
         Show(ShowArgs),
+        Approve(ApproveArgs),
+        Renew(RenewArgs),
         Reject(RejectArgs),
         Delete(DeleteArgs),
     }
@@ -61,6 +63,25 @@ pub(crate) struct ShowArgs {
     /// Also write the plan to this file, as a page for browsers
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+}
+
+/// Approve a saved plan that another user has made
+#[derive(Args, Debug)]
+#[command(add = Effect::Changes("changes no stack"))]
+pub(crate) struct ApproveArgs {
+    #[command(flatten)]
+    plan: PlanArg,
+}
+
+/// Make a saved plan again, for the present state of its stack
+///
+/// The new plan keeps the approvals if it does nothing more than the approved one. The former plan cannot be applied any
+/// more.
+#[derive(Args, Debug)]
+#[command(add = Effect::Changes("changes no stack"))]
+pub(crate) struct RenewArgs {
+    #[command(flatten)]
+    plan: PlanArg,
 }
 
 /// Reject a saved plan: nobody can apply it any more
@@ -154,6 +175,22 @@ impl ShowArgs {
             ShownAs::Yaml => Ok(as_data(Format::Yaml, true)?),
             ShownAs::Value => Ok(as_data(Format::Value, false)?),
         }
+    }
+}
+
+impl ApproveArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let id = &self.plan.id;
+        connection.client.approve_plan(id).await.map_err(of_plan(id))
+    }
+}
+
+impl RenewArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let id = &self.plan.id;
+        let renewed = connection.client.renew_plan(id).await.map_err(of_plan(id))?;
+        renewed.document()?.as_ref().map_or(Ok(()), show_plan)?;
+        Ok(print(&saved_as(&renewed, renewed.id()))?)
     }
 }
 

@@ -27,7 +27,7 @@ use kiln_console::output::OutputArgs;
 use kiln_console::progress::{self, End, Mode, Screen, Target};
 
 pub(crate) use self::change::read;
-pub(crate) use self::plan::{show as show_plan, write_page};
+pub(crate) use self::plan::{saved_as, show as show_plan, write_page};
 pub(crate) use self::resource::located;
 pub(crate) use self::show::entries;
 use crate::commands::effect::Effect;

@@ -14,6 +14,7 @@ use kiln_server::whole_file;
 
 pub(crate) use self::apply::ApplyArgs;
 use self::saved::SaveArgs;
+pub(crate) use self::saved::saved_as;
 use super::change::{Changed, preview_of_heat};
 use super::revision::revision_of;
 use super::{note, of_stack};

@@ -28,6 +28,9 @@ pub(super) struct SaveArgs {
     /// How long the saved plan can be applied, at most as long as the service allows [default: that time]
     #[arg(long, value_name = "SECONDS", requires = "saved")]
     expires_in: Option<u64>,
+    /// Do not read the objects that the plan changes or deletes: only changes of the stack make the saved plan stale
+    #[arg(long, requires = "saved")]
+    no_refresh: bool,
 }
 
 /// What a file says of a saved plan.
@@ -53,7 +56,7 @@ impl SaveArgs {
         connection: &Connection,
         request: RequestToPlan<'_>,
     ) -> Result<SavedPlan, kiln_client::Error> {
-        connection.client.save_plan(request, self.description.as_deref(), self.expires_in).await
+        connection.client.save_plan(request, self.description.as_deref(), self.expires_in, !self.no_refresh).await
     }
 
     /// Refuses a file that cannot be written, before the plan is saved.
@@ -75,11 +78,16 @@ impl SaveArgs {
             written.map_err(|error| unwritable(file, &error))?;
             named = file.display().to_string();
         }
-        let (id, digest, expires) = (plan.id(), plan.digest(), plan.expires());
-        Ok(format!(
-            "\nSaved as plan {id} until {expires}\n  digest: {digest}\n  to execute it, run 'kiln stack apply {named}'\n"
-        ))
+        Ok(saved_as(plan, &named))
     }
+}
+
+/// What to do with a saved plan; `named`: its ID, or its file.
+pub(crate) fn saved_as(plan: &SavedPlan, named: &str) -> String {
+    let (id, digest, expires) = (plan.id(), plan.digest(), plan.expires());
+    format!(
+        "\nSaved as plan {id} until {expires}\n  digest: {digest}\n  to execute it, run 'kiln stack apply {named}'\n"
+    )
 }
 
 impl PlanFile {
