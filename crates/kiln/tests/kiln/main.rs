@@ -6,6 +6,7 @@
 mod all_types;
 mod blocks;
 mod book;
+mod cloud_user;
 mod completion;
 mod config;
 mod confirmed;
@@ -25,6 +26,7 @@ mod local;
 mod logs;
 mod lsp;
 mod mistakes;
+mod moved_plans;
 mod operations;
 mod plan;
 mod plans;

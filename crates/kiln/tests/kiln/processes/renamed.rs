@@ -1,15 +1,14 @@
 //! Names in templates that mean other objects than before: an image that is uploaded again under its name, a flavor that is
 //! created again, a network whose name another one has now.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_client::{Bundle, Client, StackRequest};
-use kiln_cloud::{Connector, Credentials, Options, SharedClient, StackCloud, TlsOptions};
-use kiln_resource::{Cloud as _, CloudRequest, Method};
-use kiln_testcloud::{Account, RecordedCall, Testcloud};
+use kiln_resource::Method;
+use kiln_testcloud::{RecordedCall, Testcloud};
 use kiln_value::{Value, value};
 
+use crate::cloud_user::CloudUser;
 use crate::processes::cluster::{Cluster, Limits, end_of};
 
 const STACK: &str = "renamed";
@@ -39,66 +38,6 @@ fn request(image: &str, count: i64, converge: bool) -> StackRequest {
         },
         converge,
         ..StackRequest::default()
-    }
-}
-
-/// A user of the cloud without Kiln.
-struct User(Arc<StackCloud>);
-
-impl User {
-    async fn of(cluster: &Cluster, account: Account) -> Self {
-        let connector = Connector::new(
-            Arc::new(SharedClient::new(&TlsOptions::default()).expect("a client")),
-            Options::new(cluster.cloud.auth_url().parse().expect("a URL")),
-        );
-        let credentials = Credentials::password(account.user, account.password, account.project, "Default");
-        Self(connector.cloud(&credentials).await)
-    }
-
-    async fn call(&self, service: &str, method: Method, path: &str, body: Option<Value>) -> Value {
-        let request = CloudRequest::new(service, method, path);
-        let request = if let Some(body) = body { request.body(body) } else { request };
-        self.0.call(request).await.expect("done").body
-    }
-
-    async fn image(&self, name: &str) -> String {
-        let body = value!({
-            "name": name, "visibility": "public", "disk_format": "raw", "container_format": "bare", "min_disk": 0,
-        });
-        let image = self.call("image", Method::Post, "/v2/images", Some(body)).await;
-        let id = image.str_at("id").expect("an ID").to_owned();
-        self.call("image", Method::Put, &format!("/v2/images/{id}/file"), Some(value!({}))).await;
-        id
-    }
-
-    async fn flavor(&self, name: &str) -> String {
-        let body = value!({"flavor": {"name": name, "ram": 64, "vcpus": 1, "disk": 1}});
-        let made = self.call("compute", Method::Post, "/flavors", Some(body)).await;
-        made.get("flavor").and_then(|flavor| flavor.str_at("id")).expect("an ID").to_owned()
-    }
-
-    async fn group(&self, name: &str) -> String {
-        let body = value!({"security_group": {"name": name}});
-        let made = self.call("network", Method::Post, "/v2.0/security-groups", Some(body)).await;
-        made.get("security_group").and_then(|group| group.str_at("id")).expect("an ID").to_owned()
-    }
-
-    async fn network(&self, name: &str) -> String {
-        let made =
-            self.call("network", Method::Post, "/v2.0/networks", Some(value!({"network": {"name": name}}))).await;
-        let id = made.get("network").and_then(|network| network.str_at("id")).expect("an ID").to_owned();
-        let cidr = if name == "lan" { "10.9.0.0/24" } else { "10.8.0.0/24" };
-        let subnet = value!({"subnet": {"network_id": (&id), "ip_version": 4, "cidr": cidr}});
-        self.call("network", Method::Post, "/v2.0/subnets", Some(subnet)).await;
-        id
-    }
-
-    /// The image of a server.
-    async fn image_of(&self, server: &str) -> String {
-        let all = self.call("compute", Method::Get, "/servers/detail", None).await;
-        let all = all.get("servers").and_then(Value::as_list).expect("a list");
-        let server = all.iter().find(|one| one.str_at("name") == Some(server)).expect("a server");
-        server.get("image").and_then(|image| image.str_at("id")).expect("an ID").to_owned()
     }
 }
 
@@ -139,8 +78,8 @@ async fn a_name_that_means_another_object_changes_nothing_until_it_is_asked_for(
     let cloud = Testcloud::builder().build_time(Duration::from_millis(50)).start().await.expect("a cloud");
     let cluster = Cluster::in_one_process(cloud, Limits::default()).await;
     let client = cluster.client(cluster.cloud.users().demo);
-    let admin = User::of(&cluster, cluster.cloud.users().admin).await;
-    let demo = User::of(&cluster, cluster.cloud.users().demo).await;
+    let admin = CloudUser::of(&cluster.cloud, cluster.cloud.users().admin).await;
+    let demo = CloudUser::of(&cluster.cloud, cluster.cloud.users().demo).await;
     let (first_image, first_flavor) = (admin.image("golden").await, admin.flavor("tiny").await);
     let first_network = demo.network("lan").await;
     client.create_stack(STACK, &request("golden", 1, false)).await.expect("accepted");
@@ -227,7 +166,7 @@ async fn a_security_group_that_does_not_exist_fails_as_in_heat() {
     let cloud = Testcloud::builder().start().await.expect("a cloud");
     let cluster = Cluster::in_one_process(cloud, Limits::default()).await;
     let client = cluster.client(cluster.cloud.users().demo);
-    User::of(&cluster, cluster.cloud.users().demo).await.network("lan").await;
+    CloudUser::of(&cluster.cloud, cluster.cloud.users().demo).await.network("lan").await;
     let template = value!({"heat_template_version": "2018-08-31", "resources": {
         "port": {"type": "OS::Neutron::Port", "properties": {"network": "lan", "security_groups": ["nosuch"]}},
     }});
@@ -247,8 +186,8 @@ async fn a_name_that_is_looked_up_late_follows_the_same_rule() {
     let cloud = Testcloud::builder().build_time(Duration::from_millis(50)).start().await.expect("a cloud");
     let cluster = Cluster::in_one_process(cloud, Limits::default()).await;
     let client = cluster.client(cluster.cloud.users().demo);
-    let admin = User::of(&cluster, cluster.cloud.users().admin).await;
-    let demo = User::of(&cluster, cluster.cloud.users().demo).await;
+    let admin = CloudUser::of(&cluster.cloud, cluster.cloud.users().admin).await;
+    let demo = CloudUser::of(&cluster.cloud, cluster.cloud.users().demo).await;
     demo.network("lan").await;
     admin.flavor("tiny").await;
     let (first_image, first_group) = (admin.image("golden").await, demo.group("web").await);
@@ -270,7 +209,7 @@ async fn a_name_that_is_looked_up_late_follows_the_same_rule() {
     assert_eq!(writes(&cluster), [""; 0]);
 
     // The names mean other objects; the former ones have other names.
-    let put = async |user: &User, service: &str, path: String, body: Value| {
+    let put = async |user: &CloudUser, service: &str, path: String, body: Value| {
         user.call(service, Method::Put, &path, Some(body)).await;
     };
     admin.call("image", Method::Delete, &format!("/v2/images/{first_image}"), None).await;

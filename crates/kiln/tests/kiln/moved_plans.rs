@@ -1,0 +1,155 @@
+//! The world moves between a plan and its execution: the plan is refused, with the name of what has moved, and no request that
+//! changes anything is sent.
+
+use kiln_resource::Method;
+use kiln_testcloud::{RecordedCall, Testcloud};
+use kiln_value::{Value, value};
+
+use crate::cloud_user::CloudUser;
+use crate::plan::local;
+use crate::run::{Folder, Ran};
+
+const TEMPLATE: &str = "\
+heat_template_version: 2018-08-31
+parameters: {word: {type: string, default: one}, image: {type: string, default: cirros}}
+resources:
+  net: {type: OS::Neutron::Net, properties: {name: ours, tags: [{get_param: word}]}}
+  group: {type: OS::Neutron::SecurityGroup, properties: {name: doors, description: {get_param: word}}}
+  port:
+    type: OS::Neutron::Port
+    properties: {network: private, name: {get_param: word}}
+  server:
+    type: OS::Nova::Server
+    properties: {image: {get_param: image}, flavor: m1.tiny, networks: [{port: {get_resource: port}}]}
+  members:
+    type: OS::Heat::ResourceGroup
+    properties:
+      count: 2
+      resource_def: {type: OS::Neutron::Port, properties: {network: private, name: {get_param: word}}}
+";
+
+struct World {
+    cloud: Testcloud,
+    folder: Folder,
+    user: CloudUser,
+    admin: CloudUser,
+}
+
+impl World {
+    async fn new(name: &str) -> Self {
+        let (cloud, folder) = (Testcloud::builder().start().await.unwrap(), Folder::new(name));
+        folder.write("t.yaml", TEMPLATE);
+        let user = CloudUser::of(&cloud, cloud.users().demo).await;
+        let admin = CloudUser::of(&cloud, cloud.users().admin).await;
+        let world = Self { cloud, folder, user, admin };
+        world.stack(&["create", "-t", "t.yaml", "web"]).ok();
+        world
+    }
+
+    fn stack(&self, args: &[&str]) -> Ran {
+        local(&self.cloud, &self.folder, &[&["stack"], args].concat())
+    }
+
+    /// Saves a plan; its ID.
+    fn saved(&self, args: &[&str]) -> String {
+        let saved = self.stack(&[&["plan", "--save", "-f", "json"], args].concat()).json();
+        saved["id"].as_str().unwrap().to_owned()
+    }
+
+    /// The ID of the object of a resource.
+    fn object(&self, resource: &str) -> String {
+        let args = ["resource", "show", "web", resource, "-f", "value", "-c", "physical_resource_id"];
+        self.stack(&args).ok().trim().to_owned()
+    }
+
+    /// Requests that change something, other than those for tokens.
+    fn writes(&self) -> Vec<String> {
+        let calls = self.cloud.journal().list();
+        let calls = calls.iter().map(RecordedCall::call);
+        calls.filter(|call| !call.starts_with("GET ") && !call.contains("/auth/")).collect()
+    }
+
+    /// Applies a plan, which is refused for a reason without a request that changes anything.
+    #[track_caller]
+    fn is_refused(&self, plan: &str, why: &[&str]) {
+        self.cloud.journal().clear();
+        let ran = self.stack(&["apply", "--yes", plan]);
+        assert_eq!(ran.code, 1, "{ran:?}");
+        for why in why {
+            assert!(ran.err.contains(why), "{why}: {}", ran.err);
+        }
+        assert_eq!(self.writes(), Vec::<String>::new());
+    }
+
+    async fn put(&self, path: &str, body: Value) {
+        self.user.call("network", Method::Put, path, Some(body)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_is_refused_if_others_have_changed_what_it_touches() {
+    let world = World::new("moved-objects").await;
+    let update = ["--existing", "--parameter", "word=two", "web"];
+    let (port, group) = (world.object("port"), world.object("group"));
+
+    let plan = world.saved(&update);
+    world.put(&format!("/v2.0/ports/{port}"), value!({"port": {"name": "theirs"}})).await;
+    world.is_refused(&plan, &["port: others have changed name from \"one\" to \"theirs\""]);
+    // A new plan is of what there is now.
+    let plan = world.saved(&update);
+    world.put(&format!("/v2.0/ports/{port}"), value!({"port": {"name": "one"}})).await;
+    world.is_refused(&plan, &["port: others have changed name from \"theirs\" to \"one\""]);
+
+    let plan = world.saved(&update);
+    let member = world.object("members");
+    let nested = world.stack(&["resource", "list", &member, "-f", "json"]).json();
+    let member = nested[0]["physical_resource_id"].as_str().unwrap();
+    world.user.call("network", Method::Delete, &format!("/v2.0/ports/{member}"), None).await;
+    world.is_refused(&plan, &["members/0: its object does not exist any more"]);
+
+    let plan = world.saved(&["--delete", "web"]);
+    let open = value!({"security_group": {"description": "open to all"}});
+    world.put(&format!("/v2.0/security-groups/{group}"), open).await;
+    world.is_refused(&plan, &["group: others have changed description from \"one\" to \"open to all\""]);
+    world.stack(&["apply", "--yes", &world.saved(&["--delete", "web"])]).ok();
+    assert_eq!(world.stack(&["list", "-f", "json"]).json(), serde_json::json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_is_refused_if_a_name_in_it_means_another_object() {
+    let world = World::new("moved-names").await;
+    let first = world.admin.image("golden").await;
+    let plan = world.saved(&["--existing", "--parameter", "image=golden", "web"]);
+    world.admin.call("image", Method::Delete, &format!("/v2/images/{first}"), None).await;
+    let second = world.admin.image("golden").await;
+    assert_ne!(first, second);
+    world.is_refused(&plan, &["server: image has another value, or a name in it means another object"]);
+    world.stack(&["apply", "--yes", &world.saved(&["--existing", "--parameter", "image=golden", "web"])]).ok();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_is_refused_if_a_nested_stack_has_changed() {
+    let world = World::new("moved-nested").await;
+    let plan = world.saved(&["--existing", "--parameter", "word=two", "web"]);
+    let nested = world.object("members");
+    let template = world.stack(&["template", "show", &nested, "-f", "json"]).ok();
+    world.folder.write("nested.json", &template.replace("one", "three"));
+    world.stack(&["update", "-t", "nested.json", &nested]).ok();
+    world.is_refused(&plan, &["the stack web-members-", "has changed since"]);
+}
+
+/// The plan is applied, and the next one is empty. Others may change what it does not touch.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_whose_world_stays_is_applied() {
+    let world = World::new("moved-nothing").await;
+    let plan = world.saved(&["--existing", "--parameter", "word=two", "web"]);
+    let server = world.object("server");
+    let renamed = value!({"server": {"name": "theirs"}});
+    world.user.call("compute", Method::Put, &format!("/servers/{server}"), Some(renamed)).await;
+    world.cloud.journal().clear();
+    world.stack(&["apply", "--yes", &plan]).ok();
+    assert_eq!(world.writes().len(), 5, "net, its tags, group, port and two members: {:?}", world.writes());
+    let again = world.stack(&["plan", "--detailed-exitcode", "--existing", "web"]);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert_eq!(world.object("server"), server);
+}
