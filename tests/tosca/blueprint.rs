@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kiln_package::{Format, Limits, Package};
-use kiln_topology::blueprint::{self, Blueprint, Library};
+use kiln_topology::blueprint::{self, Application, Library};
 use kiln_topology::lower::lower;
 use kiln_topology::package::read_blueprint;
 use kiln_value::Map;
@@ -25,7 +25,7 @@ const REFUSED: [(&str, &str); 8] = [
     ("20-global-default-requirement.yaml", "No server hosts"),
 ];
 
-fn blueprints() -> Vec<(String, Blueprint)> {
+fn blueprints() -> Vec<(String, Application)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/topology/tests/data/blueprint");
     let library = Library::parse(&fs::read_to_string(folder.join("library.yaml")).unwrap()).unwrap();
     let mut found = Vec::new();

@@ -39,8 +39,7 @@ impl Room {
         Self { limit, present: Mutex::default(), full, freed, starts: Arc::new(Semaphore::new(STARTING)) }
     }
 
-    /// How many stacks can be claimed beside these, and as many as may start at once: a claim is soon known to the
-    /// heartbeat.
+    /// How many stacks can be claimed beside these: no more than may start at once.
     pub(crate) fn left(&self, stacks: usize) -> usize {
         self.space(stacks).min(STARTING)
     }

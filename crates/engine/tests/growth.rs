@@ -5,10 +5,14 @@ use std::alloc::System;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kiln_engine::{Engine, Options};
 use kiln_plan::hidden::HiddenValues;
-use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
-use kiln_resource::{Registry, StackId, Status, shipped};
+use kiln_plan::{Blueprint, Command, Event, Model, Nesting, Outcome, Request, ResourceTypes, Sources, Target};
+use kiln_resource::{
+    Action, Operation, OperationState, Phase, Registry, Resource, ResourceId, Running, StackId, State, Status,
+    StoredDefinition, shipped,
+};
 use kiln_stack::{Backends, Chance, Clock as _, LoadedStack, NoCloud, SystemClock, load};
 use kiln_store::{MemoryStore, NewStack};
 use kiln_template::Files;
@@ -16,9 +20,13 @@ use kiln_template::environment::Environment;
 use kiln_value::{Map, Value, value};
 use kiln_view::preview::{self, Terms};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use tokio::sync::Mutex;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Only one test at a time counts allocations.
+static ALONE: Mutex<()> = Mutex::const_new(());
 
 /// Bytes that are allocated now.
 fn held() -> usize {
@@ -62,14 +70,68 @@ fn allocations_for_wanted_paths(count: usize) -> usize {
 
 #[test]
 fn wanted_paths_cost_as_much_as_there_are() {
+    let _alone = ALONE.blocking_lock();
     let [few, many] = [300, 1_200].map(allocations_for_wanted_paths);
     println!("allocations: {few}, {many}");
+    assert!(many < 5 * few, "for 300 resources {few}, for 1,200 {many}");
+}
+
+fn row_id(number: usize) -> ResourceId {
+    ResourceId(uuid::Uuid::from_u128(number as u128 + 1))
+}
+
+/// A nested stack whose update by an earlier request is still running.
+fn updating(number: usize) -> Resource {
+    let stack = StackId(uuid::Uuid::nil());
+    let mut row = Resource::new(stack, row_id(number), &format!("n{number}"), "nested.yaml", Timestamp::UNIX_EPOCH);
+    let definition = Arc::new(StoredDefinition::of_type("nested.yaml"));
+    (row.generation, row.child, row.state) = (1, Some(stack), State::new(Action::Update, Status::InProgress));
+    row.definition = Some(Arc::clone(&definition));
+    let running = Running {
+        operation: Operation::Update { before: Map::new(), changed: Map::new() },
+        definition: Some(definition),
+        phase: Phase::Intent,
+        token: String::new(),
+        attempt: 0,
+        requires: Vec::new(),
+        afterwards: OperationState::Idle,
+    };
+    Resource { operation: running.into(), ..row }
+}
+
+/// The bytes that are allocated while nested stacks end their updates, each of which the planner has asked about before.
+fn allocated_for_ended_operations(count: usize) -> usize {
+    let kind = || ("nested.yaml".to_owned(), "nested.yaml".to_owned());
+    let target =
+        |n: usize| Target { name: format!("n{n}"), requires: Vec::new(), kind: kind(), fresh: row_id(count + n) };
+    let mut model = Model::new((0..count).map(updating));
+    let request = Request::new(StackId(uuid::Uuid::nil()), Action::Update, 2);
+    let begin = Request { targets: (0..count).map(target).collect(), ..request };
+    let asked = |commands: &[Command]| commands.iter().filter(|one| matches!(one, Command::Decide { .. })).count();
+    let first = asked(&model.decide(Timestamp::UNIX_EPOCH, Event::Begin(Box::new(begin))));
+    let before = ALLOCATOR.stats().bytes_allocated;
+    let mut again = 0;
+    for row in (0..count).map(row_id) {
+        let outcome = Outcome::Done(None);
+        let ended = Event::Finished { row, physical_id: None, data: Map::new(), attributes: None, outcome };
+        again += asked(&model.decide(Timestamp::UNIX_EPOCH, ended));
+    }
+    assert_eq!((first, again), (count, count), "each is asked about once more");
+    ALLOCATOR.stats().bytes_allocated - before
+}
+
+#[test]
+fn an_ended_operation_does_not_look_at_the_decisions_about_others() {
+    let _alone = ALONE.blocking_lock();
+    let [few, many] = [300, 1_200].map(allocated_for_ended_operations);
+    println!("bytes: {few}, {many}");
     assert!(many < 5 * few, "for 300 resources {few}, for 1,200 {many}");
 }
 
 #[tokio::test]
 async fn a_plan_shares_what_does_not_change() {
     const COUNT: usize = 2_000;
+    let _alone = ALONE.lock().await;
     let types = shipped::types().expect("definitions");
     let backends = Backends {
         store: Arc::new(MemoryStore::new(Arc::new(|| SystemClock.now()))),

@@ -29,10 +29,10 @@ pub mod running;
 pub mod scaling;
 mod scheduler_hints;
 pub mod service;
+pub mod shared_software;
 pub mod shipped;
 pub mod siblings;
 pub mod size_limit;
-pub mod software;
 pub mod state;
 mod step;
 pub mod stored_definition;
@@ -63,10 +63,10 @@ pub use rest::Rest;
 pub use row::Resource;
 pub use running::{LostCall, OperationState, Phase, Running};
 pub use scheduler_hints::SchedulerHints;
-pub use siblings::{Sibling, Siblings};
-pub use software::{
+pub use shared_software::{
     ConfigBody, DeploymentBody, InvalidSchema, NoSoftware, Software, SoftwareChange, SoftwareConfig, SoftwareDeployment,
 };
+pub use siblings::{Sibling, Siblings};
 pub use state::{Action, State, Status};
 pub use step::{Alike, Found, Progress, Step};
 pub use stored_definition::StoredDefinition;

@@ -1,7 +1,7 @@
 //! Creates, reads and deletes software configs.
 
 use kiln_identity::Caller;
-use kiln_resource::software::{inputs, outputs};
+use kiln_resource::shared_software::{inputs, outputs};
 use kiln_resource::{ConfigBody, SoftwareChange, SoftwareConfig};
 use kiln_value::{Map, Value};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::SignedDuration;
-use kiln_resource::software::{METADATA_OBJECT, METADATA_QUEUE, PushedServer, add_for_agent};
+use kiln_resource::shared_software::{METADATA_OBJECT, METADATA_QUEUE, PushedServer, add_for_agent};
 use kiln_resource::{Action, Failure, FailureKind, MessageId, Resource, Software, SoftwareConfig, SoftwareDeployment};
 use kiln_store::{DeploymentQuery, Error, Message, MessageKind, Store};
 use kiln_value::{Class, Map, Value, value};

@@ -20,7 +20,7 @@ mod typing;
 pub use graph::Notes;
 pub(crate) use library::ComponentTypeId;
 pub use library::Library;
-pub use model::{Blueprint, Component, Fulfilment, Requirement, TypeFrom};
+pub use model::{Application, Component, Fulfilment, Requirement, TypeFrom};
 
 use kiln_value::Path;
 use kiln_yaml::Document;
@@ -31,7 +31,7 @@ use crate::refusal::sort;
 /// Reads the text of a blueprint, YAML or JSON.
 ///
 /// Errors: all that the document contains, in the order of their positions, with the document if it is YAML.
-pub fn read(text: &str, library: &Library) -> Result<Blueprint, (Option<Document>, Vec<Refusal>)> {
+pub fn read(text: &str, library: &Library) -> Result<Application, (Option<Document>, Vec<Refusal>)> {
     let document =
         kiln_yaml::parse(text).map_err(|error| (None, vec![Refusal::new("not-yaml", &Path::root(), error.message)]))?;
     read_document(&document, library).map_err(|mut refusals| {
@@ -41,6 +41,6 @@ pub fn read(text: &str, library: &Library) -> Result<Blueprint, (Option<Document
 }
 
 /// Reads a parsed blueprint. Errors: all that it contains.
-pub fn read_document(document: &Document, library: &Library) -> Result<Blueprint, Vec<Refusal>> {
+pub fn read_document(document: &Document, library: &Library) -> Result<Application, Vec<Refusal>> {
     reader::Reader::new(library).read(&document.value)
 }

@@ -10,13 +10,13 @@ use kiln_value::{Map, Path, Segment, Value};
 use kiln_yaml::Document;
 
 use crate::Refusal;
-use crate::blueprint::{Blueprint, Component, Fulfilment, Library, read_document};
+use crate::blueprint::{Application, Component, Fulfilment, Library, read_document};
 use crate::refusal::{kind_of, sort};
 
 /// Reads the text of a plan.
 ///
 /// Errors: all that it contains, with the paths of the plan, and the document if it is YAML.
-pub fn read(text: &str, library: &Library) -> Result<Blueprint, (Option<Document>, Vec<Refusal>)> {
+pub fn read(text: &str, library: &Library) -> Result<Application, (Option<Document>, Vec<Refusal>)> {
     let document =
         kiln_yaml::parse(text).map_err(|error| (None, vec![Refusal::new("not-yaml", &Path::root(), error.message)]))?;
     let mut converter = Converter { library, places: HashMap::new(), refusals: Vec::new() };

@@ -6,7 +6,7 @@ use kiln_package::{Format, Package};
 use kiln_value::{Map, Path, Value};
 use kiln_yaml::Document;
 
-use crate::blueprint::{Blueprint, Component, Fulfilment, Library, Requirement};
+use crate::blueprint::{Application, Component, Fulfilment, Library, Requirement};
 use crate::graph::Graph;
 use crate::lower::IMAGE;
 use crate::tosca::{Files, Template};
@@ -50,7 +50,7 @@ impl From<Error> for Vec<Refusal> {
 /// Reads a package with `heat.yaml` or `camp.yaml`, with the types of `library` and those of the package.
 ///
 /// Errors: those of the document and of type files; `unsafe-path` and `missing-file` for content that is no URL.
-pub fn read_blueprint(package: &Package, library: &Library) -> Result<Blueprint, Error> {
+pub fn read_blueprint(package: &Package, library: &Library) -> Result<Application, Error> {
     let text = text(package, &package.root)?;
     let read = if package.format == Format::Pdp { camp::read } else { blueprint::read };
     let types = Arc::new(library.types.of_package(package).map_err(|refusals| Error::Document(None, refusals))?);

@@ -10,7 +10,7 @@ use kiln_package::{Format, Limits, Package, zip_of};
 use kiln_value::{Map, Span, Spans, Value};
 use kiln_yaml::Document;
 
-use crate::blueprint::{Blueprint, Library};
+use crate::blueprint::{Application, Library};
 use crate::graph::Graph;
 use crate::lower::{Lowered, Note, Source, by_cloud_init, lower};
 use crate::package::{read_blueprint, read_csar};
@@ -87,14 +87,14 @@ impl UserFile {
             Some(package) if package.format == Format::Csar => {
                 Ok(Reading::of_service_template(read_csar(package, given, types)?.graph))
             }
-            Some(package) => Reading::of_blueprint(&read_blueprint(package, &Library::of(types)?)?),
+            Some(package) => Reading::of_application(&read_blueprint(package, &Library::of(types)?)?),
             None if self.has("tosca_definitions_version") => {
                 let template = tosca::read_with(files, &self.root, given, types);
                 Ok(Reading::of_service_template(template.map_err(|(_, refusals)| refusals)?.graph))
             }
             None => {
                 let read = if self.has("camp_version") { camp::read } else { blueprint::read };
-                Reading::of_blueprint(&read(&self.text, &Library::of(types)?).map_err(|(_, refusals)| refusals)?)
+                Reading::of_application(&read(&self.text, &Library::of(types)?).map_err(|(_, refusals)| refusals)?)
             }
         }
     }
@@ -229,10 +229,10 @@ impl Reading {
         Self { graph, value, notes: Vec::new() }
     }
 
-    fn of_blueprint(blueprint: &Blueprint) -> Result<Self, Vec<Refusal>> {
-        let (graph, notes) = blueprint.graph()?;
+    fn of_application(application: &Application) -> Result<Self, Vec<Refusal>> {
+        let (graph, notes) = application.graph()?;
         let note = |(at, message)| Note { source: Source { file: None, at }, message };
-        Ok(Self { graph, value: blueprint.reading(), notes: notes.into_iter().map(note).collect() })
+        Ok(Self { graph, value: application.reading(), notes: notes.into_iter().map(note).collect() })
     }
 
     /// The type files that it uses and that `is_own` accepts, by their names in a package.

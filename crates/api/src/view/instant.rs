@@ -1,3 +1,3 @@
 //! Times in responses.
 
-pub(crate) use kiln_resource::software::instant;
+pub(crate) use kiln_resource::shared_software::instant;

@@ -6,7 +6,7 @@ use kiln_view::stack_drift::Drift;
 use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::view::drift::of_detection;
+use crate::view::property_differences::of_detection;
 use crate::view::{arn, instant};
 
 pub(super) static ACTION: Action = Action {

@@ -6,7 +6,7 @@ use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::page::{self, Page};
-use crate::view::drift::resource;
+use crate::view::property_differences::resource;
 
 pub(super) static ACTION: Action = Action {
     name: "DescribeStackResourceDrifts",

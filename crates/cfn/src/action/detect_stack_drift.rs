@@ -7,7 +7,7 @@ use kiln_value::{Value, value};
 use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::view::drift::detection;
+use crate::view::property_differences::detection;
 
 pub(super) static ACTION: Action =
     Action { name: "DetectStackDrift", rule: "cloudformation:DescribeStackResources", run: |call| Box::pin(run(call)) };

@@ -5,7 +5,7 @@ use kiln_value::{Value, value};
 use super::Action;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::view::drift;
+use crate::view::property_differences;
 
 pub(super) static ACTION: Action = Action {
     name: "DetectStackResourceDrift",
@@ -16,6 +16,6 @@ pub(super) static ACTION: Action = Action {
 async fn run(call: &Call) -> Result<Value, Fault> {
     let name = call.params.required("LogicalResourceId")?.to_owned();
     let compared = call.service().drift(call.stack().await?, &[name]).await?;
-    let shown = compared.resources.first().map(|one| drift::resource(call, &compared, one));
+    let shown = compared.resources.first().map(|one| property_differences::resource(call, &compared, one));
     Ok(value!({ "StackResourceDrift": shown }))
 }

@@ -1,8 +1,8 @@
 //! Formats of objects that several actions share.
 
 pub(crate) mod change_set;
-pub(crate) mod drift;
 pub(crate) mod parameter;
+pub(crate) mod property_differences;
 pub(crate) mod resource;
 
 use std::fmt;

@@ -2,9 +2,9 @@
 
 mod actions;
 mod change_sets;
-mod drift;
+mod drift_detection;
 mod faults;
-mod hidden;
+mod masked_events;
 mod pages;
 mod personas;
 mod stack_users;

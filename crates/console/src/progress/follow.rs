@@ -268,19 +268,19 @@ pub async fn follow(
     target.began = Instant::now();
     let mut quiet = 0;
     let mut failed_once = false;
-    let (mut absence, mut silence) = (Absence::default(), Silence::new(target.began));
+    let (mut outage, mut silence) = (Outage::default(), Silence::new(target.began));
     let mut waits = true;
     loop {
         let ended = match target.listen(client, screen).await {
             Ok(ended) => ended,
             Err(error) if error.is_not_found() => return Ok(gone(target, screen)),
             Err(error) => {
-                absence.bear(error, screen)?;
+                outage.tolerate(error, screen)?;
                 rest(&target.tree, screen, poll.max(AGAIN), target.began).await;
                 continue;
             }
         };
-        absence.over();
+        outage.over();
         if !ended {
             silence.listen(client, target.marker.as_deref(), screen).await;
             target.ask(client, screen).await;
@@ -291,7 +291,7 @@ pub async fn follow(
                 Ok(stack) => stack,
                 Err(error) if error.is_not_found() => return Ok(gone(target, screen)),
                 Err(error) => {
-                    absence.bear(error, screen)?;
+                    outage.tolerate(error, screen)?;
                     rest(&target.tree, screen, poll.max(AGAIN), target.began).await;
                     continue;
                 }
@@ -326,13 +326,13 @@ pub async fn follow(
 
 /// A temporary outage of the service, for example during a restart.
 #[derive(Default)]
-struct Absence {
+struct Outage {
     since: Option<Instant>,
 }
 
-impl Absence {
+impl Outage {
     /// Ignores a temporary error for some time and prints one note.
-    fn bear(&mut self, error: Error, screen: &Screen) -> Result<(), Error> {
+    fn tolerate(&mut self, error: Error, screen: &Screen) -> Result<(), Error> {
         if !error.is_passing() {
             return Err(error);
         }

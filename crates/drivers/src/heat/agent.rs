@@ -1,9 +1,9 @@
 //! The agent in a server (os-collect-config): its user, and how it collects the metadata of the server.
 //!
 //! All of this is stored in the data of the resource, before a server gets it. It is added to the metadata when these
-//! are read (`kiln_resource::software::add_for_agent`).
+//! are read (`kiln_resource::shared_software::add_for_agent`).
 
-use kiln_resource::software::{COLLECT, METADATA_OBJECT, METADATA_QUEUE};
+use kiln_resource::shared_software::{COLLECT, METADATA_OBJECT, METADATA_QUEUE};
 use kiln_resource::{Cloud, Context, Facts, Failure, Found, Progress, Step};
 use kiln_value::{Map, Value, value};
 

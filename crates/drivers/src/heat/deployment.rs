@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::software::OUTPUTS;
+use kiln_resource::shared_software::OUTPUTS;
 use kiln_resource::{
     CloudRequest, Context, DeploymentBody, Driver, Facts, Failure, Found, Method, Operation, Progress, Received,
     Sibling, Siblings, SoftwareChange, SoftwareConfig, SoftwareDeployment, Step, TypeRules,

@@ -1,7 +1,7 @@
 //! The config of a deployment: the source config with the values of the inputs, and what the agent in the server has to
 //! know to report the result.
 
-use kiln_resource::software::{UNGROUPED, inputs};
+use kiln_resource::shared_software::{UNGROUPED, inputs};
 use kiln_resource::{ConfigBody, Context, Facts, Failure, SoftwareConfig};
 use kiln_value::{Class, Map, Value, value};
 use sha2::Digest as _;

@@ -1,7 +1,7 @@
 //! Writes the metadata of a server where its agent reads them: to an object of Swift (`POLL_TEMP_URL`) or a queue of Zaqar
 //! (`ZAQAR_MESSAGE`).
 
-use kiln_resource::software::{METADATA_OBJECT, METADATA_QUEUE, PushedServer, add_for_agent};
+use kiln_resource::shared_software::{METADATA_OBJECT, METADATA_QUEUE, PushedServer, add_for_agent};
 use kiln_resource::{Context, Failure, FailureKind};
 use kiln_value::{Class, Value, text};
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::software::{UNGROUPED, inputs, outputs};
+use kiln_resource::shared_software::{UNGROUPED, inputs, outputs};
 use kiln_resource::{
     ConfigBody, Context, Driver, Facts, Failure, Found, Operation, SoftwareChange, SoftwareConfig, Step, TypeRules,
 };

@@ -3,7 +3,7 @@
 use kiln_value::Value;
 
 use super::graph::{Builder, node};
-use super::model::{Blueprint, Requirement};
+use super::model::{Application, Requirement};
 use crate::Refusal;
 use crate::graph::{Exists, Node};
 
@@ -62,9 +62,9 @@ impl<'b> Builder<'b> {
     }
 
     /// The countries that all requirements of the type `jurisdiction` allow.
-    pub(super) fn jurisdiction(&mut self, blueprint: &Blueprint) -> Option<(kiln_value::Path, Vec<String>)> {
+    pub(super) fn jurisdiction(&mut self, application: &Application) -> Option<(kiln_value::Path, Vec<String>)> {
         let mut found: Option<(kiln_value::Path, Vec<String>)> = None;
-        for requirement in blueprint.requires.iter().filter(|requirement| requirement.type_name == "jurisdiction") {
+        for requirement in application.requires.iter().filter(|requirement| requirement.type_name == "jurisdiction") {
             let codes: Vec<String> = match requirement.attributes.get("iso3166") {
                 Some(Value::List(codes)) => {
                     codes.iter().filter_map(Value::as_str).map(str::to_ascii_uppercase).collect()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kiln_value::{Map, Path, Value, value};
 
-use super::model::{Blueprint, Component, Fulfilment, Requirement};
+use super::model::{Application, Component, Fulfilment, Requirement};
 use crate::graph::{Capability, Graph, Node, Operation, Policy, Target};
 use crate::lower::CONTENT;
 use crate::tosca::{Definitions, TypeChecker, Types};
@@ -20,7 +20,7 @@ const GROWTH: i64 = 2;
 /// Requirements that have no effect: the place and why.
 pub type Notes = Vec<(Path, String)>;
 
-impl Blueprint {
+impl Application {
     /// The graph of the components, with notes about requirements that have no effect.
     ///
     /// Errors: types of components and ways of fulfilment that cannot be deployed.

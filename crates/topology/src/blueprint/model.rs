@@ -6,12 +6,12 @@ use kiln_value::{Map, Path};
 
 use crate::TypeFiles;
 
-/// A blueprint.
+/// An application, as a blueprint describes it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Blueprint {
+pub struct Application {
     /// The name, if it has one.
     pub name: Option<String>,
-    /// Requirements of the whole blueprint.
+    /// Requirements of the whole application.
     pub requires: Vec<Requirement>,
     /// In the order of the document; implied ones are last.
     pub components: Vec<Component>,

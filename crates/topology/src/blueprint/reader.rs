@@ -7,7 +7,7 @@ use kiln_template::hint::nearest;
 use kiln_value::{Map, Path, Value};
 
 use super::library::{ComponentTypeId, Library, RequirementTypeId};
-use super::model::{Blueprint, Component, Fulfilment, Requirement, TypeFrom};
+use super::model::{Application, Component, Fulfilment, Requirement, TypeFrom};
 use super::provider::Providers;
 use crate::Refusal;
 use crate::refusal::kind_of;
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
         self.refusals.push(refusal);
     }
 
-    pub(super) fn read(mut self, document: &'a Value) -> Result<Blueprint, Vec<Refusal>> {
+    pub(super) fn read(mut self, document: &'a Value) -> Result<Application, Vec<Refusal>> {
         let root = Path::root();
         let Some(sections) = document.as_map() else {
             self.refuse("bad-shape", &root, format!("A blueprint must be a map, but this is {}.", kind_of(document)));
@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
         Some(name.rsplit(['.', ':']).next().unwrap_or(name).to_owned())
     }
 
-    fn finish(mut self, name: Option<String>, global: Vec<Requirement>) -> Result<Blueprint, Vec<Refusal>> {
+    fn finish(mut self, name: Option<String>, global: Vec<Requirement>) -> Result<Application, Vec<Refusal>> {
         let providers = Providers::of(&global);
         let components = self.top.clone();
         let components: Vec<Component> =
@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
         if !self.refusals.is_empty() {
             return Err(self.refusals);
         }
-        Ok(Blueprint { name, requires: global, components, types: Arc::clone(&self.library.types) })
+        Ok(Application { name, requires: global, components, types: Arc::clone(&self.library.types) })
     }
 
     /// The component of a draft. The depth of components in place is limited by that of the document.

@@ -2,9 +2,9 @@
 
 use kiln_value::{Map, Value, value};
 
-use super::model::{Blueprint, Component, Fulfilment, Requirement, TypeFrom};
+use super::model::{Application, Component, Fulfilment, Requirement, TypeFrom};
 
-impl Blueprint {
+impl Application {
     /// The reading: `name`, `requires`, `components`; parts that say nothing are left out.
     pub fn reading(&self) -> Value {
         let mut map = Map::new();

@@ -1,6 +1,6 @@
 //! The attributes of a server.
 
-use kiln_resource::software::add_for_agent;
+use kiln_resource::shared_software::add_for_agent;
 use kiln_resource::{CloudRequest, Context, Failure, Method};
 use kiln_value::{Class, Map, Value, value};
 

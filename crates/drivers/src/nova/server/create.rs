@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kiln_resource::software::add_for_agent;
+use kiln_resource::shared_software::add_for_agent;
 use kiln_resource::{CloudRequest, Context, Facts, Failure, Found, Method, Progress, Step};
 use kiln_value::{Map, Value, value};
 
