@@ -144,6 +144,7 @@ impl Cfn {
         let action = action.ok_or_else(|| Fault::invalid_action(None))?;
         known.action = Some(action.name);
         params.check()?;
+        let params = params.of_action(action.parameters);
         let call = Call { cfn: Arc::clone(&self.parts), caller, params };
         call.allow(action.rule)?;
         let work = steps::metered(call.service().options.limits.request_steps, action.run(&call));

@@ -11,7 +11,7 @@ use crate::reply::Format;
 const VERSION: &str = "2010-05-15";
 
 /// Parameters of AWS with an effect that Kiln does not have. They are rejected unless they say nothing.
-const NOT_BUILT: [&str; 16] = [
+pub(crate) const NOT_BUILT: [&str; 16] = [
     "DeletionMode",
     "EnableTerminationProtection",
     "ImportExistingResources",
@@ -30,21 +30,50 @@ const NOT_BUILT: [&str; 16] = [
     "StackSetName",
 ];
 
+/// Parameters of every request.
+const OF_ALL: [&str; 3] = ["Action", "ContentType", "Version"];
+
+/// A parameter of an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    /// What it says, for the manual.
+    pub(crate) about: &'static str,
+    pub(crate) is_required: bool,
+}
+
 /// The entries of a list of objects: by their number, the fields of each.
 pub(crate) type Members<'a> = BTreeMap<u64, BTreeMap<&'a str, &'a str>>;
 
 /// The parameters of the URL and of the form.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Params(Query);
+pub(crate) struct Params {
+    query: Query,
+    /// What the row of the action declares, once it is known.
+    declared: Option<&'static [&'static [Parameter]]>,
+}
 
 impl Params {
     pub(crate) fn new(query: Query) -> Self {
-        Self(query)
+        Self { query, declared: None }
+    }
+
+    /// The parameters of an action, which may read only what its row declares.
+    pub(crate) fn of_action(self, parameters: &'static [&'static [Parameter]]) -> Self {
+        Self { declared: Some(parameters), ..self }
+    }
+
+    /// A handler that reads something else is wrong: the manual would not say it.
+    fn declare(&self, name: &str) {
+        let is_declared = |row: &[&[Parameter]]| {
+            OF_ALL.contains(&name) || row.iter().copied().flatten().any(|parameter| parameter.name == name)
+        };
+        debug_assert!(self.declared.is_none_or(is_declared), "the row of the action has no parameter {name}");
     }
 
     /// The names and values, in order.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.pairs()
+        self.query.pairs()
     }
 
     /// The format of the response.
@@ -54,7 +83,8 @@ impl Params {
 
     /// A value; `None` if it is missing or empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name)
+        self.declare(name);
+        self.query.get(name)
     }
 
     /// A value that must be there.
@@ -69,7 +99,8 @@ impl Params {
 
     /// A list of texts: `StackStatusFilter.member.1=…`.
     pub(crate) fn list(&self, name: &str) -> Vec<&str> {
-        let numbered = self.0.pairs().filter_map(|(key, value)| {
+        self.declare(name);
+        let numbered = self.query.pairs().filter_map(|(key, value)| {
             let number = key.strip_prefix(name)?.strip_prefix(".member.")?.parse::<u64>().ok()?;
             Some((number, value))
         });
@@ -78,8 +109,9 @@ impl Params {
 
     /// A list of objects: `Tags.member.1.Key=…`.
     pub(crate) fn members(&self, name: &str) -> Members<'_> {
+        self.declare(name);
         let mut found = Members::new();
-        for (key, value) in self.0.pairs() {
+        for (key, value) in self.query.pairs() {
             let entry = key.strip_prefix(name).and_then(|rest| rest.strip_prefix(".member."));
             let Some((number, field)) = entry.and_then(|entry| entry.split_once('.')) else { continue };
             if let Ok(number) = number.parse::<u64>() {
@@ -94,7 +126,7 @@ impl Params {
         if let Some(version) = self.get("Version").filter(|version| *version != VERSION) {
             return Err(Fault::invalid_action(Some(&format!("there is no version {version}, only {VERSION}"))));
         }
-        for (name, value) in self.0.pairs() {
+        for (name, value) in self.query.pairs() {
             let first = name.split('.').next().unwrap_or_default();
             if NOT_BUILT.contains(&first) && !value.is_empty() && !value.eq_ignore_ascii_case("false") {
                 return Err(Fault::invalid(&format!("{first} is not supported.")));
@@ -133,6 +165,15 @@ mod tests {
         let tags = params.members("Tags");
         assert_eq!(tags.keys().copied().collect::<Vec<_>>(), [1, 2]);
         assert_eq!(tags[&1], BTreeMap::from([("Key", "k1"), ("Value", "v&")]));
+    }
+
+    #[test]
+    #[should_panic(expected = "the row of the action has no parameter Other")]
+    fn a_handler_reads_only_what_its_row_declares() {
+        static ROW: &[&[Parameter]] = &[&[Parameter { name: "Known", about: "", is_required: false }]];
+        let params = params("Known=1&Other=2").of_action(ROW);
+        assert_eq!(params.get("Known"), Some("1"));
+        let _ = params.get("Other");
     }
 
     #[test]

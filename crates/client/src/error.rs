@@ -53,6 +53,14 @@ impl Error {
         }
     }
 
+    /// What the service says about the places of the error.
+    pub fn places(&self) -> &[ErrorLocation] {
+        match self {
+            Self::Refused(refusal) => &refusal.places,
+            _ => &[],
+        }
+    }
+
     /// Whether the error is temporary: the service is not available at the moment.
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::NoKeystone { .. }) || matches!(self.status(), Some(502..=504))

@@ -2,7 +2,8 @@
 
 use axum::response::Response;
 use http::Method;
-use kiln_value::{Value, value};
+use kiln_service::Error;
+use kiln_value::{Class, Diagnostic, Subject, Value, value};
 use kiln_view::stack_drift::{Drift, ResourceDrift, StackDrift};
 
 use super::{Answer, Endpoint, Rule};
@@ -31,7 +32,7 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     let names = call.query.all("resource_name");
     let stack = call.stack().await?;
     call.service().refuse_stack_user(&call.caller)?;
-    let compared = call.service().drift(stack, &names).await?;
+    let compared = call.service().drift(stack, &names).await.map_err(refused)?;
     let mut resources = Vec::new();
     list(&compared, None, &call.links, &mut resources);
     let checked = instant(call.backends().clock.now());
@@ -39,6 +40,14 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     Ok(reply::json(&value!({ "drift": {
         "status": (compared.status()), "not_checked": not_checked, "checked_at": checked, "resources": resources,
     } })))
+}
+
+/// The error, with the name of the missing resource as a field: a client may suggest another one.
+fn refused(error: Error) -> ApiError {
+    let Error::NoResource { resource, .. } = &error else { return error.into() };
+    let mut missing = Diagnostic::new(Class::ResourceNotFound, error.to_string());
+    missing.subject = Some(Subject::Name(resource.clone()));
+    ApiError { diagnostics: vec![missing], ..error.into() }
 }
 
 /// The resources of a stack, each followed by those of its nested stack.
@@ -83,4 +92,25 @@ fn entry(one: &ResourceDrift, compared: &StackDrift, parent: Option<&str>, links
         entry.insert("parent_resource".to_owned(), parent.into());
     }
     entry
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use serde_json::{Value, json};
+
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn a_stack_is_compared_with_its_objects() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        let drift = async |query: &str| app.json(Method::GET, &format!("{path}/drift{query}"), &Value::Null).await;
+        let compared = drift("").await.json();
+        assert_eq!(compared["drift"]["resources"], json!([]), "no engine has made a resource: {compared}");
+        let missing = drift("?resource_name=none").await;
+        let error = &missing.json()["error"];
+        assert_eq!((missing.status.as_u16(), &error["type"]), (404, &json!("ResourceNotFound")));
+        assert_eq!(error["diagnostics"][0]["name"], "none", "a field, for clients: {error}");
+    }
 }

@@ -4,11 +4,16 @@ use kiln_service::StackAction;
 use kiln_value::{Map, Value};
 
 use super::Action;
+use super::parameter::STACK_NAME;
 use crate::call::Call;
 use crate::fault::Fault;
 
-pub(super) static ACTION: Action =
-    Action { name: "CancelUpdateStack", rule: "cloudformation:CancelUpdateStack", run: |call| Box::pin(run(call)) };
+pub(super) static ACTION: Action = Action {
+    name: "CancelUpdateStack",
+    rule: "cloudformation:CancelUpdateStack",
+    parameters: &[&[STACK_NAME]],
+    run: |call| Box::pin(run(call)),
+};
 
 async fn run(call: &Call) -> Result<Value, Fault> {
     let stack = call.stack().await?;

@@ -5,14 +5,34 @@ use kiln_store::Stack;
 use kiln_value::{Value, value};
 
 use super::Action;
+use super::parameter::{PARAMETERS, SETTINGS, STACK_NAME, TEMPLATE, USE_PREVIOUS_TEMPLATE, optional, required};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::input;
 use crate::view::change_set::{arn, stack_arn};
 
 /// The handler asks for the rule of the change, too.
-pub(super) static ACTION: Action =
-    Action { name: "CreateChangeSet", rule: "cloudformation:DescribeStacks", run: |call| Box::pin(run(call)) };
+pub(super) static ACTION: Action = Action {
+    name: "CreateChangeSet",
+    rule: "cloudformation:DescribeStacks",
+    parameters: &[
+        &[
+            STACK_NAME,
+            required("ChangeSetName", "Name of the change set"),
+            optional("ChangeSetType", "CREATE, UPDATE (the default) or IMPORT"),
+            optional("Description", "Description of the change set"),
+            optional(
+                "ResourcesToImport",
+                "Objects that become resources: LogicalResourceId, ResourceType, ResourceIdentifier",
+            ),
+            USE_PREVIOUS_TEMPLATE,
+            PARAMETERS,
+        ],
+        TEMPLATE,
+        SETTINGS,
+    ],
+    run: |call| Box::pin(run(call)),
+};
 
 async fn run(call: &Call) -> Result<Value, Fault> {
     let params = &call.params;

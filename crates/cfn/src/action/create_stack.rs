@@ -4,13 +4,18 @@ use kiln_service::{CreateStack, StackContent};
 use kiln_value::{Value, value};
 
 use super::Action;
+use super::parameter::{PARAMETERS, SETTINGS, STACK_NAME, TEMPLATE};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::input;
 use crate::view::arn;
 
-pub(super) static ACTION: Action =
-    Action { name: "CreateStack", rule: "cloudformation:CreateStack", run: |call| Box::pin(run(call)) };
+pub(super) static ACTION: Action = Action {
+    name: "CreateStack",
+    rule: "cloudformation:CreateStack",
+    parameters: &[&[STACK_NAME, PARAMETERS], TEMPLATE, SETTINGS],
+    run: |call| Box::pin(run(call)),
+};
 
 async fn run(call: &Call) -> Result<Value, Fault> {
     let params = &call.params;

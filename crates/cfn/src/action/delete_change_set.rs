@@ -3,11 +3,16 @@
 use kiln_value::{Map, Value};
 
 use super::Action;
+use super::parameter::CHANGE_SET;
 use crate::call::Call;
 use crate::fault::Fault;
 
-pub(super) static ACTION: Action =
-    Action { name: "DeleteChangeSet", rule: "cloudformation:UpdateStack", run: |call| Box::pin(run(call)) };
+pub(super) static ACTION: Action = Action {
+    name: "DeleteChangeSet",
+    rule: "cloudformation:UpdateStack",
+    parameters: &[CHANGE_SET],
+    run: |call| Box::pin(run(call)),
+};
 
 async fn run(call: &Call) -> Result<Value, Fault> {
     match call.change_set().await {

@@ -3,13 +3,18 @@
 use kiln_value::{Value, value};
 
 use super::Action;
+use super::parameter::{CHANGE_SET, PAGE};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::page::Page;
 use crate::view::change_set::{change, summary};
 
-pub(super) static ACTION: Action =
-    Action { name: "DescribeChangeSet", rule: "cloudformation:DescribeStacks", run: |call| Box::pin(run(call)) };
+pub(super) static ACTION: Action = Action {
+    name: "DescribeChangeSet",
+    rule: "cloudformation:DescribeStacks",
+    parameters: &[CHANGE_SET, PAGE],
+    run: |call| Box::pin(run(call)),
+};
 
 async fn run(call: &Call) -> Result<Value, Fault> {
     let prepared = call.change_set().await?;

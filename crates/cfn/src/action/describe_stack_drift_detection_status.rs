@@ -4,6 +4,7 @@ use kiln_value::{Value, value};
 use kiln_view::stack_drift::Drift;
 
 use super::Action;
+use super::parameter::required;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::view::property_differences::of_detection;
@@ -12,6 +13,7 @@ use crate::view::{arn, instant};
 pub(super) static ACTION: Action = Action {
     name: "DescribeStackDriftDetectionStatus",
     rule: "cloudformation:DescribeStackResources",
+    parameters: &[&[required("StackDriftDetectionId", "ID that DetectStackDrift has returned")]],
     run: |call| Box::pin(run(call)),
 };
 

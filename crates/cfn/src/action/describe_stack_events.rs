@@ -8,13 +8,18 @@ use kiln_store::{Event, EventQuery, Stack, StackQuery};
 use kiln_value::{Value, text, value};
 
 use super::Action;
+use super::parameter::{PAGE, optional};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::page::{self, Page};
 use crate::view::{arn, instant, state};
 
-pub(super) static ACTION: Action =
-    Action { name: "DescribeStackEvents", rule: "cloudformation:DescribeStackEvents", run: |call| Box::pin(run(call)) };
+pub(super) static ACTION: Action = Action {
+    name: "DescribeStackEvents",
+    rule: "cloudformation:DescribeStackEvents",
+    parameters: &[&[optional("StackName", "Name or ARN of the stack; without it, events of all stacks")], PAGE],
+    run: |call| Box::pin(run(call)),
+};
 
 async fn run(call: &Call) -> Result<Value, Fault> {
     let stacks = if let Some(named) = call.params.get("StackName") {

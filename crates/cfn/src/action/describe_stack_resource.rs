@@ -4,6 +4,7 @@ use kiln_service::Error;
 use kiln_value::{Map, Value};
 
 use super::Action;
+use super::parameter::{LOGICAL_ID, STACK_NAME};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::view::resource::Resources;
@@ -11,6 +12,7 @@ use crate::view::resource::Resources;
 pub(super) static ACTION: Action = Action {
     name: "DescribeStackResource",
     rule: "cloudformation:DescribeStackResource",
+    parameters: &[&[STACK_NAME, LOGICAL_ID]],
     run: |call| Box::pin(run(call)),
 };
 

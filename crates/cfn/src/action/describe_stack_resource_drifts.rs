@@ -3,6 +3,7 @@
 use kiln_value::Value;
 
 use super::Action;
+use super::parameter::{PAGE, STACK_NAME, optional};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::page::{self, Page};
@@ -11,6 +12,10 @@ use crate::view::property_differences::resource;
 pub(super) static ACTION: Action = Action {
     name: "DescribeStackResourceDrifts",
     rule: "cloudformation:DescribeStackResources",
+    parameters: &[
+        &[STACK_NAME, optional("StackResourceDriftStatusFilters", "Only resources with these statuses")],
+        PAGE,
+    ],
     run: |call| Box::pin(run(call)),
 };
 

@@ -5,6 +5,7 @@ use kiln_store::{Stack, StackQuery};
 use kiln_value::{Map, Value};
 
 use super::Action;
+use super::parameter::optional;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::view::resource::Resources;
@@ -15,6 +16,11 @@ const AT_ONCE: usize = 20;
 pub(super) static ACTION: Action = Action {
     name: "DescribeStackResources",
     rule: "cloudformation:DescribeStackResources",
+    parameters: &[&[
+        optional("StackName", "Name or ARN of the stack; required without PhysicalResourceId"),
+        optional("PhysicalResourceId", "ID of an object of the stack, instead of StackName"),
+        optional("LogicalResourceId", "Only this resource"),
+    ]],
     run: |call| Box::pin(run(call)),
 };
 

@@ -4,14 +4,19 @@ use kiln_service::Door;
 use kiln_store::Stack;
 use kiln_value::{Map, Value, text, value};
 
+use super::parameter::{PAGE, optional};
 use super::{Action, list_stacks};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::page;
 use crate::view::{arn, instant, status, tags};
 
-pub(super) static ACTION: Action =
-    Action { name: "DescribeStacks", rule: "cloudformation:DescribeStacks", run: |call| Box::pin(run(call)) };
+pub(super) static ACTION: Action = Action {
+    name: "DescribeStacks",
+    rule: "cloudformation:DescribeStacks",
+    parameters: &[&[optional("StackName", "Name or ARN of the stack; without it, all stacks")], PAGE],
+    run: |call| Box::pin(run(call)),
+};
 
 async fn run(call: &Call) -> Result<Value, Fault> {
     let (described, next) = if let Some(named) = call.params.get("StackName") {

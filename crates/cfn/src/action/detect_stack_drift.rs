@@ -5,12 +5,17 @@ use kiln_service::Error;
 use kiln_value::{Value, value};
 
 use super::Action;
+use super::parameter::{STACK_NAME, optional};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::view::property_differences::detection;
 
-pub(super) static ACTION: Action =
-    Action { name: "DetectStackDrift", rule: "cloudformation:DescribeStackResources", run: |call| Box::pin(run(call)) };
+pub(super) static ACTION: Action = Action {
+    name: "DetectStackDrift",
+    rule: "cloudformation:DescribeStackResources",
+    parameters: &[&[STACK_NAME, optional("LogicalResourceIds", "Only these resources")]],
+    run: |call| Box::pin(run(call)),
+};
 
 async fn run(call: &Call) -> Result<Value, Fault> {
     let names = call.params.list("LogicalResourceIds");

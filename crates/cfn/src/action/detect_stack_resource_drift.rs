@@ -3,6 +3,7 @@
 use kiln_value::{Value, value};
 
 use super::Action;
+use super::parameter::{LOGICAL_ID, STACK_NAME};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::view::property_differences;
@@ -10,6 +11,7 @@ use crate::view::property_differences;
 pub(super) static ACTION: Action = Action {
     name: "DetectStackResourceDrift",
     rule: "cloudformation:DescribeStackResources",
+    parameters: &[&[STACK_NAME, LOGICAL_ID]],
     run: |call| Box::pin(run(call)),
 };
 

@@ -3,11 +3,16 @@
 use kiln_value::{Map, Value};
 
 use super::Action;
+use super::parameter::{CHANGE_SET, optional};
 use crate::call::Call;
 use crate::fault::Fault;
 
-pub(super) static ACTION: Action =
-    Action { name: "ExecuteChangeSet", rule: "cloudformation:DescribeStacks", run: |call| Box::pin(run(call)) };
+pub(super) static ACTION: Action = Action {
+    name: "ExecuteChangeSet",
+    rule: "cloudformation:DescribeStacks",
+    parameters: &[&[optional("DisableRollback", "Keep what is done if the change fails")], CHANGE_SET],
+    run: |call| Box::pin(run(call)),
+};
 
 async fn run(call: &Call) -> Result<Value, Fault> {
     let prepared = call.change_set().await?;

@@ -4,11 +4,16 @@ use kiln_stack::load;
 use kiln_value::{Value, value};
 
 use super::Action;
+use super::parameter::STACK_NAME;
 use crate::call::Call;
 use crate::fault::Fault;
 
-pub(super) static ACTION: Action =
-    Action { name: "GetTemplate", rule: "cloudformation:GetTemplate", run: |call| Box::pin(run(call)) };
+pub(super) static ACTION: Action = Action {
+    name: "GetTemplate",
+    rule: "cloudformation:GetTemplate",
+    parameters: &[&[STACK_NAME]],
+    run: |call| Box::pin(run(call)),
+};
 
 async fn run(call: &Call) -> Result<Value, Fault> {
     let stack = call.stack_or_deleted().await?;

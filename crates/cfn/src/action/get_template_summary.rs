@@ -7,14 +7,19 @@ use kiln_stack::load;
 use kiln_value::{Map, Value, value};
 
 use super::Action;
+use super::parameter::{TEMPLATE, optional};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::input;
 use crate::view::parameter::parameter;
 
 /// The handler asks for the rule of what it reads, too.
-pub(super) static ACTION: Action =
-    Action { name: "GetTemplateSummary", rule: "cloudformation:EstimateTemplateCost", run: |call| Box::pin(run(call)) };
+pub(super) static ACTION: Action = Action {
+    name: "GetTemplateSummary",
+    rule: "cloudformation:EstimateTemplateCost",
+    parameters: &[&[optional("StackName", "Name or ARN of a stack, instead of a template")], TEMPLATE],
+    run: |call| Box::pin(run(call)),
+};
 
 async fn run(call: &Call) -> Result<Value, Fault> {
     let template = input::template(call).await?;

@@ -4,13 +4,18 @@ use kiln_service::PreparedChange;
 use kiln_value::Value;
 
 use super::Action;
+use super::parameter::{PAGE, STACK_NAME};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::page::{self, Page};
 use crate::view::change_set::summary;
 
-pub(super) static ACTION: Action =
-    Action { name: "ListChangeSets", rule: "cloudformation:DescribeStacks", run: |call| Box::pin(run(call)) };
+pub(super) static ACTION: Action = Action {
+    name: "ListChangeSets",
+    rule: "cloudformation:DescribeStacks",
+    parameters: &[&[STACK_NAME], PAGE],
+    run: |call| Box::pin(run(call)),
+};
 
 async fn run(call: &Call) -> Result<Value, Fault> {
     let name = call.stack_name(call.params.required("StackName")?)?;

@@ -3,13 +3,18 @@
 use kiln_value::Value;
 
 use super::Action;
+use super::parameter::{PAGE, STACK_NAME};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::page::{self, Page};
 use crate::view::resource::{Resources, summary};
 
-pub(super) static ACTION: Action =
-    Action { name: "ListStackResources", rule: "cloudformation:ListStackResources", run: |call| Box::pin(run(call)) };
+pub(super) static ACTION: Action = Action {
+    name: "ListStackResources",
+    rule: "cloudformation:ListStackResources",
+    parameters: &[&[STACK_NAME], PAGE],
+    run: |call| Box::pin(run(call)),
+};
 
 async fn run(call: &Call) -> Result<Value, Fault> {
     let stack = call.stack_or_deleted().await?;

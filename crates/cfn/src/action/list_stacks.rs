@@ -4,13 +4,24 @@ use kiln_store::{Sort, SortKey, Stack, StackQuery};
 use kiln_value::{Value, value};
 
 use super::Action;
+use super::parameter::{PAGE, optional};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::page::{self, Page};
 use crate::view::{arn, instant, status};
 
-pub(super) static ACTION: Action =
-    Action { name: "ListStacks", rule: "cloudformation:ListStacks", run: |call| Box::pin(run(call)) };
+pub(super) static ACTION: Action = Action {
+    name: "ListStacks",
+    rule: "cloudformation:ListStacks",
+    parameters: &[
+        &[optional(
+            "StackStatusFilter",
+            "Only stacks with these statuses; deleted stacks are listed only with DELETE_COMPLETE",
+        )],
+        PAGE,
+    ],
+    run: |call| Box::pin(run(call)),
+};
 
 async fn run(call: &Call) -> Result<Value, Fault> {
     let filter = call.params.list("StackStatusFilter");

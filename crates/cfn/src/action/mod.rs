@@ -21,6 +21,7 @@ mod get_template_summary;
 mod list_change_sets;
 mod list_stack_resources;
 mod list_stacks;
+mod parameter;
 mod update_stack;
 mod validate_template;
 
@@ -29,6 +30,7 @@ use kiln_value::Value;
 
 use crate::call::Call;
 use crate::fault::Fault;
+use crate::params::Parameter;
 
 /// An action.
 pub(crate) struct Action {
@@ -36,6 +38,8 @@ pub(crate) struct Action {
     /// The rule of the policy that a call needs. Heat has no change sets and no drift: they are subject to the rules of
     /// stacks and resources, which show the same.
     pub(crate) rule: &'static str,
+    /// Its parameters, some of them as groups that several actions have. A handler reads no others.
+    pub(crate) parameters: &'static [&'static [Parameter]],
     /// Handles a call that the rule allows, and returns the content of the result.
     run: for<'a> fn(&'a Call) -> BoxFuture<'a, Result<Value, Fault>>,
 }
@@ -72,21 +76,66 @@ impl Action {
         ACTIONS.iter().find(|action| action.name == name).copied()
     }
 
-    /// Runs a call.
+    /// Runs a call with the parameters that the action requires.
     pub(crate) async fn run(&self, call: &Call) -> Result<Value, Fault> {
+        for parameter in self.parameters.iter().copied().flatten().filter(|parameter| parameter.is_required) {
+            call.params.required(parameter.name)?;
+        }
         (self.run)(call).await
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
+    use crate::params::NOT_BUILT;
 
     #[test]
     fn every_rule_has_a_default() {
         let rules = kiln_identity::Policy::default().names();
         for action in ACTIONS {
             assert!(rules.iter().any(|rule| rule == action.rule), "{}: Heat has no rule {}", action.name, action.rule);
+        }
+    }
+
+    /// The actions and their parameters, for the manual.
+    fn page() -> String {
+        let mut page = String::from("## Actions\n\n| action | parameter | meaning |\n| --- | --- | --- |\n");
+        for action in ACTIONS {
+            let mut name = action.name;
+            for Parameter { name: parameter, about, is_required } in action.parameters.iter().copied().flatten() {
+                let required = if *is_required { " (required)" } else { "" };
+                _ = writeln!(page, "| {name} | `{parameter}` | {about}{required} |");
+                name = "";
+            }
+            if !name.is_empty() {
+                _ = writeln!(page, "| {name} | | |");
+            }
+        }
+        let refused = NOT_BUILT.map(|name| format!("`{name}`")).join(", ");
+        _ = write!(
+            page,
+            "\nA request without a required parameter is refused with `MissingParameter`. One of these parameters is refused \
+             with `InvalidParameterValue`,\nunless it is empty or false: {refused}.\nAll other parameters have no effect.\n"
+        );
+        page
+    }
+
+    #[test]
+    fn the_manual_has_every_parameter() {
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cloudformation.md");
+        let text = std::fs::read_to_string(&file).expect("the page");
+        let (begin, _) = text.split_once("## Actions\n").expect("the part of the actions is the last one");
+        let expected = format!("{begin}{}", page());
+        if std::env::var_os("KILN_UPDATE_DATA").is_some() {
+            std::fs::write(&file, &expected).expect("written");
+        } else {
+            assert!(
+                text == expected,
+                "KILN_UPDATE_DATA=1 .ci/tests kiln-cfn:lib the_manual writes docs/cloudformation.md"
+            );
         }
     }
 

@@ -4,13 +4,18 @@ use kiln_service::StackContent;
 use kiln_value::{Value, value};
 
 use super::Action;
+use super::parameter::TEMPLATE;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::input;
 use crate::view::parameter::parameter;
 
-pub(super) static ACTION: Action =
-    Action { name: "ValidateTemplate", rule: "cloudformation:ValidateTemplate", run: |call| Box::pin(run(call)) };
+pub(super) static ACTION: Action = Action {
+    name: "ValidateTemplate",
+    rule: "cloudformation:ValidateTemplate",
+    parameters: &[TEMPLATE],
+    run: |call| Box::pin(run(call)),
+};
 
 async fn run(call: &Call) -> Result<Value, Fault> {
     let template = input::template(call).await?;

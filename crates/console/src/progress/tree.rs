@@ -147,6 +147,8 @@ pub struct Tree {
     root: String,
     partly: bool,
     stacks: IndexMap<String, IndexMap<String, Node>>,
+    /// The stack and the name of the resource of each nested stack, also of one that is replaced.
+    parents: HashMap<String, (String, String)>,
     /// The number of resources in the plan of the operation, with nested stacks; 0 if it is unknown.
     planned: usize,
     /// By stack and name of a resource, the names of those that it requires.
@@ -167,6 +169,7 @@ impl Tree {
             root: id.to_owned(),
             partly: false,
             stacks,
+            parents: HashMap::new(),
             planned: 0,
             requires: HashMap::new(),
             faults: Vec::new(),
@@ -174,9 +177,10 @@ impl Tree {
         }
     }
 
-    /// Whether a resource is known.
+    /// Whether a resource is known, with its type and its path: an event has neither of them.
     pub fn knows(&self, stack: &str, name: &str) -> bool {
-        self.stacks.get(stack).is_some_and(|resources| resources.contains_key(name))
+        let has_path = stack == self.root || self.parents.contains_key(stack);
+        has_path && self.node(stack, name).is_some_and(|node| !node.kind.is_empty())
     }
 
     /// Adds a resource, which is waiting until there is news about it.
@@ -186,6 +190,9 @@ impl Tree {
             if !required.contains(&news.name) {
                 required.push(news.name.clone());
             }
+        }
+        for inner in [&news.nested, &news.physical].into_iter().filter(|inner| !inner.is_empty()) {
+            self.parents.entry(inner.clone()).or_insert_with(|| (news.stack.clone(), news.name.clone()));
         }
         let resources = self.stacks.entry(news.stack.clone()).or_default();
         if let Some(node) = resources.get_mut(&news.name) {
@@ -324,12 +331,9 @@ impl Tree {
         let mut path = vec![name];
         let mut stack = stack;
         while stack != self.root && path.len() < DEEPEST {
-            let parent = self.stacks.iter().find_map(|(id, resources)| {
-                resources.values().find(|node| node.inner() == stack).map(|node| (id.as_str(), node.name.as_str()))
-            });
-            let Some((id, name)) = parent else { break };
+            let Some((above, name)) = self.parents.get(stack) else { break };
             path.push(name);
-            stack = id;
+            stack = above;
         }
         path.reverse();
         path.join("/")
@@ -512,6 +516,26 @@ mod tests {
         }
         let names: Vec<&str> = tree.of(tree.root()).map(|node| node.name.as_str()).collect();
         assert_eq!(names, ["1a", "9", "10", "a", "b"]);
+    }
+
+    #[test]
+    fn members_of_a_replaced_nested_stack_keep_their_path() {
+        let mut tree = tree();
+        tree.learn(&News { nested: "new".into(), ..news("s", "group", "INIT_COMPLETE", "", 0) });
+        assert_eq!((tree.path("n", "0"), tree.path("new", "0")), ("group/0".to_owned(), "group/0".to_owned()));
+    }
+
+    #[test]
+    fn a_resource_is_known_with_its_type_and_its_path() {
+        let mut tree = tree();
+        assert!(tree.knows("n", "0") && !tree.knows("n", "1"));
+        let member = news("later", "0", "CREATE_IN_PROGRESS", "", 1);
+        tree.apply(&member);
+        assert!(!tree.knows("later", "0"), "an event has no type");
+        tree.learn(&News { kind: "OS::Heat::Value".into(), ..member });
+        assert!(!tree.knows("later", "0"), "nor a path");
+        tree.learn(&News { nested: "later".into(), ..news("s", "more", "", "", 1) });
+        assert!(tree.knows("later", "0"));
     }
 
     #[test]

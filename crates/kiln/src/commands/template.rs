@@ -50,7 +50,7 @@ group! {
 #[command(after_help = "\
 Examples:
   kiln template validate web.yaml -e production.yaml
-  kiln template validate --offline *.yaml
+  kiln template validate --offline web.yaml three-tier.yaml
   kiln template validate tosca.yaml --offline     also TOSCA, blueprints, CAMP, packages of them
   kiln template validate cache.yaml               also type files of these
 

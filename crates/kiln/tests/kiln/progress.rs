@@ -224,3 +224,19 @@ async fn without_streams_of_events_the_service_is_polled() {
         assert!(followed.contains("DELETE_COMPLETE"), "{followed}");
     });
 }
+
+/// The stack of a group that is replaced is deleted at the end: its members are still named by their path.
+#[test]
+fn members_of_replaced_nested_stacks_have_a_path_and_a_type() {
+    let folder = Folder::new("replaced-members");
+    let text = "heat_template_version: 2018-08-31\nresources:\n  group:\n    type: OS::Heat::ResourceGroup\n    \
+                properties: {count: 2, resource_def: {type: OS::Heat::RandomString}}\n";
+    folder.write("t.yaml", text);
+    folder.local(&["stack", "create", "-t", "t.yaml", "one"]).ok();
+    folder.local(&["stack", "resource", "mark", "unhealthy", "one", "group"]).ok();
+    let update = folder.local(&["stack", "update", "--existing", "--progress", "plain", "one"]);
+    let lines: Vec<&str> = update.err.lines().filter(|line| line.contains("RandomString")).collect();
+    assert!(lines.iter().any(|line| line.contains("deleted")), "{}", update.err);
+    assert!(lines.iter().all(|line| line.contains("group/")), "{}", update.err);
+    assert_eq!(update.code, 0);
+}

@@ -88,12 +88,11 @@ impl DriftArgs {
 impl DriftArgs {
     /// A missing stack, a missing resource, or a service without this call.
     async fn failure(&self, connection: &Connection, error: Error) -> Failure {
+        if let Some(missing) = error.places().iter().find_map(|place| place.name.clone()) {
+            return not_found(&connection.client, &self.stack, &missing, error).await;
+        }
         if !error.is_not_found() || connection.client.stack(&self.stack, false).await.is_err() {
             return of_stack(&self.stack)(error);
-        }
-        let said = error.to_string();
-        if let Some(missing) = self.resource.iter().find(|name| said.starts_with(&format!("The Resource ({name}) "))) {
-            return not_found(&connection.client, &self.stack, missing, error).await;
         }
         Failure::new("The service cannot compare stacks with their objects; only Kiln can")
     }
