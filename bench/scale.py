@@ -117,6 +117,9 @@ enforce_scope = false
         """The highest memory of the service so far, in MB."""
         return memory(self.service.pid, 'VmHWM')
 
+    def forget_peak(self):
+        pathlib.Path(f'/proc/{self.service.pid}/clear_refs').write_text('5')
+
     def authenticate(self):
         domain = {'name': self.rc.get('OS_USER_DOMAIN_NAME', 'Default')}
         body = {'auth': {'identity': {'methods': ['password'], 'password': {'user': {
@@ -215,16 +218,39 @@ def update_without_changes(cluster):
     return seconds, ''
 
 
-def plan_of_an_update(cluster):
-    cluster.create('planned', values(10_000))
-    shown = cluster.call('GET', '/stacks/planned?resolve_outputs=false')['stack']
-    changed = hot({f'v{number}': value(f'x{number}' if number % 10 else 'changed') for number in range(10_000)})
-    start = time.time()
-    text = cluster.ask('PUT', f"/stacks/planned/{shown['id']}/preview", {'template': changed})
-    seconds = time.time() - start
-    changes = json.loads(text)['resource_changes']
-    cluster.delete('planned')
-    return seconds, f"{len(changes['updated'])} updated, {len(changes['unchanged'])} unchanged"
+def plan(template, changed, files=None, query=''):
+    """The plan of an update: its seconds, and what the service takes for it above what it had."""
+    def load(cluster):
+        cluster.create('planned', template, files)
+        shown = cluster.call('GET', '/stacks/planned?resolve_outputs=false')['stack']
+        before = memory(cluster.service.pid, 'VmRSS')
+        cluster.forget_peak()
+        body = {'template': changed, 'files': files or {}}
+        start = time.time()
+        text = cluster.ask('PUT', f"/stacks/planned/{shown['id']}/preview{query}", body)
+        seconds, more = time.time() - start, cluster.peak() - before
+        answer = json.loads(text)
+        if 'plan' in answer:
+            counts = answer['plan']['totals']
+        else:
+            counts = {name: len(resources) for name, resources in answer['resource_changes'].items()}
+        counts = ', '.join(f'{count} {name}' for name, count in counts.items() if count)
+        cluster.delete('planned')
+        return seconds, f'{more:.0f} MB more, {len(text) / 1e6:.1f} MB answered: {counts}'
+    return load
+
+
+def tenth_changed(count):
+    return hot({f'v{number}': value(f'x{number}' if number % 10 else 'changed') for number in range(count)})
+
+
+def nest(text):
+    return hot({f'n{number}': {'type': 'child.yaml', 'properties': {'p': text}} for number in range(100)})
+
+
+# 100 values, of which one has the parameter.
+CHILD = json.dumps({**json.loads(values(99)), 'parameters': {'p': {'type': 'string'}}}).replace(
+    '"v0"', '"read": {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "p"}}}, "v0"', 1)
 
 
 def nested_stacks(cluster):
@@ -288,7 +314,9 @@ LOADS = {
     '100,000 values': created(100_000),
     '1,000 named networks': named_networks,
     'update of 10,000 without changes': update_without_changes,
-    'plan of an update of 10,000': plan_of_an_update,
+    'plan of an update of 10,000': plan(values(10_000), tenth_changed(10_000)),
+    'document of the plan of 10,000': plan(values(10_000), tenth_changed(10_000), query='?plan=true'),
+    'document of the plan of 100 x 100': plan(nest('a'), nest('b'), {'child.yaml': CHILD}, '?plan=true'),
     '1,000 nested stacks of 22': nested_stacks,
     'fan-in of 10,000': fan_in,
     '2,000 stacks, 20 at a time': many_stacks,

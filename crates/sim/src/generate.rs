@@ -9,7 +9,7 @@ use crate::crashes::Crashes;
 use crate::database::{self, Database};
 use crate::scenario::{Ask, EnginePlan, Fault, FaultKind, Noise, Scenario, UserAction, When, Wish};
 use crate::template_model::{Batches, Build, KindModel, Plain, ResourceModel, TemplateModel};
-use crate::{bases, crashes, floods, jumps, plugins, sinks, waits};
+use crate::{bases, crashes, floods, jumps, plugins, revisions, sinks, waits};
 
 /// Maximum duration of user actions.
 const BUSY_MS: u64 = 90_000;
@@ -52,6 +52,7 @@ pub fn scenario(seed: u64) -> Scenario {
     plugins::add(&mut scenario, seed);
     bases::add(&mut scenario, seed);
     floods::add(&mut scenario, seed);
+    revisions::add(&mut scenario, seed);
     crashes::add(&mut scenario, seed);
     jumps::add(&mut scenario, seed);
     database::choose(&mut scenario, seed);

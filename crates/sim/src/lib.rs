@@ -23,6 +23,7 @@ mod ledger;
 mod left;
 mod logs;
 mod plugins;
+mod revisions;
 pub mod rule;
 pub mod run;
 pub mod sabotage;

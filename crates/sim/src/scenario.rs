@@ -69,6 +69,8 @@ pub enum Ask {
     Create(Wish),
     /// Updates the template.
     Update(Wish),
+    /// Updates to a former revision: this many before the newest, or the oldest.
+    Return(u64),
     /// Cancels the running update with a rollback.
     Cancel,
     /// Cancels the running operation without a rollback.

@@ -7,7 +7,9 @@ use std::time::Duration;
 use kiln_plan::Sources;
 use kiln_resource::{Action, MessageId, Resource, StackId, State, Status};
 use kiln_stack::load;
-use kiln_store::{Error, Message, MessageKind, NewStack, Stack, StackRequest, Store};
+use kiln_store::{
+    Error, Message, MessageKind, NewStack, OperationQuery, OperationStore as _, Operations, Stack, StackRequest, Store,
+};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
 use kiln_value::{Map, Value, value};
@@ -95,6 +97,7 @@ impl Users {
             (Ask::Signal { resource, count }, Some(stack)) => self.signal(number, &stack, resource, *count).await,
             (Ask::Mark(resource), Some(stack)) => self.mark(number, &stack, resource).await,
             (Ask::Stay, Some(stack)) => self.stay(number, &stack).await,
+            (Ask::Return(back), Some(stack)) => self.return_to(&stack, *back).await,
             (Ask::Snapshot, Some(stack)) => self.snapshot(number, &stack).await,
             (Ask::Restore, Some(stack)) => self.restore(&stack).await,
             (Ask::DropSnapshot, Some(stack)) => self.drop_snapshot(number, &stack).await,
@@ -141,6 +144,7 @@ impl Users {
             | Ask::Signal { .. }
             | Ask::Mark(_)
             | Ask::Stay
+            | Ask::Return(_)
             | Ask::Snapshot
             | Ask::Restore
             | Ask::DropSnapshot
@@ -189,6 +193,21 @@ impl Users {
         }
         let body = value!({"generation": (stack.generation), "interrupt": false});
         self.send((number, 0), stack, None, MessageKind::Cancel, body).await
+    }
+
+    async fn return_to(&self, stack: &Stack, back: u64) -> Result<(), Error> {
+        if !states::user_may_ask(stack.state, stack.is_pending(), Action::Update) {
+            return Ok(());
+        }
+        let query = OperationQuery { of: Operations::Revisions(stack.id), marker: None, limit: Some(back + 1) };
+        let newest_first = self.store.operations(&query).await?;
+        let Some(desired) = newest_first.last().and_then(|revision| revision.desired.as_ref()) else { return Ok(()) };
+        let request = StackRequest {
+            desired: Some(self.store.desired(desired).await?),
+            if_generation: Some(stack.generation),
+            ..StackRequest::new(Action::Update, self.sim.store_clock.now())
+        };
+        self.store.request(stack.id, request).await.map(drop)
     }
 
     pub(crate) async fn send(

@@ -62,7 +62,7 @@ resources:
       count: {get_param: count}
       resource_def:
         type: OS::Neutron::Port
-        properties: {name: {get_param: name}, network: lan}
+        properties: {name: {list_join: ['-', [{get_param: name}, '%index%']]}, network: lan}
 ";
 
 const NEST: &str = "

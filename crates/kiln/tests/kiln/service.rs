@@ -167,6 +167,60 @@ fn scraped(service: &Service) -> String {
     text
 }
 
+/// What changes something in the cloud, and what creates tokens and trusts; polls depend on the time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_without_plans_sends_what_it_always_sent() {
+    let folder = Folder::new("requests");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let service = Service::start(&folder, &cloud);
+    let template = "\
+heat_template_version: 2018-08-31
+parameters: {name: {type: string, default: ant}, cidr: {type: string, default: 10.9.0.0/24}}
+resources:
+  net: {type: OS::Neutron::Net, properties: {name: {get_param: name}}}
+  subnet: {type: OS::Neutron::Subnet, properties: {network: {get_resource: net}, cidr: {get_param: cidr}}}
+  volume: {type: OS::Cinder::Volume, properties: {size: 1}}
+  group:
+    type: OS::Heat::ResourceGroup
+    properties:
+      count: 2
+      resource_def:
+        type: OS::Neutron::Net
+        properties: {name: {list_join: ['-', [{get_param: name}, '%index%']]}}
+";
+    folder.write("t.yaml", template);
+    let mut text = String::new();
+    for args in [
+        &["create", "-t", "t.yaml", "--wait", "--poll", "0.1", "one"][..],
+        &[
+            "update",
+            "--existing",
+            "--parameter",
+            "name=bee",
+            "--parameter",
+            "cidr=10.8.0.0/24",
+            "--wait",
+            "--poll",
+            "0.1",
+            "one",
+        ],
+        &["check", "--wait", "--poll", "0.1", "one"],
+        &["delete", "--yes", "--wait", "--poll", "0.1", "one"],
+    ] {
+        cloud.journal().clear();
+        service.asked(&folder, &cloud, &[&["stack"], args].concat()).ok();
+        text += &format!("# {}\n", args[0]);
+        for (call, count) in cloud.journal().counts() {
+            // The trust is deleted some time after the stack.
+            let is_later = args[0] == "delete" && call.contains(" identity ");
+            if !call.starts_with("GET ") && !is_later {
+                text += &format!("{count} x {call}\n");
+            }
+        }
+    }
+    insta::assert_snapshot!("requests", text);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_is_asked_and_drained() {
     let folder = Folder::new("service");

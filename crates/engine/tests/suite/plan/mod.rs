@@ -24,7 +24,7 @@ use kiln_resource::{Action, Cloud, Failure, Registry, Resource, StackId, Status}
 use kiln_stack::{Backends, Chance, Clock, Clouds, LoadedStack, load};
 use kiln_store::{MemoryStore, NewStack, Stack, StackRequest};
 use kiln_template::Files;
-use kiln_testcloud::Testcloud;
+use kiln_testcloud::{Action as Effect, Fault, Service, Testcloud, When};
 use kiln_value::Value;
 use kiln_view::preview::{self, Preview, Terms};
 use tokio::time::Instant;
@@ -85,7 +85,8 @@ impl Bench {
             resource_types: Arc::clone(types),
             clouds: Arc::new(OneCloud(Arc::clone(&world.demo) as Arc<dyn Cloud>)),
             clock: Arc::new(clock),
-            chance: Arc::new(Chance::seeded(seed)),
+            // Nested stacks have other IDs than objects.
+            chance: Arc::new(Chance::seeded(!seed)),
             caches: Arc::default(),
         };
         let engine = Engine::new(Options::default(), backends.clone());
@@ -241,7 +242,11 @@ async fn run(seed: u64, types: &Arc<ResourceTypes>, tally: &mut Tally) {
         let before = bench.seen(id).await;
         tokio::time::sleep(Duration::from_secs(1)).await;
         bench.recorder.take();
+        if dice.one_in(3) {
+            bench.cloud.faults().add(refusal(&mut dice));
+        }
         let stack = bench.update(id, &sources(&new), converge).await;
+        bench.cloud.faults().clear();
         let calls = bench.recorder.take();
         let after = bench.seen(id).await;
         template = new;
@@ -280,6 +285,14 @@ async fn run(seed: u64, types: &Arc<ResourceTypes>, tally: &mut Tally) {
         sound = true;
     }
     bench.engine.abort();
+}
+
+/// A request to the cloud that is refused: the update fails, if it sends such a one.
+fn refusal(dice: &mut Dice) -> Fault {
+    let service = [Service::Network, Service::Compute, Service::Volume][dice.below(3)];
+    let method = ["POST", "PUT", "DELETE"][dice.below(3)];
+    let nth = 1 + u64::from(dice.one_in(3));
+    Fault::new(service, method, "", Effect::Status(400)).when(When::Nth(nth))
 }
 
 /// The error that a plan of the same template has changes. As in Heat, a group removes a member that its list names also if
