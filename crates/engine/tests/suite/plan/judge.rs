@@ -265,9 +265,10 @@ impl Verdict {
             (None, None) => return self.wrong.push(format!("{path} never was, planned {:?}", entry.change)),
         };
         // A failed resource is in order again, although nothing is done with its object.
-        let is_mended = before.get(path).zip(after.get(path)).is_some_and(|(old, new)| {
-            old.state.failed() && outcome == Outcome::Changed && said(old) == said(new)
-        });
+        let is_mended = before
+            .get(path)
+            .zip(after.get(path))
+            .is_some_and(|(old, new)| old.state.failed() && outcome == Outcome::Changed && said(old) == said(new));
         let right = allows(&entry.change, outcome) || (is_mended && allows(&entry.change, Outcome::Untouched));
         if let PlannedChange::Undecided { .. } = entry.change {
             self.undecided += 1;
