@@ -172,12 +172,11 @@ impl Cluster {
         self.sim.ledger.killed(process.label, self.sim.time.ms());
     }
 
-    /// Pauses an engine, and returns the process.
+    /// Pauses an engine, and returns the process; none if it does not run.
     pub(crate) fn pause(&self, engine: usize) -> Option<Label> {
         let slot = self.slot(engine)?;
-        let process = slot.process.as_ref()?;
+        let process = slot.process.as_ref().filter(|process| process.gate.shut())?;
         self.sim.trace.note(&process.label.to_string(), || "stands still".to_owned());
-        process.gate.shut();
         Some(process.label)
     }
 
@@ -191,9 +190,9 @@ impl Cluster {
     }
 
     /// Resumes an engine whose machine was suspended: no monotonic time has passed, unless another process was started.
-    pub(crate) fn resume(&self, engine: usize, process: Option<Label>, suspended: Duration) {
+    pub(crate) fn resume(&self, engine: usize, process: Label, suspended: Duration) {
         if let Some(slot) = self.slot(engine)
-            && slot.process.as_ref().map(|process| process.label) == process
+            && slot.process.as_ref().is_some_and(|running| running.label == process)
         {
             slot.wall.was_suspended(suspended);
         }

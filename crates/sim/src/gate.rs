@@ -16,9 +16,9 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Pauses the engine.
-    pub fn shut(&self) {
-        let _ = self.state.compare_exchange(OPEN, SHUT, Ordering::SeqCst, Ordering::SeqCst);
+    /// Pauses the engine; false if it does not run.
+    pub fn shut(&self) -> bool {
+        self.state.compare_exchange(OPEN, SHUT, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     /// Resumes the engine.

@@ -199,14 +199,19 @@ async fn inject(sim: &Arc<Simulation>, cluster: &Arc<Cluster>, fault: &Fault) {
             cluster.start(*engine);
         }
         FaultKind::Pause(engine) => {
-            cluster.pause(*engine);
+            let process = cluster.pause(*engine);
             tokio::time::sleep(lasts).await;
-            cluster.go_on(*engine);
+            if process.is_some() {
+                cluster.go_on(*engine);
+            }
         }
         FaultKind::Suspend(engine) => {
-            let life = cluster.pause(*engine);
+            let process = cluster.pause(*engine);
             tokio::time::sleep(lasts).await;
-            cluster.resume(*engine, life, lasts);
+            // Another fault may have stopped it before.
+            if let Some(process) = process {
+                cluster.resume(*engine, process, lasts);
+            }
         }
         FaultKind::ClockBack(engine, ms) => {
             cluster.set_back(*engine, *ms);
