@@ -193,6 +193,12 @@ impl Kind {
     }
 }
 
+impl Entry {
+    fn removes_members(&self) -> bool {
+        matches!(&self.kind, Kind::Group { removed, .. } if !removed.is_empty())
+    }
+}
+
 impl Template {
     pub(crate) fn generate(dice: &mut Dice) -> Self {
         let (custom, word) = (dice.below(FILES.len()), dice.word());
@@ -386,7 +392,12 @@ impl Template {
     /// Whether a group has a list of members to remove.
     pub(crate) fn removes_members_of(&self, group: &str) -> bool {
         let mut groups = self.entries.iter().filter(|entry| entry.name == group);
-        groups.any(|entry| matches!(&entry.kind, Kind::Group { removed, .. } if !removed.is_empty()))
+        groups.any(Entry::removes_members)
+    }
+
+    /// Whether some group has one.
+    pub(crate) fn removes_members(&self) -> bool {
+        self.entries.iter().any(Entry::removes_members)
     }
 
     /// The environment.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kiln_plan::MISSING;
 use kiln_plan_document::Action;
 use kiln_resource::{Resource, State};
 use kiln_store::{EventQuery, StackId, Store};
@@ -167,7 +168,10 @@ impl Verdict {
             let old = id(&before.rows).and_then(|id| Some((before.objects.get(&id)?, after.objects.get(&id))));
             if let Some((old, now)) = old {
                 self.object(entry, &path, old, now, converge);
-            } else if converge && matches!(entry.change, PlannedChange::Replaced(_)) && entry.lost.is_some() {
+            } else if entry.lost.is_some()
+                && let PlannedChange::Replaced(why) = &entry.change
+                && why.iter().any(|reason| reason == MISSING)
+            {
                 self.wrong.push(format!("{path}: its object is gone, and yet something is lost: {:?}", entry.lost));
             }
             let is_new = id(&before.rows) != id(&after.rows);

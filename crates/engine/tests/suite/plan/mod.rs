@@ -26,7 +26,7 @@ use kiln_store::{MemoryStore, NewStack, Stack, StackRequest};
 use kiln_template::Files;
 use kiln_testcloud::{Action as Effect, Fault, Service, Testcloud, When};
 use kiln_value::Value;
-use kiln_view::preview::{self, Preview, Terms};
+use kiln_view::preview::{self, PlannedChange, Preview, Terms};
 use tokio::time::Instant;
 use world::World;
 
@@ -296,10 +296,13 @@ fn refusal(dice: &mut Dice) -> Fault {
 }
 
 /// The error that a plan of the same template has changes. As in Heat, a group removes a member that its list names also if
-/// the member was created later than the list.
+/// the member was created later than the list. What reads the members is then known later.
 fn nothing(error: &str, template: &Template, plan: &Preview) -> Option<String> {
     let changes = plan.entries.iter().filter(|entry| !entry.change.is_unchanged());
     let changes = changes.filter(|entry| !template.removes_members_of(&entry.name));
+    let is_open =
+        |change: &PlannedChange| matches!(change, PlannedChange::Undecided { at_least, .. } if at_least.is_unchanged());
+    let changes = changes.filter(|entry| !(is_open(&entry.change) && template.removes_members()));
     let shown: Vec<_> = changes.map(|entry| (&entry.name, &entry.change)).collect();
     (!shown.is_empty()).then(|| format!("{error}: {shown:?}"))
 }
