@@ -43,7 +43,7 @@ ALLOWED = {
     "kiln-client": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-plan-document", "kiln-cloud"},
     "kiln-testcloud": {"kiln-cloud"},
     "kiln-ini": set(),
-    "kiln-console": {"kiln-value", "kiln-yaml", "kiln-authoring", "kiln-client", "kiln-plan-document"},
+    "kiln-console": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-plan", "kiln-authoring", "kiln-client", "kiln-plan-document"},
     "kiln-config": {"kiln-ini", "kiln-value", "kiln-template", "kiln-store", "kiln-cloud", "kiln-console"},
     "kiln-telemetry": {"kiln-trace", "kiln-value", "kiln-stack", "kiln-store", "kiln-web", "kiln-cloud", "kiln-config",
                        "kiln-console"},

@@ -1,8 +1,10 @@
 //! What a command prints.
 //!
 //! [`output`] prints results as a table, JSON, YAML, CSV or shell variables; [`progress`] shows an operation while it
-//! runs; [`plan`] shows what a request would change; [`resource_graph`] draws the resources of a stack; [`picture`] shows an excerpt of a file with the place of an error.
+//! runs; [`plan`] shows what a request would change; [`resource_graph`] draws the resources of a stack; [`picture`] shows an
+//! excerpt of a file with the place of an error; [`mistakes`] finds the places of errors in the files of a stack.
 
+pub mod mistakes;
 pub mod natural_order;
 pub mod note;
 pub mod output;

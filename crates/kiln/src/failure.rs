@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use annotate_snippets::Level;
 use anstyle::{AnsiColor, Style};
-use kiln_client::{Error, ErrorLocation, InputError, address};
+use kiln_client::{Error, ErrorLocation, InputError};
 use kiln_config::Config;
+use kiln_console::mistakes::{error_word, shown};
 use kiln_console::output::{OutputError, visible};
 use kiln_console::picture::Source;
 use kiln_server::local_database::Unusable;
@@ -151,12 +152,6 @@ impl Failure {
         self
     }
 
-    /// What is printed before a message.
-    pub(crate) fn word() -> String {
-        let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
-        format!("{red}error{red:#}")
-    }
-
     /// Prints the failure and returns the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         if self.message.is_empty() {
@@ -168,7 +163,7 @@ impl Failure {
         for picture in &self.pictures {
             _ = writeln!(err, "{picture}\n");
         }
-        let word = self.word.map_or_else(Self::word, str::to_owned);
+        let word = self.word.map_or_else(error_word, str::to_owned);
         match self.pictures.len() {
             1 if self.is_pictured => {}
             count if self.is_pictured => _ = writeln!(err, "{word}: found {count} errors"),
@@ -194,13 +189,6 @@ impl Failure {
         }
         ExitCode::from(self.code)
     }
-}
-
-/// A URL for display: a file below the working directory is shown as a relative path.
-pub(crate) fn shown(url: &str) -> String {
-    let Some(path) = address::file_of(url) else { return url.to_owned() };
-    let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
-    path.strip_prefix(&here).unwrap_or(&path).display().to_string()
 }
 
 /// Whether two messages say the same: the API doubles colons.
