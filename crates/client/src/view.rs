@@ -191,6 +191,13 @@ impl SavedPlan {
         self.text("stack_name")
     }
 
+    /// Whether it has fewer approvals than it needs.
+    pub fn lacks_approvals(&self) -> bool {
+        let needed = self.0.get("approvals_needed").and_then(Value::as_i64).unwrap_or_default();
+        let given = self.0.get("approvals").and_then(Value::as_list).map_or(0, <[Value]>::len);
+        i64::try_from(given).is_ok_and(|given| given < needed)
+    }
+
     /// When it expires; empty: never.
     pub fn expires(&self) -> &str {
         self.text("expires_at")

@@ -175,6 +175,8 @@ struct Shown {
     #[serde(flatten)]
     plan: Value,
     approvals: Value,
+    /// The number of approvals without which it cannot be executed.
+    approvals_needed: usize,
     /// `None`: a change set of the release before.
     document: Option<PlanDocument>,
 }
@@ -314,7 +316,9 @@ async fn whole(call: &Call, status: StatusCode, saved: &SavedPlan) -> Result<Res
         value!({ "user_id": user_id, "user_name": username, "approved_at": (instant(one.time)) })
     };
     let approvals = approvals.iter().map(approval).collect();
-    Ok(reply::json_with(status, &Whole { plan: Shown { plan: view(saved), approvals, document } }))
+    let approvals_needed = call.service().options.plan_approvals;
+    let plan = Shown { plan: view(saved), approvals, approvals_needed, document };
+    Ok(reply::json_with(status, &Whole { plan }))
 }
 
 /// A plan in a list.

@@ -179,6 +179,8 @@ async fn nobody_finds_a_plan_of_another_project() {
             (Method::DELETE, path.clone()),
             (Method::POST, format!("{path}/execute")),
             (Method::POST, format!("{path}/reject")),
+            (Method::POST, format!("{path}/approve")),
+            (Method::POST, format!("{path}/renew")),
         ] {
             let answer = other.send(method.clone(), &path, None, None).await;
             assert_eq!(answer.status, StatusCode::NOT_FOUND, "{method} {path}: {}", answer.text);
@@ -188,6 +190,60 @@ async fn nobody_finds_a_plan_of_another_project() {
         let answer = other.json(Method::POST, "/v1/tenant2/plans", &of_id).await;
         assert_eq!(answer.status, StatusCode::NOT_FOUND, "{}", answer.text);
     }
+}
+
+#[tokio::test]
+async fn a_plan_is_approved_by_others_and_renewed_with_its_approvals() {
+    let app = App::new().await;
+    app.create("web", random_string()).await;
+    app.settle("web").await;
+    let app = app.demanding_plans(1);
+    let bob = Caller { user_id: "bob-id".into(), username: "bob".into(), ..user(&["member", "reader"]) };
+    let bob = app.clone().used_by(bob);
+    let plan = save(&app, &update("web")).await;
+    assert_eq!((&plan["approvals"], &plan["approvals_needed"]), (&json!([]), &1.into()), "{plan}");
+    let ask = async |app: &App, plan: &Value, what: &str| {
+        app.send(Method::POST, &format!("{}/{what}", path(plan)), None, None).await
+    };
+    conflict(&ask(&app, &plan, "execute").await, "0 of the 1 approvals");
+    let own = ask(&app, &plan, "approve").await;
+    assert_eq!(own.status, StatusCode::FORBIDDEN, "{}", own.text);
+    assert!(own.text.contains("you made it"), "{}", own.text);
+    let approved = ask(&bob, &plan, "approve").await.json();
+    let approval = json!([{"user_id": "bob-id", "user_name": "bob", "approved_at": "2026-11-20T06:52:45Z"}]);
+    assert_eq!(approved["plan"]["approvals"], approval);
+    conflict(&ask(&bob, &plan, "execute").await, "0 of the 1 approvals");
+
+    let renewed = ask(&app, &plan, "renew").await;
+    assert_eq!(renewed.status, StatusCode::CREATED, "{}", renewed.text);
+    let renewed = renewed.json()["plan"].clone();
+    assert_eq!((&renewed["status"], &renewed["approvals"]), (&"READY".into(), &approval), "{renewed}");
+    conflict(&ask(&app, &plan, "execute").await, "it was rejected");
+    conflict(&ask(&app, &plan, "renew").await, "it was executed or rejected");
+    assert_eq!(ask(&app, &renewed, "execute").await.status, StatusCode::ACCEPTED);
+}
+
+#[tokio::test]
+async fn where_plans_are_required_only_who_may_do_without_changes_a_stack() {
+    let app = App::new().await;
+    let stack = app.create("web", random_string()).await;
+    app.settle("web").await;
+    let app = app.demanding_plans(0);
+    let create = json!({"stack_name": "other", "template": random_string()});
+    for (method, path, body) in [
+        (Method::POST, "/v1/tenant1/stacks".to_owned(), Some(create)),
+        (Method::PUT, stack.clone(), Some(json!({"template": random_string()}))),
+        (Method::PATCH, stack.clone(), Some(json!({}))),
+        (Method::DELETE, stack.clone(), None),
+    ] {
+        let body = body.map(|body| body.to_string());
+        conflict(&app.send(method, &path, None, body.as_deref()).await, "Changes need a saved plan");
+    }
+    let may = std::iter::once((kiln_service::BYPASS.to_owned(), "role:member".into())).collect();
+    let may = app.clone().with_policy(kiln_api::policy(true).with_overrides(&may).expect("a rule"));
+    assert_eq!(may.json(Method::PATCH, &stack, &json!({})).await.status, StatusCode::ACCEPTED);
+    app.settle("web").await;
+    assert_eq!(execute(&app, &save(&app, &update("web")).await).await.status, StatusCode::ACCEPTED);
 }
 
 /// What a request needs, besides the rule of the request itself.
@@ -208,6 +264,8 @@ async fn each_rule_alone_denies_a_request() {
         ("plans:show", "stacks:template", Method::GET, path(&plan), None),
         ("plans:execute", "stacks:create", Method::POST, of_plan(&created, "/execute"), None),
         ("plans:execute", "stacks:delete", Method::POST, of_plan(&deleting, "/execute"), None),
+        ("plans:approve", "stacks:update", Method::POST, of_plan(&plan, "/approve"), None),
+        ("plans:renew", "stacks:update", Method::POST, of_plan(&plan, "/renew"), None),
         ("plans:reject", "plans:reject", Method::POST, of_plan(&plan, "/reject"), None),
         ("plans:delete", "plans:delete", Method::DELETE, path(&plan), None),
         ("plans:execute", "stacks:update", Method::POST, of_plan(&plan, "/execute"), None),
@@ -216,7 +274,8 @@ async fn each_rule_alone_denies_a_request() {
         let overrides = rules.iter().map(|rule| ((*rule).to_owned(), "!".into())).collect();
         app.clone().with_policy(kiln_api::policy(true).with_overrides(&overrides).expect("rules"))
     };
-    let all = ["create", "index", "show", "execute", "reject", "delete"].map(|name| format!("plans:{name}"));
+    let all = ["create", "index", "show", "execute", "approve", "renew", "reject", "delete"]
+        .map(|name| format!("plans:{name}"));
     for (own, other, method, path, body) in requests {
         let body = body.map(|body| body.to_string());
         for rule in [own, other] {

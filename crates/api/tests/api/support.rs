@@ -188,6 +188,14 @@ impl App {
         Self { router: api.router(), api, service, ..self }
     }
 
+    /// Demands plans for changes, and approvals of plans.
+    pub(crate) fn demanding_plans(self, plan_approvals: usize) -> Self {
+        let options = kiln_service::Options { plans_required: true, plan_approvals, ..self.service.options.clone() };
+        let service = Service { options, ..self.service.clone() };
+        let api = Api::new(Parts { options: Options::default(), service: service.clone() });
+        Self { router: api.router(), api, service, ..self }
+    }
+
     /// Allows to adopt and to abandon stacks.
     pub(crate) fn with_adoption(self) -> Self {
         let options = kiln_service::Options { adopt: true, abandon: true, ..self.service.options.clone() };

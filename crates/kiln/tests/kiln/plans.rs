@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::run::{Folder, Ran};
 use crate::running::Running;
+use crate::terminal::answered;
 
 const ONE: &str = "\
 heat_template_version: 2018-08-31
@@ -182,8 +183,31 @@ fn a_plan_that_is_stale_rejected_expired_or_another_one_changes_nothing() {
     assert_eq!(world.status(id), "STALE");
     let stale = world.stack(&["apply", "web.plan"]);
     refused(&stale, "the stack web has changed since");
-    assert!(stale.err.contains("to make a new plan, run 'kiln --local stack plan --save web'"), "{}", stale.err);
+    assert!(stale.err.contains(&format!("run 'kiln --local plan renew {id}'")), "{}", stale.err);
     assert_eq!(world.value(), "two");
+
+    let renewed = world.plan(&["renew", id]).ok();
+    assert!(renewed.contains("\"two\" → \"three\""), "{renewed}");
+    let (_, new) = renewed.split_once("kiln stack apply ").unwrap();
+    assert_eq!(world.status(id), "REJECTED");
+    world.stack(&["apply", new.trim().trim_end_matches('\'')]).ok();
+    assert_eq!(world.value(), "three");
+}
+
+#[test]
+fn apply_asks_on_a_terminal_and_refuses_a_stack_that_changed_meanwhile() {
+    let world = World::new("plans-asked");
+    let id = world.saved(&["-t", "two.yaml", "web"]);
+    let apply = world.folder.kiln(&["--local", "stack", "apply", &id]);
+    let asked = "Execute this plan [y/N]? ";
+    let no = answered(&apply, asked, || {}, "n\n");
+    assert!(no.code == 1 && no.out.contains("\"one\" → \"two\""), "{no:?}");
+    assert!(no.out.contains("not confirmed; nothing was changed") && world.status(&id) == "READY", "{no:?}");
+    world.folder.write("three.yaml", &ONE.replace("value: one", "value: three"));
+    let meanwhile = || drop(world.stack(&["update", "-t", "three.yaml", "web"]).ok());
+    let late = answered(&apply, asked, meanwhile, "y\n");
+    assert!(late.code == 1 && late.out.contains("the stack web has changed since"), "{late:?}");
+    assert_eq!(world.value(), "three");
 }
 
 /// A service that has none of Kiln's calls.
@@ -226,6 +250,8 @@ fn a_heat_saves_no_plans() {
         &["stack", "apply", id],
         &["plan", "list"],
         &["plan", "show", id],
+        &["plan", "approve", id],
+        &["plan", "renew", id],
         &["plan", "reject", id],
         &["plan", "delete", id],
     ] {
@@ -253,6 +279,26 @@ async fn a_service_executes_a_plan_while_the_command_waits() {
     let ran = kiln(&["stack", "apply", id, "--wait", "--poll", "0.05", "--progress", "plain"]);
     assert!(ran.err.contains("CREATE_COMPLETE"), "{}", ran.err);
     assert!(ran.ok().contains(saved["stack_id"].as_str().unwrap()));
+    assert_eq!(service.stop().0, 0);
+}
+
+/// A service that demands plans, and approvals.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_can_demand_plans_and_approvals() {
+    let folder = Folder::new("plans-required");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let config = folder.configured(&cloud, "[kiln]\nplans = required\nplan_approvals = 1\n");
+    let service = Running::start(folder.kiln(&["serve", "--config-file", &config]));
+    let url = service.url();
+    folder.write("one.yaml", ONE);
+    let kiln = |args: &[&str]| Ran::from(folder.client(&cloud, &url, args).output().unwrap());
+    refused(&kiln(&["stack", "create", "-t", "one.yaml", "web"]), "Changes need a saved plan");
+    let saved = kiln(&["stack", "plan", "-t", "one.yaml", "--save", "-f", "json", "web"]).json();
+    let id = saved["id"].as_str().unwrap();
+    let unapproved = kiln(&["stack", "apply", id]);
+    refused(&unapproved, "has 0 of the 1 approvals");
+    assert!(unapproved.err.contains(&format!("kiln plan approve {id}")), "{}", unapproved.err);
+    refused(&kiln(&["plan", "approve", id]), "you made it");
     assert_eq!(service.stop().0, 0);
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
-use kiln_client::SavedPlan;
+use kiln_client::{Error, SavedPlan};
 use kiln_console::output::OutputArgs;
 use kiln_console::progress::Target;
 use kiln_resource::PlanId;
@@ -43,11 +43,13 @@ impl ApplyArgs {
         let client = &connection.client;
         let plan = self.stored(connection).await?;
         // The service says why it refuses a plan that is not ready.
-        if plan.status() == "READY" && self.confirm.is_needed() {
+        if plan.status() == "READY" {
             if let Some(document) = plan.document()? {
                 ask_about(&document);
             }
-            self.confirm.confirm("Execute this plan [y/N]? ").await?;
+            if self.confirm.is_needed() {
+                self.confirm.confirm("Execute this plan [y/N]? ").await?;
+            }
         }
         let (name, action, waits) = (plan.stack_name(), plan.action(), self.wait.waits(connection));
         let is_new = matches!(action, "CREATE" | "ADOPT");
@@ -62,11 +64,7 @@ impl ApplyArgs {
                 Err(error) => return Err(error.into()),
             },
         };
-        let executed = client.execute_plan(plan.id(), plan.digest()).await.map_err(|error| match error.status() {
-            Some(409) => Failure::from(error)
-                .hint(format!("to make a new plan, run 'kiln stack plan --save {name}' with the same options")),
-            _ => of_plan(plan.id())(error),
-        })?;
+        let executed = client.execute_plan(plan.id(), plan.digest()).await.map_err(|error| refused(&plan, error))?;
         if let Some(target) = watched {
             let end = self.wait.follow(connection, target, action != "DELETE").await?;
             ended(name, &end, action)?;
@@ -94,5 +92,21 @@ impl ApplyArgs {
             return Err(Failure::new(message).hint(format!("run 'kiln plan show {id}' to see it")));
         }
         Ok(plan)
+    }
+}
+
+/// Why a service does not execute a plan, and what helps.
+fn refused(plan: &SavedPlan, error: Error) -> Failure {
+    let id = plan.id();
+    if error.status() != Some(409) {
+        return of_plan(id)(error);
+    }
+    let failure = Failure::from(error);
+    if plan.lacks_approvals() {
+        return failure.hint(format!("others approve it with 'kiln plan approve {id}'"));
+    }
+    match plan.status() {
+        "EXECUTED" | "REJECTED" => failure,
+        _ => failure.hint(format!("run 'kiln plan renew {id}' to make it again for the present state of the stack")),
     }
 }
