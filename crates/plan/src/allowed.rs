@@ -26,7 +26,7 @@ pub struct Allowed {
 /// How the plan knows a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StackInPlan {
-    /// It existed when the plan was made.
+    /// It existed when the plan was made, or it is the root.
     Known,
     /// It existed, and the request is one of several batches of a group: members may be created that a later batch deletes.
     Batch,
