@@ -9,6 +9,7 @@
 //! | `actor/calls.rs` | calls of drivers |
 //! | `actor/take_over.rs` | operations that another engine has begun |
 //! | `actor/children.rs` | nested stacks |
+//! | `actor/planned.rs` | the plan that a request keeps to |
 //! | `actor/inbox.rs` | messages |
 //! | `actor/snapshots.rs` | snapshots of the stack |
 //! | `actor/watches.rs` | operations that read other resources |
@@ -31,6 +32,7 @@ mod inbox;
 mod lifecycle;
 mod masking;
 mod orphans;
+mod planned;
 mod resizing;
 mod scaling;
 pub(crate) mod slots;
@@ -49,7 +51,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use jiff::Timestamp;
 use kiln_plan::hook::{Hooks, hooks_of};
-use kiln_plan::{Command, Decision, Event, Model, Request, StackScope};
+use kiln_plan::{Allowed, Command, Decision, Event, Model, Request, StackScope};
 use kiln_resource::{Action, Resource, ResourceId, State, Status};
 use kiln_stack::gather::{Answer, Gatherer};
 use kiln_stack::load::stack_facts;
@@ -209,6 +211,8 @@ struct CurrentRequest {
     hidden: HiddenTexts,
     /// The resources to adopt, by name; empty unless the request adopts objects.
     adopted: Map,
+    /// What its plan allows, if it keeps to one.
+    allowed: Option<Arc<Allowed>>,
     /// The number of lifecycle plug-ins that are told about its end.
     plugins_passed: usize,
 }
@@ -375,6 +379,10 @@ impl Work {
             Admission::Postponed => return Ok(()),
         };
         self.request = request;
+        match self.read_plan().await? {
+            Ok(allowed) => self.request.allowed = allowed.map(Arc::new),
+            Err(reason) => _ = barred.get_or_insert(reason),
+        }
         self.questions.clear();
         let (backends, action) = (self.actor.backends.clone(), self.stack.state.action);
         let desired = match action {
@@ -409,8 +417,9 @@ impl Work {
         let metadata = |part: &Value| part.get("metadata").cloned().unwrap_or_else(|| Map::new().into());
         let adopted = self.request.adopted.iter().map(|(name, part)| (name.clone(), metadata(part))).collect();
         self.sizes = Sizes::of(&self.model, targets.len());
-        let begin =
-            Request { targets, rollback, hooks, adopted, barred, ..Request::new(self.stack.id, action, generation) };
+        let allowed = self.request.allowed.clone();
+        let new = Request::new(self.stack.id, action, generation);
+        let begin = Request { targets, rollback, hooks, adopted, barred, allowed, ..new };
         let commands = self.model.decide(backends.clock.now(), Event::Begin(Box::new(begin)));
         self.request.unseen = self.model.rows().map(|row| row.id).collect();
         self.removing.end = None;

@@ -1,11 +1,12 @@
 //! Events and commands of the planner.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kiln_resource::{Action, Phase, Resource, ResourceId, StackId, State, Status};
 use kiln_value::{Map, Value};
 
-use crate::{Blame, Decision, Hook, Hooks};
+use crate::{Allowed, Blame, Decision, Hook, Hooks};
 
 /// The goal of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,13 +55,15 @@ pub struct Request {
     pub adopted: BTreeMap<String, Value>,
     /// Why the request must not begin: it only completes running operations, then it fails without a rollback.
     pub barred: Option<String>,
+    /// What the plan that the request keeps to allows; `None`: there is no plan.
+    pub allowed: Option<Arc<Allowed>>,
 }
 
 impl Request {
     /// A request for nothing but its action.
     pub fn new(stack: StackId, action: Action, generation: i64) -> Self {
         let (targets, hooks, adopted) = (Vec::new(), Hooks::new(), BTreeMap::new());
-        Self { stack, action, generation, targets, rollback: false, hooks, adopted, barred: None }
+        Self { stack, action, generation, targets, rollback: false, hooks, adopted, barred: None, allowed: None }
     }
 
     pub(crate) fn goal(&self) -> Goal {

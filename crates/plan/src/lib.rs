@@ -3,6 +3,7 @@
 //! Everything here is pure: no clock, no randomness, no I/O. A [`Blueprint`] is the desired state of a stack, its rows
 //! are the actual state; the engine sends [`Event`]s to [`Model::decide`] and executes the [`Command`]s.
 
+mod allowed;
 pub mod blame;
 pub mod blueprint;
 pub mod decision;
@@ -23,6 +24,7 @@ mod traversal;
 mod tree_size;
 pub mod validate;
 
+pub use allowed::{Allowed, StackInPlan};
 pub use blame::Blame;
 pub use blueprint::{Blueprint, Nesting, Sources};
 pub use decision::{CHECK_FAILED, Decision, Gathered, Live, Lookups, MISSING, Subject, decide, failure_of};

@@ -52,12 +52,14 @@
 //! | `model/outcome.rs` | the effects of decisions and of finished operations |
 //! | `model/current.rs` | the current row of each name |
 //! | `model/hold.rs` | resources that wait at a hook |
+//! | `model/keep_to_plan.rs` | what is outside of the plan of the request |
 //! | `model/part.rs` | resources that are forgotten |
 //! | `model/rows.rs` | changes of rows |
 //! | `model/table.rs` | the rows, shared between copies of a model |
 
 mod current;
 mod hold;
+mod keep_to_plan;
 mod outcome;
 mod part;
 mod rows;
@@ -461,7 +463,7 @@ impl Model {
             self.forget(id, out);
             return true;
         }
-        if self.hold(id, index, Hook::PreDelete, out) {
+        if self.may_not_delete(id, out) || self.hold(id, index, Hook::PreDelete, out) {
             return false;
         }
         self.start(id, index, Operation::Delete, None, out);

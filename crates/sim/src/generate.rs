@@ -9,7 +9,7 @@ use crate::crashes::Crashes;
 use crate::database::{self, Database};
 use crate::scenario::{Ask, EnginePlan, Fault, FaultKind, Noise, Scenario, UserAction, When, Wish};
 use crate::template_model::{Batches, Build, KindModel, Plain, ResourceModel, TemplateModel};
-use crate::{bases, crashes, floods, jumps, plugins, revisions, sinks, waits};
+use crate::{bases, crashes, floods, jumps, plans, plugins, revisions, sinks, waits};
 
 /// Maximum duration of user actions.
 const BUSY_MS: u64 = 90_000;
@@ -55,6 +55,7 @@ pub fn scenario(seed: u64) -> Scenario {
     revisions::add(&mut scenario, seed);
     crashes::add(&mut scenario, seed);
     jumps::add(&mut scenario, seed);
+    plans::add(&mut scenario, seed);
     database::choose(&mut scenario, seed);
     scenario
 }
@@ -191,7 +192,14 @@ fn wish(rng: &mut StdRng, template: &TemplateModel) -> Wish {
     } else {
         None
     };
-    Wish { template: template.clone(), rollback: rng.random_bool(0.4), timeout_mins, hooks: Vec::new(), aliases: false }
+    Wish {
+        template: template.clone(),
+        rollback: rng.random_bool(0.4),
+        timeout_mins,
+        hooks: Vec::new(),
+        aliases: false,
+        planned: false,
+    }
 }
 
 fn template(rng: &mut StdRng, depth: u32) -> TemplateModel {

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use kiln_resource::{Action, CredentialsId, MessageId, Resource, ResourceId, State, Status};
-use kiln_store::{Batch, Desired, EventQuery, Lease, Message, NewStack, Stack, StackId};
+use kiln_resource::{Action, CredentialsId, MessageId, PlanId, Resource, ResourceId, State, Status};
+use kiln_store::{Batch, Desired, Event, EventQuery, Lease, Message, NewStack, Stack, StackId};
 use kiln_value::Value;
 
 use crate::cloud::{CloudCall, Object};
 use crate::drivers::CANNOT_TELL;
 use crate::inbox;
+use crate::plans::{self, KnownPlan};
 use crate::rule::Rule;
 use crate::sabotage::Sabotage;
 use crate::simulation::{Label, Simulation};
@@ -74,6 +75,10 @@ struct Inner {
     born: BTreeMap<ResourceId, Timestamp>,
     /// The request during or after which a user marked each row unhealthy.
     marked: BTreeMap<ResourceId, i64>,
+    /// The saved plans.
+    plans: BTreeMap<PlanId, Arc<KnownPlan>>,
+    /// The number of the last request to each stack that was an operation of its own.
+    own: BTreeMap<StackId, i64>,
     waits: Waits,
     take_overs: TakeOvers,
     /// Recent reads of all resources of each stack.
@@ -322,6 +327,20 @@ impl Ledger {
                 format!("{:?} for {} by {label}, claimed by {by}", call.method, call.resource),
             );
         }
+        let inner = self.inner();
+        let Some(stack) = inner.stacks.get(&stack).map(|record| record.stack.clone()) else { return };
+        let plan = stack.details.planned.as_ref().filter(|_| stack.is_pending());
+        let plan = plan.and_then(|planned| inner.plans.get(&planned.plan)).map(Arc::clone);
+        let own = inner.own.get(&stack.id).copied().unwrap_or_default();
+        drop(inner);
+        if let Some(plan) = plan {
+            plans::check(sim, &stack, own, &plan, call);
+        }
+    }
+
+    /// A user saves a plan.
+    pub(crate) fn plan(&self, id: PlanId, plan: KnownPlan) {
+        self.inner().plans.insert(id, Arc::new(plan));
     }
 
     /// Whether engines can know an object: objects without a mark are unknown to them after a lost create.
@@ -478,6 +497,9 @@ impl Ledger {
     pub(crate) fn see(&self, sim: &Simulation, stack: &Stack, asked: bool) {
         let mut inner = self.inner();
         let now = sim.time.ms();
+        if stack.details.operation.is_none() {
+            inner.own.insert(stack.id, stack.generation);
+        }
         let rollback = !stack.disable_rollback;
         let record = inner.stacks.entry(stack.id).or_insert_with(|| StackRecord {
             stack: stack.clone(),
@@ -590,7 +612,8 @@ fn check_rows(sim: &Simulation, batch: &Batch, before: &BTreeMap<ResourceId, Res
         let alone =
             whole && before.values().chain(&batch.save).all(|other| other.name != row.name || other.id == row.id);
         let mut at = from;
-        let events = batch.events.iter().filter(|event| event.resource_name == row.name && !event.is_of_stack());
+        let of_row = |event: &&Event| event.resource_name == row.name && !event.is_of_stack();
+        let events = batch.events.iter().filter(of_row).filter(|event| !plans::is_stop(event));
         for event in events {
             let Ok(action) = event.action.parse::<Action>() else { continue };
             let to = State::new(action, event.status);

@@ -22,6 +22,7 @@ mod jumps;
 mod ledger;
 mod left;
 mod logs;
+mod plans;
 mod plugins;
 mod revisions;
 pub mod rule;

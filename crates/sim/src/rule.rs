@@ -32,6 +32,8 @@ rules! {
     Foreign = "foreign-object",
     /// Nothing is deleted before its dependants.
     EarlyDelete = "deleted-before-dependant",
+    /// An update that keeps to a plan changes and deletes only what the plan says.
+    OutsideOfPlan = "outside-of-plan",
     /// A delete leaves only retained objects.
     LeftBehind = "left-behind",
     /// COMPLETE means that each resource has one live object with the desired properties.

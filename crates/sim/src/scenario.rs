@@ -119,6 +119,9 @@ pub struct Wish {
     /// Whether the types of nested templates are those of the environment, and not the files themselves.
     #[serde(default)]
     pub aliases: bool,
+    /// Whether an update keeps to a saved plan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub planned: bool,
 }
 
 /// A fault.

@@ -23,7 +23,7 @@ use crate::simulation::{Label, Simulation};
 use crate::states;
 use crate::store_link::StoreLink;
 use crate::template_model::alias;
-use crate::{crashes, sinks, trusts};
+use crate::{crashes, plans, sinks, trusts};
 
 /// Maximum number of attempts of a user.
 const TRIES: u32 = 40;
@@ -159,7 +159,14 @@ impl Users {
             _ => StackRequest { if_generation: Some(stack.generation), ..StackRequest::new(action, now) },
         };
         if let Some(wish) = wish {
-            let texts = load::texts(&sources(wish, self.sim.scenario.sink));
+            let sources = sources(wish, self.sim.scenario.sink);
+            let texts = load::texts(&sources);
+            if wish.planned
+                && let Some(saved) = plans::save(&self.sim, &self.store, stack, sources).await?
+            {
+                request.details.planned = Some(saved.planned);
+                request.if_version = Some(saved.version);
+            }
             self.sim.ledger.learn(&texts.digests(), Arc::new(wish.template.clone()));
             request.desired = Some(texts);
             request.disable_rollback = Some(!wish.rollback);

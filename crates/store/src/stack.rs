@@ -44,6 +44,9 @@ pub struct Details {
     /// The rollback has a number of its own. Those of the release before have the number of the request that failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own_number: bool,
+    /// The request is one of several of its parent resource, and not the last one: a batch of a rolling update.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub batch: bool,
     /// The operation that the request is a part of; `None`: it is an operation of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<OperationId>,

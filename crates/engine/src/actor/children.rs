@@ -16,8 +16,7 @@ use kiln_stack::loaded_stack::{GroupContent, group_content, inside};
 use kiln_stack::sizes::check_outputs;
 use kiln_stack::{Backends, load};
 use kiln_store::{
-    Details, Error, Message, MessageKind, NewStack, Parent, Planned, Snapshot, SnapshotId, Stack, StackId,
-    StackRequest, Summary,
+    Details, Error, Message, MessageKind, NewStack, Parent, Snapshot, SnapshotId, Stack, StackId, StackRequest, Summary,
 };
 use kiln_value::{Class, Map, Value, text, value};
 use serde::{Deserialize, Serialize};
@@ -125,7 +124,7 @@ impl Work {
                     keep_objects: keeps && action == Action::Delete,
                     only_adopted: self.stack.details.only_adopted,
                     operation: Some(self.stack.operation()),
-                    planned: self.planned_inside(&row.name),
+                    planned: self.planned_inside(&row.name, &row.resource_type, false),
                     ..Details::default()
                 };
                 let now = self.actor.backends.clock.now();
@@ -223,7 +222,8 @@ impl Work {
             request.desired = Some(desired);
             request.timeout_mins = asked.timeout_mins;
             request.details.operation = Some(self.stack.operation());
-            request.details.planned = self.planned_inside(&row.name);
+            request.details.planned = self.planned_inside(&row.name, &row.resource_type, true);
+            request.details.batch = asked.state.then.is_some();
             request.details.converge = self.stack.state.action == Action::Update && self.stack.details.converge;
             self.writes.request(child, request);
             None
@@ -256,17 +256,12 @@ impl Work {
                 user_project: self.stack.user_project.clone(),
                 adopt,
                 operation: Some(self.stack.operation()),
-                planned: self.planned_inside(&row.name),
+                planned: self.planned_inside(&row.name, &row.resource_type, false),
                 now: backends.clock.now(),
             });
             Some(child)
         };
         self.step_to_wait(id, made, asked.data, &asked.state, running, None);
-    }
-
-    /// The plan for the nested stack of a resource.
-    fn planned_inside(&self, resource: &str) -> Option<Planned> {
-        self.stack.details.planned.as_ref().map(|planned| planned.inside(resource))
     }
 
     fn step_to_wait(

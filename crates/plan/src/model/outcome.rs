@@ -35,6 +35,9 @@ impl Model {
             self.park(node, id, matches!(decision, Decision::Replace { .. }), out);
             return;
         }
+        if self.is_outside(name, row, &kind.0, &decision, out) {
+            return;
+        }
         if let (Decision::Update { .. } | Decision::Keep { .. }, Some(row)) =
             (&decision, row.and_then(|id| self.rows.get_mut(&id)))
             && (row.implementation == kind.1 || row.definition.as_ref().is_none_or(|held| held.external_id.is_none()))

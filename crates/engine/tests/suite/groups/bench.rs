@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use kiln_engine::{Engine, Options};
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
-use kiln_resource::{Action, MessageId, Registry, Resource, StackId, Status, shipped};
+use kiln_resource::{Action, MessageId, PlanId, Registry, Resource, StackId, Status, shipped};
 use kiln_stack::{Backends, Chance, Clock, Clouds, LoadedStack, NoCloud, load};
-use kiln_store::{Event, EventQuery, MemoryStore, Message, MessageKind, NewStack, Stack, StackRequest};
+use kiln_store::{Event, EventQuery, MemoryStore, Message, MessageKind, NewStack, Planned, Stack, StackRequest};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
 use kiln_value::{Map, Value, text, value};
@@ -128,6 +128,31 @@ impl Bench {
         let sources = sources_with(template, more);
         let mut request = StackRequest::new(Action::Update, self.backends.clock.now());
         request.desired = Some(load::texts(&sources));
+        self.backends.store.request(id, request).await.expect("stored");
+    }
+
+    /// Requests a new stack by a plan.
+    pub(crate) async fn create_planned(&self, template: &str, more: &[(&str, &str)]) -> StackId {
+        let (id, sources) = (StackId(self.backends.chance.uuid()), sources_with(template, more));
+        let (texts, now) = (load::texts(&sources), self.backends.clock.now());
+        let mut new = NewStack::new(id, "s".to_owned(), "demo".to_owned(), texts, now);
+        let stack = Stack { generation: 0, ..Stack::started(&new) };
+        let types = &self.backends.resource_types;
+        let blueprint = Blueprint::build(sources, types, load::identity(&stack), Nesting::default());
+        let blueprint = Arc::new(blueprint.expect("a valid template"));
+        let mut hidden = HiddenValues::default();
+        let preview = preview::preview_create(&self.backends, &stack, blueprint, &mut hidden).await.expect("a plan");
+        let plan = crate::stack::save_plan(&self.backends, &preview).await;
+        new.planned = Some(Planned { plan, path: String::new() });
+        self.backends.store.create_stack(new).await.expect("stored");
+        id
+    }
+
+    /// Requests an update that keeps to a plan.
+    pub(crate) async fn update_planned(&self, id: StackId, template: &str, more: &[(&str, &str)], plan: PlanId) {
+        let mut request = StackRequest::new(Action::Update, self.backends.clock.now());
+        request.desired = Some(load::texts(&sources_with(template, more)));
+        request.details.planned = Some(Planned { plan, path: String::new() });
         self.backends.store.request(id, request).await.expect("stored");
     }
 

@@ -4,6 +4,7 @@ mod batches;
 pub(crate) mod bench;
 mod instances;
 mod lifecycle;
+mod planned;
 mod room;
 mod scaling;
 mod sizes;

@@ -20,9 +20,9 @@ use kiln_cloud::{Connector, Transport};
 use kiln_engine::{Engine, Options};
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
-use kiln_resource::{Action, Cloud, Failure, Registry, Resource, StackId, Status};
+use kiln_resource::{Action, Cloud, Failure, PlanId, Registry, Resource, StackId, Status};
 use kiln_stack::{Backends, Chance, Clock, Clouds, LoadedStack, load};
-use kiln_store::{MemoryStore, NewStack, Stack, StackRequest};
+use kiln_store::{MemoryStore, NewStack, Planned, Stack, StackRequest};
 use kiln_template::Files;
 use kiln_testcloud::{Action as Effect, Fault, Service, Testcloud, When};
 use kiln_value::Value;
@@ -119,7 +119,13 @@ impl Bench {
     }
 
     async fn update(&self, id: StackId, sources: &Sources, converge: bool) -> Stack {
+        self.update_planned(id, sources, converge, None).await
+    }
+
+    /// An update that keeps to a saved plan, if there is one.
+    async fn update_planned(&self, id: StackId, sources: &Sources, converge: bool, plan: Option<PlanId>) -> Stack {
         let mut request = StackRequest::new(Action::Update, self.backends.clock.now());
+        request.details.planned = plan.map(|plan| Planned { plan, path: String::new() });
         request.details.converge = converge;
         request.desired = Some(load::texts(sources));
         request.disable_rollback = Some(true);
@@ -198,6 +204,8 @@ struct Tally {
     updates: usize,
     certain: usize,
     undecided: usize,
+    /// Updates that keep to a saved plan.
+    planned: usize,
     failed: usize,
     /// Requests that changed something.
     calls: usize,
@@ -242,12 +250,20 @@ async fn run(seed: u64, types: &Arc<ResourceTypes>, tally: &mut Tally) {
         let before = bench.seen(id).await;
         tokio::time::sleep(Duration::from_secs(1)).await;
         bench.recorder.take();
+        let saved = match Verdict::refused(&plan).is_empty() && seed % 4 != 3 {
+            true => Some(crate::stack::save_plan(&bench.backends, &plan).await),
+            false => None,
+        };
         if dice.one_in(3) {
             bench.cloud.faults().add(refusal(&mut dice));
         }
-        let stack = bench.update(id, &sources(&new), converge).await;
+        let stack = bench.update_planned(id, &sources(&new), converge, saved).await;
         bench.cloud.faults().clear();
         let calls = bench.recorder.take();
+        tally.planned += usize::from(saved.is_some());
+        if saved.is_some() && stack.reason.contains("plan") {
+            wrong.push(format!("stopped: {}", stack.reason));
+        }
         let after = bench.seen(id).await;
         template = new;
         let is_whole = stack.state.status == Status::Complete;
@@ -330,9 +346,52 @@ fn what_is_planned_is_what_happens() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
         runtime.expect("a runtime").block_on(run(seed, &types, &mut tally));
     }
-    let Tally { updates, certain, undecided, failed, calls, wrong } = &tally;
+    let Tally { updates, certain, undecided, planned, failed, calls, wrong } = &tally;
     println!("{updates} updates, {certain} resources certain, {undecided} undecided, {failed} updates failed");
-    println!("{calls} requests changed something");
+    println!("{planned} updates by a saved plan; {calls} requests changed something");
     assert!(wrong.is_empty(), "{} wrong words:\n{}", wrong.len(), wrong[..wrong.len().min(30)].join("\n"));
     assert!(*updates > 0, "nothing was tried");
+}
+
+/// The cloud changes between a plan and its execution: the errors of the plan about the requests.
+async fn run_moved(seed: u64, types: &Arc<ResourceTypes>, stopped: &mut usize) -> Vec<String> {
+    let mut dice = Dice(seed);
+    let mut bench = Bench::new(seed, types).await;
+    let template = Template::generate(&mut dice);
+    if Blueprint::build(sources(&template), types, None, Nesting::default()).is_err() {
+        return Vec::new();
+    }
+    let id = bench.create(&sources(&template)).await;
+    if bench.settled(id).await.state.status != Status::Complete {
+        return Vec::new();
+    }
+    let new = template.changed(&mut dice, &bench.world.meanings);
+    let Ok(plan) = bench.preview(id, &new, true).await else { return Vec::new() };
+    let saved = crate::stack::save_plan(&bench.backends, &plan).await;
+    let before = bench.seen(id).await;
+    bench.world.change(&mut dice).await;
+    for _ in 0..3 {
+        bench.tamper(id, &mut dice).await;
+    }
+    bench.recorder.take();
+    let stack = bench.update_planned(id, &sources(&new), true, Some(saved)).await;
+    let calls = bench.recorder.take();
+    let after = bench.seen(id).await;
+    bench.engine.abort();
+    *stopped += usize::from(stack.reason.contains("outside of the plan"));
+    let (wrong, _) = calls::compare(&plan, &before, &after, &calls, false);
+    wrong.into_iter().map(|text| format!("seed {seed}: {text}")).collect()
+}
+
+#[test]
+fn no_request_is_outside_of_the_plan_when_the_cloud_has_changed_since() {
+    let types = types();
+    let (mut wrong, mut stopped) = (Vec::new(), 0);
+    for seed in seeds() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        wrong.extend(runtime.expect("a runtime").block_on(run_moved(seed, &types, &mut stopped)));
+    }
+    println!("{stopped} of {} updates were stopped", seeds().count());
+    assert!(wrong.is_empty(), "{} wrong requests:\n{}", wrong.len(), wrong[..wrong.len().min(30)].join("\n"));
+    assert!(stopped > 0, "the cloud never changed");
 }

@@ -1,11 +1,16 @@
-//! Creates stacks and waits for them.
+//! Creates stacks and waits for them, and saves plans.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kiln_plan::Sources;
-use kiln_resource::StackId;
+use kiln_plan_document::StackPart;
+use kiln_resource::{Action, PlanId, StackId};
 use kiln_stack::{Backends, Clock as _, SystemClock, load};
-use kiln_store::{NewStack, Stack, Store};
+use kiln_store::{NewPlan, NewStack, Plan, PlanPart, PlanState, Stack, Store};
+use kiln_value::Value;
+use kiln_view::plan_document;
+use kiln_view::preview::Preview;
 use tokio::time::Instant;
 
 /// Requests a new stack, as the API does.
@@ -31,4 +36,42 @@ pub(crate) async fn settled(store: &dyn Store, id: StackId, within: Duration) ->
         assert!(start.elapsed() < within, "stuck: {stack:?}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+/// Saves a plan, as the service does.
+pub(crate) async fn save_plan(backends: &Backends, preview: &Preview) -> PlanId {
+    let (store, stack) = (&backends.store, &preview.stack);
+    let mut generations: BTreeMap<String, BTreeMap<String, i64>> = BTreeMap::new();
+    let mut open = vec![(String::new(), stack.id)];
+    while let Some((path, id)) = open.pop() {
+        let Some(stack) = store.stack(id).await.expect("read") else { continue };
+        generations.entry(path.clone()).or_default().insert(id.to_string(), stack.generation);
+        for row in store.resources(id).await.expect("read") {
+            let path = if path.is_empty() { row.name.clone() } else { format!("{path}/{}", row.name) };
+            open.extend(row.child.map(|child| (path, child)));
+        }
+    }
+    let resources = plan_document::Plan::of(preview, kiln_plan_document::Action::Update).0.resources;
+    let parts = StackPart::split(resources, Vec::new(), generations).expect("JSON").into_iter();
+    let body = |part: StackPart| serde_json::from_value(serde_json::to_value(part).expect("JSON")).expect("a value");
+    let parts = parts.map(|(path, part)| PlanPart { path, body: body(part) }).collect();
+    let plan = Plan {
+        id: PlanId(backends.chance.uuid()),
+        project: stack.project.clone(),
+        stack: stack.id,
+        stack_name: stack.name.clone(),
+        name: None,
+        action: Action::Update,
+        generation: stack.generation,
+        author: None,
+        desired: None,
+        digest: "of what was shown".to_owned(),
+        state: PlanState::Ready,
+        body: Value::Null,
+        created: backends.clock.now(),
+        expires: None,
+    };
+    let id = plan.id;
+    store.save_plan(&NewPlan { plan, desired: None, parts }).await.expect("saved");
+    id
 }

@@ -5,6 +5,7 @@ mod current;
 mod decisions;
 mod hooks;
 mod order;
+mod planned;
 mod rollback;
 mod running;
 
