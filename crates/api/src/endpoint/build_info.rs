@@ -28,3 +28,17 @@ fn run(call: &Call) -> Response {
     let revision = &call.api.options.revision;
     reply::json(&value!({ "api": { "revision": revision }, "engine": { "revision": revision } }))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn api_and_engine_have_one_revision() {
+        let shown = App::new().await.get("/v1/tenant1/build_info").await.json();
+        let revision = json!({"revision": "unknown"});
+        assert_eq!(shown, json!({"api": revision, "engine": revision}));
+    }
+}

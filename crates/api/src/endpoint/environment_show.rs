@@ -36,3 +36,26 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     }
     Ok(reply::json(&environment))
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use serde_json::json;
+
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn hidden_parameters_are_masked() {
+        let app = App::new().await;
+        let template = json!({
+            "heat_template_version": "2018-08-31",
+            "parameters": {"shown": {"type": "string"}, "hidden": {"type": "string", "hidden": true}},
+        });
+        let parameters = json!({"shown": "word", "hidden": "abcdefgh"});
+        let body = json!({"stack_name": "s", "template": template, "parameters": parameters});
+        let made = app.json(Method::POST, "/v1/tenant1/stacks", &body).await.json();
+        let path = format!("/v1/tenant1/stacks/s/{}/environment", made["stack"]["id"].as_str().expect("an ID"));
+        let shown = app.get(&path).await.json();
+        assert_eq!(shown["parameters"], json!({"shown": "word", "hidden": "******"}));
+    }
+}

@@ -38,3 +38,21 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     }
     Ok(reply::json_with(StatusCode::OK, &files.0))
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use serde_json::json;
+
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn files_are_listed_with_their_texts() {
+        let app = App::new().await;
+        let files = json!({"a.sh": "echo a"});
+        let body = json!({"stack_name": "s", "template": random_string(), "files": files});
+        let made = app.json(Method::POST, "/v1/tenant1/stacks", &body).await.json();
+        let id = made["stack"]["id"].as_str().expect("an ID");
+        assert_eq!(app.get(&format!("/v1/tenant1/stacks/s/{id}/files")).await.json(), files);
+    }
+}

@@ -29,3 +29,19 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
         outputs.map(|output| value!({ "output_key": (&output.name), "description": (&output.description) })).collect();
     Ok(reply::json(&value!({ "outputs": outputs })))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn outputs_are_listed_without_their_values() {
+        let app = App::new().await;
+        let outputs = json!({"text": {"value": "x", "description": "A text."}});
+        let path = app.create("s", json!({"heat_template_version": "2018-08-31", "outputs": outputs})).await;
+        let listed = app.get(&format!("{path}/outputs")).await.json();
+        assert_eq!(listed, json!({"outputs": [{"output_key": "text", "description": "A text."}]}));
+    }
+}

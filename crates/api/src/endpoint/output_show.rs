@@ -32,3 +32,23 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
         found.ok_or_else(|| ApiError::new(Class::NotFound, format!("Specified output key {key} not found.")))?;
     Ok(reply::json(&value!({ "output": (output(found)) })))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn an_output_has_its_value() {
+        let app = App::new().await;
+        let outputs = json!({"text": {"value": "x", "description": "A text."}});
+        let path = app.create("s", json!({"heat_template_version": "2018-08-31", "outputs": outputs})).await;
+        let shown = app.get(&format!("{path}/outputs/text")).await.json();
+        let expected = json!({"output_key": "text", "output_value": "x", "description": "A text."});
+        assert_eq!(shown, json!({"output": expected}));
+        let missing = app.get(&format!("{path}/outputs/none")).await;
+        let message = &missing.json()["error"]["message"];
+        assert_eq!((missing.status.as_u16(), message), (404, &json!("Specified output key none not found.")));
+    }
+}

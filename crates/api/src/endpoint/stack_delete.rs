@@ -28,3 +28,21 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     call.service().delete_planned(&call.caller, &stack, call.query.given("if_version"), None).await?;
     Ok(reply::empty(StatusCode::NO_CONTENT))
 }
+
+#[cfg(test)]
+mod tests {
+    use http::{Method, StatusCode};
+
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn a_delete_begins_unless_the_stack_is_another_one_than_was_planned() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        let delete = async |query: &str| app.send(Method::DELETE, &format!("{path}{query}"), None, None).await.status;
+        assert_eq!(delete("?if_version=other").await, StatusCode::CONFLICT);
+        assert_eq!(app.get(&path).await.json()["stack"]["stack_status"], "CREATE_IN_PROGRESS");
+        assert_eq!(delete("").await, StatusCode::NO_CONTENT);
+        assert_eq!(app.get(&path).await.json()["stack"]["stack_status"], "DELETE_IN_PROGRESS");
+    }
+}

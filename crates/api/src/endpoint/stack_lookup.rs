@@ -37,3 +37,20 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     }
     Ok(page::found(&call.headers, &location))
 }
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn a_name_leads_to_the_stack_with_the_rest_of_the_url() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        let found = app.get("/v1/tenant1/stacks/s/resources?limit=1").await;
+        assert_eq!(found.status, StatusCode::FOUND);
+        assert_eq!(found.header("location"), format!("http://localhost{path}/resources?limit=1"));
+        assert_eq!(app.get("/v1/tenant1/stacks/none").await.status, StatusCode::NOT_FOUND);
+    }
+}

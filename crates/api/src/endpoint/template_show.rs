@@ -28,3 +28,15 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     let text = call.store().content(&stack.desired.template).await?;
     Ok(reply::json_bytes(StatusCode::OK, text.into()))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn a_template_is_shown_as_it_was_sent() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        assert_eq!(app.get(&format!("{path}/template")).await.json(), random_string());
+    }
+}

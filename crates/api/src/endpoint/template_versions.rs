@@ -47,3 +47,21 @@ fn entry(release: Release) -> Value {
     let aliases: Vec<String> = full_alias(release).into_iter().collect();
     value!({ "version": (full_name(release)), "type": kind, "aliases": aliases })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn a_version_has_its_language_and_its_alias() {
+        let listed = App::new().await.get("/v1/tenant1/template_versions").await.json();
+        let versions = listed["template_versions"].as_array().expect("a list");
+        let named = |name: &str| versions.iter().find(|version| version["version"] == name).expect("a version");
+        let rocky = named("heat_template_version.2018-08-31");
+        assert_eq!((&rocky["type"], &rocky["aliases"]), (&json!("hot"), &json!(["heat_template_version.rocky"])));
+        let cfn = named("AWSTemplateFormatVersion.2010-09-09");
+        assert_eq!((&cfn["type"], &cfn["aliases"]), (&json!("cfn"), &json!([])));
+    }
+}
