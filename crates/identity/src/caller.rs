@@ -8,6 +8,7 @@ use crate::Login;
 
 /// The user, project and roles of a request.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "as Keystone says them")]
 pub struct Caller {
     /// ID of the user.
     pub user_id: String,

@@ -28,7 +28,7 @@ const MOST: usize = 256 << 10;
 
 /// What a part has one after the other.
 enum Item {
-    Resource(Entry),
+    Resource(Box<Entry>),
     Observed(ObservedObject),
 }
 
@@ -40,7 +40,7 @@ impl StackPart {
     pub fn split(
         resources: Vec<Entry>,
         observed: Vec<ObservedObject>,
-        generations: BTreeMap<String, BTreeMap<String, i64>>,
+        generations: &BTreeMap<String, BTreeMap<String, i64>>,
     ) -> Result<Vec<(String, Self)>, serde_json::Error> {
         let mut stacks: BTreeMap<String, Vec<(Item, usize)>> = BTreeMap::new();
         for path in generations.keys().cloned().chain([String::new()]) {
@@ -48,7 +48,7 @@ impl StackPart {
         }
         for entry in resources {
             let (path, size) = (entry.parent.clone().unwrap_or_default(), serde_json::to_string(&entry)?.len());
-            stacks.entry(path).or_default().push((Item::Resource(entry), size));
+            stacks.entry(path).or_default().push((Item::Resource(Box::new(entry)), size));
         }
         for object in observed {
             let path = object.path.rsplit_once('/').map(|(path, _)| path).unwrap_or_default().to_owned();
@@ -71,7 +71,7 @@ impl StackPart {
                 }
                 total += size;
                 match item {
-                    Item::Resource(entry) => part.resources.push(entry),
+                    Item::Resource(entry) => part.resources.push(*entry),
                     Item::Observed(object) => part.observed.push(object),
                 }
             }
@@ -104,7 +104,7 @@ mod tests {
         let generations =
             BTreeMap::from([("group".to_owned(), generation("g")), ("empty".to_owned(), generation("e"))]);
         let object = ObservedObject { path: "group/1".to_owned(), id: "1".to_owned(), properties: None };
-        let parts = StackPart::split(resources.clone(), vec![object.clone()], generations).unwrap();
+        let parts = StackPart::split(resources.clone(), vec![object.clone()], &generations).unwrap();
         let paths: Vec<&str> = parts.iter().map(|(path, _)| path.as_str()).collect();
         assert_eq!(paths, ["", "empty", "group", "group"]);
         assert_eq!((&parts[1].1.generations, parts[1].1.resources.len()), (&generation("e"), 0));

@@ -85,7 +85,8 @@ impl Allowed {
         let (name, planned) = self.planned.get_key_value(name).or_else(|| self.member(resource_type))?;
         // The plan lists what is in the new stack, if the resource may be replaced.
         let may_stay = !planned.decision.is_certain() && planned.decision.at_most == Decision::Replace;
-        (!planned.is_open && !(in_place && may_stay)).then_some(name)
+        let is_unknown = planned.is_open || (in_place && may_stay);
+        (!is_unknown).then_some(name)
     }
 
     /// A resource of the plan that stands for another member of the group.
@@ -107,8 +108,8 @@ impl Allowed {
             // Only the operation can have made it.
             (_, None | Some(Decision::Create)) => true,
             _ if self.place == StackInPlan::New => true,
-            (_, Some(Decision::Replace | Decision::Delete)) => true,
-            (Effect::UpdateNested, Some(Decision::Keep | Decision::Update)) => true,
+            (_, Some(Decision::Replace | Decision::Delete))
+            | (Effect::UpdateNested, Some(Decision::Keep | Decision::Update)) => true,
             (Effect::Update(changed), Some(Decision::Update)) => {
                 changed.iter().all(|name| planned.is_some_and(|planned| planned.properties.contains(*name)))
             }
@@ -119,25 +120,25 @@ impl Allowed {
             return Ok(());
         }
         let plan = self.plan;
-        Err(format!("outside of the plan {plan}: it would be {}; {}", words(effect), self.says(planned, effect)))
+        Err(format!("outside of the plan {plan}: it would be {}; {}", words(effect), says(planned, effect)))
     }
+}
 
-    /// What the plan says about a resource.
-    fn says(&self, planned: Option<&Planned>, effect: Effect<'_>) -> String {
-        let Some(planned) = planned else { return "the plan does not name it".to_owned() };
-        match planned.decision.at_most {
-            Decision::Keep => "the plan keeps it".to_owned(),
-            Decision::Update if planned.properties.is_empty() => "the plan changes no properties of it".to_owned(),
-            Decision::Update if matches!(effect, Effect::Update(_)) => {
-                let names: Vec<&str> = planned.properties.iter().map(String::as_str).collect();
-                format!("the plan only updates {}", names.join(", "))
-            }
-            Decision::Update => "the plan only updates it".to_owned(),
-            Decision::Replace => "the plan replaces it".to_owned(),
-            Decision::Create => "the plan creates it".to_owned(),
-            Decision::Delete => "the plan deletes it".to_owned(),
-            Decision::Refuse => "the plan refuses to change it".to_owned(),
+/// What the plan says about a resource.
+fn says(planned: Option<&Planned>, effect: Effect<'_>) -> String {
+    let Some(planned) = planned else { return "the plan does not name it".to_owned() };
+    match planned.decision.at_most {
+        Decision::Keep => "the plan keeps it".to_owned(),
+        Decision::Update if planned.properties.is_empty() => "the plan changes no properties of it".to_owned(),
+        Decision::Update if matches!(effect, Effect::Update(_)) => {
+            let names: Vec<&str> = planned.properties.iter().map(String::as_str).collect();
+            format!("the plan only updates {}", names.join(", "))
         }
+        Decision::Update => "the plan only updates it".to_owned(),
+        Decision::Replace => "the plan replaces it".to_owned(),
+        Decision::Create => "the plan creates it".to_owned(),
+        Decision::Delete => "the plan deletes it".to_owned(),
+        Decision::Refuse => "the plan refuses to change it".to_owned(),
     }
 }
 

@@ -196,7 +196,7 @@ impl Content {
             let totals = document.totals;
             totals.data_loss + totals.replacement + totals.interruption + totals.change > 0
         };
-        self.same_content && self.document.as_ref().is_some_and(|document| !changes(document))
+        self.same_sources && self.document.as_ref().is_some_and(|document| !changes(document))
     }
 }
 
@@ -230,7 +230,7 @@ impl Service {
             StackChange::Create(create) => PlannedRequest::Create(create),
             StackChange::Update(stack, update) => PlannedRequest::Update(stack, update),
         };
-        let mut checked = self.check_request(caller, request).await?;
+        let mut checked = Box::pin(self.check_request(caller, request)).await?;
         checked.stack_id = id;
         let content = &mut checked.content;
         content.description = description;
@@ -302,7 +302,7 @@ impl Service {
             return Err(Error::ChangeSetState { name: prepared.name().to_owned(), execution });
         }
         let set = prepared.set;
-        let executed = self.execute_plan(caller, prepared.saved, None, disable_rollback).await?;
+        let executed = Box::pin(self.execute_plan(caller, prepared.saved, None, disable_rollback)).await?;
         let others = self.change_sets(caller, &set.stack_name).await?;
         let others: Vec<_> = others.iter().map(|other| other.set.id).filter(|id| *id != set.id).collect();
         self.backends.store.delete_plans(&others).await?;

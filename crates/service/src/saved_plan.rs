@@ -9,6 +9,7 @@ mod execute;
 mod fences;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -133,7 +134,7 @@ impl Service {
         lifetime: Option<Duration>,
         refresh: bool,
     ) -> Result<SavedPlan, Error> {
-        let checked = self.check_request(caller, request).await?;
+        let checked = Box::pin(self.check_request(caller, request)).await?;
         let checked = self.fenced(checked, description, refresh).await?;
         self.keep_plan(caller, checked, None, Some(self.expiry(lifetime))).await
     }
@@ -191,7 +192,7 @@ impl Service {
                 let content = Content {
                     adopt: (!adopt.is_empty()).then(|| adopt.into()),
                     parameters: previewed.parameters.clone(),
-                    same_content: previewed.same_sources && settings.tags.as_ref().is_none_or(has_tags),
+                    same_sources: previewed.same_sources && settings.tags.as_ref().is_none_or(has_tags),
                     settings: Settings { if_version: None, ..settings },
                     ..Content::of_tree(tree)
                 };
@@ -239,7 +240,7 @@ impl Service {
         let mut document = PlanDocument { version, ..document };
         let digest = content::digest(id, &document)?;
         let resources = std::mem::take(&mut document.resources);
-        let parts = StackPart::split(resources, observed, content.generations()).map_err(content::damaged)?;
+        let parts = StackPart::split(resources, observed, &content.generations()).map_err(content::damaged)?;
         let parts = parts.into_iter().map(|(path, part)| Ok(PlanPart { path, body: content::stored(&part)? }));
         let parts = parts.collect::<Result<Vec<_>, Error>>()?;
         let content = Content { document: Some(document), ..content };
@@ -272,15 +273,10 @@ impl Service {
         let mut found = Vec::new();
         let mut seen: HashMap<StackId, Option<(Stack, String)>> = HashMap::new();
         for plan in self.backends.store.plans(query).await? {
-            if !seen.contains_key(&plan.stack) {
-                let stack = self.live(plan.stack).await?;
-                let now = match stack {
-                    Some(stack) => Some((stack.clone(), self.version_of(&stack).await?)),
-                    None => None,
-                };
-                seen.insert(plan.stack, now);
-            }
-            let now = seen.get(&plan.stack).cloned().flatten();
+            let now = match seen.entry(plan.stack) {
+                Entry::Occupied(now) => now.get().clone(),
+                Entry::Vacant(new) => new.insert(self.live(plan.stack).await?).clone(),
+            };
             found.push(self.saved(plan, now)?);
         }
         Ok(found)
@@ -296,10 +292,7 @@ impl Service {
             Err(_) => None,
         };
         let plan = found.ok_or_else(|| Error::NotFound(format!("plan {id}")))?;
-        let now = match self.live(plan.stack).await? {
-            Some(stack) => Some((stack.clone(), self.version_of(&stack).await?)),
-            None => None,
-        };
+        let now = self.live(plan.stack).await?;
         self.saved(plan, now)
     }
 
@@ -338,8 +331,13 @@ impl Service {
         Ok(self.backends.store.delete_plans(&[saved.plan.id]).await?)
     }
 
-    async fn live(&self, stack: StackId) -> Result<Option<Stack>, Error> {
-        Ok(self.backends.store.stack(stack).await?.filter(|stack| stack.deleted.is_none()))
+    /// A live stack with the version of its tree.
+    async fn live(&self, stack: StackId) -> Result<Option<(Stack, String)>, Error> {
+        let Some(stack) = self.backends.store.stack(stack).await?.filter(|stack| stack.deleted.is_none()) else {
+            return Ok(None);
+        };
+        let version = self.version_of(&stack).await?;
+        Ok(Some((stack, version)))
     }
 
     /// A plan with its present status; `now` is the stack with its version.

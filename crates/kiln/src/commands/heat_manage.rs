@@ -278,6 +278,7 @@ impl UpdateParamsArgs {
 pub(crate) struct MigratePropertiesDataArgs;
 
 impl MigratePropertiesDataArgs {
+    #[expect(clippy::unused_self, reason = "as the other commands of the group")]
     fn run(self) -> Outcome {
         let told = "This command has been deprecated and is now a no-op. It will be removed in a future release.\n";
         Ok(print(told)?)

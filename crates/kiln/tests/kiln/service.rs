@@ -1,5 +1,6 @@
 //! `kiln serve` with a Keystone, and requests with `kiln stack`.
 
+use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -209,12 +210,12 @@ resources:
     ] {
         cloud.journal().clear();
         service.asked(&folder, &cloud, &[&["stack"], args].concat()).ok();
-        text += &format!("# {}\n", args[0]);
+        _ = writeln!(text, "# {}", args[0]);
         for (call, count) in cloud.journal().counts() {
             // The trust is deleted some time after the stack.
             let is_later = args[0] == "delete" && call.contains(" identity ");
             if !call.starts_with("GET ") && !is_later {
-                text += &format!("{count} x {call}\n");
+                _ = writeln!(text, "{count} x {call}");
             }
         }
     }

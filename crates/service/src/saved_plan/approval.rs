@@ -62,11 +62,10 @@ impl Service {
             return Err(Error::PlanState { plan, why: "it was executed or rejected" });
         }
         let before = self.plan_document(saved).await?;
-        let checked = self.check_again(caller, saved).await?;
+        let checked = Box::pin(self.check_again(caller, saved)).await?;
         let checked = self.fenced(checked, saved.description().to_owned(), saved.content.fenced).await?;
         let keeps_approvals = before.is_some_and(|before| does_no_more(&checked.document, &before));
-        let left = saved.plan.expires;
-        let renewed = self.keep_plan(caller, checked, None, left.map(|_| self.expiry(None))).await?;
+        let renewed = self.keep_plan(caller, checked, None, Some(self.expiry(None))).await?;
         if keeps_approvals {
             for approval in self.approvals(saved).await? {
                 // Who makes a plan does not approve it.

@@ -27,7 +27,7 @@ pub(crate) struct Content {
     /// The parameters after the change, as a stack shows them.
     pub(crate) parameters: Map,
     /// Whether template, environment, files and tags stay the same.
-    pub(crate) same_content: bool,
+    pub(crate) same_sources: bool,
     /// Why it cannot be executed.
     pub(crate) refused: Option<String>,
     /// Whether the plan is made again, and its objects are read again, before it is executed.
@@ -70,7 +70,7 @@ struct Stored {
     converge: Option<bool>,
     adopt: Option<Value>,
     parameters: Map,
-    same_content: bool,
+    same_sources: bool,
     refused: Option<String>,
     fenced: bool,
     seen: Option<Seen>,
@@ -139,7 +139,7 @@ impl Content {
             converge: settings.converge,
             adopt: self.adopt.clone(),
             parameters: self.parameters.clone(),
-            same_content: self.same_content,
+            same_sources: self.same_sources,
             refused: self.refused.clone(),
             fenced: self.fenced,
             seen: self.seen.clone(),
@@ -171,7 +171,7 @@ impl Content {
             settings: Settings { timeout_mins, disable_rollback, tags, converge, if_version: None },
             adopt: stored.adopt,
             parameters: stored.parameters,
-            same_content: stored.same_content,
+            same_sources: stored.same_sources,
             refused: stored.refused,
             fenced: stored.fenced,
             seen: stored.seen,

@@ -49,8 +49,8 @@ impl Service {
         }
         self.refuse_unapproved(caller, &saved).await?;
         self.refuse_older_engines(&saved).await?;
-        let blueprint = self.allowed_again(caller, &saved).await?;
-        self.refuse_moved(caller, &saved, blueprint.as_ref()).await?;
+        let blueprint = Box::pin(self.allowed_again(caller, &saved)).await?;
+        Box::pin(self.refuse_moved(caller, &saved, blueprint.as_ref())).await?;
         let SavedPlan { plan, stack, content, .. } = saved;
         let planned = Some(Planned { plan: plan.id, path: String::new() });
         let settings = Settings {
@@ -89,17 +89,13 @@ impl Service {
             return self.delete_planned(caller, &stack, settings.if_version.as_deref(), planned).await;
         };
         let desired = load::accepted(&self.backends, &blueprint);
-        match stack {
-            Some(stack) => {
-                let adopt = content.adopt.and_then(into_map).unwrap_or_default();
-                let checked = CheckedUpdate { desired, settings, adopt };
-                self.request_update(caller, &stack, checked, planned).await
-            }
-            None => {
-                let checked = CheckedCreate { name: plan.stack_name, desired, settings, adopt: content.adopt };
-                self.request_create(caller, plan.stack, checked, planned).await
-            }
+        if let Some(stack) = stack {
+            let adopt = content.adopt.and_then(into_map).unwrap_or_default();
+            let checked = CheckedUpdate { desired, settings, adopt };
+            return self.request_update(caller, &stack, checked, planned).await;
         }
+        let checked = CheckedCreate { name: plan.stack_name, desired, settings, adopt: content.adopt };
+        self.request_create(caller, plan.stack, checked, planned).await
     }
 
     /// Checks the request of a plan for the present state of its stack.

@@ -1,6 +1,7 @@
 //! Saved plans.
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use kiln_value::Value;
 
 use super::MemoryStore;
@@ -116,7 +117,7 @@ impl State {
     /// Refuses a request whose plan cannot be used.
     pub(super) fn check_plan(&self, plan: PlanId, now: i64) -> Result<(), Error> {
         let is_valid = |stored: &StoredPlan| {
-            let expires = stored.plan.expires.map(|time| time.as_microsecond());
+            let expires = stored.plan.expires.map(Timestamp::as_microsecond);
             stored.plan.id == plan
                 && stored.plan.state == PlanState::Ready
                 && expires.is_none_or(|expires| expires > now)

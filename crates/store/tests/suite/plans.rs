@@ -73,11 +73,11 @@ async fn plans_are_listed_by_project_newest_first_with_their_parts() {
         assert_eq!(all, [other.plan.clone(), second.plan.clone(), first.plan.clone()]);
         assert_eq!(store.count_plans(PROJECT).await.unwrap(), 3);
         let page = PlanQuery { marker: Some(other.plan.id), limit: Some(1), ..of_project(PROJECT) };
-        assert_eq!(store.plans(&page).await.unwrap(), [second.plan.clone()]);
+        assert_eq!(store.plans(&page).await.unwrap(), std::slice::from_ref(&second.plan));
         let web = PlanQuery { stack_name: Some("web".to_owned()), ..of_project(PROJECT) };
         assert_eq!(store.plans(&web).await.unwrap().len(), 2);
         let of_stack = PlanQuery { stack: Some(made.id), limit: Some(1), ..of_project(PROJECT) };
-        assert_eq!(store.plans(&of_stack).await.unwrap(), [second.plan.clone()]);
+        assert_eq!(store.plans(&of_stack).await.unwrap(), std::slice::from_ref(&second.plan));
         let unknown = PlanQuery { marker: Some(foreign.plan.id), ..of_project(PROJECT) };
         assert!(matches!(store.plans(&unknown).await, Err(Error::NotFound(_))), "of another project");
         assert_eq!(store.plan(PROJECT, foreign.plan.id).await.unwrap(), None);

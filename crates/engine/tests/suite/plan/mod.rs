@@ -250,9 +250,10 @@ async fn run(seed: u64, types: &Arc<ResourceTypes>, tally: &mut Tally) {
         let before = bench.seen(id).await;
         tokio::time::sleep(Duration::from_secs(1)).await;
         bench.recorder.take();
-        let saved = match Verdict::refused(&plan).is_empty() && seed % 4 != 3 {
-            true => Some(crate::stack::save_plan(&bench.backends, &plan).await),
-            false => None,
+        let saved = if Verdict::refused(&plan).is_empty() && seed % 4 != 3 {
+            Some(crate::stack::save_plan(&bench.backends, &plan).await)
+        } else {
+            None
         };
         if dice.one_in(3) {
             bench.cloud.faults().add(refusal(&mut dice));

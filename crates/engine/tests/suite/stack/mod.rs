@@ -52,7 +52,7 @@ pub(crate) async fn save_plan(backends: &Backends, preview: &Preview) -> PlanId 
         }
     }
     let resources = plan_document::Plan::of(preview, kiln_plan_document::Action::Update).0.resources;
-    let parts = StackPart::split(resources, Vec::new(), generations).expect("JSON").into_iter();
+    let parts = StackPart::split(resources, Vec::new(), &generations).expect("JSON").into_iter();
     let body = |part: StackPart| serde_json::from_value(serde_json::to_value(part).expect("JSON")).expect("a value");
     let parts = parts.map(|(path, part)| PlanPart { path, body: body(part) }).collect();
     let plan = Plan {

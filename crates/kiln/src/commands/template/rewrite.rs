@@ -40,7 +40,7 @@ impl FmtArgs {
         formatted?;
         match changes.iter().filter(|has_changed| **has_changed).count() {
             1 if self.check => Err(Failure::new("1 file is not formatted")),
-            changed if self.check && changed > 0 => Err(Failure::new(format!("{changed} files are not formatted"))),
+            count if self.check && count > 0 => Err(Failure::new(format!("{count} files are not formatted"))),
             _ => Ok(()),
         }
     }

@@ -25,9 +25,13 @@ fn former(name: &str) -> Entry {
     Entry { former: true, ..entry(name, Planned::Delete) }
 }
 
-fn plan(place: StackInPlan, entries: impl IntoIterator<Item = Entry>) -> Option<Arc<Allowed>> {
-    Some(Arc::new(Allowed::new(PlanId(uuid::Uuid::from_u128(7)), place, entries)))
+fn plan(place: StackInPlan, entries: impl IntoIterator<Item = Entry>) -> Arc<Allowed> {
+    Arc::new(Allowed::new(PlanId(uuid::Uuid::from_u128(7)), place, entries))
 }
+
+/// A case of the table: what it is about, how the plan knows the stack, its entries, the row, the decision, and the first command
+/// or the last words.
+type Case<'a> = (&'a str, StackInPlan, &'a [Entry], Option<Resource>, Decision, Result<&'a str, (&'a str, &'a str)>);
 
 /// An update of these properties in place.
 fn change_of<const N: usize>(properties: [&str; N]) -> Decision {
@@ -55,7 +59,7 @@ fn stopped(action: &str, row: u128, why: &str) -> Vec<String> {
 fn a_decision_outside_of_the_plan_stops_the_operation_before_its_call() {
     let there = || Some(row("a", 1));
     let (known, batch, new) = (StackInPlan::Known, StackInPlan::Batch, StackInPlan::New);
-    let table: [(&str, StackInPlan, &[Entry], Option<Resource>, Decision, Result<&str, (&str, &str)>); 24] = [
+    let table: [Case<'_>; 24] = [
         ("a planned create", known, &[entry("a", Planned::Create)], None, create(), Ok("start CREATE of a1")),
         ("nothing is planned", known, &[], None, create(), Err(("CREATE", "created; the plan does not name it"))),
         (
@@ -220,7 +224,7 @@ fn a_decision_outside_of_the_plan_stops_the_operation_before_its_call() {
     ];
     for (what, place, entries, row, decision, expected) in table {
         let mut stack = Stack::of(row);
-        let allowed = plan(place, entries.to_vec());
+        let allowed = Some(plan(place, entries.to_vec()));
         stack.begin(Request { allowed, ..request(Action::Update, 2, [target("a", [], 1)]) });
         let lines = stack.decided("a", decision, 2);
         match expected {
@@ -251,7 +255,7 @@ fn only_what_the_plan_deletes_or_replaces_is_deleted() {
     ];
     for (what, entries, row, expected) in table {
         let mut stack = Stack::of([row]);
-        let allowed = plan(StackInPlan::Known, entries.to_vec());
+        let allowed = Some(plan(StackInPlan::Known, entries.to_vec()));
         let lines = stack.begin(Request { allowed, ..request(Action::Update, 2, []) });
         assert_eq!(lines, expected, "{what}");
     }
@@ -260,7 +264,7 @@ fn only_what_the_plan_deletes_or_replaces_is_deleted() {
 #[test]
 fn an_update_that_turns_into_a_replacement_stops_before_the_replacement() {
     let mut stack = Stack::of([row("a", 1)]);
-    let allowed = plan(StackInPlan::Known, [updates("a", ["p"])]);
+    let allowed = Some(plan(StackInPlan::Known, [updates("a", ["p"])]));
     stack.begin(Request { allowed, ..request(Action::Update, 2, [target("a", [], 9)]) });
     stack.decided("a", change_of(["p"]), 2);
     let lines = stack.ended(1, Outcome::Replace("not in place".to_owned()));
@@ -271,7 +275,7 @@ fn an_update_that_turns_into_a_replacement_stops_before_the_replacement() {
 #[test]
 fn nothing_else_begins_and_what_runs_ends() {
     let mut stack = Stack::of([row("a", 1), row("b", 2), row("c", 3)]);
-    let allowed = plan(StackInPlan::Known, [entry("a", Planned::Keep), updates("b", []), updates("c", [])]);
+    let allowed = Some(plan(StackInPlan::Known, [entry("a", Planned::Keep), updates("b", []), updates("c", [])]));
     let targets = [target("a", [], 91), target("b", [], 92), target("c", ["b"], 93)];
     stack.begin(Request { allowed, rollback: true, ..request(Action::Update, 2, targets) });
     stack.decided("b", change(), 9);
@@ -288,7 +292,7 @@ fn nothing_else_begins_and_what_runs_ends() {
 #[test]
 fn another_engine_continues_within_the_plan() {
     let mut stack = Stack::of([row("a", 1), row("b", 2)]);
-    let allowed = plan(StackInPlan::Known, [entry("a", Planned::Replace), entry("b", Planned::Keep)]);
+    let allowed = Some(plan(StackInPlan::Known, [entry("a", Planned::Replace), entry("b", Planned::Keep)]));
     let begin = || Request {
         allowed: allowed.clone(),
         ..request(Action::Update, 2, [target("a", [], 91), target("b", ["a"], 92)])
