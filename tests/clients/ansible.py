@@ -36,7 +36,7 @@ def play(kiln, name, command, interpreter):
         count(f'tasks of {name}', good - 2)
 
 
-def saved_plans(kiln, command):
+def saved_plans(kiln, command, interpreter):
     """The tasks of the manual: they create a stack, find nothing to do, and stop before data is lost."""
     page = (HERE.parent.parent / 'docs/saved-plans.md').read_text()
     tasks = '- name: plan\n' + page.split('```yaml\n- name: plan\n', 1)[1].split('```', 1)[0]
@@ -54,8 +54,9 @@ def saved_plans(kiln, command):
             (volume, 0, 0, 'ok: [localhost]'),
             (empty, 2, 0, "lost: the volume's data")):
         (kiln.folder / 'web.yaml').write_text(template)
-        ran = subprocess.run([command, '-i', 'localhost,', '-c', 'local', 'plan.yaml'], env=environment,
-                             capture_output=True, text=True, cwd=kiln.folder, timeout=280)
+        ran = subprocess.run([command, '-i', 'localhost,', '-c', 'local', '-e', f'ansible_python_interpreter={interpreter}',
+                              'plan.yaml'],
+                             env=environment, capture_output=True, text=True, cwd=kiln.folder, timeout=280)
         told = ran.stdout + ran.stderr
         if check('the tasks of the manual', ran.returncode == code and said in told, told[-4000:]):
             check('what they changed', f'changed={changed} ' in told, told[-1000:])
@@ -67,11 +68,12 @@ def main():
     install('ansible', 'ansible', 'openstacksdk<4.6')
     with Deployment() as kiln:
         play(kiln, 'PyPI', python.parent / 'ansible-playbook', python)
-        saved_plans(kiln, python.parent / 'ansible-playbook')
         if pathlib.Path('/usr/lib/python3/dist-packages/ansible_collections/openstack/cloud').exists():
             play(kiln, 'Debian', '/usr/bin/ansible-playbook', CLIENTS / 'ansible-old/bin/python3')
         else:
             print('without the collection of Debian: ansible is not installed')
+        # Last: it leaves a stack.
+        saved_plans(kiln, python.parent / 'ansible-playbook', python)
     finish()
 
 
