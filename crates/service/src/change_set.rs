@@ -3,6 +3,8 @@
 //! A change set belongs to one generation of its stack. Whether it can be executed, is being executed or is obsolete
 //! follows from the generation of the stack, so that it is right even if the process dies during the execution.
 
+use std::collections::HashMap;
+
 use kiln_identity::Caller;
 use kiln_plan_document::{Decision, Entry, PlanDocument};
 use kiln_resource::{Action, StackId, Status};
@@ -338,12 +340,13 @@ fn others_than_imports(changes: &[ResourceChange], objects: &ObjectsToImport) ->
 /// The changes of the resources of a stack. A change in a nested stack is a change of its resource.
 fn changes(document: &PlanDocument, objects: &ObjectsToImport) -> Vec<ResourceChange> {
     let mut changed: Vec<ResourceChange> = Vec::new();
+    let of_stack = document.resources.iter().filter(|entry| entry.parent.is_none() && !entry.former);
+    let owners: HashMap<&str, &Entry> = of_stack.map(|entry| (entry.path.as_str(), entry)).collect();
     for entry in document.resources.iter().filter(|entry| !entry.former && !entry.decision.is_kept()) {
         let root = entry.path.split('/').next().unwrap_or_default();
         if entry.parent.is_some() {
-            let owner = document.resources.iter().find(|owner| !owner.former && owner.path == root);
             if changed.last().is_none_or(|last| last.name != root)
-                && let Some(owner) = owner
+                && let Some(owner) = owners.get(root)
             {
                 changed.push(change(owner, ChangeEffect::Update));
             }

@@ -151,7 +151,8 @@ pub enum Error {
     StalePlan(String),
     /// Changes need a plan.
     #[error(
-        "Changes need a saved plan: save one (POST /plans, or kiln stack plan --save), and execute it (kiln stack apply)."
+        "Changes need a saved plan: save one (POST /plans, or kiln stack plan --save), and execute it (kiln stack apply). \
+         An abandon and a restore cannot be planned: they need the policy rule plans:bypass."
     )]
     PlanRequired,
     /// The user cannot approve the plan.

@@ -67,7 +67,9 @@ impl Service {
         let mut hidden = self.hidden_values_of_tree(&view.stack).await?;
         hidden.extend(HiddenValues::of(&[blueprint.sources()]));
         let (new, old) = (blueprint.sources(), view.blueprint.sources());
-        let same_sources = new.template == old.template && new.environment == old.environment && new.files == old.files;
+        // As they are stored: what was read from the store has sections that a request may leave out.
+        let same_environment = new.environment.to_stored() == old.environment.to_stored();
+        let same_sources = new.template == old.template && same_environment && new.files == old.files;
         let (parameters, desired) = (blueprint.parameters().texts(), load::texts(new));
         let replaced = terms.replaced.clone();
         let preview = preview(&self.backends, &mut view, blueprint, terms, &mut hidden).await?;

@@ -105,6 +105,12 @@ impl SavedPlan {
         (self.status == PlanStatus::Executed).then(|| Operation::id_of(plan.stack, plan.generation + 1))
     }
 
+    /// The IDs of the users who made it, and the plans that it renews.
+    pub(crate) fn authors(&self) -> impl Iterator<Item = &str> {
+        let author = self.plan.author.as_ref().map(|author| author.user_id.as_str());
+        author.into_iter().chain(self.content.earlier_authors.iter().map(String::as_str))
+    }
+
     /// The document without the resources; `None` for a change set of the release before.
     pub fn header(&self) -> Option<&PlanDocument> {
         self.content.document.as_ref()
@@ -158,6 +164,12 @@ impl Service {
 
     /// Checks a request and computes its plan. The version is read first: if the stack changes meanwhile, the plan is stale.
     pub(crate) async fn check_request(&self, caller: &Caller, request: PlannedRequest) -> Result<Checked, Error> {
+        if let PlannedRequest::Update(stack, _) | PlannedRequest::Delete(stack) = &request
+            && stack.parent.is_some()
+        {
+            // A plan is of a whole tree.
+            return Err(Error::NotSupported("A plan of a nested stack".to_owned()));
+        }
         match request {
             PlannedRequest::Create(new) => {
                 let id = StackId(self.backends.chance.uuid());
@@ -237,6 +249,9 @@ impl Service {
         self.make_room(caller, &stack_name).await?;
         let version = content.version();
         let id = PlanId(self.backends.chance.uuid());
+        if name.is_none() {
+            self.refuse_older_engines(id).await?;
+        }
         let mut document = PlanDocument { version, ..document };
         let digest = content::digest(id, &document)?;
         let resources = std::mem::take(&mut document.resources);

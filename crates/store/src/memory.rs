@@ -130,7 +130,7 @@ impl Store for MemoryStore {
 
     async fn create_stack(&self, stack: NewStack) -> Result<Stack, Error> {
         let (mut state, now) = self.open();
-        if let Some(made) = state.stacks.get(&stack.id) {
+        if let Some(made) = state.stacks.get(&stack.id).filter(|_| stack.planned.is_none()) {
             return Ok(made.stack.clone());
         }
         state.check_new(&stack, now)?;

@@ -1,5 +1,7 @@
 //! Approvals: plans that others than their authors have seen.
 
+use std::collections::BTreeMap;
+
 use kiln_identity::Caller;
 use kiln_plan_document::{Decision, Entry, PlanDocument};
 use kiln_store::{Approval, Author};
@@ -16,7 +18,7 @@ impl Service {
     pub async fn approve_plan(&self, caller: &Caller, saved: &SavedPlan) -> Result<(), Error> {
         let plan = saved.plan.id;
         let refused = |why| Err(Error::Approval { plan, why });
-        if saved.plan.author.as_ref().is_some_and(|author| author.user_id == caller.user_id) {
+        if saved.authors().any(|author| author == caller.user_id) {
             return refused("you made it");
         }
         if caller.by_trust {
@@ -44,8 +46,7 @@ impl Service {
         if needed == 0 {
             return Ok(());
         }
-        let author = saved.plan.author.as_ref().map(|author| author.user_id.as_str());
-        let is_other = |user: &str| user != caller.user_id && Some(user) != author;
+        let is_other = |user: &str| user != caller.user_id && saved.authors().all(|author| author != user);
         let given = self.approvals(saved).await?;
         let given = given.iter().filter(|approval| is_other(&approval.author.user_id)).count();
         if given >= needed { Ok(()) } else { Err(Error::Unapproved { plan: saved.plan.id, given, needed }) }
@@ -61,31 +62,38 @@ impl Service {
         if let PlanStatus::Executed | PlanStatus::Rejected = saved.status {
             return Err(Error::PlanState { plan, why: "it was executed or rejected" });
         }
+        if saved.plan.name.is_some() {
+            return Err(Error::PlanState { plan, why: "a change set is not renewed, but created again" });
+        }
         let before = self.plan_document(saved).await?;
         let checked = Box::pin(self.check_again(caller, saved)).await?;
-        let checked = self.fenced(checked, saved.description().to_owned(), saved.content.fenced).await?;
+        let mut checked = self.fenced(checked, saved.description().to_owned(), saved.content.fenced).await?;
+        checked.content.earlier_authors = saved.authors().map(str::to_owned).collect();
         let keeps_approvals = before.is_some_and(|before| does_no_more(&checked.document, &before));
-        let renewed = self.keep_plan(caller, checked, None, Some(self.expiry(None))).await?;
+        let lifetime = saved.plan.expires.map(|end| end.duration_since(saved.plan.created).unsigned_abs());
+        let renewed = self.keep_plan(caller, checked, None, Some(self.expiry(lifetime))).await?;
+        if !self.backends.store.reject_plan(plan).await? {
+            self.backends.store.delete_plans(&[renewed.plan.id]).await?;
+            return Err(Error::PlanState { plan, why: "it was executed or rejected" });
+        }
         if keeps_approvals {
             for approval in self.approvals(saved).await? {
                 // Who makes a plan does not approve it.
-                if approval.author.user_id != caller.user_id {
+                if renewed.authors().all(|author| author != approval.author.user_id) {
                     self.backends.store.approve_plan(&Approval { plan: renewed.plan.id, ..approval }).await?;
                 }
             }
         }
-        self.backends.store.reject_plan(plan).await?;
         Ok(renewed)
     }
 }
 
 /// Whether a plan does nothing to any resource that another plan does not do.
 fn does_no_more(new: &PlanDocument, old: &PlanDocument) -> bool {
-    new.resources.iter().filter(|entry| !entry.decision.is_kept()).all(|entry| {
-        let same =
-            |other: &&Entry| (&other.path, other.former, &other.object) == (&entry.path, entry.former, &entry.object);
-        old.resources.iter().find(same).is_some_and(|old| is_no_more(entry, old))
-    })
+    let key = |entry: &Entry| (entry.path.clone(), entry.former, entry.object.clone());
+    let old: BTreeMap<_, &Entry> = old.resources.iter().map(|entry| (key(entry), entry)).collect();
+    let mut changed = new.resources.iter().filter(|entry| !entry.decision.is_kept());
+    changed.all(|entry| old.get(&key(entry)).is_some_and(|old| is_no_more(entry, old)))
 }
 
 fn is_no_more(new: &Entry, old: &Entry) -> bool {

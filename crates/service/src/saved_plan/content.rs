@@ -32,6 +32,8 @@ pub(crate) struct Content {
     pub(crate) refused: Option<String>,
     /// Whether the plan is made again, and its objects are read again, before it is executed.
     pub(crate) fenced: bool,
+    /// The IDs of the users who made the plans that it renews: they cannot approve it.
+    pub(crate) earlier_authors: Vec<String>,
     /// What it was computed from.
     pub(crate) seen: Option<Seen>,
     /// The document without the resources.
@@ -73,6 +75,8 @@ struct Stored {
     same_sources: bool,
     refused: Option<String>,
     fenced: bool,
+    #[serde(default)]
+    earlier_authors: Vec<String>,
     seen: Option<Seen>,
     document: Option<PlanDocument>,
 }
@@ -142,6 +146,7 @@ impl Content {
             same_sources: self.same_sources,
             refused: self.refused.clone(),
             fenced: self.fenced,
+            earlier_authors: self.earlier_authors.clone(),
             seen: self.seen.clone(),
             document: self.document.clone(),
         })
@@ -174,6 +179,7 @@ impl Content {
             same_sources: stored.same_sources,
             refused: stored.refused,
             fenced: stored.fenced,
+            earlier_authors: stored.earlier_authors,
             seen: stored.seen,
             document: stored.document,
             former: None,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use kiln_identity::Caller;
 use kiln_plan::Blueprint;
+use kiln_resource::PlanId;
 use kiln_stack::load;
 use kiln_store::{Planned, Stack};
 use kiln_template::StackIdentity;
@@ -38,7 +39,7 @@ impl Service {
         if digest.is_some_and(|digest| digest != saved.plan.digest) {
             return Err(refused("its digest is another one"));
         }
-        if saved.content.refused.is_some() {
+        if saved.content.refused.is_some() || saved.content.former.as_ref().is_some_and(|one| one.failure.is_some()) {
             return Err(refused("its change would be refused"));
         }
         if saved.status == PlanStatus::Stale {
@@ -48,7 +49,10 @@ impl Service {
             return Err(refused(why));
         }
         self.refuse_unapproved(caller, &saved).await?;
-        self.refuse_older_engines(&saved).await?;
+        // As on AWS, a change set is only compared with the generation of its stack, so an older engine may execute it.
+        if saved.plan.name.is_none() {
+            self.refuse_older_engines(saved.plan.id).await?;
+        }
         let blueprint = Box::pin(self.allowed_again(caller, &saved)).await?;
         Box::pin(self.refuse_moved(caller, &saved, blueprint.as_ref())).await?;
         let SavedPlan { plan, stack, content, .. } = saved;
@@ -158,7 +162,8 @@ impl Service {
         let template = TemplateText::stored(&sources.template);
         let blueprint = self.build(&sources, &identity, &template, true)?;
         self.accept(caller, &blueprint, &template).await?;
-        if let Some(Value::Map(adopt)) = &content.adopt {
+        let imports = plan.name.is_some() || stack.is_some();
+        if let Some(Value::Map(adopt)) = content.adopt.as_ref().filter(|_| imports) {
             self.check_import(caller, &blueprint, &import::objects(adopt)).await?;
         }
         Ok(Some(Arc::new(blueprint)))
@@ -174,13 +179,13 @@ impl Service {
         Ok(moved.unwrap_or(stack).name.clone())
     }
 
-    /// Refuses a plan while an engine of the release before runs: it would not keep to the plan.
-    async fn refuse_older_engines(&self, saved: &SavedPlan) -> Result<(), Error> {
+    /// Refuses a plan while an engine of the release before runs: it would not keep to the plan, and purge its texts.
+    pub(super) async fn refuse_older_engines(&self, plan: PlanId) -> Result<(), Error> {
         let engines = self.backends.store.engines().await?;
         if engines.iter().all(|engine| engine.keeps_plans) {
             return Ok(());
         }
         let why = "an engine of an older release is running, which does not keep to plans";
-        Err(Error::PlanState { plan: saved.plan.id, why })
+        Err(Error::PlanState { plan, why })
     }
 }

@@ -1,7 +1,7 @@
 //! What must not have changed between a plan and its execution: the plan itself, made again, and the objects that it changes or
 //! deletes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use kiln_identity::Caller;
@@ -102,15 +102,24 @@ impl Service {
         if let Some(stack) = saved.stack.as_ref().filter(|_| !observed.is_empty()) {
             let paths = observed.iter().map(|object| object.path.clone()).collect();
             let today = self.observed(stack, &paths).await?;
+            let today: HashMap<_, _> = today.iter().map(|now| ((&now.path, &now.id), now)).collect();
             let mut hidden = None;
             for object in &observed {
-                let Some(now) = today.iter().find(|now| (&now.path, &now.id) == (&object.path, &object.id)) else {
+                if what.len() >= NAMED {
+                    break;
+                }
+                let Some(now) = today.get(&(&object.path, &object.id)) else {
                     what.push(format!("{}: its object {} cannot be read", object.path, object.id));
                     continue;
                 };
                 for moved in object.moved(now) {
                     if hidden.is_none() {
-                        hidden = Some(self.hidden_values_of_tree(stack).await?);
+                        let mut values = self.hidden_values_of_tree(stack).await?;
+                        // What is hidden after the change may be there already.
+                        if let Some(blueprint) = blueprint {
+                            values.extend(HiddenValues::of(&[blueprint.sources()]));
+                        }
+                        hidden = Some(values);
                     }
                     what.extend(hidden.as_ref().map(|hidden| said(&object.path, moved, hidden)));
                 }

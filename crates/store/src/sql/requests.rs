@@ -24,12 +24,18 @@ use crate::{
 
 impl SqlStore {
     pub(super) async fn make_stack(&self, stack: &NewStack) -> Result<Stack, Error> {
+        let is_planned = stack.planned.is_some();
         let made = self
-            .retry(|| async {
+            .retry_numbered(|attempt| async move {
                 match self.make_once(stack).await {
+                    // The stack of a plan has its ID before it exists, so that another request may have created it.
+                    Err(fault) if is_planned && attempt == 1 && fault.is_duplicate() => {
+                        Err(Error::NameTaken(stack.name.clone()).into())
+                    }
                     // An earlier attempt created the stack and lost its connection.
-                    Err(fault) if fault.is_duplicate() || fault.is_name_taken() => {
-                        find_stack(&self.reader, stack.id).await?.ok_or(fault)
+                    Err(fault) if fault.is_duplicate() || (fault.is_name_taken() && (attempt > 1 || !is_planned)) => {
+                        let found = find_stack(&self.reader, stack.id).await?;
+                        found.filter(|found| !is_planned || found.credentials == stack.credentials).ok_or(fault)
                     }
                     done => done,
                 }

@@ -140,6 +140,8 @@ async fn a_plan_is_used_up_once_and_together_with_its_request() {
         store.save_plan(&create).await.unwrap();
         let made = store.create_stack(planned(create.plan.stack, create.plan.id)).await.unwrap();
         assert_eq!(made.details.planned, Some(Planned { plan: create.plan.id, path: String::new() }));
+        let same = store.create_stack(planned(create.plan.stack, create.plan.id)).await;
+        assert!(matches!(same, Err(Error::NameTaken(_) | Error::PlanUsed(_))), "not answered as done: {same:?}");
         let again = store.create_stack(planned(StackId(Uuid::new_v4()), create.plan.id)).await;
         assert!(matches!(again, Err(Error::PlanUsed(_))), "{again:?}");
         bed.end().await;
