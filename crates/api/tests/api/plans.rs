@@ -214,6 +214,16 @@ async fn a_plan_is_approved_by_others_and_renewed_with_its_approvals() {
     assert_eq!(approved["plan"]["approvals"], approval);
     conflict(&ask(&bob, &plan, "execute").await, "0 of the 1 approvals");
 
+    // Nobody approves what they have made, although another user has renewed it.
+    let second = save(&app, &update("web")).await;
+    let by_bob = ask(&bob, &second, "renew").await;
+    assert_eq!(by_bob.status, StatusCode::CREATED, "{}", by_bob.text);
+    let by_bob = by_bob.json()["plan"].clone();
+    for user in [&app, &bob] {
+        let own = ask(user, &by_bob, "approve").await;
+        assert_eq!(own.status, StatusCode::FORBIDDEN, "{}", own.text);
+    }
+
     let renewed = ask(&app, &plan, "renew").await;
     assert_eq!(renewed.status, StatusCode::CREATED, "{}", renewed.text);
     let renewed = renewed.json()["plan"].clone();
