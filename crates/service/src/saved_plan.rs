@@ -194,17 +194,18 @@ impl Service {
                     return Err(Error::Busy { stack: stack.name.clone(), action: stack.state.action });
                 }
                 self.allow_update(caller, &stack).await?;
+                // Tags that are not given are no change, even where the request removes them.
+                let has_same_tags = update.settings.tags.as_ref().is_none_or(|tags| *tags == stack.tags);
                 let (settings, adopt) = (update.all_settings(), update.adopt.clone());
                 let tree = self.tree_of(&stack).await?;
                 let previewed = self.preview_update(caller, Stack::clone(&stack), update).await?;
                 let document =
                     previewed.shown(Door::Plan, |one| plan_document::Plan::of(&one.preview, PlannedAction::Update)).0;
                 let previewed = previewed.expose();
-                let has_tags = |tags: &Vec<String>| *tags == stack.tags;
                 let content = Content {
                     adopt: (!adopt.is_empty()).then(|| adopt.into()),
                     parameters: previewed.parameters.clone(),
-                    same_sources: previewed.same_sources && settings.tags.as_ref().is_none_or(has_tags),
+                    same_sources: previewed.same_sources && has_same_tags,
                     settings: Settings { if_version: None, ..settings },
                     ..Content::of_tree(tree)
                 };

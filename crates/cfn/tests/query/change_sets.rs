@@ -157,3 +157,25 @@ async fn a_change_set_imports_objects_into_a_new_stack() {
     let shown = app.get("DescribeChangeSet", &[("ChangeSetName", &id)]).await;
     assert_eq!(shown.element("ExecutionStatus"), "EXECUTE_IN_PROGRESS");
 }
+
+/// Also of a stack that a change set has created: its texts were stored and read again.
+#[tokio::test]
+async fn a_change_set_without_changes_has_failed() {
+    let app = App::new().await;
+    let template =
+        r#"{"HeatTemplateFormatVersion": "2012-12-12", "Parameters": {"A": {"Type": "String", "Default": "a"}}}"#;
+    let set = [("StackName", "app"), ("ChangeSetName", "one")];
+    let new = [set[0], set[1], ("ChangeSetType", "CREATE"), ("TemplateBody", template)];
+    let made = app.post("CreateChangeSet", &new).await;
+    assert_eq!(app.get("ExecuteChangeSet", &set).await.status, 200);
+    let id = made.element("StackId").rsplit('/').next().and_then(|id| id.parse().ok()).expect("an ID");
+    let owner = EngineId(uuid::Uuid::from_u128(1));
+    let lease = app.store.claim(owner, Duration::from_mins(1), &[id], 1).await.expect("a lease").remove(0);
+    let (state, reason) = (State::new(Action::Create, Status::Complete), String::new());
+    let end = Settle { generation: 1, state, reason, deleted: false, reached: true, now: Timestamp::UNIX_EPOCH };
+    app.store.commit(lease, Batch { settle: Some(end), ..Batch::default() }).await.expect("an end");
+    let again = [("StackName", "app"), ("ChangeSetName", "two"), ("TemplateBody", template)];
+    assert_eq!(app.post("CreateChangeSet", &again).await.status, 200);
+    let described = app.get("DescribeChangeSet", &again[..2]).await;
+    assert_eq!((described.element("Status"), described.element("ExecutionStatus")), ("FAILED", "UNAVAILABLE"));
+}
