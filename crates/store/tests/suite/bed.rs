@@ -3,12 +3,17 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use kiln_store::{MemoryStore, Options, SqlStore, Store};
 use kiln_value::Secret;
-use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbBackend, Statement};
+use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbBackend, QueryResult, Statement};
 use uuid::Uuid;
+
+/// MariaDB renews what it tells of its transactions only if nobody has asked for 100 ms. So those who ask wait for each
+/// other, and for a while.
+static ASKING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// The URL of the model in memory.
 const MODEL: &str = "model";
@@ -26,6 +31,16 @@ enum End {
     Memory,
     File(PathBuf),
     Server { admin: String, database: String },
+}
+
+/// The rows that a query of a database's open transactions selects.
+pub(crate) async fn transactions(db: &DatabaseConnection, query: &str) -> Vec<QueryResult> {
+    let _turn = ASKING.lock().await;
+    let backend = db.get_database_backend();
+    if backend == DbBackend::MySql {
+        tokio::time::sleep(Duration::from_millis(150)).await;
+    }
+    db.query_all_raw(Statement::from_string(backend, query)).await.unwrap()
 }
 
 impl Bed {

@@ -144,11 +144,11 @@ async fn events_ring_for_watchers() {
         let inner = claim(&*bed.store, engine(), nested.id).await;
         bed.store.request(nested.id, StackRequest::new(Action::Check, at(1))).await.unwrap();
         until(&news, made.id).await;
-        // A write without events does not ring.
+        // A write without events does not ring. (On a slow server, the look at everything may be due.)
         while tokio::time::timeout(Duration::from_millis(1500), news.wait()).await.is_ok() {}
         bed.store.renew(inner.owner, Duration::from_secs(9), &[inner]).await.unwrap();
         let quiet = tokio::time::timeout(Duration::from_millis(1500), news.wait()).await;
-        assert!(quiet.is_err(), "{quiet:?}");
+        assert!(quiet.is_err() || bed.is_shared() && quiet == Ok(Vec::new()), "{quiet:?}");
         bed.end().await;
     }
 }

@@ -15,7 +15,7 @@ use kiln_store::{
 use kiln_value::{Secret, Value};
 use uuid::Uuid;
 
-use crate::bed::{Bed, beds, options};
+use crate::bed::{Bed, beds, options, transactions};
 use crate::make::{PROJECT, TTL, at, child, claimed, engine, event, resource, settle, stack, text};
 
 /// How long a database with much to do may take. What this finds lasts for ever.
@@ -251,29 +251,27 @@ async fn ends_within(polls: usize, work: Work<'_>) -> bool {
 
 /// What another session sees of the store's transactions: connection and start of each.
 async fn open_transactions(bed: &Bed) -> Vec<String> {
-    match bed.url().split_once(':').unwrap().0 {
+    let query = match bed.url().split_once(':').unwrap().0 {
         "sqlite" => {
             // It waits for a while, and fails if another connection is in a write transaction.
             bed.execute("BEGIN IMMEDIATE").await;
-            Vec::new()
+            return Vec::new();
         }
         "postgres" => {
-            bed.texts(
-                "SELECT concat(pid, ' ', xact_start) FROM pg_stat_activity \
-                 WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL",
-            )
-            .await
+            "SELECT concat(pid, ' ', xact_start) FROM pg_stat_activity \
+             WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL"
         }
+        // A node of Galera goes on to show a statement that has ended in a session that sleeps: no table is in use there.
         _ => {
-            // A node of Galera goes on to show a statement that has ended in a session that sleeps: no table is in use there.
-            bed.texts(
-                "SELECT CAST(CONCAT_WS(' ', id, trx_started) AS CHAR) FROM information_schema.innodb_trx \
-                 JOIN information_schema.processlist ON id = trx_mysql_thread_id \
-                 WHERE db = DATABASE() AND NOT (command = 'Sleep' AND trx_tables_in_use > 0)",
-            )
-            .await
+            "SELECT CAST(CONCAT_WS(' ', id, trx_started) AS CHAR) FROM information_schema.innodb_trx \
+             JOIN information_schema.processlist ON id = trx_mysql_thread_id \
+             WHERE db = DATABASE() AND NOT (command = 'Sleep' AND trx_tables_in_use > 0)"
         }
-    }
+    };
+    let db = bed.connection().await;
+    let rows = transactions(&db, query).await;
+    db.close().await.unwrap();
+    rows.iter().map(|row| row.try_get_by_index(0).unwrap()).collect()
 }
 
 /// Waits until the transactions that are open now have ended. Others begin meanwhile: rings are written in tasks of their

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use kiln_resource::Action;
 use kiln_store::{Batch, Event, EventId, EventQuery, EventReader, StackId, StackRequest, Store};
-use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
+use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend};
 
-use crate::bed::{Bed, beds};
+use crate::bed::{Bed, beds, transactions};
 use crate::make::{PROJECT, at, claimed, event};
 
 /// The action of the events that a closed gate holds up.
@@ -57,12 +57,11 @@ async fn waiting(db: &DatabaseConnection, count: i64) {
     };
     let wait = async {
         loop {
-            let row = db.query_one_raw(Statement::from_string(db.get_database_backend(), query)).await.unwrap();
-            if row.unwrap().try_get_by_index::<i64>(0).unwrap() >= count {
+            let rows = transactions(db, query).await;
+            if rows[0].try_get_by_index::<i64>(0).unwrap() >= count {
                 return;
             }
-            // What MariaDB answers is renewed only after a pause.
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     tokio::time::timeout(Duration::from_secs(20), wait).await.expect("transactions that wait for a lock");
