@@ -5,6 +5,6 @@
 mod heat;
 mod names;
 mod openstack;
+mod resource;
 mod resource_group;
-mod rest_nouns;
 mod sweep;

@@ -238,11 +238,10 @@ impl Kind {
                 }
             }
             Kind::Bool => return boolean(value),
-            Kind::IntOrNull => {
-                if integer(value).is_none() {
-                    return invalid(format!("'{}' is not an integer.", python_text(value)));
-                }
-            }
+            Kind::IntOrNull => match integer(value) {
+                Some(number) => return Ok(number.into()),
+                None => return invalid(format!("'{}' is not an integer.", python_text(value))),
+            },
             Kind::Int(least, most) => match integer(value) {
                 Some(number) if number < *least => {
                     return invalid(format!("'{number}' is too small - must be at least '{least}'."));

@@ -113,12 +113,10 @@ const QOS_POLICY: Noun = Noun {
 pub(super) fn qos_policies(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     let sees = |row: &Row| caller.owns(row.text("project_id")) || row.flag("shared");
     match (request.method.as_str(), rest) {
-        ("GET", []) => {
-            list::answer(world, request, &QOS_POLICY, &world.neutron.qos_policies, sees, |_, row| public(row))
-        }
+        ("GET", []) => list::answer(world, request, &QOS_POLICY, &world.neutron.qos_policies, sees, with_rules),
         ("GET", [id]) => {
             let row = world.neutron.qos_policies.get(id).filter(|row| sees(row)).ok_or_else(|| no_policy(id))?;
-            Ok(Reply::ok(json!({"policy": public(row)})))
+            Ok(Reply::ok(json!({"policy": with_rules(world, row)})))
         }
         ("POST" | "PUT" | "DELETE", _) if !caller.admin => {
             let verb = match request.method.as_str() {
@@ -141,7 +139,7 @@ pub(super) fn qos_policies(world: &mut CloudState, request: &ServiceCall, caller
             let change = QOS_POLICY.change(&object(body(request, &QOS_POLICY)?), caller)?;
             world.neutron.qos_policies.edit(id, |row| row.extend(change));
             let row = world.neutron.qos_policies.get(id).ok_or_else(|| no_policy(id))?;
-            Ok(Reply::ok(json!({"policy": public(row)})))
+            Ok(Reply::ok(json!({"policy": with_rules(world, row)})))
         }
         ("DELETE", [id]) => {
             let users = world.neutron.ports.iter().chain(world.neutron.networks.iter());
@@ -165,6 +163,24 @@ pub(super) fn qos_policies(world: &mut CloudState, request: &ServiceCall, caller
         }
         _ => Err(Refusal::no_method()),
     }
+}
+
+/// A policy as it is shown, with its rules.
+fn with_rules(world: &CloudState, row: &Row) -> Row {
+    let policy = row.text("id");
+    let rules = world.neutron.plain.iter().filter(|rule| rule.text("_policy") == policy).map(|rule| {
+        let mut shown = public(rule);
+        for common in ["project_id", "tenant_id", "created_at", "updated_at", "revision_number", "tags"] {
+            shown.remove(common);
+        }
+        shown.put("qos_policy_id", policy);
+        shown.put("type", rule.text("_noun").trim_end_matches("_rule"));
+        Value::from(shown)
+    });
+    let rules: Vec<Value> = rules.collect();
+    let mut shown = public(row);
+    shown.put("rules", rules);
+    shown
 }
 
 fn no_policy(id: &str) -> Refusal {

@@ -34,7 +34,7 @@ pub(super) const NETWORK: Noun = Noun {
         Attribute::fixed("vlan_transparent", Kind::Any, Post::Unset),
         Attribute::new("provider:network_type", Kind::Any, Post::Unset).admin(),
         Attribute::new("provider:physical_network", Kind::Any, Post::Unset).admin(),
-        Attribute::new("provider:segmentation_id", Kind::Any, Post::Unset).admin(),
+        Attribute::new("provider:segmentation_id", Kind::IntOrNull, Post::Unset).admin(),
         Attribute::new("segments", Kind::Any, Post::Unset).admin(),
     ],
 };

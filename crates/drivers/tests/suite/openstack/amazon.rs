@@ -108,7 +108,7 @@ async fn an_instance_shows_its_tags() {
         "ImageId": "cirros", "InstanceType": "m1.nano", "Tags": [{"Key": "a", "Value": "b"}],
     });
     let mut instance = ground.made("AWS::EC2::Instance", "instance", given.clone()).await;
-    assert!(instance.driver.refreshes_metadata());
+    assert!(instance.driver().refreshes_metadata());
     let live = instance.live().await;
     assert_eq!(live.get("Tags"), given.get("Tags"));
     let id = instance.id().to_owned();

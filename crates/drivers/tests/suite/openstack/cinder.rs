@@ -3,8 +3,9 @@
 use kiln_resource::Operation;
 use kiln_value::{Class, Value, value};
 
-use crate::openstack::ground::{Ground, Outcome};
+use crate::openstack::ground::Ground;
 use crate::openstack::neutron::network;
+use crate::resource::Outcome;
 use crate::scenarios;
 
 scenarios!(a_volume, a_volume_and_its_backup, an_attachment, refusals);
@@ -43,7 +44,7 @@ async fn a_volume_and_its_backup(ground: &Ground) {
     // A repeated call finds the backup.
     volume.act(Operation::Snapshot).await.unwrap();
     assert_eq!(volume.facts.data.get("backup_id"), Some(&backup));
-    let restored = volume.driver.restored(&volume.facts.data).unwrap();
+    let restored = volume.driver().restored(&volume.facts.data).unwrap();
     assert_eq!(restored.get("backup_id"), Some(&backup));
     assert_eq!(restored.get("image"), Some(&Value::Null));
     let mut again = ground.made("OS::Cinder::Volume", "again", value!({"size": 1, "backup_id": backup})).await;

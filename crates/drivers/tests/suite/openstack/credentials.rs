@@ -1,11 +1,11 @@
 //! An invalid credential is never treated as a missing object.
 
 use kiln_cloud::{Connector, Credentials, Options, create_trust, delete_trust};
-use kiln_resource::{Context, FailureKind, NoSoftware, Operation};
+use kiln_resource::{Context, FailureKind, Operation};
 use kiln_testcloud::{Account, Testcloud};
 use kiln_value::value;
 
-use crate::openstack::ground::Resource;
+use crate::resource::Resource;
 
 fn connector(testcloud: &Testcloud) -> Connector {
     Connector::new(testcloud.transport(), Options::new(testcloud.auth_url().parse().unwrap()))
@@ -27,7 +27,7 @@ async fn a_delete_without_a_trust_fails() {
         let heat = first.session(credentials(users.heat)).token().await.unwrap();
         let trust = create_trust(&demo, &heat.info.user.id, &[], None).await.unwrap();
         let trusted = credentials(users.heat).with_trust(&trust);
-        let mut net = Resource::new(first.cloud(&trusted).await, true, "OS::Neutron::Net", "net");
+        let mut net = Resource::new(first.cloud(&trusted).await, "trust", "OS::Neutron::Net", "net");
         net.create(value!({})).await.unwrap();
         let there = testcloud.snapshot().count("networks");
 
@@ -35,9 +35,8 @@ async fn a_delete_without_a_trust_fails() {
         let second = connector(&testcloud);
         let cloud = if is_token_at_hand { &first } else { &second }.cloud(&trusted).await;
         for _ in 0..3 {
-            let cx =
-                Context { cloud: &*cloud, software: &NoSoftware, facts: &net.facts, now: 0.0, seed: [1; 32], polls: 0 };
-            let failure = net.driver.start(&cx, &Operation::Delete).await.unwrap_err();
+            let cx = Context { cloud: &*cloud, ..net.context() };
+            let failure = net.driver().start(&cx, &Operation::Delete).await.unwrap_err();
             assert_eq!((failure.kind, failure.class.name()), (FailureKind::Refused, "AuthorizationFailure"));
             assert!(failure.message.contains(&format!("user heat by trust {trust}")), "{failure}");
         }

@@ -2,7 +2,8 @@
 
 use kiln_value::value;
 
-use crate::openstack::ground::{Ground, Outcome};
+use crate::openstack::ground::Ground;
+use crate::resource::Outcome;
 use crate::scenarios;
 
 scenarios!(a_project);

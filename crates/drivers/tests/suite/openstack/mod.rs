@@ -11,6 +11,7 @@ mod keystone;
 mod neutron;
 mod nova;
 mod peer;
+mod rest_nouns;
 mod services;
 mod swift;
 

@@ -3,7 +3,8 @@
 use kiln_resource::{Driver, Sibling, Siblings};
 use kiln_value::{Class, Map, Value, value};
 
-use crate::openstack::ground::{Ground, Outcome, Resource};
+use crate::openstack::ground::Ground;
+use crate::resource::{Outcome, Resource};
 use crate::scenarios;
 
 scenarios!(

@@ -5,8 +5,9 @@ use std::time::Duration;
 use kiln_resource::Operation;
 use kiln_value::{Class, Value, value};
 
-use crate::openstack::ground::{Ground, Outcome};
+use crate::openstack::ground::Ground;
 use crate::openstack::neutron::network;
+use crate::resource::Outcome;
 use crate::scenarios;
 
 scenarios!(
@@ -72,7 +73,7 @@ async fn a_server(ground: &Ground) {
         server.act(Operation::Snapshot).await.unwrap();
         assert_eq!(server.facts.data.get("snapshot_image_id"), Some(&image), "a repeated call finds the image");
         assert_eq!(
-            server.driver.restored(&server.facts.data).unwrap(),
+            server.driver().restored(&server.facts.data).unwrap(),
             [("image".to_owned(), image)].into_iter().collect()
         );
         server.delete_snapshot().await;

@@ -1,19 +1,18 @@
 //! What the sweep does not show of Manila, Mistral, Magnum, Trove and Zun, on the simulated cloud.
 
-use kiln_resource::{Context, Facts, NoSoftware, Received};
+use kiln_resource::Received;
 use kiln_testcloud::{Action, Fault, Service};
 use kiln_value::{Value, value};
 
-use crate::openstack::ground::{Ground, Outcome, Resource};
+use crate::openstack::ground::Ground;
+use crate::resource::{Outcome, Resource};
 
 fn workflow(kind: &str) -> Value {
     value!({"type": kind, "input": {"a": 1, "b": 2}, "tasks": [{"name": "t", "action": "std.noop"}]})
 }
 
 async fn send(resource: &Resource, message: &Value) -> Result<Received, kiln_resource::Failure> {
-    let cloud = &*resource.cloud;
-    let cx = Context { cloud, software: &NoSoftware, facts: &resource.facts, now: 0.0, seed: [1; 32], polls: 0 };
-    resource.driver.receive(&cx, message).await
+    resource.driver().receive(&resource.context(), message).await
 }
 
 #[tokio::test]
@@ -76,7 +75,7 @@ async fn an_external_resource_keeps_what_its_workflows_return() {
     let output = resource.attribute("output").await;
     assert_eq!(output.as_str(), Some(r#"{"kind": "k", "resource_id": "r1", "more": "m"}"#));
     assert_eq!(resource.update(given(value!({"kind": "other"}))).await.unwrap(), Outcome::Replaced);
-    assert!(resource.driver.always_updates(&resource.facts.properties));
+    assert!(resource.driver().always_updates(&resource.facts.properties));
 
     let mut broken = ground.resource("OS::Mistral::ExternalResource", "broken");
     let failure = broken.create(given(value!({"error": "no room"}))).await.unwrap_err();
@@ -182,11 +181,9 @@ async fn what_the_services_would_refuse_is_refused_before() {
     let mut resource = ground.resource("OS::Trove::Instance", "it");
     let given = value!({"flavor": "42", "size": 1, "datastore_type": "mysql", "datastore_version": "4"});
     resource.give(given).await.unwrap();
-    let facts: &Facts = &resource.facts;
-    assert!(resource.driver.validates_in_cloud(facts));
-    let cx = Context { cloud: &*resource.cloud, software: &NoSoftware, facts, now: 0.0, seed: [1; 32], polls: 0 };
+    assert!(resource.driver().validates_in_cloud(&resource.facts));
     assert_eq!(
-        resource.driver.validate_in_cloud(&cx).await.unwrap_err().text,
+        resource.driver().validate_in_cloud(&resource.context()).await.unwrap_err().text,
         "Datastore version 4 for datastore type mysql is not valid. Allowed versions are 5.7, 8.0."
     );
 }

@@ -1,11 +1,11 @@
 //! `OS::Heat::SwiftSignal` and its handle, on the simulated cloud.
 
 use kiln_cloud::{Connector, Credentials, HttpRequest, Options};
-use kiln_resource::{Cloud, Context, Failure, NoSoftware, Operation, Progress, Step};
+use kiln_resource::{Cloud as _, Context, Failure, Operation, Progress, Step};
 use kiln_testcloud::Testcloud;
 use kiln_value::{Value, value};
 
-use crate::openstack::ground::Resource;
+use crate::resource::Resource;
 
 struct Scene {
     testcloud: Testcloud,
@@ -23,20 +23,20 @@ impl Scene {
         let cloud = connector.cloud(&credentials).await;
         let project = cloud.project_id().await.unwrap();
         let make = |kind: &str, name: &str| {
-            let mut resource = Resource::new(cloud.clone(), true, kind, name);
+            let mut resource = Resource::new(cloud.clone(), "swift", kind, name);
             (resource.facts.stack.id, resource.facts.stack.project_id) = ("s1".to_owned(), project.clone());
             resource
         };
         let mut handle = make("OS::Heat::SwiftSignalHandle", "handle");
         handle.create(value!({})).await.unwrap();
         let mut signal = make("OS::Heat::SwiftSignal", "signal");
-        let url = handle.driver.reference(&handle.facts);
+        let url = handle.reference();
         signal.give(value!({"handle": url, "timeout": 60, "count": count})).await.unwrap();
         Self { testcloud, handle, signal }
     }
 
     fn url(&self) -> String {
-        self.handle.driver.reference(&self.handle.facts).as_str().unwrap().to_owned()
+        self.handle.reference().as_str().unwrap().to_owned()
     }
 
     /// Sends a signal, without a token; the status of the response.
@@ -61,10 +61,8 @@ impl Scene {
     }
 
     async fn step(&self, now: f64, operation: &Operation, state: &Value) -> Result<Step, Failure> {
-        let cloud = &*self.signal.cloud;
-        let facts = &self.signal.facts;
-        let cx = Context { cloud, software: &NoSoftware, facts, now, seed: [1; 32], polls: 0 };
-        self.signal.driver.poll(&cx, operation, state).await
+        let cx = Context { now, ..self.signal.context() };
+        self.signal.driver().poll(&cx, operation, state).await
     }
 }
 

@@ -2,7 +2,7 @@
 
 use kiln_resource::{DriverKind, ResourceType};
 
-use crate::sweep::player::types;
+use crate::resource::types;
 
 /// Types with a driver that are not tested, with the reason.
 const NOT_SWEPT: [(&str, &str); 6] = [

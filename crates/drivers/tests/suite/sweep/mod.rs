@@ -2,14 +2,13 @@
 //! each call, each step repeated, each undo repeated, and a failure of the engine between or within any two calls. The
 //! result must be the same as without faults, nothing may exist twice, and nothing may be left after the delete.
 //!
-//! Each type is an entry in `cases.rs`; `player.rs` follows the rules of the engine. All runs use this process and
+//! Each type is an entry in `cases.rs`; `resource.rs` beside it follows the rules of the engine. All runs use this process and
 //! paused time.
 
 mod cases;
 mod compare;
 mod coverage;
 mod names;
-mod player;
 mod properties;
 mod recorder;
 mod runs;
@@ -40,8 +39,8 @@ cases::every_case!(sweep);
 async fn rules_for_passwords_do_not_apply_to_users_of_stacks() {
     let case = cases::wait_handle_of_cfn();
     let stage = stage::Stage::furnished(&case).await;
-    let mut handle = player::Player::new("AWS::CloudFormation::WaitConditionHandle", "handle");
-    handle.create(&stage).await.unwrap();
+    let mut handle = stage.resource("AWS::CloudFormation::WaitConditionHandle", "handle");
+    handle.act(kiln_resource::Operation::Create).await.unwrap();
     let users = &stage.testcloud.snapshot().objects["users"];
     let user = users.iter().find(|user| user["name"].as_str().is_some_and(|name| name.contains("handle"))).unwrap();
     for option in ["ignore_change_password_upon_first_use", "ignore_password_expiry", "ignore_lockout_failure_attempts"]

@@ -2,8 +2,8 @@
 
 use kiln_value::{Map, Value};
 
+use crate::resource::type_of;
 use crate::sweep::cases::Case;
-use crate::sweep::player::Player;
 use crate::sweep::stage::Stage;
 
 /// The types whose named objects need a second request, with the reason (docs/compatibility.md).
@@ -17,7 +17,7 @@ const EXCEPTIONS: [(&str, &str); 3] = [
 async fn a_name_costs_no_request() {
     let (mut problems, mut count) = (Vec::new(), 0);
     for (test, case) in crate::sweep::all() {
-        let Some(schema) = Player::new(case.type_name, "it").kind().properties.get("name").cloned() else { continue };
+        let Some(schema) = type_of(case.type_name).properties.get("name").cloned() else { continue };
         let furnished = Stage::furnished(&case).await;
         let named = changes(&case, &furnished, Some("given")).await;
         let is_update = |call: &String| call.starts_with("PUT") || call.starts_with("PATCH");
@@ -43,10 +43,10 @@ async fn changes(case: &Case, furnished: &Stage, name: Option<&str>) -> Vec<Stri
     let Value::Map(mut given) = case.create.clone() else { panic!("properties are a map") };
     given.shift_remove("name");
     given.extend(name.map(|name| ("name".to_owned(), name.into())).into_iter().collect::<Map>());
-    let mut player = Player::new(case.type_name, "it");
-    player.give(&stage, &given.into()).await;
+    let mut resource = stage.resource(case.type_name, "it");
+    stage.give(&mut resource, &given.into()).await;
     stage.testcloud.journal().clear();
-    let ended = player.create(&stage).await;
+    let ended = resource.act(kiln_resource::Operation::Create).await;
     assert!(ended.is_ok() || case.is_untold, "{}: {ended:?}", case.type_name);
     let calls =
         stage.testcloud.journal().list().into_iter().filter(|call| !matches!(call.method.as_str(), "GET" | "HEAD"));

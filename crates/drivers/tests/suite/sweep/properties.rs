@@ -6,19 +6,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path as FilePath;
+use std::sync::Arc;
 
 use kiln_resource::change::{self, Comparison};
 use kiln_resource::properties::Schema;
 use kiln_resource::translation::{self, Answers, Source};
-use kiln_resource::{
-    Cloud, Context, Failure, FailureKind, NoSoftware, Operation, Progress, PropertyChange, PropertySchema,
-    ResourceType, Wire,
-};
+use kiln_resource::{Cloud as _, Failure, Operation, PropertyChange, PropertySchema, ResourceType, Wire};
 use kiln_template::constraint::{DataType, Rule};
 use kiln_value::{Map, Value, text, value};
 
+use crate::resource::{Ending, Resource, types};
 use crate::sweep::cases::Case;
-use crate::sweep::player::{Player, types};
 use crate::sweep::recorder::Recorder;
 use crate::sweep::settings::{Setting, settings};
 use crate::sweep::stage::Stage;
@@ -167,62 +165,44 @@ fn shown(value: &Value) -> String {
 }
 
 /// The lines of a run of an operation: its requests and its result; after a create also what follows.
-async fn requests(player: &Player, stage: &Stage, operation: &Operation) -> (BTreeSet<String>, Option<Failure>) {
-    let mut player = player.clone();
-    let cloud = Recorder::new(&stage.cloud);
-    let failure = carry(&mut player, &cloud, operation).await;
-    let facts = &player.facts;
-    let cx = Context { cloud: &cloud, software: &NoSoftware, facts, now: 0.0, seed: [1; 32], polls: 0 };
+async fn requests(resource: &Resource, stage: &Stage, operation: &Operation) -> (BTreeSet<String>, Option<Failure>) {
+    let mut resource = resource.clone();
+    let cloud = Arc::new(Recorder::new(stage.cloud.clone()));
+    resource.cloud = cloud.clone();
+    let failure = carry(&mut resource, &cloud, operation).await;
     for message in [Value::Null, value!({"input": {"value-a": "b"}, "params": {"value-a": "b"}})] {
-        cloud.note(format!("received {:?}", player.driver().receive(&cx, &message).await));
+        cloud.note(format!("received {:?}", resource.driver().receive(&resource.context(), &message).await));
     }
     // The attributes of an object show what is in the cloud, not what an update sends.
-    if *operation == Operation::Create || player.kind().service.iter().any(|service| service == "orchestration") {
-        let names: Vec<&str> = player.kind().attributes.keys().map(String::as_str).collect();
-        cloud.note(format!("reference {:?}", player.driver().reference(facts)));
-        if let Ok(attributes) = player.driver().attributes(&cx, &names).await {
+    if *operation == Operation::Create || resource.kind.service.iter().any(|service| service == "orchestration") {
+        let names: Vec<&str> = resource.kind.attributes.keys().map(String::as_str).collect();
+        cloud.note(format!("reference {:?}", resource.reference()));
+        if let Ok(attributes) = resource.driver().attributes(&resource.context(), &names).await {
             cloud.note(format!("attributes {attributes:?}"));
         }
     }
     if *operation == Operation::Create {
         for operation in [Operation::Suspend, Operation::Resume, Operation::Delete] {
-            drop(carry(&mut player, &cloud, &operation).await);
+            drop(carry(&mut resource, &cloud, &operation).await);
         }
     }
     (cloud.sent(), failure)
 }
 
 /// Runs an operation to its end or its failure.
-async fn carry(player: &mut Player, cloud: &Recorder<'_>, operation: &Operation) -> Option<Failure> {
-    let mut state = None;
-    for polls in 0..60 {
-        let facts = &player.facts;
-        let cx = Context { cloud, software: &NoSoftware, facts, now: 0.0, seed: [1; 32], polls };
-        let driver = player.driver();
-        let step = match &state {
-            None => driver.start(&cx, operation).await,
-            Some(state) => driver.poll(&cx, operation, state).await,
-        };
-        let step = match step {
-            Ok(step) => step,
-            Err(failed) if failed.kind == FailureKind::Busy => continue,
-            Err(failed) => return Some(failed),
-        };
+async fn carry(resource: &mut Resource, cloud: &Recorder, operation: &Operation) -> Option<Failure> {
+    let ending = resource.carry(operation).await;
+    for step in &resource.stored {
         cloud.note(format!("stored {:?} {:?}", step.physical_id, step.data));
-        player.keep(&step);
-        match step.progress {
-            Progress::Wait { state: next, after } => {
-                tokio::time::sleep(after).await;
-                state = Some(next);
-            }
-            Progress::Prepared => state = None,
-            done => {
-                cloud.note(format!("{done:?}"));
-                break;
-            }
-        }
     }
-    None
+    match ending {
+        Ok(Ending::Stopped) => None,
+        Ok(ending) => {
+            cloud.note(format!("{ending:?}"));
+            None
+        }
+        Err(failure) => Some(failure),
+    }
 }
 
 /// Whether the lines of runs with two values show that the value has an effect.
@@ -252,7 +232,7 @@ struct Trial<'a> {
     furnished: Stage,
     /// The cloud after a create.
     stage: Stage,
-    made: Player,
+    made: Resource,
     base: Map,
 }
 
@@ -260,9 +240,9 @@ impl<'a> Trial<'a> {
     async fn of(case: &'a Case) -> Self {
         let furnished = Stage::furnished(case).await;
         let stage = furnished.fork(case).await;
-        let mut made = Player::new(case.type_name, "it");
-        made.give(&stage, &case.create).await;
-        if let Err(failure) = made.create(&stage).await {
+        let mut made = stage.resource(case.type_name, "it");
+        stage.give(&mut made, &case.create).await;
+        if let Err(failure) = made.act(Operation::Create).await {
             assert!(case.is_untold, "{}: {failure}", case.type_name);
         }
         let Value::Map(base) = furnished.filled(&case.create) else { panic!("properties are a map") };
@@ -275,8 +255,8 @@ impl<'a> Trial<'a> {
         place: &[(String, &PropertySchema)],
         setting: Option<&Setting>,
         value: &Value,
-    ) -> Result<Player, String> {
-        let kind = self.made.kind();
+    ) -> Result<Resource, String> {
+        let kind = &self.made.kind;
         let mut given = self.base.clone();
         if let Some(Value::Map(beside)) = setting.map(|setting| self.furnished.filled(&setting.beside)) {
             given.extend(beside);
@@ -289,16 +269,18 @@ impl<'a> Trial<'a> {
                 answers.insert(lookup, id);
             }
         }
-        let mut player = Player::new(self.case.type_name, "it");
-        player.assume(given, &answers).map(|()| player).map_err(|error| error.to_string())
+        let mut resource = self.stage.resource(self.case.type_name, "it");
+        resource.engine.further_attempts = 0;
+        let checked = resource.assume(given, &answers).and_then(|()| resource.validate());
+        checked.map(|()| resource).map_err(|error| error.to_string())
     }
 
     /// The problem of a property in a create.
-    async fn create(&self, players: &[Player; 2], values: &[Value; 2], is_converted: bool) -> Option<String> {
+    async fn create(&self, resources: &[Resource; 2], values: &[Value; 2], is_converted: bool) -> Option<String> {
         let (mut lines, mut failures) = ([BTreeSet::new(), BTreeSet::new()], Vec::new());
-        for (player, lines) in players.iter().zip(&mut lines) {
+        for (resource, lines) in resources.iter().zip(&mut lines) {
             let stage = self.furnished.fork(self.case).await;
-            let (own, failure) = requests(player, &stage, &Operation::Create).await;
+            let (own, failure) = requests(resource, &stage, &Operation::Create).await;
             *lines = own;
             failures.extend(failure.map(|failure| failure.message));
         }
@@ -306,24 +288,24 @@ impl<'a> Trial<'a> {
     }
 
     /// The problem of a property in an update to each value from the other one.
-    async fn update(&self, players: &[Player; 2], values: &[Value; 2], is_converted: bool) -> Option<String> {
+    async fn update(&self, resources: &[Resource; 2], values: &[Value; 2], is_converted: bool) -> Option<String> {
         let (mut lines, mut failures) = ([BTreeSet::new(), BTreeSet::new()], Vec::new());
         for (n, lines) in lines.iter_mut().enumerate() {
-            let before = players[1 - n].facts.properties.clone();
-            let after = players[n].facts.properties.clone();
-            let Comparison::Update { changed } = change::compare_resolved(self.made.kind(), "it", &before, &after)
+            let before = resources[1 - n].facts.properties.clone();
+            let after = resources[n].facts.properties.clone();
+            let Comparison::Update { changed } = change::compare_resolved(&self.made.kind, "it", &before, &after)
             else {
                 continue;
             };
-            let mut player = self.made.clone();
-            player.facts.properties.clone_from(&after);
+            let mut resource = self.made.clone();
+            resource.facts.properties.clone_from(&after);
             let names = changed.keys().cloned().collect();
-            if player.driver().needs_replace(&PropertyChange { before: before.clone(), after, changed: names }) {
+            if resource.driver().needs_replace(&PropertyChange { before: before.clone(), after, changed: names }) {
                 lines.insert(format!("replaced {}", shown(&values[n])));
                 continue;
             }
             let stage = self.stage.fork(self.case).await;
-            let (own, failure) = requests(&player, &stage, &Operation::Update { before, changed }).await;
+            let (own, failure) = requests(&resource, &stage, &Operation::Update { before, changed }).await;
             *lines = own;
             failures.extend(failure.map(|failure| failure.message));
         }
@@ -334,7 +316,7 @@ impl<'a> Trial<'a> {
 /// Gives values to the properties that have no effect so far.
 async fn try_properties(case: &Case, settings: &[Setting], problems: &mut Problems) {
     let trial = Trial::of(case).await;
-    let kind = trial.made.kind().clone();
+    let kind = trial.made.kind.clone();
     let mut all = Vec::new();
     places(&kind.properties, &[], &mut all);
     for place in all {
@@ -360,7 +342,7 @@ async fn try_properties(case: &Case, settings: &[Setting], problems: &mut Proble
             || place.iter().any(|(_, schema)| schema.wire == Wire::Never);
         let one = trial.with(&place, setting, &values[0]).await;
         let other = trial.with(&place, setting, &values[1]).await;
-        let players = match (one, other) {
+        let resources = match (one, other) {
             (Ok(one), Ok(other)) => [one, other],
             (Err(error), _) | (_, Err(error)) => {
                 problems.extend(keys.into_iter().flatten().map(|key| (key, Some(error.clone()))));
@@ -369,10 +351,10 @@ async fn try_properties(case: &Case, settings: &[Setting], problems: &mut Proble
         };
         let [create, update] = keys;
         if let Some(key) = create {
-            problems.insert(key, trial.create(&players, &values, is_converted).await);
+            problems.insert(key, trial.create(&resources, &values, is_converted).await);
         }
         if let Some(key) = update {
-            problems.insert(key, trial.update(&players, &values, is_converted).await);
+            problems.insert(key, trial.update(&resources, &values, is_converted).await);
         }
     }
 }

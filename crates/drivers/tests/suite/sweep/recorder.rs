@@ -1,7 +1,7 @@
 //! A cloud that records what requests contain.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use base64::Engine as _;
@@ -10,13 +10,13 @@ use kiln_resource::{AccountNames, Cloud, CloudRequest, CloudResponse, Failure, M
 use kiln_value::{Value, text, value};
 
 /// Passes requests to another cloud. A name that nothing has is an ID.
-pub(crate) struct Recorder<'a> {
-    inner: &'a dyn Cloud,
+pub(crate) struct Recorder {
+    inner: Arc<dyn Cloud>,
     sent: Mutex<BTreeSet<String>>,
 }
 
-impl<'a> Recorder<'a> {
-    pub(crate) fn new(inner: &'a dyn Cloud) -> Self {
+impl Recorder {
+    pub(crate) fn new(inner: Arc<dyn Cloud>) -> Self {
         Self { inner, sent: Mutex::default() }
     }
 
@@ -26,8 +26,8 @@ impl<'a> Recorder<'a> {
     }
 
     /// The values in the requests that change something, each with its place: `POST /v2.0/ports /port/name=a`.
-    pub(crate) fn sent(self) -> BTreeSet<String> {
-        self.sent.into_inner().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn sent(&self) -> BTreeSet<String> {
+        std::mem::take(&mut *self.sent.lock().unwrap())
     }
 
     fn record(&self, request: &CloudRequest) {
@@ -55,7 +55,7 @@ fn record(at: &str, value: &Value, sent: &mut BTreeSet<String>) {
 }
 
 #[async_trait]
-impl Cloud for Recorder<'_> {
+impl Cloud for Recorder {
     async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
         // Cinder associates by reading.
         let is_read = matches!(request.method, Method::Get | Method::Head) && !request.path.ends_with("associate");

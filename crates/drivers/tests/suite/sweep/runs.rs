@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use kiln_resource::Operation;
+use kiln_resource::change::Comparison;
+use kiln_resource::{Failure, Operation};
 use kiln_testcloud::{Action, Fault, Snapshot, When};
 use kiln_value::Class;
 
+use crate::resource::{Ending, Resource};
 use crate::sweep::cases::Case;
 use crate::sweep::compare::differences;
-use crate::sweep::player::{Ending, Player};
 use crate::sweep::stage::Stage;
 use crate::sweep::wire::Disturbance;
 
@@ -113,10 +114,16 @@ impl Case {
         PARTS.into_iter().filter(|part| *part != Part::Update || self.update.is_some()).collect()
     }
 
-    async fn operation(&self, player: &mut Player, stage: &Stage, part: Part) -> Operation {
+    async fn operation(&self, resource: &mut Resource, stage: &Stage, part: Part) -> Operation {
         match (part, &self.update) {
             (Part::Create, _) => Operation::Create,
-            (Part::Update, Some(given)) => player.change(stage, given).await,
+            (Part::Update, Some(given)) => {
+                let before = resource.facts.properties.clone();
+                stage.give(resource, given).await;
+                let difference = resource.difference(&before, &resource.facts.properties);
+                let Comparison::Update { changed } = difference else { panic!("no update: {difference:?}") };
+                Operation::Update { before, changed }
+            }
             (Part::Update, None) | (Part::Delete, _) => Operation::Delete,
         }
     }
@@ -130,6 +137,12 @@ impl Case {
     }
 }
 
+async fn delete(resource: &mut Resource) -> Result<(), Failure> {
+    resource.act(Operation::Delete).await?;
+    resource.delete_user_project().await;
+    Ok(())
+}
+
 /// Waits until the cloud has completed all operations in progress.
 async fn settle() {
     tokio::time::sleep(Duration::from_mins(1)).await;
@@ -139,43 +152,43 @@ async fn settle() {
 /// checks that nothing is left.
 async fn run(case: &Case, furnished: &Stage, harmed: Part, harm: Harm) -> Result<Measure, String> {
     let stage = furnished.fork(case).await;
-    let mut player = Player::new(case.type_name, "it");
-    player.give(&stage, &case.create).await;
+    let mut resource = stage.resource(case.type_name, "it");
+    stage.give(&mut resource, &case.create).await;
     for part in case.parts().into_iter().filter(|part| *part < harmed) {
-        let operation = case.operation(&mut player, &stage, part).await;
-        player.carry(&stage, &operation).await.map_err(|failure| format!("{part:?} before it: {failure}"))?;
+        let operation = case.operation(&mut resource, &stage, part).await;
+        resource.act(operation).await.map_err(|failure| format!("{part:?} before it: {failure}"))?;
         settle().await;
     }
     if let Harm::Repeat(step) | Harm::BuildRepeat(step) = harm {
-        player.discards = Some(step);
+        resource.engine.discards = Some(step);
     }
     if let (Harm::Build(_) | Harm::BuildRepeat(_), Some((service, path))) = (harm, case.build) {
         stage.testcloud.faults().add(Fault::new(service, "POST", path, Action::FailBuild).when(When::Nth(1)));
     }
-    let operation = case.operation(&mut player, &stage, harmed).await;
+    let operation = case.operation(&mut resource, &stage, harmed).await;
     stage.wire.arm(match harm {
         Harm::Call(call, disturbance) | Harm::Build(Some((call, disturbance))) => Some((call, disturbance)),
         _ => None,
     });
-    let ended = player.carry(&stage, &operation).await;
+    let ended = resource.carry(&operation).await;
     let calls = stage.wire.calls();
     stage.wire.arm(None);
     stage.testcloud.faults().clear();
     if operation == Operation::Delete {
-        player.delete_user_project(&stage).await;
+        resource.delete_user_project().await;
     }
     let problem = |text: String| format!("{text}\n    {}", calls.join(", "));
     match ended {
         Ok(Ending::Done) => {}
         Err(failure) if failure.class == Class::of("Unknown") && case.is_untold => {
-            return Ok(Measure { calls, steps: player.steps, left: untold(case, furnished, &stage).await });
+            return Ok(Measure { calls, steps: resource.steps, left: untold(case, furnished, &stage).await });
         }
         other => return Err(problem(format!("{other:?}"))),
     }
     settle().await;
-    let measure = Measure { steps: player.steps, left: stage.testcloud.snapshot(), calls: calls.clone() };
-    if case.keeps.is_some_and(|key| harmed != Part::Delete && !player.data().contains_key(key)) {
-        return Err(problem(format!("data is lost: {:?}", player.data())));
+    let measure = Measure { steps: resource.steps, left: stage.testcloud.snapshot(), calls: calls.clone() };
+    if case.keeps.is_some_and(|key| harmed != Part::Delete && !resource.facts.data.contains_key(key)) {
+        return Err(problem(format!("data is lost: {:?}", resource.facts.data)));
     }
     if harmed == Part::Create && case.shows_no_mark {
         let marked = marks(&measure.left);
@@ -183,9 +196,9 @@ async fn run(case: &Case, furnished: &Stage, harmed: Part, harm: Harm) -> Result
             return Err(problem(format!("a mark remains in the description: {}", marked.join("; "))));
         }
     }
-    player.discards = None;
+    resource.engine.discards = None;
     if harmed != Part::Delete && matches!(harm, Harm::None) {
-        let drift = player.drift(&stage).await;
+        let drift = resource.drift().await;
         if !drift.is_empty() {
             return Err(problem(format!("nobody has changed the object, but it differs: {drift:?}")));
         }
@@ -198,7 +211,7 @@ async fn run(case: &Case, furnished: &Stage, harmed: Part, harm: Harm) -> Result
         is_clean()?;
     }
     // The delete of a missing object succeeds.
-    player.delete(&stage).await.map_err(|failure| problem(format!("delete after it: {failure}")))?;
+    delete(&mut resource).await.map_err(|failure| problem(format!("delete after it: {failure}")))?;
     settle().await;
     is_clean()?;
     Ok(measure)
@@ -221,9 +234,9 @@ async fn untold(case: &Case, furnished: &Stage, stage: &Stage) -> Snapshot {
     let added = stage.before.added_in(&stage.testcloud.snapshot());
     assert!(added.len() <= 1, "{}: {added:?}", case.type_name);
     let stage = furnished.fork(case).await;
-    let mut player = Player::new(case.type_name, "it");
-    player.give(&stage, &case.create).await;
-    player.create(&stage).await.unwrap();
+    let mut resource = stage.resource(case.type_name, "it");
+    stage.give(&mut resource, &case.create).await;
+    resource.act(Operation::Create).await.unwrap();
     stage.testcloud.snapshot()
 }
 
@@ -236,20 +249,20 @@ async fn abandon(
     death: Option<(usize, Disturbance)>,
 ) -> Result<(), String> {
     let stage = furnished.fork(case).await;
-    let mut player = Player::new(case.type_name, "it");
-    player.give(&stage, &case.create).await;
+    let mut resource = stage.resource(case.type_name, "it");
+    stage.give(&mut resource, &case.create).await;
     if death.is_some() || stop > 0 {
-        player.stops_after = Some(stop).filter(|stop| *stop > 0);
+        resource.engine.stops_after = Some(stop).filter(|stop| *stop > 0);
         stage.wire.arm(death);
-        player.ends_with_engine = true;
-        drop(player.create(&stage).await);
+        resource.engine.is_replaced = false;
+        drop(resource.carry(&Operation::Create).await);
         stage.wire.arm(None);
-        (player.stops_after, player.ends_with_engine) = (None, false);
+        (resource.engine.stops_after, resource.engine.is_replaced) = (None, true);
     }
     if !case.is_untold {
-        player.take_stock(&stage).await;
+        resource.take_stock().await;
     }
-    player.delete(&stage).await.map_err(|failure| failure.to_string())?;
+    delete(&mut resource).await.map_err(|failure| failure.to_string())?;
     settle().await;
     let left = case.left(&stage);
     if left.is_empty() || case.is_untold { Ok(()) } else { Err(left.join("; ")) }

@@ -25,12 +25,6 @@ impl Signalling {
         admin.session().token().await.unwrap();
         Self { cloud, admin }
     }
-
-    /// Deletes the project of a deleted stack's users, as the engine does.
-    pub(crate) async fn delete_user_project(&self, project: &str) {
-        let path = format!("/v3/projects/{project}");
-        self.admin.call(CloudRequest::new("identity", kiln_resource::Method::Delete, path)).await.unwrap();
-    }
 }
 
 #[async_trait]

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_cloud::{Connector, Credentials, Options};
-use kiln_resource::Cloud;
+use kiln_resource::{Cloud as _, Operation, StackFacts};
 use kiln_testcloud::{Snapshot, Testcloud};
 use kiln_value::{Map, Value};
 
+use crate::resource::{Engine, Resource, uuid};
 use crate::sweep::cases::Case;
-use crate::sweep::player::Player;
 use crate::sweep::signalling::Signalling;
 use crate::sweep::wire::Wire;
 
@@ -18,7 +18,7 @@ use crate::sweep::wire::Wire;
 pub(crate) struct Stage {
     pub(crate) testcloud: Testcloud,
     pub(crate) wire: Arc<Wire>,
-    pub(crate) cloud: Signalling,
+    pub(crate) cloud: Arc<Signalling>,
     /// Physical IDs of the dependencies of the case, by name.
     made: Vec<(&'static str, String)>,
     /// The objects before the case begins.
@@ -32,9 +32,9 @@ impl Stage {
         let builder = Testcloud::builder().seed(7).epoch(epoch).build_time(Duration::from_secs(3));
         let mut stage = Self::of(builder.in_process(), case).await;
         for (name, type_name, given) in &case.needs {
-            let mut resource = Player::new(type_name, name);
-            resource.give(&stage, given).await;
-            resource.create(&stage).await.unwrap_or_else(|failure| panic!("{name}: {failure}"));
+            let mut resource = stage.resource(type_name, name);
+            stage.give(&mut resource, given).await;
+            resource.act(Operation::Create).await.unwrap_or_else(|failure| panic!("{name}: {failure}"));
             stage.made.push((*name, resource.id().to_owned()));
         }
         // The dependencies complete what they do in the background.
@@ -57,9 +57,26 @@ impl Stage {
         let credentials = Credentials::password(account.user, account.password, account.project, "Default");
         let cloud = connector.cloud(&credentials).await;
         cloud.project_id().await.unwrap();
-        let cloud = Signalling::new(&connector, cloud).await;
+        let cloud = Arc::new(Signalling::new(&connector, cloud).await);
         let nothing = Snapshot { objects: BTreeMap::new() };
         Self { testcloud, wire, cloud, made: Vec::new(), before: nothing }
+    }
+
+    /// A resource that is not created yet, in the stack of the case.
+    pub(crate) fn resource(&self, type_name: &str, name: &str) -> Resource {
+        let mut resource = Resource::new(self.cloud.clone(), "sweep", type_name, name);
+        let death = Arc::clone(&self.wire.death);
+        resource.engine = Engine { is_unmarked: true, further_attempts: 2, death, ..Engine::default() };
+        let id = uuid("sweep");
+        let project_id = "sweep".to_owned();
+        resource.facts.stack = StackFacts { id: id.clone(), project_id, root_id: id, ..StackFacts::default() };
+        resource
+    }
+
+    /// Sets the properties of a resource to values of the case.
+    pub(crate) async fn give(&self, resource: &mut Resource, given: &Value) {
+        resource.give(self.filled(given)).await.unwrap();
+        resource.validate().unwrap();
     }
 
     /// A value of the case with `{name}` replaced by the physical ID of a dependency.

@@ -51,7 +51,8 @@ impl Disturbance {
 pub(crate) struct Wire {
     inner: Arc<dyn Transport>,
     state: Mutex<State>,
-    death: Notify,
+    /// Notifies that the engine fails.
+    pub(crate) death: Arc<Notify>,
 }
 
 #[derive(Default)]
@@ -62,7 +63,7 @@ struct State {
 
 impl Wire {
     pub(crate) fn new(inner: Arc<dyn Transport>) -> Self {
-        Self { inner, state: Mutex::default(), death: Notify::new() }
+        Self { inner, state: Mutex::default(), death: Arc::default() }
     }
 
     /// Counts calls from now on, and disturbs the one with this number (from 1).
@@ -73,11 +74,6 @@ impl Wire {
     /// The calls since it was armed.
     pub(crate) fn calls(&self) -> Vec<String> {
         self.state.lock().unwrap().calls.clone()
-    }
-
-    /// Waits until the engine fails.
-    pub(crate) async fn death(&self) {
-        self.death.notified().await;
     }
 
     async fn die(&self) -> ! {
