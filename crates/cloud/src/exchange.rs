@@ -72,7 +72,7 @@ impl Exchange {
     }
 
     /// A service in a region, by one name for all its types.
-    pub(crate) fn key(&self, service: &str, region: Option<&str>) -> String {
+    fn key(&self, service: &str, region: Option<&str>) -> String {
         let region = region.or(self.options.region.as_deref()).unwrap_or_default();
         format!("{} {region}", official_type(service))
     }

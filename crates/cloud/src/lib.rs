@@ -13,7 +13,6 @@ mod error;
 mod exchange;
 mod failure;
 mod find;
-mod first_uses;
 mod keystone;
 mod remote;
 mod request_retry;

@@ -333,14 +333,7 @@ impl Session {
             let safe = matches!(request.method, Method::Get | Method::Head);
             let (region, gate) = (request.region.as_deref(), request.gate.as_deref());
             let target = Target { service, region, gate };
-            let admitted = match &token {
-                Some(token) => Some(token.uses.admit(self.inner.exchange.key(service, region)).await),
-                None => None,
-            };
             let response = self.inner.exchange.send(target, http, safe, &self.retry).await?;
-            if let Some(admitted) = admitted {
-                admitted.responded();
-            }
             if let (401, true, Some(token)) = (response.status.as_u16(), first, &token) {
                 first = false;
                 if self.forget(token) {

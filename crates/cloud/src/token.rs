@@ -5,7 +5,6 @@ use kiln_value::Secret;
 use serde::Deserialize;
 
 use crate::Catalog;
-use crate::first_uses::FirstUses;
 
 /// A domain, by ID and name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -118,13 +117,12 @@ pub struct Token {
     pub secret: Secret<String>,
     /// Keystone's data.
     pub info: TokenInfo,
-    pub(crate) uses: FirstUses,
 }
 
 impl Token {
     /// A token that has not been used yet.
     pub fn new(secret: Secret<String>, info: TokenInfo) -> Self {
-        Self { secret, info, uses: FirstUses::default() }
+        Self { secret, info }
     }
 }
 

@@ -173,7 +173,6 @@ impl Actor {
             sizes: Sizes::default(),
             model: Model::new(rows),
             writes: WriteQueue::default(),
-            storing: JoinSet::new(),
             removing: Removing::default(),
             unfinished: None,
             slots: Slots::default(),
@@ -230,8 +229,6 @@ struct Work {
     model: Model,
     /// Pending writes.
     writes: WriteQueue,
-    /// The commit in the background, at most one.
-    storing: JoinSet<Result<Stack, Error>>,
     /// The snapshots that are being deleted.
     removing: Removing,
     /// The snapshot that the running request has ended.
@@ -534,7 +531,7 @@ impl Work {
             self.results = self.results.saturating_sub(1);
             // A row whose result is known is written once.
             if self.writes.len() >= self.actor.options.batch && self.results == 0 {
-                self.store_some().await?;
+                self.flush().await?;
                 if self.again {
                     break;
                 }

@@ -288,11 +288,6 @@ impl Slots {
         !self.children.is_empty()
     }
 
-    /// Whether an operation waits until it may be called.
-    pub(crate) fn any_queued(&self) -> bool {
-        !self.queue.is_empty()
-    }
-
     /// Whether a driver is being called.
     pub(crate) fn any_calling(&self) -> bool {
         self.calling > 0

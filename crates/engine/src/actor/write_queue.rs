@@ -133,18 +133,13 @@ impl WriteQueue {
 
     /// Whether the queue is empty.
     pub(crate) fn is_empty(&self) -> bool {
-        self.writes.is_empty() && !self.is_urgent()
-    }
-
-    /// Whether there is more than rows and events of resources: something that belongs into one commit, or that others
-    /// wait for.
-    pub(crate) fn is_urgent(&self) -> bool {
-        !(self.together.is_empty()
+        self.writes.is_empty()
+            && self.together.is_empty()
             && self.plugin_runs.is_empty()
             && self.cancels.is_empty()
             && self.snapshots.is_empty()
             && self.removed_snapshots.is_empty()
-            && self.settle.is_none())
+            && self.settle.is_none()
     }
 
     /// Number of pending writes.

@@ -1,16 +1,14 @@
 //! Tokens: number and time of requests, and the calls that wait for them.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use kiln_cloud::{Credentials, StackCloud, TransportError};
+use kiln_cloud::{Credentials, TransportError};
 use kiln_resource::{Cloud, CloudRequest, FailureKind, Method};
 use kiln_value::Class;
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::sessions::wire::{Wire, answer, credentials, get, post, token_of, wide_wire, wire};
+use crate::sessions::wire::{answer, credentials, get, post, token_of, wire};
 
 #[tokio::test(start_paused = true)]
 async fn a_token_is_used_for_many_calls_and_renewed_before_it_expires() {
@@ -207,43 +205,4 @@ async fn only_keystone_determines_whether_a_trust_exists() {
     kiln_cloud::delete_trust(&session, "t").await.expect("it is already deleted");
     wire.refuses.store(401, Ordering::SeqCst);
     kiln_cloud::delete_trust(&session, "t").await.expect_err("nobody knows");
-}
-
-/// Sends 8 requests at once. Returns how many the service has received after each of these times (ms).
-async fn received(wire: &Wire, cloud: &Arc<StackCloud>, times: [u64; 2]) -> [usize; 2] {
-    let mut calls = JoinSet::new();
-    for _ in 0..8 {
-        let cloud = Arc::clone(cloud);
-        calls.spawn(async move { cloud.call(get()).await });
-    }
-    let (before, start) = (wire.called(), Instant::now());
-    let mut received = [0; 2];
-    for (time, received) in times.into_iter().zip(&mut received) {
-        tokio::time::sleep_until(start + Duration::from_millis(time)).await;
-        *received = wire.called() - before;
-    }
-    calls.abort_all();
-    received
-}
-
-/// A service asks Keystone about each request with a token that it does not know.
-#[tokio::test(start_paused = true)]
-async fn a_service_gets_few_requests_with_a_token_until_it_knows_it() {
-    let (wire, connector) =
-        wide_wire(64, |request, _| Ok(answer(if token_of(request) == "t1" { 401 } else { 200 }, "{}")));
-    let cloud = connector.cloud(&credentials()).await;
-    // The service takes 10 ms. The first token is rejected, and so are the requests that were sent with it.
-    assert_eq!(received(&wire, &cloud, [5, 15]).await, [4, 12]);
-    let (wire, connector) = wide_wire(64, |_, _| Ok(answer(200, "{}")));
-    let cloud = connector.cloud(&credentials()).await;
-    assert_eq!(received(&wire, &cloud, [5, 15]).await, [4, 8]);
-    assert_eq!(received(&wire, &cloud, [5, 15]).await, [8, 8], "it knows the token");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_service_that_hangs_with_a_new_token_does_not_hold_up_other_requests() {
-    let (wire, connector) = wide_wire(64, |_, _| Ok(answer(200, "{}")));
-    wire.hangs_at_service.store(true, Ordering::SeqCst);
-    let cloud = connector.cloud(&credentials()).await;
-    assert_eq!(received(&wire, &cloud, [900, 1100]).await, [4, 8]);
 }
