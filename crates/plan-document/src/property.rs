@@ -23,9 +23,10 @@ pub struct Property {
 }
 
 impl Property {
-    /// A property with what differs. A null is no value.
+    /// A property with what differs. A null is no value, except where a failed update tried to set one.
     pub fn new(name: String, before: Option<Side>, after: Option<Side>) -> Self {
-        let [before, after] = [before, after].map(|side| side.filter(|side| !side.value.is_null()));
+        let [before, after] =
+            [before, after].map(|side| side.filter(|side| !side.value.is_null() || side.tried.is_some()));
         let elements = match (&before, &after) {
             (Some(before), Some(after)) => differences(&name, &before.value, &after.value),
             _ => Vec::new(),
@@ -53,5 +54,22 @@ pub struct Side {
 impl From<Value> for Side {
     fn from(value: Value) -> Self {
         Self { value, ..Self::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kiln_value::value;
+
+    use super::*;
+
+    #[test]
+    fn a_null_is_no_value_unless_a_failed_update_tried_to_set_one() {
+        let nothing = || Side::from(Value::Null);
+        let property = Property::new("p".to_owned(), Some(nothing()), Some(value!(1).into()));
+        assert_eq!((property.before, property.after), (None, Some(value!(1).into())));
+        let tried = || Side { tried: Some(value!(1)), ..nothing() };
+        let property = Property::new("p".to_owned(), Some(tried()), Some(nothing()));
+        assert_eq!((property.before, property.after), (Some(tried()), None));
     }
 }

@@ -172,7 +172,7 @@ impl Subject {
         if row.implementation != now && self.becomes.as_deref() != Some(now) {
             return Some(format!("its type changes from {} to {now}", row.implementation));
         }
-        if row.operation == OperationState::MustReplace {
+        if row.operation == OperationState::MustReplace && !self.is_reverted(row) {
             return Some("the previous update could not be done in place".to_owned());
         }
         if row.state.action == Action::Delete {
@@ -189,6 +189,12 @@ impl Subject {
             check_failed && self.kind.resource_type().replace_on_check_failed
         };
         replace.then(|| CHECK_FAILED.to_owned())
+    }
+
+    /// Whether the update that could not be made in place is not wanted any more: the object is still as the row says.
+    fn is_reverted(&self, row: &Resource) -> bool {
+        row.state.action == Action::Update
+            && row.definition.as_ref().is_some_and(|held| held.says_the_same(&self.definition))
     }
 
     /// The properties after defaults, coercion and translation, and the definition with them.

@@ -230,7 +230,9 @@ fn properties(planned: &PlannedResource) -> Vec<Property> {
             };
             (differing(&before, &after), differing(&after, &before))
         }
-        PlannedChange::Added => (Map::new(), given(new)),
+        PlannedChange::Added => {
+            (Map::new(), given(new).into_iter().map(|(name, value)| with_ids(new, name, value)).collect())
+        }
         PlannedChange::Deleted => (given(old), Map::new()),
         PlannedChange::Unchanged | PlannedChange::Refused(_) | PlannedChange::Undecided { .. } => return Vec::new(),
     };
@@ -257,6 +259,17 @@ fn properties(planned: &PlannedResource) -> Vec<Property> {
         Property::new(name.clone(), old, side(name, after.get(name), new, &from[1]))
     };
     names.into_iter().map(property).filter(|property| property.before.is_some() || property.after.is_some()).collect()
+}
+
+/// A property with the IDs that the names in its value mean.
+fn with_ids(held: Option<&StoredDefinition>, name: String, given: Value) -> (String, Value) {
+    let meant = held.and_then(|held| held.properties.get(&name)).filter(|meant| {
+        let mut names = Map::new();
+        names_behind(&given, meant, meant, &name, &mut names);
+        !names.is_empty()
+    });
+    let value = meant.cloned().unwrap_or(given);
+    (name, value)
 }
 
 /// Places in properties, by the names of these.

@@ -28,6 +28,12 @@ resources:
       resource_def: {type: OS::Neutron::Port, properties: {network: private, name: {get_param: word}}}
 ";
 
+const NEW_SERVER: &str = "\
+heat_template_version: 2018-08-31
+resources:
+  server: {type: OS::Nova::Server, properties: {image: golden, flavor: m1.tiny, networks: [{network: private}]}}
+";
+
 struct World {
     cloud: Testcloud,
     folder: Folder,
@@ -125,6 +131,13 @@ async fn a_plan_is_refused_if_a_name_in_it_means_another_object() {
     assert_ne!(first, second);
     world.is_refused(&plan, &["server: image has another value, or a name in it means another object"]);
     world.stack(&["apply", "--yes", &world.saved(&["--existing", "--parameter", "image=golden", "web"])]).ok();
+
+    // The same in a server that does not exist yet.
+    world.folder.write("new.yaml", NEW_SERVER);
+    let plan = world.saved(&["-t", "new.yaml", "new"]);
+    world.admin.call("image", Method::Delete, &format!("/v2/images/{second}"), None).await;
+    world.admin.image("golden").await;
+    world.is_refused(&plan, &["server: image has another value, or a name in it means another object"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

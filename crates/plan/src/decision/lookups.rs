@@ -290,6 +290,21 @@ mod tests {
     }
 
     #[test]
+    fn what_could_not_be_updated_in_place_is_replaced_only_while_it_is_wanted() {
+        let networks = value!([{"network": "lan"}]);
+        let decide = |given: &str, action: Action| {
+            let mut row = row(&server("golden", &networks));
+            row.operation = OperationState::MustReplace;
+            row.state = State { action, status: Status::Complete };
+            decided(&subject(&server(given, &networks), Some(row), false), AFTER).0
+        };
+        assert!(matches!(decide("other", Action::Update), Decision::Replace { .. }));
+        assert_eq!(decide("golden", Action::Update), Decision::Keep { definition: None });
+        // After a delete that failed, the object may be damaged.
+        assert!(matches!(decide("golden", Action::Suspend), Decision::Replace { .. }));
+    }
+
+    #[test]
     fn a_row_of_an_earlier_release_keeps_its_ids() {
         let text = r#"{"format":1,"type":"OS::Nova::Server","given":{"image":"golden","flavor":"tiny"},
             "properties":{"image":"img-1","flavor":"fla-1","flavor_update_policy":"RESIZE",

@@ -92,7 +92,7 @@ impl Model {
         let requires = self.required_rows(id);
         let Some(row) = self.rows.get_mut(&id) else { return };
         // The decision has judged what failed before.
-        let mut changed = matches!(row.operation, OperationState::HalfMade(_));
+        let mut changed = matches!(row.operation, OperationState::HalfMade(_) | OperationState::MustReplace);
         if changed {
             row.operation = OperationState::Idle;
         }
