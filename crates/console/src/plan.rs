@@ -119,6 +119,9 @@ impl<'a> Plan<'a> {
         let counts = counts.into_iter().chain([(self.unchanged, "unchanged")]);
         let parts: Vec<String> =
             counts.filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+        let lost = self.document.snapshots.len();
+        let lost = (lost > 0).then(|| format!("{lost} {} to delete", if lost == 1 { "snapshot" } else { "snapshots" }));
+        let parts: Vec<String> = parts.into_iter().chain(lost).collect();
         if parts.is_empty() { "no changes".to_owned() } else { parts.join(", ") }
     }
 

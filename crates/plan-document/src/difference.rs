@@ -26,6 +26,9 @@ pub fn differences(planned: &PlanDocument, now: &PlanDocument, limit: usize) -> 
     if found.is_empty() && planned.outputs != now.outputs {
         found.push("the outputs have other values".to_owned());
     }
+    if planned.snapshots != now.snapshots {
+        found.push("the stack has other snapshots".to_owned());
+    }
     found.truncate(limit);
     found
 }
@@ -51,7 +54,7 @@ mod tests {
     use kiln_value::value;
 
     use super::*;
-    use crate::{Action, Bounds, Decision, Property, Side};
+    use crate::{Action, Bounds, Decision, DeletedSnapshot, Property, Side};
 
     #[test]
     fn each_difference_is_named() {
@@ -74,5 +77,8 @@ mod tests {
         ];
         assert_eq!(differences(&old, &new, 9), expected);
         assert_eq!(differences(&old, &new, 1), expected[..1]);
+        let copied = DeletedSnapshot { id: "1".to_owned(), name: None };
+        let new = PlanDocument { snapshots: vec![copied], ..old.clone() };
+        assert_eq!(differences(&old, &new, 9), ["the stack has other snapshots"]);
     }
 }

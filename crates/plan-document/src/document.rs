@@ -42,6 +42,9 @@ pub struct PlanDocument {
     /// The outputs of the stack that change, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<Output>,
+    /// The snapshots that are deleted with the stack, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub snapshots: Vec<DeletedSnapshot>,
 }
 
 impl PlanDocument {
@@ -56,12 +59,15 @@ impl PlanDocument {
         for entry in &resources {
             *totals.of_mut(entry.risk) += 1;
         }
-        Self { format: FORMAT, action, stack, stack_id: None, version: None, totals, resources, outputs }
+        let snapshots = Vec::new();
+        Self { format: FORMAT, action, stack, stack_id: None, version: None, totals, resources, outputs, snapshots }
     }
 
     /// Whether certainly nothing changes.
     pub fn is_empty(&self) -> bool {
-        self.outputs.is_empty() && self.resources.iter().all(|entry| entry.decision.is_kept())
+        self.outputs.is_empty()
+            && self.snapshots.is_empty()
+            && self.resources.iter().all(|entry| entry.decision.is_kept())
     }
 
     /// Whether the request would fail.
@@ -71,6 +77,9 @@ impl PlanDocument {
 
     /// The highest risk.
     pub fn risk(&self) -> Risk {
+        if !self.snapshots.is_empty() {
+            return Risk::DataLoss;
+        }
         self.resources.iter().map(|entry| entry.risk).max().unwrap_or_default()
     }
 }
@@ -118,6 +127,16 @@ pub struct Output {
     /// Its value afterwards, as far as it is known; none if it is removed.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub after: Option<Value>,
+}
+
+/// A snapshot that is deleted with its stack.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeletedSnapshot {
+    /// Its ID.
+    pub id: String,
+    /// Its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 /// A null is a value too.

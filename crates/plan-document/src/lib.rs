@@ -13,7 +13,7 @@ mod stack_part;
 
 pub use decision::{Bounds, Decision};
 pub use difference::differences;
-pub use document::{Action, FORMAT, Output, PlanDocument, Totals};
+pub use document::{Action, DeletedSnapshot, FORMAT, Output, PlanDocument, Totals};
 pub use element::{Element, Part, Step};
 pub use entry::{Awaited, Entry, Loss, NewMeaning, Place};
 pub use observed_object::{Moved, ObservedObject};

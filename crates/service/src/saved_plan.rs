@@ -324,7 +324,8 @@ impl Service {
         let parts = parts.iter().map(content::read::<StackPart>).collect::<Result<Vec<_>, Error>>()?;
         let (resources, observed) = StackPart::joined(parts);
         let whole = PlanDocument::new(header.action, header.stack, resources, header.outputs);
-        let document = PlanDocument { stack_id: header.stack_id, version: header.version, ..whole };
+        let PlanDocument { stack_id, version, snapshots, .. } = header;
+        let document = PlanDocument { stack_id, version, snapshots, ..whole };
         Ok(Some((document, observed)))
     }
 

@@ -22,7 +22,7 @@ impl Plan {
         let outputs = preview.outputs.iter().map(output).collect();
         let plan = PlanDocument::new(action, preview.stack.name.clone(), entries, outputs);
         let stack_id = (action != Action::Create).then(|| preview.stack.id.to_string());
-        Self(PlanDocument { stack_id, ..plan })
+        Self(PlanDocument { stack_id, snapshots: preview.snapshots.clone(), ..plan })
     }
 }
 
@@ -57,6 +57,7 @@ impl Masked for Plan {
                 }
             }
         }
+        self.0.snapshots.iter_mut().filter_map(|one| one.name.as_mut()).for_each(|name| mask_value(name, hidden));
         for output in &mut self.0.outputs {
             output.before.mask(hidden);
             output.after.mask(hidden);

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Blueprint, Inside, Kind};
-use kiln_plan_document::{Downtime, Place};
+use kiln_plan_document::{DeletedSnapshot, Downtime, Place};
 use kiln_resource::{Loss, Resource, StackId, StoredDefinition};
 use kiln_stack::loaded_stack::{LoadedStack, OutputValue};
 use kiln_stack::meaning::NewMeaning;
 use kiln_stack::{Backends, Chance};
-use kiln_store::{Error, Stack};
+use kiln_store::{Error, Snapshot, Stack};
 use kiln_value::{Map, Path, Value};
 
 use rehearsal::Rehearsal;
@@ -155,6 +155,8 @@ pub struct Preview {
     pub former: Vec<PlannedResource>,
     /// The outputs that change; of a nested stack none, because they are seen where they are used.
     pub outputs: Vec<PlannedOutput>,
+    /// The snapshots that are deleted with the stack, the oldest first.
+    pub snapshots: Vec<DeletedSnapshot>,
 }
 
 /// Where the resources of a stack are in the templates.
@@ -287,7 +289,15 @@ fn with_same_ids(backends: &Backends, root: StackId) -> Backends {
 /// Errors of the store.
 pub async fn preview_delete(backends: &Backends, view: &LoadedStack) -> Result<Preview, Error> {
     // No resource of the blueprint is decided about, so all rows go.
-    Rehearsal::of_delete(backends, view).finish().await
+    let preview = Rehearsal::of_delete(backends, view).finish().await?;
+    if view.stack.parent.is_some() || view.stack.details.keep_objects {
+        return Ok(preview);
+    }
+    let mut snapshots = backends.store.snapshots(view.stack.id).await?;
+    snapshots.sort_by_key(|snapshot| (snapshot.created, snapshot.id));
+    let deleted = |one: Snapshot| DeletedSnapshot { id: one.id.to_string(), name: one.name };
+    let snapshots = snapshots.into_iter().filter(Snapshot::is_listed).map(deleted).collect();
+    Ok(Preview { snapshots, ..preview })
 }
 
 /// The outputs that change. An output that has an error before or after is not compared.

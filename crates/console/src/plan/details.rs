@@ -1,6 +1,6 @@
 //! The lines of a plan about a resource: its properties, why it changes, what is lost.
 
-use kiln_plan_document::{Decision, Downtime, Element, Entry, Property, Step};
+use kiln_plan_document::{Decision, DeletedSnapshot, Downtime, Element, Entry, Property, Step};
 use kiln_value::{Value, text};
 use similar::{ChangeTag, TextDiff};
 
@@ -80,6 +80,11 @@ pub(super) fn lines(entry: &Entry, kind: Kind) -> Vec<Line> {
     }
     lines.extend(entry.lost.iter().map(|lost| Line::new(Mark::Important, format!("lost: {}", lost.what))));
     lines
+}
+
+/// What follows the ID of a snapshot.
+pub(super) fn snapshot_name(snapshot: &DeletedSnapshot) -> String {
+    snapshot.name.as_ref().map(|name| format!("  ({name})")).unwrap_or_default()
 }
 
 /// The lines about the property of a new or a deleted resource.

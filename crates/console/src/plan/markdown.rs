@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use kiln_plan_document::{Action, Risk};
 
-use super::details::{Line, Mark, lines, output};
+use super::details::{Line, Mark, lines, output, snapshot_name};
 use super::{Node, Plan};
 use crate::output::visible;
 
@@ -12,6 +12,8 @@ use crate::output::visible;
 const LIMIT: usize = 60_000;
 /// The bytes of the note about what is left out.
 const NOTE: usize = 400;
+/// The snapshots that are named.
+const SNAPSHOTS: usize = 50;
 /// The end of a line that was cut.
 const CUT: &str = "…\n";
 /// The bytes of a line below which nothing of it is shown.
@@ -29,6 +31,14 @@ impl Plan<'_> {
         let mut out = format!("## Plan: {action} {}\n\n**{}**\n", code(&self.document.stack), self.summary());
         if let Some(risks) = self.risks() {
             _ = writeln!(out, "\nRisk: {risks}");
+        }
+        if !self.document.snapshots.is_empty() {
+            let shown = self.document.snapshots.iter().take(SNAPSHOTS);
+            let shown = shown.map(|one| visible(&format!("{}{}", one.id, snapshot_name(one))).into_owned());
+            let more = self.document.snapshots.len().saturating_sub(SNAPSHOTS);
+            let more = (more > 0).then(|| format!("and {more} more"));
+            let lines = shown.chain(more).map(|text| Line { mark: Mark::Removed, is_inner: false, text });
+            out += &format!("\n### Snapshots\n{}", block(&block_lines(lines.collect())));
         }
         let mut nodes: Vec<&Node<'_>> = self.nodes.iter().collect();
         nodes.sort_by_key(|node| std::cmp::Reverse(node.entry.risk));

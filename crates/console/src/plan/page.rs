@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::details::{Mark, lines, output};
+use super::details::{Mark, lines, output, snapshot_name};
 use super::{Kind, Plan};
 use crate::output::visible;
 
@@ -54,6 +54,14 @@ impl Plan<'_> {
                 let (kind, values) = output(one);
                 sign(&mut out, kind);
                 _ = writeln!(out, "<code>{}: {}</code></li>", escaped(&one.name), escaped(&values));
+            }
+            out += "</ul>\n";
+        }
+        if !self.document.snapshots.is_empty() {
+            out += "<h2>Snapshots</h2>\n<ul>\n";
+            for one in &self.document.snapshots {
+                sign(&mut out, Kind::Deleted);
+                _ = writeln!(out, "<code>{}{}</code></li>", escaped(&one.id), escaped(&snapshot_name(one)));
             }
             out += "</ul>\n";
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::details::{Mark, lines, output};
+use super::details::{Mark, lines, output, snapshot_name};
 use super::{Kind, Plan};
 use crate::output::visible;
 
@@ -75,6 +75,12 @@ impl Plan<'_> {
             for one in &self.document.outputs {
                 let (kind, values) = output(one);
                 head(&mut out, canvas, 0, kind, &one.name, &format!(": {}", visible(&values)));
+            }
+        }
+        if !self.document.snapshots.is_empty() {
+            out.push_str(if out.is_empty() { "Snapshots:\n" } else { "\nSnapshots:\n" });
+            for one in &self.document.snapshots {
+                head(&mut out, canvas, 0, Kind::Deleted, &one.id, &snapshot_name(one));
             }
         }
         if !out.is_empty() {

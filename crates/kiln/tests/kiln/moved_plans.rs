@@ -141,6 +141,24 @@ async fn a_plan_is_refused_if_a_name_in_it_means_another_object() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_plan_of_a_delete_names_the_snapshots_that_go_with_the_stack() {
+    let world = World::new("moved-snapshots").await;
+    world.stack(&["snapshot", "create", "--name", "first", "--wait", "web"]).ok();
+    let planned = world.stack(&["plan", "--delete", "--detailed-exitcode", "web"]);
+    assert_eq!(planned.code, 5, "{planned:?}");
+    assert!(planned.out.contains("\nSnapshots:\n  - ") && planned.out.contains("  (first)\n"), "{planned:?}");
+    assert!(planned.out.contains(", 1 snapshot to delete\n"), "{planned:?}");
+    for form in ["markdown", "json"] {
+        let planned = world.stack(&["plan", "--delete", "-f", form, "web"]).ok();
+        assert!(planned.contains("first"), "{planned}");
+    }
+    let plan = world.saved(&["--delete", "web"]);
+    world.stack(&["snapshot", "create", "--name", "second", "--wait", "web"]).ok();
+    world.is_refused(&plan, &["has changed since"]);
+    world.stack(&["apply", "--yes", &world.saved(&["--delete", "web"])]).ok();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_plan_is_refused_if_a_nested_stack_has_changed() {
     let world = World::new("moved-nested").await;
     let plan = world.saved(&["--existing", "--parameter", "word=two", "web"]);

@@ -567,7 +567,14 @@ impl<'a> Rehearsal<'a> {
             for row in model.rows().filter(|row| !is_shown(row) && row.physical_id.is_some()) {
                 former.push(self.gone(row.clone()).await?);
             }
-            Ok(Some(Preview { stack, sources: self.sources.clone(), entries, former, outputs: Vec::new() }))
+            Ok(Some(Preview {
+                stack,
+                sources: self.sources.clone(),
+                entries,
+                former,
+                outputs: Vec::new(),
+                snapshots: Vec::new(),
+            }))
         }
         .boxed()
     }
@@ -638,7 +645,14 @@ impl<'a> Rehearsal<'a> {
         for row in rows.filter(|row| !named.contains(&row.id) && row.physical_id.is_some()) {
             former.push(self.gone(row.clone()).await?);
         }
-        Ok(Preview { stack: self.stack.clone(), sources: self.sources, entries, former, outputs: Vec::new() })
+        Ok(Preview {
+            stack: self.stack.clone(),
+            sources: self.sources,
+            entries,
+            former,
+            outputs: Vec::new(),
+            snapshots: Vec::new(),
+        })
     }
 }
 
