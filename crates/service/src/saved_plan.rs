@@ -15,15 +15,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kiln_identity::Caller;
-use kiln_plan_document::{Action as PlannedAction, ObservedObject, PlanDocument, StackPart};
+use kiln_plan_document::{Action as PlannedAction, HiddenProperty, ObservedObject, PlanDocument, StackPart};
 use kiln_resource::{Action, OperationId, PlanId, StackId};
 use kiln_stack::load;
 use kiln_store::{Author, DesiredText, NewPlan, Operation, Plan, PlanPart, PlanQuery, PlanState, Stack};
-use kiln_view::plan_document;
 
-use crate::{CreateStack, Door, Error, Service, Settings, UpdateStack};
+use crate::{CreateStack, Error, Service, Settings, UpdateStack};
 
 pub(crate) use content::Content;
+use fences::documented;
 
 /// Maximum number of plans of a project.
 const MOST: u64 = 1_000;
@@ -127,6 +127,8 @@ pub(crate) struct Checked {
     pub(crate) document: PlanDocument,
     pub(crate) content: Content,
     pub(crate) observed: Vec<ObservedObject>,
+    /// The values that the document masks.
+    pub(crate) hidden: Vec<HiddenProperty>,
 }
 
 impl Service {
@@ -174,7 +176,7 @@ impl Service {
             PlannedRequest::Create(new) => {
                 let id = StackId(self.backends.chance.uuid());
                 let blueprint = Arc::new(self.blueprint_of_new(caller, &new, id).await?);
-                let document = self.document_of_create(caller, id, Arc::clone(&blueprint)).await?;
+                let (document, hidden) = self.document_of_create(caller, id, Arc::clone(&blueprint)).await?;
                 let CreateStack { name, settings, adopt, .. } = new;
                 let adopt = adopt.map(|mut data| data.swap_remove("resources").unwrap_or_default());
                 let parameters = blueprint.parameters().texts();
@@ -187,6 +189,7 @@ impl Service {
                     content: Content { settings, adopt, parameters, ..Content::default() },
                     document,
                     observed: Vec::new(),
+                    hidden,
                 })
             }
             PlannedRequest::Update(stack, update) => {
@@ -199,8 +202,7 @@ impl Service {
                 let (settings, adopt) = (update.all_settings(), update.adopt.clone());
                 let tree = self.tree_of(&stack).await?;
                 let previewed = self.preview_update(caller, Stack::clone(&stack), update).await?;
-                let document =
-                    previewed.shown(Door::Plan, |one| plan_document::Plan::of(&one.preview, PlannedAction::Update)).0;
+                let (document, hidden) = documented(&previewed, |one| &one.preview, PlannedAction::Update);
                 let previewed = previewed.expose();
                 let content = Content {
                     adopt: (!adopt.is_empty()).then(|| adopt.into()),
@@ -218,12 +220,13 @@ impl Service {
                     content,
                     document,
                     observed: Vec::new(),
+                    hidden,
                 })
             }
             PlannedRequest::Delete(stack) => {
                 self.allow_types_of(caller, &stack).await?;
                 let content = Content::of_tree(self.tree_of(&stack).await?);
-                let document = self.document_of_delete(Stack::clone(&stack)).await?;
+                let (document, hidden) = self.document_of_delete(Stack::clone(&stack)).await?;
                 Ok(Checked {
                     action: Action::Delete,
                     stack_id: stack.id,
@@ -233,6 +236,7 @@ impl Service {
                     content,
                     document,
                     observed: Vec::new(),
+                    hidden,
                 })
             }
         }
@@ -246,7 +250,7 @@ impl Service {
         name: Option<String>,
         expires: Option<Timestamp>,
     ) -> Result<SavedPlan, Error> {
-        let Checked { action, stack, stack_id, stack_name, desired, document, content, observed } = checked;
+        let Checked { action, stack, stack_id, stack_name, desired, document, content, observed, hidden } = checked;
         self.make_room(caller, &stack_name).await?;
         let version = content.version();
         let id = PlanId(self.backends.chance.uuid());
@@ -256,7 +260,7 @@ impl Service {
         let mut document = PlanDocument { version, ..document };
         let digest = content::digest(id, &document)?;
         let resources = std::mem::take(&mut document.resources);
-        let parts = StackPart::split(resources, observed, &content.generations()).map_err(content::damaged)?;
+        let parts = StackPart::split(resources, observed, hidden, &content.generations()).map_err(content::damaged)?;
         let parts = parts.into_iter().map(|(path, part)| Ok(PlanPart { path, body: content::stored(&part)? }));
         let parts = parts.collect::<Result<Vec<_>, Error>>()?;
         let content = Content { document: Some(document), ..content };

@@ -57,9 +57,11 @@ impl Work {
             _ if self.stack.details.batch => StackInPlan::Batch,
             _ => StackInPlan::Known,
         };
+        let hidden: Vec<_> = parts.iter_mut().flat_map(|part| std::mem::take(&mut part.hidden)).collect();
         let (resources, seen) = StackPart::joined(parts);
+        let key = self.actor.backends.chance.uuid();
         let objects = PlannedObjects::of(seen, self.model.rows(), self.stack.generation);
-        Ok(Ok(Some((Allowed::new(id, place, resources), objects))))
+        Ok(Ok(Some((Allowed::new(id, key, place, resources, &hidden), objects))))
     }
 
     /// Whether the nested stack had a request since this one which was no part of the operation: a signal to a group, for

@@ -124,7 +124,7 @@ impl Service {
         let Some(blueprint) = self.allowed_again(caller, saved).await? else {
             return Err(Error::NoStack(plan.stack_name.clone()));
         };
-        let document = match stack {
+        let (document, hidden) = match stack {
             Some(stack) => {
                 let converge = self.converges(&content.settings);
                 self.document_of_update(stack.clone(), Arc::clone(&blueprint), converge).await?
@@ -145,6 +145,7 @@ impl Service {
                 ..tree
             },
             observed: Vec::new(),
+            hidden,
         })
     }
 

@@ -61,7 +61,7 @@ pub(crate) async fn save_plan(backends: &Backends, preview: &Preview) -> PlanId 
         Some(view) => observe(&view, &paths).await.expect("read"),
         None => Vec::new(),
     };
-    let parts = StackPart::split(resources, observed, &generations).expect("JSON").into_iter();
+    let parts = StackPart::split(resources, observed, Vec::new(), &generations).expect("JSON").into_iter();
     let body = |part: StackPart| serde_json::from_value(serde_json::to_value(part).expect("JSON")).expect("a value");
     let parts = parts.map(|(path, part)| PlanPart { path, body: body(part) }).collect();
     let plan = Plan {
