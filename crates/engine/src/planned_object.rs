@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use kiln_plan_document::{Moved, ObservedObject};
 use kiln_resource::object_drift::Shown;
-use kiln_resource::{Cloud, Context, Facts, Failure, OperationState, PlanId, RegisteredType, Resource, ResourceId, Software};
+use kiln_resource::{
+    Cloud, Context, Facts, Failure, OperationState, PlanId, RegisteredType, Resource, ResourceId, Software,
+};
 use kiln_value::Class;
 
 /// The objects that a plan has seen, and whose operations have not begun.

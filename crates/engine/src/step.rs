@@ -207,7 +207,8 @@ impl Job {
             Err(failure) if self.memory.lost.is_some() => return self.still_lost(&failure),
             Err(failure) => return self.unanswered_or_failed(&failure),
         };
-        if let Some(planned) = self.planned.as_ref().filter(|_| !self.memory.is_as_planned && !self.memory.interrupted) {
+        if let Some(planned) = self.planned.as_ref().filter(|_| !self.memory.is_as_planned && !self.memory.interrupted)
+        {
             if let Err(failure) = planned.check(&*cloud, &self.software).await {
                 return self.unanswered_or_failed(&failure);
             }

@@ -145,7 +145,8 @@ mod tests {
             BTreeMap::from([("group".to_owned(), generation("g")), ("empty".to_owned(), generation("e"))]);
         let object = ObservedObject { path: "group/1".to_owned(), id: "1".to_owned(), properties: None };
         let secret = HiddenProperty { path: "a".to_owned(), name: "value".to_owned(), value: "geheim".into() };
-        let parts = StackPart::split(resources.clone(), vec![object.clone()], vec![secret.clone()], &generations).unwrap();
+        let parts =
+            StackPart::split(resources.clone(), vec![object.clone()], vec![secret.clone()], &generations).unwrap();
         let paths: Vec<&str> = parts.iter().map(|(path, _)| path.as_str()).collect();
         assert_eq!(paths, ["", "empty", "group", "group"]);
         assert_eq!((&parts[1].1.generations, parts[1].1.resources.len()), (&generation("e"), 0));

@@ -137,7 +137,11 @@ impl Allowed {
         };
         let plan = self.plan;
         if !is_allowed {
-            return Err(format!("outside of the plan {plan}: it would be {}; {}", words(effect), says(planned, effect)));
+            return Err(format!(
+                "outside of the plan {plan}: it would be {}; {}",
+                words(effect),
+                says(planned, effect)
+            ));
         }
         let Some(name) = planned.and_then(|planned| self.differing(planned, effect)) else { return Ok(()) };
         let what = words(effect);

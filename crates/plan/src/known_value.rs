@@ -76,7 +76,9 @@ mod tests {
         assert!(!is(value!(["a", (later())]), value!(["c", "b"])) && !is(value!(["a"]), value!(["a", "b"])));
         assert!(is(value!({"a": 1, "b": (later())}), value!({"b": "x", "a": 1, "c": null})));
         assert!(!is(value!({"a": 1}), value!({"a": 2})) && !is(value!({"a": 1}), value!({"a": 1, "b": 2})));
-        assert!(!is(value!({"a": 1}), value!({"b": 1})) && !is(value!({}), value!("a")) && !is(value!("a"), value!({})));
+        assert!(
+            !is(value!({"a": 1}), value!({"b": 1})) && !is(value!({}), value!("a")) && !is(value!("a"), value!({}))
+        );
         assert!(is(value!("pw=******"), value!("pw=geheim")), "it is masked");
         assert!(!format!("{:?}", KnownValue::of(&value!({"user": "geheim"}), key)).contains("geheim"));
     }

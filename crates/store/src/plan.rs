@@ -140,6 +140,8 @@ pub struct PlanQuery {
     pub marker: Option<PlanId>,
     /// Maximum number.
     pub limit: Option<u64>,
+    /// Without the bodies, which are null then.
+    pub without_bodies: bool,
 }
 
 /// Plans. The request that executes one uses it up in its own transaction ([`crate::Details::planned`]):

@@ -67,7 +67,9 @@ impl PlanStore for MemoryStore {
         };
         let limit = query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
         let older = of_project().rev().filter(|(seq, _)| **seq < before).map(|(_, stored)| &stored.plan);
-        Ok(older.filter(is_asked).take(limit).cloned().collect())
+        let asked = older.filter(is_asked).take(limit).cloned();
+        let body = |plan: &Plan| if query.without_bodies { Value::Null } else { plan.body.clone() };
+        Ok(asked.map(|plan| Plan { body: body(&plan), ..plan }).collect())
     }
 
     async fn count_plans(&self, project: &str) -> Result<u64, Error> {

@@ -78,6 +78,9 @@ async fn plans_are_listed_by_project_newest_first_with_their_parts() {
         assert_eq!(store.plans(&web).await.unwrap().len(), 2);
         let of_stack = PlanQuery { stack: Some(made.id), limit: Some(1), ..of_project(PROJECT) };
         assert_eq!(store.plans(&of_stack).await.unwrap(), std::slice::from_ref(&second.plan));
+        let brief = PlanQuery { without_bodies: true, ..of_stack };
+        let expected = Plan { body: Value::Null, ..second.plan.clone() };
+        assert_eq!(store.plans(&brief).await.unwrap(), [expected]);
         let unknown = PlanQuery { marker: Some(foreign.plan.id), ..of_project(PROJECT) };
         assert!(matches!(store.plans(&unknown).await, Err(Error::NotFound(_))), "of another project");
         assert_eq!(store.plan(PROJECT, foreign.plan.id).await.unwrap(), None);
