@@ -78,6 +78,7 @@ use self::write_queue::WriteQueue;
 use crate::breakdown;
 use crate::lifecycle::Plugins;
 use crate::options::Options;
+use crate::planned_object::PlannedObjects;
 use crate::room::Room;
 use crate::unmarked::Creating;
 
@@ -212,6 +213,8 @@ struct CurrentRequest {
     adopted: Map,
     /// What its plan allows, if it keeps to one.
     allowed: Option<Arc<Allowed>>,
+    /// The objects that the plan has seen.
+    planned_objects: PlannedObjects,
     /// The number of lifecycle plug-ins that are told about its end.
     plugins_passed: usize,
 }
@@ -377,7 +380,11 @@ impl Work {
         };
         self.request = request;
         match self.read_plan().await? {
-            Ok(allowed) => self.request.allowed = allowed.map(Arc::new),
+            Ok(Some((allowed, objects))) => {
+                self.request.allowed = Some(Arc::new(allowed));
+                self.request.planned_objects = objects;
+            }
+            Ok(None) => {}
             Err(reason) => _ = barred.get_or_insert(reason),
         }
         self.questions.clear();

@@ -12,6 +12,7 @@ pub mod housekeeping;
 mod lifecycle;
 pub mod observer;
 mod options;
+mod planned_object;
 #[cfg(test)]
 mod protocol;
 mod room;

@@ -19,6 +19,7 @@ use kiln_store::Stack;
 use kiln_value::{Class, Map, Value};
 
 use crate::actor::take_over::is_believed;
+use crate::planned_object::PlannedObject;
 use crate::unmarked::{self, Creating, UNMARKED, Verdict};
 
 /// The entry of a resource's data with the token of a create with unknown outcome, and the time until which its call
@@ -55,6 +56,8 @@ pub(crate) struct Memory {
     pub(crate) waited: Duration,
     /// The failure after which the step is repeated.
     pub(crate) repeats_after: Option<String>,
+    /// The object is as the plan of the request has seen it.
+    pub(crate) is_as_planned: bool,
 }
 
 /// How long an operation waits for its object before its row says so.
@@ -108,6 +111,8 @@ pub(crate) struct Job {
     pub(crate) wanted: Vec<String>,
     /// The resource is deleted but its object is kept (`deletion_policy: Retain`).
     pub(crate) retain: bool,
+    /// The object that must be as the plan of the request has seen it.
+    pub(crate) planned: Option<PlannedObject>,
     /// The data to adopt.
     pub(crate) adopted: Option<Value>,
     /// Other objects of the resource that hold what this one needs.
@@ -202,6 +207,13 @@ impl Job {
             Err(failure) if self.memory.lost.is_some() => return self.still_lost(&failure),
             Err(failure) => return self.unanswered_or_failed(&failure),
         };
+        if let Some(planned) = self.planned.as_ref().filter(|_| !self.memory.is_as_planned && !self.memory.interrupted)
+        {
+            if let Err(failure) = planned.check(&*cloud, &self.software).await {
+                return self.unanswered_or_failed(&failure);
+            }
+            self.memory.is_as_planned = true;
+        }
         match (self.running.operation.clone(), self.running.phase.clone()) {
             (Operation::Create, Phase::Intent | Phase::Lost(_)) => self.create(&*cloud).await,
             (Operation::Create, Phase::Undo(state)) => self.undo(&*cloud, state).await,

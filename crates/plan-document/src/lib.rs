@@ -19,4 +19,4 @@ pub use entry::{Awaited, Entry, Loss, NewMeaning, Place};
 pub use observed_object::{Moved, ObservedObject};
 pub use property::{Property, Side};
 pub use risk::{Downtime, Risk};
-pub use stack_part::StackPart;
+pub use stack_part::{HiddenProperty, StackPart};

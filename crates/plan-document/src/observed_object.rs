@@ -33,6 +33,11 @@ pub enum Moved {
 }
 
 impl ObservedObject {
+    /// The name of its resource.
+    pub fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or_default()
+    }
+
     /// What has changed since, in an object that could be read both times.
     pub fn moved(&self, now: &Self) -> Vec<Moved> {
         match (&self.properties, &now.properties) {

@@ -9,13 +9,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kiln_plan_document::{Bounds, Decision, Entry};
+use kiln_plan_document::{Bounds, Decision, Entry, HiddenProperty, Property};
 use kiln_resource::PlanId;
+use kiln_value::Map;
+use uuid::Uuid;
+
+use crate::known_value::KnownValue;
 
 /// What a plan allows in a stack.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Allowed {
     plan: PlanId,
+    /// The key of the digests.
+    key: Uuid,
     place: StackInPlan,
     /// The planned resources by name.
     planned: BTreeMap<String, Planned>,
@@ -40,8 +46,8 @@ pub enum StackInPlan {
 struct Planned {
     resource_type: String,
     decision: Bounds,
-    /// The properties that change.
-    properties: BTreeSet<String>,
+    /// The properties that change, with what is known of their values.
+    properties: BTreeMap<String, KnownValue>,
     /// Whether the content of its nested stack was not known.
     is_open: bool,
 }
@@ -49,34 +55,47 @@ struct Planned {
 /// What would be done with a resource.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Effect<'a> {
-    /// It is created.
-    Create,
+    /// It is created with these properties as the template gives them.
+    Create(&'a Map),
     /// These properties are updated.
-    Update(&'a [&'a str]),
+    Update(&'a Map),
     /// Its nested stack is updated, which keeps to the plan itself.
     UpdateNested,
-    /// It is replaced.
-    Replace,
+    /// It is replaced by an object with these properties.
+    Replace(&'a Map),
     /// A row is deleted.
     Delete,
 }
 
 impl Allowed {
-    /// What a plan allows in a stack with these entries.
-    pub fn new(plan: PlanId, place: StackInPlan, entries: impl IntoIterator<Item = Entry>) -> Self {
+    /// What a plan allows in a stack with these entries, whose hidden values are apart. The key of the digests is not stored.
+    pub fn new(
+        plan: PlanId,
+        key: Uuid,
+        place: StackInPlan,
+        entries: impl IntoIterator<Item = Entry>,
+        hidden: &[HiddenProperty],
+    ) -> Self {
         let (mut planned, mut former) = (BTreeMap::new(), BTreeSet::new());
+        let hidden: BTreeMap<_, _> = hidden.iter().map(|one| ((one.path.as_str(), one.name.as_str()), one)).collect();
         for entry in entries {
             let name = entry.name().to_owned();
             if entry.former {
                 former.insert(name);
                 continue;
             }
-            let awaited = entry.awaited.into_iter().map(|awaited| awaited.property);
-            let properties = entry.properties.into_iter().map(|property| property.name).chain(awaited).collect();
+            let known = |property: Property| {
+                let hidden = hidden.get(&(entry.path.as_str(), property.name.as_str()));
+                let shown = property.after.map(|side| side.value).unwrap_or_default();
+                let value = hidden.map_or(&shown, |hidden| &hidden.value);
+                (property.name, KnownValue::of(value, key))
+            };
+            let awaited = entry.awaited.into_iter().map(|awaited| (awaited.property, KnownValue::Later));
+            let properties = entry.properties.into_iter().map(known).chain(awaited).collect();
             let (resource_type, decision, is_open) = (entry.resource_type, entry.decision, entry.content.is_some());
             planned.insert(name, Planned { resource_type, decision, properties, is_open });
         }
-        Self { plan, place, planned, former }
+        Self { plan, key, place, planned, former }
     }
 
     /// The name in the plan of a resource with a nested stack; `None` if the plan does not know what will be in that stack,
@@ -103,24 +122,44 @@ impl Allowed {
         let planned = self.planned.get(name);
         let at_most = planned.map(|planned| planned.decision.at_most);
         let is_allowed = match (effect, at_most) {
-            (Effect::Create, Some(Decision::Create | Decision::Replace)) => true,
-            (Effect::Create, _) => self.member(resource_type).is_some(),
+            (Effect::Create(_), Some(Decision::Create | Decision::Replace)) => true,
+            (Effect::Create(_), _) => self.member(resource_type).is_some(),
             // Only the operation can have made it.
             (_, None | Some(Decision::Create)) => true,
             _ if self.place == StackInPlan::New => true,
             (_, Some(Decision::Replace | Decision::Delete))
             | (Effect::UpdateNested, Some(Decision::Keep | Decision::Update)) => true,
             (Effect::Update(changed), Some(Decision::Update)) => {
-                changed.iter().all(|name| planned.is_some_and(|planned| planned.properties.contains(*name)))
+                changed.keys().all(|name| planned.is_some_and(|planned| planned.properties.contains_key(name)))
             }
             (Effect::Delete, _) => self.former.contains(name),
             _ => false,
         };
-        if is_allowed {
-            return Ok(());
-        }
         let plan = self.plan;
-        Err(format!("outside of the plan {plan}: it would be {}; {}", words(effect), says(planned, effect)))
+        if !is_allowed {
+            return Err(format!(
+                "outside of the plan {plan}: it would be {}; {}",
+                words(effect),
+                says(planned, effect)
+            ));
+        }
+        let Some(name) = planned.and_then(|planned| self.differing(planned, effect)) else { return Ok(()) };
+        let what = words(effect);
+        Err(format!("outside of the plan {plan}: it would be {what} with another value of {name} than the plan says"))
+    }
+
+    /// A property that would get another value than the planned one.
+    fn differing<'a>(&self, planned: &Planned, effect: Effect<'a>) -> Option<&'a str> {
+        let values = match effect {
+            // The plan shows what the template gives, and for a replacement what differs.
+            Effect::Create(given) if planned.decision.at_most == Decision::Create => given,
+            Effect::Update(values) | Effect::Replace(values) => values,
+            Effect::Create(_) | Effect::UpdateNested | Effect::Delete => return None,
+        };
+        let is_other = |(name, value): &(&String, &kiln_value::Value)| {
+            planned.properties.get(*name).is_some_and(|known| !known.is(value, self.key))
+        };
+        values.iter().find(is_other).map(|(name, _)| name.as_str())
     }
 }
 
@@ -131,7 +170,7 @@ fn says(planned: Option<&Planned>, effect: Effect<'_>) -> String {
         Decision::Keep => "the plan keeps it".to_owned(),
         Decision::Update if planned.properties.is_empty() => "the plan changes no properties of it".to_owned(),
         Decision::Update if matches!(effect, Effect::Update(_)) => {
-            let names: Vec<&str> = planned.properties.iter().map(String::as_str).collect();
+            let names: Vec<&str> = planned.properties.keys().map(String::as_str).collect();
             format!("the plan only updates {}", names.join(", "))
         }
         Decision::Update => "the plan only updates it".to_owned(),
@@ -145,10 +184,14 @@ fn says(planned: Option<&Planned>, effect: Effect<'_>) -> String {
 /// An effect in words.
 fn words(effect: Effect<'_>) -> String {
     match effect {
-        Effect::Create => "created".to_owned(),
-        Effect::Update([]) | Effect::UpdateNested => "updated".to_owned(),
-        Effect::Update(changed) => format!("updated ({})", changed.join(", ")),
-        Effect::Replace => "replaced".to_owned(),
+        Effect::Create(_) => "created".to_owned(),
+        Effect::UpdateNested => "updated".to_owned(),
+        Effect::Update(changed) if changed.is_empty() => "updated".to_owned(),
+        Effect::Update(changed) => {
+            let names: Vec<&str> = changed.keys().map(String::as_str).collect();
+            format!("updated ({})", names.join(", "))
+        }
+        Effect::Replace(_) => "replaced".to_owned(),
         Effect::Delete => "deleted".to_owned(),
     }
 }

@@ -13,6 +13,7 @@ mod graph;
 pub mod hidden;
 pub mod hook;
 pub mod kind;
+mod known_value;
 mod model;
 mod nested;
 mod observed;

@@ -291,8 +291,7 @@ impl Service {
         Ok(document.map(|document| changes(&document, &objects)).unwrap_or_default())
     }
 
-    /// Executes a change set: creates or updates its stack. Other change sets of the stack are deleted, because they
-    /// belong to its former state.
+    /// Executes a change set: creates or updates its stack.
     pub async fn execute_change_set(
         &self,
         caller: &Caller,
@@ -303,12 +302,7 @@ impl Service {
         if execution != Execution::Available {
             return Err(Error::ChangeSetState { name: prepared.name().to_owned(), execution });
         }
-        let set = prepared.set;
-        let executed = Box::pin(self.execute_plan(caller, prepared.saved, None, disable_rollback)).await?;
-        let others = self.change_sets(caller, &set.stack_name).await?;
-        let others: Vec<_> = others.iter().map(|other| other.set.id).filter(|id| *id != set.id).collect();
-        self.backends.store.delete_plans(&others).await?;
-        Ok(executed)
+        Box::pin(self.execute_plan(caller, prepared.saved, None, disable_rollback)).await
     }
 
     /// Deletes a change set that is not being executed.

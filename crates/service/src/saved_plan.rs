@@ -8,22 +8,23 @@ mod content;
 mod execute;
 mod fences;
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use kiln_identity::Caller;
-use kiln_plan_document::{Action as PlannedAction, ObservedObject, PlanDocument, StackPart};
+use kiln_plan_document::{Action as PlannedAction, HiddenProperty, ObservedObject, PlanDocument, StackPart};
 use kiln_resource::{Action, OperationId, PlanId, StackId};
 use kiln_stack::load;
-use kiln_store::{Author, DesiredText, NewPlan, Operation, Plan, PlanPart, PlanQuery, PlanState, Stack};
-use kiln_view::plan_document;
+use kiln_store::{
+    Author, DesiredText, NewPlan, Operation, Plan, PlanPart, PlanQuery, PlanState, Stack, StackQuery, version_of,
+};
 
-use crate::{CreateStack, Door, Error, Service, Settings, UpdateStack};
+use crate::{CreateStack, Error, Service, Settings, UpdateStack};
 
 pub(crate) use content::Content;
+use fences::documented;
 
 /// Maximum number of plans of a project.
 const MOST: u64 = 1_000;
@@ -127,6 +128,8 @@ pub(crate) struct Checked {
     pub(crate) document: PlanDocument,
     pub(crate) content: Content,
     pub(crate) observed: Vec<ObservedObject>,
+    /// The values that the document masks.
+    pub(crate) hidden: Vec<HiddenProperty>,
 }
 
 impl Service {
@@ -174,7 +177,7 @@ impl Service {
             PlannedRequest::Create(new) => {
                 let id = StackId(self.backends.chance.uuid());
                 let blueprint = Arc::new(self.blueprint_of_new(caller, &new, id).await?);
-                let document = self.document_of_create(caller, id, Arc::clone(&blueprint)).await?;
+                let (document, hidden) = self.document_of_create(caller, id, Arc::clone(&blueprint)).await?;
                 let CreateStack { name, settings, adopt, .. } = new;
                 let adopt = adopt.map(|mut data| data.swap_remove("resources").unwrap_or_default());
                 let parameters = blueprint.parameters().texts();
@@ -187,6 +190,7 @@ impl Service {
                     content: Content { settings, adopt, parameters, ..Content::default() },
                     document,
                     observed: Vec::new(),
+                    hidden,
                 })
             }
             PlannedRequest::Update(stack, update) => {
@@ -199,8 +203,7 @@ impl Service {
                 let (settings, adopt) = (update.all_settings(), update.adopt.clone());
                 let tree = self.tree_of(&stack).await?;
                 let previewed = self.preview_update(caller, Stack::clone(&stack), update).await?;
-                let document =
-                    previewed.shown(Door::Plan, |one| plan_document::Plan::of(&one.preview, PlannedAction::Update)).0;
+                let (document, hidden) = documented(&previewed, |one| &one.preview, PlannedAction::Update);
                 let previewed = previewed.expose();
                 let content = Content {
                     adopt: (!adopt.is_empty()).then(|| adopt.into()),
@@ -218,12 +221,13 @@ impl Service {
                     content,
                     document,
                     observed: Vec::new(),
+                    hidden,
                 })
             }
             PlannedRequest::Delete(stack) => {
                 self.allow_types_of(caller, &stack).await?;
                 let content = Content::of_tree(self.tree_of(&stack).await?);
-                let document = self.document_of_delete(Stack::clone(&stack)).await?;
+                let (document, hidden) = self.document_of_delete(Stack::clone(&stack)).await?;
                 Ok(Checked {
                     action: Action::Delete,
                     stack_id: stack.id,
@@ -233,6 +237,7 @@ impl Service {
                     content,
                     document,
                     observed: Vec::new(),
+                    hidden,
                 })
             }
         }
@@ -246,7 +251,7 @@ impl Service {
         name: Option<String>,
         expires: Option<Timestamp>,
     ) -> Result<SavedPlan, Error> {
-        let Checked { action, stack, stack_id, stack_name, desired, document, content, observed } = checked;
+        let Checked { action, stack, stack_id, stack_name, desired, document, content, observed, hidden } = checked;
         self.make_room(caller, &stack_name).await?;
         let version = content.version();
         let id = PlanId(self.backends.chance.uuid());
@@ -256,7 +261,7 @@ impl Service {
         let mut document = PlanDocument { version, ..document };
         let digest = content::digest(id, &document)?;
         let resources = std::mem::take(&mut document.resources);
-        let parts = StackPart::split(resources, observed, &content.generations()).map_err(content::damaged)?;
+        let parts = StackPart::split(resources, observed, hidden, &content.generations()).map_err(content::damaged)?;
         let parts = parts.into_iter().map(|(path, part)| Ok(PlanPart { path, body: content::stored(&part)? }));
         let parts = parts.collect::<Result<Vec<_>, Error>>()?;
         let content = Content { document: Some(document), ..content };
@@ -286,16 +291,43 @@ impl Service {
     /// # Errors
     /// [`Error::NotFound`] if there is no plan with the ID of the marker.
     pub async fn plans(&self, query: &PlanQuery) -> Result<Vec<SavedPlan>, Error> {
-        let mut found = Vec::new();
-        let mut seen: HashMap<StackId, Option<(Stack, String)>> = HashMap::new();
-        for plan in self.backends.store.plans(query).await? {
-            let now = match seen.entry(plan.stack) {
-                Entry::Occupied(now) => now.get().clone(),
-                Entry::Vacant(new) => new.insert(self.live(plan.stack).await?).clone(),
-            };
-            found.push(self.saved(plan, now)?);
+        let plans = self.backends.store.plans(query).await?;
+        let mut now = self.stacks_of(&plans).await?;
+        // Only a plan that may be ready needs the whole tree of its stack.
+        let is_current = |plan: &&Plan| now.get(&plan.stack).is_some_and(|stack| stack.generation == plan.generation);
+        let ready = plans.iter().filter(|plan| plan.state == PlanState::Ready && !self.has_expired(plan));
+        let roots: BTreeSet<StackId> = ready.filter(is_current).map(|plan| plan.stack).collect();
+        let mut trees: HashMap<StackId, Vec<Stack>> = HashMap::new();
+        if !roots.is_empty() {
+            let query = StackQuery { roots: roots.into_iter().collect(), nested: true, ..StackQuery::default() };
+            for stack in self.backends.store.stacks(&query).await? {
+                trees.entry(stack.root).or_default().push(stack);
+            }
         }
-        Ok(found)
+        // The tree is newer than the row.
+        now.extend(trees.values().flatten().filter(|stack| stack.id == stack.root).map(|root| (root.id, root.clone())));
+        let versions: HashMap<StackId, String> = trees.into_iter().map(|(id, tree)| (id, version_of(tree))).collect();
+        let saved = plans.into_iter().map(|plan| {
+            let version = versions.get(&plan.stack).cloned();
+            let stack = now.get(&plan.stack).cloned();
+            self.saved(plan, stack.map(|stack| (stack, version)))
+        });
+        saved.collect()
+    }
+
+    /// The live stacks of plans by their IDs.
+    async fn stacks_of(&self, plans: &[Plan]) -> Result<HashMap<StackId, Stack>, Error> {
+        let ids: BTreeSet<StackId> = plans.iter().map(|plan| plan.stack).collect();
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let query = StackQuery { ids: ids.into_iter().collect(), ..StackQuery::default() };
+        let stacks = self.backends.store.stacks(&query).await?;
+        Ok(stacks.into_iter().map(|stack| (stack.id, stack)).collect())
+    }
+
+    fn has_expired(&self, plan: &Plan) -> bool {
+        plan.expires.is_some_and(|end| end <= self.backends.clock.now())
     }
 
     /// A plan of the caller's project.
@@ -338,38 +370,39 @@ impl Service {
     }
 
     /// Deletes a plan, unless its request is in progress: the engine reads it.
+    ///
+    /// # Errors
+    /// [`Error::PlanState`]
     pub async fn delete_plan(&self, saved: &SavedPlan) -> Result<(), Error> {
-        let is_its = |stack: &Stack| {
-            stack.is_pending() && stack.details.planned.as_ref().is_some_and(|planned| planned.plan == saved.plan.id)
-        };
-        if saved.stack.as_ref().is_some_and(is_its) {
-            return Err(Error::PlanState { plan: saved.plan.id, why: "it is being executed" });
+        let plan = saved.plan.id;
+        if self.backends.store.delete_plans(&[plan]).await?.is_empty() {
+            return Ok(());
         }
-        Ok(self.backends.store.delete_plans(&[saved.plan.id]).await?)
+        Err(Error::PlanState { plan, why: "it is being executed" })
     }
 
     /// A live stack with the version of its tree.
-    async fn live(&self, stack: StackId) -> Result<Option<(Stack, String)>, Error> {
+    async fn live(&self, stack: StackId) -> Result<Option<(Stack, Option<String>)>, Error> {
         let Some(stack) = self.backends.store.stack(stack).await?.filter(|stack| stack.deleted.is_none()) else {
             return Ok(None);
         };
         let version = self.version_of(&stack).await?;
-        Ok(Some((stack, version)))
+        Ok(Some((stack, Some(version))))
     }
 
-    /// A plan with its present status; `now` is the stack with its version.
-    pub(crate) fn saved(&self, plan: Plan, now: Option<(Stack, String)>) -> Result<SavedPlan, Error> {
+    /// A plan with its present status; `now` is the stack with its version, which an old plan does not need.
+    fn saved(&self, plan: Plan, now: Option<(Stack, Option<String>)>) -> Result<SavedPlan, Error> {
         let content = Content::of_body(&plan.body)?;
         let is_current = match &now {
             Some((stack, version)) => {
-                stack.generation == plan.generation && content.version().is_none_or(|planned| planned == *version)
+                stack.generation == plan.generation && content.version().is_none_or(|planned| Some(planned) == *version)
             }
             None => plan.generation == 0,
         };
         let status = match plan.state {
             PlanState::Executed => PlanStatus::Executed,
             PlanState::Rejected => PlanStatus::Rejected,
-            PlanState::Ready if plan.expires.is_some_and(|end| end <= self.backends.clock.now()) => PlanStatus::Expired,
+            PlanState::Ready if self.has_expired(&plan) => PlanStatus::Expired,
             PlanState::Ready if is_current => PlanStatus::Ready,
             PlanState::Ready => PlanStatus::Stale,
         };
@@ -378,32 +411,32 @@ impl Service {
 
     /// Limits the number of plans: old ones that cannot be executed are deleted first.
     async fn make_room(&self, caller: &Caller, stack_name: &str) -> Result<(), Error> {
-        let project = caller.project_id.clone();
-        let query = PlanQuery { project, stack_name: Some(stack_name.to_owned()), ..PlanQuery::default() };
-        let plans = self.plans(&query).await?;
+        let (store, project) = (&self.backends.store, caller.project_id.clone());
+        let stack_name = Some(stack_name.to_owned());
+        let plans =
+            store.plans(&PlanQuery { project, stack_name, without_bodies: true, ..PlanQuery::default() }).await?;
         let excess = (plans.len() + 1).saturating_sub(MOST_OF_STACK);
-        let mut spent = Vec::new();
-        for saved in plans.iter().rev().filter(|saved| saved.is_spent()).take(excess) {
-            spent.push(saved.plan.id);
+        if excess > 0 {
+            let stacks = self.stacks_of(&plans).await?;
+            let is_spent = |plan: &&Plan| self.is_spent(plan, stacks.get(&plan.stack));
+            let spent: Vec<PlanId> = plans.iter().rev().filter(is_spent).take(excess).map(|plan| plan.id).collect();
+            if spent.len() < excess || !store.delete_plans(&spent).await?.is_empty() {
+                return Err(Error::Limit(format!("a stack can have {MOST_OF_STACK} plans and change sets")));
+            }
         }
-        if spent.len() < excess {
-            return Err(Error::Limit(format!("a stack can have {MOST_OF_STACK} plans and change sets")));
-        }
-        self.backends.store.delete_plans(&spent).await?;
-        if self.backends.store.count_plans(&caller.project_id).await? >= MOST {
+        if store.count_plans(&caller.project_id).await? >= MOST {
             return Err(Error::Limit(format!("a project can have {MOST} plans and change sets")));
         }
         Ok(())
     }
-}
 
-impl SavedPlan {
-    /// Whether it has no use any more.
-    fn is_spent(&self) -> bool {
-        let plan = self.plan.id;
-        let is_its = |stack: &Stack| {
-            stack.is_pending() && stack.details.planned.as_ref().is_some_and(|planned| planned.plan == plan)
-        };
-        self.status != PlanStatus::Ready && !self.stack.as_ref().is_some_and(is_its)
+    /// Whether a plan has no use any more. A change of a nested stack is not looked for.
+    fn is_spent(&self, plan: &Plan, stack: Option<&Stack>) -> bool {
+        let (generation, is_pending) = stack.map_or((0, false), |stack| (stack.generation, stack.is_pending()));
+        match plan.state {
+            PlanState::Ready => self.has_expired(plan) || generation != plan.generation,
+            PlanState::Executed => !(is_pending && generation == plan.generation + 1),
+            PlanState::Rejected => true,
+        }
     }
 }

@@ -106,7 +106,7 @@ pub(crate) async fn save(
     }
     let damaged = |error: serde_json::Error| Error::Damaged(error.to_string());
     let mut parts = Vec::new();
-    for (path, part) in StackPart::split(document.resources, Vec::new(), &generations).map_err(damaged)? {
+    for (path, part) in StackPart::split(document.resources, Vec::new(), Vec::new(), &generations).map_err(damaged)? {
         let body = serde_json::to_value(part).and_then(serde_json::from_value).map_err(damaged)?;
         parts.push(PlanPart { path, body });
     }

@@ -140,6 +140,8 @@ pub struct PlanQuery {
     pub marker: Option<PlanId>,
     /// Maximum number.
     pub limit: Option<u64>,
+    /// Without the bodies, which are null then.
+    pub without_bodies: bool,
 }
 
 /// Plans. The request that executes one uses it up in its own transaction ([`crate::Details::planned`]):
@@ -162,6 +164,6 @@ pub trait PlanStore: Send + Sync {
     async fn approve_plan(&self, approval: &Approval) -> Result<(), Error>;
     /// The approvals of a plan, oldest first.
     async fn approvals(&self, plan: PlanId) -> Result<Vec<Approval>, Error>;
-    /// Deletes plans.
-    async fn delete_plans(&self, ids: &[PlanId]) -> Result<(), Error>;
+    /// Deletes plans, except those whose requests are in progress: the engine reads them. Returns the IDs of these.
+    async fn delete_plans(&self, ids: &[PlanId]) -> Result<Vec<PlanId>, Error>;
 }

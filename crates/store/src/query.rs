@@ -57,6 +57,8 @@ pub struct StackQuery {
     pub deleted: bool,
     /// Only stacks of the tree with this root.
     pub root: Option<StackId>,
+    /// Only stacks of the trees with these roots, unless there are none here.
+    pub roots: Vec<StackId>,
     /// Only nested stacks of this stack.
     pub parent: Option<StackId>,
     /// Order.

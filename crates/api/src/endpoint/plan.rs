@@ -248,6 +248,7 @@ async fn list(call: &Call) -> Result<Response, ApiError> {
         stack_name: named.filter(|_| stack.is_none()).map(str::to_owned),
         marker: call.query.get("marker").map(|id| id.parse().map_err(invalid)).transpose()?,
         limit: Some(limit.map_or(LISTED, |limit| limit.min(LISTED))),
+        without_bodies: false,
     };
     let plans = call.service().plans(&query).await?;
     Ok(reply::json(&value!({ "plans": (plans.iter().map(view).collect::<Value>()) })))

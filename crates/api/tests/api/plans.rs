@@ -1,8 +1,14 @@
 //! Saved plans: what they need, who finds them, and what executes only once.
 
+use std::sync::Arc;
+
 use http::{Method, StatusCode};
 use kiln_identity::Caller;
+use kiln_resource::{PlanId, StackId};
+use kiln_service::Limits;
+use kiln_store::{MemoryStore, NewPlan, Plan, PlanPart, PlanStore as _};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::support::{Answer, App, PROJECT, random_string, user};
 
@@ -139,6 +145,74 @@ async fn lists_have_pages_and_a_filter() {
     for wrong in ["marker=x", "limit=x"] {
         assert_eq!(app.get(&format!("{PLANS}?{wrong}")).await.status, StatusCode::BAD_REQUEST, "{wrong}");
     }
+}
+
+/// An app with its store.
+fn counted() -> (App, MemoryStore) {
+    let store = MemoryStore::new(Arc::new(|| "2026-11-20T06:52:46Z".parse().expect("a time")));
+    (App::on(Arc::new(store.clone()), user(&["member", "reader"]), Limits::default()), store)
+}
+
+/// Saves copies of a plan.
+async fn copies(store: &MemoryStore, plan: &Value, number: u128, change: impl Fn(u128, Plan) -> Plan) {
+    let id = plan["id"].as_str().expect("an ID").parse().expect("an ID");
+    let saved = store.plan(PROJECT, id).await.expect("read").expect("there");
+    let parts = store.plan_parts(id, None).await.expect("read").into_iter();
+    let parts: Vec<PlanPart> = parts.map(|body| PlanPart { path: String::new(), body }).collect();
+    for number in 1..=number {
+        let plan = change(number, Plan { id: PlanId(Uuid::new_v4()), ..saved.clone() });
+        store.save_plan(&NewPlan { plan, desired: None, parts: parts.clone() }).await.expect("saved");
+    }
+}
+
+/// Neither a list nor a save reads the plans or their stacks one by one.
+#[tokio::test]
+async fn many_plans_need_no_more_statements_than_a_few() {
+    let (app, store) = counted();
+    app.create("web", random_string()).await;
+    app.settle("web").await;
+    let plan = save(&app, &update("web")).await;
+    let listed = async || {
+        let before = store.calls();
+        let listed = app.get(PLANS).await.json();
+        (listed["plans"].as_array().expect("a list").len(), store.calls() - before)
+    };
+    let saving = async || {
+        let before = store.calls();
+        save(&app, &update("web")).await;
+        store.calls() - before
+    };
+    let (few, saved) = (listed().await, saving().await);
+    assert_eq!(few, (1, 3), "the plans, their stacks, and the trees of these");
+    copies(&store, &plan, 97, |_, plan| plan).await;
+    assert_eq!(listed().await, (99, 3), "of one stack");
+    assert_eq!(saving().await, saved);
+    copies(&store, &plan, 850, |number, plan| Plan { stack: StackId(Uuid::from_u128(number)), ..plan }).await;
+    assert_eq!(listed().await, (950, 3), "of many stacks");
+    let full = app.json(Method::POST, PLANS, &update("web")).await;
+    assert!(full.text.contains("a stack can have 100 plans"), "{}", full.text);
+}
+
+/// As on AWS, they belong to the former state of the stack.
+#[tokio::test]
+async fn a_change_set_that_is_executed_as_a_plan_ends_the_others() {
+    let (app, store) = counted();
+    app.create("web", random_string()).await;
+    app.settle("web").await;
+    let plan = save(&app, &update("web")).await;
+    copies(&store, &plan, 3, |number, plan| Plan { name: Some(format!("set-{number}")), ..plan }).await;
+    let names = async || {
+        let listed = app.get(PLANS).await.json();
+        let plans = listed["plans"].as_array().expect("a list").clone();
+        plans.into_iter().map(|plan| (plan["name"].clone(), plan)).collect::<Vec<_>>()
+    };
+    let before = names().await;
+    assert_eq!(before.len(), 4);
+    let set = before.iter().find(|(name, _)| name == "set-2").map(|(_, plan)| plan).expect("listed");
+    let executed = execute(&app, set).await;
+    assert_eq!(executed.status, StatusCode::ACCEPTED, "{}", executed.text);
+    let left: Vec<Value> = names().await.into_iter().map(|(name, _)| name).collect();
+    assert_eq!(left, ["set-2".into(), Value::Null], "plans without a name are kept");
 }
 
 #[tokio::test]

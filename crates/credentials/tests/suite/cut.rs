@@ -304,7 +304,7 @@ cut! {
     fn reject_plan(plan: PlanId) -> bool;
     fn approve_plan(approval: &Approval) -> ();
     fn approvals(plan: PlanId) -> Vec<Approval>;
-    fn delete_plans(ids: &[PlanId]) -> ();
+    fn delete_plans(ids: &[PlanId]) -> Vec<PlanId>;
 }
 }
 

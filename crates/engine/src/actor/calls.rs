@@ -21,6 +21,7 @@ use super::slots::Interrupted;
 use super::snapshots::Removed;
 use super::task::Task;
 use super::{Work, stack_facts};
+use crate::planned_object::PlannedObject;
 use crate::step::{ADOPTED, Advance, Job, LOST_CREATE, Learned, Memory, abort_failure, repeats_after};
 use crate::unmarked::{self, UNMARKED};
 
@@ -73,6 +74,7 @@ impl Work {
                 }
             }
             Ok(Reply::Advanced(row, Advance::Report { report, after })) => {
+                self.request.planned_objects.begin(row);
                 self.learn(row, report.learned);
                 let until = (!after.is_zero()).then(|| self.now() + after);
                 self.slots.answered(row, until);
@@ -140,6 +142,8 @@ impl Work {
         let at_once =
             repeatable && driver.is_some_and(|driver| !driver.needs_cloud()) && !self.writes.changes_software();
         if resumed {
+            // The engine before may have called already.
+            self.request.planned_objects.begin(id);
             let left = running.phase.clone();
             let is_lost = running.operation == Operation::Create && driver.is_some() && !repeatable;
             let phase = if is_lost { self.actor.taken_over.phase(&left) } else { left.clone() };
@@ -274,6 +278,7 @@ impl Work {
         Ok(Job {
             row: id,
             name: row.name.clone(),
+            planned: self.planned_object(row, &running.operation),
             retain: running.operation == Operation::Delete
                 && (row.is_retained() || self.keeps_object_of(row) || self.is_of_another(row)),
             adopted: self.request.adopted.get(&row.name).cloned(),
@@ -290,6 +295,26 @@ impl Work {
             limits: RetryLimits { actions: options.action_retries, calls: options.call_retries },
             call_limit: options.call_limit,
             list_delay: options.list_delay,
+        })
+    }
+
+    /// The object to read before the first call of an operation, if the plan of the request has seen it: that of the row, or
+    /// the one that the row replaces.
+    fn planned_object(&self, row: &Resource, operation: &Operation) -> Option<PlannedObject> {
+        let owner = match operation {
+            Operation::Update { .. } | Operation::Delete => row,
+            Operation::Create => self.model.row(row.replaces?)?,
+            _ => return None,
+        };
+        let seen = self.request.planned_objects.before(row.id, owner.id)?;
+        let kind = self.kind_of(&owner.name, &owner.implementation)?;
+        let entry = kind.entry().filter(|entry| entry.driver.has_object())?;
+        Some(PlannedObject {
+            plan: self.stack.details.planned.as_ref()?.plan,
+            seen,
+            facts: facts(owner, &kind, &stack_facts(&self.stack)),
+            kind: Arc::clone(entry),
+            is_deleted: *operation == Operation::Delete,
         })
     }
 

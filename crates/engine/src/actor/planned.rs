@@ -8,6 +8,7 @@ use kiln_value::Value;
 use serde::Deserialize;
 
 use super::Work;
+use crate::planned_object::PlannedObjects;
 
 /// The format of a part, which a newer version of Kiln may have written.
 #[derive(Deserialize)]
@@ -16,9 +17,9 @@ struct Numbered {
 }
 
 impl Work {
-    /// What the plan of the current request allows; `None`: there is no plan. The inner error says why the request must not
-    /// begin.
-    pub(super) async fn read_plan(&self) -> Result<Result<Option<Allowed>, String>, Error> {
+    /// What the plan of the current request allows, and the objects that it has seen; `None`: there is no plan. The inner error
+    /// says why the request must not begin.
+    pub(super) async fn read_plan(&self) -> Result<Result<Option<(Allowed, PlannedObjects)>, String>, Error> {
         let Some(planned) = &self.stack.details.planned else { return Ok(Ok(None)) };
         let action = self.stack.state.action;
         if matches!(action, Action::Check | Action::Suspend | Action::Resume | Action::Snapshot) {
@@ -56,7 +57,11 @@ impl Work {
             _ if self.stack.details.batch => StackInPlan::Batch,
             _ => StackInPlan::Known,
         };
-        Ok(Ok(Some(Allowed::new(id, place, parts.into_iter().flat_map(|part| part.resources)))))
+        let hidden: Vec<_> = parts.iter_mut().flat_map(|part| std::mem::take(&mut part.hidden)).collect();
+        let (resources, seen) = StackPart::joined(parts);
+        let key = self.actor.backends.chance.uuid();
+        let objects = PlannedObjects::of(seen, self.model.rows(), self.stack.generation);
+        Ok(Ok(Some((Allowed::new(id, key, place, resources, &hidden), objects))))
     }
 
     /// Whether the nested stack had a request since this one which was no part of the operation: a signal to a group, for

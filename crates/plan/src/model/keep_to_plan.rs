@@ -23,15 +23,11 @@ impl Model {
         out: &mut Vec<Command>,
     ) -> bool {
         let is_nested = row.and_then(|id| self.rows.get(&id)).is_some_and(|row| row.child.is_some());
-        let changed: Vec<&str> = match decision {
-            Decision::Update { changed, .. } => changed.keys().map(String::as_str).collect(),
-            _ => Vec::new(),
-        };
         let (effect, action) = match decision {
-            Decision::Create { .. } => (Effect::Create, Action::Create),
+            Decision::Create { definition } => (Effect::Create(definition.given()), Action::Create),
             Decision::Update { .. } if is_nested => (Effect::UpdateNested, Action::Update),
-            Decision::Update { .. } => (Effect::Update(&changed), Action::Update),
-            Decision::Replace { .. } => (Effect::Replace, Action::Update),
+            Decision::Update { changed, .. } => (Effect::Update(changed), Action::Update),
+            Decision::Replace { definition, .. } => (Effect::Replace(&definition.properties), Action::Update),
             Decision::Keep { .. } | Decision::Refuse { .. } | Decision::Restrict { .. } => return false,
         };
         self.stops(name, row, resource_type, (effect, action), out)

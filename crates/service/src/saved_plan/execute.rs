@@ -6,7 +6,7 @@ use kiln_identity::Caller;
 use kiln_plan::Blueprint;
 use kiln_resource::PlanId;
 use kiln_stack::load;
-use kiln_store::{Planned, Stack};
+use kiln_store::{PlanQuery, Planned, Stack};
 use kiln_template::StackIdentity;
 use kiln_value::{Map, Value};
 
@@ -24,11 +24,32 @@ fn into_map(value: Value) -> Option<Map> {
 
 impl Service {
     /// Executes a plan: stores its request, for who executes it. What the caller may do is checked again. `digest`: of the
-    /// plan that the caller has seen. `disable_rollback` overrides the setting.
+    /// plan that the caller has seen. `disable_rollback` overrides the setting. The other change sets of the stack of a change
+    /// set are deleted, because they belong to its former state.
     ///
     /// # Errors
     /// [`Error::PlanState`] or [`Error::StalePlan`] if it cannot be executed; then nothing was sent.
     pub async fn execute_plan(
+        &self,
+        caller: &Caller,
+        saved: SavedPlan,
+        digest: Option<&str>,
+        disable_rollback: Option<bool>,
+    ) -> Result<Stack, Error> {
+        let (id, is_change_set) = (saved.plan.id, saved.plan.name.is_some());
+        let stack = Box::pin(self.request_plan(caller, saved, digest, disable_rollback)).await?;
+        if is_change_set {
+            let (project, stack_name) = (stack.project.clone(), Some(stack.name.clone()));
+            let query = PlanQuery { project, stack_name, without_bodies: true, ..PlanQuery::default() };
+            let others = self.backends.store.plans(&query).await?;
+            let others = others.iter().filter(|other| other.name.is_some() && other.id != id);
+            let others: Vec<PlanId> = others.map(|other| other.id).collect();
+            self.backends.store.delete_plans(&others).await?;
+        }
+        Ok(stack)
+    }
+
+    async fn request_plan(
         &self,
         caller: &Caller,
         saved: SavedPlan,
@@ -124,7 +145,7 @@ impl Service {
         let Some(blueprint) = self.allowed_again(caller, saved).await? else {
             return Err(Error::NoStack(plan.stack_name.clone()));
         };
-        let document = match stack {
+        let (document, hidden) = match stack {
             Some(stack) => {
                 let converge = self.converges(&content.settings);
                 self.document_of_update(stack.clone(), Arc::clone(&blueprint), converge).await?
@@ -145,6 +166,7 @@ impl Service {
                 ..tree
             },
             observed: Vec::new(),
+            hidden,
         })
     }
 

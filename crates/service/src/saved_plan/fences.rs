@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use kiln_identity::Caller;
 use kiln_plan::Blueprint;
-use kiln_plan_document::{Action, Decision, Entry, Moved, ObservedObject, PlanDocument, differences};
+use kiln_plan_document::{Action, Decision, Entry, HiddenProperty, Moved, ObservedObject, PlanDocument, differences};
 use kiln_resource::StackId;
 use kiln_store::Stack;
 use kiln_value::{Value, text};
 use kiln_view::observed_object::observe;
 use kiln_view::plan_document::Plan;
-use kiln_view::preview::Terms;
+use kiln_view::preview::{Preview, Terms};
 
 use super::SavedPlan;
-use crate::{Door, Error, HiddenValues, Masked as _, Service};
+use crate::{Door, Error, Guarded, HiddenValues, Masked as _, Service};
 
 /// What an error names at most.
 const NAMED: usize = 5;
@@ -29,9 +29,9 @@ impl Service {
         caller: &Caller,
         id: StackId,
         blueprint: Arc<Blueprint>,
-    ) -> Result<PlanDocument, Error> {
+    ) -> Result<(PlanDocument, Vec<HiddenProperty>), Error> {
         let planned = self.plan_blueprint(caller, id, blueprint).await?;
-        Ok(planned.shown(Door::Plan, |preview| Plan::of(preview, Action::Create)).0)
+        Ok(documented(&planned, |preview| preview, Action::Create))
     }
 
     /// The plan of an update to a checked blueprint.
@@ -40,17 +40,17 @@ impl Service {
         stack: Stack,
         blueprint: Arc<Blueprint>,
         converge: bool,
-    ) -> Result<PlanDocument, Error> {
+    ) -> Result<(PlanDocument, Vec<HiddenProperty>), Error> {
         let view = self.view(stack).await?;
         let terms = Terms { converge, ..Terms::default() };
         let previewed = self.preview_blueprint(view, String::new(), blueprint, terms).await?;
-        Ok(previewed.shown(Door::Plan, |one| Plan::of(&one.preview, Action::Update)).0)
+        Ok(documented(&previewed, |one| &one.preview, Action::Update))
     }
 
     /// The plan of a delete.
-    pub(super) async fn document_of_delete(&self, stack: Stack) -> Result<PlanDocument, Error> {
+    pub(super) async fn document_of_delete(&self, stack: Stack) -> Result<(PlanDocument, Vec<HiddenProperty>), Error> {
         let previewed = self.preview_delete(stack).await?;
-        Ok(previewed.shown(Door::Plan, |(preview, _)| Plan::of(preview, Action::Delete)).0)
+        Ok(documented(&previewed, |(preview, _)| preview, Action::Delete))
     }
 
     /// Reads the objects that a plan changes or deletes.
@@ -89,7 +89,7 @@ impl Service {
             return Ok(());
         }
         let Some((planned, observed)) = self.whole_plan(saved).await? else { return Ok(()) };
-        let now = match (&saved.stack, blueprint) {
+        let (now, _) = match (&saved.stack, blueprint) {
             (None, Some(blueprint)) => self.document_of_create(caller, saved.plan.stack, Arc::clone(blueprint)).await?,
             (Some(stack), Some(blueprint)) => {
                 let converge = self.converges(&saved.content.settings);
@@ -128,6 +128,17 @@ impl Service {
         what.truncate(NAMED);
         if what.is_empty() { Ok(()) } else { Err(Error::MovedPlan { plan: saved.plan.id, what: what.join("; ") }) }
     }
+}
+
+/// The document of a preview, and the values that it masks.
+pub(super) fn documented<T>(
+    previewed: &Guarded<T>,
+    preview: impl Fn(&T) -> &Preview,
+    action: Action,
+) -> (PlanDocument, Vec<HiddenProperty>) {
+    let shown = previewed.shown(Door::Plan, |one| Plan::of(preview(one), action)).0;
+    let hidden = HiddenProperty::all(&shown, Plan::of(preview(previewed.expose()), action).0);
+    (shown, hidden)
 }
 
 /// What has moved, without hidden values.

@@ -45,7 +45,7 @@ impl PlanStore for StoreLink {
         self.read("approvals", self.inner().approvals(plan)).await
     }
 
-    async fn delete_plans(&self, ids: &[PlanId]) -> Result<(), Error> {
+    async fn delete_plans(&self, ids: &[PlanId]) -> Result<Vec<PlanId>, Error> {
         let (sim, ids) = (Arc::clone(&self.sim), ids.to_vec());
         self.write("delete_plans", async move { sim.store.delete_plans(&ids).await }).await
     }

@@ -129,6 +129,7 @@ fn is_listed(query: &StackQuery, stack: &Stack) -> bool {
             None => query.nested || parent.is_none(),
         }
         && query.root.is_none_or(|root| root == stack.root)
+        && (query.roots.is_empty() || query.roots.contains(&stack.root))
         && (query.deleted || stack.deleted.is_none())
         && any_of(&query.ids, |id| *id == stack.id)
         && any_of(&query.names, |name| *name == stack.name)

@@ -8,7 +8,7 @@ use super::MemoryStore;
 use super::state::{State, micro, micros_of};
 use crate::limits::{PLAN_KEPT, STACKS};
 use crate::plan::{NewPlan, PlanPart, PlanQuery, PlanState, PlanStore};
-use crate::{Approval, Error, Plan, PlanId};
+use crate::{Approval, Error, Plan, PlanId, Stack};
 
 /// A plan with its parts.
 pub(super) struct StoredPlan {
@@ -67,7 +67,9 @@ impl PlanStore for MemoryStore {
         };
         let limit = query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
         let older = of_project().rev().filter(|(seq, _)| **seq < before).map(|(_, stored)| &stored.plan);
-        Ok(older.filter(is_asked).take(limit).cloned().collect())
+        let asked = older.filter(is_asked).take(limit).cloned();
+        let body = |plan: &Plan| if query.without_bodies { Value::Null } else { plan.body.clone() };
+        Ok(asked.map(|plan| Plan { body: body(&plan), ..plan }).collect())
     }
 
     async fn count_plans(&self, project: &str) -> Result<u64, Error> {
@@ -107,9 +109,12 @@ impl PlanStore for MemoryStore {
         Ok(found)
     }
 
-    async fn delete_plans(&self, ids: &[PlanId]) -> Result<(), Error> {
-        self.open().0.plans.retain(|_, stored| !ids.contains(&stored.plan.id));
-        Ok(())
+    async fn delete_plans(&self, ids: &[PlanId]) -> Result<Vec<PlanId>, Error> {
+        let (mut state, _) = self.open();
+        let named = state.plans.values().map(|stored| &stored.plan).filter(|plan| ids.contains(&plan.id));
+        let kept: Vec<PlanId> = named.filter(|plan| state.is_executing(plan)).map(|plan| plan.id).collect();
+        state.plans.retain(|_, stored| !ids.contains(&stored.plan.id) || kept.contains(&stored.plan.id));
+        Ok(kept)
     }
 }
 
@@ -132,10 +137,20 @@ impl State {
         }
     }
 
-    /// Deletes plans that expired long ago; returns the number of rows.
+    /// Whether the request of a plan is in progress. It is the next one of the stack after the plan.
+    fn is_executing(&self, plan: &Plan) -> bool {
+        let stack = self.stacks.get(&plan.stack).map(|row| &row.stack);
+        let is_its = |stack: &Stack| stack.is_pending() && stack.generation == plan.generation + 1;
+        plan.state == PlanState::Executed && stack.is_some_and(is_its)
+    }
+
+    /// Deletes plans that expired long ago and are not being executed; returns the number of rows.
     pub(super) fn forget_plans(&mut self, now: i64) -> usize {
         let before = now.saturating_sub(micros_of(PLAN_KEPT));
-        let is_old = |stored: &StoredPlan| stored.plan.expires.is_some_and(|time| time.as_microsecond() < before);
+        let is_old = |stored: &StoredPlan| {
+            let expires = stored.plan.expires;
+            expires.is_some_and(|time| time.as_microsecond() < before) && !self.is_executing(&stored.plan)
+        };
         let old: Vec<u64> = self.plans.iter().filter(|(_, stored)| is_old(stored)).map(|(seq, _)| *seq).collect();
         old.into_iter()
             .take(STACKS)

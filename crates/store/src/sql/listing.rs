@@ -133,6 +133,9 @@ fn stacks_of(query: &StackQuery) -> Cond {
     } else if !query.nested {
         all = all.add(Expr::col("parent_stack").is_null());
     }
+    if !query.roots.is_empty() {
+        all = all.add(Expr::col("root").is_in(query.roots.iter().map(ToString::to_string)));
+    }
     if let Some(root) = query.root {
         all = all.add(Expr::col("root").eq(root.to_string()));
     }

@@ -74,7 +74,15 @@ impl PlanStore for SqlStore {
     async fn plans(&self, query: &PlanQuery) -> Result<Vec<Plan>, Error> {
         self.retry(|| async {
             let mut select = Query::select();
-            select.columns(schema::PLAN_COLUMNS).from(schema::PLAN);
+            for column in schema::PLAN_COLUMNS {
+                if column == "body" && query.without_bodies {
+                    // A null with the type of a text.
+                    select.expr_as(Expr::cust("NULLIF(state, state)"), "body");
+                } else {
+                    select.column(column);
+                }
+            }
+            select.from(schema::PLAN);
             select.and_where(Expr::col("project").eq(query.project.as_str()));
             if let Some(stack) = query.stack {
                 select.and_where(Expr::col("stack").eq(stack.to_string()));
@@ -201,14 +209,15 @@ impl PlanStore for SqlStore {
         .await
     }
 
-    async fn delete_plans(&self, ids: &[PlanId]) -> Result<(), Error> {
+    async fn delete_plans(&self, ids: &[PlanId]) -> Result<Vec<PlanId>, Error> {
         if ids.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         self.retry(|| async {
             let tx = self.begin().await?;
-            remove_plans(&tx, ids.iter().map(ToString::to_string).collect()).await?;
-            tx.commit().await
+            let (_, kept) = remove_plans(&tx, ids.iter().map(ToString::to_string).collect()).await?;
+            tx.commit().await?;
+            Ok(ids.iter().copied().filter(|id| kept.contains(&id.to_string())).collect())
         })
         .await
     }
@@ -245,12 +254,13 @@ impl SqlStore {
         Ok(())
     }
 
-    /// Deletes plans that expired long ago; returns the number of rows.
+    /// Deletes plans that expired long ago and are not being executed; returns the number of rows.
     pub(super) async fn forget_plans(&self) -> Result<u64, Error> {
         let select = Query::select()
             .column("id")
             .from(schema::PLAN)
             .and_where(Expr::col("expires").lt(self.outside.now().sub(micros_of(PLAN_KEPT))))
+            .and_where(is_executing().not())
             .limit(STACKS as u64)
             .to_owned();
         self.retry(|| async {
@@ -260,7 +270,7 @@ impl SqlStore {
                 return Ok(0);
             }
             let tx = self.begin().await?;
-            let gone = remove_plans(&tx, ids).await?;
+            let (gone, _) = remove_plans(&tx, ids).await?;
             tx.commit().await?;
             Ok(gone)
         })
@@ -268,15 +278,43 @@ impl SqlStore {
     }
 }
 
-/// Deletes plans with their parts; returns the number of rows.
-async fn remove_plans(tx: &Transaction, ids: Vec<String>) -> Result<u64, Fault> {
-    let mut gone = 0;
+/// Whether the request of a plan, a row of the outer query, is in progress. It is the next one of the stack after the plan.
+fn is_executing() -> Expr {
+    let of_stack = |column: &'static str| Expr::col((schema::STACK, column));
+    let pending = Query::select()
+        .expr(Expr::val(1))
+        .from(schema::STACK)
+        .and_where(of_stack("id").equals((schema::PLAN, "stack")))
+        .and_where(of_stack("settled").lt(of_stack("generation")))
+        .and_where(of_stack("generation").eq(Expr::col((schema::PLAN, "generation")).add(1)))
+        .to_owned();
+    Expr::col((schema::PLAN, "state")).eq(PlanState::Executed.as_str()).and(Expr::exists(pending))
+}
+
+/// Deletes plans with their parts, except those that are being executed; returns the number of rows and the IDs of these.
+async fn remove_plans(tx: &Transaction, mut ids: Vec<String>) -> Result<(u64, Vec<String>), Fault> {
+    // This waits for a request that is just using one up, whose stack is read afterwards.
+    let unused = Query::delete()
+        .from_table(schema::PLAN)
+        .and_where(Expr::col("id").is_in(ids.iter().cloned()))
+        .and_where(Expr::col("state").ne(PlanState::Executed.as_str()))
+        .to_owned();
+    let mut gone = tx.execute(&unused).await?.rows_affected();
+    let executing = Query::select()
+        .column("id")
+        .from(schema::PLAN)
+        .and_where(Expr::col("id").is_in(ids.iter().cloned()))
+        .and_where(is_executing())
+        .to_owned();
+    let rows = tx.query_all(&executing).await?;
+    let kept: Vec<String> = rows.iter().map(|row| Columns::of(row).text()).collect::<Result<_, _>>()?;
+    ids.retain(|id| !kept.contains(id));
     for (table, column) in [(schema::PLAN_PART, "plan"), (schema::PLAN_APPROVAL, "plan"), (schema::PLAN, "id")] {
         let delete =
             Query::delete().from_table(table).and_where(Expr::col(column).is_in(ids.iter().cloned())).to_owned();
         gone += tx.execute(&delete).await?.rows_affected();
     }
-    Ok(gone)
+    Ok((gone, kept))
 }
 
 /// Deletes the plans of stacks: change sets, or all. Returns the number of rows.
@@ -288,5 +326,5 @@ pub(super) async fn remove_plans_of(tx: &Transaction, stacks: &[String], only_na
     }
     let rows = tx.query_all(&select).await?;
     let ids: Vec<String> = rows.iter().map(|row| Columns::of(row).text()).collect::<Result<_, _>>()?;
-    if ids.is_empty() { Ok(0) } else { remove_plans(tx, ids).await }
+    if ids.is_empty() { Ok(0) } else { Ok(remove_plans(tx, ids).await?.0) }
 }

@@ -1,6 +1,6 @@
 //! Saved plans: single use, expiry, parts, change sets, and what is purged.
 
-use kiln_resource::Action;
+use kiln_resource::{Action, Status};
 use kiln_store::{
     Approval, Author, Details, Error, NewPlan, NewStack, Plan, PlanId, PlanPart, PlanQuery, PlanState, Planned,
     Retention, StackId, StackQuery, StackRequest, Store, version_of,
@@ -9,7 +9,7 @@ use kiln_value::{Value, value};
 use uuid::Uuid;
 
 use crate::bed::{Bed, beds};
-use crate::make::{PROJECT, at, child, claimed, deleting, resource, stack, text};
+use crate::make::{PROJECT, at, child, claimed, deleting, resource, settle, settling, stack, text};
 
 /// Long before the clock of any database.
 const PAST: i64 = -1_000_000_000;
@@ -78,6 +78,9 @@ async fn plans_are_listed_by_project_newest_first_with_their_parts() {
         assert_eq!(store.plans(&web).await.unwrap().len(), 2);
         let of_stack = PlanQuery { stack: Some(made.id), limit: Some(1), ..of_project(PROJECT) };
         assert_eq!(store.plans(&of_stack).await.unwrap(), std::slice::from_ref(&second.plan));
+        let brief = PlanQuery { without_bodies: true, ..of_stack };
+        let expected = Plan { body: Value::Null, ..second.plan.clone() };
+        assert_eq!(store.plans(&brief).await.unwrap(), [expected]);
         let unknown = PlanQuery { marker: Some(foreign.plan.id), ..of_project(PROJECT) };
         assert!(matches!(store.plans(&unknown).await, Err(Error::NotFound(_))), "of another project");
         assert_eq!(store.plan(PROJECT, foreign.plan.id).await.unwrap(), None);
@@ -233,6 +236,53 @@ async fn change_sets_have_one_name_per_stack_and_end_with_it() {
         assert_eq!(store.plan_parts(first.plan.id, None).await.unwrap(), Vec::<Value>::new());
         while store.forget(&Retention { deleted_before: at(10_000), operations: 0 }).await.unwrap() > 0 {}
         assert_eq!(store.plans(&of_project(PROJECT)).await.unwrap(), [elsewhere.plan]);
+        bed.end().await;
+    }
+}
+
+/// The engine reads the plan of a request until the request ends.
+#[tokio::test]
+async fn a_plan_that_is_being_executed_is_neither_deleted_nor_purged() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let store = &*bed.store;
+        let (made, lease) = claimed(store, "web").await;
+        let (used, other) = (plan(made.id, 1), plan(made.id, 2));
+        for new in [&used, &other] {
+            store.save_plan(new).await.unwrap();
+        }
+        let id = used.plan.id;
+        let asked = store.request(made.id, executing(id)).await.unwrap();
+        if bed.is_shared() {
+            // Meanwhile, it has expired.
+            bed.execute("UPDATE kiln_plan SET expires = 1").await;
+        }
+        assert_eq!(store.delete_plans(&[id, other.plan.id]).await.unwrap(), [id]);
+        while store.forget(&Retention { deleted_before: at(-9), operations: 0 }).await.unwrap() > 0 {}
+        let left: Vec<PlanId> = store.plans(&of_project(PROJECT)).await.unwrap().iter().map(|plan| plan.id).collect();
+        assert_eq!(left, [id]);
+        assert_eq!(store.plan_parts(id, None).await.unwrap().len(), 3);
+        store.commit(lease, settling(settle(asked.generation, Action::Update, Status::Complete))).await.unwrap();
+        assert_eq!(store.delete_plans(&[id]).await.unwrap(), []);
+        assert_eq!(store.plan_parts(id, None).await.unwrap(), Vec::<Value>::new());
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_delete_of_a_plan_and_its_request_at_once_are_one_of_them() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let store = &*bed.store;
+        for number in 0..8 {
+            let (made, _) = claimed(store, &format!("web-{number}")).await;
+            let new = plan(made.id, 1);
+            store.save_plan(&new).await.unwrap();
+            let ids = [new.plan.id];
+            let (asked, deleted) = tokio::join!(store.request(made.id, executing(ids[0])), store.delete_plans(&ids));
+            let kept = store.plan(PROJECT, ids[0]).await.unwrap().is_some();
+            assert_eq!((asked.is_ok(), deleted.unwrap().len()), (kept, usize::from(kept)), "{asked:?}");
+        }
         bed.end().await;
     }
 }

@@ -6,6 +6,7 @@ mod calls;
 mod deletes;
 mod generate;
 mod judge;
+mod planned_objects;
 mod world;
 
 use std::collections::BTreeMap;
@@ -140,15 +141,18 @@ impl Bench {
     }
 
     async fn preview(&self, id: StackId, template: &Template, converge: bool) -> Result<Preview, String> {
-        let mut view = LoadedStack::load(&self.backends, id).await.expect("read").expect("there");
+        let view = LoadedStack::load(&self.backends, id).await.expect("read").expect("there");
         let types = &self.backends.resource_types;
         let identity = load::identity(&view.stack);
         let blueprint = Blueprint::build(sources(template), types, identity, Nesting::default());
         let blueprint = blueprint.map_err(|error| error.to_string())?;
-        let terms = Terms { converge, ..Terms::default() };
-        Ok(preview::preview(&self.backends, &mut view, Arc::new(blueprint), terms, &mut HiddenValues::default())
+        Ok(self.preview_of(view, blueprint, Terms { converge, ..Terms::default() }).await)
+    }
+
+    async fn preview_of(&self, mut view: LoadedStack, blueprint: Blueprint, terms: Terms) -> Preview {
+        preview::preview(&self.backends, &mut view, Arc::new(blueprint), terms, &mut HiddenValues::default())
             .await
-            .expect("read"))
+            .expect("read")
     }
 
     async fn seen(&self, id: StackId) -> Seen {

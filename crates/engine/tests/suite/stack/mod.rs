@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kiln_plan::Sources;
-use kiln_plan_document::StackPart;
+use kiln_plan_document::{Decision, Entry, StackPart};
 use kiln_resource::{Action, PlanId, StackId};
-use kiln_stack::{Backends, Clock as _, SystemClock, load};
+use kiln_stack::{Backends, Clock as _, LoadedStack, SystemClock, load};
 use kiln_store::{NewPlan, NewStack, Plan, PlanPart, PlanState, Stack, Store};
 use kiln_value::Value;
+use kiln_view::observed_object::observe;
 use kiln_view::plan_document;
 use kiln_view::preview::Preview;
 use tokio::time::Instant;
@@ -52,7 +53,15 @@ pub(crate) async fn save_plan(backends: &Backends, preview: &Preview) -> PlanId 
         }
     }
     let resources = plan_document::Plan::of(preview, kiln_plan_document::Action::Update).0.resources;
-    let parts = StackPart::split(resources, Vec::new(), &generations).expect("JSON").into_iter();
+    let changes = |entry: &&Entry| {
+        matches!(entry.decision.at_most, Decision::Update | Decision::Replace | Decision::Delete) && !entry.retained
+    };
+    let paths = resources.iter().filter(changes).map(|entry| entry.path.clone()).collect();
+    let observed = match LoadedStack::load(backends, stack.id).await.expect("read") {
+        Some(view) => observe(&view, &paths).await.expect("read"),
+        None => Vec::new(),
+    };
+    let parts = StackPart::split(resources, observed, Vec::new(), &generations).expect("JSON").into_iter();
     let body = |part: StackPart| serde_json::from_value(serde_json::to_value(part).expect("JSON")).expect("a value");
     let parts = parts.map(|(path, part)| PlanPart { path, body: body(part) }).collect();
     let plan = Plan {

@@ -1,7 +1,7 @@
 //! What a request may do that keeps to a saved plan.
 
 use kiln_plan::{Allowed, StackInPlan};
-use kiln_plan_document::{Awaited, Bounds, Decision as Planned, Entry, Property};
+use kiln_plan_document::{Awaited, Bounds, Decision as Planned, Entry, HiddenProperty, Property};
 use kiln_resource::PlanId;
 use kiln_value::value;
 
@@ -13,8 +13,18 @@ fn entry(name: &str, decision: Planned) -> Entry {
 
 /// An update of these properties.
 fn updates<const N: usize>(name: &str, properties: [&str; N]) -> Entry {
-    let property = |name: &str| Property::new(name.to_owned(), None, Some(value!(1).into()));
-    Entry { properties: properties.map(property).into(), ..entry(name, Planned::Update) }
+    let properties = properties.map(|name| property(name, 2.into())).into();
+    Entry { properties, ..entry(name, Planned::Update) }
+}
+
+/// A property that gets this value.
+fn property(name: &str, value: Value) -> Property {
+    Property::new(name.to_owned(), None, Some(value.into()))
+}
+
+/// A decision about `a` with a planned value of a property.
+fn with_value(decision: Planned, name: &str, value: Value) -> Entry {
+    Entry { properties: vec![property(name, value)], ..entry("a", decision) }
 }
 
 fn may(name: &str, at_least: Planned, at_most: Planned) -> Entry {
@@ -26,7 +36,7 @@ fn former(name: &str) -> Entry {
 }
 
 fn plan(place: StackInPlan, entries: impl IntoIterator<Item = Entry>) -> Arc<Allowed> {
-    Arc::new(Allowed::new(PlanId(uuid::Uuid::from_u128(7)), place, entries))
+    Arc::new(Allowed::new(PlanId(uuid::Uuid::from_u128(7)), uuid::Uuid::from_u128(8), place, entries, &[]))
 }
 
 /// A case of the table: what it is about, how the plan knows the stack, its entries, the row, the decision, and the first command
@@ -59,7 +69,10 @@ fn stopped(action: &str, row: u128, why: &str) -> Vec<String> {
 fn a_decision_outside_of_the_plan_stops_the_operation_before_its_call() {
     let there = || Some(row("a", 1));
     let (known, batch, new) = (StackInPlan::Known, StackInPlan::Batch, StackInPlan::New);
-    let table: [Case<'_>; 24] = [
+    let another = |what: &str, name: &str| format!("{what} with another value of {name} than the plan says");
+    let updated = another("updated (p)", "p");
+    let (created, replaced) = (another("created", "version"), another("replaced", "version"));
+    let table: [Case<'_>; 29] = [
         ("a planned create", known, &[entry("a", Planned::Create)], None, create(), Ok("start CREATE of a1")),
         ("nothing is planned", known, &[], None, create(), Err(("CREATE", "created; the plan does not name it"))),
         (
@@ -111,6 +124,46 @@ fn a_decision_outside_of_the_plan_stops_the_operation_before_its_call() {
             Ok("end UPDATE_COMPLETE: Stack UPDATE completed successfully"),
         ),
         ("a planned update", known, &[updates("a", ["p", "q"])], there(), change_of(["p"]), Ok("start UPDATE of a1")),
+        (
+            "another value",
+            known,
+            &[with_value(Planned::Update, "p", 1.into())],
+            there(),
+            change_of(["p"]),
+            Err(("UPDATE", &updated)),
+        ),
+        (
+            "a value that is known later",
+            known,
+            &[with_value(Planned::Update, "p", value!({"known_after": "b"}))],
+            there(),
+            change_of(["p"]),
+            Ok("start UPDATE of a1"),
+        ),
+        (
+            "an update with another value than that of the planned replacement",
+            known,
+            &[with_value(Planned::Replace, "p", 1.into())],
+            there(),
+            change_of(["p"]),
+            Err(("UPDATE", &updated)),
+        ),
+        (
+            "a create with another value",
+            known,
+            &[with_value(Planned::Create, "version", 9.into())],
+            None,
+            create(),
+            Err(("CREATE", &created)),
+        ),
+        (
+            "a replacement with another value",
+            known,
+            &[with_value(Planned::Replace, "version", 9.into())],
+            there(),
+            replace(),
+            Err(("UPDATE", &replaced)),
+        ),
         ("an update without properties", known, &[updates("a", [])], there(), change(), Ok("start UPDATE of a1")),
         (
             "another property",
@@ -305,4 +358,24 @@ fn another_engine_continues_within_the_plan() {
     assert_eq!(next.decided("a", keep(), 9), ["decide about b2", "note a1: DELETE_IN_PROGRESS", "start DELETE of a1"]);
     let lines = next.decided("b", change_of(["p"]), 9);
     assert!(lines[0].contains("resources.b: outside of the plan"), "{lines:?}");
+}
+
+/// What the plan masks is apart from its entries, and neither an error nor debug output has it.
+#[test]
+fn hidden_values_are_compared_and_not_said() {
+    for (value, is_planned) in [(Value::Int(2), true), ("geheim".into(), false)] {
+        let hidden = HiddenProperty { path: "a".to_owned(), name: "p".to_owned(), value };
+        let (id, key) = (PlanId(uuid::Uuid::from_u128(7)), uuid::Uuid::from_u128(8));
+        let masked = [with_value(Planned::Update, "p", "******".into())];
+        let allowed = Arc::new(Allowed::new(id, key, StackInPlan::Known, masked, &[hidden]));
+        assert!(!format!("{allowed:?}").contains("geheim"));
+        let mut stack = Stack::of([row("a", 1)]);
+        stack.begin(Request { allowed: Some(allowed), ..request(Action::Update, 2, [target("a", [], 1)]) });
+        let lines = stack.decided("a", change_of(["p"]), 2);
+        if is_planned {
+            assert_eq!(lines.last().map(String::as_str), Some("start UPDATE of a1"));
+        } else {
+            assert_eq!(lines, stopped("UPDATE", 1, "updated (p) with another value of p than the plan says"));
+        }
+    }
 }
