@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kiln_plan_document::{Bounds, Decision, Entry, HiddenProperty, Property};
-use kiln_resource::PlanId;
+use kiln_resource::{PlanId, StoredDefinition};
 use kiln_value::Map;
 use uuid::Uuid;
 
@@ -55,8 +55,8 @@ struct Planned {
 /// What would be done with a resource.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Effect<'a> {
-    /// It is created with these properties as the template gives them.
-    Create(&'a Map),
+    /// It is created with these properties.
+    Create(&'a StoredDefinition),
     /// These properties are updated.
     Update(&'a Map),
     /// Its nested stack is updated, which keeps to the plan itself.
@@ -150,14 +150,16 @@ impl Allowed {
 
     /// A property that would get another value than the planned one.
     fn differing<'a>(&self, planned: &Planned, effect: Effect<'a>) -> Option<&'a str> {
-        let values = match effect {
-            // The plan shows what the template gives, and for a replacement what differs.
-            Effect::Create(given) if planned.decision.at_most == Decision::Create => given,
-            Effect::Update(values) | Effect::Replace(values) => values,
+        // The plan shows what the template gives, with IDs for names, and for a replacement what differs.
+        let (values, meant) = match effect {
+            Effect::Create(new) if planned.decision.at_most == Decision::Create => (new.given(), &new.properties),
+            Effect::Update(values) | Effect::Replace(values) => (values, values),
             Effect::Create(_) | Effect::UpdateNested | Effect::Delete => return None,
         };
         let is_other = |(name, value): &(&String, &kiln_value::Value)| {
-            planned.properties.get(*name).is_some_and(|known| !known.is(value, self.key))
+            let meant = meant.get(*name).unwrap_or(value);
+            let is_known = |known: &KnownValue| known.is(value, self.key) || known.is(meant, self.key);
+            planned.properties.get(*name).is_some_and(|known| !is_known(known))
         };
         values.iter().find(is_other).map(|(name, _)| name.as_str())
     }

@@ -24,7 +24,7 @@ impl Model {
     ) -> bool {
         let is_nested = row.and_then(|id| self.rows.get(&id)).is_some_and(|row| row.child.is_some());
         let (effect, action) = match decision {
-            Decision::Create { definition } => (Effect::Create(definition.given()), Action::Create),
+            Decision::Create { definition } => (Effect::Create(definition), Action::Create),
             Decision::Update { .. } if is_nested => (Effect::UpdateNested, Action::Update),
             Decision::Update { changed, .. } => (Effect::Update(changed), Action::Update),
             Decision::Replace { definition, .. } => (Effect::Replace(&definition.properties), Action::Update),
