@@ -11,7 +11,11 @@ impl Service {
         self.delete_planned(caller, stack, None, None).await
     }
 
-    /// Deletes a stack; with a version only if the tree of the stack has it. Uses up a saved plan.
+    /// Deletes a stack; with a version only if the tree of the stack has it. Uses up a saved plan, which is of one state of the
+    /// stack: its delete replaces no other request.
+    ///
+    /// # Errors
+    /// [`Error::StalePlan`] if the stack has changed.
     pub async fn delete_planned(
         &self,
         caller: &Caller,
@@ -29,7 +33,9 @@ impl Service {
             let request = StackRequest { credentials, details, if_version: if_version.map(str::to_owned), ..request };
             match self.request(caller, stack.id, request).await {
                 Ok(stack) => return Ok(stack),
-                Err(Error::Changed) if if_version.is_some() => return Err(Error::StalePlan(stack.name.clone())),
+                Err(Error::Changed) if if_version.is_some() || planned.is_some() => {
+                    return Err(Error::StalePlan(stack.name.clone()));
+                }
                 // Another request came first: a delete replaces it.
                 Err(Error::Changed) => {
                     let found = self.backends.store.stack(stack.id).await?;

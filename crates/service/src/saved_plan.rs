@@ -225,6 +225,10 @@ impl Service {
                 })
             }
             PlannedRequest::Delete(stack) => {
+                // What the running operation still creates would not be in the plan.
+                if stack.is_pending() {
+                    return Err(Error::Busy { stack: stack.name.clone(), action: stack.state.action });
+                }
                 self.allow_types_of(caller, &stack).await?;
                 let content = Content::of_tree(self.tree_of(&stack).await?);
                 let (document, hidden) = self.document_of_delete(Stack::clone(&stack)).await?;

@@ -6,7 +6,7 @@ use http::{Method, StatusCode};
 use kiln_identity::Caller;
 use kiln_resource::{PlanId, StackId};
 use kiln_service::Limits;
-use kiln_store::{MemoryStore, NewPlan, Plan, PlanPart, PlanStore as _};
+use kiln_store::{MemoryStore, NewPlan, Plan, PlanPart, PlanStore as _, Planned};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -99,6 +99,33 @@ async fn creates_returns_and_deletes_are_planned() {
     let delete = save(&app, &json!({"action": "delete", "stack": "web"})).await;
     assert_eq!(execute(&app, &delete).await.status, StatusCode::ACCEPTED);
     assert_eq!(app.get(&path(&delete)).await.json()["plan"]["status"], "EXECUTED");
+}
+
+/// A delete without a plan replaces a running request. A planned one is of what the plan shows.
+#[tokio::test]
+async fn a_planned_delete_replaces_no_other_request() {
+    let app = App::new().await;
+    app.create("web", random_string()).await;
+    let delete = json!({"action": "delete", "stack": "web"});
+    let busy = app.json(Method::POST, PLANS, &delete).await;
+    conflict(&busy, "Stack web already has an action (CREATE) in progress.");
+    app.settle("web").await;
+    let plan = save(&app, &delete).await;
+    let stack = app.store.stack_by_name(PROJECT, "web").await.expect("read").expect("there");
+    assert_eq!(execute(&app, &save(&app, &update("web")).await).await.status, StatusCode::ACCEPTED);
+    conflict(&execute(&app, &plan).await, "the stack web has changed since");
+
+    // The update comes after the check of the plan and before its request.
+    let plan = plan["id"].as_str().expect("an ID").parse().expect("an ID");
+    for version in [None, Some("of before")] {
+        let planned = Some(Planned { plan, path: String::new() });
+        let late = app.service.delete_planned(&user(&["member"]), &stack, version, planned).await;
+        assert!(matches!(late, Err(kiln_service::Error::StalePlan(_))), "{late:?}");
+    }
+    let stack = app.store.stack_by_name(PROJECT, "web").await.expect("read").expect("there");
+    assert_eq!(stack.state.to_string(), "UPDATE_IN_PROGRESS");
+    let late = app.service.delete_planned(&user(&["member"]), &stack, None, None).await.expect("accepted");
+    assert_eq!(late.state.to_string(), "DELETE_IN_PROGRESS");
 }
 
 #[tokio::test]

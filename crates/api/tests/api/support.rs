@@ -74,7 +74,7 @@ pub(crate) fn user(roles: &[&str]) -> Caller {
 pub(crate) struct App {
     router: Router,
     pub(crate) api: Api,
-    service: Service,
+    pub(crate) service: Service,
     pub(crate) store: Arc<dyn Store>,
 }
 

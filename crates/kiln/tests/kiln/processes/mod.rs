@@ -2,8 +2,8 @@
 //! Engines are killed, frozen and restarted.
 //!
 //! `plugins` creates stacks of types that child processes implement. `crash` kills the only engine during each action,
-//! `take_over` one of two, `lost_node` a node of a Galera cluster of three. In `stopped_database` and `silent_proxy` the
-//! database is silent, in `slow_commit` one commit is slow.
+//! `planned` also the API while a plan is executed, `take_over` one of two engines, `lost_node` a node of a Galera cluster of
+//! three. In `stopped_database` and `silent_proxy` the database is silent, in `slow_commit` one commit is slow.
 //! `storm` has three engines, several users and hundreds of stacks; it runs on request, on the servers of
 //! `crates/store/tests/databases.sh`:
 //!
@@ -27,6 +27,7 @@ mod nested;
 mod notifications;
 mod packets;
 mod passwords;
+mod planned;
 mod plugins;
 mod process;
 mod proxy;
