@@ -194,14 +194,11 @@ impl Service {
                 })
             }
             PlannedRequest::Update(stack, update) => {
-                if stack.is_pending() {
-                    return Err(Error::Busy { stack: stack.name.clone(), action: stack.state.action });
-                }
+                let tree = self.settled_tree_of(&stack).await?;
                 self.allow_update(caller, &stack).await?;
                 // Tags that are not given are no change, even where the request removes them.
                 let has_same_tags = update.settings.tags.as_ref().is_none_or(|tags| *tags == stack.tags);
                 let (settings, adopt) = (update.all_settings(), update.adopt.clone());
-                let tree = self.tree_of(&stack).await?;
                 let previewed = self.preview_update(caller, Stack::clone(&stack), update).await?;
                 let (document, hidden) = documented(&previewed, |one| &one.preview, PlannedAction::Update);
                 let previewed = previewed.expose();
@@ -230,7 +227,7 @@ impl Service {
                     return Err(Error::Busy { stack: stack.name.clone(), action: stack.state.action });
                 }
                 self.allow_types_of(caller, &stack).await?;
-                let content = Content::of_tree(self.tree_of(&stack).await?);
+                let content = Content::of_tree(self.settled_tree_of(&stack).await?);
                 let (document, hidden) = self.document_of_delete(Stack::clone(&stack)).await?;
                 Ok(Checked {
                     action: Action::Delete,
@@ -244,6 +241,15 @@ impl Service {
                     hidden,
                 })
             }
+        }
+    }
+
+    /// The stacks of a tree, none of which is being changed: what a running operation still makes would be in no plan.
+    async fn settled_tree_of(&self, stack: &Stack) -> Result<Vec<Stack>, Error> {
+        let tree = self.tree_of(stack).await?;
+        match tree.iter().find(|one| one.is_pending()) {
+            Some(busy) => Err(Error::Busy { stack: busy.name.clone(), action: busy.state.action }),
+            None => Ok(tree),
         }
     }
 

@@ -39,9 +39,10 @@ impl Work {
         }
         let mut parts = Vec::with_capacity(stored.len());
         for part in &stored {
-            match read(part).map_err(|error| Error::Damaged(format!("the plan {id}: {error}")))? {
-                Some(part) => parts.push(part),
-                None => return Ok(Err(format!("the plan {id} is of a newer version of Kiln"))),
+            match read(part) {
+                Ok(Some(part)) => parts.push(part),
+                Ok(None) => return Ok(Err(format!("the plan {id} is of a newer version of Kiln"))),
+                Err(error) => return Ok(Err(format!("the plan {id} cannot be read: {error}"))),
             }
         }
         let stack = self.stack.id.to_string();
