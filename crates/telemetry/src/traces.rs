@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use kiln_cloud::{HttpRequest, SharedClient, TlsOptions, Transport};
 use kiln_config::options::kiln;
 use kiln_config::{Config, hostname};
+use kiln_value::Chain;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use url::Url;
@@ -251,7 +252,7 @@ impl Exporter {
         let lost = LOST.swap(0, Ordering::Relaxed);
         if lost > 0 {
             self.told = Some(Instant::now());
-            let error = error.map(|error| format!("{error:#}"));
+            let error = error.map(|error| Chain(&**error).to_string());
             tracing::warn!(lost, error, "some spans of traces were not sent");
         }
     }

@@ -38,7 +38,7 @@ impl Work {
         }
         let mut parts = Vec::with_capacity(stored.len());
         for part in &stored {
-            match read(part).map_err(|error| Error::Damaged(format!("the plan {id}: {error}")))? {
+            match read(part).map_err(|error| Error::Damaged(format!("the plan {id}: {error}").into()))? {
                 Some(part) => parts.push(part),
                 None => return Ok(Err(format!("the plan {id} is of a newer version of Kiln"))),
             }

@@ -52,7 +52,7 @@ impl Work {
         self.stack = match result {
             Ok(stack) => stack?,
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            Err(error) => return Err(Error::Database(error.to_string())),
+            Err(error) => return Err(Error::Database(error.into())),
         };
         Ok(true)
     }
