@@ -72,6 +72,7 @@ pub enum CloudError {
         /// The credential, without secrets.
         credential: String,
         /// The cause.
+        #[source]
         cause: Box<CloudError>,
     },
 }

@@ -120,7 +120,7 @@ impl CertificateFiles {
                 }
             }
             Err(error) => {
-                tracing::error!("the certificate is not valid, the former one stays in use: {}", Chain(&*error))
+                tracing::error!("the certificate is not valid, the former one stays in use: {}", Chain(&*error));
             }
         }
     }

@@ -34,7 +34,7 @@ pub async fn follow(args: ConfigArgs, mut config: Config, stop: Stop) {
                 config = config.with_mutable_of(&new);
             }
             Err(error) => {
-                tracing::error!("the configuration is not valid, the former one stays in use: {}", Chain(&*error))
+                tracing::error!("the configuration is not valid, the former one stays in use: {}", Chain(&*error));
             }
         }
     }

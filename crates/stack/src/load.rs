@@ -83,7 +83,6 @@ pub fn environment(text: &str) -> Result<Environment, Error> {
     Environment::from_value(&environment).map_err(|error| Error::Damaged(error.into()))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn damaged(error: serde_json::Error) -> Error {
     Error::Damaged(error.into())
 }

@@ -276,7 +276,7 @@ impl Exporter {
                     let status = response.status.as_u16();
                     (anyhow!("{} answers {status}", self.settings.url), matches!(status, 429 | 502 | 503 | 504))
                 }
-                Err(error) => (anyhow!("{}: {error}", self.settings.url), true),
+                Err(error) => (anyhow::Error::new(error).context(self.settings.url.clone()), true),
             };
             if !may_repeat || attempt == ATTEMPTS {
                 return Err(error);
