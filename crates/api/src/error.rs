@@ -294,8 +294,7 @@ mod tests {
             (false, "the database does not answer"),
             (true, "the database does not answer; the change may have been made"),
         ] {
-            let error =
-                ApiError::from(kiln_store::Error::Unavailable { why: "10.0.0.1".to_owned(), may_have_happened });
+            let error = ApiError::from(kiln_store::Error::Unavailable { why: "10.0.0.1".into(), may_have_happened });
             assert_eq!(error.message.as_deref(), Some(text));
             let response = error.into_response();
             assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);

@@ -38,8 +38,7 @@ pub(super) fn connector(config: &Config) -> Result<TlsConnector> {
     let config = match (config.text(&messages::SSL_CERT_FILE), config.text(&messages::SSL_KEY_FILE)) {
         (Some(certificate), Some(key)) => {
             let own = certificates(&certificate)?;
-            let key =
-                PrivateKeyDer::from_pem_file(Path::new(&key)).map_err(|error| anyhow::anyhow!("{key}: {error}"))?;
+            let key = PrivateKeyDer::from_pem_file(Path::new(&key)).with_context(|| key.clone())?;
             builder.with_client_auth_cert(own, key).with_context(|| certificate.clone())?
         }
         (None, None) => builder.with_no_client_auth(),
@@ -50,7 +49,7 @@ pub(super) fn connector(config: &Config) -> Result<TlsConnector> {
 
 fn certificates(file: &str) -> Result<Vec<CertificateDer<'static>>> {
     let read = CertificateDer::pem_file_iter(Path::new(file)).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let certificates = read.map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
+    let certificates = read.with_context(|| file.to_owned())?;
     if certificates.is_empty() {
         bail!("{file} has no certificate");
     }

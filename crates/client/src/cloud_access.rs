@@ -38,7 +38,7 @@ pub fn no_token(error: CloudError, options: &kiln_cloud::Options) -> Error {
     };
     let url = options.auth_url.to_string();
     match cause {
-        CloudError::Transport { error, .. } => Error::NoKeystone { url, reason: error.to_string() },
+        CloudError::Transport { error, .. } => Error::NoKeystone { url, source: error },
         cause if cause.status() == Some(401) => Error::Access(format!("Keystone at {url} rejects {who} (HTTP 401)")),
         cause => Error::Access(format!("Keystone at {url} did not issue a token for {who}: {cause}")),
     }

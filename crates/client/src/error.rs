@@ -18,12 +18,12 @@ pub enum Error {
         source: TransportError,
     },
     /// Keystone is not reachable.
-    #[error("Keystone at {url} is not reachable: {reason}")]
+    #[error("Keystone at {url} is not reachable: {source}")]
     NoKeystone {
         /// The URL.
         url: String,
         /// The reason.
-        reason: String,
+        source: TransportError,
     },
     /// There is no token or endpoint.
     #[error("{0}")]

@@ -18,6 +18,7 @@ pub enum CloudError {
         /// The URL without its query.
         url: String,
         /// The error.
+        #[source]
         error: TransportError,
     },
     /// The service responded with a status of 400 or more.
@@ -71,6 +72,7 @@ pub enum CloudError {
         /// The credential, without secrets.
         credential: String,
         /// The cause.
+        #[source]
         cause: Box<CloudError>,
     },
 }

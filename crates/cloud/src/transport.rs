@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, StatusCode};
+use kiln_value::chain::innermost;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
@@ -123,7 +124,7 @@ impl SharedClient {
     ) -> Result<Self, TransportError> {
         // Another part of the process may have installed the provider already: both are valid.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let broken = |error: reqwest::Error| TransportError::Connect(chain(&error));
+        let broken = |error: reqwest::Error| TransportError::Connect(innermost(&error).to_string());
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("kiln/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(Duration::from_secs(10))
@@ -213,28 +214,15 @@ impl Resolve for Filter {
 }
 
 fn classify(error: &reqwest::Error) -> TransportError {
-    if let Some(NoAddress(host)) = cause(error).downcast_ref() {
+    if let Some(NoAddress(host)) = innermost(error).downcast_ref() {
         TransportError::Address(host.clone())
     } else if error.is_connect() {
-        TransportError::Connect(chain(error))
+        TransportError::Connect(innermost(error).to_string())
     } else if error.is_timeout() {
         TransportError::Timeout
     } else {
-        TransportError::Broken(chain(error))
+        TransportError::Broken(innermost(error).to_string())
     }
-}
-
-/// The innermost cause: reqwest's own texts mostly repeat the URL.
-fn chain(error: &reqwest::Error) -> String {
-    cause(error).to_string()
-}
-
-fn cause(error: &reqwest::Error) -> &(dyn std::error::Error + 'static) {
-    let mut cause: &(dyn std::error::Error + 'static) = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use std::time::Duration;
 use futures::future::{BoxFuture, FutureExt};
 use http::StatusCode;
 use http::header::LOCATION;
+use kiln_value::chain::innermost;
 use url::{Host, Url};
 
 use crate::address::{Addresses, NoNetwork};
@@ -127,12 +128,8 @@ async fn text(mut response: reqwest::Response, limit: usize) -> Result<String, W
     String::from_utf8(bytes).map_err(|error| failed(&error))
 }
 
-fn failed(error: &dyn std::error::Error) -> WebError {
-    let mut cause = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    WebError::Failed(cause.to_string())
+fn failed(error: &(dyn std::error::Error + 'static)) -> WebError {
+    WebError::Failed(innermost(error).to_string())
 }
 
 #[cfg(test)]

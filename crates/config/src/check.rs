@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use kiln_ini::{DEFAULT, Given};
 use kiln_template::hint::nearest;
-use kiln_value::{Value, value};
+use kiln_value::{Chain, Value, value};
 
 use crate::option::{ACCOUNTS, At, ConfigOption, Place, client_sections};
 use crate::{Config, Source, heats_own, options};
@@ -120,7 +120,7 @@ fn audit_filters(config: &Config) -> Option<Finding> {
 
 /// A problem that was found when the options were read: `[section] name …` at the start of the error is its option.
 pub fn finding_of(config: &Config, error: &anyhow::Error) -> Finding {
-    let text = format!("{error:#}");
+    let text = Chain(&**error).to_string();
     let named = text.strip_prefix('[').and_then(|rest| {
         let (section, rest) = rest.split_once("] ")?;
         let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());

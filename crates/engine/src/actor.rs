@@ -119,7 +119,7 @@ impl From<Error> for Exit {
     fn from(error: Error) -> Self {
         match error {
             Error::Stale(_) => Self::Lost,
-            Error::Invalid(text) => Self::Refused(text),
+            Error::Invalid(why) => Self::Refused(why.to_string()),
             other => Self::Broken(other),
         }
     }

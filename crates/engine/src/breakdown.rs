@@ -80,9 +80,9 @@ async fn give_up_all(
         }
         // Each in its own commit: the database may refuse one of them.
         match store.commit(lease, Batch { save: [ended.clone()].into_iter().collect(), ..Batch::default() }).await {
-            Err(Error::Invalid(text)) => {
+            Err(Error::Invalid(why)) => {
                 is_refused = true;
-                tracing::warn!(stack = %lease.stack, resource = row.name, text, "a row is refused");
+                tracing::warn!(stack = %lease.stack, resource = row.name, text = why.to_string(), "a row is refused");
             }
             result => {
                 result?;
@@ -117,8 +117,8 @@ async fn fail_snapshot(
         let failed = Snapshot { state, reason: reason.to_owned(), data, ..snapshot.clone() };
         let batch = Batch { snapshots: [failed].into_iter().collect(), ..Batch::default() };
         match store.commit(lease, batch).await {
-            Err(Error::Invalid(text)) => {
-                tracing::warn!(stack = %stack.id, snapshot = %id, text, "a snapshot is refused");
+            Err(Error::Invalid(why)) => {
+                tracing::warn!(stack = %stack.id, snapshot = %id, text = why.to_string(), "a snapshot is refused");
             }
             result => return result.map(drop),
         }

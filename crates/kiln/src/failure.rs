@@ -13,7 +13,7 @@ use kiln_console::picture::Source;
 use kiln_server::local_database::Unusable;
 use kiln_server::shutdown::INTERRUPTED;
 pub(crate) use kiln_template::hint::nearest;
-use kiln_value::{Class, Span};
+use kiln_value::{Chain, Class, Span};
 
 use crate::exit_code::{BROKEN_PIPE, FAILED, STACK_FAILED, UNREACHABLE};
 use crate::mistakes::Sent;
@@ -276,7 +276,7 @@ impl From<Unusable> for Failure {
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
-        Self::new(format!("{error:#}"))
+        Self::new(Chain(&*error).to_string())
     }
 }
 

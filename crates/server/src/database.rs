@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow, bail};
 use kiln_config::Config;
 use kiln_config::options::{kiln, server, stacks};
 use kiln_store::{Durability, Options, SqlStore, Store};
-use kiln_value::{Secret, secret};
+use kiln_value::{Chain, Secret, secret};
 
 use crate::checks;
 
@@ -50,7 +50,7 @@ async fn opened(options: Options, migrate: bool) -> Result<SqlStore> {
             tracing::info!("connected to {encryption}");
         }
         if let Err(error) = checks::stacks_of_heat(&store).await {
-            tracing::error!("[database] connection: {error:#}");
+            tracing::error!("[database] connection: {}", Chain(&*error));
         }
         for (name, why) in without_effect {
             tracing::info!("[database] connection: {name} has no effect: {why}");
@@ -66,13 +66,15 @@ async fn opened(options: Options, migrate: bool) -> Result<SqlStore> {
 /// An error of the key or of the database, without its password: the message of a library may contain the URL.
 fn refused(url: &str, error: &kiln_store::Error) -> anyhow::Error {
     let why = match error {
-        kiln_store::Error::Unusable(why) if why.starts_with("auth_encryption_key") => {
-            return anyhow!("[DEFAULT] {why}: run 'openssl rand -hex 16' to generate one");
-        }
-        kiln_store::Error::Unusable(why) if why.starts_with("older_encryption_keys") => return anyhow!("[kiln] {why}"),
-        kiln_store::Error::Unusable(why) => why.clone(),
-        error => error.to_string(),
+        kiln_store::Error::Unusable(why) => Chain(&**why).to_string(),
+        error => Chain(error).to_string(),
     };
+    if why.starts_with("auth_encryption_key") {
+        return anyhow!("[DEFAULT] {why}: run 'openssl rand -hex 16' to generate one");
+    }
+    if why.starts_with("older_encryption_keys") {
+        return anyhow!("[kiln] {why}");
+    }
     anyhow!("[database] connection {}: {}", without_password(url), without_secrets(&why, url))
 }
 

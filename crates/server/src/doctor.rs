@@ -12,6 +12,7 @@ use kiln_config::Config;
 use kiln_config::check::{self, Level};
 use kiln_config::options::stacks;
 use kiln_store::{SchemaState, SchemaVersions, SqlStore, Store as _};
+use kiln_value::Chain;
 use tokio::time::Instant;
 use url::Url;
 
@@ -96,7 +97,7 @@ fn configuration(config: &Config, report: &mut Report) {
         _ => Grade::Failed,
     };
     let details = match refused.first() {
-        Some(error) => format!("{error:#}"),
+        Some(error) => Chain(&**error).to_string(),
         None => format!("{} files, {errors} errors, {warnings} warnings", config.files().len()),
     };
     report.add("configuration", grade, details, "run 'kiln config check FILE'");
@@ -124,7 +125,7 @@ async fn of_database(config: &Config, report: &mut Report) {
     let store = match Box::pin(database::open_unchanged(config)).await {
         Ok(store) => store,
         Err(error) => {
-            return report.add("database", Grade::Failed, format!("{error:#}"), "check [database] connection");
+            return report.add("database", Grade::Failed, Chain(&*error).to_string(), "check [database] connection");
         }
     };
     match Box::pin(latency(&store)).await {
@@ -140,7 +141,7 @@ async fn of_database(config: &Config, report: &mut Report) {
         report.add("encryption of connections", Grade::Ok, encryption, "");
     }
     if let Err(error) = Box::pin(checks::stacks_of_heat(&store)).await {
-        report.add("stacks of Heat", Grade::Failed, format!("{error:#}"), "give Kiln a database of its own");
+        report.add("stacks of Heat", Grade::Failed, Chain(&*error).to_string(), "give Kiln a database of its own");
     }
     let versions = Box::pin(store.schema_versions()).await;
     let is_newer = versions.as_ref().is_ok_and(|versions| versions.state() == SchemaState::TooNew);
@@ -171,7 +172,7 @@ async fn of_database(config: &Config, report: &mut Report) {
     }
     let (grade, details) = match checks::key(&store).await {
         Ok(()) => (Grade::Ok, "decrypts what is stored".to_owned()),
-        Err(error) => (Grade::Failed, format!("{error:#}")),
+        Err(error) => (Grade::Failed, Chain(&*error).to_string()),
     };
     report.add("stored credentials", grade, details, "set the key of this database");
     let (grade, details) = match tokio::try_join!(store.engines(), store.now()) {
@@ -190,7 +191,7 @@ async fn message_bus(config: &Config, report: &mut Report) {
     let bus = match kiln_bus::of_config(config, "") {
         Ok(Some(bus)) => bus,
         Ok(None) => return,
-        Err(error) => return report.add(CHECK, Grade::Failed, format!("{error:#}"), "see transport_url"),
+        Err(error) => return report.add(CHECK, Grade::Failed, Chain(&*error).to_string(), "see transport_url"),
     };
     // It connects, and has nothing to send.
     let (grade, details) = match tokio::time::timeout(PATIENCE, bus.send(&[])).await {
@@ -246,7 +247,7 @@ async fn certificates(addresses: &BTreeSet<Url>, report: &mut Report) {
         let found = tokio::time::timeout(PATIENCE, certificate::expiry(&server)).await;
         let (grade, details) = match found {
             Ok(Ok(end)) => until(end, runtime::now()),
-            Ok(Err(error)) => (Grade::Failed, format!("{error:#}")),
+            Ok(Err(error)) => (Grade::Failed, Chain(&*error).to_string()),
             Err(_) => (Grade::Failed, "timeout".to_owned()),
         };
         report.add(check, grade, details, "renew the certificate");
@@ -263,7 +264,7 @@ fn own_certificates(config: &Config, report: &mut Report) {
         };
         let (grade, details) = match end {
             Ok(end) => until(end, runtime::now()),
-            Err(error) => (Grade::Failed, format!("{error:#}")),
+            Err(error) => (Grade::Failed, Chain(&*error).to_string()),
         };
         report.add(format!("certificate [{}]", certificate.section()), grade, details, "renew the certificate");
     }

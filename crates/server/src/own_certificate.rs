@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use kiln_config::Config;
 use kiln_config::option::ConfigOption;
 use kiln_config::options::server;
+use kiln_value::Chain;
 use kiln_web::Tls;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
@@ -118,7 +119,9 @@ impl CertificateFiles {
                     tracing::warn!(section, "the certificate has expired");
                 }
             }
-            Err(error) => tracing::error!("the certificate is not valid, the former one stays in use: {error:#}"),
+            Err(error) => {
+                tracing::error!("the certificate is not valid, the former one stays in use: {}", Chain(&*error));
+            }
         }
     }
 

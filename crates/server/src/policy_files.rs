@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use kiln_identity::Policy;
-use kiln_value::{Map, Value};
+use kiln_value::{Chain, Map, Value};
 
 use kiln_config::Config;
 use kiln_config::options::server;
@@ -82,7 +82,7 @@ impl PolicyFiles {
                     tracing::info!("the policy files have changed: the new rules are in use");
                 }
                 Err(error) => {
-                    let error = format!("{error:#}");
+                    let error = Chain(&*error).to_string();
                     tracing::error!(
                         error,
                         "the policy files have changed and are not valid: the former rules stay in use"

@@ -3,6 +3,7 @@
 use kiln_config::Config;
 use kiln_config::ConfigArgs;
 use kiln_telemetry::logging;
+use kiln_value::Chain;
 
 use crate::shutdown::{self, Stop};
 
@@ -32,7 +33,9 @@ pub async fn follow(args: ConfigArgs, mut config: Config, stop: Stop) {
                 // Changes that need a restart are told again until there is one.
                 config = config.with_mutable_of(&new);
             }
-            Err(error) => tracing::error!("the configuration is not valid, the former one stays in use: {error:#}"),
+            Err(error) => {
+                tracing::error!("the configuration is not valid, the former one stays in use: {}", Chain(&*error));
+            }
         }
     }
 }

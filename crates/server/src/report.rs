@@ -15,6 +15,7 @@ use kiln_resource::{Phase, Resource, Status};
 use kiln_service::Service;
 use kiln_store::{EngineId, SqlStore, StackId, Store as _};
 use kiln_telemetry::logging;
+use kiln_value::Chain;
 
 use crate::{database, runtime, shown_options};
 
@@ -77,7 +78,7 @@ pub fn reporter(args: ConfigArgs, service: Service) -> Reporter {
 async fn now(args: &ConfigArgs, service: &Service) -> String {
     match Config::load(args) {
         Ok(config) => of_process(&config, service).await,
-        Err(error) => format!("{error:#}\n"),
+        Err(error) => format!("{}\n", Chain(&*error)),
     }
 }
 
@@ -183,7 +184,7 @@ pub async fn of_database(config: &Config) -> String {
     };
     match tokio::time::timeout(PATIENCE, read).await {
         Ok(Ok(rest)) => text.push_str(&rest),
-        Ok(Err(error)) => _ = writeln!(text, "the database cannot be read: {error:#}"),
+        Ok(Err(error)) => _ = writeln!(text, "the database cannot be read: {}", Chain(&*error)),
         Err(_) => _ = writeln!(text, "the database does not answer within {} s", PATIENCE.as_secs()),
     }
     text

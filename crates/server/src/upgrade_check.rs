@@ -2,6 +2,7 @@
 
 use kiln_config::Config;
 use kiln_store::{SchemaState, SchemaVersions};
+use kiln_value::Chain;
 
 use crate::policy_files::PolicyFiles;
 use crate::{database, runtime};
@@ -32,7 +33,7 @@ pub struct Check {
 /// All checks.
 pub async fn checks(config: &Config) -> Vec<Check> {
     let failed =
-        |name, error: &anyhow::Error| Check { name, grade: Grade::Failure, details: Some(format!("{error:#}")) };
+        |name, error: &anyhow::Error| Check { name, grade: Grade::Failure, details: Some(Chain(&**error).to_string()) };
     let good = |name| Check { name, grade: Grade::Success, details: None };
     // The name of Heat's only check. Kiln reads policies in JSON too.
     let policy = "Policy File JSON to YAML Migration";

@@ -4,7 +4,7 @@ use std::slice;
 
 use kiln_identity::DelegateError;
 use kiln_resource::{Action, PlanId};
-use kiln_value::{Class, Diagnostic};
+use kiln_value::{Chain, Class, Diagnostic};
 
 /// The errors of a stack to create: at least one. The first one determines class and text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -280,10 +280,10 @@ impl From<kiln_store::Error> for Error {
             Stored::Referenced(id) => Self::ConfigReferenced(id),
             Stored::Changed(_) => Self::Changed,
             Stored::PlanUsed(plan) => Self::PlanState { plan, why: "another request has used it, or it has expired" },
-            Stored::Invalid(why) => Self::Unreadable(Diagnostic::invalid(why)),
+            Stored::Invalid(why) => Self::Unreadable(Diagnostic::invalid(why.to_string())),
             Stored::Unavailable { ref why, .. } => {
                 // A library's text may contain addresses: it is for the log only.
-                tracing::error!(why, "the database is not available");
+                tracing::error!(why = Chain(&**why).to_string(), "the database is not available");
                 Self::Unavailable(error.to_string())
             }
             error => Self::Internal(error.to_string()),

@@ -79,7 +79,7 @@ pub(crate) fn accept(sim: &Simulation, batch: &Batch) -> Result<(), Error> {
     let refuses = now >= from && now < (from + crashes.refused_for_ms).min(sim.scenario.calm_ms);
     match &crashes.refused_row {
         Some(name) if refuses && (&batch.save).into_iter().any(|row| row.name == *name) => {
-            Err(Error::Invalid(format!("the row of {name} is refused")))
+            Err(Error::Invalid(format!("the row of {name} is refused").into()))
         }
         _ => Ok(()),
     }

@@ -104,7 +104,7 @@ pub(crate) async fn save(
     for stack in &tree {
         generations.entry(path(&tree, stack)).or_default().insert(stack.id.to_string(), stack.generation);
     }
-    let damaged = |error: serde_json::Error| Error::Damaged(error.to_string());
+    let damaged = |error: serde_json::Error| Error::Damaged(error.into());
     let mut parts = Vec::new();
     for (path, part) in StackPart::split(document.resources, Vec::new(), Vec::new(), &generations).map_err(damaged)? {
         let body = serde_json::to_value(part).and_then(serde_json::from_value).map_err(damaged)?;

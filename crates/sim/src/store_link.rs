@@ -86,7 +86,7 @@ impl AskedClaim {
 }
 
 fn lost() -> Error {
-    Error::Database("connection lost".to_owned())
+    Error::Database("connection lost".into())
 }
 
 impl StoreLink {

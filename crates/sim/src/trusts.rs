@@ -32,7 +32,7 @@ pub(crate) async fn make(sim: &Simulation, store: &dyn Store, mark: &str) -> Res
     sim.cloud().trusts.insert(mark.to_owned());
     sim.trace.note("cloud", || format!("trust {mark} given"));
     if sim.noise().is_some_and(|noise| sim.dice.chance("trust lost", noise.lost_reply)) {
-        return Err(Error::Database("no reply from identity".to_owned()));
+        return Err(Error::Database("no reply from identity".into()));
     }
     store.keep_credentials(id, &plan_of(mark)).await?;
     sim.ledger.share(id);

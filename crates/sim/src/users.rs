@@ -53,7 +53,7 @@ impl Users {
                 None => trying.await,
                 Some(after) => tokio::time::timeout(after, trying)
                     .await
-                    .unwrap_or_else(|_| Err(Error::Database("the user has broken the request off".to_owned()))),
+                    .unwrap_or_else(|_| Err(Error::Database("the user has broken the request off".into()))),
             };
             match tried {
                 Ok(()) => return,

@@ -80,12 +80,11 @@ pub async fn reads_facade(backends: &Backends, desired: &Desired) -> Result<bool
 /// Converts a stored text to an environment.
 pub fn environment(text: &str) -> Result<Environment, Error> {
     let environment: Value = serde_json::from_str(text).map_err(damaged)?;
-    Environment::from_value(&environment).map_err(|error| Error::Damaged(error.to_string()))
+    Environment::from_value(&environment).map_err(|error| Error::Damaged(error.into()))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn damaged(error: serde_json::Error) -> Error {
-    Error::Damaged(error.to_string())
+    Error::Damaged(error.into())
 }
 
 /// The sources of a desired or previous state.

@@ -105,9 +105,8 @@ impl LoadedStack {
     /// # Errors
     /// As [`LoadedStack::load`].
     pub async fn read(backends: &Backends, stack: &Stack) -> Result<(Content, Option<i64>), Error> {
-        let blueprint = load::blueprint(backends, stack, &stack.desired)
-            .await?
-            .map_err(|error| Error::Damaged(error.to_string()))?;
+        let blueprint =
+            load::blueprint(backends, stack, &stack.desired).await?.map_err(|error| Error::Damaged(error.into()))?;
         let (writes, rows) = backends.store.resources_and_writes(stack.id).await?;
         let model = Model::new(rows);
         let shown = model.shown(stack.rollback()).into_iter().map(|(name, row)| (name.to_owned(), row.id)).collect();

@@ -47,7 +47,7 @@ pub use sql::{
 };
 pub use stack::{Details, NewStack, Parent, Stack, StackRequest, StackSummary};
 pub use store::{
-    Batch, BriefResources, Census, Doorbell, EngineInfo, Error, EventPurge, Retention, Settle, Store, Summary,
+    Batch, BriefResources, Cause, Census, Doorbell, EngineInfo, Error, EventPurge, Retention, Settle, Store, Summary,
     UnusedCredentials, UnusedUserProject,
 };
 pub use version::version_of;

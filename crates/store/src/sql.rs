@@ -305,7 +305,7 @@ impl Store for SqlStore {
             return Ok(());
         }
         let row = rows::of_resource(row, &self.vault)?;
-        packet.check_row(&row).map_err(|error| Error::Invalid(error.to_string()))
+        packet.check_row(&row).map_err(|error| Error::Invalid(error.into()))
     }
 
     fn check_texts(&self, texts: &DesiredText) -> Result<(), Error> {
@@ -314,7 +314,7 @@ impl Store for SqlStore {
             // Encryption adds a third and some bytes.
             if packet.check_size(text.len() * 2).is_err() {
                 let stored = self.vault.seal_value("", text.clone())?;
-                packet.check_size(stored.len()).map_err(|error| Error::Invalid(error.to_string()))?;
+                packet.check_size(stored.len()).map_err(|error| Error::Invalid(error.into()))?;
             }
         }
         Ok(())
@@ -326,7 +326,7 @@ impl Store for SqlStore {
 
     fn check_snapshot(&self, snapshot: &Snapshot) -> Result<(), Error> {
         let row = rows::of_snapshot(snapshot, &self.vault)?;
-        self.writer.packet().check_row(&row).map_err(|error| Error::Invalid(error.to_string()))
+        self.writer.packet().check_row(&row).map_err(|error| Error::Invalid(error.into()))
     }
 
     async fn due_messages(&self, stack: StackId, now: Timestamp) -> Result<Vec<MessageId>, Error> {

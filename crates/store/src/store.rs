@@ -14,6 +14,9 @@ use crate::{
     Stack, StackId, StackQuery, StackRequest,
 };
 
+/// What an error was caused by: another error, or a text.
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
+
 /// Errors of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -37,24 +40,25 @@ pub enum Error {
     NotFound(String),
     /// Stored data cannot be read.
     #[error("stored data is damaged: {0}")]
-    Damaged(String),
+    Damaged(#[source] Cause),
     /// The database permanently rejects the data: too long, or not representable.
     #[error("the database cannot hold this: {0}")]
-    Invalid(String),
+    Invalid(#[source] Cause),
     /// The database, or the key for its secrets, cannot be used.
     #[error("the database cannot be used: {0}")]
-    Unusable(String),
+    Unusable(#[source] Cause),
     /// The database does not answer. If the outcome of a write is unknown, it may have happened.
     #[error("the database does not answer{}", if *may_have_happened { "; the change may have been made" } else { "" })]
     Unavailable {
         /// What was seen.
-        why: String,
+        #[source]
+        why: Cause,
         /// Whether something was sent that the database may have done.
         may_have_happened: bool,
     },
     /// The database failed, even after retries.
     #[error("database: {0}")]
-    Database(String),
+    Database(#[source] Cause),
 }
 
 /// The end of a request.

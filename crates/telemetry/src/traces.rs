@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use kiln_cloud::{HttpRequest, SharedClient, TlsOptions, Transport};
 use kiln_config::options::kiln;
 use kiln_config::{Config, hostname};
+use kiln_value::Chain;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use url::Url;
@@ -251,7 +252,7 @@ impl Exporter {
         let lost = LOST.swap(0, Ordering::Relaxed);
         if lost > 0 {
             self.told = Some(Instant::now());
-            let error = error.map(|error| format!("{error:#}"));
+            let error = error.map(|error| Chain(&**error).to_string());
             tracing::warn!(lost, error, "some spans of traces were not sent");
         }
     }
@@ -275,7 +276,7 @@ impl Exporter {
                     let status = response.status.as_u16();
                     (anyhow!("{} answers {status}", self.settings.url), matches!(status, 429 | 502 | 503 | 504))
                 }
-                Err(error) => (anyhow!("{}: {error}", self.settings.url), true),
+                Err(error) => (anyhow::Error::new(error).context(self.settings.url.clone()), true),
             };
             if !may_repeat || attempt == ATTEMPTS {
                 return Err(error);

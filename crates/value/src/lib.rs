@@ -4,6 +4,7 @@
 //! numbers (unlimited integers, separate from floats) and ordered maps. Its text representations are those of Python,
 //! because Heat's clients see them: [`text::str`], [`text::repr`], [`text::json`].
 
+pub mod chain;
 mod class;
 mod convert;
 pub mod diagnostic;
@@ -22,6 +23,7 @@ mod unknown;
 pub mod url;
 mod value;
 
+pub use chain::Chain;
 pub use class::Class;
 pub use diagnostic::{Diagnostic, NestedPlace, Subject};
 pub use map::{Entries, Map};

@@ -30,7 +30,7 @@ impl Listing {
         // The template is dropped before the rows are read.
         let (names, required_by) = {
             let blueprint = load::blueprint(backends, stack, &stack.desired).await?;
-            let blueprint = blueprint.map_err(|error| Error::Damaged(error.to_string()))?;
+            let blueprint = blueprint.map_err(|error| Error::Damaged(error.into()))?;
             let definitions = blueprint.definitions().values();
             let names: Vec<_> = definitions.map(|one| (one.name.clone(), one.resource_type.clone())).collect();
             (names, blueprint.required_by())

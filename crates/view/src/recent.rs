@@ -79,7 +79,7 @@ impl RecentReads {
         let task = tokio::spawn(caches.threads.within(&project, work).in_current_span());
         // Otherwise the runtime would begin it only when this task waits for it.
         tokio::task::yield_now().await;
-        async move { task.await.map_err(|error| Error::Database(error.to_string()))? }
+        async move { task.await.map_err(|error| Error::Database(error.into()))? }
     }
 
     /// The template and parameters of a stack.
@@ -91,7 +91,7 @@ impl RecentReads {
             let bound = content.blueprint.bound();
             return Ok(Outline { template: Arc::clone(bound.template()), parameters: Arc::clone(bound.parameters()) });
         }
-        let damaged = |error: Diagnostic| Error::Damaged(error.to_string());
+        let damaged = |error: Diagnostic| Error::Damaged(error.into());
         let sources = load::stored(backends, &stack.desired).await?;
         let template = Template::from_value(sources.template).map_err(damaged)?;
         let defaults = backends.resource_types.defaults(&sources.environment);

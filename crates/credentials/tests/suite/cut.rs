@@ -136,7 +136,7 @@ macro_rules! cut {
         #[async_trait]
         impl OutboxStore for CutStore {
             $(async fn $outbox(&self, $($part: $sort),*) -> Result<$result, Error> {
-                let lost = || Error::Database(format!("{} was cut", stringify!($outbox)));
+                let lost = || Error::Database(format!("{} was cut", stringify!($outbox)).into());
                 if !self.1.step().await {
                     return Err(lost());
                 }
@@ -152,7 +152,7 @@ macro_rules! cut {
         #[async_trait]
         impl OperationStore for CutStore {
             $(async fn $operations(&self, $($item: $form),*) -> Result<$outcome, Error> {
-                let lost = || Error::Database(format!("{} was cut", stringify!($operations)));
+                let lost = || Error::Database(format!("{} was cut", stringify!($operations)).into());
                 if !self.1.step().await {
                     return Err(lost());
                 }
@@ -164,7 +164,7 @@ macro_rules! cut {
         #[async_trait]
         impl PlanStore for CutStore {
             $(async fn $plans(&self, $($side: $shape),*) -> Result<$yield, Error> {
-                let lost = || Error::Database(format!("{} was cut", stringify!($plans)));
+                let lost = || Error::Database(format!("{} was cut", stringify!($plans)).into());
                 if !self.1.step().await {
                     return Err(lost());
                 }
@@ -176,7 +176,7 @@ macro_rules! cut {
         #[async_trait]
         impl OrphanStore for CutStore {
             $(async fn $orphans(&self, $($piece: $class),*) -> Result<$end, Error> {
-                let lost = || Error::Database(format!("{} was cut", stringify!($orphans)));
+                let lost = || Error::Database(format!("{} was cut", stringify!($orphans)).into());
                 if !self.1.step().await {
                     return Err(lost());
                 }
@@ -188,7 +188,7 @@ macro_rules! cut {
         #[async_trait]
         impl SoftwareStore for CutStore {
             $(async fn $software(&self, $($given: $type),*) -> Result<$found, Error> {
-                let lost = || Error::Database(format!("{} was cut", stringify!($software)));
+                let lost = || Error::Database(format!("{} was cut", stringify!($software)).into());
                 if !self.1.step().await {
                     return Err(lost());
                 }
@@ -200,7 +200,7 @@ macro_rules! cut {
         #[async_trait]
         impl Store for CutStore {
             $(async fn $name(&self, $($argument: $kind),*) -> Result<$answer, Error> {
-                let lost = || Error::Database(format!("{} was cut", stringify!($name)));
+                let lost = || Error::Database(format!("{} was cut", stringify!($name)).into());
                 if !self.1.step().await {
                     return Err(lost());
                 }

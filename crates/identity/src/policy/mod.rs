@@ -25,6 +25,7 @@ pub enum PolicyError {
         /// Name of the rule.
         name: String,
         /// The error.
+        #[source]
         error: CheckError,
     },
 }

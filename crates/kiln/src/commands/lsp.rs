@@ -1,6 +1,7 @@
 //! `kiln lsp`: a language server for templates.
 
 use clap::Args;
+use kiln_value::Chain;
 
 use crate::cli::{Global, LocalArgs};
 use crate::commands::effect::Effect;
@@ -30,7 +31,7 @@ impl LspArgs {
         let catalog = global.local.catalog().await?;
         // Errors in type files are shown in the editor when they are opened.
         let types = global.local.topology_types().or_else(|error| {
-            tracing::error!("{error:#}");
+            tracing::error!("{}", Chain(&*error));
             LocalArgs::default().topology_types()
         })?;
         let served = tokio::task::spawn_blocking(move || kiln_lsp::serve(catalog, types)).await;

@@ -15,7 +15,7 @@ use kiln_config::{Account, Config};
 use kiln_credentials::Signalling;
 use kiln_plugin::Plugins;
 use kiln_resource::{CloudRequest, Method, RegisteredType};
-use kiln_value::Value;
+use kiln_value::{Chain, Value};
 use tokio::time::Instant;
 use url::{Host, Url};
 
@@ -34,7 +34,9 @@ pub(super) async fn check(config: &Config, report: &mut Report) {
     };
     let (connector, transport, service) = match prepared() {
         Ok(prepared) => prepared,
-        Err(error) => return report.add("Keystone", Grade::Failed, format!("{error:#}"), "see [keystone_authtoken]"),
+        Err(error) => {
+            return report.add("Keystone", Grade::Failed, Chain(&*error).to_string(), "see [keystone_authtoken]");
+        }
     };
     let keystone = connector.options().auth_url.clone();
     let Some(date) = answer("Keystone", &keystone, &*transport, report).await else { return };
@@ -112,7 +114,7 @@ async fn user(
     let credentials = match credentials {
         Ok(credentials) => credentials,
         Err(error) => {
-            report.add(check, Grade::Failed, format!("{error:#}"), HINT);
+            report.add(check, Grade::Failed, Chain(&*error).to_string(), HINT);
             return None;
         }
     };
@@ -143,7 +145,7 @@ async fn trustee(config: &Config, service: &Account, connector: &Connector, repo
             let name = service.username.as_deref().unwrap_or_default();
             report.add("trustee", Grade::Ok, format!("the service user {name}"), "");
         }
-        Err(error) => report.add("trustee", Grade::Failed, format!("{error:#}"), "see [trustee]"),
+        Err(error) => report.add("trustee", Grade::Failed, Chain(&*error).to_string(), "see [trustee]"),
     }
 }
 
@@ -153,7 +155,7 @@ async fn domain(config: &Config, service: &Account, connector: &Connector, repor
     let mut signalling = match runtime::signalling(config, service) {
         Ok(signalling) => signalling,
         Err(error) => {
-            report.add(CHECK, Grade::Failed, format!("{error:#}"), "see [DEFAULT] stack_user_domain_id");
+            report.add(CHECK, Grade::Failed, Chain(&*error).to_string(), "see [DEFAULT] stack_user_domain_id");
             return None;
         }
     };
@@ -232,7 +234,7 @@ fn services(config: &Config, token: &Token, connector: &Connector, report: &mut 
     const CHECK: &str = "services of types";
     let types = match resource_types::of_service(config, Plugins::default()) {
         Ok(types) => types,
-        Err(error) => return report.add(CHECK, Grade::Failed, format!("{error:#}"), "see the error"),
+        Err(error) => return report.add(CHECK, Grade::Failed, Chain(&*error).to_string(), "see the error"),
     };
     let (catalog, options) = (&token.info.catalog, connector.options());
     let is_there = |service: &str| {

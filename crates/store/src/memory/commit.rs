@@ -16,13 +16,13 @@ impl State {
         if let Some(event) =
             batch.events.iter().find(|event| self.event_places.contains_key(&event.id) || !events.insert(event.id))
         {
-            return Err(Error::Database(format!("event {} exists", event.id)));
+            return Err(Error::Database(format!("event {} exists", event.id).into()));
         }
         let mut generations: BTreeMap<StackId, i64> = BTreeMap::new();
         for child in &batch.children {
             self.check_new(child, now)?;
             if generations.insert(child.id, 1).is_some() {
-                return Err(Error::Database(format!("stack {} exists", child.id)));
+                return Err(Error::Database(format!("stack {} exists", child.id).into()));
             }
         }
         for (id, request) in &batch.requests {

@@ -12,7 +12,7 @@ use crate::{
 /// Refuses names that a server cannot store.
 fn check_names<'n>(mut names: impl Iterator<Item = &'n String>) -> Result<(), Error> {
     match names.find(|name| name.chars().count() > NAME) {
-        Some(_) => Err(Error::Invalid(format!("a name has more than {NAME} characters"))),
+        Some(_) => Err(Error::Invalid(format!("a name has more than {NAME} characters").into())),
         None => Ok(()),
     }
 }
@@ -29,7 +29,7 @@ impl State {
             return Err(Error::NameTaken(new.name.clone()));
         }
         if self.stacks.contains_key(&new.id) {
-            return Err(Error::Database(format!("stack {} exists", new.id)));
+            return Err(Error::Database(format!("stack {} exists", new.id).into()));
         }
         Ok(())
     }

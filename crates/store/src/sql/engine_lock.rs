@@ -30,7 +30,7 @@ impl SqlStore {
             return Ok(EngineLock::default());
         };
         let path = beside(options.get_filename());
-        let unusable = |error: std::io::Error| Error::Unusable(format!("{}: {error}", path.display()));
+        let unusable = |error: std::io::Error| Error::Unusable(format!("{}: {error}", path.display()).into());
         let is_new = !path.exists();
         let mut options = OpenOptions::new();
         options.create(true).append(true);

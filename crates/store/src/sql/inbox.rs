@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kiln_value::Chain;
 use sea_orm::sea_query::{CaseStatement, Cond, Expr, ExprTrait, OnConflict, Order, Query, SelectStatement};
 use sea_orm::{ConnectionTrait, QueryResult};
 
@@ -105,7 +106,10 @@ impl SqlStore {
         for row in self.reader.query_all(select).await? {
             match Columns::of(&row).message(&self.vault) {
                 Ok(message) => messages.push(message),
-                Err(Fault::Refused(Error::Damaged(error))) => self.leave_unread(stack, &row, &error).await?,
+                Err(Fault::Refused(Error::Damaged(error))) => {
+                    let why = Chain(&*error).to_string();
+                    self.leave_unread(stack, &row, &why).await?;
+                }
                 Err(fault) => return Err(fault),
             }
         }

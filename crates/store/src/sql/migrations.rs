@@ -113,10 +113,13 @@ async fn migrate(db: &impl ConnectionTrait, dialect: Dialect) -> Result<(), Faul
     if done > MIGRATIONS.len() {
         return match (SchemaVersions { done, latest: latest(), floor: floor(db).await? }).state() {
             SchemaState::UsableNewer => Ok(()),
-            _ => Err(Error::Unusable(format!(
-                "its schema has version {done}, from a newer version of Kiln; this version supports up to {}",
-                MIGRATIONS.len()
-            ))
+            _ => Err(Error::Unusable(
+                format!(
+                    "its schema has version {done}, from a newer version of Kiln; this version supports up to {}",
+                    MIGRATIONS.len()
+                )
+                .into(),
+            )
             .into()),
         };
     }
@@ -207,6 +210,6 @@ async fn largest(db: &impl ConnectionTrait, column: &'static str, table: &'stati
     let Some(number) = row.as_ref().map(|row| Columns::of(row).optional_int()).transpose()?.flatten() else {
         return Ok(None);
     };
-    let damaged = |_| Error::Damaged(format!("{column} {number} of the schema"));
+    let damaged = |_| Error::Damaged(format!("{column} {number} of the schema").into());
     Ok(Some(usize::try_from(number).map_err(damaged)?))
 }

@@ -94,7 +94,7 @@ impl Options {
     }
 
     fn connection_url(&self) -> Result<ConnectionUrl, Error> {
-        ConnectionUrl::parse(&self.url, |name| std::env::var(name).ok()).map_err(Error::Unusable)
+        ConnectionUrl::parse(&self.url, |name| std::env::var(name).ok()).map_err(|why| Error::Unusable(why.into()))
     }
 
     /// The connections: one pool to write and one to read; a database in memory has only one connection. They use the
@@ -111,11 +111,11 @@ impl Options {
                 Err(disagreement) => last = disagreement,
             }
         }
-        Err(Error::Unusable(last))
+        Err(Error::Unusable(last.into()))
     }
 
     fn pools(&self, url: &ConnectionUrl, mode: Mode, losses: &Losses) -> Result<(Pool, Pool), Error> {
-        let refused = |error: sqlx::Error| Error::Unusable(error.to_string());
+        let refused = |error: sqlx::Error| Error::Unusable(error.into());
         let pulse = Arc::new(Pulse::new(self.place(url, mode, false).map_err(refused)?));
         let pool = |connections: u32, read_only: bool| {
             let place = self.place(url, mode, read_only).map_err(refused)?;

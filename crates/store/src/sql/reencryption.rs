@@ -132,6 +132,6 @@ impl SqlStore {
 }
 
 fn plan_row(key: &str) -> Result<String, Fault> {
-    let id: CredentialsId = key.parse().map_err(|_| Error::Damaged(format!("ID {key:?}")))?;
+    let id: CredentialsId = key.parse().map_err(|_| Error::Damaged(format!("ID {key:?}").into()))?;
     Ok(credentials::plan_row(id))
 }

@@ -1,6 +1,5 @@
 //! Conversion between rows and the types of the store.
 
-use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -17,8 +16,8 @@ use super::secrets::Vault;
 use super::statement_retry::Fault;
 use crate::outbox::NewEntry;
 use crate::{
-    Author, Desired, Destination, Digest, Error, Event, Message, OutboxEntry, Parent, Plan, Resource, Snapshot, Stack,
-    StackId, StackSummary,
+    Author, Cause, Desired, Destination, Digest, Error, Event, Message, OutboxEntry, Parent, Plan, Resource, Snapshot,
+    Stack, StackId, StackSummary,
 };
 
 /// Reads the columns of a row in order.
@@ -74,11 +73,11 @@ impl<'r> Columns<'r> {
     }
 
     /// An ID, an action or a status.
-    pub(super) fn parsed<T: FromStr<Err: Display>>(&mut self) -> Result<T, Fault> {
+    pub(super) fn parsed<T: FromStr<Err: Into<Cause>>>(&mut self) -> Result<T, Fault> {
         parse(&self.text()?)
     }
 
-    pub(super) fn optional_parsed<T: FromStr<Err: Display>>(&mut self) -> Result<Option<T>, Fault> {
+    pub(super) fn optional_parsed<T: FromStr<Err: Into<Cause>>>(&mut self) -> Result<Option<T>, Fault> {
         self.optional_text()?.as_deref().map(parse).transpose()
     }
 
@@ -513,19 +512,19 @@ pub(super) fn sealed(vault: &Vault, row: &str, value: &impl Serialize, empty: bo
 }
 
 fn to_json(value: &impl Serialize) -> Result<String, Fault> {
-    serde_json::to_string(value).map_err(|error| Error::Damaged(error.to_string()).into())
+    serde_json::to_string(value).map_err(|error| Error::Damaged(error.into()).into())
 }
 
 fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
     serde_json::from_str(text).map_err(damaged)
 }
 
-fn parse<T: FromStr<Err: Display>>(text: &str) -> Result<T, Fault> {
+fn parse<T: FromStr<Err: Into<Cause>>>(text: &str) -> Result<T, Fault> {
     text.parse().map_err(damaged)
 }
 
-fn damaged(what: impl Display) -> Fault {
-    Error::Damaged(what.to_string()).into()
+fn damaged(what: impl Into<Cause>) -> Fault {
+    Error::Damaged(what.into()).into()
 }
 
 /// Behind the digests of a desired state that may have event sinks.

@@ -37,7 +37,7 @@ impl Vault {
     /// Encrypts with `key`, decrypts with any key. A key has 32 bytes, or 16 bytes that are doubled, as in Heat
     /// (docs/heat-behaviour.md §19).
     pub(super) fn new(key: &Secret<String>, older: &[Secret<String>]) -> Result<Self, Error> {
-        let refused = |what: &str| Error::Unusable(format!("{what} have 32 (or 16) bytes"));
+        let refused = |what: &str| Error::Unusable(format!("{what} have 32 (or 16) bytes").into());
         let mut keys = vec![cipher(key).ok_or_else(|| refused("auth_encryption_key must"))?];
         for key in older {
             keys.push(cipher(key).ok_or_else(|| refused("older_encryption_keys must each"))?);
@@ -92,7 +92,7 @@ impl Vault {
 
     /// Decrypts a text of the row with this ID.
     pub(super) fn open(&self, row: &str, envelope: &str) -> Result<Secret<String>, Error> {
-        let damaged = |what: &str| Error::Damaged(format!("secret of {row}: {what}"));
+        let damaged = |what: &str| Error::Damaged(format!("secret of {row}: {what}").into());
         let mut parts = envelope.splitn(3, ':');
         let (Some(FORMAT), Some(id), Some(body)) = (parts.next(), parts.next(), parts.next()) else {
             return Err(damaged("unknown envelope"));

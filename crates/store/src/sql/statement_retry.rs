@@ -56,18 +56,19 @@ impl From<Error> for Fault {
 
 impl From<sea_orm::sea_query::error::Error> for Fault {
     fn from(error: sea_orm::sea_query::error::Error) -> Self {
-        Self::Refused(Error::Database(error.to_string()))
+        Self::Refused(Error::Database(error.into()))
     }
 }
 
 impl From<Fault> for Error {
     fn from(fault: Fault) -> Self {
         match fault {
-            fault if fault.is_of_the_data() => Self::Invalid(fault.to_string()),
+            fault if fault.is_of_the_data() => Self::Invalid(fault.into()),
             fault if fault.is_lost() || fault.is_without_connection() => {
-                Self::Unavailable { why: fault.to_string(), may_have_happened: fault.may_have_happened() }
+                let may_have_happened = fault.may_have_happened();
+                Self::Unavailable { why: fault.into(), may_have_happened }
             }
-            Fault::Database(_) => Self::Database(fault.to_string()),
+            Fault::Database(_) => Self::Database(fault.into()),
             Fault::Refused(error) => error,
         }
     }
@@ -88,6 +89,41 @@ impl fmt::Display for Fault {
             (Self::Database(error), _) => error.fmt(f),
             (Self::Refused(error), _) => error.fmt(f),
         }
+    }
+}
+
+impl std::error::Error for Fault {
+    /// What [`fmt::Display`] shows, without its outer text.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match (self, self.sqlx()) {
+            (_, Some(sqlx::Error::Encode(error))) => error.source(),
+            // The library does not name it as the source of its own error.
+            (_, Some(error)) => Some(error),
+            (Self::Database(error), _) => Some(error),
+            (Self::Refused(error), _) => error.source(),
+        }
+    }
+}
+
+/// The connection was lost in the same large statement each time.
+#[derive(Debug)]
+struct AlwaysLost {
+    times: u32,
+    fault: Fault,
+}
+
+impl fmt::Display for AlwaysLost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(lost) = self.fault.lost_in_large() {
+            write!(f, "{lost}, ")?;
+        }
+        write!(f, "{} times: the database, or a proxy in front of it, may only take smaller ones", self.times)
+    }
+}
+
+impl std::error::Error for AlwaysLost {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.fault.lost_in_large()?.source()
     }
 }
 
@@ -315,12 +351,10 @@ where
         };
         happened |= fault.may_have_happened();
         let mut pause = delay(attempt);
-        if let Some(lost) = fault.lost_in_large() {
+        if fault.lost_in_large().is_some() {
             (large, pause) = (large + 1, LARGE_DELAY);
             if large >= LARGE_ATTEMPTS {
-                return Err(Error::Invalid(format!(
-                    "{lost}, {large} times: the database, or a proxy in front of it, may only take smaller ones"
-                )));
+                return Err(Error::Invalid(AlwaysLost { times: large, fault }.into()));
             }
         }
         if fault.is_lost() && started.elapsed() < patience {
@@ -376,6 +410,10 @@ fn delay(attempt: u32) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use kiln_value::Chain;
+    use kiln_value::chain::innermost;
+
+    use super::super::packet::lost_in;
     use super::*;
 
     #[test]
@@ -394,6 +432,33 @@ mod tests {
     fn lost() -> Fault {
         let error = sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into());
         Fault::Database(DbErr::Query(RuntimeErr::SqlxError(error.into())))
+    }
+
+    #[test]
+    fn errors_keep_their_source_and_show_its_text_once() {
+        let error = Error::from(lost());
+        let Error::Unavailable { why, .. } = &error else { panic!("{error:?}") };
+        let why: &(dyn std::error::Error + 'static) = &**why;
+        assert_eq!(Chain(why).to_string(), lost().to_string());
+        let innermost = innermost(&error).downcast_ref::<std::io::Error>();
+        assert_eq!(innermost.map(std::io::Error::kind), Some(std::io::ErrorKind::ConnectionReset));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lost_large_statement_keeps_its_source() {
+        let large = || {
+            let error = lost_in(2 << 20, sqlx::Error::Io(std::io::ErrorKind::BrokenPipe.into()));
+            Fault::Database(DbErr::Exec(RuntimeErr::SqlxError(error.into())))
+        };
+        let error = retry(&Losses::default(), PATIENCE, |_| async { Err::<(), _>(large()) }).await.unwrap_err();
+        let text = "the connection was lost in a statement of 2097152 bytes, 4 times: the database, or a proxy in front of \
+                    it, may only take smaller ones";
+        assert_eq!(error.to_string(), format!("the database cannot hold this: {text}"));
+        let innermost = innermost(&error).downcast_ref::<std::io::Error>();
+        assert_eq!(innermost.map(std::io::Error::kind), Some(std::io::ErrorKind::BrokenPipe));
+        let chain = Chain(&error).to_string();
+        assert_eq!(chain.matches("the connection was lost").count(), 1, "{chain}");
+        assert!(chain.ends_with("broken pipe"), "{chain}");
     }
 
     #[tokio::test(start_paused = true)]
