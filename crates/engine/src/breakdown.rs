@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kiln_plan::Model;
-use kiln_resource::{Action, Resource, State, Status};
+use kiln_resource::{Action, LOST_CREATE, Resource, State, Status};
 use kiln_stack::{Backends, export};
 use kiln_store::{Batch, Error, Event, EventId, Lease, Message, MessageId, MessageKind, Settle, Snapshot, Stack};
 use kiln_value::{Map, Value};
 
-use crate::step::LOST_CREATE;
 use crate::unmarked::{self, UNMARKED};
 
 /// How long after the database has refused a row its operation is ended again.

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use kiln_plan::{Blame, Event, Outcome};
 use kiln_resource::{
-    Cloud, Context, Driver, Facts, Failure, FailureKind, Operation, Phase, Progress, Received, ResourceId, Running,
-    SoftwareChange, Step,
+    Cloud, Context, Driver, Facts, Failure, FailureKind, LOST_CREATE, Operation, Phase, Progress, Received, ResourceId,
+    Running, SoftwareChange, Step,
 };
 use kiln_stack::Backends;
 use kiln_stack::call_retry::{self, RetryLimits};
@@ -21,10 +21,6 @@ use kiln_value::{Class, Map, Value};
 use crate::actor::take_over::is_believed;
 use crate::planned_object::PlannedObject;
 use crate::unmarked::{self, Creating, UNMARKED, Verdict};
-
-/// The entry of a resource's data with the token of a create with unknown outcome, and the time until which its call
-/// may be in progress (microseconds since 1970). A later delete looks for the object first.
-pub(crate) const LOST_CREATE: &str = "kiln_lost_create";
 
 /// The entry of a resource's data that says that its object was adopted: it existed before the stack.
 pub(crate) const ADOPTED: &str = "kiln_adopted";

@@ -9,12 +9,14 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use kiln_resource::{Alike, Cloud, Facts, Failure, FailureKind, Found, Operation, Phase, Resource, ResourceId, Step};
+use kiln_resource::{
+    Alike, Cloud, Facts, Failure, FailureKind, Found, LOST_CREATE, Operation, Phase, Resource, ResourceId, Step,
+};
 use kiln_stack::clock::micros;
 use kiln_store::Error;
 use kiln_value::{Class, Map, Value, text, value};
 
-use crate::step::{Advance, Job, LOST_CREATE};
+use crate::step::{Advance, Job};
 
 /// The entry of a resource's data during a create without a mark: the time of the service before the call (`since`, in
 /// seconds), that of the database (`at`, in microseconds), how many calls had no response before (`calls`), and the

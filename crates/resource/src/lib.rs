@@ -60,7 +60,7 @@ pub use received::{Received, ReceivedEvent, Rescale, ScaleRequest};
 pub use registry::{RegisteredType, Registry};
 pub use resource_type::{AttributeSchema, DriverKind, Loss, ResourceType};
 pub use rest::Rest;
-pub use row::Resource;
+pub use row::{LOST_CREATE, Resource};
 pub use running::{LostCall, OperationState, Phase, Running};
 pub use scheduler_hints::SchedulerHints;
 pub use shared_software::{

@@ -7,6 +7,10 @@ use kiln_value::{Map, Value};
 
 use crate::{OperationState, ResourceId, Running, StackId, State, StoredDefinition};
 
+/// The entry of a resource's data with the token of a create with unknown outcome, and the time until which its call
+/// may be in progress (microseconds since 1970). A later delete looks for the object first.
+pub const LOST_CREATE: &str = "kiln_lost_create";
+
 /// The actual state of a resource. During a replacement, a name has more than one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resource {
@@ -89,6 +93,11 @@ impl Resource {
     pub fn properties(&self) -> &Map {
         static NONE: LazyLock<Map> = LazyLock::new(Map::new);
         self.definition.as_ref().map_or(&NONE, |definition| &definition.properties)
+    }
+
+    /// Whether there is an object, or one may exist whose ID is not known.
+    pub fn may_have_object(&self) -> bool {
+        self.physical_id.is_some() || self.data.contains_key(LOST_CREATE)
     }
 
     /// Whether the object is kept when the resource is deleted.

@@ -222,12 +222,9 @@ impl Service {
                 })
             }
             PlannedRequest::Delete(stack) => {
-                // What the running operation still creates would not be in the plan.
-                if stack.is_pending() {
-                    return Err(Error::Busy { stack: stack.name.clone(), action: stack.state.action });
-                }
+                let tree = self.settled_tree_of(&stack).await?;
                 self.allow_types_of(caller, &stack).await?;
-                let content = Content::of_tree(self.settled_tree_of(&stack).await?);
+                let content = Content::of_tree(tree);
                 let (document, hidden) = self.document_of_delete(Stack::clone(&stack)).await?;
                 Ok(Checked {
                     action: Action::Delete,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use kiln_plan::{Blame, Blueprint, Event, Inside, Kind, Outcome, facts, failure_of, observe};
 use kiln_resource::{
-    Driver, Facts, Failure, Operation, Phase, Received, Resource, ResourceId, SoftwareChange, StackFacts,
+    Driver, Facts, Failure, LOST_CREATE, Operation, Phase, Received, Resource, ResourceId, SoftwareChange, StackFacts,
 };
 use kiln_stack::call_retry::RetryLimits;
 use kiln_stack::loaded_stack::GroupContent;
@@ -22,7 +22,7 @@ use super::snapshots::Removed;
 use super::task::Task;
 use super::{Work, stack_facts};
 use crate::planned_object::PlannedObject;
-use crate::step::{ADOPTED, Advance, Job, LOST_CREATE, Learned, Memory, abort_failure, repeats_after};
+use crate::step::{ADOPTED, Advance, Job, Learned, Memory, abort_failure, repeats_after};
 use crate::unmarked::{self, UNMARKED};
 
 /// The result of a spawned task.

@@ -36,7 +36,7 @@ impl Model {
     /// Whether the delete of a row is outside of the plan; the request then fails. A row without an object may go: there is
     /// nothing to delete.
     pub(super) fn may_not_delete(&mut self, id: ResourceId, out: &mut Vec<Command>) -> bool {
-        let Some(row) = self.rows.get(&id).filter(|row| row.physical_id.is_some()) else { return false };
+        let Some(row) = self.rows.get(&id).filter(|row| row.may_have_object()) else { return false };
         let (name, resource_type) = (row.name.clone(), row.resource_type.clone());
         self.stops(&name, Some(id), &resource_type, (Effect::Delete, Action::Delete), out)
     }

@@ -564,7 +564,7 @@ impl<'a> Rehearsal<'a> {
             }
             let is_shown = |row: &Resource| shown.get(row.name.as_str()).is_some_and(|shown| shown.id == row.id);
             let mut former = Vec::new();
-            for row in model.rows().filter(|row| !is_shown(row) && row.physical_id.is_some()) {
+            for row in model.rows().filter(|row| !is_shown(row) && row.may_have_object()) {
                 former.push(self.gone(row.clone()).await?);
             }
             Ok(Some(Preview {
@@ -642,7 +642,7 @@ impl<'a> Rehearsal<'a> {
         let named: BTreeSet<ResourceId> = entries.iter().filter_map(|entry| Some(entry.row.as_ref()?.id)).collect();
         let mut former = Vec::new();
         let rows = self.view.into_iter().flat_map(|view| view.model().rows());
-        for row in rows.filter(|row| !named.contains(&row.id) && row.physical_id.is_some()) {
+        for row in rows.filter(|row| !named.contains(&row.id) && row.may_have_object()) {
             former.push(self.gone(row.clone()).await?);
         }
         Ok(Preview {
