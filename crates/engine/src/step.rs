@@ -30,6 +30,7 @@ const SHORTEST_POLL: Duration = Duration::from_millis(100);
 
 /// State of an operation in addition to its row. It is not stored: after a take-over it starts with safe assumptions.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub(crate) struct Memory {
     /// The create may have been called: its object is looked for before the call is repeated, and is not considered
     /// missing before this time of the monotonic clock.

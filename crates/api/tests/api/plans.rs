@@ -187,7 +187,7 @@ async fn copies(store: &MemoryStore, plan: &Value, number: u128, change: impl Fn
     let parts = store.plan_parts(id, None).await.expect("read").into_iter();
     let parts: Vec<PlanPart> = parts.map(|body| PlanPart { path: String::new(), body }).collect();
     for number in 1..=number {
-        let plan = change(number, Plan { id: PlanId(Uuid::new_v4()), ..saved.clone() });
+        let plan = change(number, Plan { id: PlanId(Uuid::from_u128(store.calls() as u128)), ..saved.clone() });
         store.save_plan(&NewPlan { plan, desired: None, parts: parts.clone() }).await.expect("saved");
     }
 }
