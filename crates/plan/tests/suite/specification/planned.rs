@@ -292,7 +292,10 @@ fn only_what_the_plan_deletes_or_replaces_is_deleted() {
     let starts = |row: u128| vec![format!("note a{row}: DELETE_IN_PROGRESS"), format!("start DELETE of a{row}")];
     let kept = stopped("DELETE", 1, "deleted; the plan keeps it");
     let nothing = Resource { physical_id: None, ..row("a", 1) };
-    let table: [(&str, &[Entry], Resource, Vec<String>); 7] = [
+    let data = Map::from_iter([(kiln_resource::LOST_CREATE.to_owned(), Value::Null)]);
+    let lost = Resource { data, ..nothing.clone() };
+    let table: [(&str, &[Entry], Resource, Vec<String>); 8] = [
+        ("the object of a lost create may exist", &[entry("a", Planned::Keep)], lost, kept.clone()),
         ("a planned delete", &[entry("a", Planned::Delete)], row("a", 1), starts(1)),
         ("what may be deleted", &[may("a", Planned::Keep, Planned::Delete)], row("a", 1), starts(1)),
         ("a delete of what is kept", &[entry("a", Planned::Keep)], row("a", 1), kept.clone()),
