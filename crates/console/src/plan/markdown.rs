@@ -38,7 +38,7 @@ impl Plan<'_> {
             let more = self.document.snapshots.len().saturating_sub(SNAPSHOTS);
             let more = (more > 0).then(|| format!("and {more} more"));
             let lines = shown.chain(more).map(|text| Line { mark: Mark::Removed, is_inner: false, text });
-            out += &format!("\n### Snapshots\n{}", block(&block_lines(lines.collect())));
+            _ = write!(out, "\n### Snapshots\n{}", block(&block_lines(lines.collect())));
         }
         let mut nodes: Vec<&Node<'_>> = self.nodes.iter().collect();
         nodes.sort_by_key(|node| std::cmp::Reverse(node.entry.risk));

@@ -1,6 +1,7 @@
 //! The types of OS::Heat that require no cloud, run as by the engine.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, Operation, PropertyChange};
@@ -44,17 +45,17 @@ const HALF: [u8; 32] = {
 /// A resource that needs no cloud.
 async fn offline(type_name: &str, given: Value) -> Resource {
     let mut resource = Resource::new(Arc::new(NoCloud), "heat", type_name, "r");
-    resource.facts.physical_name = "stack-r-abc".to_owned();
+    "stack-r-abc".clone_into(&mut resource.facts.physical_name);
     resource.seed = HALF;
     resource.give(given).await.unwrap();
     resource
 }
 
-/// Seconds of an operation.
-async fn seconds(resource: &mut Resource, operation: Operation) -> Result<f64, Failure> {
+/// The duration of an operation.
+async fn time(resource: &mut Resource, operation: Operation) -> Result<Duration, Failure> {
     let began = resource.now;
     resource.act(operation).await?;
-    Ok(resource.now - began)
+    Ok(Duration::from_secs_f64(resource.now - began))
 }
 
 fn update(changed: &Value) -> Operation {
@@ -65,13 +66,13 @@ fn update(changed: &Value) -> Operation {
 async fn a_test_resource_follows_its_properties() {
     let given = value!({"value": "v", "wait_secs": 5, "action_wait_secs": {"delete": 2.5}});
     let mut resource = offline("OS::Heat::TestResource", given).await;
-    assert_eq!(seconds(&mut resource, Operation::Create).await.unwrap(), 5.0);
+    assert_eq!(time(&mut resource, Operation::Create).await.unwrap(), Duration::from_secs(5));
     assert_eq!(resource.facts.physical_id.as_deref(), Some("stack-r-abc"));
     assert_eq!(resource.attribute("output").await, "v".into());
-    assert_eq!(seconds(&mut resource, update(&value!({"value": "w"}))).await.unwrap(), 5.0);
+    assert_eq!(time(&mut resource, update(&value!({"value": "w"}))).await.unwrap(), Duration::from_secs(5));
     assert_eq!(resource.attribute("output").await, "w".into());
-    assert_eq!(seconds(&mut resource, update(&value!({"wait_secs": 1}))).await.unwrap(), 0.0);
-    assert_eq!(seconds(&mut resource, Operation::Delete).await.unwrap(), 2.5);
+    assert_eq!(time(&mut resource, update(&value!({"wait_secs": 1}))).await.unwrap(), Duration::ZERO);
+    assert_eq!(time(&mut resource, Operation::Delete).await.unwrap(), Duration::from_millis(2500));
 
     let mut resource = offline("OS::Heat::TestResource", value!({"fail": true, "wait_secs": 3})).await;
     let failure = resource.act(Operation::Create).await.unwrap_err();
@@ -79,7 +80,7 @@ async fn a_test_resource_follows_its_properties() {
     assert_eq!((resource.now, resource.facts.physical_id.as_deref()), (3.0, None));
     let failure = resource.act(Operation::Check).await.unwrap_err();
     assert_eq!(failure.to_string(), "Exception: Resource not created");
-    assert_eq!(seconds(&mut resource, Operation::Delete).await.unwrap(), 3.0);
+    assert_eq!(time(&mut resource, Operation::Delete).await.unwrap(), Duration::from_secs(3));
 }
 
 #[tokio::test(start_paused = true)]
@@ -126,9 +127,9 @@ async fn a_random_string_is_its_own_reference() {
 async fn a_delay_waits_for_its_actions() {
     let given = value!({"min_wait": 10, "max_jitter": 2, "jitter_multiplier": 3, "actions": ["CREATE", "RESUME"]});
     let mut resource = offline("OS::Heat::Delay", given).await;
-    let waited = seconds(&mut resource, Operation::Create).await.unwrap();
-    assert!((waited - 13.0).abs() < 0.001, "half of the jitter: {waited}");
-    assert_eq!(seconds(&mut resource, Operation::Delete).await.unwrap(), 0.0);
+    let waited = time(&mut resource, Operation::Create).await.unwrap();
+    assert!((waited.as_secs_f64() - 13.0).abs() < 0.001, "half of the jitter: {waited:?}");
+    assert_eq!(time(&mut resource, Operation::Delete).await.unwrap(), Duration::ZERO);
     assert_eq!(resource.carry(&update(&value!({"min_wait": 1}))).await.unwrap(), Ending::Replace);
 }
 

@@ -374,7 +374,7 @@ async fn every_property_has_an_effect(fits: impl Fn(&str) -> bool) {
     let settings = settings();
     let mut problems = Problems::new();
     for (_, case) in crate::sweep::all().into_iter().filter(|(_, case)| fits(case.type_name)) {
-        try_properties(&Case { is_admin: true, ..case }, &settings, &mut problems).await;
+        Box::pin(try_properties(&Case { is_admin: true, ..case }, &settings, &mut problems)).await;
     }
     let known = || NO_EFFECT.iter().chain(DECIDES).filter(|entry| fits(entry.0));
     let swept = swept();
