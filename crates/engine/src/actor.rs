@@ -675,7 +675,11 @@ impl Work {
         let row = row.and_then(|row| self.model.row(row)).cloned();
         let replacement = row.as_ref().and_then(|row| self.model.row(row.replaced_by?));
         let replacement = replacement.map(|row| row.properties().clone());
-        let Some(question) = gatherer.question(&name, row, replacement) else { return };
+        let is_missing = row.as_ref().is_some_and(|row| self.request.planned_objects.is_missing(row.id));
+        let Some(mut question) = gatherer.question(&name, row, replacement) else { return };
+        if let Ok(question) = &mut question {
+            question.is_missing = is_missing;
+        }
         let question = match question.and_then(|question| self.sizes.check(question)) {
             Ok(question) => question,
             Err(decision) => {

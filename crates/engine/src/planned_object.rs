@@ -41,6 +41,11 @@ impl PlannedObjects {
         self.by_row.get(&owner).filter(|_| !self.begun.contains(&begins)).cloned()
     }
 
+    /// Whether the plan knows that the object of a row does not exist any more.
+    pub(crate) fn is_missing(&self, row: ResourceId) -> bool {
+        self.by_row.get(&row).is_some_and(|seen| seen.properties.is_none())
+    }
+
     /// A row has begun an operation.
     pub(crate) fn begin(&mut self, row: ResourceId) {
         if !self.by_row.is_empty() {

@@ -47,7 +47,7 @@ impl Service {
         update: UpdateStack,
         replaced: BTreeSet<String>,
     ) -> Result<Guarded<PreviewedUpdate>, Error> {
-        let terms = Terms { converge: self.converges(&update.settings), replaced };
+        let terms = Terms { converge: self.converges(&update.settings), replaced, ..Terms::default() };
         // Read first: if the stack changes from now on, the plan is out of date.
         let version = self.version_of(&stack).await?;
         // Of a large stack, to read the old one takes as long as to check the new one.

@@ -21,7 +21,7 @@ use kiln_store::{
     Author, DesiredText, NewPlan, Operation, Plan, PlanPart, PlanQuery, PlanState, Stack, StackQuery, version_of,
 };
 
-use crate::{CreateStack, Error, Service, Settings, UpdateStack};
+use crate::{CreateStack, Error, Service, Settings, TemplateText, UpdateStack};
 
 pub(crate) use content::Content;
 use fences::documented;
@@ -158,11 +158,20 @@ impl Service {
     async fn fenced(&self, checked: Checked, description: String, refresh: bool) -> Result<Checked, Error> {
         let refused = checked.document.is_refused().then(|| "its change would be refused".to_owned());
         let content = Content { description, refused, fenced: refresh, ..checked.content };
-        let observed = match &checked.stack {
-            Some(stack) if refresh => self.observed_objects(stack, &checked.document).await?,
-            _ => Vec::new(),
+        let Some(stack) = checked.stack.as_ref().filter(|_| refresh) else { return Ok(Checked { content, ..checked }) };
+        let observed = self.observed_objects(stack, &checked.document).await?;
+        let missing = fences::missing(&checked.document, &observed);
+        let Some(desired) = checked.desired.as_ref().filter(|_| !missing.is_empty()) else {
+            return Ok(Checked { content, observed, ..checked });
         };
-        Ok(Checked { content, observed, ..checked })
+        // An update of an object that is gone turns into a replacement, and others that refer to it change too.
+        let sources = load::sources(desired)?;
+        let identity = load::identity(stack).ok_or_else(|| Error::NoStack(stack.name.clone()))?;
+        let blueprint = Arc::new(self.build(&sources, &identity, &TemplateText::stored(&sources.template), true)?);
+        let converge = self.converges(&content.settings);
+        let (document, hidden) = self.document_of_update(stack.clone(), blueprint, converge, missing).await?;
+        let observed = self.observed_objects(stack, &document).await?;
+        Ok(Checked { document, content, observed, hidden, ..checked })
     }
 
     /// Checks a request and computes its plan. The version is read first: if the stack changes meanwhile, the plan is stale.

@@ -98,6 +98,7 @@ impl Gatherer<'_> {
             observed,
             unread,
             is_preview: self.is_preview,
+            is_missing: false,
             parent: (!self.is_preview && kind.is_nested()).then(|| Arc::clone(blueprint)),
             name: name.to_owned(),
             depth: self.stack.depth + 1,
@@ -119,6 +120,8 @@ pub struct Question {
     /// What their driver reads of other resources.
     observed: Vec<Observed>,
     is_preview: bool,
+    /// Whether it is known that the object does not exist any more: a saved plan has found it.
+    pub is_missing: bool,
     /// The parent stack, if the resource has a nested stack, which is validated before it is created; `None` for a
     /// preview.
     pub(crate) parent: Option<Arc<Blueprint>>,
@@ -176,7 +179,9 @@ impl Question {
         if self.subject.needs_look() {
             gathered.must_replace_failed = self.must_replace_failed().await?;
         }
-        if self.subject.needs_live() {
+        if self.is_missing {
+            gathered.live = Some(Live::Missing);
+        } else if self.subject.needs_live() {
             gathered.live = self.live().await;
         }
         let mut decision = decide(&self.subject, &gathered);

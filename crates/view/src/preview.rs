@@ -213,6 +213,8 @@ pub struct Terms {
     pub converge: bool,
     /// The paths of the resources that are replaced as if they were marked as unhealthy: `group/0`.
     pub replaced: BTreeSet<String>,
+    /// The paths of the resources whose objects do not exist any more.
+    pub missing: BTreeSet<String>,
 }
 
 impl Terms {
@@ -224,7 +226,8 @@ impl Terms {
     /// The terms of the nested stack of a resource.
     fn inside(&self, name: &str) -> Self {
         let rest = |path: &String| Some(path.strip_prefix(name)?.strip_prefix('/')?.to_owned());
-        Self { converge: self.converge, replaced: self.replaced.iter().filter_map(rest).collect() }
+        let inside = |paths: &BTreeSet<String>| paths.iter().filter_map(rest).collect();
+        Self { converge: self.converge, replaced: inside(&self.replaced), missing: inside(&self.missing) }
     }
 }
 

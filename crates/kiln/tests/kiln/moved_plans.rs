@@ -140,6 +140,32 @@ async fn a_plan_is_refused_if_a_name_in_it_means_another_object() {
     world.is_refused(&plan, &["server: image has another value, or a name in it means another object"]);
 }
 
+/// Without the object, the update turns into a replacement, which the plan must say.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_plan_of_an_update_replaces_what_does_not_exist_any_more() {
+    let world = World::new("moved-missing").await;
+    let gone = world.object("group");
+    world.user.call("network", Method::Delete, &format!("/v2.0/security-groups/{gone}"), None).await;
+    let nested = world.stack(&["resource", "list", &world.object("members"), "-f", "json"]).json();
+    let member = nested[0]["physical_resource_id"].as_str().unwrap().to_owned();
+    world.user.call("network", Method::Delete, &format!("/v2.0/ports/{member}"), None).await;
+    let update = ["--existing", "--parameter", "word=two", "web"];
+    let entry = |plan: &serde_json::Value, path: &str| {
+        let resources = plan["document"]["resources"].as_array().unwrap().clone();
+        resources.into_iter().find(|entry| entry["path"] == path).unwrap()
+    };
+    let plan = world.saved(&update);
+    let shown = local(&world.cloud, &world.folder, &["plan", "show", &plan, "-f", "json"]).json();
+    for path in ["group", "members/0"] {
+        let entry = entry(&shown, path);
+        assert_eq!(entry["decision"]["at_most"], "replace", "{entry}");
+        assert_eq!(entry["reasons"], serde_json::json!(["its object does not exist any more"]));
+    }
+    assert_eq!(entry(&shown, "port")["decision"]["at_most"], "update");
+    world.stack(&["apply", "--yes", &plan]).ok();
+    assert_ne!(world.object("group"), gone);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_plan_of_a_delete_names_the_snapshots_that_go_with_the_stack() {
     let world = World::new("moved-snapshots").await;

@@ -1,5 +1,6 @@
 //! Executes a plan.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kiln_identity::Caller;
@@ -148,7 +149,7 @@ impl Service {
         let (document, hidden) = match stack {
             Some(stack) => {
                 let converge = self.converges(&content.settings);
-                self.document_of_update(stack.clone(), Arc::clone(&blueprint), converge).await?
+                self.document_of_update(stack.clone(), Arc::clone(&blueprint), converge, BTreeSet::new()).await?
             }
             None => self.document_of_create(caller, plan.stack, Arc::clone(&blueprint)).await?,
         };

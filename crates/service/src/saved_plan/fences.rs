@@ -34,15 +34,16 @@ impl Service {
         Ok(documented(&planned, |preview| preview, Action::Create))
     }
 
-    /// The plan of an update to a checked blueprint.
+    /// The plan of an update to a checked blueprint; `missing` are the paths of resources without an object.
     pub(super) async fn document_of_update(
         &self,
         stack: Stack,
         blueprint: Arc<Blueprint>,
         converge: bool,
+        missing: BTreeSet<String>,
     ) -> Result<(PlanDocument, Vec<HiddenProperty>), Error> {
         let view = self.view(stack).await?;
-        let terms = Terms { converge, ..Terms::default() };
+        let terms = Terms { converge, missing, ..Terms::default() };
         let previewed = self.preview_blueprint(view, String::new(), blueprint, terms).await?;
         Ok(documented(&previewed, |one| &one.preview, Action::Update))
     }
@@ -93,7 +94,8 @@ impl Service {
             (None, Some(blueprint)) => self.document_of_create(caller, saved.plan.stack, Arc::clone(blueprint)).await?,
             (Some(stack), Some(blueprint)) => {
                 let converge = self.converges(&saved.content.settings);
-                self.document_of_update(stack.clone(), Arc::clone(blueprint), converge).await?
+                let missing = missing(&planned, &observed);
+                self.document_of_update(stack.clone(), Arc::clone(blueprint), converge, missing).await?
             }
             (Some(stack), None) => self.document_of_delete(stack.clone()).await?,
             (None, None) => return Err(Error::NoStack(saved.plan.stack_name.clone())),
@@ -128,6 +130,16 @@ impl Service {
         what.truncate(NAMED);
         if what.is_empty() { Ok(()) } else { Err(Error::MovedPlan { plan: saved.plan.id, what: what.join("; ") }) }
     }
+}
+
+/// The paths of the resources that a plan updates or replaces although their objects do not exist any more.
+pub(super) fn missing(document: &PlanDocument, observed: &[ObservedObject]) -> BTreeSet<String> {
+    let gone: BTreeSet<&str> =
+        observed.iter().filter(|object| object.properties.is_none()).map(|object| object.path.as_str()).collect();
+    let stays =
+        |entry: &&Entry| matches!(entry.decision.at_most, Decision::Update | Decision::Replace) && !entry.former;
+    let paths = document.resources.iter().filter(stays).map(|entry| entry.path.as_str());
+    paths.filter(|path| gone.contains(path)).map(str::to_owned).collect()
 }
 
 /// The document of a preview, and the values that it masks.

@@ -184,7 +184,11 @@ impl<'a> Rehearsal<'a> {
                 converge: self.terms.converge,
             };
             let replacement = row.as_ref().and_then(|row| self.model.row(row.replaced_by?));
-            gatherer.question(&name, row.clone(), replacement.map(|row| row.properties().clone()))
+            let mut question = gatherer.question(&name, row.clone(), replacement.map(|row| row.properties().clone()));
+            if let Some(Ok(question)) = &mut question {
+                question.is_missing = self.terms.missing.contains(&name);
+            }
+            question
         };
         let Some(question) = question else { return Ok(None) };
         let (answer, mut change) = match question.and_then(|question| self.sizes.check(question)) {
