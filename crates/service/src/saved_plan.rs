@@ -169,7 +169,8 @@ impl Service {
         let identity = load::identity(stack).ok_or_else(|| Error::NoStack(stack.name.clone()))?;
         let blueprint = Arc::new(self.build(&sources, &identity, &TemplateText::stored(&sources.template), true)?);
         let converge = self.converges(&content.settings);
-        let (document, hidden) = self.document_of_update(stack.clone(), blueprint, converge, missing).await?;
+        let update = self.document_of_update(stack.clone(), blueprint, converge, missing);
+        let (document, hidden) = Box::pin(update).await?;
         let observed = self.observed_objects(stack, &document).await?;
         Ok(Checked { document, content, observed, hidden, ..checked })
     }
