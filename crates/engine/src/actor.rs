@@ -76,6 +76,7 @@ use self::task::Task;
 use self::watches::Watches;
 use self::write_queue::WriteQueue;
 use crate::breakdown;
+use crate::fence::Fence;
 use crate::lifecycle::Plugins;
 use crate::options::Options;
 use crate::planned_object::PlannedObjects;
@@ -130,6 +131,7 @@ pub(crate) struct Actor {
     pub(crate) lease: Lease,
     /// What is known about calls of the previous engine.
     pub(crate) taken_over: TakeOver,
+    pub(crate) fence: Fence,
     pub(crate) backends: Backends,
     pub(crate) options: Arc<Options>,
     /// Notified of news about the stack or its nested stacks.

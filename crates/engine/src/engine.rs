@@ -276,6 +276,7 @@ impl Engine {
         let actor = Actor {
             lease,
             taken_over: TakeOver::new(&lease, self.options.call_limit, reported.monotonic, clock.monotonic()),
+            fence: fence.clone(),
             backends: Backends { clouds: Arc::new(FencedClouds { clouds, fence, clock }), ..self.backends.clone() },
             creating: Arc::clone(&self.creating),
             options: Arc::clone(&self.options),

@@ -52,6 +52,8 @@ struct Shared {
 /// How long a fence is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Open {
+    /// The report after which the lease was renewed.
+    pub(crate) reported: Duration,
     until: Duration,
     offset: SignedDuration,
 }
@@ -59,7 +61,8 @@ pub(crate) struct Open {
 impl Open {
     /// For a lease of `ttl` that is held from this moment, that of a report of the engine.
     pub(crate) fn since(reported: Moment, ttl: Duration) -> Self {
-        Self { until: reported.monotonic + ttl.saturating_sub(ttl / MARGIN), offset: reported.offset }
+        let until = reported.monotonic + ttl.saturating_sub(ttl / MARGIN);
+        Self { reported: reported.monotonic, until, offset: reported.offset }
     }
 
     pub(crate) fn is_at(self, now: Moment) -> bool {
@@ -91,6 +94,11 @@ impl Fence {
         let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
         *open = open.or(new);
         self.0.extended.notify_waiters();
+    }
+
+    /// Before the last report was sent after which the lease was renewed, by the monotonic clock of the engine.
+    pub(crate) fn reported(&self) -> Duration {
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner).reported
     }
 
     fn is_open(&self, clock: &dyn Clock) -> bool {

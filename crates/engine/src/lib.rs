@@ -3,6 +3,7 @@
 //! An [`Engine`] claims stacks. All dependencies are behind traits, passed in [`kiln_stack::Backends`].
 
 mod actor;
+mod baseline;
 mod breakdown;
 mod courier;
 pub mod engine;

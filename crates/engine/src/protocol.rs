@@ -18,7 +18,7 @@ use kiln_store::{EngineId, EngineInfo, Lease, LeaseRow, Silent, StackId};
 
 use self::search::{World as _, visit_all};
 use crate::actor::at_rest::{Calls, End};
-use crate::actor::take_over::{TakeOver, is_believed};
+use crate::actor::take_over::{TakeOver, is_believed, shorter};
 use crate::fence::{Moment, Open};
 use crate::observer::{Observer, interval_of};
 
@@ -62,6 +62,9 @@ enum Broken {
     WaitFromReport,
     /// What is left of a wait is stored as of the claim.
     LeftFromClaim,
+    /// What is left of a wait is stored as of a report after which the lease is not renewed yet: another engine may have
+    /// seen the silence before it.
+    LeftFromLaterReport,
     /// The wait for a lost call passes by the clock of the database.
     DatabaseEndsWait,
     /// Nobody takes over from a silent engine.
@@ -205,6 +208,8 @@ enum Step {
     Claimed(usize),
     Search(usize, usize),
     Found(usize, usize),
+    /// Stores what is left of the wait.
+    Shorten(usize, usize),
     Call(usize, usize),
     Settle(usize, usize),
     // Faults.
@@ -430,7 +435,12 @@ impl search::World for World {
                     steps.push(Step::Read(engine, stack));
                 }
                 match process.work[stack].map(|work| work.place) {
-                    Some(Place::Looking(_, None)) => steps.push(Step::Search(engine, stack)),
+                    Some(Place::Looking(from, None)) => {
+                        steps.push(Step::Search(engine, stack));
+                        if self.shorter(engine, stack, from, rules).is_some() {
+                            steps.push(Step::Shorten(engine, stack));
+                        }
+                    }
                     Some(Place::Looking(_, Some(_))) => steps.push(Step::Found(engine, stack)),
                     Some(Place::Stored) if process.work[stack].is_some_and(|work| work.open.is_at(now)) => {
                         steps.push(Step::Call(engine, stack));
@@ -592,6 +602,13 @@ impl search::World for World {
                     }
                 }
             }
+            Step::Shorten(engine, stack) => {
+                if let Some(Work { place: place @ Place::Looking(from, _), .. }) = world.engines[engine].work[stack]
+                    && let Some(lost) = world.shorter(engine, stack, from, rules)
+                {
+                    world.go_on(engine, stack, Create::Lost(lost), place);
+                }
+            }
             Step::Call(engine, stack) => {
                 let stored = &mut world.stacks[stack];
                 if let Some(work) = &mut world.engines[engine].work[stack] {
@@ -672,6 +689,17 @@ impl World {
             is_current
         });
         Beat::Renewed(at, asked, kept)
+    }
+
+    /// What is left of the wait for a lost call, if it is worth storing.
+    fn shorter(&self, engine: usize, stack: usize, from: Duration, rules: &Rules) -> Option<LostCall> {
+        let Create::Lost(lost) = self.stacks[stack].create else { return None };
+        let reported = if rules.breaks(Broken::LeftFromLaterReport) {
+            self.engines[engine].reported?.monotonic
+        } else {
+            self.engines[engine].work[stack]?.open.reported
+        };
+        shorter(&lost, from, reported, TICK * LIMIT)
     }
 
     fn release(&mut self, stack: usize) -> Result<(), String> {
@@ -772,6 +800,7 @@ fn each_broken_rule_violates_a_property() {
         (Broken::DatedByAnswer, 4, 0, twice),
         (Broken::WaitFromReport, 2, 0, absent),
         (Broken::LeftFromClaim, 3, 0, absent),
+        (Broken::LeftFromLaterReport, 3, 0, absent),
         (Broken::DatabaseEndsWait, 3, 0, absent),
         (Broken::NobodyTakesOver, 1, 1, "nobody takes the stack over"),
     ] {
@@ -780,7 +809,9 @@ fn each_broken_rule_violates_a_property() {
             // It would take long to get there.
             Broken::FenceFromLaterReport => released(),
             Broken::DatedByAnswer => taken_over(&rules, true, false),
-            Broken::LeftFromClaim | Broken::DatabaseEndsWait => taken_over(&rules, true, true),
+            Broken::LeftFromClaim | Broken::LeftFromLaterReport | Broken::DatabaseEndsWait => {
+                taken_over(&rules, true, true)
+            }
             _ => World::start(1),
         };
         let found = visit_all(&start, &rules);

@@ -583,7 +583,10 @@ impl Job {
                 let text = format!("The Resource {} requires replacement.", self.name);
                 self.finished(step, None, Outcome::Replace(text)).into()
             }
-            Progress::Done if self.changes_attributes() => self.read(cloud, step).await,
+            Progress::Done if self.changes_attributes() => {
+                let step = self.with_baseline(step).await;
+                self.read(cloud, step).await
+            }
             Progress::Done => self.ended(step, None).into(),
         }
     }

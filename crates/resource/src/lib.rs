@@ -2,6 +2,7 @@
 //!
 //! Pure: drivers access the cloud only through traits of this crate.
 
+pub mod baseline;
 pub mod change;
 pub mod cloud;
 pub mod constraint;

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use kiln_value::{Map, Value, text};
 
+use crate::baseline::Baseline;
 use crate::{Context, Driver, Failure, ResourceType};
 
 /// Lists with more entries that have no equal entry at the same place count as different.
@@ -17,6 +18,8 @@ pub struct Shown {
     pub live: Map,
     /// The result of [`crate::Driver::expected`].
     pub expected: Map,
+    /// What the object showed when it had settled.
+    pub baseline: Baseline,
 }
 
 impl Shown {
@@ -25,7 +28,17 @@ impl Shown {
     /// # Errors
     /// Errors of the driver; a failure that is not found means that the object does not exist.
     pub async fn read(driver: &dyn Driver, cx: &Context<'_>) -> Result<Self, Failure> {
-        Ok(Self { live: driver.live(cx).await?, expected: driver.expected(cx).await? })
+        let baseline = Baseline::of(&cx.facts.data);
+        Ok(Self { live: driver.live(cx).await?, expected: driver.expected(cx).await?, baseline })
+    }
+
+    /// What an answer shows. The cloud of the context refuses requests.
+    ///
+    /// # Errors
+    /// The type needs requests to read it.
+    pub async fn in_answer(driver: &dyn Driver, cx: &Context<'_>, object: &Value) -> Result<Self, Failure> {
+        let (live, expected) = (driver.live_in(cx, object).await?, driver.expected(cx).await?);
+        Ok(Self { live, expected, baseline: Baseline::default() })
     }
 
     /// The properties whose value in the object is not the stored one, with their value in the object: those that can be
@@ -33,7 +46,7 @@ impl Shown {
     ///
     /// What the template does not say is not a difference, and an empty default, such as that of `device_id`, says
     /// nothing. The order of lists does not matter, because services return them in any order, and neither do additional
-    /// keys of maps, which services add.
+    /// keys of maps, which services add. Neither is what the object has shown since it settled ([`Baseline`]).
     pub fn drift(&self, resource_type: &ResourceType, stored: &Map) -> Map {
         self.differing(stored, |name| resource_type.can_update(name))
     }
@@ -43,10 +56,18 @@ impl Shown {
         self.differing(stored, |name| !resource_type.can_update(name))
     }
 
+    /// The properties that can have a baseline and whose value in the object is not the stored one, with that value.
+    pub fn unlike(&self, stored: &Map) -> Map {
+        self.differing(stored, |name| !self.expected.contains_key(name))
+    }
+
     fn differing(&self, stored: &Map, counts: impl Fn(&str) -> bool) -> Map {
         let differs = |name: &String, live: &Value| match (self.expected.get(name), stored.get(name)) {
             (Some(expected), _) => expected != live,
-            (None, Some(stored)) => !is_empty(stored) && !covers(stored, live),
+            (None, Some(stored)) => {
+                let has_settled = |stored| self.baseline.shown(name, stored).is_some_and(|shown| covers(shown, live));
+                !is_empty(stored) && !covers(stored, live) && !has_settled(stored)
+            }
             (None, None) => false,
         };
         let differing = self.live.iter().filter(|(name, live)| counts(name) && differs(name, live));

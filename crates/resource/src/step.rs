@@ -44,6 +44,9 @@ pub struct Step {
     pub software: Vec<SoftwareChange>,
     /// What the operation waits for, for the reason of a timeout: `the status ACTIVE, not BUILD`. Not stored.
     pub waits_for: Option<String>,
+    /// At the end of a create or update: the last answer with the whole object, if one was received
+    /// ([`crate::Driver::live_in`]).
+    pub answer: Option<Value>,
 }
 
 impl Step {
@@ -57,6 +60,7 @@ impl Step {
             received: Vec::new(),
             software: Vec::new(),
             waits_for: None,
+            answer: None,
         }
     }
 
@@ -93,6 +97,13 @@ impl Step {
     #[must_use]
     pub fn data(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.data.insert(key.into(), value.into());
+        self
+    }
+
+    /// The same with the object in an answer.
+    #[must_use]
+    pub fn answer(mut self, object: Value) -> Self {
+        self.answer = Some(object);
         self
     }
 

@@ -250,6 +250,10 @@ impl Driver for Instance {
         self.server.live(cx).await
     }
 
+    async fn live_in(&self, cx: &Context<'_>, object: &Value) -> Result<Map, Failure> {
+        self.server.live_in(cx, object).await
+    }
+
     async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
         self.server.needs_replace_failed(cx).await
     }

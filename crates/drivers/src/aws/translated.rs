@@ -137,6 +137,12 @@ impl<D: Driver, T: Translation> Driver for Translated<D, T> {
         Ok(self.translation.live(&cx.facts.properties, &live))
     }
 
+    async fn live_in(&self, cx: &Context<'_>, object: &Value) -> Result<Map, Failure> {
+        let facts = self.facts(cx.facts);
+        let live = self.inner.live_in(&with(cx, &facts), object).await?;
+        Ok(self.translation.live(&cx.facts.properties, &live))
+    }
+
     fn snapshots(&self) -> bool {
         self.inner.snapshots()
     }

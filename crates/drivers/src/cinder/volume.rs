@@ -164,7 +164,8 @@ async fn look_after_create(cx: &Context<'_>, id: &str, state: &Value) -> Result<
         CINDER.put(cx, volume_path(id), value!({"volume": {"description": null}})).await?;
     }
     set_read_only(cx, id, cx.facts.property("read_only")).await?;
-    Ok(Step::done())
+    let is_changed = is_restored(cx.facts) || matches!(mark(cx.facts), Mark::Description);
+    Ok(if is_changed { Step::done() } else { Step::done().answer(volume) })
 }
 
 async fn set_read_only(cx: &Context<'_>, id: &str, flag: &Value) -> Result<(), Failure> {
@@ -306,6 +307,10 @@ impl Driver for Volume {
 
     async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
         let volume = CINDER.show(cx, volume_path(cx.facts.require_id()?), "volume").await?;
+        self.live_in(cx, &volume).await
+    }
+
+    async fn live_in(&self, _: &Context<'_>, volume: &Value) -> Result<Map, Failure> {
         let read = |name: &str| Some((name.to_owned(), volume.get(name)?.clone()));
         Ok(["name", "description", "metadata", "size"].into_iter().filter_map(read).collect())
     }

@@ -129,7 +129,7 @@ async fn look_after_build(cx: &Context<'_>, id: &str, state: &Value) -> Result<S
     if tags.is_truthy() {
         set_tags(cx, id, tags).await?;
     }
-    Ok(Step::done())
+    Ok(Step::done().answer(server))
 }
 
 async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
@@ -363,6 +363,10 @@ impl Driver for Server {
         if matches!(status(&server), "DELETED" | "SOFT_DELETED") {
             return Err(Failure::new(FailureKind::NotFound, Class::NotFound, "the server is deleted"));
         }
+        self.live_in(cx, &server).await
+    }
+
+    async fn live_in(&self, _: &Context<'_>, server: &Value) -> Result<Map, Failure> {
         let read = |name: &str| Some((name.to_owned(), server.get(name)?.clone()));
         // A server that was booted from a volume shows no image.
         let part = |name: &str| Some((name.to_owned(), server.get(name)?.get("id")?.clone()));

@@ -25,6 +25,14 @@ pub(crate) struct RestDriver {
     shows: bool,
 }
 
+/// Whether an object is ready.
+enum Awaited {
+    /// It is; with the object, if it was read.
+    Ready(Option<Value>),
+    /// It is not: what it waits for.
+    Waits(String),
+}
+
 /// Stages of an operation, as stored in its state.
 const MORE: &str = "more";
 const READY: &str = "ready";
@@ -211,7 +219,7 @@ impl RestDriver {
         let step = if has_parts || self.shape.has_more(cx.facts) || self.displaced(cx.facts).is_some() {
             self.more(object)
         } else if self.rest.ready.as_ref().is_none_or(|ready| self.is_done(ready, object, &Operation::Create)) {
-            Step::done()
+            Step::done().answer(object.clone())
         } else {
             self.wait_ready()
         };
@@ -253,9 +261,9 @@ impl RestDriver {
         self.send(cx, self.request(part.method, path).body(body)).await.map(|_| ())
     }
 
-    /// What the object is waiting for; `None` if it is ready, and an error if the create has failed.
-    async fn awaited(&self, cx: &Context<'_>, id: &str, operation: &Operation) -> Result<Option<String>, Failure> {
-        let Some(ready) = &self.rest.ready else { return Ok(None) };
+    /// What the object is waiting for, or the object if it is ready; an error if the create has failed.
+    async fn awaited(&self, cx: &Context<'_>, id: &str, operation: &Operation) -> Result<Awaited, Failure> {
+        let Some(ready) = &self.rest.ready else { return Ok(Awaited::Ready(None)) };
         let object = self.show(cx, id).await?;
         if let Some(failure) = self.failed(cx.facts, &ready.failed, &object) {
             return Err(failure);
@@ -263,18 +271,28 @@ impl RestDriver {
         let (is_done, state) = (self.is_done(ready, &object, operation), self.state(ready, &object));
         let is_waiting = ready.waiting.is_empty() || ready.waiting.iter().any(|s| s.eq_ignore_ascii_case(&state));
         if is_done {
-            return Ok(None);
+            return Ok(Awaited::Ready(Some(object)));
         }
         if is_waiting {
-            return Ok(Some(format!("the status {}, not {state}", ready.done.join(" or "))));
+            return Ok(Awaited::Waits(format!("the status {}, not {state}", ready.done.join(" or "))));
         }
         let what = format!("{} creation failed", self.resource_type.class);
         Err(Failure::unknown_status(&what, &state, "Unknown"))
     }
 
-    /// Checks whether the object is ready, and starts to wait if it is not.
-    async fn look(&self, cx: &Context<'_>, id: &str, operation: &Operation) -> Result<Step, Failure> {
-        Ok(if self.awaited(cx, id, operation).await?.is_none() { Step::done() } else { self.wait_ready() })
+    /// Checks whether the object is ready, and starts to wait if it is not. `answer`: the object as the last request has
+    /// shown it.
+    async fn look(
+        &self,
+        cx: &Context<'_>,
+        id: &str,
+        operation: &Operation,
+        answer: Option<Value>,
+    ) -> Result<Step, Failure> {
+        Ok(match self.awaited(cx, id, operation).await? {
+            Awaited::Ready(object) => Step { answer: object.or(answer), ..Step::done() },
+            Awaited::Waits(_) => self.wait_ready(),
+        })
     }
 
     async fn update(&self, cx: &Context<'_>, id: &str, before: &Map, changed: &Map) -> Result<Step, Failure> {
@@ -284,6 +302,7 @@ impl RestDriver {
         for (name, value) in changed.iter().filter(|(name, _)| self.rest.parts.contains_key(*name)) {
             self.send_part(cx, id, name, value).await?;
         }
+        let mut answer = None;
         if let Some(update) = &self.rest.update {
             let mut body = plain.clone();
             if let Some((property, name)) = self.physical_name(cx.facts) {
@@ -301,10 +320,14 @@ impl RestDriver {
             }
             if !body.is_empty() {
                 let path = self.path(cx, &update.path, Some(id)).await?;
-                self.send(cx, self.request(update.method, path).body(self.change(body))).await?;
+                let response = self.send(cx, self.request(update.method, path).body(self.change(body))).await?;
+                let object = self.unwrap(&response.body);
+                // Some services answer with a part of the object only.
+                let is_whole = object.get(&self.rest.id).is_some_and(|it| kiln_value::text::str(it) == id);
+                answer = is_whole.then(|| object.clone());
             }
         }
-        self.look(cx, id, &Operation::Update { before: Map::new(), changed: Map::new() }).await
+        self.look(cx, id, &Operation::Update { before: Map::new(), changed: Map::new() }, answer).await
     }
 
     async fn delete(&self, cx: &Context<'_>) -> Result<Step, Failure> {
@@ -452,7 +475,7 @@ impl Driver for RestDriver {
             // A failed object would be busy forever.
             Some(MORE) => {
                 if !self.rest.busy.is_empty()
-                    && let Some(what) = self.awaited(cx, id, operation).await?
+                    && let Awaited::Waits(what) = self.awaited(cx, id, operation).await?
                 {
                     return Ok(self.again(cx, state).waits_for(what));
                 }
@@ -464,7 +487,7 @@ impl Driver for RestDriver {
                     }
                 }
                 self.shape.after_create(cx, id, state.get("noted").unwrap_or(&Value::Null)).await?;
-                self.look(cx, id, operation).await
+                self.look(cx, id, operation, None).await
             }
             Some(GONE) => match self.seek(cx, id).await? {
                 None => Ok(Step::done()),
@@ -474,8 +497,8 @@ impl Driver for RestDriver {
                 },
             },
             _ => match self.awaited(cx, id, operation).await? {
-                None => Ok(Step::done()),
-                Some(what) => Ok(self.again(cx, state).waits_for(what)),
+                Awaited::Ready(answer) => Ok(Step { answer, ..Step::done() }),
+                Awaited::Waits(what) => Ok(self.again(cx, state).waits_for(what)),
             },
         }
     }
@@ -506,8 +529,12 @@ impl Driver for RestDriver {
 
     async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
         let object = self.show(cx, cx.facts.require_id()?).await?;
-        let mut live = body::read(&self.resource_type, &self.rest.parts, &cx.facts.properties, &object);
-        self.shape.live(cx, &object, &mut live).await?;
+        self.live_in(cx, &object).await
+    }
+
+    async fn live_in(&self, cx: &Context<'_>, object: &Value) -> Result<Map, Failure> {
+        let mut live = body::read(&self.resource_type, &self.rest.parts, &cx.facts.properties, object);
+        self.shape.live(cx, object, &mut live).await?;
         Ok(live)
     }
 

@@ -277,6 +277,10 @@ impl Driver for Instance {
         self.0.live(cx).await
     }
 
+    async fn live_in(&self, cx: &Context<'_>, object: &Value) -> Result<Map, Failure> {
+        self.0.live_in(cx, object).await
+    }
+
     async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
         self.0.needs_replace_failed(cx).await
     }

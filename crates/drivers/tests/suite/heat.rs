@@ -5,21 +5,27 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, Operation, PropertyChange};
-use kiln_value::{Map, Value, value};
+use kiln_value::{Class, Map, Value, value};
 
 use crate::resource::{Ending, Resource};
 
-/// A cloud that must not be used.
-struct NoCloud;
+/// A cloud that refuses all requests.
+pub(crate) struct NoCloud;
+
+impl NoCloud {
+    fn refuse<T>(what: &str) -> Result<T, Failure> {
+        Err(Failure::other(Class::NotSupported, format!("unexpected request: {what}")))
+    }
+}
 
 #[async_trait]
 impl Cloud for NoCloud {
     async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
-        panic!("unexpected request of {}", request.path)
+        Self::refuse(&request.path)
     }
 
     async fn find(&self, finder: &str, name: &str) -> Result<String, Failure> {
-        panic!("unexpected find of {finder} {name}")
+        Self::refuse(&format!("{finder} {name}"))
     }
 
     async fn has_service(&self, _: &str) -> Result<bool, Failure> {

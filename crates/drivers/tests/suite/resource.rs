@@ -14,6 +14,8 @@ use kiln_resource::{
 use kiln_value::{Class, Diagnostic, Map, Path, Value};
 use tokio::sync::Notify;
 
+use crate::heat::NoCloud;
+
 /// The polls of a resource that waits for nothing that comes.
 const MOST_CALLS: usize = 300;
 /// Failures without a response that an operation survives.
@@ -450,6 +452,17 @@ impl Resource {
         let mut drift = shown.drift(&self.kind, &self.facts.properties);
         drift.extend(shown.lasting_drift(&self.kind, &self.facts.properties));
         drift
+    }
+
+    /// What the last answer of the operation shows otherwise than a read does now.
+    pub(crate) async fn misread(&self) -> Option<String> {
+        let answer = self.stored.last()?.answer.as_ref()?;
+        let cx = Context { cloud: &NoCloud, ..self.context() };
+        let told = Shown::in_answer(&*self.driver(), &cx, answer).await.ok()?.unlike(&self.facts.properties);
+        let live = self.live().await;
+        let differs = |(name, value): &(&String, &Value)| live.get(*name) != Some(*value);
+        let differing: Vec<_> = told.iter().filter(differs).collect();
+        (!differing.is_empty()).then(|| format!("the answer shows {differing:?}, a read {live:?}"))
     }
 
     pub(crate) async fn needs_replace_failed(&self) -> bool {

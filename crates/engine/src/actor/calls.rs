@@ -6,7 +6,8 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use kiln_plan::{Blame, Blueprint, Event, Inside, Kind, Outcome, facts, failure_of, observe};
 use kiln_resource::{
-    Driver, Facts, Failure, LOST_CREATE, Operation, Phase, Received, Resource, ResourceId, SoftwareChange, StackFacts,
+    Driver, Facts, Failure, LOST_CREATE, LostCall, Operation, Phase, Received, Resource, ResourceId, SoftwareChange,
+    StackFacts,
 };
 use kiln_stack::call_retry::RetryLimits;
 use kiln_stack::loaded_stack::GroupContent;
@@ -19,6 +20,7 @@ use super::inbox;
 use super::scaling::{Group, Resized, Scale};
 use super::slots::Interrupted;
 use super::snapshots::Removed;
+use super::take_over;
 use super::task::Task;
 use super::{Work, stack_facts};
 use crate::planned_object::PlannedObject;
@@ -86,6 +88,9 @@ impl Work {
                 if reason.is_some() || self.model.says_wait(row) {
                     self.events.push_back(Event::Waits { row, reason });
                 }
+                if let Some(lost) = self.shorter_wait(row, &memory) {
+                    self.events.push_back(Event::TakenOver { row, phase: Phase::Lost(lost) });
+                }
                 self.slots.sleep(row, memory, until);
             }
             Ok(Reply::Received(message, row, result)) => self.received(*message, row, result),
@@ -93,6 +98,12 @@ impl Work {
             // A panic in a task is its reply, and nobody aborts one.
             Err(error) => tracing::error!(%error, "a task failed"),
         }
+    }
+
+    /// What is left of the wait for a lost call, to store for the engine that takes over next.
+    fn shorter_wait(&self, row: ResourceId, memory: &Memory) -> Option<LostCall> {
+        let Phase::Lost(lost) = &self.model.row(row)?.running()?.phase else { return None };
+        take_over::shorter(lost, memory.lost?, self.actor.fence.reported(), self.actor.options.call_limit)
     }
 
     /// What a step has learned is stored in one commit with it.

@@ -3,12 +3,16 @@
 //! An engine that fails may have called a create whose object appears later, up to `call_limit` after the end of its
 //! lease. How long that still takes is stored with the operation ([`Phase::Lost`]), so that engines which take over one
 //! after the other do not restart the wait. It is counted from the last report of the engine before its claim: the next
-//! one has seen by its own clock for how long there was no later report, whatever the clock of the database says.
+//! one has seen by its own clock for how long there was no later report, whatever the clock of the database says. While an
+//! engine waits, it stores how much is left: an engine on SQLite takes over at once, and has seen no silence at all.
 
 use std::time::Duration;
 
 use kiln_resource::{LostCall, Phase};
 use kiln_store::Lease;
+
+/// The number of times that a wait is stored while it lasts.
+const STORED_STEPS: u32 = 16;
 
 /// What the engine knows about the calls of the previous owner of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,6 +54,19 @@ impl TakeOver {
     pub(crate) fn believed_from(&self, lost: &LostCall) -> Duration {
         self.reported + lost.left
     }
+}
+
+/// What is left of a wait that ends at `believed_from`, as the next engine needs it: counted from the last
+/// report of this engine after which the lease was renewed, because what others had seen before it is no longer of use for a
+/// claim. `None`: it is not much less than what is stored.
+pub(crate) fn shorter(
+    stored: &LostCall,
+    believed_from: Duration,
+    reported: Duration,
+    call_limit: Duration,
+) -> Option<LostCall> {
+    let left = believed_from.saturating_sub(reported);
+    (left + call_limit / STORED_STEPS <= stored.left).then_some(LostCall { left, ..*stored })
 }
 
 /// Whether a search that found nothing proves that nothing was created. It tells about the time when it was asked, even if
@@ -98,6 +115,28 @@ mod tests {
     fn an_engine_in_between_that_did_not_know_the_phase_may_have_called() {
         assert_eq!(take_over(false).phase(&lost(40, 3)), lost(58, 5));
         assert_eq!(take_over(true).phase(&lost(40, 3)), Phase::Intent);
+    }
+
+    #[test]
+    fn engines_that_each_live_for_a_short_time_wait_together() {
+        let (stack, owner) = (StackId(uuid::Uuid::nil()), EngineId(uuid::Uuid::nil()));
+        let (second, mut stored, mut lives) = (Duration::from_secs(1), Phase::Intent, 0);
+        for epoch in 5.. {
+            // The next one proves by a file lock that its predecessor is dead. It lives for 10 s, and reports each second.
+            let lease = Lease { stack, owner, epoch, clean: false, silence: Duration::ZERO, idle: Duration::ZERO };
+            let taken_over = TakeOver::new(&lease, LIMIT, second, second);
+            stored = taken_over.phase(&stored);
+            let Phase::Lost(lost) = stored else { panic!("{stored:?}") };
+            lives += 1;
+            let (died, believed_from) = (11 * second, taken_over.believed_from(&lost));
+            if is_believed(died, believed_from) {
+                break;
+            }
+            stored = Phase::Lost(shorter(&lost, believed_from, 9 * second, LIMIT).unwrap());
+        }
+        assert_eq!(lives, 10, "8 of 10 seconds are never waited for again");
+        let lost = LostCall { left: 60 * second, epoch: 5 };
+        assert_eq!(shorter(&lost, 61 * second, 4 * second, LIMIT), None, "not worth a write");
     }
 
     #[test]

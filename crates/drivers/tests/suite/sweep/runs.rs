@@ -202,6 +202,9 @@ async fn run(case: &Case, furnished: &Stage, harmed: Part, harm: Harm) -> Result
         if !drift.is_empty() {
             return Err(problem(format!("nobody has changed the object, but it differs: {drift:?}")));
         }
+        if let Some(text) = resource.misread().await {
+            return Err(problem(text));
+        }
     }
     let is_clean = || {
         let left = case.left(&stage);
