@@ -269,24 +269,29 @@ impl Client {
         stack: &str,
         request: &StackRequest,
         replaced: &[String],
+        refresh: bool,
     ) -> Result<PlanDocument, Error> {
         let identity = self.stack_identity(stack).await?;
         let mut query = vec![("show_nested".to_owned(), "True".to_owned()), ("plan".to_owned(), "True".to_owned())];
         query.extend(replaced.iter().map(|path| ("replace".to_owned(), path.clone())));
+        query.extend(refresh.then(|| ("refresh".to_owned(), "True".to_owned())));
         let path = format!("{}/preview", stack_path(&identity));
         let answer = self.call(request.update_method(), &path, &query, Some(&request.body(None))).await?;
         match plan::of_kiln(&answer)? {
             Some(plan) => Ok(plan),
+            None if refresh => Err(unread()),
             None if replaced.is_empty() => Ok(plan::of_heat(Action::Update, stack, &answer)),
             None => Err(Error::Answer("The service cannot plan replacements; only Kiln can".to_owned())),
         }
     }
 
     /// The plan of a delete; of a Heat that of an update to a template without resources.
-    pub async fn plan_delete(&self, stack: &str) -> Result<PlanDocument, Error> {
+    pub async fn plan_delete(&self, stack: &str, refresh: bool) -> Result<PlanDocument, Error> {
         let identity = self.stack_identity(stack).await?;
-        let answer = self.get(&format!("{}/preview_delete", stack_path(&identity)), &vec![]).await;
+        let query = refresh.then(|| ("refresh".to_owned(), "True".to_owned())).into_iter().collect();
+        let answer = self.get(&format!("{}/preview_delete", stack_path(&identity)), &query).await;
         match answer {
+            Err(error) if refresh && error.is_not_found() => Err(unread()),
             Ok(answer) => Ok(plan::of_kiln(&answer)?.unwrap_or_else(|| plan::of_heat(Action::Delete, stack, &answer))),
             Err(error) if error.is_not_found() => {
                 let bundle =
@@ -439,4 +444,9 @@ impl Client {
         let path = format!("{}/outputs/{}", stack_path(&stack), segment(key));
         unwrap(self.get(&path, &vec![]).await?, "output")
     }
+}
+
+/// A Heat compares nothing with the objects.
+fn unread() -> Error {
+    Error::Answer("The service cannot read the objects for a plan; only Kiln can".to_owned())
 }

@@ -14,7 +14,7 @@ pub fn differences(planned: &PlanDocument, now: &PlanDocument, limit: usize) -> 
         let path = &old.path;
         let text = match new.remove(&key(old)) {
             None => Some(format!("{path} is not there any more")),
-            Some(new) if new == old => None,
+            Some(new) if is_same(old, new) => None,
             Some(new) => Some(format!("{path}: {}", difference(old, new))),
         };
         found.extend(text);
@@ -31,6 +31,11 @@ pub fn differences(planned: &PlanDocument, now: &PlanDocument, limit: usize) -> 
     }
     found.truncate(limit);
     found
+}
+
+/// Whether a plan does the same with a resource. The objects are compared with what was read, not by what it says of them.
+fn is_same(old: &Entry, new: &Entry) -> bool {
+    old == new || !old.outside.is_empty() && Entry { outside: new.outside.clone(), ..old.clone() } == *new
 }
 
 fn difference(old: &Entry, new: &Entry) -> String {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bounds, Decision, Downtime, Property, Risk};
+use crate::{Bounds, Decision, Downtime, OutsideChange, Property, Risk};
 
 /// A resource and what happens to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,6 +52,10 @@ pub struct Entry {
     /// The names in its properties that mean other objects than at its last change, and which it keeps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<NewMeaning>,
+    /// What others have changed in its object. Only of a plan that has read the objects, and only of resources that it
+    /// changes or deletes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outside: Vec<OutsideChange>,
     /// Where it is in the templates; a deleted resource may be in none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Place>,
@@ -80,6 +84,7 @@ impl Entry {
             awaited: Vec::new(),
             content: None,
             names: Vec::new(),
+            outside: Vec::new(),
             source: None,
             waits_for: Vec::new(),
         }

@@ -7,6 +7,7 @@ mod document;
 mod element;
 mod entry;
 mod observed_object;
+mod outside_change;
 mod property;
 mod risk;
 mod stack_part;
@@ -17,6 +18,7 @@ pub use document::{Action, DeletedSnapshot, FORMAT, Output, PlanDocument, Totals
 pub use element::{Element, Part, Step};
 pub use entry::{Awaited, Entry, Loss, NewMeaning, Place};
 pub use observed_object::{Moved, ObservedObject};
+pub use outside_change::{OutsideChange, Then};
 pub use property::{Property, Side};
 pub use risk::{Downtime, Risk};
 pub use stack_part::{HiddenProperty, StackPart};

@@ -70,7 +70,8 @@ mod tests {
     use super::*;
 
     fn map(value: Value) -> Map {
-        value.as_map().cloned().unwrap_or_default()
+        let Value::Map(map) = value else { panic!("{value:?}") };
+        map
     }
 
     #[test]

@@ -61,6 +61,16 @@ impl Shown {
         self.differing(stored, |name| !self.expected.contains_key(name))
     }
 
+    /// The properties that have shown another value than the stored one since the object settled with that.
+    pub fn not_applied(&self, stored: &Map) -> Vec<String> {
+        let settled = |(name, live): &(&String, &Value)| {
+            let Some(applied) = stored.get(*name) else { return false };
+            let shown = self.baseline.shown(name, applied);
+            shown.is_some_and(|shown| covers(shown, live)) && !covers(applied, live)
+        };
+        self.live.iter().filter(settled).map(|(name, _)| name.clone()).collect()
+    }
+
     fn differing(&self, stored: &Map, counts: impl Fn(&str) -> bool) -> Map {
         let differs = |name: &String, live: &Value| match (self.expected.get(name), stored.get(name)) {
             (Some(expected), _) => expected != live,

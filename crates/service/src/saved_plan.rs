@@ -7,6 +7,7 @@ mod approval;
 mod content;
 mod execute;
 mod fences;
+mod outside;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -159,10 +160,12 @@ impl Service {
         let refused = checked.document.is_refused().then(|| "its change would be refused".to_owned());
         let content = Content { description, refused, fenced: refresh, ..checked.content };
         let Some(stack) = checked.stack.as_ref().filter(|_| refresh) else { return Ok(Checked { content, ..checked }) };
-        let observed = self.observed_objects(stack, &checked.document).await?;
-        let missing = fences::missing(&checked.document, &observed);
+        let seen = self.observed_objects(stack, &checked.document).await?;
+        let missing = fences::missing(&checked.document, seen.iter().map(|one| &one.object));
         let Some(desired) = checked.desired.as_ref().filter(|_| !missing.is_empty()) else {
-            return Ok(Checked { content, observed, ..checked });
+            let mut document = checked.document;
+            let observed = self.note_outside(stack, &mut document, seen, checked.desired.as_ref()).await?;
+            return Ok(Checked { document, content, observed, ..checked });
         };
         // An update of an object that is gone turns into a replacement, and others that refer to it change too.
         let sources = load::sources(desired)?;
@@ -170,8 +173,9 @@ impl Service {
         let blueprint = Arc::new(self.build(&sources, &identity, &TemplateText::stored(&sources.template), true)?);
         let converge = self.converges(&content.settings);
         let update = self.document_of_update(stack.clone(), blueprint, converge, missing);
-        let (document, hidden) = Box::pin(update).await?;
-        let observed = self.observed_objects(stack, &document).await?;
+        let (mut document, hidden) = Box::pin(update).await?;
+        let seen = self.observed_objects(stack, &document).await?;
+        let observed = self.note_outside(stack, &mut document, seen, Some(desired)).await?;
         Ok(Checked { document, content, observed, hidden, ..checked })
     }
 

@@ -9,16 +9,26 @@ use kiln_resource::Resource;
 use kiln_stack::loaded_stack::LoadedStack;
 use kiln_store::Error;
 
-use crate::stack_drift::read;
+use crate::stack_drift::{PropertyDrift, differing, read};
 
 /// Resources of a stack that are read at the same time.
 const AT_ONCE: usize = 8;
+
+/// An object that was read, compared with its resource.
+pub struct Seen {
+    /// The object.
+    pub object: ObservedObject,
+    /// What others have changed.
+    pub outside: Vec<PropertyDrift>,
+    /// Whether an update of its type writes all properties.
+    pub writes_all: bool,
+}
 
 /// Reads the objects of the resources with these paths, in the whole tree. An object that cannot be read is left out.
 ///
 /// # Errors
 /// Errors of the store, for nested stacks.
-pub async fn observe(view: &LoadedStack, paths: &BTreeSet<String>) -> Result<Vec<ObservedObject>, Error> {
+pub async fn observe(view: &LoadedStack, paths: &BTreeSet<String>) -> Result<Vec<Seen>, Error> {
     let mut found = Vec::new();
     below(view, "", paths, &mut found).await?;
     Ok(found)
@@ -28,7 +38,7 @@ fn below<'a>(
     view: &'a LoadedStack,
     prefix: &'a str,
     paths: &'a BTreeSet<String>,
-    found: &'a mut Vec<ObservedObject>,
+    found: &'a mut Vec<Seen>,
 ) -> BoxFuture<'a, Result<(), Error>> {
     async move {
         let path_of = |row: &Resource| format!("{prefix}{}", row.name);
@@ -53,13 +63,19 @@ fn below<'a>(
     .boxed()
 }
 
-async fn object(view: &LoadedStack, row: &Resource, path: String) -> Option<ObservedObject> {
+async fn object(view: &LoadedStack, row: &Resource, path: String) -> Option<Seen> {
     let kind = view.kind(row)?;
     let entry = kind.entry().filter(|entry| entry.driver.has_object())?;
     let id = row.physical_id.clone()?;
-    match read(view, row, &kind, entry).await {
-        Ok(shown) => Some(ObservedObject { path, id, properties: Some(shown.live) }),
-        Err(failure) if failure.is_not_found() => Some(ObservedObject { path, id, properties: None }),
-        Err(_) => None,
-    }
+    let (properties, outside) = match read(view, row, &kind, entry).await {
+        Ok(shown) => {
+            let outside = differing(&shown, &entry.resource_type, row.properties());
+            (Some(shown.live), outside)
+        }
+        Err(failure) if failure.is_not_found() => (None, Vec::new()),
+        Err(_) => return None,
+    };
+    let update = entry.resource_type.rest.as_ref().and_then(|rest| rest.update.as_ref());
+    let writes_all = update.is_some_and(|update| update.whole);
+    Some(Seen { object: ObservedObject { path, id, properties }, outside, writes_all })
 }

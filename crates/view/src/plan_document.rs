@@ -39,6 +39,11 @@ impl Masked for Plan {
                     mask_value(text, hidden);
                 }
             }
+            for change in &mut entry.outside {
+                for value in [&mut change.applied, &mut change.live].into_iter().chain(&mut change.baseline) {
+                    value.mask(hidden);
+                }
+            }
             for property in &mut entry.properties {
                 for side in property.before.iter_mut().chain(&mut property.after) {
                     side.value.mask(hidden);

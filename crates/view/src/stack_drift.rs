@@ -1,5 +1,6 @@
 //! Compares the resources of a stack with their objects, without changing anything.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures::StreamExt as _;
@@ -20,9 +21,10 @@ use kiln_value::{Map, Value};
 const AT_ONCE: usize = 8;
 
 /// The result of a comparison.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Drift {
     /// The object has the properties of the resource.
+    #[default]
     InSync,
     /// Others have changed the object, or a resource of the nested stack.
     Modified(Vec<PropertyDrift>),
@@ -54,6 +56,8 @@ pub struct PropertyDrift {
     pub name: String,
     /// The value of the resource.
     pub expected: Value,
+    /// What the object showed when it had settled with the value of the resource, if that was another one.
+    pub baseline: Option<Value>,
     /// The value in the object; null if it has none.
     pub actual: Value,
     /// Whether it cannot be updated in place: `converge` leaves it as it is.
@@ -69,11 +73,21 @@ pub struct ResourceDrift {
     pub drift: Drift,
     /// The properties that were not compared, because the type cannot read them in the object.
     pub not_checked: Vec<String>,
+    /// The properties that have had another value in the object since it settled. This is no drift: the service did not take
+    /// the value of the template, or shows it in another form.
+    pub not_applied: Vec<String>,
     /// The names in its properties that mean other objects than at its last change. This is no drift: the object has what
     /// the names meant.
     pub meanings: Vec<NewMeaning>,
     /// The resources of its nested stack.
     pub nested: Option<StackDrift>,
+}
+
+impl ResourceDrift {
+    fn new(row: Resource, drift: Drift) -> Self {
+        let (not_checked, not_applied, meanings) = (Vec::new(), Vec::new(), Vec::new());
+        Self { row, drift, not_checked, not_applied, meanings, nested: None }
+    }
 }
 
 /// The resources of a stack, compared with their objects.
@@ -124,6 +138,7 @@ impl Masked for StackDrift {
                 Drift::Modified(properties) => properties.iter_mut().for_each(|property| {
                     property.expected.mask(hidden);
                     property.actual.mask(hidden);
+                    property.baseline.mask(hidden);
                 }),
                 Drift::NotChecked(reason) => reason.mask(hidden),
                 Drift::InSync | Drift::Deleted | Drift::NoObject => {}
@@ -170,13 +185,17 @@ async fn compared(view: &LoadedStack, row: Resource, below: Vec<String>) -> Resu
             (false, 0) => Drift::InSync,
             (false, _) => Drift::NotChecked("resources of its nested stack were not compared".to_owned()),
         };
-        let (not_checked, meanings) = (Vec::new(), Vec::new());
-        return Ok(ResourceDrift { row, drift, not_checked, meanings, nested: Some(nested) });
+        let compared = ResourceDrift { nested: Some(nested), ..ResourceDrift::new(row, drift) };
+        return Ok(compared);
     }
     let compared = object(view, &row).await;
-    let (drift, not_checked) = compared.unwrap_or_else(|reason| (Drift::NotChecked(reason.into_owned()), Vec::new()));
     let meanings = meanings(view, &row).await;
-    Ok(ResourceDrift { row, drift, not_checked, meanings, nested: None })
+    Ok(match compared {
+        Ok(Compared { drift, not_checked, not_applied }) => {
+            ResourceDrift { not_checked, not_applied, meanings, ..ResourceDrift::new(row, drift) }
+        }
+        Err(reason) => ResourceDrift { meanings, ..ResourceDrift::new(row, Drift::NotChecked(reason.into_owned())) },
+    })
 }
 
 /// The names of a resource that mean other objects today, as far as they can be looked up.
@@ -194,31 +213,44 @@ async fn meanings(view: &LoadedStack, row: &Resource) -> Vec<NewMeaning> {
     new_meanings(names, &today)
 }
 
-/// Compares a resource with its object: returns the result and the properties that were not compared. The error is the
-/// reason why it cannot be compared.
-async fn object(view: &LoadedStack, row: &Resource) -> Result<(Drift, Vec<String>), std::borrow::Cow<'static, str>> {
+/// A resource that was compared with its object.
+#[derive(Default)]
+struct Compared {
+    drift: Drift,
+    not_checked: Vec<String>,
+    not_applied: Vec<String>,
+}
+
+impl From<Drift> for Compared {
+    fn from(drift: Drift) -> Self {
+        Self { drift, ..Self::default() }
+    }
+}
+
+/// Compares a resource with its object. The error is the reason why it cannot be compared.
+async fn object(view: &LoadedStack, row: &Resource) -> Result<Compared, Cow<'static, str>> {
     if row.operation != OperationState::Idle {
         return Err("an operation of the resource is not complete".into());
     }
     let kind = view.kind(row).ok_or("its type does not exist any more")?;
     let entry = kind.entry().ok_or("it has no nested stack")?;
     if !entry.driver.has_object() {
-        return Ok((Drift::NoObject, Vec::new()));
+        return Ok(Drift::NoObject.into());
     }
     if row.physical_id.is_none() {
         return Err("it has no object".into());
     }
     let shown = match read(view, row, &kind, entry).await {
         Ok(shown) => shown,
-        Err(failure) if failure.is_not_found() => return Ok((Drift::Deleted, Vec::new())),
+        Err(failure) if failure.is_not_found() => return Ok(Drift::Deleted.into()),
         Err(failure) => return Err(format!("its object cannot be read: {failure}").into()),
     };
     if shown.live.is_empty() {
         return Err("its object exists, but the type does not say which properties it has".into());
     }
     let stored = row.properties();
-    let mut differing = shown.drift(&entry.resource_type, stored);
-    differing.extend(shown.lasting_drift(&entry.resource_type, stored));
+    let differing = differing(&shown, &entry.resource_type, stored);
+    let not_applied = shown.not_applied(stored);
     let given = row.definition.as_ref().map(|definition| definition.given());
     let not_checked = unread(&entry.resource_type, given.unwrap_or(stored), stored, &shown.live);
     if differing.is_empty() {
@@ -227,14 +259,23 @@ async fn object(view: &LoadedStack, row: &Resource) -> Result<(Drift, Vec<String
         } else {
             Drift::NotChecked(format!("these properties cannot be compared: {}", not_checked.join(", ")))
         };
-        return Ok((drift, not_checked));
+        return Ok(Compared { drift, not_checked, not_applied });
     }
+    Ok(Compared { drift: Drift::Modified(differing), not_checked, not_applied })
+}
+
+/// The properties whose value in an object is neither that of the resource nor the one that it has had since.
+pub(crate) fn differing(shown: &Shown, resource_type: &ResourceType, stored: &Map) -> Vec<PropertyDrift> {
+    let mut differing = shown.drift(resource_type, stored);
+    differing.extend(shown.lasting_drift(resource_type, stored));
     let differing = differing.into_iter().map(|(name, actual)| {
-        let expected = shown.expected.get(&name).or_else(|| stored.get(&name)).cloned().unwrap_or_default();
-        let needs_replacement = !entry.resource_type.can_update(&name);
-        PropertyDrift { name, expected, actual, needs_replacement }
+        let applied = stored.get(&name);
+        let baseline = applied.and_then(|applied| shown.baseline.shown(&name, applied)).cloned();
+        let expected = shown.expected.get(&name).or(applied).cloned().unwrap_or_default();
+        let needs_replacement = !resource_type.can_update(&name);
+        PropertyDrift { name, expected, baseline, actual, needs_replacement }
     });
-    Ok((Drift::Modified(differing.collect()), not_checked))
+    differing.collect()
 }
 
 /// Reads the object of a resource.

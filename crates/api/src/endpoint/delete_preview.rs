@@ -3,13 +3,14 @@
 use axum::response::Response;
 use http::Method;
 use kiln_plan_document::Action;
-use kiln_service::Door;
+use kiln_service::{Door, PlannedRequest};
 use kiln_value::Map;
 use kiln_view::plan_document::Plan;
 
 use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
+use crate::http::query::Formats as _;
 use crate::view::plan_document;
 
 pub(super) static ENDPOINT: Endpoint = Endpoint {
@@ -20,7 +21,7 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
     rule: Rule::Of("stacks:delete"),
     tag: "stacks",
     summary: "Preview the delete of a stack",
-    query: &[],
+    query: &[("refresh", "bool")],
     body: None,
     answer: Answer::Json(200),
     run: |call| Box::pin(run(call)),
@@ -28,6 +29,11 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
 
 async fn run(call: &Call) -> Result<Response, ApiError> {
     let stack = call.stack().await?;
+    if call.query.boolean("refresh")?.unwrap_or(false) {
+        let plan = call.service().refreshed_plan(&call.caller, PlannedRequest::Delete(Box::new(stack))).await?;
+        let version = plan.version.clone();
+        return Ok(plan_document::response(Plan(plan), version, Map::new()));
+    }
     let previewed = call.service().preview_delete(stack).await?;
     let plan = previewed.shown(Door::Plan, |(preview, _)| Plan::of(preview, Action::Delete));
     Ok(plan_document::response(plan, Some(previewed.expose().1.clone()), Map::new()))

@@ -66,10 +66,14 @@ fn entry(one: &ResourceDrift, compared: &StackDrift, parent: Option<&str>, links
     let differences: Value = properties
         .iter()
         .map(|one| {
-            value!({
+            let mut difference = value!({
                 "property": (&one.name), "expected": (one.expected.clone()), "actual": (one.actual.clone()),
                 "needs_replacement": (one.needs_replacement),
-            })
+            });
+            if let (Some(baseline), Some(difference)) = (&one.baseline, difference.as_map_mut()) {
+                difference.insert("baseline".to_owned(), baseline.clone());
+            }
+            difference
         })
         .collect();
     let stack = &compared.stack;
@@ -82,6 +86,7 @@ fn entry(one: &ResourceDrift, compared: &StackDrift, parent: Option<&str>, links
         "drift_status_reason": reason,
         "differences": differences,
         "not_checked": (one.not_checked.iter().collect::<Value>()),
+        "not_applied": (one.not_applied.iter().collect::<Value>()),
         "names": (meaning::names(&one.meanings)),
         "links": [
             { "rel": "self", "href": (links.within(stack, &format!("/resources/{}", one.row.name))) },

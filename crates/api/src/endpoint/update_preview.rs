@@ -1,9 +1,11 @@
 //! `PUT` and `PATCH …/preview`: the effect of an update, according to the plan that the update itself would follow.
 
+use std::collections::BTreeSet;
+
 use axum::response::Response;
 use http::Method;
 use kiln_plan_document::Action;
-use kiln_service::Door;
+use kiln_service::{Door, PlannedRequest};
 use kiln_value::{Map, Value};
 use kiln_view::plan_document::Plan;
 
@@ -14,6 +16,14 @@ use crate::http::query::Formats;
 use crate::http::reply;
 use crate::view::{plan_document, planned};
 
+const QUERY: &[(&str, &str)] = &[
+    ("show_nested", "bool"),
+    ("plan", "bool"),
+    ("resource_changes", "bool"),
+    ("replace", "list"),
+    ("refresh", "bool"),
+];
+
 pub(super) static PUT: Endpoint = Endpoint {
     name: "PreviewUpdate",
     method: Method::PUT,
@@ -21,7 +31,7 @@ pub(super) static PUT: Endpoint = Endpoint {
     rule: Rule::Of("stacks:preview_update"),
     tag: "stacks",
     summary: "Preview an update",
-    query: &[("show_nested", "bool"), ("plan", "bool"), ("resource_changes", "bool"), ("replace", "list")],
+    query: QUERY,
     body: Some(&stack_update::BODY),
     answer: Answer::Json(200),
     run: |call| Box::pin(put(call)),
@@ -34,7 +44,7 @@ pub(super) static PATCH: Endpoint = Endpoint {
     rule: Rule::Of("stacks:preview_update_patch"),
     tag: "stacks",
     summary: "Preview an update of parts",
-    query: &[("show_nested", "bool"), ("plan", "bool"), ("resource_changes", "bool"), ("replace", "list")],
+    query: QUERY,
     body: Some(&stack_update::BODY),
     answer: Answer::Json(200),
     run: |call| Box::pin(patch(call)),
@@ -49,13 +59,23 @@ async fn patch(call: &Call) -> Result<Response, ApiError> {
 }
 
 /// Heat's lists, and in addition the outputs that change and the version of the stack, which an update can name
-/// (`if_version`); with `plan=true` instead the document of the plan, and with `resource_changes=true` both.
+/// (`if_version`); with `plan=true` instead the document of the plan, and with `resource_changes=true` both. With
+/// `refresh=true` it is the document, after the objects that the update changes or deletes are read.
 async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
     let body = call.instantiation().await?;
     let nested = call.query.boolean("show_nested")?.unwrap_or(false);
     let update = body.update(patch)?;
-    let replaced = call.query.all("replace").into_iter().collect();
+    let replaced: BTreeSet<String> = call.query.all("replace").into_iter().collect();
     let stack = call.stack().await?;
+    if call.query.boolean("refresh")?.unwrap_or(false) {
+        if !replaced.is_empty() {
+            return Err(ApiError::bad_request("A plan with 'replace' cannot read the objects ('refresh')."));
+        }
+        let request = PlannedRequest::Update(Box::new(stack), update);
+        let plan = call.service().refreshed_plan(&call.caller, request).await.map_err(|error| body.placed(error))?;
+        let version = plan.version.clone();
+        return Ok(plan_document::response(Plan(plan), version, Map::new()));
+    }
     let previewed = call.service().preview_replacements(&call.caller, stack, update, replaced).await;
     let previewed = previewed.map_err(|error| body.placed(error))?;
     let wants_plan = call.query.boolean("plan")?.unwrap_or(false);

@@ -69,6 +69,14 @@ pub(super) fn lines(entry: &Entry, kind: Kind) -> Vec<Line> {
         let reasons = entry.reasons.iter().map(|reason| format!("because: {reason}"));
         lines.extend(reasons.map(|text| Line::new(Mark::Important, text)));
     }
+    if !entry.outside.is_empty() {
+        lines.push(Line::new(Mark::Important, "changed outside of Kiln:"));
+        lines.extend(entry.outside.iter().map(|change| {
+            let before = change.baseline.as_ref().unwrap_or(&change.applied);
+            let values = both(&written::value(before), &written::value(&change.live));
+            Line::inner(Mark::Changed, format!("{}: {values} ({})", change.property, change.then.words()))
+        }));
+    }
     if entry.former {
         lines.push(Line::new(Mark::Plain, "former: another resource has its name now"));
     }

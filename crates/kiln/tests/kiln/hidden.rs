@@ -253,7 +253,9 @@ impl World {
                 }
                 let drift = self.said(&["stack", "drift", "main"]);
                 assert!(drift.contains("theirs"), "{drift}");
-                drift
+                let refreshed = self.said(&["stack", "plan", "--delete", "--refresh", "main"]);
+                assert!(refreshed.contains("changed outside of Kiln") && refreshed.contains("theirs"), "{refreshed}");
+                drift + &refreshed
             }
             Door::Parameters => {
                 let described = self.http(&self.cfn, "/v1/?Action=DescribeStacks&StackName=main");

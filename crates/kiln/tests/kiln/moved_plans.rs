@@ -166,6 +166,41 @@ async fn the_plan_of_an_update_replaces_what_does_not_exist_any_more() {
     assert_ne!(world.object("group"), gone);
 }
 
+/// What others have changed is shown apart from what the plan changes, with what the plan does about it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_that_reads_the_objects_shows_what_others_have_changed() {
+    let world = World::new("moved-outside").await;
+    let (net, port, group) = (world.object("net"), world.object("port"), world.object("group"));
+    world.put(&format!("/v2.0/networks/{net}"), value!({"network": {"name": "theirs"}})).await;
+    world.put(&format!("/v2.0/ports/{port}"), value!({"port": {"name": "theirs"}})).await;
+    let open = value!({"security_group": {"name": "open"}});
+    world.put(&format!("/v2.0/security-groups/{group}"), open).await;
+
+    let update = ["plan", "--existing", "--parameter", "word=two", "web"];
+    assert!(!world.stack(&update).ok().contains("theirs"), "nobody has asked for the objects");
+    let shown = world.stack(&[&update[..], &["--refresh"]].concat()).ok();
+    for (head, change) in [
+        ("net  (OS::Neutron::Net)", "name: \"ours\" → \"theirs\" (it stays)"),
+        ("port  (OS::Neutron::Port)", "name: \"one\" → \"theirs\" (the plan overwrites it)"),
+        ("group  (OS::Neutron::SecurityGroup)", "name: \"doors\" → \"open\" (it stays)"),
+    ] {
+        let entry = shown.split_once(head).expect(&shown).1;
+        let entry = entry.split("  (OS::").next().unwrap();
+        assert!(entry.contains("changed outside of Kiln:") && entry.contains(change), "{change}: {shown}");
+    }
+    let deleted = world.stack(&["plan", "--delete", "--refresh", "web", "-f", "markdown"]).ok();
+    assert!(deleted.contains("(it goes with the object)"), "{deleted}");
+
+    let plan = world.saved(&update[1..]);
+    world.stack(&["apply", "--yes", &plan]).ok();
+    let name = |kind: &str, id: &str| {
+        let snapshot = world.cloud.snapshot();
+        let object = snapshot.objects[kind].iter().find(|object| object["id"] == id).expect("an object");
+        object["name"].as_str().unwrap().to_owned()
+    };
+    assert_eq!([name("networks", &net), name("ports", &port)], ["theirs", "two"], "as the plan says");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_plan_of_a_delete_names_the_snapshots_that_go_with_the_stack() {
     let world = World::new("moved-snapshots").await;

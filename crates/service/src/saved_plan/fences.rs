@@ -10,7 +10,7 @@ use kiln_plan_document::{Action, Decision, Entry, HiddenProperty, Moved, Observe
 use kiln_resource::StackId;
 use kiln_store::Stack;
 use kiln_value::{Value, text};
-use kiln_view::observed_object::observe;
+use kiln_view::observed_object::{Seen, observe};
 use kiln_view::plan_document::Plan;
 use kiln_view::preview::{Preview, Terms};
 
@@ -55,11 +55,7 @@ impl Service {
     }
 
     /// Reads the objects that a plan changes or deletes.
-    pub(super) async fn observed_objects(
-        &self,
-        stack: &Stack,
-        document: &PlanDocument,
-    ) -> Result<Vec<ObservedObject>, Error> {
+    pub(super) async fn observed_objects(&self, stack: &Stack, document: &PlanDocument) -> Result<Vec<Seen>, Error> {
         let touches = |entry: &&Entry| {
             let changes = matches!(entry.decision.at_most, Decision::Update | Decision::Replace | Decision::Delete);
             changes && !entry.retained
@@ -68,7 +64,7 @@ impl Service {
         self.observed(stack, &paths).await
     }
 
-    async fn observed(&self, stack: &Stack, paths: &BTreeSet<String>) -> Result<Vec<ObservedObject>, Error> {
+    async fn observed(&self, stack: &Stack, paths: &BTreeSet<String>) -> Result<Vec<Seen>, Error> {
         if paths.is_empty() {
             return Ok(Vec::new());
         }
@@ -104,7 +100,8 @@ impl Service {
         if let Some(stack) = saved.stack.as_ref().filter(|_| !observed.is_empty()) {
             let paths = observed.iter().map(|object| object.path.clone()).collect();
             let today = self.observed(stack, &paths).await?;
-            let today: HashMap<_, _> = today.iter().map(|now| ((&now.path, &now.id), now)).collect();
+            let today: HashMap<_, _> =
+                today.iter().map(|now| ((&now.object.path, &now.object.id), &now.object)).collect();
             let mut hidden = None;
             for object in &observed {
                 if what.len() >= NAMED {
@@ -133,9 +130,12 @@ impl Service {
 }
 
 /// The paths of the resources that a plan updates or replaces although their objects do not exist any more.
-pub(super) fn missing(document: &PlanDocument, observed: &[ObservedObject]) -> BTreeSet<String> {
-    let gone: BTreeSet<&str> =
-        observed.iter().filter(|object| object.properties.is_none()).map(|object| object.path.as_str()).collect();
+pub(super) fn missing<'a>(
+    document: &PlanDocument,
+    observed: impl IntoIterator<Item = &'a ObservedObject>,
+) -> BTreeSet<String> {
+    let gone = observed.into_iter().filter(|object| object.properties.is_none());
+    let gone: BTreeSet<&str> = gone.map(|object| object.path.as_str()).collect();
     let stays =
         |entry: &&Entry| matches!(entry.decision.at_most, Decision::Update | Decision::Replace) && !entry.former;
     let paths = document.resources.iter().filter(stays).map(|entry| entry.path.as_str());

@@ -58,7 +58,7 @@ pub(crate) async fn save_plan(backends: &Backends, preview: &Preview) -> PlanId 
     };
     let paths = resources.iter().filter(changes).map(|entry| entry.path.clone()).collect();
     let observed = match LoadedStack::load(backends, stack.id).await.expect("read") {
-        Some(view) => observe(&view, &paths).await.expect("read"),
+        Some(view) => observe(&view, &paths).await.expect("read").into_iter().map(|seen| seen.object).collect(),
         None => Vec::new(),
     };
     let parts = StackPart::split(resources, observed, Vec::new(), &generations).expect("JSON").into_iter();

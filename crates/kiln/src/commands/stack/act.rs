@@ -34,7 +34,7 @@ impl DeleteArgs {
         let mut versions: Vec<Option<String>> = vec![None; self.stacks.len()];
         if self.confirm.is_needed() {
             for (stack, version) in self.stacks.iter().zip(&mut versions) {
-                match connection.client.plan_delete(stack).await {
+                match connection.client.plan_delete(stack, false).await {
                     Ok(plan) => {
                         plan::ask_about(&plan);
                         *version = plan.version;

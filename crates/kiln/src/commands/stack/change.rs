@@ -396,7 +396,7 @@ impl UpdateArgs {
             self.output.one(lists, Format::Table)?;
             return plan::ended(&plan, self.dry_run.detailed_exitcode);
         }
-        let plan = client.plan_update(&self.stack, request, &[]).await;
+        let plan = client.plan_update(&self.stack, request, &[], false).await;
         let plan = self.changed.judged(connection, &self.stack, request, plan).await?;
         plan::show(&plan)?;
         plan::ended(&plan, self.dry_run.detailed_exitcode)
@@ -405,7 +405,7 @@ impl UpdateArgs {
     /// Shows the plan and asks for confirmation if resources are replaced or deleted, or something is lost; the version of
     /// the stack that the plan belongs to.
     async fn confirmed(&self, connection: &Connection, request: &StackRequest) -> Outcome<Option<String>> {
-        let plan = connection.client.plan_update(&self.stack, request, &[]).await;
+        let plan = connection.client.plan_update(&self.stack, request, &[], false).await;
         let plan = self.changed.judged(connection, &self.stack, request, plan).await?;
         if Plan::of(&plan).destroyed() > 0 {
             plan::ask_about(&plan);

@@ -105,13 +105,16 @@ fn differences(resource: &Value) -> String {
     }
     let open = resource.get("not_checked").and_then(Value::as_list).unwrap_or_default().iter();
     let open = open.map(|name| format!("{}: not checked", text::str(name)));
+    let settled = resource.get("not_applied").and_then(Value::as_list).unwrap_or_default().iter();
+    let settled = settled.map(|name| format!("{}: not applied (other value since it settled)", text::str(name)));
     let shown = |one: &Value, key: &str| one.get(key).map(text::json).unwrap_or_default();
     let differences = resource.get("differences").and_then(Value::as_list).unwrap_or_default().iter();
     let lines = differences.map(|one| {
-        let (expected, actual) = (shown(one, "expected"), shown(one, "actual"));
+        let expected = shown(one, if one.get("baseline").is_some() { "baseline" } else { "expected" });
+        let actual = shown(one, "actual");
         let replace = one.get("needs_replacement").is_some_and(Value::is_truthy);
         let note = if replace { " (needs a replacement)" } else { "" };
         format!("{}: {expected} is {actual}{note}", one.str_at("property").unwrap_or_default())
     });
-    lines.chain(open).collect::<Vec<_>>().join("\n")
+    lines.chain(settled).chain(open).collect::<Vec<_>>().join("\n")
 }

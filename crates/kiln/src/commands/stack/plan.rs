@@ -36,6 +36,7 @@ Examples:
   kiln stack plan --existing --parameter flavor=m1.large web
   kiln stack plan --delete web                       what a delete would delete and lose
   kiln stack plan --replace server web               replace a healthy resource
+  kiln stack plan --existing --refresh web           also what others have changed
   kiln stack plan -t web.yaml -f markdown web        for a merge request
   kiln stack plan -t web.yaml --out web.plan web     save it, for 'kiln stack apply web.plan'
   kiln stack plan --to 1 web                         return to revision 1")]
@@ -57,6 +58,9 @@ pub(crate) struct PlanArgs {
     /// Plan the replacement of this resource, as after 'stack resource mark unhealthy'; may be repeated
     #[arg(long, value_name = "PATH")]
     replace: Vec<String>,
+    /// Read the objects that would be changed or deleted, and show what others have changed in them; saved plans do so without this option
+    #[arg(long, conflicts_with_all = ["replace", "no_refresh"])]
+    refresh: bool,
     /// Exit with 0 if nothing would change, 2 if something would, 5 if something would be lost, 1 after an error, and 4 if the service is not reachable
     #[arg(long)]
     detailed_exitcode: bool,
@@ -146,7 +150,10 @@ impl PlanArgs {
             let answer = if self.save.saves() {
                 self.save.save(connection, RequestToPlan::Delete(&self.stack)).await.map(Answer::Saved)
             } else {
-                client.plan_delete(&self.stack).await.map(|plan| Answer::Planned(PlannedCreate::Plan(plan)))
+                client
+                    .plan_delete(&self.stack, self.refresh)
+                    .await
+                    .map(|plan| Answer::Planned(PlannedCreate::Plan(plan)))
             };
             return answer.or_else(|error| Err(of_stack(&self.stack)(saved::refused(error)?)));
         }
@@ -168,7 +175,7 @@ impl PlanArgs {
             }
             (false, true) => client.plan_create(&self.stack, &request).await.map(Answer::Planned),
             (false, false) => {
-                let plan = client.plan_update(&self.stack, &request, &self.replace).await;
+                let plan = client.plan_update(&self.stack, &request, &self.replace, self.refresh).await;
                 plan.map(|plan| Answer::Planned(PlannedCreate::Plan(plan)))
             }
         };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kiln_client::{Bundle, Client, StackRequest};
+use kiln_client::{Bundle, Client, StackAction, StackRequest};
 use kiln_cloud::{Connector, Credentials, Options, SharedClient, StackCloud, TlsOptions};
 use kiln_resource::{Cloud as _, CloudRequest, Method};
 use kiln_testcloud::{Account, Service, Testcloud};
@@ -283,6 +283,69 @@ async fn rules_of_security_groups_are_compared_and_repaired() {
     assert_eq!(after, before);
     let compared = client.drift(STACK, &[]).await.expect("a comparison");
     assert_eq!(compared.str_at("status"), Some("IN_SYNC"), "{compared:?}");
+    cluster.end().await;
+}
+
+/// An object is compared with what it showed when it had settled after Kiln wrote it, not with every later look.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_object_showed_when_it_had_settled_is_no_drift() {
+    let cloud = Testcloud::builder().build_time(Duration::from_secs(2)).start().await.expect("a cloud");
+    let cluster = Cluster::start(cloud, "sqlite", 1, Limits::default()).await;
+    let client = cluster.client(cluster.cloud.users().demo);
+    let other = Other::of(&cluster).await;
+    let request = |name: &str, converge: bool| {
+        let properties = value!({
+            "image": "cirros", "flavor": "m1.nano", "name": name, "networks": [{"network": "private"}],
+        });
+        request_of(&value!({"server": {"type": "OS::Nova::Server", "properties": properties}}), converge)
+    };
+    let rename = async |name: &str| {
+        let id = cluster.cloud.snapshot().objects["servers"][0]["id"].as_str().expect("an ID").to_owned();
+        let body = value!({"server": {"name": name}});
+        other.call("compute", Method::Put, format!("/servers/{id}"), Some(body)).await;
+    };
+    let compared = async || {
+        let compared = client.drift(STACK, &[]).await.expect("a comparison");
+        let entry = compared.get("resources").and_then(|list| list.at(0)).cloned().unwrap_or_default();
+        let part = |key: &str| entry.get(key).cloned().unwrap_or_default();
+        (part("differences"), part("not_applied"))
+    };
+    let name = || cluster.cloud.snapshot().objects["servers"][0]["name"].as_str().expect("a name").to_owned();
+
+    // The service takes another value while it builds the server.
+    client.create_stack(STACK, &request("mine", false)).await.expect("accepted");
+    while cluster.cloud.snapshot().objects["servers"].is_empty() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    rename("settled").await;
+    settled(&client, "CREATE_COMPLETE").await;
+    assert_eq!(compared().await, (value!([]), value!(["name"])));
+    client.update_stack(STACK, &request("mine", true)).await.expect("accepted");
+    settled(&client, "UPDATE_COMPLETE").await;
+    assert_eq!(name(), "settled", "it is no drift, which each update would repair");
+
+    // Others change it, and no look makes that the new baseline.
+    rename("theirs").await;
+    let difference = value!([{
+        "property": "name", "expected": "mine", "actual": "theirs", "needs_replacement": false, "baseline": "settled",
+    }]);
+    for _ in 0..2 {
+        assert_eq!(compared().await, (difference.clone(), value!([])));
+        let identity = client.stack_identity(STACK).await.expect("a stack");
+        client.stack_action(&identity, StackAction::Check).await.expect("accepted");
+        settled(&client, "CHECK_COMPLETE").await;
+    }
+    client.update_stack(STACK, &request("mine", true)).await.expect("accepted");
+    settled(&client, "UPDATE_COMPLETE").await;
+    assert_eq!((name().as_str(), compared().await), ("mine", (value!([]), value!([]))), "it is repaired");
+    // Another value, another baseline.
+    client.update_stack(STACK, &request("new", false)).await.expect("accepted");
+    settled(&client, "UPDATE_COMPLETE").await;
+    rename("settled").await;
+    let difference = value!([{
+        "property": "name", "expected": "new", "actual": "settled", "needs_replacement": false,
+    }]);
+    assert_eq!(compared().await, (difference, value!([])));
     cluster.end().await;
 }
 
