@@ -136,7 +136,7 @@ class Server:
 
 def agent_of(heat, folder, name):
     """The server of a stack, as soon as the agent can be started."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         collect = heat.outputs(name).get('collect') if heat.stack(name)['outputs'] else None
         if collect:

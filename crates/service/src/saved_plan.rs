@@ -100,6 +100,11 @@ impl SavedPlan {
         &self.content.description
     }
 
+    /// Whether it is made again, and its objects are read again, before it is executed.
+    pub fn refreshes(&self) -> bool {
+        self.content.fenced
+    }
+
     /// The operation that executes it, once a request has used it.
     pub fn operation(&self) -> Option<OperationId> {
         let plan = &self.plan;

@@ -334,6 +334,7 @@ fn view(saved: &SavedPlan) -> Value {
         "status": (saved.status.as_str()),
         "name": (plan.name.clone()),
         "description": (saved.description()),
+        "refresh": (saved.refreshes()),
         "digest": (Some(plan.digest.clone()).filter(|digest| !digest.is_empty())),
         "totals": (totals.map(|totals| value!({
             "data_loss": (totals.data_loss),

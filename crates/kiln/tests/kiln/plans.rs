@@ -299,6 +299,9 @@ async fn a_service_can_demand_plans_and_approvals() {
     refused(&unapproved, "has 0 of the 1 approvals");
     assert!(unapproved.err.contains(&format!("kiln plan approve {id}")), "{}", unapproved.err);
     refused(&kiln(&["plan", "approve", id]), "you made it");
+    // Who approves sees whether the objects are compared.
+    let unread = ["stack", "plan", "-t", "one.yaml", "--save", "--no-refresh", "-f", "json", "web"];
+    assert_eq!([&saved, &kiln(&unread).json()].map(|plan| plan["refresh"].clone()), [true, false]);
     assert_eq!(service.stop().0, 0);
 }
 
