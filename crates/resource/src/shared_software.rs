@@ -133,6 +133,8 @@ pub trait Software: Send + Sync {
     async fn deployed(&self, server: &str) -> Result<Vec<SoftwareConfig>, Failure>;
     /// The server with this ID, in any stack; `None` if its agent asks for its metadata, or if it is deleted.
     async fn pushed_server(&self, server: &str) -> Result<Option<PushedServer>, Failure>;
+    /// Whether an object with this ID belongs to a resource of the project.
+    async fn is_of_a_resource(&self, object: &str) -> Result<bool, Failure>;
 }
 
 /// Nothing is stored: for validation before there is a stack.
@@ -159,6 +161,10 @@ impl Software for NoSoftware {
 
     async fn pushed_server(&self, _: &str) -> Result<Option<PushedServer>, Failure> {
         Ok(None)
+    }
+
+    async fn is_of_a_resource(&self, _: &str) -> Result<bool, Failure> {
+        Ok(false)
     }
 }
 

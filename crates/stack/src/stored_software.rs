@@ -56,6 +56,11 @@ impl Software for StoredSoftware {
         let metadata = metadata_of(&*self.store, &self.project, &row).await.map_err(|error| failure(&error))?;
         Ok(Some(PushedServer { data: row.data, metadata }))
     }
+
+    async fn is_of_a_resource(&self, object: &str) -> Result<bool, Failure> {
+        let rows = self.store.resources_by_physical_id(&self.project, object).await;
+        Ok(!rows.map_err(|error| failure(&error))?.is_empty())
+    }
 }
 
 /// Whether the metadata of a resource are written where its agent reads them.

@@ -82,7 +82,7 @@ impl Shape for SecurityGroup {
     }
 
     async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
-        if let Some(rules) = rules::live(cx.facts, object, &given(cx.facts)) {
+        if let Some(rules) = rules::live(cx, object, &given(cx.facts)).await? {
             live.extend(by_direction(&rules));
         }
         Ok(())

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use futures::future::join_all;
 use ipnet::IpNet;
-use kiln_resource::{Context, Facts, Failure, FailureKind};
+use kiln_resource::{Context, Failure, FailureKind};
 use kiln_value::{Map, Value, text, value};
 
 use crate::call::{NEUTRON, security_group_id};
@@ -165,13 +165,34 @@ pub(crate) fn keep(group: &Value, given: &Value) -> Map {
     }
 }
 
-/// The rules of a group, for [`expected`]. `None`: it has other rules than new groups usually have, and nobody knows
-/// whether it got them from Neutron.
-pub(crate) fn live(facts: &Facts, group: &Value, given: &Value) -> Option<Value> {
-    let is_known = given.is_truthy() || facts.data.contains_key(DEFAULT);
+/// The rules of a group, for [`expected`], without those that are resources themselves. `None`: it has other rules than new
+/// groups usually have, and nobody knows whether it got them from Neutron.
+pub(crate) async fn live(cx: &Context<'_>, group: &Value, given: &Value) -> Result<Option<Value>, Failure> {
+    let is_known = given.is_truthy() || cx.facts.data.contains_key(DEFAULT);
+    let wanted = if is_known {
+        wanted(cx, cx.facts.require_id()?, given.as_list().unwrap_or_default()).await?
+    } else {
+        egress().to_vec()
+    };
+    let wanted: Vec<Map> = wanted.iter().map(normal).collect();
     let rules = of(group);
-    let rules = sorted(rules.as_list().unwrap_or_default().iter().filter_map(Value::as_map));
-    (is_known || rules == sorted(&egress())).then_some(rules)
+    let mut own = Vec::new();
+    for rule in rules.as_list().unwrap_or_default().iter().filter_map(Value::as_map) {
+        if wanted.contains(&normal(rule)) || !is_a_resource(cx, rule).await? {
+            own.push(rule);
+        }
+    }
+    let own = sorted(own);
+    Ok((is_known || own == sorted(&egress())).then_some(own))
+}
+
+/// Whether a rule is the object of a resource: it belongs to that, not to the group.
+async fn is_a_resource(cx: &Context<'_>, rule: &Map) -> Result<bool, Failure> {
+    cx.software.is_of_a_resource(id_of(rule)).await
+}
+
+fn id_of(rule: &Map) -> &str {
+    rule.get("id").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The rules of a group that nobody else has changed.
@@ -180,7 +201,7 @@ pub(crate) async fn expected(cx: &Context<'_>, given: &Value) -> Result<Value, F
     Ok(sorted(&wanted(cx, group, given.as_list().unwrap_or_default()).await?))
 }
 
-/// Sets exactly the rules of the template. `known` are those of a group that was just created; otherwise they are read.
+/// Sets exactly the rules of the template; those that are resources themselves stay. `known` are those of a group that was just created; otherwise they are read.
 pub(crate) async fn set(cx: &Context<'_>, id: &str, given: &Value, known: &Value) -> Result<(), Failure> {
     let wanted = wanted(cx, id, given.as_list().unwrap_or_default()).await?;
     let present = if known.is_null() {
@@ -194,8 +215,9 @@ pub(crate) async fn set(cx: &Context<'_>, id: &str, given: &Value, known: &Value
     let asked: Vec<Map> = wanted.iter().map(normal).collect();
     // Neutron cannot change a rule: one with another description is deleted, and created again.
     for (rule, _) in present.iter().zip(&kept).filter(|(_, kept)| !asked.contains(kept)) {
-        let rule = rule.get("id").and_then(Value::as_str).unwrap_or_default();
-        NEUTRON.delete(cx, format!("/v2.0/security-group-rules/{}", path::segment(rule))).await?;
+        if !is_a_resource(cx, rule).await? {
+            NEUTRON.delete(cx, format!("/v2.0/security-group-rules/{}", path::segment(id_of(rule)))).await?;
+        }
     }
     let missing = wanted.iter().zip(&asked).filter(|(_, asked)| !kept.contains(asked));
     let missing: Vec<&Map> = missing.map(|(rule, _)| rule).collect();

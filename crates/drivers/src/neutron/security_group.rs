@@ -42,7 +42,8 @@ impl Shape for SecurityGroup {
     }
 
     async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
-        live.extend(rules::live(cx.facts, object, cx.facts.property(RULES)).map(|rules| (RULES.to_owned(), rules)));
+        let rules = rules::live(cx, object, cx.facts.property(RULES)).await?;
+        live.extend(rules.map(|rules| (RULES.to_owned(), rules)));
         Ok(())
     }
 
