@@ -25,6 +25,9 @@ pub(crate) struct RestDriver {
     shows: bool,
 }
 
+/// The property of objects that all projects can use.
+const SHARED: &str = "shared";
+
 /// Whether an object is ready.
 enum Awaited {
     /// It is; with the object, if it was read.
@@ -534,6 +537,10 @@ impl Driver for RestDriver {
 
     async fn live_in(&self, cx: &Context<'_>, object: &Value) -> Result<Map, Failure> {
         let mut live = body::read(&self.resource_type, &self.rest.parts, &cx.facts.properties, object);
+        // An RBAC policy shares an object too, perhaps one of the same stack.
+        if !cx.facts.given.iter().any(|name| name == SHARED) {
+            live.shift_remove(SHARED);
+        }
         self.shape.live(cx, object, &mut live).await?;
         Ok(live)
     }

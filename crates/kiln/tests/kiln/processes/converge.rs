@@ -389,8 +389,14 @@ async fn what_only_a_replacement_can_change_is_drift() {
     admin.update_stack(STACK, &request(true)).await.expect("accepted");
     settled(&admin, "UPDATE_COMPLETE").await;
     assert_eq!(changes(), 0, "the subnet of a gateway, and the notation of an address, are no drift");
+    // As an RBAC policy does, which may be a resource of the stack.
+    let admins = Other::by(&cluster, cluster.cloud.users().admin).await;
+    let net = format!("/v2.0/networks/{}", ids["net"].as_str().expect("an ID"));
+    admins.call("network", Method::Put, net, Some(value!({"network": {"shared": true}}))).await;
+    let compared = admin.drift(STACK, &[]).await.expect("a comparison");
+    assert_eq!(compared.str_at("status"), Some("IN_SYNC"), "{compared:?}");
 
-    let other = Other::by(&cluster, cluster.cloud.users().admin).await;
+    let other = admins;
     let port = format!("/v2.0/ports/{}", ids["port"].as_str().expect("an ID"));
     let body = value!({"port": {"mac_address": "fa:16:3e:00:00:0b"}});
     other.call("network", Method::Put, port, Some(body)).await;
