@@ -6,7 +6,7 @@
 Takes each type of `tests/cloud/types/` (or those with a WORD in their name) through its life, first with the Python Heat,
 then with Kiln: create, check, updates in place and to replacement, suspend and resume, delete. Compares, after each step,
 the requests that both sent to the services, the objects as their service shows them, states, reasons, attributes and
-outputs. Both services are started again behind a recording proxy (`recorder.py`), and again without it at the end.
+outputs. After each create and update, Kiln must find no drift. Both services are started again behind a recording proxy (`recorder.py`), and again without it at the end.
 
 A file of `types/` has these keys:
 
@@ -201,6 +201,13 @@ def judge(lives, seconds, explained, verbose):
         if not reason or verbose:
             what = f'  ({reason})' if reason else 'FAILED'
             lines.append(f'{what} {case.type}: {field}: peer {short(peer)}, Kiln {short(kiln)}')
+    for label, drifted in lives[1].drift.items():
+        for name, what in drifted.items():
+            reason = explained.reason(case.type, f'drift {label} {name}', None, what)
+            good += bool(reason)
+            if not reason:
+                bad.add(f'drift {label} {name}')
+                lines.append(f'FAILED {case.type}: {label}: {name} has drifted although nobody has changed it: {short(what)}')
     sent = [sum(len(phase.get('requests', [])) for phase in life.phases.values()) for life in lives]
     summary = 'same' if not bad else f'{len(bad)} fields differ'
     if good:

@@ -55,13 +55,15 @@ class Side:
 
 @dataclasses.dataclass
 class Record:
-    """What was seen in a life. `phases`: label -> part -> values; `physical`: logical names and IDs, oldest first."""
+    """What was seen in a life. `phases`: label -> part -> values; `physical`: logical names and IDs, oldest first; `drift`:
+    label -> resource -> how its object differs although nobody has changed it (only of Kiln, which can compare them)."""
     case: Case
     stack: str
     project: str
     id: str
     physical: list
     phases: dict
+    drift: dict
 
 
 class Life:
@@ -70,12 +72,12 @@ class Life:
         self.side, self.case, self.stack, self.token, self.project = side, case, stack, token, project
         self.base = f'{side.url}/{project}/stacks'
         self.seen = len(side.recorder.requests)
-        self.ids, self.objects, self.phases, self.physical, self.id = set(), {}, {}, [], ''
+        self.ids, self.objects, self.phases, self.physical, self.id, self.drift = set(), {}, {}, [], '', {}
 
     def run(self):
         """Runs all phases."""
         self.create()
-        return Record(self.case, self.stack, self.project, self.id, self.physical, self.phases)
+        return Record(self.case, self.stack, self.project, self.id, self.physical, self.phases, self.drift)
 
     def create(self):
         body = {'stack_name': self.stack, 'template': self.case.template(), 'disable_rollback': True,
@@ -125,6 +127,12 @@ class Life:
                                    for output in stack.get('outputs', [])}
         observed['requests'] = self.sent()
         observed['objects'] = {path: self.object(path) for path in sorted(self.objects)}
+        if self.side.name == 'kiln' and stack['stack_status'] in ('CREATE_COMPLETE', 'UPDATE_COMPLETE'):
+            compared = self.call('GET', f'{self.path()}/drift')[2]['drift']['resources']
+            self.drift[label] = {one['resource_name']: one['differences'] or one['drift_status'] for one in compared
+                                 if one['drift_status'] in ('MODIFIED', 'DELETED')}
+            # Its requests are not those of the step.
+            self.seen = len(self.side.recorder.requests)
 
     def attributes(self, name):
         shown = self.call('GET', f'{self.path()}/resources/{urllib.parse.quote(name)}')[2]
