@@ -57,3 +57,32 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     call.service().act(&call.caller, &stack, action).await?;
     Ok(reply::json(&Value::Null))
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use serde_json::json;
+
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn a_stack_takes_one_known_action_at_a_time() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        app.settle("s").await;
+        let act = async |body| {
+            let answer = app.json(Method::POST, &format!("{path}/actions"), &body).await;
+            (answer.status.as_u16(), answer.text)
+        };
+        for (body, refusal) in [
+            (json!({}), "No action specified"),
+            (json!({"suspend": null, "resume": null}), "Multiple actions specified"),
+            (json!({"explode": null}), "Invalid action explode specified"),
+        ] {
+            let (status, text) = act(body).await;
+            assert!(status == 400 && text.contains(refusal), "{status} {text}");
+        }
+        assert_eq!(act(json!({"suspend": null})).await, (200, "null".to_owned()));
+        assert_eq!(app.get(&path).await.json()["stack"]["stack_status"], "SUSPEND_IN_PROGRESS");
+    }
+}

@@ -38,3 +38,22 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     let plan = previewed.shown(Door::Plan, |(preview, _)| Plan::of(preview, Action::Delete));
     Ok(plan_document::response(plan, Some(previewed.expose().1.clone()), Map::new()))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn the_plan_of_a_delete_changes_nothing() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        app.settle("s").await;
+        for query in ["", "?refresh=true"] {
+            let plan = app.get(&format!("{path}/preview_delete{query}")).await.json();
+            assert_eq!((&plan["plan"]["action"], &plan["plan"]["stack"]), (&"delete".into(), &"s".into()), "{plan}");
+            assert!(plan["plan"]["version"].is_string(), "a delete can name it: {plan}");
+        }
+        assert_eq!(app.get(&format!("{path}/preview_delete?refresh=x")).await.status.as_u16(), 400);
+        assert_eq!(app.get(&path).await.json()["stack"]["stack_status"], "CREATE_COMPLETE");
+    }
+}

@@ -212,3 +212,24 @@ impl Parts for Pages {
         Ok(Some(part))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn the_events_of_a_stack_are_listed_and_a_resource_needs_one() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        app.settle("s").await;
+        let events = app.get(&format!("{path}/events")).await.json();
+        let shown: Vec<_> =
+            events["events"].as_array().unwrap().iter().map(|event| &event["resource_status"]).collect();
+        assert_eq!(shown, ["CREATE_IN_PROGRESS"]);
+        let filtered = app.get(&format!("{path}/events?resource_status=COMPLETE")).await.json();
+        assert_eq!(filtered, serde_json::json!({"events": []}));
+        let missing = app.get(&format!("{path}/resources/one/events")).await;
+        assert_eq!(missing.status.as_u16(), 404);
+        assert!(missing.text.contains("No events found for resource one"), "{}", missing.text);
+    }
+}

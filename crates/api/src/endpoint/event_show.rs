@@ -42,3 +42,25 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     call.service().hidden_values(&stack).await?.mask(Door::EventProperties, &mut event.properties);
     Ok(reply::json(&One { event: EventView::whole(&event, &stack, &call.links) }))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn an_event_is_found_by_its_id_and_the_resource_that_it_is_of() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        let listed = app.get(&format!("{path}/events")).await.json()["events"][0].clone();
+        let id = listed["id"].as_str().unwrap();
+        let shown = app.get(&format!("{path}/resources/s/events/{id}")).await.json();
+        assert_eq!((&shown["event"]["id"], &shown["event"]["resource_name"]), (&listed["id"], &"s".into()));
+        for path in [format!("{path}/resources/other/events/{id}"), format!("{path}/resources/s/events/none")] {
+            let missing = app.get(&path).await;
+            assert_eq!(
+                (missing.status.as_u16(), missing.json()["error"]["type"].clone()),
+                (404, "HTTPNotFound".into())
+            );
+        }
+    }
+}

@@ -282,3 +282,21 @@ impl Sent {
         if text.is_empty() { ":\n\n".to_owned() } else { text }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn the_events_of_a_project_are_those_of_its_stacks() {
+        let app = App::new().await;
+        app.create("one", random_string()).await;
+        app.create("two", random_string()).await;
+        let events = app.get("/v1/tenant1/events").await.json();
+        let mut names: Vec<_> =
+            events["events"].as_array().unwrap().iter().map(|event| event["resource_name"].as_str().unwrap()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["one", "two"]);
+        assert_eq!(app.get("/v1/tenant1/events?wait=soon").await.status.as_u16(), 400);
+    }
+}

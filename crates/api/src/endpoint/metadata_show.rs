@@ -29,3 +29,19 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     let metadata = call.service().metadata_of(&resources.view.stack, row).await?;
     Ok(reply::json(&value!({ "metadata": metadata })))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn a_resource_that_does_not_exist_has_no_metadata() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        let missing = app.get(&format!("{path}/resources/none/metadata")).await;
+        assert_eq!(
+            (missing.status.as_u16(), missing.json()["error"]["type"].clone()),
+            (404, "ResourceNotFound".into())
+        );
+    }
+}

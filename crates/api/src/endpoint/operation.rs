@@ -101,3 +101,27 @@ pub(super) fn view(listed: &ListedOperation) -> Value {
         "ended_at": (operation.end.as_ref().map(|end| instant(end.time))),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn an_operation_says_who_asked_for_what_and_how_it_ended() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        let first = async || app.get(&format!("{path}/operations")).await.json()["operations"][0].clone();
+        let begun = first().await;
+        assert_eq!(
+            (&begun["action"], &begun["status"], &begun["ended_at"]),
+            (&"CREATE".into(), &"IN_PROGRESS".into(), &().into())
+        );
+        assert_eq!((&begun["user_name"], &begun["revision"]), (&"alice".into(), &1.into()));
+        app.settle("s").await;
+        assert_eq!(first().await["status"], "COMPLETE");
+        let shown = app.get(&format!("{path}/operations/{}", begun["id"].as_str().unwrap())).await.json();
+        assert_eq!((&shown["operation"]["id"], &shown["operation"]["root_cause"]), (&begun["id"], &().into()));
+        assert_eq!(app.get(&format!("{path}/operations/none")).await.status.as_u16(), 404);
+        assert_eq!(app.get(&format!("{path}/operations?marker=x")).await.status.as_u16(), 400);
+    }
+}

@@ -33,3 +33,17 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     let headers = [(CONTENT_TYPE, original.content_type.as_str()), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
     Ok((headers, original.content).into_response())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn a_template_that_was_written_as_one_has_no_original() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        let missing = app.get(&format!("{path}/original")).await;
+        assert_eq!(missing.status.as_u16(), 404);
+        assert!(missing.text.contains("was not made from another document"), "{}", missing.text);
+    }
+}

@@ -350,3 +350,29 @@ fn view(saved: &SavedPlan) -> Value {
         "operation_id": (saved.operation().map(|id| id.to_string())),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use serde_json::json;
+
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn a_plan_is_saved_shown_and_deleted() {
+        let app = App::new().await;
+        app.create("s", random_string()).await;
+        app.settle("s").await;
+        let save = async |body| app.json(Method::POST, "/v1/tenant1/plans", &body).await;
+        let saved = save(json!({"action": "delete", "stack": "s", "refresh": false})).await;
+        assert_eq!(saved.status.as_u16(), 201, "{}", saved.text);
+        let plan = &saved.json()["plan"];
+        assert_eq!((&plan["status"], &plan["refresh"]), (&"READY".into(), &false.into()), "{plan}");
+        let path = format!("/v1/tenant1/plans/{}", plan["id"].as_str().unwrap());
+        assert_eq!(app.get(&path).await.json()["plan"]["digest"], plan["digest"]);
+        assert_eq!(app.send(Method::DELETE, &path, None, None).await.status.as_u16(), 204);
+        assert_eq!(app.get(&path).await.status.as_u16(), 404);
+        let refused = save(json!({"action": "explode", "stack": "s"})).await;
+        assert!(refused.text.contains("The action of a plan is create, update or delete."), "{}", refused.text);
+    }
+}

@@ -30,3 +30,20 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     let text = reporter.report().await;
     Ok(([(CONTENT_TYPE, "text/plain; charset=UTF-8"), (CACHE_CONTROL, "no-store")], text).into_response())
 }
+
+#[cfg(test)]
+mod tests {
+    use kiln_service::Limits;
+
+    use crate::support::{App, user};
+
+    #[tokio::test]
+    async fn only_administrators_ask_for_the_report_of_a_process() {
+        let app = App::new().await;
+        assert_eq!(app.get("/v1/tenant1/report").await.status.as_u16(), 403);
+        let admin = App::on(app.store, user(&["admin"]), Limits::default());
+        let missing = admin.get("/v1/tenant1/report").await;
+        assert_eq!(missing.status.as_u16(), 404);
+        assert!(missing.text.contains("This service does not report on itself."), "{}", missing.text);
+    }
+}

@@ -191,3 +191,19 @@ impl Wanted {
             && any(&self.physical_ids, &|id| row.physical_id.as_deref() == Some(id))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn an_unknown_filter_is_refused_by_name() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        let listed = app.get(&format!("{path}/resources")).await.json()["resources"][0].clone();
+        assert_eq!((&listed["resource_name"], &listed["resource_status"]), (&"one".into(), &"INIT_COMPLETE".into()));
+        let refused = app.get(&format!("{path}/resources?colour=red")).await;
+        assert_eq!(refused.status.as_u16(), 400);
+        assert!(refused.text.contains("Invalid filter parameters ['colour']"), "{}", refused.text);
+    }
+}

@@ -60,3 +60,29 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     call.service().mark_unhealthy(&call.caller, call.stack().await?, &mark).await?;
     Ok(reply::json(&Value::Null))
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use serde_json::json;
+
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn a_mark_says_whether_the_resource_is_healthy() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        app.settle("s").await;
+        for (body, refusal) in [
+            (json!({}), "Missing mandatory (mark_unhealthy) key from mark unhealthy request"),
+            (json!({"mark_unhealthy": true, "why": "x"}), "Invalid keys in resource mark unhealthy {'why'}"),
+            (json!({"mark_unhealthy": "perhaps"}), "mark_unhealthy"),
+        ] {
+            let refused = app.json(Method::PATCH, &format!("{path}/resources/one"), &body).await;
+            assert!(refused.status.as_u16() == 400 && refused.text.contains(refusal), "{refused:?}");
+        }
+        let missing =
+            app.json(Method::PATCH, &format!("{path}/resources/none"), &json!({"mark_unhealthy": true})).await;
+        assert_eq!(missing.status.as_u16(), 404);
+    }
+}

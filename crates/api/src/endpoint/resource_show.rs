@@ -50,3 +50,20 @@ pub(super) fn missing(call: &Call) -> ApiError {
     let (resource, stack) = (call.params.get("resource_name"), call.params.get("stack_name"));
     Error::NoResource { resource: resource.to_owned(), stack: stack.to_owned() }.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn a_resource_that_does_not_exist_is_not_found() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        let missing = app.get(&format!("{path}/resources/none")).await;
+        assert_eq!(
+            (missing.status.as_u16(), missing.json()["error"]["type"].clone()),
+            (404, "ResourceNotFound".into())
+        );
+        assert!(missing.text.contains("none") && missing.text.contains("Stack s"), "{}", missing.text);
+    }
+}

@@ -33,3 +33,24 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     call.service().signal(call.stack().await?, &signal).await?;
     Ok(reply::json(&Value::Null))
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use serde_json::json;
+
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn a_signal_needs_a_resource() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        app.settle("s").await;
+        let missing =
+            app.json(Method::POST, &format!("{path}/resources/none/signal"), &json!({"status": "SUCCESS"})).await;
+        assert_eq!(
+            (missing.status.as_u16(), missing.json()["error"]["type"].clone()),
+            (404, "ResourceNotFound".into())
+        );
+    }
+}

@@ -55,3 +55,21 @@ fn entry(resource_type: &ResourceType, with_description: bool) -> Value {
     }
     name
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn types_are_listed_by_name_with_their_descriptions_on_request() {
+        let app = App::new().await;
+        let list =
+            async |query: &str| app.get(&format!("/v1/tenant1/resource_types?name=OS::Heat::Value{query}")).await;
+        assert_eq!(list("").await.json(), serde_json::json!({"resource_types": ["OS::Heat::Value"]}));
+        let described = list("&with_description=true").await.json()["resource_types"][0].clone();
+        assert_eq!(described["resource_type"], "OS::Heat::Value");
+        assert!(!described["description"].as_str().unwrap().is_empty());
+        let refused = list("&support_status=NEW").await;
+        assert!(refused.status.as_u16() == 400 && refused.text.contains("Invalid support status"), "{refused:?}");
+    }
+}

@@ -33,3 +33,19 @@ fn run(call: &Call) -> Result<Response, ApiError> {
     let found = call.service().resource_type(&call.caller, call.params.get("type_name"))?;
     Ok(reply::json(&found.template_view(kind)))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn a_type_becomes_a_template_of_either_language() {
+        let app = App::new().await;
+        let path = "/v1/tenant1/resource_types/OS::Heat::Value/template";
+        let cfn = app.get(path).await.json();
+        assert!(cfn["Parameters"]["value"]["Type"].is_string(), "{cfn}");
+        let hot = app.get(&format!("{path}?template_type=hot")).await.json();
+        assert_eq!(hot["resources"]["Value"]["type"], "OS::Heat::Value", "{hot}");
+        assert_eq!(app.get(&format!("{path}?template_type=tosca")).await.status.as_u16(), 400);
+    }
+}

@@ -58,3 +58,26 @@ async fn show(call: &Call) -> Result<Response, ApiError> {
     }
     Ok(reply::json(&value!({ "revision": shown })))
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use serde_json::json;
+
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn each_template_of_a_stack_is_a_revision() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        app.settle("s").await;
+        let template = json!({"heat_template_version": "2018-08-31", "description": "second"});
+        app.json(Method::PUT, &path, &json!({"template": template})).await;
+        let listed = app.get(&format!("{path}/revisions")).await.json();
+        let numbers: Vec<_> = listed["revisions"].as_array().unwrap().iter().map(|one| &one["revision"]).collect();
+        assert_eq!(numbers, [2, 1]);
+        let shown = app.get(&format!("{path}/revisions/2")).await.json();
+        assert_eq!(shown["revision"]["template"]["description"], "second");
+        assert_eq!(app.get(&format!("{path}/revisions/9")).await.status.as_u16(), 404);
+    }
+}

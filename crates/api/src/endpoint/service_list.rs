@@ -48,3 +48,30 @@ fn service(engine: &EngineInfo, now: jiff::Timestamp) -> Value {
         "status": (if is_up { "up" } else { "down" }),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use kiln_store::{EngineId, EngineInfo};
+
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn an_engine_is_up_or_down() {
+        let app = App::new().await.with_rules(&[("service:index", "role:member")]);
+        assert_eq!(app.get("/v1/tenant1/services").await.json(), serde_json::json!({"services": []}));
+        let engine = EngineInfo {
+            id: EngineId(uuid::Uuid::from_u128(1)),
+            hostname: "node-1".to_owned(),
+            pid: 1,
+            started: Timestamp::UNIX_EPOCH,
+            seen: Timestamp::UNIX_EPOCH,
+            interval: 10,
+            keeps_plans: true,
+        };
+        app.store.report(&engine).await.unwrap();
+        let service = app.get("/v1/tenant1/services").await.json()["services"][0].clone();
+        assert_eq!((&service["host"], &service["binary"]), (&"node-1".into(), &"kiln-engine".into()));
+        assert!(["up", "down"].contains(&service["status"].as_str().unwrap()), "{service}");
+    }
+}

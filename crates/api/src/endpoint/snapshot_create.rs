@@ -36,3 +36,22 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     let snapshot = call.service().create_snapshot(&stack, name, &call.caller).await?;
     Ok(reply::json(&snapshot_view(&snapshot)))
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use serde_json::json;
+
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn a_snapshot_is_in_progress_and_has_a_name_if_one_is_given() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        app.settle("s").await;
+        let made = app.json(Method::POST, &format!("{path}/snapshots"), &json!({"name": "before"})).await.json();
+        assert_eq!((&made["name"], &made["status"]), (&"before".into(), &"IN_PROGRESS".into()), "{made}");
+        let busy = app.json(Method::POST, &format!("{path}/snapshots"), &json!({})).await;
+        assert_eq!((busy.status.as_u16(), busy.json()["error"]["type"].clone()), (409, "ActionInProgress".into()));
+    }
+}

@@ -27,3 +27,21 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     call.service().delete_snapshot(&stack, call.params.get("snapshot_id")).await?;
     Ok(reply::empty(StatusCode::NO_CONTENT))
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn a_snapshot_that_does_not_exist_cannot_be_deleted() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        app.settle("s").await;
+        let id = uuid::Uuid::nil();
+        let missing = app.send(Method::DELETE, &format!("{path}/snapshots/{id}"), None, None).await;
+        assert_eq!(missing.status.as_u16(), 404);
+        assert!(missing.text.contains(&id.to_string()), "{}", missing.text);
+    }
+}

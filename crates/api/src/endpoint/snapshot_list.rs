@@ -28,3 +28,22 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     let snapshots: Value = call.service().snapshots(&stack).await?.iter().map(snapshot_view).collect();
     Ok(reply::json(&value!({ "snapshots": snapshots })))
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use serde_json::json;
+
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn the_snapshots_of_a_stack_are_listed() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        app.settle("s").await;
+        let list = async || app.get(&format!("{path}/snapshots")).await.json();
+        assert_eq!(list().await, json!({"snapshots": []}));
+        let made = app.json(Method::POST, &format!("{path}/snapshots"), &json!({})).await.json();
+        assert_eq!(list().await["snapshots"][0]["id"], made["id"]);
+    }
+}

@@ -26,3 +26,20 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     call.service().restore_snapshot(&call.caller, &stack, call.params.get("snapshot_id")).await?;
     Ok(page::accepted(&call.headers))
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn a_snapshot_that_does_not_exist_cannot_be_restored() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        app.settle("s").await;
+        let restore = format!("{path}/snapshots/{}/restore", uuid::Uuid::nil());
+        assert_eq!(app.send(Method::POST, &restore, None, None).await.status.as_u16(), 404);
+        assert_eq!(app.get(&path).await.json()["stack"]["stack_status"], "CREATE_COMPLETE");
+    }
+}

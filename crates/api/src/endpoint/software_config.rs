@@ -146,3 +146,25 @@ fn schemas(given: Value) -> Result<Vec<Value>, ApiError> {
         _ => Err(ApiError::malformed()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use serde_json::json;
+
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn a_config_is_made_listed_shown_and_deleted() {
+        let app = App::new().await;
+        let (path, body) = ("/v1/tenant1/software_configs", json!({"name": "c", "group": "script", "config": "true"}));
+        let made = app.json(Method::POST, path, &body).await.json()["software_config"].clone();
+        assert_eq!((&made["name"], &made["config"], &made["inputs"]), (&"c".into(), &"true".into(), &json!([])));
+        let listed = app.get(path).await.json()["software_configs"][0].clone();
+        assert_eq!((&listed["id"], listed.get("config")), (&made["id"], None), "a list has no contents");
+        let one = format!("{path}/{}", made["id"].as_str().unwrap());
+        assert_eq!(app.get(&one).await.json()["software_config"], made);
+        assert_eq!(app.send(Method::DELETE, &one, None, None).await.status.as_u16(), 204);
+        assert_eq!(app.get(&one).await.status.as_u16(), 404);
+    }
+}

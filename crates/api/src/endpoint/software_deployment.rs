@@ -197,3 +197,23 @@ fn view(deployment: &SoftwareDeployment) -> Value {
     }
     shown
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use serde_json::json;
+
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn a_deployment_needs_a_server() {
+        let app = App::new().await;
+        let path = "/v1/tenant1/software_deployments";
+        assert_eq!(app.get(path).await.json(), json!({"software_deployments": []}));
+        let refused = app.json(Method::POST, path, &json!({"config_id": "c"})).await;
+        assert!(refused.status.as_u16() == 400 && refused.text.contains("server_id must be specified"), "{refused:?}");
+        let metadata = app.get(&format!("{path}/metadata/{}", uuid::Uuid::nil())).await.json();
+        assert_eq!(metadata, json!({"metadata": []}));
+        assert_eq!(app.get(&format!("{path}/{}", uuid::Uuid::nil())).await.status.as_u16(), 404);
+    }
+}

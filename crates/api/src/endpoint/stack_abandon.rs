@@ -28,3 +28,26 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     let data = call.service().abandon_stack(&call.caller, &stack).await?;
     Ok(reply::json(&data.into_shown(Door::Export)))
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn a_stack_is_abandoned_if_the_operator_allows_it() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        app.settle("s").await;
+        let abandon = async |app: &App| app.send(Method::DELETE, &format!("{path}/abandon"), None, None).await;
+        assert_eq!(abandon(&app).await.status.as_u16(), 400);
+        let app = app.with_adoption();
+        let data = abandon(&app).await.json();
+        assert_eq!(
+            (&data["name"], &data["status"], &data["action"]),
+            (&"s".into(), &"COMPLETE".into(), &"CREATE".into())
+        );
+        assert_eq!(app.get(&path).await.json()["stack"]["stack_status"], "DELETE_IN_PROGRESS");
+    }
+}

@@ -65,3 +65,27 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     }
     Ok(response)
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use serde_json::json;
+
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn a_new_stack_has_an_address_and_a_name_of_its_own() {
+        let app = App::new().await;
+        let create = async |body| app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+        let body = json!({"stack_name": "s", "template": (random_string())});
+        let made = create(body.clone()).await;
+        assert_eq!(made.status.as_u16(), 201);
+        let stack = &made.json()["stack"];
+        assert_eq!(stack["links"][0]["href"], made.header("location"));
+        assert!(made.header("location").ends_with(stack["id"].as_str().unwrap()));
+        let again = create(body).await;
+        assert_eq!((again.status.as_u16(), again.json()["error"]["type"].clone()), (409, "StackExists".into()));
+        let refused = create(json!({"stack_name": "t"})).await;
+        assert!(refused.status.as_u16() == 400 && refused.text.contains("No template specified"), "{refused:?}");
+    }
+}

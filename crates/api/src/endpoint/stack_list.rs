@@ -186,3 +186,24 @@ fn sort_key(name: &str) -> Option<SortKey> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn a_page_links_to_the_next_one_and_other_projects_need_a_rule() {
+        let app = App::new().await;
+        app.create("one", random_string()).await;
+        app.create("two", random_string()).await;
+        let page = app.get("/v1/tenant1/stacks?limit=1&with_count=true&sort_keys=stack_name").await.json();
+        assert_eq!((page["stacks"].as_array().unwrap().len(), &page["count"]), (1, &2.into()), "{page}");
+        let next = page["links"][0]["href"].as_str().unwrap().trim_start_matches("http://localhost").to_owned();
+        let rest = app.get(&next).await.json();
+        assert_ne!(rest["stacks"][0]["id"], page["stacks"][0]["id"]);
+        assert_eq!(app.get("/v1/tenant1/stacks?global_tenant=true").await.status.as_u16(), 403);
+        let app = app.with_rules(&[("stacks:global_index", "role:member")]);
+        let everywhere = app.get("/v1/tenant1/stacks?global_tenant=true").await.json();
+        assert_eq!(everywhere["stacks"][0]["project"], "tenant1", "{everywhere}");
+    }
+}

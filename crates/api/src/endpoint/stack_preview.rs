@@ -133,3 +133,27 @@ fn address(identity: &StackIdentity, path: &str) -> Value {
         "path": path,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use serde_json::json;
+
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn a_preview_makes_no_stack() {
+        let app = App::new().await;
+        let body = json!({"stack_name": "s", "template": (random_string())});
+        let preview =
+            async |query: &str| app.json(Method::POST, &format!("/v1/tenant1/stacks/preview{query}"), &body).await;
+        let resources = preview("").await.json()["stack"]["resources"].clone();
+        assert_eq!(resources[0]["resource_type"], "OS::Heat::RandomString");
+        let plan = preview("?plan=true").await.json()["plan"].clone();
+        assert_eq!(
+            (&plan["action"], &plan["resources"][0]["decision"]["at_most"]),
+            (&"create".into(), &"create".into())
+        );
+        assert_eq!(app.stacks().await, 0);
+    }
+}

@@ -77,3 +77,27 @@ async fn summary(call: &Call, stack: &Stack, outline: &Outline) -> Result<Map, A
         _ => Map::new(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn a_stack_is_shown_with_its_outputs_unless_they_are_not_wanted() {
+        let app = App::new().await;
+        let template = json!({"heat_template_version": "2018-08-31", "outputs": {"o": {"value": "x"}}});
+        let path = app.create("s", template).await;
+        app.settle("s").await;
+        let stack = app.get(&path).await.json()["stack"].clone();
+        assert_eq!(
+            (&stack["stack_status"], &stack["outputs"][0]["output_value"]),
+            (&"CREATE_COMPLETE".into(), &"x".into())
+        );
+        let without = app.get(&format!("{path}?resolve_outputs=false")).await.json()["stack"].clone();
+        assert!(without.get("outputs").is_none(), "{without}");
+        let missing = app.get(&path.replace("/s/", "/t/")).await;
+        assert_eq!((missing.status.as_u16(), missing.json()["error"]["type"].clone()), (404, "EntityNotFound".into()));
+    }
+}

@@ -74,3 +74,26 @@ async fn update(call: &Call, patch: bool) -> Result<Response, ApiError> {
     call.service().update_stack(&call.caller, &stack, update).await.map_err(|error| body.placed(error))?;
     Ok(page::accepted(&call.headers))
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use serde_json::json;
+
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn a_put_needs_a_template_and_a_patch_keeps_it() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        app.settle("s").await;
+        let template = json!({"heat_template_version": "2018-08-31"});
+        let refused = app.json(Method::PUT, &path, &json!({})).await;
+        assert!(refused.status.as_u16() == 400 && refused.text.contains("No template specified"), "{refused:?}");
+        assert_eq!(app.json(Method::PUT, &path, &json!({"template": template})).await.status.as_u16(), 202);
+        assert_eq!(app.get(&path).await.json()["stack"]["stack_status"], "UPDATE_IN_PROGRESS");
+        app.settle("s").await;
+        assert_eq!(app.json(Method::PATCH, &path, &json!({"timeout_mins": 5})).await.status.as_u16(), 202);
+        assert_eq!(app.get(&path).await.json()["stack"]["timeout_mins"], 5);
+    }
+}

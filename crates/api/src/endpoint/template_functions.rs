@@ -42,3 +42,20 @@ fn run(call: &Call) -> Result<Response, ApiError> {
         .collect();
     Ok(reply::json(&value!({ "template_functions": functions })))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn functions_are_those_of_the_version() {
+        let app = App::new().await;
+        let list = async |version: &str| app.get(&format!("/v1/tenant1/template_versions/{version}/functions")).await;
+        let functions = list("heat_template_version.2018-08-31").await.json()["template_functions"].clone();
+        let names: Vec<_> =
+            functions.as_array().unwrap().iter().map(|one| one["functions"].as_str().unwrap()).collect();
+        assert!(names.contains(&"yaql") && !names.contains(&"equals"), "no conditions: {names:?}");
+        let missing = list("heat_template_version.1900-01-01").await;
+        assert_eq!(missing.status.as_u16(), 404, "{}", missing.text);
+    }
+}

@@ -67,3 +67,22 @@ fn refused(error: Error) -> ApiError {
     let error = ApiError::from(error);
     if failed { ApiError { class: Class::HTTPBadRequest, message: Some(text), ..error } } else { error }
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use serde_json::json;
+
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn a_valid_template_is_summarized_and_an_invalid_one_refused() {
+        let app = App::new().await;
+        let validate = async |body| app.json(Method::POST, "/v1/tenant1/validate", &body).await;
+        let valid = validate(json!({"template": (random_string())})).await.json();
+        assert_eq!((&valid["Description"], &valid["Parameters"]), (&"No description".into(), &json!({})), "{valid}");
+        let template = json!({"heat_template_version": "2018-08-31", "resources": {"a": {"type": "OS::None"}}});
+        let refused = validate(json!({"template": template})).await;
+        assert!(refused.status.as_u16() >= 400 && refused.text.contains("OS::None"), "{refused:?}");
+    }
+}

@@ -98,3 +98,29 @@ async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
     tokio::task::spawn_blocking(move || drop(previewed));
     Ok(response)
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use serde_json::json;
+
+    use crate::support::{App, random_string};
+
+    #[tokio::test]
+    async fn an_update_is_previewed_as_lists_or_as_a_plan() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        app.settle("s").await;
+        let body = json!({"template": (random_string())});
+        let preview = async |query: &str| app.json(Method::PUT, &format!("{path}/preview{query}"), &body).await;
+        let lists = preview("").await.json();
+        assert_eq!(lists["resource_changes"]["added"][0]["resource_name"], "one", "{lists}");
+        for query in ["?plan=true", "?refresh=true"] {
+            let plan = preview(query).await.json()["plan"].clone();
+            assert_eq!((&plan["action"], &plan["resources"][0]["path"]), (&"update".into(), &"one".into()), "{plan}");
+        }
+        assert_eq!(preview("?replace=none").await.status.as_u16(), 404);
+        assert_eq!(preview("?refresh=true&replace=one").await.status.as_u16(), 400);
+        assert_eq!(app.get(&path).await.json()["stack"]["stack_status"], "CREATE_COMPLETE");
+    }
+}
