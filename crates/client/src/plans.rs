@@ -12,8 +12,8 @@ use crate::{Client, Error, SavedPlan, StackRequest, plan};
 pub enum RequestToPlan<'a> {
     /// Creates a stack with this name.
     Create(&'a str, &'a StackRequest),
-    /// Updates a stack.
-    Update(&'a str, &'a StackRequest),
+    /// Updates a stack, and replaces the resources with these paths even if they are healthy.
+    Update(&'a str, &'a StackRequest, &'a [String]),
     /// Deletes a stack.
     Delete(&'a str),
 }
@@ -22,7 +22,7 @@ impl RequestToPlan<'_> {
     fn body(self) -> Map {
         let (action, stack, content) = match self {
             Self::Create(name, request) => ("create", None, request.body(Some(name))),
-            Self::Update(stack, request) => ("update", Some(stack), request.body(None)),
+            Self::Update(stack, request, _) => ("update", Some(stack), request.body(None)),
             Self::Delete(stack) => ("delete", Some(stack), value!({})),
         };
         let mut body = match content {
@@ -31,8 +31,11 @@ impl RequestToPlan<'_> {
         };
         body.insert("action".to_owned(), action.into());
         body.extend(stack.map(|stack| ("stack".to_owned(), stack.into())));
-        if let Self::Update(_, request) = self {
+        if let Self::Update(_, request, replaced) = self {
             body.insert("existing".to_owned(), request.existing.into());
+            if !replaced.is_empty() {
+                body.insert("replace".to_owned(), replaced.iter().collect());
+            }
         }
         body
     }

@@ -674,7 +674,11 @@ impl Work {
             nested_depth: self.actor.options.nested_depth,
             converge: self.stack.state.action == Action::Update && self.stack.details.converge,
         };
-        let row = row.and_then(|row| self.model.row(row)).cloned();
+        let mut row = row.and_then(|row| self.model.row(row)).cloned();
+        if let Some(row) = row.as_mut().filter(|row| self.request.planned_objects.is_replaced(row.id)) {
+            // As if a user had marked it as unhealthy.
+            row.state = State::new(Action::Check, Status::Failed);
+        }
         let replacement = row.as_ref().and_then(|row| self.model.row(row.replaced_by?));
         let replacement = replacement.map(|row| row.properties().clone());
         let is_missing = row.as_ref().is_some_and(|row| self.request.planned_objects.is_missing(row.id));

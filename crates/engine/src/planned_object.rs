@@ -15,25 +15,38 @@ use kiln_value::Class;
 #[derive(Default)]
 pub(crate) struct PlannedObjects {
     by_row: BTreeMap<ResourceId, Arc<ObservedObject>>,
+    /// Rows that the plan certainly replaces, perhaps only because a user has asked for it.
+    replaced: BTreeSet<ResourceId>,
     /// Rows whose operations have begun: their objects have changed.
     begun: BTreeSet<ResourceId>,
 }
 
 impl PlannedObjects {
-    /// The objects of the rows that the request with this generation has not reached yet.
+    /// The objects of the rows that the request with this generation has not reached yet; `replaced` are the IDs of objects.
     pub(crate) fn of<'a>(
         seen: impl IntoIterator<Item = ObservedObject>,
+        replaced: &BTreeSet<String>,
         rows: impl Iterator<Item = &'a Resource>,
         generation: i64,
     ) -> Self {
         let seen = seen.into_iter().map(|object| (object.id.clone(), Arc::new(object)));
         let seen: BTreeMap<String, Arc<ObservedObject>> = seen.collect();
-        let untouched = rows.filter(|row| row.operation == OperationState::Idle && row.generation < generation);
-        let by_row = untouched.filter_map(|row| {
-            let object = seen.get(row.physical_id.as_ref()?)?;
-            (object.name() == row.name).then(|| (row.id, Arc::clone(object)))
-        });
-        Self { by_row: by_row.collect(), begun: BTreeSet::new() }
+        let mut objects = Self::default();
+        for row in rows.filter(|row| row.operation == OperationState::Idle && row.generation < generation) {
+            let Some(id) = &row.physical_id else { continue };
+            if let Some(object) = seen.get(id).filter(|object| object.name() == row.name) {
+                objects.by_row.insert(row.id, Arc::clone(object));
+            }
+            if replaced.contains(id) {
+                objects.replaced.insert(row.id);
+            }
+        }
+        objects
+    }
+
+    /// Whether the plan replaces a row whatever the engine would decide.
+    pub(crate) fn is_replaced(&self, row: ResourceId) -> bool {
+        self.replaced.contains(&row)
     }
 
     /// The object to read before a row begins an operation.

@@ -3,7 +3,7 @@
 //! A change set belongs to one generation of its stack. Whether it can be executed, is being executed or is obsolete
 //! follows from the generation of the stack, so that it is right even if the process dies during the execution.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use kiln_identity::Caller;
 use kiln_plan_document::{Decision, Entry, PlanDocument};
@@ -230,7 +230,7 @@ impl Service {
         }
         let request = match change {
             StackChange::Create(create) => PlannedRequest::Create(create),
-            StackChange::Update(stack, update) => PlannedRequest::Update(stack, update),
+            StackChange::Update(stack, update) => PlannedRequest::Update(stack, update, BTreeSet::new()),
         };
         let mut checked = Box::pin(self.check_request(caller, request)).await?;
         checked.stack_id = id;

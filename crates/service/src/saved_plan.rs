@@ -22,6 +22,8 @@ use kiln_store::{
     Author, DesiredText, NewPlan, Operation, Plan, PlanPart, PlanQuery, PlanState, Stack, StackQuery, version_of,
 };
 
+use kiln_view::preview::Terms;
+
 use crate::{CreateStack, Error, Service, Settings, TemplateText, UpdateStack};
 
 pub(crate) use content::Content;
@@ -37,8 +39,8 @@ const MOST_OF_STACK: usize = 100;
 pub enum PlannedRequest {
     /// Creates a stack.
     Create(CreateStack),
-    /// Updates a stack, or returns it to a revision.
-    Update(Box<Stack>, UpdateStack),
+    /// Updates a stack, or returns it to a revision. The resources with these paths are replaced even if they are healthy.
+    Update(Box<Stack>, UpdateStack, BTreeSet<String>),
     /// Deletes a stack.
     Delete(Box<Stack>),
 }
@@ -151,13 +153,12 @@ impl Service {
     ) -> Result<SavedPlan, Error> {
         let checked = Box::pin(self.check_request(caller, request)).await?;
         let checked = self.fenced(checked, description, refresh).await?;
-        self.keep_plan(caller, checked, None, Some(self.expiry(lifetime))).await
+        self.keep_plan(caller, checked, None, Some(self.lifetime(lifetime))).await
     }
 
-    /// When a plan expires that is saved now.
-    fn expiry(&self, lifetime: Option<Duration>) -> Timestamp {
-        let lifetime = lifetime.map_or(self.options.plan_lifetime, |asked| asked.min(self.options.plan_lifetime));
-        self.backends.clock.now().saturating_add(lifetime).unwrap_or(Timestamp::MAX)
+    /// How long a plan can be executed.
+    fn lifetime(&self, asked: Option<Duration>) -> Duration {
+        asked.map_or(self.options.plan_lifetime, |asked| asked.min(self.options.plan_lifetime))
     }
 
     /// With what is fenced besides the tree: the objects, if `refresh`.
@@ -176,8 +177,8 @@ impl Service {
         let sources = load::sources(desired)?;
         let identity = load::identity(stack).ok_or_else(|| Error::NoStack(stack.name.clone()))?;
         let blueprint = Arc::new(self.build(&sources, &identity, &TemplateText::stored(&sources.template), true)?);
-        let converge = self.converges(&content.settings);
-        let update = self.document_of_update(stack.clone(), blueprint, converge, missing);
+        let terms = Terms { missing, ..self.terms(&content) };
+        let update = self.document_of_update(stack.clone(), blueprint, terms);
         let (mut document, hidden) = Box::pin(update).await?;
         let seen = self.observed_objects(stack, &document).await?;
         let observed = self.note_outside(stack, &mut document, seen, Some(desired)).await?;
@@ -186,7 +187,7 @@ impl Service {
 
     /// Checks a request and computes its plan. The version is read first: if the stack changes meanwhile, the plan is stale.
     pub(crate) async fn check_request(&self, caller: &Caller, request: PlannedRequest) -> Result<Checked, Error> {
-        if let PlannedRequest::Update(stack, _) | PlannedRequest::Delete(stack) = &request
+        if let PlannedRequest::Update(stack, ..) | PlannedRequest::Delete(stack) = &request
             && stack.parent.is_some()
         {
             // A plan is of a whole tree.
@@ -212,19 +213,21 @@ impl Service {
                     hidden,
                 })
             }
-            PlannedRequest::Update(stack, update) => {
+            PlannedRequest::Update(stack, update, replaced) => {
                 let tree = self.settled_tree_of(&stack).await?;
                 self.allow_update(caller, &stack).await?;
                 // Tags that are not given are no change, even where the request removes them.
                 let has_same_tags = update.settings.tags.as_ref().is_none_or(|tags| *tags == stack.tags);
                 let (settings, adopt) = (update.all_settings(), update.adopt.clone());
-                let previewed = self.preview_update(caller, Stack::clone(&stack), update).await?;
+                let previewed =
+                    self.preview_replacements(caller, Stack::clone(&stack), update, replaced.clone()).await?;
                 let (document, hidden) = documented(&previewed, |one| &one.preview, PlannedAction::Update);
                 let previewed = previewed.expose();
                 let content = Content {
                     adopt: (!adopt.is_empty()).then(|| adopt.into()),
                     parameters: previewed.parameters.clone(),
-                    same_sources: previewed.same_sources && has_same_tags,
+                    same_sources: previewed.same_sources && has_same_tags && replaced.is_empty(),
+                    replaced,
                     settings: Settings { if_version: None, ..settings },
                     ..Content::of_tree(tree)
                 };
@@ -275,7 +278,7 @@ impl Service {
         caller: &Caller,
         checked: Checked,
         name: Option<String>,
-        expires: Option<Timestamp>,
+        lifetime: Option<Duration>,
     ) -> Result<SavedPlan, Error> {
         let Checked { action, stack, stack_id, stack_name, desired, document, content, observed, hidden } = checked;
         self.make_room(caller, &stack_name).await?;
@@ -291,6 +294,7 @@ impl Service {
         let parts = parts.into_iter().map(|(path, part)| Ok(PlanPart { path, body: content::stored(&part)? }));
         let parts = parts.collect::<Result<Vec<_>, Error>>()?;
         let content = Content { document: Some(document), ..content };
+        let created = self.backends.clock.now();
         let plan = Plan {
             id,
             project: stack.as_ref().map_or(&caller.project_id, |stack| &stack.project).clone(),
@@ -304,8 +308,8 @@ impl Service {
             digest,
             state: PlanState::Ready,
             body: content.to_body()?,
-            created: self.backends.clock.now(),
-            expires,
+            created,
+            expires: lifetime.map(|time| created.saturating_add(time).unwrap_or(Timestamp::MAX)),
         };
         let new = NewPlan { plan, desired, parts };
         self.backends.store.save_plan(&new).await?;

@@ -1,5 +1,6 @@
 //! `/plans`: changes of stacks that are prepared, and executed later exactly as shown. Heat has no such call.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use axum::response::Response;
@@ -149,6 +150,7 @@ static BODY: Body = Body {
         }
         properties.insert("expires_in".to_owned(), value!({ "type": "integer", "minimum": 0 }));
         properties.insert("refresh".to_owned(), value!({ "type": "boolean" }));
+        properties.insert("replace".to_owned(), value!({ "type": "array", "items": (schema::text()) }));
         value!({ "type": "object", "required": ["action"], "properties": properties })
     },
 };
@@ -214,7 +216,8 @@ async fn create(call: &Call) -> Result<Response, ApiError> {
         Action::Update => {
             let given = |key: &str| body.get(key).is_some_and(Value::is_truthy);
             let update = content.update(given("existing") || given("revision"))?;
-            PlannedRequest::Update(Box::new(planned_stack(call, body).await?), update)
+            let replaced = replaced(body)?;
+            PlannedRequest::Update(Box::new(planned_stack(call, body).await?), update, replaced)
         }
         _ => PlannedRequest::Delete(Box::new(planned_stack(call, body).await?)),
     };
@@ -222,6 +225,13 @@ async fn create(call: &Call) -> Result<Response, ApiError> {
     let saved = call.service().save_plan(&call.caller, request, description, lifetime, refresh).await;
     let saved = saved.map_err(|error| content.placed(error))?;
     whole(call, StatusCode::CREATED, &saved).await
+}
+
+/// The paths of the resources to replace.
+fn replaced(body: &Map) -> Result<BTreeSet<String>, ApiError> {
+    let Some(given) = body.get("replace").filter(|given| !given.is_null()) else { return Ok(BTreeSet::new()) };
+    let paths = given.as_list().map(|paths| paths.iter().map(|path| path.as_str().map(str::to_owned)).collect());
+    paths.flatten().ok_or_else(|| ApiError::bad_request("'replace' is not a list of paths of resources."))
 }
 
 /// The live stack of the caller's project that a plan changes.

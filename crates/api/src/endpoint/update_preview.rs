@@ -68,10 +68,7 @@ async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
     let replaced: BTreeSet<String> = call.query.all("replace").into_iter().collect();
     let stack = call.stack().await?;
     if call.query.boolean("refresh")?.unwrap_or(false) {
-        if !replaced.is_empty() {
-            return Err(ApiError::bad_request("A plan with 'replace' cannot read the objects ('refresh')."));
-        }
-        let request = PlannedRequest::Update(Box::new(stack), update);
+        let request = PlannedRequest::Update(Box::new(stack), update, replaced);
         let plan = call.service().refreshed_plan(&call.caller, request).await.map_err(|error| body.placed(error))?;
         let version = plan.version.clone();
         return Ok(plan_document::response(Plan(plan), version, Map::new()));
@@ -120,7 +117,7 @@ mod tests {
             assert_eq!((&plan["action"], &plan["resources"][0]["path"]), (&"update".into(), &"one".into()), "{plan}");
         }
         assert_eq!(preview("?replace=none").await.status.as_u16(), 404);
-        assert_eq!(preview("?refresh=true&replace=one").await.status.as_u16(), 400);
+        assert_eq!(preview("?refresh=true&replace=none").await.status.as_u16(), 404);
         assert_eq!(app.get(&path).await.json()["stack"]["stack_status"], "CREATE_COMPLETE");
     }
 }

@@ -1,7 +1,7 @@
 //! The saved plan that a request keeps to.
 
 use kiln_plan::{Allowed, StackInPlan};
-use kiln_plan_document::{FORMAT, StackPart};
+use kiln_plan_document::{Bounds, Decision, Entry, FORMAT, StackPart};
 use kiln_resource::Action;
 use kiln_store::{Error, OperationQuery, Operations, Planned};
 use kiln_value::Value;
@@ -61,7 +61,10 @@ impl Work {
         let hidden: Vec<_> = parts.iter_mut().flat_map(|part| std::mem::take(&mut part.hidden)).collect();
         let (resources, seen) = StackPart::joined(parts);
         let key = self.actor.backends.chance.uuid();
-        let objects = PlannedObjects::of(seen, self.model.rows(), self.stack.generation);
+        let is_replaced =
+            |entry: &&Entry| action == Action::Update && entry.decision == Bounds::certain(Decision::Replace);
+        let replaced = resources.iter().filter(is_replaced).filter_map(|entry| entry.object.clone()).collect();
+        let objects = PlannedObjects::of(seen, &replaced, self.model.rows(), self.stack.generation);
         Ok(Ok(Some((Allowed::new(id, key, place, resources, &hidden), objects))))
     }
 

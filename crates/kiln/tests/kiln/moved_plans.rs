@@ -201,6 +201,31 @@ async fn a_plan_that_reads_the_objects_shows_what_others_have_changed() {
     assert_eq!([name("networks", &net), name("ports", &port)], ["theirs", "two"], "as the plan says");
 }
 
+/// Also of a member of a group, and without a comparison with the objects.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_saved_plan_replaces_healthy_resources_on_request() {
+    let world = World::new("moved-replaced").await;
+    let ids = || {
+        let nested = world.stack(&["resource", "list", &world.object("members"), "-f", "json"]).json();
+        let member = |number: usize| nested[number]["physical_resource_id"].as_str().unwrap().to_owned();
+        ([world.object("port"), member(0)], [world.object("net"), world.object("group"), member(1)])
+    };
+    let replace = ["--replace", "port", "--replace", "members/0", "web"];
+    for more in [&[][..], &["--no-refresh"]] {
+        let (replaced, kept) = ids();
+        let plan = world.saved(&[more, &replace].concat());
+        world.stack(&["apply", "--yes", &plan]).ok();
+        let (after, still) = ids();
+        assert!(after.iter().zip(&replaced).all(|(new, old)| new != old), "{after:?} {replaced:?}");
+        assert_eq!(still, kept);
+    }
+    // The replacement is compared like every other one.
+    let plan = world.saved(&replace);
+    let port = world.object("port");
+    world.put(&format!("/v2.0/ports/{port}"), value!({"port": {"name": "theirs"}})).await;
+    world.is_refused(&plan, &["port: others have changed name"]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_plan_of_a_delete_names_the_snapshots_that_go_with_the_stack() {
     let world = World::new("moved-snapshots").await;

@@ -71,7 +71,7 @@ impl Service {
         checked.content.earlier_authors = saved.authors().map(str::to_owned).collect();
         let keeps_approvals = before.is_some_and(|before| does_no_more(&checked.document, &before));
         let lifetime = saved.plan.expires.map(|end| end.duration_since(saved.plan.created).unsigned_abs());
-        let renewed = self.keep_plan(caller, checked, None, Some(self.expiry(lifetime))).await?;
+        let renewed = self.keep_plan(caller, checked, None, Some(self.lifetime(lifetime))).await?;
         if !self.backends.store.reject_plan(plan).await? {
             self.backends.store.delete_plans(&[renewed.plan.id]).await?;
             return Err(Error::PlanState { plan, why: "it was executed or rejected" });

@@ -1,6 +1,6 @@
 //! What is stored of a plan besides its texts and its resources.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use kiln_plan_document::PlanDocument;
 use kiln_resource::{PlanId, StackId};
@@ -28,6 +28,8 @@ pub(crate) struct Content {
     pub(crate) parameters: Map,
     /// Whether template, environment, files and tags stay the same.
     pub(crate) same_sources: bool,
+    /// The paths of the resources that are replaced because the user asks for it.
+    pub(crate) replaced: BTreeSet<String>,
     /// Why it cannot be executed.
     pub(crate) refused: Option<String>,
     /// Whether the plan is made again, and its objects are read again, before it is executed.
@@ -73,6 +75,8 @@ struct Stored {
     adopt: Option<Value>,
     parameters: Map,
     same_sources: bool,
+    #[serde(default)]
+    replaced: BTreeSet<String>,
     refused: Option<String>,
     fenced: bool,
     #[serde(default)]
@@ -144,6 +148,7 @@ impl Content {
             adopt: self.adopt.clone(),
             parameters: self.parameters.clone(),
             same_sources: self.same_sources,
+            replaced: self.replaced.clone(),
             refused: self.refused.clone(),
             fenced: self.fenced,
             earlier_authors: self.earlier_authors.clone(),
@@ -177,6 +182,7 @@ impl Content {
             adopt: stored.adopt,
             parameters: stored.parameters,
             same_sources: stored.same_sources,
+            replaced: stored.replaced,
             refused: stored.refused,
             fenced: stored.fenced,
             earlier_authors: stored.earlier_authors,

@@ -1,6 +1,5 @@
 //! Executes a plan.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kiln_identity::Caller;
@@ -147,10 +146,7 @@ impl Service {
             return Err(Error::NoStack(plan.stack_name.clone()));
         };
         let (document, hidden) = match stack {
-            Some(stack) => {
-                let converge = self.converges(&content.settings);
-                self.document_of_update(stack.clone(), Arc::clone(&blueprint), converge, BTreeSet::new()).await?
-            }
+            Some(stack) => self.document_of_update(stack.clone(), Arc::clone(&blueprint), self.terms(content)).await?,
             None => self.document_of_create(caller, plan.stack, Arc::clone(&blueprint)).await?,
         };
         Ok(Checked {
@@ -163,6 +159,7 @@ impl Service {
             content: Content {
                 settings: content.settings.clone(),
                 adopt: content.adopt.clone(),
+                replaced: content.replaced.clone(),
                 parameters: blueprint.parameters().texts(),
                 ..tree
             },

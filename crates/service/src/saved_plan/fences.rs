@@ -14,7 +14,7 @@ use kiln_view::observed_object::{Seen, observe};
 use kiln_view::plan_document::Plan;
 use kiln_view::preview::{Preview, Terms};
 
-use super::SavedPlan;
+use super::{Content, SavedPlan};
 use crate::{Door, Error, Guarded, HiddenValues, Masked as _, Service};
 
 /// What an error names at most.
@@ -34,18 +34,22 @@ impl Service {
         Ok(documented(&planned, |preview| preview, Action::Create))
     }
 
-    /// The plan of an update to a checked blueprint; `missing` are the paths of resources without an object.
+    /// The plan of an update to a checked blueprint.
     pub(super) async fn document_of_update(
         &self,
         stack: Stack,
         blueprint: Arc<Blueprint>,
-        converge: bool,
-        missing: BTreeSet<String>,
+        terms: Terms,
     ) -> Result<(PlanDocument, Vec<HiddenProperty>), Error> {
         let view = self.view(stack).await?;
-        let terms = Terms { converge, missing, ..Terms::default() };
         let previewed = self.preview_blueprint(view, String::new(), blueprint, terms).await?;
         Ok(documented(&previewed, |one| &one.preview, Action::Update))
+    }
+
+    /// The terms of a planned update.
+    pub(super) fn terms(&self, content: &Content) -> Terms {
+        let converge = self.converges(&content.settings);
+        Terms { converge, replaced: content.replaced.clone(), ..Terms::default() }
     }
 
     /// The plan of a delete.
@@ -89,9 +93,8 @@ impl Service {
         let (now, _) = match (&saved.stack, blueprint) {
             (None, Some(blueprint)) => self.document_of_create(caller, saved.plan.stack, Arc::clone(blueprint)).await?,
             (Some(stack), Some(blueprint)) => {
-                let converge = self.converges(&saved.content.settings);
-                let missing = missing(&planned, &observed);
-                self.document_of_update(stack.clone(), Arc::clone(blueprint), converge, missing).await?
+                let terms = Terms { missing: missing(&planned, &observed), ..self.terms(&saved.content) };
+                self.document_of_update(stack.clone(), Arc::clone(blueprint), terms).await?
             }
             (Some(stack), None) => self.document_of_delete(stack.clone()).await?,
             (None, None) => return Err(Error::NoStack(saved.plan.stack_name.clone())),

@@ -59,7 +59,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "PATH")]
     replace: Vec<String>,
     /// Read the objects that would be changed or deleted, and show what others have changed in them; saved plans do so without this option
-    #[arg(long, conflicts_with_all = ["replace", "no_refresh"])]
+    #[arg(long, conflicts_with = "no_refresh")]
     refresh: bool,
     /// Exit with 0 if nothing would change, 2 if something would, 5 if something would be lost, 1 after an error, and 4 if the service is not reachable
     #[arg(long)]
@@ -93,11 +93,6 @@ impl PlanArgs {
     }
 
     pub(crate) async fn run(mut self, connection: &Connection) -> Outcome {
-        if self.save.saves() && !self.replace.is_empty() {
-            return Err(Failure::new("A plan with --replace cannot be saved").hint(
-                "mark the resources with 'kiln stack resource mark unhealthy', and save a plan with --existing",
-            ));
-        }
         if self.template.is_none() && !self.delete {
             self.changed.existing = true;
         }
@@ -171,7 +166,8 @@ impl PlanArgs {
                 self.save.save(connection, RequestToPlan::Create(&self.stack, &request)).await.map(Answer::Saved)
             }
             (true, false) => {
-                self.save.save(connection, RequestToPlan::Update(&self.stack, &request)).await.map(Answer::Saved)
+                let request = RequestToPlan::Update(&self.stack, &request, &self.replace);
+                self.save.save(connection, request).await.map(Answer::Saved)
             }
             (false, true) => client.plan_create(&self.stack, &request).await.map(Answer::Planned),
             (false, false) => {

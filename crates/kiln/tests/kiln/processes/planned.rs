@@ -40,7 +40,7 @@ async fn settled(client: &Client, status: &str, place: &str) {
 }
 
 async fn saved(client: &Client, request: &StackRequest) -> SavedPlan {
-    client.save_plan(RequestToPlan::Update(STACK, request), None, None, true).await.expect("saved")
+    client.save_plan(RequestToPlan::Update(STACK, request, &[]), None, None, true).await.expect("saved")
 }
 
 fn text(plan: &SavedPlan, key: &str) -> String {
@@ -124,7 +124,7 @@ async fn api_is_killed(seed: u64) {
         let other = cluster.client(cluster.cloud.users().demo);
         let saving = tokio::spawn(async move {
             let request = numbered(number);
-            other.save_plan(RequestToPlan::Update(STACK, &request), None, None, true).await.map(drop)
+            other.save_plan(RequestToPlan::Update(STACK, &request, &[]), None, None, true).await.map(drop)
         });
         tokio::time::sleep(wait).await;
         cluster.restart_api().await;
