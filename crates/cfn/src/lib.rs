@@ -4,6 +4,9 @@
 //! [`kiln_service::Service`] executes the use cases, which the REST API shares. `action/` contains one file per action,
 //! `view/` the formats of objects.
 
+#[cfg(test)]
+extern crate self as kiln_cfn; // for tests/query/support.rs
+
 mod action;
 mod call;
 mod cfn;
@@ -14,6 +17,10 @@ mod page;
 mod params;
 mod reply;
 mod signal;
+#[cfg(test)]
+#[path = "../tests/query/support.rs"]
+#[expect(dead_code, reason = "the tests of actions use less of it than those in tests/query")]
+mod support;
 mod view;
 mod xml;
 

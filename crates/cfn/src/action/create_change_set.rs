@@ -86,3 +86,24 @@ fn check_name(name: &str) -> Result<(), Fault> {
     let text = "a ChangeSetName starts with a letter and has at most 128 letters, digits and hyphens";
     Err(Fault::validation(text))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::{App, TEMPLATE};
+
+    #[tokio::test]
+    async fn a_change_set_of_a_new_stack_has_an_id_and_a_type() {
+        let app = App::new().await;
+        let of = |kind| {
+            [("StackName", "new"), ("ChangeSetName", "one"), ("TemplateBody", TEMPLATE), ("ChangeSetType", kind)]
+        };
+        let refused = app.post("CreateChangeSet", &of("REPLACE")).await;
+        assert!(
+            refused.element("Message").contains("ChangeSetType must be CREATE, UPDATE or IMPORT"),
+            "{}",
+            refused.text
+        );
+        let made = app.post("CreateChangeSet", &of("CREATE")).await;
+        assert!(made.element("Id").contains("one") && made.element("StackId").contains("new"), "{}", made.text);
+    }
+}

@@ -34,3 +34,17 @@ async fn run(call: &Call) -> Result<Value, Fault> {
         .await?;
     Ok(value!({ "StackId": (arn(&stack, "")) }))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::{App, TEMPLATE};
+
+    #[tokio::test]
+    async fn a_new_stack_has_an_arn_and_needs_a_template() {
+        let app = App::new().await;
+        let made = app.post("CreateStack", &[("StackName", "app"), ("TemplateBody", TEMPLATE)]).await;
+        assert!(made.element("StackId").starts_with("arn:openstack:heat::tenant1:stacks/app/"), "{}", made.text);
+        let refused = app.post("CreateStack", &[("StackName", "other")]).await;
+        assert_eq!((refused.status.as_u16(), refused.element("Code")), (400, "MissingParameter"), "{}", refused.text);
+    }
+}

@@ -22,3 +22,16 @@ async fn run(call: &Call) -> Result<Value, Fault> {
     }
     Ok(Value::Map(Map::new()))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn a_change_set_that_does_not_exist_is_deleted() {
+        let app = App::new().await;
+        app.create("app").await;
+        let deleted = app.post("DeleteChangeSet", &[("StackName", "app"), ("ChangeSetName", "none")]).await;
+        assert_eq!(deleted.status.as_u16(), 200, "as on AWS: {}", deleted.text);
+    }
+}

@@ -19,3 +19,19 @@ async fn run(call: &Call) -> Result<Value, Fault> {
     call.service().delete_stack(&call.caller, &stack).await?;
     Ok("".into())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn a_delete_begins() {
+        let app = App::new().await;
+        app.create("app").await;
+        assert_eq!(app.post("DeleteStack", &[("StackName", "app")]).await.status.as_u16(), 200);
+        let described = app.get("DescribeStacks", &[("StackName", "app")]).await;
+        assert_eq!(described.element("StackStatus"), "DELETE_IN_PROGRESS");
+        let missing = app.post("DeleteStack", &[("StackName", "none")]).await;
+        assert_eq!((missing.status.as_u16(), missing.element("Code")), (400, "ValidationError"));
+    }
+}

@@ -40,3 +40,20 @@ async fn run(call: &Call) -> Result<Value, Fault> {
     }
     Ok(shown.into())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::{App, TEMPLATE};
+
+    #[tokio::test]
+    async fn a_change_set_is_described_with_its_changes() {
+        let app = App::new().await;
+        let names = [("StackName", "new"), ("ChangeSetName", "one")];
+        let missing = app.get("DescribeChangeSet", &names).await;
+        assert_eq!(missing.status.as_u16(), 404, "{}", missing.text);
+        let made = [&names[..], &[("TemplateBody", TEMPLATE), ("ChangeSetType", "CREATE")]].concat();
+        app.post("CreateChangeSet", &made).await;
+        let described = app.get("DescribeChangeSet", &names).await;
+        assert_eq!((described.element("Action"), described.element("LogicalResourceId")), ("Add", "value"));
+    }
+}

@@ -32,3 +32,21 @@ async fn run(call: &Call) -> Result<Value, Fault> {
         "Timestamp": (instant(call.backends().clock.now())),
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn a_detection_is_complete_when_somebody_asks() {
+        let app = App::new().await;
+        app.create("app").await;
+        let detection = app.post("DetectStackDrift", &[("StackName", "app")]).await;
+        let id = [("StackDriftDetectionId", detection.element("StackDriftDetectionId"))];
+        let status = app.get("DescribeStackDriftDetectionStatus", &id).await;
+        assert_eq!(status.element("DetectionStatus"), "DETECTION_COMPLETE");
+        assert_eq!(status.element("DriftedStackResourceCount"), "0");
+        let refused = app.get("DescribeStackDriftDetectionStatus", &[("StackDriftDetectionId", "none")]).await;
+        assert_eq!(refused.status.as_u16(), 400);
+    }
+}

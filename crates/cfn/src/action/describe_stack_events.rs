@@ -73,3 +73,18 @@ fn describe(event: &Event, stack: &Stack) -> Value {
         "ResourceProperties": (text::json(&event.properties)),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn the_events_of_a_stack_or_of_all_stacks_are_described() {
+        let app = App::new().await;
+        app.create("one").await;
+        app.create("two").await;
+        let events = async |params: &[(&str, &str)]| app.get("DescribeStackEvents", params).await.text;
+        let count = |text: &str| text.matches("<EventId>").count();
+        assert_eq!((count(&events(&[("StackName", "one")]).await), count(&events(&[]).await)), (1, 2));
+    }
+}

@@ -29,3 +29,19 @@ async fn run(call: &Call) -> Result<Value, Fault> {
     shown.insert("Metadata".to_owned(), metadata);
     Ok(Value::Map(Map::from([("StackResourceDetail".to_owned(), shown.into())])))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn a_resource_is_described_by_its_logical_id() {
+        let app = App::new().await;
+        app.create("app").await;
+        let describe =
+            async |name| app.get("DescribeStackResource", &[("StackName", "app"), ("LogicalResourceId", name)]).await;
+        assert_eq!(describe("value").await.element("ResourceType"), "OS::Heat::Value");
+        let missing = describe("none").await;
+        assert!(missing.status.as_u16() >= 400 && missing.element("Message").contains("none"), "{}", missing.text);
+    }
+}

@@ -32,3 +32,18 @@ async fn run(call: &Call) -> Result<Value, Fault> {
     let next = page.cut(&mut shown, |last| last.row.name.clone());
     Ok(page::list("StackResourceDrifts", shown.iter().map(|one| resource(call, &compared, one)).collect(), next))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn a_resource_that_is_not_made_yet_has_no_drift() {
+        let app = App::new().await;
+        app.create("app").await;
+        let drifts = app.get("DescribeStackResourceDrifts", &[("StackName", "app")]).await;
+        assert!(drifts.status.as_u16() == 200 && !drifts.text.contains("LogicalResourceId"), "{}", drifts.text);
+        let refused = app.get("DescribeStackResourceDrifts", &[("StackName", "none")]).await;
+        assert_eq!((refused.status.as_u16(), refused.element("Code")), (400, "ValidationError"));
+    }
+}

@@ -54,3 +54,19 @@ async fn with_resource(call: &Call, id: &str) -> Result<Stack, Fault> {
     }
     Err(Error::NotFound(format!("The Resource ({id})")).into())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn resources_are_found_by_stack_or_by_object_but_not_by_both() {
+        let app = App::new().await;
+        app.create("app").await;
+        let found = app.get("DescribeStackResources", &[("StackName", "app")]).await;
+        assert_eq!(found.element("LogicalResourceId"), "value");
+        let both = [("StackName", "app"), ("PhysicalResourceId", "x")];
+        let refused = app.get("DescribeStackResources", &both).await;
+        assert_eq!((refused.status.as_u16(), refused.element("Code")), (400, "InvalidParameterCombination"));
+    }
+}

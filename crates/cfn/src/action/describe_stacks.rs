@@ -85,3 +85,19 @@ fn parameter(name: &str, value: &Value) -> Value {
     };
     value!({ "ParameterKey": name, "ParameterValue": value })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn a_stack_or_all_stacks_are_described() {
+        let app = App::new().await;
+        app.create("one").await;
+        app.create("two").await;
+        let all = app.get("DescribeStacks", &[]).await.text;
+        assert_eq!(all.matches("<StackName>").count(), 2, "{all}");
+        assert_eq!(app.get("DescribeStacks", &[("StackName", "two")]).await.element("StackName"), "two");
+        assert_eq!(app.get("DescribeStacks", &[("StackName", "none")]).await.status.as_u16(), 400);
+    }
+}

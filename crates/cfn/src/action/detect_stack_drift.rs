@@ -27,3 +27,19 @@ async fn run(call: &Call) -> Result<Value, Fault> {
     }
     Ok(value!({ "StackDriftDetectionId": (detection(&view.stack, &names)) }))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn a_detection_is_of_resources_that_exist() {
+        let app = App::new().await;
+        app.create("app").await;
+        let detected = app.post("DetectStackDrift", &[("StackName", "app")]).await;
+        assert!(!detected.element("StackDriftDetectionId").is_empty());
+        let names = [("StackName", "app"), ("LogicalResourceIds.member.1", "none")];
+        let refused = app.post("DetectStackDrift", &names).await;
+        assert!(refused.status.as_u16() >= 400 && refused.element("Message").contains("none"), "{}", refused.text);
+    }
+}

@@ -10,3 +10,15 @@ pub(super) static ACTION: Action = Action {
     parameters: &[],
     run: |_| Box::pin(async { Ok(value!({ "Url": "http://en.wikipedia.org/wiki/Gratis" })) }),
 };
+
+#[cfg(test)]
+mod tests {
+    use crate::support::{App, TEMPLATE};
+
+    #[tokio::test]
+    async fn an_estimate_has_a_url() {
+        let app = App::new().await;
+        let estimate = app.post("EstimateTemplateCost", &[("TemplateBody", TEMPLATE)]).await;
+        assert!(estimate.element("Url").starts_with("http"), "{}", estimate.text);
+    }
+}

@@ -21,3 +21,22 @@ async fn run(call: &Call) -> Result<Value, Fault> {
     call.service().execute_change_set(&call.caller, prepared, disable_rollback).await?;
     Ok(Value::Map(Map::new()))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::{App, TEMPLATE};
+
+    #[tokio::test]
+    async fn a_change_set_is_executed_once() {
+        let app = App::new().await;
+        let names = [("StackName", "new"), ("ChangeSetName", "one")];
+        let made = [&names[..], &[("TemplateBody", TEMPLATE), ("ChangeSetType", "CREATE")]].concat();
+        app.post("CreateChangeSet", &made).await;
+        assert_eq!(app.post("ExecuteChangeSet", &names).await.status.as_u16(), 200);
+        assert_eq!(
+            app.get("DescribeStacks", &[("StackName", "new")]).await.element("StackStatus"),
+            "CREATE_IN_PROGRESS"
+        );
+        assert_eq!(app.post("ExecuteChangeSet", &names).await.status.as_u16(), 400);
+    }
+}

@@ -73,3 +73,20 @@ fn summary(
         "ResourceIdentifierSummaries": identifiers,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::{App, TEMPLATE};
+
+    #[tokio::test]
+    async fn a_template_is_summarized_from_a_body_or_a_stack() {
+        let app = App::new().await;
+        app.create("app").await;
+        for of in [("TemplateBody", TEMPLATE), ("StackName", "app")] {
+            let summary = app.get("GetTemplateSummary", &[of]).await;
+            assert!(summary.element("ResourceTypes").contains("OS::Heat::Value"), "{}", summary.text);
+        }
+        let both = app.get("GetTemplateSummary", &[("TemplateBody", TEMPLATE), ("StackName", "app")]).await;
+        assert_eq!((both.status.as_u16(), both.element("Code")), (400, "InvalidParameterCombination"));
+    }
+}

@@ -32,3 +32,17 @@ async fn run(call: &Call) -> Result<Value, Fault> {
     let next = page.cut(&mut sets, |last| last.set.id.to_string());
     Ok(page::list("Summaries", sets.iter().map(|set| Value::from(summary(set))).collect(), next))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn the_change_sets_of_a_stack_are_listed() {
+        let app = App::new().await;
+        app.create("app").await;
+        let list = app.get("ListChangeSets", &[("StackName", "app")]).await;
+        assert!(list.status.as_u16() == 200 && !list.text.contains("ChangeSetName"), "{}", list.text);
+        assert_eq!(app.get("ListChangeSets", &[("StackName", "none")]).await.status.as_u16(), 400);
+    }
+}

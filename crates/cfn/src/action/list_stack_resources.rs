@@ -29,3 +29,18 @@ async fn run(call: &Call) -> Result<Value, Fault> {
     let shown = rows.into_iter().map(|row| Value::from(summary(row))).collect();
     Ok(page::list("StackResourceSummaries", shown, next))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn the_resources_of_a_stack_are_listed() {
+        let app = App::new().await;
+        app.create("app").await;
+        let listed = app.get("ListStackResources", &[("StackName", "app")]).await;
+        assert_eq!((listed.element("LogicalResourceId"), listed.element("ResourceType")), ("value", "OS::Heat::Value"));
+        let token = [("StackName", "app"), ("NextToken", "none")];
+        assert_eq!(app.get("ListStackResources", &token).await.status.as_u16(), 400);
+    }
+}

@@ -71,3 +71,17 @@ fn summary(stack: &Stack, description: &str) -> Value {
         "StackStatusReason": (&stack.reason),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::App;
+
+    #[tokio::test]
+    async fn stacks_are_filtered_by_their_status() {
+        let app = App::new().await;
+        app.create("app").await;
+        let list = async |status| app.get("ListStacks", &[("StackStatusFilter.member.1", status)]).await.text;
+        assert!(list("CREATE_IN_PROGRESS").await.contains("<StackName>app</StackName>"));
+        assert!(!list("CREATE_COMPLETE").await.contains("<StackName>"));
+    }
+}

@@ -140,11 +140,16 @@ mod tests {
     }
 
     #[test]
-    fn every_file_is_a_module() {
+    fn every_file_is_a_module_with_tests() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/action");
         for entry in std::fs::read_dir(folder).expect("the folder") {
-            let file = entry.expect("an entry").file_name().into_string().expect("UTF-8");
+            let entry = entry.expect("an entry");
+            let file = entry.file_name().into_string().expect("UTF-8");
             let name = file.trim_end_matches(".rs");
+            let text = std::fs::read_to_string(entry.path()).expect("text");
+            // What parameters are is no action.
+            let is_tested = name == "parameter" || text.contains("mod tests {");
+            assert!(is_tested, "action/{file}: add a test of what a client sees");
             let is_declared = include_str!("mod.rs").contains(&format!("mod {name};\n"));
             assert!(name == "mod" || is_declared, "action/{file}: declare it and add its row to ACTIONS in mod.rs");
         }

@@ -22,3 +22,18 @@ async fn run(call: &Call) -> Result<Value, Fault> {
     let stack = call.service().update_stack(&call.caller, &stack, update).await?;
     Ok(value!({ "StackId": (arn(&stack, "")) }))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::{App, TEMPLATE};
+
+    #[tokio::test]
+    async fn an_update_returns_the_arn_of_the_stack() {
+        let app = App::new().await;
+        let arn = app.create("app").await;
+        let updated = app.post("UpdateStack", &[("StackName", "app"), ("TemplateBody", TEMPLATE)]).await;
+        assert_eq!(updated.element("StackId"), arn);
+        let missing = app.post("UpdateStack", &[("StackName", "none"), ("TemplateBody", TEMPLATE)]).await;
+        assert_eq!((missing.status.as_u16(), missing.element("Code")), (400, "ValidationError"));
+    }
+}

@@ -27,3 +27,17 @@ async fn run(call: &Call) -> Result<Value, Fault> {
         validated.summary.parameters.iter().map(|(name, about)| parameter(name, about, false)).collect();
     Ok(value!({ "Description": (&validated.summary.description), "Parameters": parameters }))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::support::{App, TEMPLATE};
+
+    #[tokio::test]
+    async fn a_valid_template_has_a_description_and_parameters() {
+        let app = App::new().await;
+        let valid = app.post("ValidateTemplate", &[("TemplateBody", TEMPLATE)]).await;
+        assert_eq!((valid.element("Description"), valid.element("ParameterKey")), ("one &amp; &lt;two&gt;", "key"));
+        let refused = app.post("ValidateTemplate", &[("TemplateBody", "{}")]).await;
+        assert_eq!(refused.status.as_u16(), 400, "{}", refused.text);
+    }
+}
