@@ -6,7 +6,8 @@
 Takes each type of `tests/cloud/types/` (or those with a WORD in their name) through its life, first with the Python Heat,
 then with Kiln: create, check, updates in place and to replacement, suspend and resume, delete. Compares, after each step,
 the requests that both sent to the services, the objects as their service shows them, states, reasons, attributes and
-outputs. After each create and update, Kiln must find no drift. Both services are started again behind a recording proxy (`recorder.py`), and again without it at the end.
+outputs. After each create and update, Kiln must find no drift. Both services are started again behind a recording proxy
+(`recorder.py`), and again without it at the end.
 
 A file of `types/` has these keys:
 

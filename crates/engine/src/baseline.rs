@@ -2,8 +2,7 @@
 
 use kiln_resource::baseline::{BASELINE, Baseline};
 use kiln_resource::object_drift::Shown;
-use kiln_resource::{Operation, Step};
-use kiln_stack::clouds::NoCloud;
+use kiln_resource::{NoCloud, Operation, Step};
 
 use crate::step::Job;
 

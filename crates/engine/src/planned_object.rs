@@ -94,9 +94,7 @@ impl PlannedObject {
             Err(failure) if failure.is_not_found() => return self.compared(None, |_| true),
             Err(failure) => return Err(failure),
         };
-        let stored = &self.facts.properties;
-        let mut differing = shown.drift(&self.kind.resource_type, stored);
-        differing.extend(shown.lasting_drift(&self.kind.resource_type, stored));
+        let differing = shown.whole_drift(&self.facts.properties);
         self.compared(Some(shown.live), |name| differing.contains_key(name))
     }
 

@@ -263,3 +263,36 @@ pub trait Cloud: Send + Sync {
     /// The project of the credentials.
     async fn project_id(&self) -> Result<String, Failure>;
 }
+
+/// No cloud: for types that need none, and for what must send no requests.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoCloud;
+
+impl NoCloud {
+    fn refuse<T>() -> Result<T, Failure> {
+        Err(Failure::other(Class::NotSupported, "this resource type has no cloud"))
+    }
+}
+
+#[async_trait]
+impl Cloud for NoCloud {
+    async fn call(&self, _: CloudRequest) -> Result<CloudResponse, Failure> {
+        Self::refuse()
+    }
+
+    async fn find(&self, _: &str, _: &str) -> Result<String, Failure> {
+        Self::refuse()
+    }
+
+    async fn has_service(&self, _: &str) -> Result<bool, Failure> {
+        Ok(false)
+    }
+
+    async fn has_extension(&self, _: &str, _: &str) -> Result<bool, Failure> {
+        Ok(false)
+    }
+
+    async fn project_id(&self) -> Result<String, Failure> {
+        Self::refuse()
+    }
+}

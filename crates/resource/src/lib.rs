@@ -44,8 +44,8 @@ pub mod view;
 
 pub use change::Comparison;
 pub use cloud::{
-    Access, AccountNames, Cloud, CloudRequest, CloudResponse, Gate, Listed, Method, RemoteCloud, SignalEndpoints,
-    UserDomain,
+    Access, AccountNames, Cloud, CloudRequest, CloudResponse, Gate, Listed, Method, NoCloud, RemoteCloud,
+    SignalEndpoints, UserDomain,
 };
 pub use driver::{Context, Driver, Operation};
 pub use facts::{Facts, Observed, StackFacts};

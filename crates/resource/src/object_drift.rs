@@ -51,9 +51,9 @@ impl Shown {
         self.differing(stored, |name| resource_type.can_update(name))
     }
 
-    /// As [`Shown::drift`], for the properties that only a replacement can change.
-    pub fn lasting_drift(&self, resource_type: &ResourceType, stored: &Map) -> Map {
-        self.differing(stored, |name| !resource_type.can_update(name))
+    /// As [`Shown::drift`], also for the properties that only a replacement can change.
+    pub fn whole_drift(&self, stored: &Map) -> Map {
+        self.differing(stored, |_| true)
     }
 
     /// The properties that can have a baseline and whose value in the object is not the stored one, with that value.

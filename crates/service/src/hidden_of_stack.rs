@@ -33,6 +33,17 @@ impl Service {
         Ok(hidden)
     }
 
+    /// As [`Service::hidden_values_of_tree`], with those of the sources that the stack is to have.
+    pub(crate) async fn hidden_values_of_change(
+        &self,
+        stack: &Stack,
+        new: Option<&Sources>,
+    ) -> Result<HiddenValues, Error> {
+        let mut hidden = self.hidden_values_of_tree(stack).await?;
+        hidden.extend(HiddenValues::of(new.as_slice()));
+        Ok(hidden)
+    }
+
     /// Masks the parameters of a nested stack that have values which the stacks above it hide: the template of the nested
     /// stack does not know that they are hidden.
     pub async fn mask_inherited(&self, door: Door, stack: &Stack, parameters: &mut Map) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use kiln_store::{DesiredText, Stack};
 use kiln_value::Map;
 use kiln_view::preview::{Preview, Terms, preview, preview_delete};
 
-use crate::{Error, Guarded, HiddenValues, Service, UpdateStack};
+use crate::{Error, Guarded, Service, UpdateStack};
 
 /// The effect of an update.
 pub struct PreviewedUpdate {
@@ -64,8 +64,7 @@ impl Service {
         blueprint: Arc<Blueprint>,
         terms: Terms,
     ) -> Result<Guarded<PreviewedUpdate>, Error> {
-        let mut hidden = self.hidden_values_of_tree(&view.stack).await?;
-        hidden.extend(HiddenValues::of(&[blueprint.sources()]));
+        let mut hidden = self.hidden_values_of_change(&view.stack, Some(blueprint.sources())).await?;
         let (new, old) = (blueprint.sources(), view.blueprint.sources());
         // As they are stored: what was read from the store has sections that a request may leave out.
         let same_environment = new.environment.to_stored() == old.environment.to_stored();

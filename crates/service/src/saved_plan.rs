@@ -166,22 +166,20 @@ impl Service {
         let refused = checked.document.is_refused().then(|| "its change would be refused".to_owned());
         let content = Content { description, refused, fenced: refresh, ..checked.content };
         let Some(stack) = checked.stack.as_ref().filter(|_| refresh) else { return Ok(Checked { content, ..checked }) };
-        let seen = self.observed_objects(stack, &checked.document).await?;
-        let missing = fences::missing(&checked.document, seen.iter().map(|one| &one.object));
-        let Some(desired) = checked.desired.as_ref().filter(|_| !missing.is_empty()) else {
-            let mut document = checked.document;
-            let observed = self.note_outside(stack, &mut document, seen, checked.desired.as_ref()).await?;
-            return Ok(Checked { document, content, observed, ..checked });
-        };
-        // An update of an object that is gone turns into a replacement, and others that refer to it change too.
-        let sources = load::sources(desired)?;
-        let identity = load::identity(stack).ok_or_else(|| Error::NoStack(stack.name.clone()))?;
-        let blueprint = Arc::new(self.build(&sources, &identity, &TemplateText::stored(&sources.template), true)?);
-        let terms = Terms { missing, ..self.terms(&content) };
-        let update = self.document_of_update(stack.clone(), blueprint, terms);
-        let (mut document, hidden) = Box::pin(update).await?;
-        let seen = self.observed_objects(stack, &document).await?;
-        let observed = self.note_outside(stack, &mut document, seen, Some(desired)).await?;
+        let new = checked.desired.as_ref().map(load::sources).transpose()?;
+        let (mut document, mut hidden) = (checked.document, checked.hidden);
+        let mut seen = self.observed_objects(stack, &document).await?;
+        let missing = fences::missing(&document, seen.iter().map(|one| &one.object));
+        if let Some(sources) = new.as_ref().filter(|_| !missing.is_empty()) {
+            // An update of an object that is gone turns into a replacement, and others that refer to it change too.
+            let identity = load::identity(stack).ok_or_else(|| Error::NoStack(stack.name.clone()))?;
+            let blueprint = Arc::new(self.build(sources, &identity, &TemplateText::stored(&sources.template), true)?);
+            let terms = Terms { missing, ..self.terms(&content) };
+            (document, hidden) = Box::pin(self.document_of_update(stack.clone(), blueprint, terms)).await?;
+            seen = self.observed_objects(stack, &document).await?;
+        }
+        let document = self.with_outside(stack, document, &seen, new.as_ref()).await?;
+        let observed = seen.into_iter().map(|one| one.object).collect();
         Ok(Checked { document, content, observed, hidden, ..checked })
     }
 

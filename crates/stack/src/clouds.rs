@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure};
+pub use kiln_resource::NoCloud;
+use kiln_resource::{Cloud, Failure};
 use kiln_store::{Stack, UnusedCredentials};
-use kiln_value::Class;
 
 /// Time after which unused credentials are revoked: a request may be about to attach them, and an engine may have
 /// started an operation with replaced credentials. Those of a deleted stack are revoked immediately.
@@ -35,39 +35,6 @@ pub trait Clouds: Send + Sync {
     async fn delete_user_project(&self, project: &str) -> Result<(), Failure> {
         let _ = project;
         Ok(())
-    }
-}
-
-/// No cloud: for types that need none.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoCloud;
-
-impl NoCloud {
-    fn refuse<T>() -> Result<T, Failure> {
-        Err(Failure::other(Class::NotSupported, "this resource type has no cloud"))
-    }
-}
-
-#[async_trait]
-impl Cloud for NoCloud {
-    async fn call(&self, _: CloudRequest) -> Result<CloudResponse, Failure> {
-        Self::refuse()
-    }
-
-    async fn find(&self, _: &str, _: &str) -> Result<String, Failure> {
-        Self::refuse()
-    }
-
-    async fn has_service(&self, _: &str) -> Result<bool, Failure> {
-        Ok(false)
-    }
-
-    async fn has_extension(&self, _: &str, _: &str) -> Result<bool, Failure> {
-        Ok(false)
-    }
-
-    async fn project_id(&self) -> Result<String, Failure> {
-        Self::refuse()
     }
 }
 

@@ -266,16 +266,16 @@ async fn object(view: &LoadedStack, row: &Resource) -> Result<Compared, Cow<'sta
 
 /// The properties whose value in an object is neither that of the resource nor the one that it has had since.
 pub(crate) fn differing(shown: &Shown, resource_type: &ResourceType, stored: &Map) -> Vec<PropertyDrift> {
-    let mut differing = shown.drift(resource_type, stored);
-    differing.extend(shown.lasting_drift(resource_type, stored));
-    let differing = differing.into_iter().map(|(name, actual)| {
+    let differing = shown.whole_drift(stored).into_iter().map(|(name, actual)| {
         let applied = stored.get(&name);
         let baseline = applied.and_then(|applied| shown.baseline.shown(&name, applied)).cloned();
         let expected = shown.expected.get(&name).or(applied).cloned().unwrap_or_default();
         let needs_replacement = !resource_type.can_update(&name);
         PropertyDrift { name, expected, baseline, actual, needs_replacement }
     });
-    differing.collect()
+    let mut differing: Vec<PropertyDrift> = differing.collect();
+    differing.sort_by_key(|one| one.needs_replacement);
+    differing
 }
 
 /// Reads the object of a resource.

@@ -31,8 +31,7 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     let stack = call.stack().await?;
     if call.query.boolean("refresh")?.unwrap_or(false) {
         let plan = call.service().refreshed_plan(&call.caller, PlannedRequest::Delete(Box::new(stack))).await?;
-        let version = plan.version.clone();
-        return Ok(plan_document::response(Plan(plan), version, Map::new()));
+        return Ok(plan_document::refreshed(plan));
     }
     let previewed = call.service().preview_delete(stack).await?;
     let plan = previewed.shown(Door::Plan, |(preview, _)| Plan::of(preview, Action::Delete));

@@ -70,8 +70,7 @@ async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
     if call.query.boolean("refresh")?.unwrap_or(false) {
         let request = PlannedRequest::Update(Box::new(stack), update, replaced);
         let plan = call.service().refreshed_plan(&call.caller, request).await.map_err(|error| body.placed(error))?;
-        let version = plan.version.clone();
-        return Ok(plan_document::response(Plan(plan), version, Map::new()));
+        return Ok(plan_document::refreshed(plan));
     }
     let previewed = call.service().preview_replacements(&call.caller, stack, update, replaced).await;
     let previewed = previewed.map_err(|error| body.placed(error))?;

@@ -20,3 +20,8 @@ struct Answer {
 pub(crate) fn response(Plan(plan): Plan, version: Option<String>, preview: Map) -> Response {
     reply::json(&Answer { plan: PlanDocument { version, ..plan }, preview })
 }
+
+/// A plan for which the objects were read: it has its version.
+pub(crate) fn refreshed(plan: PlanDocument) -> Response {
+    reply::json(&Answer { plan, preview: Map::new() })
+}

@@ -201,7 +201,8 @@ pub(crate) async fn expected(cx: &Context<'_>, given: &Value) -> Result<Value, F
     Ok(sorted(&wanted(cx, group, given.as_list().unwrap_or_default()).await?))
 }
 
-/// Sets exactly the rules of the template; those that are resources themselves stay. `known` are those of a group that was just created; otherwise they are read.
+/// Sets exactly the rules of the template; those that are resources themselves stay. `known` are those of a group that was
+/// just created; otherwise they are read.
 pub(crate) async fn set(cx: &Context<'_>, id: &str, given: &Value, known: &Value) -> Result<(), Failure> {
     let wanted = wanted(cx, id, given.as_list().unwrap_or_default()).await?;
     let present = if known.is_null() {

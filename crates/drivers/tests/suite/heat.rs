@@ -5,27 +5,21 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, Operation, PropertyChange};
-use kiln_value::{Class, Map, Value, value};
+use kiln_value::{Map, Value, value};
 
 use crate::resource::{Ending, Resource};
 
-/// A cloud that refuses all requests.
-pub(crate) struct NoCloud;
-
-impl NoCloud {
-    fn refuse<T>(what: &str) -> Result<T, Failure> {
-        Err(Failure::other(Class::NotSupported, format!("unexpected request: {what}")))
-    }
-}
+/// A cloud that must not be used.
+struct NoCloud;
 
 #[async_trait]
 impl Cloud for NoCloud {
     async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
-        Self::refuse(&request.path)
+        panic!("unexpected request of {}", request.path)
     }
 
     async fn find(&self, finder: &str, name: &str) -> Result<String, Failure> {
-        Self::refuse(&format!("{finder} {name}"))
+        panic!("unexpected find of {finder} {name}")
     }
 
     async fn has_service(&self, _: &str) -> Result<bool, Failure> {

@@ -14,8 +14,6 @@ use kiln_resource::{
 use kiln_value::{Class, Diagnostic, Map, Path, Value};
 use tokio::sync::Notify;
 
-use crate::heat::NoCloud;
-
 /// The polls of a resource that waits for nothing that comes.
 const MOST_CALLS: usize = 300;
 /// Failures without a response that an operation survives.
@@ -449,15 +447,13 @@ impl Resource {
     /// The properties of the object that differ from those of the resource.
     pub(crate) async fn drift(&self) -> Map {
         let shown = Shown::read(&*self.driver(), &self.context()).await.unwrap();
-        let mut drift = shown.drift(&self.kind, &self.facts.properties);
-        drift.extend(shown.lasting_drift(&self.kind, &self.facts.properties));
-        drift
+        shown.whole_drift(&self.facts.properties)
     }
 
     /// What the last answer of the operation shows otherwise than a read does now.
     pub(crate) async fn misread(&self) -> Option<String> {
         let answer = self.stored.last()?.answer.as_ref()?;
-        let cx = Context { cloud: &NoCloud, ..self.context() };
+        let cx = Context { cloud: &kiln_resource::NoCloud, ..self.context() };
         let told = Shown::in_answer(&*self.driver(), &cx, answer).await.ok()?.unlike(&self.facts.properties);
         let live = self.live().await;
         let differs = |(name, value): &(&String, &Value)| live.get(*name) != Some(*value);

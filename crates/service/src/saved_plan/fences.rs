@@ -116,12 +116,9 @@ impl Service {
                 };
                 for moved in object.moved(now) {
                     if hidden.is_none() {
-                        let mut values = self.hidden_values_of_tree(stack).await?;
                         // What is hidden after the change may be there already.
-                        if let Some(blueprint) = blueprint {
-                            values.extend(HiddenValues::of(&[blueprint.sources()]));
-                        }
-                        hidden = Some(values);
+                        let new = blueprint.map(|blueprint| blueprint.sources());
+                        hidden = Some(self.hidden_values_of_change(stack, new).await?);
                     }
                     what.extend(hidden.as_ref().map(|hidden| said(&object.path, moved, hidden)));
                 }

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 
 use kiln_identity::Caller;
-use kiln_plan_document::{ObservedObject, OutsideChange, PlanDocument, Then};
-use kiln_stack::load;
-use kiln_store::{DesiredText, Stack};
+use kiln_plan::Sources;
+use kiln_plan_document::{OutsideChange, PlanDocument, Then};
+use kiln_store::Stack;
 use kiln_view::observed_object::Seen;
+use kiln_view::plan_document::Plan;
 
 use super::PlannedRequest;
-use crate::{Error, HiddenValues, Masked as _, Service};
+use crate::{Error, Masked as _, Service};
 
 impl Service {
     /// The plan of a request like that of [`Service::save_plan`] with the objects, but it is not saved.
@@ -19,37 +20,33 @@ impl Service {
         Ok(PlanDocument { version: checked.content.version(), ..checked.document })
     }
 
-    /// Notes in a plan what others have changed, without hidden values; `desired` is the state after the change. Returns the
-    /// objects.
-    pub(super) async fn note_outside(
+    /// A plan with what others have changed, without hidden values; `new` are the sources after the change.
+    pub(super) async fn with_outside(
         &self,
         stack: &Stack,
-        document: &mut PlanDocument,
-        seen: Vec<Seen>,
-        desired: Option<&DesiredText>,
-    ) -> Result<Vec<ObservedObject>, Error> {
-        if seen.iter().any(|one| !one.outside.is_empty()) {
-            let mut hidden = self.hidden_values_of_tree(stack).await?;
-            if let Some(desired) = desired {
-                hidden.extend(HiddenValues::of(&[&load::sources(desired)?]));
-            }
-            let by_object: HashMap<_, _> =
-                seen.iter().map(|one| ((one.object.path.as_str(), one.object.id.as_str()), one)).collect();
-            for entry in &mut document.resources {
-                let Some(object) = entry.object.as_deref() else { continue };
-                let Some(seen) = by_object.get(&(entry.path.as_str(), object)) else { continue };
-                let changes = seen.outside.iter().map(|drift| {
-                    let then = Then::of(entry, &drift.name, seen.writes_all);
-                    let [mut applied, mut live] = [drift.expected.clone(), drift.actual.clone()];
-                    let mut baseline = drift.baseline.clone();
-                    applied.mask(&hidden);
-                    live.mask(&hidden);
-                    baseline.mask(&hidden);
-                    OutsideChange { property: drift.name.clone(), applied, baseline, live, then }
-                });
-                entry.outside = changes.collect();
-            }
+        mut document: PlanDocument,
+        seen: &[Seen],
+        new: Option<&Sources>,
+    ) -> Result<PlanDocument, Error> {
+        if seen.iter().all(|one| one.outside.is_empty()) {
+            return Ok(document);
         }
-        Ok(seen.into_iter().map(|one| one.object).collect())
+        let by_object: HashMap<_, _> =
+            seen.iter().map(|one| ((one.object.path.as_str(), one.object.id.as_str()), one)).collect();
+        for entry in &mut document.resources {
+            let Some(object) = entry.object.as_deref() else { continue };
+            let Some(seen) = by_object.get(&(entry.path.as_str(), object)) else { continue };
+            let changes = seen.outside.iter().map(|drift| OutsideChange {
+                property: drift.name.clone(),
+                applied: drift.expected.clone(),
+                baseline: drift.baseline.clone(),
+                live: drift.actual.clone(),
+                then: Then::of(entry, &drift.name, seen.writes_all),
+            });
+            entry.outside = changes.collect();
+        }
+        let mut plan = Plan(document);
+        plan.mask(&self.hidden_values_of_change(stack, new).await?);
+        Ok(plan.0)
     }
 }

@@ -106,7 +106,8 @@ fn differences(resource: &Value) -> String {
     let open = resource.get("not_checked").and_then(Value::as_list).unwrap_or_default().iter();
     let open = open.map(|name| format!("{}: not checked", text::str(name)));
     let settled = resource.get("not_applied").and_then(Value::as_list).unwrap_or_default().iter();
-    let settled = settled.map(|name| format!("{}: not applied (other value since it settled)", text::str(name)));
+    let settled = settled
+        .map(|name| format!("{}: not applied, the object has had another value since it settled", text::str(name)));
     let shown = |one: &Value, key: &str| one.get(key).map(text::json).unwrap_or_default();
     let differences = resource.get("differences").and_then(Value::as_list).unwrap_or_default().iter();
     let lines = differences.map(|one| {
