@@ -256,6 +256,7 @@ impl From<kiln_service::Error> for ApiError {
             | Error::PlanState { .. }
             | Error::MovedPlan { .. }
             | Error::PlanRequired
+            | Error::UnderGuard { .. }
             | Error::Unapproved { .. } => Self::new(Class::HTTPConflict, error.to_string()),
             Error::Delegate(DelegateError::Unavailable(_)) => {
                 Self::new(Class::HTTPServiceUnavailable, error.to_string())

@@ -146,6 +146,7 @@ fn described(name: &str) -> &'static str {
         "operation_id" => "ID of the operation.",
         "plan_id" => "ID of the plan.",
         "revision" => "Number of the revision.",
+        "guard_id" => "ID of the guard.",
         "orphan_id" => "ID of the entry.",
         "config_id" => "ID of the software config.",
         "deployment_id" => "ID of the software deployment.",

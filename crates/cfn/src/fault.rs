@@ -119,7 +119,7 @@ impl From<Error> for Fault {
             | Error::MovedPlan { .. }
             | Error::PlanRequired
             | Error::Unapproved { .. } => Self::new(BUSY, Some(&text)),
-            Error::Import(_) => Self::validation(text),
+            Error::Import(_) | Error::UnderGuard { .. } => Self::validation(text),
             Error::ChangeSetExists(_) => Self { code: "AlreadyExistsException", ..Self::validation(text) },
             Error::ChangeSetState { .. } => Self { code: "InvalidChangeSetStatus", ..Self::validation(text) },
             Error::Delegate(DelegateError::Unavailable(_)) => Self::new(UNAVAILABLE, None),

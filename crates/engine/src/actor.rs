@@ -10,6 +10,7 @@
 //! | `actor/take_over.rs` | operations that another engine has begun |
 //! | `actor/children.rs` | nested stacks |
 //! | `actor/planned.rs` | the plan that a request keeps to |
+//! | `actor/guarded.rs` | the guards that it heeds |
 //! | `actor/inbox.rs` | messages |
 //! | `actor/snapshots.rs` | snapshots of the stack |
 //! | `actor/watches.rs` | operations that read other resources |
@@ -28,6 +29,7 @@ mod balancing;
 mod calls;
 mod children;
 mod events;
+mod guarded;
 mod inbox;
 mod lifecycle;
 mod masking;
@@ -215,6 +217,8 @@ struct CurrentRequest {
     adopted: Map,
     /// What its plan allows, if it keeps to one.
     allowed: Option<Arc<Allowed>>,
+    /// [`Stack::guards`] when the guards were read that the request heeds.
+    guards: i64,
     /// The objects that the plan has seen.
     planned_objects: PlannedObjects,
     /// The number of lifecycle plug-ins that are told about its end.
@@ -425,7 +429,8 @@ impl Work {
         self.sizes = Sizes::of(&self.model, targets.len());
         let allowed = self.request.allowed.clone();
         let new = Request::new(self.stack.id, action, generation);
-        let begin = Request { targets, rollback, hooks, adopted, barred, allowed, ..new };
+        let guards = self.read_guards().await?;
+        let begin = Request { targets, rollback, hooks, adopted, barred, allowed, guards, ..new };
         let commands = self.model.decide(backends.clock.now(), Event::Begin(Box::new(begin)));
         self.request.unseen = self.model.rows().map(|row| row.id).collect();
         self.removing.end = None;

@@ -192,7 +192,7 @@ impl Heartbeat {
             started: self.started,
             seen: self.clock.now(),
             interval,
-            keeps_plans: true,
+            schema: kiln_store::SCHEMA,
         };
         self.store.report(&info).await
     }

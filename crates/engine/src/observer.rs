@@ -82,7 +82,7 @@ mod tests {
             started: Timestamp::UNIX_EPOCH,
             seen: Timestamp::from_second(seen).unwrap(),
             interval: 5,
-            keeps_plans: true,
+            schema: kiln_store::SCHEMA,
         }
     }
 

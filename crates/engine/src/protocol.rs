@@ -283,7 +283,7 @@ impl World {
                 started,
                 seen,
                 interval,
-                keeps_plans: true,
+                schema: kiln_store::SCHEMA,
             })
         };
         (0..2).filter_map(info).collect()

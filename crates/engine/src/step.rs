@@ -57,6 +57,14 @@ pub(crate) struct Memory {
     pub(crate) is_as_planned: bool,
 }
 
+impl Memory {
+    /// Whether nothing was called yet.
+    pub(crate) fn is_fresh(&self) -> bool {
+        let Self { lost, unanswered, polls, conflicts, repeats_after, waited, .. } = self;
+        lost.is_none() && (*unanswered, *polls, *conflicts) == (0, 0, 0) && repeats_after.is_none() && waited.is_zero()
+    }
+}
+
 /// How long an operation waits for its object before its row says so.
 const LONG: Duration = Duration::from_secs(30);
 /// How long an operation waits after a failure before its row says so: the first pause costs no write.

@@ -33,9 +33,11 @@ pub fn differences(planned: &PlanDocument, now: &PlanDocument, limit: usize) -> 
     found
 }
 
-/// Whether a plan does the same with a resource. The objects are compared with what was read, not by what it says of them.
+/// Whether a plan does the same with a resource. The objects are compared with what was read, not by what it says of them, and
+/// guards are heeded as they are when it is executed.
 fn is_same(old: &Entry, new: &Entry) -> bool {
-    old == new || !old.outside.is_empty() && Entry { outside: new.outside.clone(), ..old.clone() } == *new
+    let noted = |new: &Entry| Entry { outside: new.outside.clone(), guard: new.guard.clone(), ..old.clone() };
+    old == new || (old.outside != new.outside || old.guard != new.guard) && noted(new) == *new
 }
 
 fn difference(old: &Entry, new: &Entry) -> String {

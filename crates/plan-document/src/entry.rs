@@ -49,6 +49,9 @@ pub struct Entry {
     /// resources that it will have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Awaited>,
+    /// The guard that forbids what is done with it at most: its ID, its author, and the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard: Option<String>,
     /// The names in its properties that mean other objects than at its last change, and which it keeps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<NewMeaning>,
@@ -83,6 +86,7 @@ impl Entry {
             reasons: Vec::new(),
             awaited: Vec::new(),
             content: None,
+            guard: None,
             names: Vec::new(),
             outside: Vec::new(),
             source: None,

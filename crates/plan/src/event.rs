@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kiln_resource::{Action, Phase, Resource, ResourceId, StackId, State, Status};
 use kiln_value::{Map, Value};
 
-use crate::{Allowed, Blame, Decision, Hook, Hooks};
+use crate::{Allowed, Blame, Decision, Guards, Hook, Hooks};
 
 /// The goal of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,13 +57,26 @@ pub struct Request {
     pub barred: Option<String>,
     /// What the plan that the request keeps to allows; `None`: there is no plan.
     pub allowed: Option<Arc<Allowed>>,
+    /// The guards to heed; `None`: there are none.
+    pub guards: Option<Arc<Guards>>,
 }
 
 impl Request {
     /// A request for nothing but its action.
     pub fn new(stack: StackId, action: Action, generation: i64) -> Self {
         let (targets, hooks, adopted) = (Vec::new(), Hooks::new(), BTreeMap::new());
-        Self { stack, action, generation, targets, rollback: false, hooks, adopted, barred: None, allowed: None }
+        Self {
+            stack,
+            action,
+            generation,
+            targets,
+            rollback: false,
+            hooks,
+            adopted,
+            barred: None,
+            allowed: None,
+            guards: None,
+        }
     }
 
     pub(crate) fn goal(&self) -> Goal {
@@ -204,6 +217,8 @@ pub enum Event {
         /// The metadata, if they changed.
         metadata: Option<Map>,
     },
+    /// The guards have changed. They hold for the operations whose calls have not begun ([`crate::Model::guarded`]).
+    Guarded(Option<Arc<Guards>>),
     /// A user cleared a hook.
     HookCleared {
         /// The resource's name.

@@ -52,16 +52,16 @@
 //! | `model/outcome.rs` | the effects of decisions and of finished operations |
 //! | `model/current.rs` | the current row of each name |
 //! | `model/hold.rs` | resources that wait at a hook |
-//! | `model/keep_to_plan.rs` | what is outside of the plan of the request |
+//! | `model/permission.rs` | what the plan of the request, or a guard, does not permit |
 //! | `model/part.rs` | resources that are forgotten |
 //! | `model/rows.rs` | changes of rows |
 //! | `model/table.rs` | the rows, shared between copies of a model |
 
 mod current;
 mod hold;
-mod keep_to_plan;
 mod outcome;
 mod part;
+mod permission;
 mod rows;
 pub(crate) mod table;
 
@@ -278,6 +278,7 @@ impl Model {
                     out.push(Command::Save(row.id));
                 }
             }
+            Event::Guarded(guards) => self.request.guards = guards,
             Event::HookCleared { name, hook } => self.clear_hook(&name, hook, &mut out),
             Event::Forgotten { row, parting } => self.part_with(row, parting, &mut out),
             Event::Marked { row, healthy, reason } => self.mark(row, healthy, reason, &mut out),

@@ -39,6 +39,8 @@ ids! {
     MessageId
     /// A snapshot of a stack.
     SnapshotId
+    /// A guard.
+    GuardId
     /// A saved plan.
     PlanId
     /// An operation: a request to a stack, with all that other stacks do for it.

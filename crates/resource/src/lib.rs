@@ -12,6 +12,7 @@ mod facts;
 pub mod failure;
 pub mod finder;
 mod group;
+pub mod guard;
 pub mod ids;
 mod member;
 pub mod names;
@@ -34,6 +35,7 @@ pub mod shared_software;
 pub mod shipped;
 pub mod siblings;
 pub mod size_limit;
+pub mod stack_policy;
 pub mod state;
 mod step;
 pub mod stored_definition;
@@ -52,7 +54,10 @@ pub use facts::{Facts, Observed, StackFacts};
 pub use failure::{Failure, FailureKind};
 pub use finder::{Finder, FinderClient, Finders};
 pub use group::Group;
-pub use ids::{CredentialsId, EngineId, EventId, MessageId, OperationId, PlanId, ResourceId, SnapshotId, StackId};
+pub use guard::{GuardRule, GuardedRequest, Verb};
+pub use ids::{
+    CredentialsId, EngineId, EventId, GuardId, MessageId, OperationId, PlanId, ResourceId, SnapshotId, StackId,
+};
 pub use member::Member;
 pub use nested_stack::{Nested, NestedStack};
 pub use not_implemented::NotImplemented;
@@ -68,6 +73,7 @@ pub use shared_software::{
     ConfigBody, DeploymentBody, InvalidSchema, NoSoftware, Software, SoftwareChange, SoftwareConfig, SoftwareDeployment,
 };
 pub use siblings::{Sibling, Siblings};
+pub use stack_policy::{InvalidPolicy, StackPolicy};
 pub use state::{Action, State, Status};
 pub use step::{Alike, Found, Progress, Step};
 pub use stored_definition::StoredDefinition;

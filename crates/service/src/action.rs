@@ -50,7 +50,7 @@ impl Service {
             if_generation: Some(stack.generation),
             ..StackRequest::new(action, self.backends.clock.now())
         };
-        self.request(caller, stack.id, request).await?;
+        self.request(caller, stack, request).await?;
         Ok(())
     }
 
@@ -58,7 +58,7 @@ impl Service {
     async fn cancel_update(&self, caller: &Caller, stack: &Stack) -> Result<(), Error> {
         refuse_cancel(stack, &[Action::Update])?;
         let request = StackRequest::rollback(stack.generation, stack.adopts(), self.backends.clock.now());
-        self.request(caller, stack.id, request).await?;
+        self.request(caller, stack, request).await?;
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use kiln_identity::Caller;
 use kiln_plan::Blueprint;
 use kiln_resource::{Action, SnapshotId, StackId, State, Status};
 use kiln_stack::load;
-use kiln_store::{DesiredText, Details, NewStack, Planned, Snapshot, Stack, StackQuery};
+use kiln_store::{DesiredText, Details, NewStack, Planned, Snapshot, Stack};
 use kiln_template::StackIdentity;
 use kiln_value::{Map, Value, value};
 
@@ -36,6 +36,8 @@ pub(crate) struct CheckedCreate {
     pub(crate) settings: Settings,
     /// The data of the resources to adopt, if it adopts any.
     pub(crate) adopt: Option<Value>,
+    /// Whether a guard of the project requires a plan.
+    pub(crate) needs_plan: bool,
 }
 
 impl Service {
@@ -58,21 +60,21 @@ impl Service {
         new: CreateStack,
         id: StackId,
     ) -> Result<CheckedCreate, Error> {
+        let needs_plan = self.check_new(caller, &new).await?;
         let blueprint = self.blueprint_of_new(caller, &new, id).await?;
         let CreateStack { name, settings, adopt, .. } = new;
         let desired = load::accepted(&self.backends, &blueprint);
         let adopt = adopt.map(|mut data| data.swap_remove("resources").unwrap_or_default());
-        Ok(CheckedCreate { name, desired, settings, adopt })
+        Ok(CheckedCreate { name, desired, settings, adopt, needs_plan })
     }
 
-    /// The blueprint of a stack to create, fully validated.
+    /// The blueprint of a stack to create that [`Service::check_new`] has checked, fully validated.
     pub(crate) async fn blueprint_of_new(
         &self,
         caller: &Caller,
         new: &CreateStack,
         id: StackId,
     ) -> Result<Blueprint, Error> {
-        self.check_new(caller, new).await?;
         let content = match &new.adopt {
             Some(data) => new.content.clone().over_adopted(data),
             None => new.content.clone(),
@@ -89,8 +91,8 @@ impl Service {
         new: CheckedCreate,
         planned: Option<Planned>,
     ) -> Result<Stack, Error> {
-        self.demand_plan(caller, &Details { planned: planned.clone(), ..Details::default() })?;
-        let CheckedCreate { name, desired, settings, adopt } = new;
+        let CheckedCreate { name, desired, settings, adopt, needs_plan } = new;
+        self.demand_plan(caller, &Details { planned: planned.clone(), ..Details::default() }, needs_plan)?;
         let project = caller.project_id.clone();
         let shared = self.shared.get(caller, self.backends.clock.monotonic());
         let credentials = match shared {
@@ -145,8 +147,8 @@ impl Service {
     }
 
     /// Early checks that the store would also make: the name must be valid and free, and the project must be below its
-    /// limit of stacks.
-    pub(crate) async fn check_new(&self, caller: &Caller, new: &CreateStack) -> Result<(), Error> {
+    /// limit of stacks. Returns whether a guard of the project requires a plan.
+    pub(crate) async fn check_new(&self, caller: &Caller, new: &CreateStack) -> Result<bool, Error> {
         if new.adopt.is_some() && !self.options.adopt {
             return Err(Error::NotSupported("Stack Adopt".to_owned()));
         }
@@ -155,25 +157,19 @@ impl Service {
         self.check_room(caller, &new.name).await
     }
 
-    /// Refuses a name that is taken, and a project that has its maximum of stacks.
-    pub(crate) async fn check_room(&self, caller: &Caller, name: &str) -> Result<(), Error> {
-        if self.backends.store.stack_by_name(&caller.project_id, name).await?.is_some() {
+    /// Refuses a name that is taken, a project that has its maximum of stacks, and one that is frozen. Administrators have no
+    /// limit of stacks. Returns whether a guard of the project requires a plan.
+    pub(crate) async fn check_room(&self, caller: &Caller, name: &str) -> Result<bool, Error> {
+        let limit = self.options.limits.stacks_per_project.filter(|_| !caller.is_admin);
+        let room = self.backends.store.room(&caller.project_id, name, limit.is_some()).await?;
+        if room.is_taken {
             return Err(Error::StackExists(name.to_owned()));
         }
-        self.refuse_full(caller).await
-    }
-
-    /// Administrators have no limit of stacks.
-    async fn refuse_full(&self, caller: &Caller) -> Result<(), Error> {
-        let Some(limit) = self.options.limits.stacks_per_project.filter(|_| !caller.is_admin) else {
-            return Ok(());
-        };
-        let query = StackQuery { project: Some(caller.project_id.clone()), ..StackQuery::default() };
-        if self.backends.store.count_stacks(&query).await? < limit {
-            return Ok(());
+        if let Some(limit) = limit.filter(|limit| room.stacks >= *limit) {
+            let text = format!("You have reached the maximum stacks per tenant, {limit}. Please delete some stacks.");
+            return Err(Error::Limit(text));
         }
-        let text = format!("You have reached the maximum stacks per tenant, {limit}. Please delete some stacks.");
-        Err(Error::Limit(text))
+        self.heed_guards_of_project(caller, room.guards).await
     }
 }
 

@@ -31,7 +31,7 @@ impl Service {
             let request = StackRequest::delete(&seen, self.backends.clock.now());
             let details = Details { planned: planned.clone(), ..request.details };
             let request = StackRequest { credentials, details, if_version: if_version.map(str::to_owned), ..request };
-            match self.request(caller, stack.id, request).await {
+            match self.request(caller, &seen, request).await {
                 Ok(stack) => return Ok(stack),
                 Err(Error::Changed) if if_version.is_some() || planned.is_some() => {
                     return Err(Error::StalePlan(stack.name.clone()));

@@ -155,6 +155,14 @@ pub enum Error {
          An abandon and a restore cannot be planned: they need the policy rule plans:bypass."
     )]
     PlanRequired,
+    /// A guard forbids it.
+    #[error("{what} stays as it is: {why}.")]
+    UnderGuard {
+        /// What would be changed.
+        what: String,
+        /// The guard.
+        why: String,
+    },
     /// The user cannot approve the plan.
     #[error("You cannot approve the plan {plan}: {why}.")]
     Approval {
@@ -240,6 +248,7 @@ impl Error {
             | Self::Changed
             | Self::StalePlan(_)
             | Self::PlanRequired
+            | Self::UnderGuard { .. }
             | Self::Unapproved { .. }
             | Self::PlanState { .. }
             | Self::MovedPlan { .. }

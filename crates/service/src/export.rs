@@ -39,7 +39,7 @@ impl Service {
             if_generation: Some(stack.generation),
             ..StackRequest::new(Action::Delete, self.backends.clock.now())
         };
-        self.request(caller, stack.id, request).await?;
+        self.request(caller, stack, request).await?;
         Ok(data)
     }
 }

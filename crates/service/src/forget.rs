@@ -2,6 +2,7 @@
 
 use kiln_identity::Caller;
 use kiln_resource::{Action, MessageId, Resource, Status};
+use kiln_stack::load;
 use kiln_store::{Message, MessageKind, Stack};
 use kiln_value::value;
 
@@ -22,6 +23,7 @@ impl Service {
     /// forgotten. The engine of the stack does this, soon after the request is accepted.
     pub async fn forget(&self, caller: &Caller, stack: Stack, forget: &Forget) -> Result<(), Error> {
         self.refuse_stack_user(caller)?;
+        self.refuse_frozen(&stack, false).await?;
         let name = &forget.resource;
         // Only rows are read: this also works if the stored template cannot be read any more.
         let mut rows = self.backends.store.resources(stack.id).await?;
@@ -41,7 +43,11 @@ impl Service {
             let what = format!("Forgetting resource {name}, which is a nested stack");
             return Err(Error::NotSupported(format!("{what}: forget the resource in it that cannot be deleted; this")));
         }
-        let (path, root) = self.path_of(&stack, name).await?;
+        let store = &*self.backends.store;
+        let mut path = load::place(store, &stack).await?;
+        path.push(name.clone());
+        let path = path.join("/");
+        let root = load::stack(store, stack.root).await?;
         let now = self.backends.clock.now();
         let message = Message {
             id: MessageId(self.backends.chance.uuid()),
@@ -58,18 +64,6 @@ impl Service {
             due: now,
             sent: now,
         };
-        Ok(self.backends.store.send(&message).await?)
-    }
-
-    /// The names of the resources from the root stack to a resource, joined with slashes, and the root stack.
-    async fn path_of(&self, stack: &Stack, name: &str) -> Result<(String, Stack), Error> {
-        let (mut names, mut stack) = (vec![name.to_owned()], stack.clone());
-        while let Some(parent) = stack.parent.clone() {
-            names.push(parent.resource_name);
-            let missing = || Error::NotFound(format!("stack {}", parent.stack));
-            stack = self.backends.store.stack(parent.stack).await?.ok_or_else(missing)?;
-        }
-        names.reverse();
-        Ok((names.join("/"), stack))
+        Ok(store.send(&message).await?)
     }
 }

@@ -20,6 +20,7 @@ mod existing_component;
 mod existing_names;
 mod export;
 mod forget;
+mod guard;
 mod hidden_of_stack;
 mod import;
 mod input;
@@ -55,6 +56,7 @@ pub use change_set::{
 pub use create::CreateStack;
 pub use error::{Error, Invalid};
 pub use forget::Forget;
+pub use guard::InFlight;
 pub use import::{ObjectToImport, ObjectsToImport, importable};
 pub use input::{Settings, StackContent, TemplateText};
 pub use kiln_plan::hidden::{Door, Guarded, Hidden, HiddenValues, Masked};

@@ -26,6 +26,7 @@ impl Service {
     /// stack executes the mark, immediately if no operation is running on the resource.
     pub async fn mark_unhealthy(&self, caller: &Caller, stack: Stack, mark: &MarkUnhealthy) -> Result<(), Error> {
         self.refuse_stack_user(caller)?;
+        self.refuse_frozen(&stack, false).await?;
         let model = self.rows_named(&stack, &mark.resource).await?;
         let (named, status) = match shown(&model, &stack, &mark.resource) {
             Some(row) => (row.name.clone(), row.state.status),

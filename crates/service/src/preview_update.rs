@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kiln_identity::Caller;
 use kiln_plan::Blueprint;
+use kiln_resource::Action;
 use kiln_stack::{LoadedStack, load};
 use kiln_store::{DesiredText, Stack};
 use kiln_value::Map;
@@ -71,7 +72,8 @@ impl Service {
         let same_sources = new.template == old.template && same_environment && new.files == old.files;
         let (parameters, desired) = (blueprint.parameters().texts(), load::texts(new));
         let replaced = terms.replaced.clone();
-        let preview = preview(&self.backends, &mut view, blueprint, terms, &mut hidden).await?;
+        let mut preview = preview(&self.backends, &mut view, blueprint, terms, &mut hidden).await?;
+        self.note_guards(&view.stack, Action::Update, &mut preview).await?;
         if let Some(unknown) = replaced.into_iter().find(|path| !has(&preview, path)) {
             return Err(Error::NoResource { resource: unknown, stack: view.stack.name });
         }
@@ -84,7 +86,9 @@ impl Service {
         let version = self.version_of(&stack).await?;
         let view = self.view(stack).await?;
         let hidden = self.hidden_values_of_tree(&view.stack).await?;
-        Ok(Guarded::new((preview_delete(&self.backends, &view).await?, version), hidden))
+        let mut preview = preview_delete(&self.backends, &view).await?;
+        self.note_guards(&view.stack, Action::Delete, &mut preview).await?;
+        Ok(Guarded::new((preview, version), hidden))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use kiln_identity::Caller;
 use kiln_resource::Action;
-use kiln_store::{Author, Details, Stack, StackId, StackRequest};
+use kiln_store::{Author, Details, Stack, StackRequest};
 
 use crate::{Error, Service};
 
@@ -13,20 +13,22 @@ impl Service {
     /// Stores a request in the name of the caller; returns the stack after that.
     ///
     /// # Errors
-    /// [`Error::Changed`], [`Error::PlanRequired`] and errors of the store.
-    pub(crate) async fn request(&self, caller: &Caller, stack: StackId, request: StackRequest) -> Result<Stack, Error> {
+    /// [`Error::Changed`], [`Error::UnderGuard`], [`Error::PlanRequired`] and errors of the store.
+    pub(crate) async fn request(&self, caller: &Caller, stack: &Stack, request: StackRequest) -> Result<Stack, Error> {
+        let is_guarded = self.heed_guards(stack, request.action).await?;
         if matches!(request.action, Action::Update | Action::Delete | Action::Restore) {
-            self.demand_plan(caller, &request.details)?;
+            self.demand_plan(caller, &request.details, is_guarded)?;
         }
         let author = Author { user_id: caller.user_id.clone(), username: caller.username.clone() };
-        let stack = self.backends.store.request(stack, StackRequest { author: Some(author), ..request }).await?;
+        let stack = self.backends.store.request(stack.id, StackRequest { author: Some(author), ..request }).await?;
         begun(&stack);
         Ok(stack)
     }
 
-    /// Refuses a change without a plan where plans are required, unless the caller may do without.
-    pub(crate) fn demand_plan(&self, caller: &Caller, details: &Details) -> Result<(), Error> {
-        if !self.options.plans_required || details.planned.is_some() {
+    /// Refuses a change without a plan where plans are required, unless the caller may do without. `is_guarded`: a guard
+    /// requires plans.
+    pub(crate) fn demand_plan(&self, caller: &Caller, details: &Details, is_guarded: bool) -> Result<(), Error> {
+        if !(self.options.plans_required || is_guarded) || details.planned.is_some() {
             return Ok(());
         }
         if self.policy.allows(BYPASS, caller, &caller.project_id) {

@@ -194,6 +194,7 @@ impl Service {
         match request {
             PlannedRequest::Create(new) => {
                 let id = StackId(self.backends.chance.uuid());
+                self.check_new(caller, &new).await?;
                 let blueprint = Arc::new(self.blueprint_of_new(caller, &new, id).await?);
                 let (document, hidden) = self.document_of_create(caller, id, Arc::clone(&blueprint)).await?;
                 let CreateStack { name, settings, adopt, .. } = new;

@@ -39,6 +39,7 @@ impl Service {
     /// resource does not accept signals, or not in its state. What the resource makes of the signal is not reported:
     /// the engine of the stack delivers it, settled or not.
     pub async fn signal(&self, stack: Stack, signal: &Signal) -> Result<Signalled, Error> {
+        self.refuse_frozen(&stack, true).await?;
         let name = &signal.resource;
         let model = self.rows_named(&stack, name).await?;
         let Some(row) = shown(&model, &stack, name) else { return Err(self.no_row(stack, name).await?) };

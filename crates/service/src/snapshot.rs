@@ -53,7 +53,7 @@ impl Service {
             if_generation: Some(stack.generation),
             ..StackRequest::new(Action::Snapshot, now)
         };
-        self.request(caller, stack.id, request).await?;
+        self.request(caller, stack, request).await?;
         Ok(snapshot)
     }
 
@@ -77,6 +77,7 @@ impl Service {
         if snapshot.state == State::new(Action::Snapshot, Status::InProgress) {
             return Err(Error::NotSupported("Deleting in-progress snapshot".to_owned()));
         }
+        self.refuse_frozen(stack, false).await?;
         let now = self.backends.clock.now();
         let message = Message {
             id: MessageId(self.backends.chance.uuid()),
@@ -101,6 +102,7 @@ impl Service {
             return Err(Error::NotSupported("Updating a stack when it is deleting".to_owned()));
         }
         let blueprint = self.restored_blueprint(caller, stack, &snapshot).await?;
+        self.refuse_removals(stack, &blueprint).await?;
         let request = StackRequest {
             desired: Some(load::accepted(&self.backends, &blueprint)),
             details: Details { snapshot: Some(snapshot.id), ..Details::default() },
@@ -108,7 +110,7 @@ impl Service {
             if_generation: Some(stack.generation),
             ..StackRequest::new(Action::Restore, self.backends.clock.now())
         };
-        self.request(caller, stack.id, request).await
+        self.request(caller, stack, request).await
     }
 
     /// The template of the snapshot. As in Heat, its resources get the properties that restore their objects, so that a

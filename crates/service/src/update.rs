@@ -67,6 +67,7 @@ impl Service {
     ) -> Result<CheckedUpdate, Error> {
         let (settings, adopt) = (update.all_settings(), update.adopt.clone());
         let blueprint = self.updated_blueprint(caller, stack, update).await?;
+        self.refuse_removals(stack, &blueprint).await?;
         Ok(CheckedUpdate { desired: load::accepted(&self.backends, &blueprint), settings, adopt })
     }
 
@@ -106,7 +107,7 @@ impl Service {
             if_version: settings.if_version,
             ..StackRequest::new(Action::Update, self.backends.clock.now())
         };
-        self.request(caller, stack.id, request).await.map_err(|error| match error {
+        self.request(caller, stack, request).await.map_err(|error| match error {
             Error::Changed if is_planned => Error::StalePlan(stack.name.clone()),
             error => error,
         })

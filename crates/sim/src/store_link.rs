@@ -1,6 +1,7 @@
 //! The connection between a process and the database: latency, outages, lost responses, partitions. All writes are
 //! checked here.
 
+mod guards;
 mod operations;
 mod orphans;
 mod outbox;
@@ -16,7 +17,7 @@ use jiff::Timestamp;
 use kiln_store::{
     Backlog, Batch, BriefResources, Census, Claimable, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId,
     EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message, MessageId, NewStack,
-    Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary,
+    Resource, Retention, Room, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary,
     UnusedCredentials, UnusedUserProject,
 };
 use kiln_value::Secret;
@@ -246,6 +247,10 @@ impl Store for StoreLink {
 
     async fn count_stacks(&self, query: &StackQuery) -> Result<u64, Error> {
         self.read("count_stacks", self.inner().count_stacks(query)).await
+    }
+
+    async fn room(&self, project: &str, name: &str, counts: bool) -> Result<Room, Error> {
+        self.read("room", self.inner().room(project, name, counts)).await
     }
 
     async fn desired(&self, desired: &Desired) -> Result<DesiredText, Error> {

@@ -10,6 +10,7 @@ pub mod clock;
 pub mod clouds;
 pub mod export;
 pub mod gather;
+pub mod guards;
 pub mod hidden_values;
 pub mod load;
 pub mod loaded_stack;

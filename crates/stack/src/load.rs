@@ -35,6 +35,17 @@ pub async fn path(store: &dyn Store, of: &Stack) -> Result<Vec<String>, Error> {
     Ok(path)
 }
 
+/// The names of the resources from the root stack to a nested stack.
+pub async fn place(store: &dyn Store, of: &Stack) -> Result<Vec<String>, Error> {
+    let (mut names, mut next) = (Vec::new(), of.parent.clone());
+    while let Some(parent) = next {
+        names.push(parent.resource_name);
+        next = stack(store, parent.stack).await?.parent;
+    }
+    names.reverse();
+    Ok(names)
+}
+
 /// The identity that template functions see.
 pub fn identity(stack: &Stack) -> Option<StackIdentity> {
     StackIdentity::new(stack.project.as_str(), stack.name.as_str(), stack.id.to_string()).ok()

@@ -9,6 +9,7 @@ pub mod distinct;
 mod doorbell;
 pub mod event;
 mod event_reader;
+pub mod guard;
 pub mod lease;
 mod limits;
 pub mod memory;
@@ -29,8 +30,10 @@ pub use content::{Desired, DesiredText, Digest};
 pub use distinct::Distinct;
 pub use event::Event;
 pub use event_reader::{EventReader, EventSpan};
+pub use guard::{Guard, GuardStore, GuardTerms};
 pub use kiln_resource::{
-    CredentialsId, EngineId, EventId, MessageId, OperationId, PlanId, Resource, ResourceId, SnapshotId, StackId,
+    CredentialsId, EngineId, EventId, GuardId, MessageId, OperationId, PlanId, Resource, ResourceId, SnapshotId,
+    StackId,
 };
 pub use lease::{Claimable, Lease, LeaseRow, Silent};
 pub use memory::{MemoryStore, RowsRead};
@@ -43,11 +46,12 @@ pub use query::{EventQuery, Sort, SortKey, StackQuery};
 pub use snapshot::Snapshot;
 pub use software_store::{ConfigQuery, DeploymentQuery, SoftwareStore};
 pub use sql::{
-    Durability, EngineLock, Options, SchemaState, SchemaVersions, Simulation, SqlStore, UrlParameter, url_parameters,
+    Durability, EngineLock, Options, SCHEMA, SchemaState, SchemaVersions, Simulation, SqlStore, UrlParameter,
+    url_parameters,
 };
 pub use stack::{Details, NewStack, Parent, Stack, StackRequest, StackSummary};
 pub use store::{
-    Batch, BriefResources, Cause, Census, Doorbell, EngineInfo, Error, EventPurge, Retention, Settle, Store, Summary,
-    UnusedCredentials, UnusedUserProject,
+    Batch, BriefResources, Cause, Census, Doorbell, EngineInfo, Error, EventPurge, Retention, Room, Settle, Store,
+    Summary, UnusedCredentials, UnusedUserProject,
 };
 pub use version::version_of;

@@ -6,6 +6,7 @@
 
 mod commit;
 mod credentials;
+mod guards;
 mod housekeeping;
 mod inbox;
 mod leases;
@@ -34,7 +35,7 @@ use crate::limits::CLAIMS;
 use crate::{
     Backlog, Batch, BriefResources, Census, Claimable, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId,
     EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message, MessageId, NewStack,
-    Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary,
+    Resource, Retention, Room, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary,
     UnusedCredentials, UnusedUserProject,
 };
 
@@ -183,6 +184,16 @@ impl Store for MemoryStore {
 
     async fn count_stacks(&self, query: &StackQuery) -> Result<u64, Error> {
         Ok(self.open().0.count_stacks(query))
+    }
+
+    async fn room(&self, project: &str, name: &str, counts: bool) -> Result<Room, Error> {
+        let (state, _) = self.open();
+        let live = StackQuery { project: Some(project.to_owned()), ..StackQuery::default() };
+        Ok(Room {
+            is_taken: state.by_name(project, name).is_some(),
+            stacks: if counts { state.count_stacks(&live) } else { 0 },
+            guards: state.guards_of(project),
+        })
     }
 
     async fn desired(&self, desired: &Desired) -> Result<DesiredText, Error> {

@@ -14,6 +14,7 @@ mod default_file;
 mod dialect;
 mod engine_lock;
 mod events;
+mod guards;
 mod housekeeping;
 mod inbox;
 mod leases;
@@ -65,13 +66,14 @@ use crate::doorbell::{Hub, Reach};
 use crate::{
     Backlog, Batch, BriefResources, Census, Claimable, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId,
     EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message, MessageId, NewStack,
-    Resource, Retention, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, StackSummary, Store,
-    Summary, UnusedCredentials, UnusedUserProject,
+    Resource, Retention, Room, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, StackSummary,
+    Store, Summary, UnusedCredentials, UnusedUserProject,
 };
 
 pub use self::connection_url::{UrlParameter, url_parameters};
 pub use self::engine_lock::EngineLock;
-pub use self::migrations::{SchemaState, SchemaVersions};
+pub use self::migrations::{SCHEMA, SchemaState, SchemaVersions};
+pub(crate) use self::migrations::{WITH_GUARDS, WITH_PLANS};
 pub use self::options::{Durability, Options};
 pub use self::simulation::Simulation;
 
@@ -201,6 +203,10 @@ impl Store for SqlStore {
 
     async fn count_stacks(&self, query: &StackQuery) -> Result<u64, Error> {
         self.count_listed(query).await
+    }
+
+    async fn room(&self, project: &str, name: &str, counts: bool) -> Result<Room, Error> {
+        self.read_room(project, name, counts).await
     }
 
     async fn desired(&self, desired: &Desired) -> Result<DesiredText, Error> {

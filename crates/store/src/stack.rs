@@ -125,6 +125,8 @@ pub struct Stack {
     pub deleted: Option<Timestamp>,
     /// The number of batches that engines have written for the stack. The rows of its resources change only with them.
     pub writes: i64,
+    /// Changes with each change of the guards of its project; 0: there was never one.
+    pub guards: i64,
 }
 
 /// What a list shows of a stack. Reading it costs half as much as reading the whole row.
@@ -225,6 +227,7 @@ impl Stack {
             updated: None,
             deleted: None,
             writes: 0,
+            guards: 0,
         }
     }
 

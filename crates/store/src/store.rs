@@ -7,11 +7,12 @@ use jiff::Timestamp;
 use kiln_resource::{SoftwareChange, State};
 use kiln_value::Secret;
 
+use crate::sql::{WITH_GUARDS, WITH_PLANS};
 use crate::{
     Announcement, Backlog, Claimable, CredentialsId, DesiredText, Digest, Distinct, EngineId, EngineLock, Event,
-    EventId, EventQuery, EventSpan, Lease, Message, MessageId, NewStack, OperationStore, Orphan, OrphanStore,
-    OutboxStore, PlanId, PlanStore, PluginRun, Resource, ResourceId, Silent, Snapshot, SnapshotId, SoftwareStore,
-    Stack, StackId, StackQuery, StackRequest,
+    EventId, EventQuery, EventSpan, GuardStore, Lease, Message, MessageId, NewStack, OperationStore, Orphan,
+    OrphanStore, OutboxStore, PlanId, PlanStore, PluginRun, Resource, ResourceId, Silent, Snapshot, SnapshotId,
+    SoftwareStore, Stack, StackId, StackQuery, StackRequest,
 };
 
 /// What an error was caused by: another error, or a text.
@@ -204,6 +205,17 @@ pub struct UnusedUserProject {
     pub project: String,
 }
 
+/// What a new stack meets in its project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Whether a live root stack has its name.
+    pub is_taken: bool,
+    /// The number of live root stacks.
+    pub stacks: u64,
+    /// See [`Stack::guards`].
+    pub guards: i64,
+}
+
 /// A running engine, for the list of services.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EngineInfo {
@@ -219,8 +231,20 @@ pub struct EngineInfo {
     pub seen: Timestamp,
     /// Seconds between reports; 0: the engine has ended, and its entry is removed by this or the next report.
     pub interval: u32,
-    /// Whether it keeps to plans. An engine of the release before does not.
-    pub keeps_plans: bool,
+    /// The version of the schema that it knows, and so what it can do; 0: an old one.
+    pub schema: usize,
+}
+
+impl EngineInfo {
+    /// Whether it keeps to plans.
+    pub fn keeps_plans(&self) -> bool {
+        self.schema >= WITH_PLANS
+    }
+
+    /// Whether it heeds guards.
+    pub fn heeds_guards(&self) -> bool {
+        self.schema >= WITH_GUARDS
+    }
 }
 
 /// A page of resources without their data.
@@ -279,7 +303,7 @@ pub trait Doorbell: Send + Sync {
 
 /// Kiln's storage. Implementations handle transactions, their retries, and dialects.
 #[async_trait]
-pub trait Store: SoftwareStore + OutboxStore + OrphanStore + OperationStore + PlanStore {
+pub trait Store: SoftwareStore + OutboxStore + OrphanStore + OperationStore + PlanStore + GuardStore {
     /// Upgrades the schema. Safe to call at every start and from several processes.
     async fn migrate(&self) -> Result<(), Error>;
 
@@ -307,6 +331,8 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore + OperationStore + Pl
     }
     /// The number of stacks, ignoring marker and limit.
     async fn count_stacks(&self, query: &StackQuery) -> Result<u64, Error>;
+    /// The room for a new stack with a name. Only with `counts`, the stacks of the project are counted.
+    async fn room(&self, project: &str, name: &str, counts: bool) -> Result<Room, Error>;
     /// The texts of a desired or previous state.
     async fn desired(&self, desired: &crate::Desired) -> Result<DesiredText, Error>;
     /// One text.

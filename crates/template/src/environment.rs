@@ -4,7 +4,6 @@
 //! `common/environment_util.py`; see docs/heat-behaviour.md §12.
 
 mod child;
-mod glob;
 mod global;
 mod lookup;
 mod merge;

@@ -8,6 +8,7 @@ pub mod chain;
 mod class;
 mod convert;
 pub mod diagnostic;
+pub mod glob;
 mod json;
 mod macros;
 mod map;

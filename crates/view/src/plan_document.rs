@@ -31,6 +31,7 @@ impl Masked for Plan {
         for entry in &mut self.0.resources {
             entry.object.iter_mut().for_each(|object| mask_value(object, hidden));
             entry.reasons.mask(hidden);
+            entry.guard.mask(hidden);
             for awaited in entry.awaited.iter_mut().chain(&mut entry.content) {
                 awaited.known_after.mask(hidden);
             }
@@ -193,6 +194,7 @@ fn entry(planned: &PlannedResource, path: String) -> Entry {
         awaited,
         content: planned.content.as_deref().map(known_later),
         names: planned.meanings.iter().map(meaning).collect(),
+        guard: planned.guard.clone(),
         ..Entry::kept(path, planned.resource_type.clone())
     }
 }

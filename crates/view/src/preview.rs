@@ -9,7 +9,7 @@ use std::sync::Arc;
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Blueprint, Inside, Kind};
 use kiln_plan_document::{DeletedSnapshot, Downtime, Place};
-use kiln_resource::{Loss, Resource, StackId, StoredDefinition};
+use kiln_resource::{Loss, Resource, StackId, StoredDefinition, Verb};
 use kiln_stack::loaded_stack::{LoadedStack, OutputValue};
 use kiln_stack::meaning::NewMeaning;
 use kiln_stack::{Backends, Chance};
@@ -107,6 +107,8 @@ pub struct PlannedResource {
     pub meanings: Vec<NewMeaning>,
     /// What its properties refer to.
     pub references: References,
+    /// The guard that forbids the maximum change.
+    pub guard: Option<String>,
 }
 
 /// The resources and attributes from which properties have their values, by the places of these: `networks[0].port`.
@@ -188,6 +190,9 @@ impl PlaceOfStack {
     }
 }
 
+/// The guard that forbids to do this with a resource (its path and its type) and its row.
+pub type GuardOf<'a> = dyn Fn(Verb, (&str, &str), Option<&Resource>) -> Option<String> + 'a;
+
 /// The change of an output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedOutput {
@@ -200,6 +205,29 @@ pub struct PlannedOutput {
 }
 
 impl Preview {
+    /// Notes the guards that forbid what is done at most.
+    pub fn heed(&mut self, guard: &GuardOf<'_>) {
+        self.heed_below("", guard);
+    }
+
+    fn heed_below(&mut self, place: &str, guard: &GuardOf<'_>) {
+        for planned in self.entries.iter_mut().chain(&mut self.former) {
+            let path = if place.is_empty() { planned.name.clone() } else { format!("{place}/{}", planned.name) };
+            let verb = match planned.change.at_most() {
+                PlannedChange::Updated(_) => Some(Verb::Update),
+                PlannedChange::Replaced(_) => Some(Verb::Replace),
+                PlannedChange::Added => Some(Verb::Create),
+                PlannedChange::Deleted => Some(Verb::Delete),
+                PlannedChange::Unchanged | PlannedChange::Refused(_) | PlannedChange::Undecided { .. } => None,
+            };
+            let row = planned.row.as_deref();
+            planned.guard = verb.and_then(|verb| guard(verb, (&path, &planned.resource_type), row));
+            for nested in planned.nested.iter_mut().chain(planned.untouched.as_deref_mut()) {
+                nested.heed_below(&path, guard);
+            }
+        }
+    }
+
     /// Whether there is certainly no change of any resource.
     pub fn is_unchanged(&self) -> bool {
         self.entries.iter().all(|entry| entry.change.is_unchanged())

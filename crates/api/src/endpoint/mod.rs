@@ -10,6 +10,7 @@ mod event_list;
 mod event_show;
 mod event_watch;
 mod file_list;
+mod guard;
 mod metadata_show;
 mod operation;
 mod original_show;
@@ -194,6 +195,10 @@ pub(crate) static ENDPOINTS: &[&Endpoint] = &[
     &plan::APPROVE,
     &plan::RENEW,
     &plan::REJECT,
+    &guard::ADD,
+    &guard::LIST,
+    &guard::SHOW,
+    &guard::LIFT,
     &orphan::LIST,
     &orphan::DELETE,
     &build_info::ENDPOINT,

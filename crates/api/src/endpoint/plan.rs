@@ -217,9 +217,9 @@ async fn create(call: &Call) -> Result<Response, ApiError> {
             let given = |key: &str| body.get(key).is_some_and(Value::is_truthy);
             let update = content.update(given("existing") || given("revision"))?;
             let replaced = replaced(body)?;
-            PlannedRequest::Update(Box::new(planned_stack(call, body).await?), update, replaced)
+            PlannedRequest::Update(Box::new(stack_of(call, body).await?), update, replaced)
         }
-        _ => PlannedRequest::Delete(Box::new(planned_stack(call, body).await?)),
+        _ => PlannedRequest::Delete(Box::new(stack_of(call, body).await?)),
     };
     let refresh = body.get("refresh").is_none_or(Value::is_truthy);
     let saved = call.service().save_plan(&call.caller, request, description, lifetime, refresh).await;
@@ -234,12 +234,12 @@ fn replaced(body: &Map) -> Result<BTreeSet<String>, ApiError> {
     paths.flatten().ok_or_else(|| ApiError::bad_request("'replace' is not a list of paths of resources."))
 }
 
-/// The live stack of the caller's project that a plan changes.
-async fn planned_stack(call: &Call, body: &Map) -> Result<Stack, ApiError> {
+/// The live stack of the caller's project that a body names.
+pub(super) async fn stack_of(call: &Call, body: &Map) -> Result<Stack, ApiError> {
     let given = body.get("stack").filter(|given| !given.is_null()).map(text::str);
     let name = given.ok_or_else(|| ApiError::bad_request("No stack specified"))?;
     let stack = call.service().identify(&call.caller, &name).await?;
-    // A plan belongs to the project of its stack, and nobody else finds it.
+    // A plan or a guard belongs to the project of its stack, and nobody else finds it.
     if stack.deleted.is_some() || stack.project != call.caller.project_id {
         return Err(Error::NoStack(name).into());
     }

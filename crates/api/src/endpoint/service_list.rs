@@ -67,7 +67,7 @@ mod tests {
             started: Timestamp::UNIX_EPOCH,
             seen: Timestamp::UNIX_EPOCH,
             interval: 10,
-            keeps_plans: true,
+            schema: kiln_store::SCHEMA,
         };
         app.store.report(&engine).await.unwrap();
         let service = app.get("/v1/tenant1/services").await.json()["services"][0].clone();

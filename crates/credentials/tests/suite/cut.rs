@@ -13,11 +13,12 @@ use kiln_resource::{
     CredentialsId, EngineId, EventId, Resource, ResourceId, SoftwareChange, SoftwareConfig, SoftwareDeployment, StackId,
 };
 use kiln_store::{
-    Approval, Backlog, Batch, BriefResources, Census, Claimable, ConfigQuery, Delivery, DeploymentQuery, Desired,
-    DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventPurge, EventQuery, EventSpan, Lane, Lease,
-    MemoryStore, Message, MessageId, NewPlan, NewStack, Operation, OperationId, OperationQuery, OperationStore, Orphan,
-    OrphanQuery, OrphanStore, OutboxStore, Plan, PlanId, PlanQuery, PlanStore, Retention, Silent, Snapshot, SnapshotId,
-    SoftwareStore, Stack, StackQuery, StackRequest, Store, Summary, UnusedCredentials, UnusedUserProject,
+    Approval, Author, Backlog, Batch, BriefResources, Census, Claimable, ConfigQuery, Delivery, DeploymentQuery,
+    Desired, DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventPurge, EventQuery, EventSpan, Guard,
+    GuardId, GuardStore, Lane, Lease, MemoryStore, Message, MessageId, NewPlan, NewStack, Operation, OperationId,
+    OperationQuery, OperationStore, Orphan, OrphanQuery, OrphanStore, OutboxStore, Plan, PlanId, PlanQuery, PlanStore,
+    Retention, Room, Silent, Snapshot, SnapshotId, SoftwareStore, Stack, StackQuery, StackRequest, Store, Summary,
+    UnusedCredentials, UnusedUserProject,
 };
 use kiln_value::{Secret, Value};
 use tokio::sync::{Notify, watch};
@@ -124,81 +125,11 @@ impl Transport for CutTransport {
 /// The store.
 pub(super) struct CutStore(pub(super) MemoryStore, pub(super) Arc<Steps>);
 
+/// Each call of the store is two steps. Behind the methods stand those that are no steps.
 macro_rules! cut {
-    (
-        { $(fn $name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)* }
-        { $(fn $software:ident($($given:ident: $type:ty),*) -> $found:ty;)* }
-        { $(fn $outbox:ident($($part:ident: $sort:ty),*) -> $result:ty;)* }
-        { $(fn $orphans:ident($($piece:ident: $class:ty),*) -> $end:ty;)* }
-        { $(fn $operations:ident($($item:ident: $form:ty),*) -> $outcome:ty;)* }
-        { $(fn $plans:ident($($side:ident: $shape:ty),*) -> $yield:ty;)* }
-    ) => {
+    ($store:ident { $(fn $name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)* } $($others:item)*) => {
         #[async_trait]
-        impl OutboxStore for CutStore {
-            $(async fn $outbox(&self, $($part: $sort),*) -> Result<$result, Error> {
-                let lost = || Error::Database(format!("{} was cut", stringify!($outbox)).into());
-                if !self.1.step().await {
-                    return Err(lost());
-                }
-                let answer = self.0.$outbox($($part),*).await;
-                if self.1.step().await { answer } else { Err(lost()) }
-            })*
-
-            fn outbox_news(&self) -> watch::Receiver<()> {
-                self.0.outbox_news()
-            }
-        }
-
-        #[async_trait]
-        impl OperationStore for CutStore {
-            $(async fn $operations(&self, $($item: $form),*) -> Result<$outcome, Error> {
-                let lost = || Error::Database(format!("{} was cut", stringify!($operations)).into());
-                if !self.1.step().await {
-                    return Err(lost());
-                }
-                let answer = self.0.$operations($($item),*).await;
-                if self.1.step().await { answer } else { Err(lost()) }
-            })*
-        }
-
-        #[async_trait]
-        impl PlanStore for CutStore {
-            $(async fn $plans(&self, $($side: $shape),*) -> Result<$yield, Error> {
-                let lost = || Error::Database(format!("{} was cut", stringify!($plans)).into());
-                if !self.1.step().await {
-                    return Err(lost());
-                }
-                let answer = self.0.$plans($($side),*).await;
-                if self.1.step().await { answer } else { Err(lost()) }
-            })*
-        }
-
-        #[async_trait]
-        impl OrphanStore for CutStore {
-            $(async fn $orphans(&self, $($piece: $class),*) -> Result<$end, Error> {
-                let lost = || Error::Database(format!("{} was cut", stringify!($orphans)).into());
-                if !self.1.step().await {
-                    return Err(lost());
-                }
-                let answer = self.0.$orphans($($piece),*).await;
-                if self.1.step().await { answer } else { Err(lost()) }
-            })*
-        }
-
-        #[async_trait]
-        impl SoftwareStore for CutStore {
-            $(async fn $software(&self, $($given: $type),*) -> Result<$found, Error> {
-                let lost = || Error::Database(format!("{} was cut", stringify!($software)).into());
-                if !self.1.step().await {
-                    return Err(lost());
-                }
-                let answer = self.0.$software($($given),*).await;
-                if self.1.step().await { answer } else { Err(lost()) }
-            })*
-        }
-
-        #[async_trait]
-        impl Store for CutStore {
+        impl $store for CutStore {
             $(async fn $name(&self, $($argument: $kind),*) -> Result<$answer, Error> {
                 let lost = || Error::Database(format!("{} was cut", stringify!($name)).into());
                 if !self.1.step().await {
@@ -208,19 +139,12 @@ macro_rules! cut {
                 if self.1.step().await { answer } else { Err(lost()) }
             })*
 
-            fn news(&self) -> Arc<dyn Doorbell> {
-                self.0.news()
-            }
-
-            fn doorbell(&self) -> Arc<dyn Doorbell> {
-                self.0.doorbell()
-            }
+            $($others)*
         }
     };
 }
 
-cut! {
-{
+cut! { Store {
     fn migrate() -> ();
     fn create_stack(stack: NewStack) -> Stack;
     fn request(stack: StackId, request: StackRequest) -> Stack;
@@ -229,6 +153,7 @@ cut! {
     fn stack_by_name(project: &str, name: &str) -> Option<Stack>;
     fn stacks(query: &StackQuery) -> Vec<Stack>;
     fn count_stacks(query: &StackQuery) -> u64;
+    fn room(project: &str, name: &str, counts: bool) -> Room;
     fn desired(desired: &Desired) -> DesiredText;
     fn content(digest: &Digest) -> String;
     fn resources(stack: StackId) -> Vec<Resource>;
@@ -269,7 +194,16 @@ cut! {
     fn forget_events(keep: u64, after: u64) -> EventPurge;
     fn census() -> Census;
 }
-{
+    fn news(&self) -> Arc<dyn Doorbell> {
+        self.0.news()
+    }
+
+    fn doorbell(&self) -> Arc<dyn Doorbell> {
+        self.0.doorbell()
+    }
+}
+
+cut! { SoftwareStore {
     fn change_software(change: &SoftwareChange) -> ();
     fn resources_by_physical_id(project: &str, id: &str) -> Vec<Resource>;
     fn creates_without_object(project: &str, implementation: &str) -> Vec<Resource>;
@@ -281,21 +215,31 @@ cut! {
     fn count_software_deployments(project: &str) -> u64;
     fn deployed_configs(query: &DeploymentQuery) -> Vec<SoftwareConfig>;
     fn is_config_referenced(id: &str) -> bool;
-}
-{
+} }
+
+cut! { OutboxStore {
     fn next_lane(after: &str) -> Option<Lane>;
     fn claim_lane(lane: &str, mark: Uuid, ttl: Duration, limit: usize) -> Option<Delivery>;
     fn remove_entries(mark: Uuid, numbers: &[i64]) -> ();
     fn postpone_entries(mark: Uuid, numbers: &[i64], delay: Duration) -> ();
 }
-{
+    fn outbox_news(&self) -> watch::Receiver<()> {
+        self.0.outbox_news()
+    }
+}
+
+cut! { OrphanStore {
     fn orphans(query: &OrphanQuery) -> Vec<Orphan>;
     fn delete_orphan(project: &str, id: ResourceId) -> bool;
-} {
+} }
+
+cut! { OperationStore {
     fn operations(query: &OperationQuery) -> Vec<Operation>;
     fn operation(root: StackId, id: OperationId) -> Option<Operation>;
     fn revision(stack: StackId, generation: i64) -> Option<Operation>;
-} {
+} }
+
+cut! { PlanStore {
     fn save_plan(new: &NewPlan) -> ();
     fn plan(project: &str, id: PlanId) -> Option<Plan>;
     fn plans(query: &PlanQuery) -> Vec<Plan>;
@@ -305,8 +249,13 @@ cut! {
     fn approve_plan(approval: &Approval) -> ();
     fn approvals(plan: PlanId) -> Vec<Approval>;
     fn delete_plans(ids: &[PlanId]) -> Vec<PlanId>;
-}
-}
+} }
+
+cut! { GuardStore {
+    fn add_guard(guard: &Guard) -> ();
+    fn lift_guard(project: &str, id: GuardId, by: &Author) -> bool;
+    fn guards(project: &str) -> Vec<Guard>;
+} }
 
 /// In how many of the runs an engine was killed. Two at the same time: they wait most of the time.
 pub(super) async fn killed_in(runs: impl Iterator<Item = impl Future<Output = bool>>) -> usize {

@@ -201,6 +201,11 @@ impl Work {
     }
 
     fn call(&mut self, id: ResourceId, memory: Memory) {
+        if let Some(event) = self.guarded(id).filter(|_| memory.is_fresh()) {
+            self.slots.answered(id, None);
+            self.events.push_back(event);
+            return;
+        }
         let job = match self.job(id, memory) {
             Ok(job) => job,
             Err(event) => {

@@ -28,6 +28,9 @@ impl Work {
             self.root = Arc::new(self.stack.clone());
         }
         self.again |= self.stack.generation > self.request.generation;
+        if !self.again {
+            self.heed_new_guards().await?;
+        }
         self.look_for_new_messages().await
     }
 }

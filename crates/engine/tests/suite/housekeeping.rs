@@ -177,7 +177,7 @@ async fn one_engine_purges() {
             started,
             seen: started,
             interval: 60,
-            keeps_plans: true,
+            schema: kiln_store::SCHEMA,
         };
         fixture.store.report(&info).await.expect("the store");
     };

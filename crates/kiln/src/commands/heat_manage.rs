@@ -356,7 +356,7 @@ mod tests {
             started: seen,
             seen,
             interval: 15,
-            keeps_plans: true,
+            schema: kiln_store::SCHEMA,
         };
         // As printed by heat-manage of Heat 27 with such a row.
         let expected = "\

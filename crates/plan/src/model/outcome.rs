@@ -35,7 +35,7 @@ impl Model {
             self.park(node, id, matches!(decision, Decision::Replace { .. }), out);
             return;
         }
-        if self.is_outside(name, row, &kind.0, &decision, out) {
+        if self.may_not_follow(name, row, &kind.0, &decision, out) {
             return;
         }
         if let (Decision::Update { .. } | Decision::Keep { .. }, Some(row)) =

@@ -74,6 +74,11 @@ impl Service {
         if saved.plan.name.is_none() {
             self.refuse_older_engines(saved.plan.id).await?;
         }
+        if let Some(stack) = saved.stack.as_ref().filter(|stack| stack.guards != 0)
+            && let Some(document) = self.plan_document(&saved).await?
+        {
+            self.refuse_guarded_plan(stack, saved.plan.action, &document).await?;
+        }
         let blueprint = Box::pin(self.allowed_again(caller, &saved)).await?;
         Box::pin(self.refuse_moved(caller, &saved, blueprint.as_ref())).await?;
         let SavedPlan { plan, stack, content, .. } = saved;
@@ -119,7 +124,8 @@ impl Service {
             let checked = CheckedUpdate { desired, settings, adopt };
             return self.request_update(caller, &stack, checked, planned).await;
         }
-        let checked = CheckedCreate { name: plan.stack_name, desired, settings, adopt: content.adopt };
+        let checked =
+            CheckedCreate { name: plan.stack_name, desired, settings, adopt: content.adopt, needs_plan: false };
         self.request_create(caller, plan.stack, checked, planned).await
     }
 
@@ -175,7 +181,7 @@ impl Service {
         let Some(desired) = &plan.desired else { return Ok(None) };
         match stack {
             Some(stack) => self.allow_update(caller, stack).await?,
-            None => self.check_room(caller, &plan.stack_name).await?,
+            None => _ = self.check_room(caller, &plan.stack_name).await?,
         }
         let sources = load::stored(&self.backends, desired).await?;
         let identity = StackIdentity::new(plan.project.clone(), plan.stack_name.clone(), plan.stack.to_string())?;
@@ -202,7 +208,7 @@ impl Service {
     /// Refuses a plan while an engine of the release before runs: it would not keep to the plan, and purge its texts.
     pub(super) async fn refuse_older_engines(&self, plan: PlanId) -> Result<(), Error> {
         let engines = self.backends.store.engines().await?;
-        if engines.iter().all(|engine| engine.keeps_plans) {
+        if engines.iter().all(|engine| engine.keeps_plans()) {
             return Ok(());
         }
         let why = "an engine of an older release is running, which does not keep to plans";

@@ -95,7 +95,7 @@ impl State {
             let before = self.operations.len();
             self.operations.retain(|_, operation| operation.stack != id);
             gone += before - self.operations.len();
-            gone += self.remove_plans(|plan| plan.stack == id);
+            gone += self.remove_plans(|plan| plan.stack == id) + self.remove_guards_of(id);
             if let Some(siblings) = row.stack.parent.and_then(|parent| self.nested.get_mut(&parent.stack)) {
                 siblings.remove(&id);
             }

@@ -40,7 +40,8 @@ impl State {
         if let Some(credentials) = new.credentials {
             self.touch_credentials(credentials, now);
         }
-        let stack = Stack { created: micro(new.now), ..Stack::started(new) };
+        let guards = self.guards_of(&new.project);
+        let stack = Stack { created: micro(new.now), guards, ..Stack::started(new) };
         match &stack.parent {
             None => {
                 self.names.insert((stack.project.clone(), stack.name.clone()), stack.id);

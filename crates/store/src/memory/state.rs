@@ -8,6 +8,7 @@ use kiln_resource::{SoftwareConfig, SoftwareDeployment};
 use kiln_value::Secret;
 use uuid::Uuid;
 
+use super::guards::StoredGuard;
 use super::plans::StoredPlan;
 use crate::outbox::NewEntry;
 use crate::{
@@ -43,6 +44,8 @@ pub(super) struct State {
     pub(super) orphans: BTreeMap<ResourceId, Orphan>,
     /// In order of writing.
     pub(super) plans: BTreeMap<u64, StoredPlan>,
+    /// Oldest first.
+    pub(super) guards: Vec<StoredGuard>,
     pub(super) snapshots: BTreeMap<SnapshotId, Snapshot>,
     pub(super) software_configs: BTreeMap<String, SoftwareConfig>,
     pub(super) software_deployments: BTreeMap<String, SoftwareDeployment>,

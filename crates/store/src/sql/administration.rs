@@ -26,7 +26,7 @@ impl SqlStore {
         };
         let done = or_missing(migrations::version(&self.reader).await, 0)?;
         let floor = or_missing(migrations::floor(&self.reader).await, usize::MAX)?;
-        Ok(SchemaVersions { done, latest: migrations::latest(), floor })
+        Ok(SchemaVersions { done, latest: migrations::SCHEMA, floor })
     }
 
     /// The current leases: stack, engine, and the seconds until they expire unless they are renewed; at most `limit`.

@@ -7,7 +7,9 @@ use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement, UnionType};
 use uuid::Uuid;
 
+use super::guards::remove_guards_of;
 use super::leases::is_still;
+use super::migrations::{SCHEMA, WITH_PLANS};
 use super::plans::remove_plans_of;
 use super::rows::{Columns, micros, micros_of, plain};
 use super::statement_retry::Fault;
@@ -16,7 +18,8 @@ use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, LOOKED_AT, STA
 use crate::{Census, EngineId, EngineInfo, Error, EventPurge, Retention, Silent};
 
 /// The columns of an engine, in reading and writing order.
-const ENGINE_COLUMNS: [&str; 7] = ["id", "hostname", "pid", "started", "seen", "report_interval", "plans"];
+const ENGINE_COLUMNS: [&str; 8] =
+    ["id", "hostname", "pid", "started", "seen", "report_interval", "plans", "known_schema"];
 
 impl SqlStore {
     pub(super) async fn read_clock(&self) -> Result<Timestamp, Error> {
@@ -87,7 +90,9 @@ impl SqlStore {
                     micros(engine.started).into(),
                     self.outside.now(),
                     interval.into(),
-                    i64::from(engine.keeps_plans).into(),
+                    // The release before reads only this.
+                    i64::from(engine.keeps_plans()).into(),
+                    i64::try_from(engine.schema).unwrap_or(i64::MAX).into(),
                 ])?
                 .on_conflict(OnConflict::column("id").update_columns(["seen", "report_interval"]).to_owned())
                 .to_owned();
@@ -109,7 +114,7 @@ impl SqlStore {
             started: time,
             seen: time,
             interval: 0,
-            keeps_plans: true,
+            schema: SCHEMA,
         })
         .await
     }
@@ -158,7 +163,7 @@ impl SqlStore {
                 }
             }
             let tx = self.begin().await?;
-            gone += remove_plans_of(&tx, &ids, false).await?;
+            gone += remove_plans_of(&tx, &ids, false).await? + remove_guards_of(&tx, &ids).await?;
             for (table, column) in [
                 (schema::EVENT, "stack"),
                 (schema::EVENT_ORDER, "stack"),
@@ -339,13 +344,17 @@ async fn texts(db: &impl ConnectionTrait, select: &SelectStatement) -> Result<Ve
 
 fn engine(columns: &mut Columns<'_>) -> Result<EngineInfo, Fault> {
     let damaged = |_| Error::Damaged("row of an engine".into());
+    let (id, hostname, pid) = (columns.parsed()?, columns.text()?, columns.int()?);
+    let (started, seen, interval) = (columns.time()?, columns.time()?, columns.int()?);
+    let keeps_plans = columns.optional_int()? == Some(1);
+    let schema = columns.optional_int()?.map(|known| usize::try_from(known).map_err(damaged)).transpose()?;
     Ok(EngineInfo {
-        id: columns.parsed()?,
-        hostname: columns.text()?,
-        pid: u32::try_from(columns.int()?).map_err(damaged)?,
-        started: columns.time()?,
-        seen: columns.time()?,
-        interval: u32::try_from(columns.int()?).map_err(damaged)?,
-        keeps_plans: columns.optional_int()? == Some(1),
+        id,
+        hostname,
+        pid: u32::try_from(pid).map_err(damaged)?,
+        started,
+        seen,
+        interval: u32::try_from(interval).map_err(damaged)?,
+        schema: schema.unwrap_or(if keeps_plans { WITH_PLANS } else { 0 }),
     })
 }

@@ -5,11 +5,12 @@ use sea_orm::sea_query::extension::mysql::{IndexHintScope, MySqlSelectStatementE
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, Order, Query, SelectStatement, Value};
 use sea_orm::{ConnectionTrait, QueryResult};
 
+use super::guards::guards_of;
 use super::reading::select_stacks;
 use super::rows::Columns;
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
-use crate::{Error, Sort, SortKey, Stack, StackId, StackQuery, StackSummary};
+use crate::{Error, Room, Sort, SortKey, Stack, StackId, StackQuery, StackSummary};
 
 impl SqlStore {
     pub(super) async fn list_stacks(&self, query: &StackQuery) -> Result<Vec<Stack>, Error> {
@@ -60,6 +61,26 @@ impl SqlStore {
                 Some(row) => Columns::of(&row).count(),
                 None => Ok(0),
             }
+        })
+        .await
+    }
+
+    pub(super) async fn read_room(&self, project: &str, name: &str, counts: bool) -> Result<Room, Error> {
+        let count = |condition: Cond| {
+            let id = Func::count(Expr::col("id"));
+            let select = Query::select().expr(id).from(schema::STACK).cond_where(condition).to_owned();
+            Expr::SubQuery(None, Box::new(select.into()))
+        };
+        let is_named = Expr::col("project").eq(project).and(Expr::col(schema::LIVE_NAME).eq(name));
+        let live = StackQuery { project: Some(project.to_owned()), ..StackQuery::default() };
+        let stacks = if counts { count(stacks_of(&live)) } else { Expr::val(0_i64) };
+        let guards = guards_of(Expr::val(project));
+        let select = Query::select().expr(count(Cond::all().add(is_named))).expr(stacks).expr(guards).to_owned();
+        self.retry(|| async {
+            let row = self.reader.query_one(&select).await?;
+            let row = row.ok_or_else(|| Error::Damaged("a SELECT without FROM has no row".into()))?;
+            let mut columns = Columns::of(&row);
+            Ok(Room { is_taken: columns.count()? > 0, stacks: columns.count()?, guards: columns.int()? })
         })
         .await
     }

@@ -20,6 +20,7 @@ mod m0013_resource_names;
 mod m0014_event_order;
 mod m0015_operations;
 mod m0016_plans;
+mod m0017_guards;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -69,11 +70,20 @@ const MIGRATIONS: &[&[Change]] = &[
     m0014_event_order::CHANGES,
     m0015_operations::CHANGES,
     m0016_plans::CHANGES,
+    m0017_guards::CHANGES,
 ];
 
 /// The oldest version of the schema whose programs can use the present one. A migration that only adds what older programs
 /// do not need leaves it as it is, so that an upgrade can be taken back without a restore.
 const OLDEST_USABLE: usize = 10;
+
+/// The version of the schema that this program makes.
+pub const SCHEMA: usize = MIGRATIONS.len();
+
+/// The version of the schema with plans, and that with guards: what programs know.
+pub(crate) const WITH_PLANS: usize = 15;
+/// See [`WITH_PLANS`].
+pub(crate) const WITH_GUARDS: usize = 16;
 
 /// An arbitrary number that no other application of the database uses.
 const POSTGRES_LOCK: &str = "SELECT pg_advisory_xact_lock(7236119543)";
@@ -110,13 +120,13 @@ async fn migrate(db: &impl ConnectionTrait, dialect: Dialect) -> Result<(), Faul
     let table = format!("CREATE TABLE IF NOT EXISTS {} (floor {{int}} NOT NULL PRIMARY KEY) {{table}}", schema::FLOOR);
     db.execute_unprepared(&dialect.define(&table)).await?;
     let done = version(db).await?;
-    if done > MIGRATIONS.len() {
-        return match (SchemaVersions { done, latest: latest(), floor: floor(db).await? }).state() {
+    if done > SCHEMA {
+        return match (SchemaVersions { done, latest: SCHEMA, floor: floor(db).await? }).state() {
             SchemaState::UsableNewer => Ok(()),
             _ => Err(Error::Unusable(
                 format!(
                     "its schema has version {done}, from a newer version of Kiln; this version supports up to {}",
-                    MIGRATIONS.len()
+                    SCHEMA
                 )
                 .into(),
             )
@@ -187,11 +197,6 @@ impl SchemaVersions {
             _ => SchemaState::TooNew,
         }
     }
-}
-
-/// The number of the last migration that this program knows.
-pub(super) fn latest() -> usize {
-    MIGRATIONS.len()
 }
 
 /// The number of the last completed migration; 0: none.

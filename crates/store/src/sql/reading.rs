@@ -3,6 +3,7 @@
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, Order, Query, SelectStatement};
 
+use super::guards::guards_of;
 use super::rows::Columns;
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
@@ -14,7 +15,8 @@ const CHUNK: usize = 1_000;
 /// Selects stacks, without conditions.
 pub(super) fn select_stacks() -> SelectStatement {
     let writes = writes_of(Expr::col((schema::STACK, "id")));
-    Query::select().columns(schema::STACK_COLUMNS).expr(writes).from(schema::STACK).to_owned()
+    let guards = guards_of(Expr::col((schema::STACK, "project")));
+    Query::select().columns(schema::STACK_COLUMNS).expr(writes).expr(guards).from(schema::STACK).to_owned()
 }
 
 /// The number of batches of a stack.

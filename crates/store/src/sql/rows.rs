@@ -101,7 +101,7 @@ impl<'r> Columns<'r> {
         Ok(State::new(self.parsed()?, self.parsed()?))
     }
 
-    /// [`super::schema::STACK_COLUMNS`], and the number of batches.
+    /// [`super::schema::STACK_COLUMNS`], and the numbers of batches and of guards.
     pub(super) fn stack(&mut self) -> Result<Stack, Fault> {
         Ok(Stack {
             id: self.parsed()?,
@@ -132,6 +132,7 @@ impl<'r> Columns<'r> {
             updated: self.optional_time()?,
             deleted: self.optional_time()?,
             writes: self.optional_int()?.unwrap_or_default(),
+            guards: self.int()?,
         })
     }
 

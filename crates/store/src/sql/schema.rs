@@ -38,6 +38,8 @@ pub(super) const PLAN: &str = "kiln_plan";
 pub(super) const PLAN_APPROVAL: &str = "kiln_plan_approval";
 /// The planned resources.
 pub(super) const PLAN_PART: &str = "kiln_plan_part";
+/// Guards.
+pub(super) const GUARD: &str = "kiln_guard";
 /// Objects whose resources were forgotten.
 pub(super) const ORPHAN: &str = "kiln_orphan";
 /// Operations of stacks.

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use kiln_resource::{Action, ResourceId, SoftwareChange, SoftwareConfig, Status};
 use kiln_store::{
-    Approval, Author, Batch, Claimable, ConfigQuery, CredentialsId, EngineInfo, Error, EventQuery, Lease, Message,
-    MessageId, MessageKind, NewPlan, NewStack, Options, OrphanQuery, Plan, PlanId, PlanPart, PlanState, Retention,
-    Silent, SqlStore, Stack, StackId, StackQuery, StackRequest, Store, UnusedCredentials,
+    Approval, Author, Batch, Claimable, ConfigQuery, CredentialsId, EngineInfo, Error, EventQuery, GuardId, Lease,
+    Message, MessageId, MessageKind, NewPlan, NewStack, Options, OrphanQuery, Plan, PlanId, PlanPart, PlanState,
+    Retention, Silent, SqlStore, Stack, StackId, StackQuery, StackRequest, Store, UnusedCredentials,
 };
 use kiln_value::{Secret, Value};
 use uuid::Uuid;
@@ -95,7 +95,7 @@ impl<'a> Ground<'a> {
 
     fn engine(&self) -> EngineInfo {
         let (id, hostname) = (self.lease.owner, self.made.name.clone());
-        EngineInfo { id, hostname, pid: 1, started: at(0), seen: at(0), interval: 5, keeps_plans: true }
+        EngineInfo { id, hostname, pid: 1, started: at(0), seen: at(0), interval: 5, schema: kiln_store::SCHEMA }
     }
 
     fn silent() -> Silent {
@@ -134,6 +134,8 @@ impl<'a> Ground<'a> {
             reject_plan: store.reject_plan(self.plan().plan.id);
             approve_plan: store.approve_plan(&self.approval());
             delete_plans: store.delete_plans(&[self.plan().plan.id]);
+            add_guard: store.add_guard(&crate::guards::guard(None));
+            lift_guard: store.lift_guard(PROJECT, GuardId(Uuid::new_v4()), &crate::guards::author());
             change_software: store.change_software(&SoftwareChange::PutConfig(self.config()));
             plan_credentials: store.plan_credentials(&Secret::new("{}".to_owned()));
             keep_credentials: store.keep_credentials(self.credentials, &Secret::new("{}".to_owned()));
@@ -165,7 +167,7 @@ impl<'a> Ground<'a> {
 }
 
 /// What is not dropped: it reads with one statement, as others that are dropped do, or has no transaction.
-const READS: [&str; 43] = [
+const READS: [&str; 45] = [
     "approvals",
     "backlog",
     "children",
@@ -183,6 +185,7 @@ const READS: [&str; 43] = [
     "engines",
     "event",
     "event_number",
+    "guards",
     "is_config_referenced",
     "is_full",
     "last_events",
@@ -202,6 +205,7 @@ const READS: [&str; 43] = [
     "snapshot",
     "snapshots",
     "revision",
+    "room",
     "software_config",
     "software_deployment",
     "software_deployments",
@@ -225,6 +229,7 @@ async fn every_method_that_writes_is_dropped() {
         include_str!("../../src/orphan.rs"),
         include_str!("../../src/operation.rs"),
         include_str!("../../src/plan.rs"),
+        include_str!("../../src/guard.rs"),
     ];
     let method = |line: &'static str| line.strip_prefix("    async fn ")?.split('(').next();
     let mut methods: Vec<&str> = sources.iter().flat_map(|source| source.lines()).filter_map(method).collect();

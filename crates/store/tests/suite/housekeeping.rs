@@ -60,7 +60,7 @@ async fn engines_report() {
             started: at(1),
             seen: at(0),
             interval: 60,
-            keeps_plans: true,
+            schema: kiln_store::SCHEMA,
         };
         bed.store.report(&info).await.unwrap();
         let first = bed.store.engines().await.unwrap();

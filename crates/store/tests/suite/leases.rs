@@ -188,7 +188,15 @@ async fn renewed_leases_do_not_run_out() {
 }
 
 fn report(id: EngineId) -> EngineInfo {
-    EngineInfo { id, hostname: "host".to_owned(), pid: 1, started: at(0), seen: at(0), interval: 5, keeps_plans: true }
+    EngineInfo {
+        id,
+        hostname: "host".to_owned(),
+        pid: 1,
+        started: at(0),
+        seen: at(0),
+        interval: 5,
+        schema: kiln_store::SCHEMA,
+    }
 }
 
 /// The last report of an engine, as another one that finds it silent has read it.

@@ -10,6 +10,7 @@ mod doorbell;
 mod dropped;
 mod encryption;
 mod full_disk;
+mod guards;
 mod housekeeping;
 mod inbox;
 mod large;

@@ -332,8 +332,10 @@ async fn upgrade(bed: &Bed) {
         "DROP TABLE kiln_plan",
         "DROP TABLE kiln_plan_part",
         "DROP TABLE kiln_plan_approval",
+        "DROP TABLE kiln_guard",
         "ALTER TABLE kiln_operation DROP COLUMN plan",
         "ALTER TABLE kiln_engine DROP COLUMN plans",
+        "ALTER TABLE kiln_engine DROP COLUMN known_schema",
         "DELETE FROM kiln_schema_version WHERE version >= 15",
     ] {
         bed.execute(statement).await;

@@ -1,9 +1,9 @@
 //! The environment of a nested stack.
 
-use kiln_value::{Class, Diagnostic, Map, Value};
+use kiln_value::{Class, Diagnostic, Map, Value, glob};
 
 use super::registry::{Branch, Node};
-use super::{Environment, SECTIONS, glob};
+use super::{Environment, SECTIONS};
 
 impl Environment {
     /// The environment of the nested stack of a resource.

@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
-use kiln_value::{Class, Diagnostic, Map, Value, text};
-
-use super::glob;
+use kiln_value::{Class, Diagnostic, Map, Value, glob, text};
 
 /// The points at which a hook can pause a resource.
 pub const HOOKS: [&str; 6] = ["pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete"];

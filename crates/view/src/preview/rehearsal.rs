@@ -304,6 +304,7 @@ impl<'a> Rehearsal<'a> {
             after: held.as_ref().map(|held| sources_in(definition, held, &self.scope)).unwrap_or_default(),
         };
         let entry = PlannedResource {
+            guard: None,
             references,
             is_retained: matches!(change.at_most(), PlannedChange::Replaced(_))
                 && row.as_ref().is_some_and(Resource::is_retained),
@@ -598,6 +599,7 @@ impl<'a> Rehearsal<'a> {
         };
         let lost = self.lost(Some(&row), &PlannedChange::Deleted, None).filter(|_| !self.keeps_objects);
         Ok(PlannedResource {
+            guard: None,
             name: row.name.clone(),
             resource_type: row.resource_type.clone(),
             change: PlannedChange::Deleted,

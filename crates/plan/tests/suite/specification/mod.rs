@@ -3,6 +3,7 @@
 
 mod current;
 mod decisions;
+mod guarded;
 mod hooks;
 mod order;
 mod planned;

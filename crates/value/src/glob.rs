@@ -1,7 +1,7 @@
 //! Shell wildcards as in Python's `fnmatch.fnmatchcase`.
 
 /// Whether a name matches a pattern with `*`, `?`, `[abc]`, `[a-z]` and `[!a]`; case-sensitive.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+pub fn matches(pattern: &str, name: &str) -> bool {
     let pattern = tokens(pattern);
     let name: Vec<char> = name.chars().collect();
     // Where to continue after a mismatch: behind the last star, which then matches one more character.

@@ -1,0 +1,79 @@
+//! The guards of a stack, as the planner heeds them.
+//!
+//! A guard protects objects that users have. So it does not protect what a failed operation has made from its own rollback, and no
+//! object that was never finished.
+
+use jiff::Timestamp;
+use kiln_resource::{Action, GuardRule, GuardedRequest, OperationState, Resource, Status, Verb};
+
+/// A guard.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeldGuard {
+    /// What it forbids.
+    pub rule: GuardRule,
+    /// When it ends by itself; `None`: never.
+    pub until: Option<Timestamp>,
+    /// Its ID, its author and his reason, for people.
+    pub words: String,
+}
+
+impl HeldGuard {
+    /// Whether it has not ended by itself.
+    fn is_in_force(&self, now: Timestamp) -> bool {
+        self.until.is_none_or(|until| now < until)
+    }
+}
+
+/// The guards of a stack, for a request to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Guards {
+    /// The guards.
+    pub guards: Vec<HeldGuard>,
+    /// The path of the stack below its root, joined with slashes; empty for the root.
+    pub path: String,
+    /// What is requested of the root stack.
+    pub request: GuardedRequest,
+    /// A rollback: when the operation began that it takes back.
+    pub made_since: Option<Timestamp>,
+}
+
+impl Guards {
+    /// Why this must not be done with a resource; `row`: its present one.
+    pub fn refusal(
+        &self,
+        now: Timestamp,
+        verb: Verb,
+        resource: (&str, &str),
+        row: Option<&Resource>,
+    ) -> Option<String> {
+        let guard = self.forbidding(now, verb, resource, row)?;
+        Some(format!("it would be {}, which {} forbids", verb.participle(), guard.words))
+    }
+
+    /// The guard that forbids this.
+    pub fn forbidding(
+        &self,
+        now: Timestamp,
+        verb: Verb,
+        (name, resource_type): (&str, &str),
+        row: Option<&Resource>,
+    ) -> Option<&HeldGuard> {
+        // A nested stack heeds the guards of its own resources when it is updated.
+        let is_of_others = verb == Verb::Update && row.is_some_and(|row| row.child.is_some());
+        if is_of_others || row.is_some_and(|row| self.is_unfinished(row)) {
+            return None;
+        }
+        let path = if self.path.is_empty() { name.to_owned() } else { format!("{}/{name}", self.path) };
+        let forbids =
+            |guard: &&HeldGuard| guard.is_in_force(now) && guard.rule.forbids(verb, &path, resource_type, self.request);
+        self.guards.iter().find(forbids)
+    }
+
+    fn is_unfinished(&self, row: &Resource) -> bool {
+        let is_half_made =
+            matches!(&row.operation, OperationState::HalfMade(tried) if row.definition.as_ref() == Some(tried));
+        let was_never_made = matches!(row.state.action, Action::Init | Action::Create | Action::Adopt)
+            && row.state.status != Status::Complete;
+        is_half_made || was_never_made || self.made_since.is_some_and(|since| row.created >= since)
+    }
+}

@@ -1,0 +1,326 @@
+//! Guards: adds and lifts them, and refuses at once what they forbid.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use kiln_identity::Caller;
+use kiln_plan::{Blueprint, Event, Guards, Model};
+use kiln_plan_document::{Decision, PlanDocument};
+use kiln_resource::{Action, GuardId, GuardRule, GuardedRequest, Resource, Status, Verb};
+use kiln_stack::guards::{heeded, held, held_for, words};
+use kiln_store::{Author, Guard, GuardTerms, Stack, StackId, StackQuery};
+
+use kiln_view::preview::Preview;
+
+use crate::{Error, Service};
+
+/// Guards of a project that are not lifted.
+const MOST_GUARDS: usize = 1_000;
+/// Characters of a reason.
+const LONGEST_REASON: usize = 1_000;
+
+/// An operation that had begun when a guard was added that forbids it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InFlight {
+    /// The root stack.
+    pub stack: StackId,
+    /// The path of the resource below it.
+    pub path: String,
+    /// What is done with it.
+    pub action: Action,
+}
+
+/// The rows of the tree of a stack, and what guards say about them.
+pub(crate) struct GuardedTree {
+    guards: Guards,
+    /// By path. A name that is being replaced has several rows.
+    rows: Vec<(String, Resource)>,
+    stack_name: String,
+}
+
+impl GuardedTree {
+    /// Refuses the delete of the objects with some paths.
+    ///
+    /// # Errors
+    /// [`Error::UnderGuard`]
+    fn refuse_deletes(&self, now: Timestamp, goes: impl Fn(&str) -> bool) -> Result<(), Error> {
+        let rows = self.rows.iter().filter(|(path, row)| goes(path) && row.may_have_object());
+        let mut refused = rows.filter_map(|(path, row)| {
+            let why = self.guards.refusal(now, Verb::Delete, (path, &row.resource_type), Some(row))?;
+            Some(Error::UnderGuard { what: format!("the resource {path} of the stack {}", self.stack_name), why })
+        });
+        refused.next().map_or(Ok(()), Err)
+    }
+
+    /// Why something must not be done with a resource.
+    pub(crate) fn refusal(&self, now: Timestamp, verb: Verb, path: &str, resource_type: &str) -> Option<String> {
+        let row = self.rows.iter().find(|(at, row)| at == path && row.replaced_by.is_none()).map(|(_, row)| row);
+        self.guards.refusal(now, verb, (path, resource_type), row)
+    }
+}
+
+impl Service {
+    /// Adds a guard for a root stack, or for all stacks of the project of the caller. Returns it with the operations that it
+    /// forbids and that had begun before it: these are not stopped, all others are. A guard that is there already is returned.
+    ///
+    /// # Errors
+    /// [`Error::Value`], [`Error::Limit`], and errors of the store.
+    pub async fn add_guard(
+        &self,
+        caller: &Caller,
+        stack: Option<&Stack>,
+        terms: GuardTerms,
+    ) -> Result<(Guard, Vec<InFlight>), Error> {
+        let now = self.backends.clock.now();
+        check_terms(&terms, stack, now)?;
+        let store = &self.backends.store;
+        let there = store.guards(&caller.project_id).await?;
+        let root = stack.map(|stack| stack.id);
+        if let Some(same) = there.iter().find(|guard| guard.stack == root && guard.terms == terms) {
+            return Ok((same.clone(), self.in_flight(same, now).await?));
+        }
+        if there.len() >= MOST_GUARDS {
+            return Err(Error::Limit(format!("You have reached the maximum guards per project, {MOST_GUARDS}.")));
+        }
+        self.refuse_engines_without_guards().await?;
+        let guard = Guard {
+            id: GuardId(self.backends.chance.uuid()),
+            project: caller.project_id.clone(),
+            stack: root,
+            terms,
+            author: author(caller),
+            created: now,
+        };
+        store.add_guard(&guard).await?;
+        let flight = self.in_flight(&guard, now).await?;
+        tracing::info!(guard = %guard.id, project = guard.project, user = caller.user_id, "guard added");
+        Ok((guard, flight))
+    }
+
+    /// The guards of the project of the caller, or those that hold for the tree of a root stack.
+    pub async fn guards(&self, caller: &Caller, root: Option<StackId>) -> Result<Vec<Guard>, Error> {
+        let now = self.backends.clock.now();
+        let mut guards = self.backends.store.guards(&caller.project_id).await?;
+        guards.retain(|guard| match root {
+            Some(root) => guard.holds_for(root, now),
+            None => guard.is_in_force(now),
+        });
+        Ok(guards)
+    }
+
+    /// A guard of the project of the caller, also one that has ended by itself.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]
+    pub async fn guard(&self, caller: &Caller, id: &str) -> Result<Guard, Error> {
+        let guards = self.backends.store.guards(&caller.project_id).await?;
+        let found = guards.into_iter().find(|guard| guard.id.to_string() == id);
+        found.ok_or_else(|| Error::NotFound(format!("Guard {id}")))
+    }
+
+    /// Lifts a guard.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]
+    pub async fn lift_guard(&self, caller: &Caller, guard: &Guard) -> Result<(), Error> {
+        if !self.backends.store.lift_guard(&guard.project, guard.id, &author(caller)).await? {
+            return Err(Error::NotFound(format!("Guard {}", guard.id)));
+        }
+        tracing::info!(guard = %guard.id, project = guard.project, user = caller.user_id, "guard lifted");
+        Ok(())
+    }
+
+    /// Refuses a request to a stack that guards forbid, as far as that is known before it begins; whether it needs a plan.
+    pub(crate) async fn heed_guards(&self, stack: &Stack, action: Action) -> Result<bool, Error> {
+        let now = self.backends.clock.now();
+        let guards = held_for(&*self.backends.store, stack, now).await?;
+        let request = GuardedRequest { action, is_signal: false };
+        if let Some(guard) = guards.iter().find(|guard| guard.terms.rule.forbids_request(request)) {
+            return Err(refused(stack, guard));
+        }
+        if action == Action::Delete
+            && let Some(tree) = self.guarded_tree(stack, action).await?
+        {
+            let root = kiln_stack::load::place(&*self.backends.store, stack).await?.join("/");
+            tree.refuse_deletes(now, |path| root.is_empty() || is_inside(path, &root))?;
+        }
+        Ok(guards.iter().any(|guard| guard.terms.rule == GuardRule::RequirePlans))
+    }
+
+    /// Refuses an update that removes guarded resources from the template.
+    pub(crate) async fn refuse_removals(&self, stack: &Stack, new: &Blueprint) -> Result<(), Error> {
+        let Some(tree) = self.guarded_tree(stack, Action::Update).await? else { return Ok(()) };
+        let root = kiln_stack::load::place(&*self.backends.store, stack).await?.join("/");
+        let name = |path: &str| {
+            let inside = if root.is_empty() { Some(path) } else { path.strip_prefix(&root)?.strip_prefix('/') };
+            inside?.split('/').next().map(str::to_owned)
+        };
+        let goes = |path: &str| name(path).is_some_and(|name| !new.definitions().contains_key(&name));
+        tree.refuse_deletes(self.backends.clock.now(), goes)
+    }
+
+    /// Refuses a change of a frozen stack that is no request to it; `is_signal`: a signal to one of its resources.
+    pub(crate) async fn refuse_frozen(&self, stack: &Stack, is_signal: bool) -> Result<(), Error> {
+        let guards = held_for(&*self.backends.store, stack, self.backends.clock.now()).await?;
+        let freezes = |guard: &&Guard| match guard.terms.rule {
+            GuardRule::Freeze { signals } => signals || !is_signal,
+            _ => false,
+        };
+        guards.iter().find(freezes).map_or(Ok(()), |guard| Err(refused(stack, guard)))
+    }
+
+    /// Refuses a new stack in a project that is frozen; whether its create needs a plan. `guards`: as the store has counted
+    /// them.
+    pub(crate) async fn heed_guards_of_project(&self, caller: &Caller, guards: i64) -> Result<bool, Error> {
+        if guards == 0 {
+            return Ok(false);
+        }
+        let now = self.backends.clock.now();
+        let mut guards = self.backends.store.guards(&caller.project_id).await?;
+        guards.retain(|guard| guard.stack.is_none() && guard.is_in_force(now));
+        if let Some(guard) = guards.iter().find(|guard| matches!(guard.terms.rule, GuardRule::Freeze { .. })) {
+            let what = "a new stack in this project".to_owned();
+            return Err(Error::UnderGuard { what, why: format!("{} forbids it", words(guard)) });
+        }
+        Ok(guards.iter().any(|guard| guard.terms.rule == GuardRule::RequirePlans))
+    }
+
+    /// Notes in a preview what guards forbid.
+    pub(crate) async fn note_guards(&self, stack: &Stack, action: Action, preview: &mut Preview) -> Result<(), Error> {
+        if let Some(mut guards) = self.guards_for(stack, action).await? {
+            guards.path = kiln_stack::load::place(&*self.backends.store, stack).await?.join("/");
+            let now = self.backends.clock.now();
+            preview.heed(&|verb, resource, row| Some(guards.forbidding(now, verb, resource, row)?.words.clone()));
+        }
+        Ok(())
+    }
+
+    /// Refuses to execute a plan that certainly does what a guard forbids.
+    pub(crate) async fn refuse_guarded_plan(
+        &self,
+        stack: &Stack,
+        action: Action,
+        plan: &PlanDocument,
+    ) -> Result<(), Error> {
+        let Some(tree) = self.guarded_tree(stack, action).await? else { return Ok(()) };
+        let now = self.backends.clock.now();
+        let refused = plan.resources.iter().filter(|entry| entry.decision.is_certain()).find_map(|entry| {
+            let verb = match entry.decision.at_most {
+                Decision::Update => Verb::Update,
+                Decision::Replace => Verb::Replace,
+                Decision::Delete => Verb::Delete,
+                Decision::Create => Verb::Create,
+                Decision::Keep | Decision::Refuse => return None,
+            };
+            let why = tree.refusal(now, verb, &entry.path, &entry.resource_type)?;
+            Some(Error::UnderGuard { what: format!("the resource {} of the stack {}", entry.path, stack.name), why })
+        });
+        refused.map_or(Ok(()), Err)
+    }
+
+    /// The guards that hold for the tree of a stack during a request; `None`: there are none.
+    async fn guards_for(&self, stack: &Stack, action: Action) -> Result<Option<Guards>, Error> {
+        let guards = held_for(&*self.backends.store, stack, self.backends.clock.now()).await?;
+        let request = GuardedRequest { action, is_signal: false };
+        let guards: Vec<_> = guards.into_iter().map(held).collect();
+        Ok((!guards.is_empty()).then(|| Guards { guards, path: String::new(), request, made_since: None }))
+    }
+
+    /// The rows of the whole tree of a stack; `None`: no guard holds for it, and nothing is read.
+    pub(crate) async fn guarded_tree(&self, stack: &Stack, action: Action) -> Result<Option<GuardedTree>, Error> {
+        let Some(guards) = self.guards_for(stack, action).await? else { return Ok(None) };
+        let tree = self.tree_of(stack).await?;
+        let ids: Vec<StackId> = tree.iter().map(|stack| stack.id).collect();
+        let by_id: BTreeMap<StackId, &Stack> = tree.iter().map(|stack| (stack.id, stack)).collect();
+        let rows = self.backends.store.resources_of(&ids).await?;
+        let path_of = |row: &Resource| {
+            let mut names = vec![row.name.as_str()];
+            let mut parent = by_id.get(&row.stack).and_then(|stack| stack.parent.as_ref());
+            while let Some(at) = parent {
+                names.push(&at.resource_name);
+                parent = by_id.get(&at.stack).and_then(|stack| stack.parent.as_ref());
+            }
+            names.reverse();
+            names.join("/")
+        };
+        let rows = rows.into_iter().map(|row| (path_of(&row), row)).collect();
+        let root = by_id.get(&stack.root).map_or(stack, |root| *root);
+        Ok(Some(GuardedTree { guards, rows, stack_name: root.name.clone() }))
+    }
+
+    /// The running operations that a guard would forbid.
+    async fn in_flight(&self, guard: &Guard, now: Timestamp) -> Result<Vec<InFlight>, Error> {
+        let query = StackQuery {
+            project: Some(guard.project.clone()),
+            root: guard.stack,
+            nested: true,
+            statuses: vec![Status::InProgress.as_str().to_owned()],
+            ..StackQuery::default()
+        };
+        let mut found = Vec::new();
+        for stack in self.backends.store.stacks(&query).await? {
+            let guards = heeded(&*self.backends.store, &stack, vec![guard.clone()]).await?;
+            let place = guards.path.clone();
+            let mut model = Model::new(self.backends.store.resources(stack.id).await?);
+            model.decide(now, Event::Guarded(Some(guards.into())));
+            let running = model.rows().filter(|row| row.child.is_none() && model.guarded(row.id).is_some());
+            found.extend(running.map(|row| InFlight {
+                stack: stack.root,
+                path: if place.is_empty() { row.name.clone() } else { format!("{place}/{}", row.name) },
+                action: row.state.action,
+            }));
+        }
+        Ok(found)
+    }
+
+    /// Refuses a guard while an engine of a release before runs: it would not heed it.
+    async fn refuse_engines_without_guards(&self) -> Result<(), Error> {
+        let engines = self.backends.store.engines().await?;
+        let Some(old) = engines.iter().find(|engine| !engine.heeds_guards()) else { return Ok(()) };
+        let host = &old.hostname;
+        Err(Error::NotSupported(format!(
+            "A guard while an engine of an older release is running, which would not heed it (on {host}),"
+        )))
+    }
+}
+
+/// Refuses terms that protect nothing, or not what they say.
+fn check_terms(terms: &GuardTerms, stack: Option<&Stack>, now: Timestamp) -> Result<(), Error> {
+    let invalid = |why: &str| Err(Error::Value(why.to_owned()));
+    if stack.is_some_and(|stack| stack.parent.is_some()) {
+        return invalid("a guard is of a root stack: name what is in a nested stack by its path (group/0/server)");
+    }
+    if terms.until.is_some_and(|until| until <= now) {
+        return invalid("the guard would end in the past");
+    }
+    if terms.reason.chars().count() > LONGEST_REASON {
+        return invalid("the reason of a guard has at most 1000 characters");
+    }
+    match &terms.rule {
+        GuardRule::Protect { from, .. } if from.is_empty() || from.contains(&Verb::Create) => {
+            invalid("a guard protects from update, replace or delete")
+        }
+        GuardRule::Protect { from, resources: None } if from.contains(&Verb::Replace) => invalid(
+            "a stack as a whole is protected from update or delete: name resources to protect them from replace",
+        ),
+        GuardRule::Protect { resources: Some(pattern), .. } if pattern.split('/').any(str::is_empty) => {
+            invalid("a path of resources has names between its slashes")
+        }
+        GuardRule::StackPolicy(_) if stack.is_none() => invalid("a stack policy is of a stack"),
+        _ => Ok(()),
+    }
+}
+
+fn author(caller: &Caller) -> Author {
+    Author { user_id: caller.user_id.clone(), username: caller.username.clone() }
+}
+
+/// The error of a request that a guard forbids.
+fn refused(stack: &Stack, guard: &Guard) -> Error {
+    Error::UnderGuard { what: format!("the stack {}", stack.name), why: format!("{} forbids it", words(guard)) }
+}
+
+/// Whether a path is that of a place or inside of it.
+fn is_inside(path: &str, place: &str) -> bool {
+    path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
