@@ -11,9 +11,8 @@ use crate::reply::Format;
 const VERSION: &str = "2010-05-15";
 
 /// Parameters of AWS with an effect that Kiln does not have. They are rejected unless they say nothing.
-pub(crate) const NOT_BUILT: [&str; 16] = [
+pub(crate) const NOT_BUILT: [&str; 14] = [
     "DeletionMode",
-    "EnableTerminationProtection",
     "ImportExistingResources",
     "IncludeNestedStacks",
     "NotificationARNs",
@@ -23,7 +22,6 @@ pub(crate) const NOT_BUILT: [&str; 16] = [
     "RetainResources",
     "RoleARN",
     "RollbackConfiguration",
-    "StackPolicyBody",
     "StackPolicyDuringUpdateBody",
     "StackPolicyDuringUpdateURL",
     "StackPolicyURL",
@@ -178,11 +176,11 @@ mod tests {
 
     #[test]
     fn what_is_not_built_is_refused_by_name() {
-        assert!(params("Version=2010-05-15&NotificationARNs=&EnableTerminationProtection=false").check().is_ok());
+        assert!(params("Version=2010-05-15&NotificationARNs=&ImportExistingResources=false").check().is_ok());
         let code = |query: &str| params(query).check().unwrap_err();
         assert_eq!(code("Version=2009-01-01").code, "InvalidAction");
         assert!(code("NotificationARNs.member.1=arn").message.contains("NotificationARNs"));
-        assert!(code("EnableTerminationProtection=true").message.contains("EnableTerminationProtection"));
+        assert!(code("ImportExistingResources=true").message.contains("ImportExistingResources"));
     }
 
     proptest! {

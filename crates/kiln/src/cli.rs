@@ -18,8 +18,8 @@ use kiln_topology::TypeFiles;
 
 use crate::commands::effect::Effect;
 use crate::commands::{
-    completion, config, demo, heat_manage, heat_status, lsp, man, manage, orphan, plan, resource_type, serve, software,
-    stack, template, testcloud,
+    completion, config, demo, guard, heat_manage, heat_status, lsp, man, manage, orphan, plan, resource_type, serve,
+    software, stack, template, testcloud,
 };
 use crate::exit_code;
 use crate::failure::Outcome;
@@ -65,6 +65,9 @@ pub(crate) enum Command {
     /// List, show, reject and delete the plans that 'kiln stack plan' has saved
     #[command(subcommand)]
     Plan(plan::PlanCommand),
+    /// List, show and lift guards, which forbid changes of stacks; require plans
+    #[command(subcommand)]
+    Guard(guard::GuardCommand),
     /// Validate, lint, format and upgrade templates
     #[command(subcommand)]
     Template(template::TemplateCommand),

@@ -36,6 +36,7 @@ pub(crate) mod config;
 pub(crate) mod confirm;
 pub(crate) mod demo;
 pub(crate) mod effect;
+pub(crate) mod guard;
 pub(crate) mod heat_manage;
 pub(crate) mod heat_status;
 pub(crate) mod lsp;

@@ -76,6 +76,9 @@ async fn run(cli: Cli) -> Outcome {
         Command::Plan(command) => {
             connected(global, Need::Stacks, "", async |connection| command.run(connection).await).await
         }
+        Command::Guard(command) => {
+            connected(global, Need::Any, "", async |connection| command.run(connection).await).await
+        }
         Command::Template(command) => command.run(global).await,
         Command::ResourceType(command) => {
             connected(global, Need::Nothing, "", async |connection| command.run(connection).await).await

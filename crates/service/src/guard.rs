@@ -1,18 +1,23 @@
 //! Guards: adds and lifts them, and refuses at once what they forbid.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use kiln_identity::Caller;
+use kiln_identity::{Caller, DefaultCheck, DefaultRule};
 use kiln_plan::{Blueprint, Event, Guards, Model};
 use kiln_plan_document::{Decision, PlanDocument};
-use kiln_resource::{Action, GuardId, GuardRule, GuardedRequest, Resource, Status, Verb};
+use kiln_resource::{Action, GuardId, GuardRule, GuardedRequest, Resource, StackPolicy, Status, Verb};
 use kiln_stack::guards::{heeded, held, held_for, words};
 use kiln_store::{Author, Guard, GuardTerms, Stack, StackId, StackQuery};
 
 use kiln_view::preview::Preview;
 
 use crate::{Error, Service};
+
+/// The rule of who may add a guard.
+pub const ADD_GUARD: DefaultRule = DefaultRule { name: "guards:create", check: DefaultCheck::MEMBER };
+/// The rule of who may lift one.
+pub const LIFT_GUARD: DefaultRule = DefaultRule { name: "guards:lift", check: DefaultCheck::MEMBER };
 
 /// Guards of a project that are not lifted.
 const MOST_GUARDS: usize = 1_000;
@@ -127,6 +132,57 @@ impl Service {
             return Err(Error::NotFound(format!("Guard {}", guard.id)));
         }
         tracing::info!(guard = %guard.id, project = guard.project, user = caller.user_id, "guard lifted");
+        Ok(())
+    }
+
+    /// Protects a root stack from being deleted, or no longer. Guards of its whole project stay.
+    pub async fn protect_from_deletion(&self, caller: &Caller, stack: &Stack, protect: bool) -> Result<(), Error> {
+        if protect {
+            let terms = GuardTerms { rule: termination_protection(), until: None, reason: String::new() };
+            return self.add_guard(caller, Some(stack), terms).await.map(drop);
+        }
+        self.lift_own(caller, stack, |rule| *rule == termination_protection()).await
+    }
+
+    /// Whether a root stack is protected from being deleted.
+    pub async fn is_protected_from_deletion(&self, stack: &Stack) -> Result<bool, Error> {
+        let guards = held_for(&*self.backends.store, stack, self.backends.clock.now()).await?;
+        let protects = |guard: &Guard| match &guard.terms.rule {
+            GuardRule::Protect { from, resources: None } => from.contains(&Verb::Delete),
+            _ => false,
+        };
+        Ok(guards.iter().any(protects))
+    }
+
+    /// Sets the stack policy of a root stack. The new one holds before the former one is lifted.
+    pub async fn set_stack_policy(&self, caller: &Caller, stack: &Stack, policy: StackPolicy) -> Result<(), Error> {
+        let rule = GuardRule::StackPolicy(policy);
+        let terms = GuardTerms { rule: rule.clone(), until: None, reason: String::new() };
+        self.add_guard(caller, Some(stack), terms).await?;
+        self.lift_own(caller, stack, |other| matches!(other, GuardRule::StackPolicy(_)) && *other != rule).await
+    }
+
+    /// The stack policy of a stack.
+    pub async fn stack_policy(&self, stack: &Stack) -> Result<Option<StackPolicy>, Error> {
+        let guards = held_for(&*self.backends.store, stack, self.backends.clock.now()).await?;
+        let mut policies = guards.into_iter().filter_map(|guard| match guard.terms.rule {
+            GuardRule::StackPolicy(policy) => Some(policy),
+            _ => None,
+        });
+        Ok(policies.next_back())
+    }
+
+    /// Lifts guards of a stack itself.
+    async fn lift_own(
+        &self,
+        caller: &Caller,
+        stack: &Stack,
+        is_meant: impl Fn(&GuardRule) -> bool,
+    ) -> Result<(), Error> {
+        let guards = self.backends.store.guards(&stack.project).await?;
+        for guard in guards.iter().filter(|guard| guard.stack == Some(stack.id) && is_meant(&guard.terms.rule)) {
+            self.lift_guard(caller, guard).await?;
+        }
         Ok(())
     }
 
@@ -274,7 +330,7 @@ impl Service {
     }
 
     /// Refuses a guard while an engine of a release before runs: it would not heed it.
-    async fn refuse_engines_without_guards(&self) -> Result<(), Error> {
+    pub async fn refuse_engines_without_guards(&self) -> Result<(), Error> {
         let engines = self.backends.store.engines().await?;
         let Some(old) = engines.iter().find(|engine| !engine.heeds_guards()) else { return Ok(()) };
         let host = &old.hostname;
@@ -282,6 +338,11 @@ impl Service {
             "A guard while an engine of an older release is running, which would not heed it (on {host}),"
         )))
     }
+}
+
+/// What protects a stack from being deleted.
+fn termination_protection() -> GuardRule {
+    GuardRule::Protect { from: BTreeSet::from([Verb::Delete]), resources: None }
 }
 
 /// Refuses terms that protect nothing, or not what they say.

@@ -56,7 +56,7 @@ pub use change_set::{
 pub use create::CreateStack;
 pub use error::{Error, Invalid};
 pub use forget::Forget;
-pub use guard::InFlight;
+pub use guard::{ADD_GUARD, InFlight, LIFT_GUARD};
 pub use import::{ObjectToImport, ObjectsToImport, importable};
 pub use input::{Settings, StackContent, TemplateText};
 pub use kiln_plan::hidden::{Door, Guarded, Hidden, HiddenValues, Masked};

@@ -6,7 +6,7 @@ use axum::response::Response;
 use http::{Method, StatusCode};
 use kiln_identity::{DefaultCheck, DefaultRule};
 use kiln_resource::{GuardRule, StackPolicy, Verb};
-use kiln_service::InFlight;
+use kiln_service::{ADD_GUARD, InFlight, LIFT_GUARD};
 use kiln_store::{Guard, GuardTerms, StackId};
 use kiln_value::{Map, Value, text, value};
 
@@ -22,10 +22,7 @@ pub(super) static ADD: Endpoint = Endpoint {
     name: "AddGuard",
     method: Method::PUT,
     path: "/{tenant_id}/guards",
-    rule: Rule::Kiln(&[
-        DefaultRule { name: "guards:create", check: DefaultCheck::MEMBER },
-        DefaultRule { name: REQUIRE_PLANS, check: DefaultCheck::MEMBER },
-    ]),
+    rule: Rule::Kiln(&[ADD_GUARD, DefaultRule { name: REQUIRE_PLANS, check: DefaultCheck::MEMBER }]),
     tag: "guards",
     summary: "Protect a stack, some of its resources, or all stacks of the project",
     query: &[],
@@ -64,7 +61,7 @@ pub(super) static LIFT: Endpoint = Endpoint {
     name: "LiftGuard",
     method: Method::DELETE,
     path: "/{tenant_id}/guards/{guard_id}",
-    rule: Rule::Kiln(&[DefaultRule { name: "guards:lift", check: DefaultCheck::MEMBER }]),
+    rule: Rule::Kiln(&[LIFT_GUARD]),
     tag: "guards",
     summary: "Lift a guard",
     query: &[],

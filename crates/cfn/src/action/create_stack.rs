@@ -1,21 +1,29 @@
 //! Creates a stack.
 
-use kiln_service::{CreateStack, StackContent};
+use kiln_service::{ADD_GUARD, CreateStack, StackContent};
 use kiln_value::{Value, value};
 
 use super::Action;
-use super::parameter::{PARAMETERS, SETTINGS, STACK_NAME, TEMPLATE};
+use super::parameter::{PARAMETERS, SETTINGS, STACK_NAME, TEMPLATE, optional};
+use super::set_stack_policy::policy;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::input;
+use crate::params::Parameter;
 use crate::view::arn;
 
 pub(super) static ACTION: Action = Action {
     name: "CreateStack",
     rule: "cloudformation:CreateStack",
-    parameters: &[&[STACK_NAME, PARAMETERS], TEMPLATE, SETTINGS],
+    parameters: &[&[STACK_NAME, PARAMETERS], TEMPLATE, SETTINGS, GUARDS],
     run: |call| Box::pin(run(call)),
 };
+
+/// What protects the new stack.
+const GUARDS: &[Parameter] = &[
+    optional("EnableTerminationProtection", "Whether the stack cannot be deleted"),
+    optional("StackPolicyBody", "The stack policy as JSON"),
+];
 
 async fn run(call: &Call) -> Result<Value, Fault> {
     let params = &call.params;
@@ -28,10 +36,19 @@ async fn run(call: &Call) -> Result<Value, Fault> {
         return Err(Fault::invalid(&format!("Parameter {name} of a new stack has no previous value.")));
     }
     let content = StackContent { sections: parameters.sections()?, ..StackContent::default() };
-    let stack = call
-        .service()
-        .create_stack(&call.caller, CreateStack { name, template, content, settings, adopt: None })
-        .await?;
+    let new = CreateStack { name, template, content, settings, adopt: None };
+    let (protect, policy) = (params.boolean("EnableTerminationProtection")?.unwrap_or(false), policy(call)?);
+    if protect || policy.is_some() {
+        call.allow(ADD_GUARD.name)?;
+        call.service().refuse_engines_without_guards().await?;
+    }
+    let stack = call.service().create_stack(&call.caller, new).await?;
+    if let Some(policy) = policy {
+        call.service().set_stack_policy(&call.caller, &stack, policy).await?;
+    }
+    if protect {
+        call.service().protect_from_deletion(&call.caller, &stack, true).await?;
+    }
     Ok(value!({ "StackId": (arn(&stack, "")) }))
 }
 

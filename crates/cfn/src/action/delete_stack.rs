@@ -16,6 +16,11 @@ pub(super) static ACTION: Action = Action {
 
 async fn run(call: &Call) -> Result<Value, Fault> {
     let stack = call.stack().await?;
+    if call.service().is_protected_from_deletion(&stack).await? {
+        let name = &stack.name;
+        let text = format!("Stack [{name}] cannot be deleted while TerminationProtection is enabled");
+        return Err(Fault::validation(text));
+    }
     call.service().delete_stack(&call.caller, &stack).await?;
     Ok("".into())
 }

@@ -59,6 +59,8 @@ async fn described(call: &Call, stack: &Stack) -> Result<Map, Fault> {
     call.service().mask_inherited(Door::Parameters, stack, &mut parameters).await?;
     let parameters: Value = parameters.iter().map(|(name, value)| parameter(name, value)).collect();
     let mut shown = brief(stack);
+    let protected = call.service().is_protected_from_deletion(stack).await?;
+    shown.insert("EnableTerminationProtection".to_owned(), protected.into());
     shown.insert("Description".to_owned(), outline.template.description().into());
     shown.insert("Parameters".to_owned(), parameters);
     if outline.has_outputs() && !stack.state.is_complete(kiln_resource::Action::Delete) {

@@ -16,13 +16,16 @@ mod detect_stack_drift;
 mod detect_stack_resource_drift;
 mod estimate_template_cost;
 mod execute_change_set;
+mod get_stack_policy;
 mod get_template;
 mod get_template_summary;
 mod list_change_sets;
 mod list_stack_resources;
 mod list_stacks;
 mod parameter;
+mod set_stack_policy;
 mod update_stack;
+mod update_termination_protection;
 mod validate_template;
 
 use futures::future::BoxFuture;
@@ -61,12 +64,15 @@ static ACTIONS: &[&Action] = &[
     &detect_stack_resource_drift::ACTION,
     &estimate_template_cost::ACTION,
     &execute_change_set::ACTION,
+    &get_stack_policy::ACTION,
     &get_template::ACTION,
     &get_template_summary::ACTION,
     &list_change_sets::ACTION,
     &list_stack_resources::ACTION,
     &list_stacks::ACTION,
+    &set_stack_policy::ACTION,
     &update_stack::ACTION,
+    &update_termination_protection::ACTION,
     &validate_template::ACTION,
 ];
 

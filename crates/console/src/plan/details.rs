@@ -69,6 +69,7 @@ pub(super) fn lines(entry: &Entry, kind: Kind) -> Vec<Line> {
         let reasons = entry.reasons.iter().map(|reason| format!("because: {reason}"));
         lines.extend(reasons.map(|text| Line::new(Mark::Important, text)));
     }
+    lines.extend(entry.guard.iter().map(|guard| Line::new(Mark::Important, format!("forbidden by {guard}"))));
     if !entry.outside.is_empty() {
         lines.push(Line::new(Mark::Important, "changed outside of Kiln:"));
         lines.extend(entry.outside.iter().map(|change| {

@@ -12,6 +12,7 @@ mod list;
 mod operation;
 mod output;
 mod plan;
+mod protect;
 mod resource;
 mod revision;
 mod show;
@@ -90,6 +91,10 @@ group! {
         #[command(subcommand)]
         Revision(revision::RevisionCommand),
         Rollback(change::RollbackArgs),
+        Protect(protect::ProtectArgs),
+        Unprotect(protect::UnprotectArgs),
+        Freeze(protect::FreezeArgs),
+        Thaw(protect::ThawArgs),
         /// List the failed resources of a stack
         #[command(subcommand)]
         Failures(failures::FailuresCommand),
@@ -230,7 +235,7 @@ pub(super) fn ended(name: &str, end: &End, wanted: &str) -> Outcome {
 }
 
 /// Converts the error of a call on a stack to the text of the `openstack` client.
-fn of_stack(stack: &str) -> impl Fn(Error) -> Failure + '_ {
+pub(crate) fn of_stack(stack: &str) -> impl Fn(Error) -> Failure + '_ {
     move |error| {
         if error.is_not_found() {
             Failure::new(format!("Stack not found: {stack}")).hint("run 'kiln stack list' to list the stacks")

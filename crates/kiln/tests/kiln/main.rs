@@ -17,6 +17,7 @@ mod doctor;
 mod documented;
 mod exit_codes;
 mod full;
+mod guards;
 mod heat_database;
 mod heat_manage;
 mod help;

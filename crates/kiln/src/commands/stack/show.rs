@@ -7,6 +7,7 @@ use kiln_value::Value;
 
 use super::{StackArg, of_stack};
 use crate::commands::effect::Effect;
+use crate::commands::guard::with_words;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 
@@ -42,7 +43,21 @@ impl ShowArgs {
             }
         }
         let look = if output.format.is_none_or(|format| format == Format::Table) { Look::Yaml } else { Look::Json };
-        Ok(output.one(pick(answer.value(), &columns, look), Format::Table)?)
+        let mut shown = pick(answer.value(), &columns, look);
+        let guards = guards(connection, answer.id()).await?;
+        if !guards.is_empty() {
+            shown.push(("guards".to_owned(), Cell::with(guards.into_iter().collect::<Value>(), look)));
+        }
+        Ok(output.one(shown, Format::Table)?)
+    }
+}
+
+/// The guards that hold for a stack. A Heat has none, and whoever may see the stack need not see them.
+async fn guards(connection: &Connection, stack: &str) -> Result<Vec<Value>, Failure> {
+    match connection.client.guards(Some(stack)).await {
+        Ok(guards) => Ok(guards.into_iter().map(with_words).collect()),
+        Err(error) if error.status().is_some_and(|status| status < 500) => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
     }
 }
 
