@@ -100,12 +100,16 @@ def everywhere(kiln, probe):
     plan = probe.ask('POST', '/plans', {'action': 'update', 'stack': 'hiding', **content(by_parameter=PLANTED['update'])}, 201)
     plan = plan[0]['plan']['id']
     probe.ask('POST', f'/plans/{plan}/execute', {'digest': 'another'}, 409)
+    guard = {'stack': 'hiding', 'protect': ['delete'], 'resources': '*', 'until': '2099-01-01T00:00:00Z'}
+    guard = probe.ask('PUT', '/guards', guard, 200)[0]['guard']['id']
+    probe.ask('DELETE', stack, None, 409)
+    probe.ask('PUT', f'{stack}/preview?plan=true', content(by_parameter=PLANTED['update']), 200)
     document = call('GET', kiln.url.removesuffix('/v1') + '/openapi.json')[2]
     names = {'tenant_id': probe.project, 'stack_name': 'hiding', 'stack_id': stack.rsplit('/', 1)[1], 'resource_name': 'server',
              'output_key': 'plain', 'snapshot_id': snapshot, 'type_name': 'OS::Nova::Server',
              'template_version': 'heat_template_version.2018-08-31', 'server_id': 'none', 'config_id': 'none',
              'deployment_id': 'none', 'event_id': 'none', 'operation_id': operations[0]['id'], 'revision': '1',
-             'plan_id': plan}
+             'plan_id': plan, 'guard_id': guard}
     for path, operations in document['paths'].items():
         # The data of a snapshot and of an export is for adoption and complete, as in Heat.
         if 'get' in operations and not path.endswith(('/export', '/snapshots/{snapshot_id}', '/snapshots')):
@@ -129,6 +133,7 @@ def everywhere(kiln, probe):
     probe.ask('PATCH', f'{stack}/preview', {'parameters': {'plain': 'else'}}, 200)
     probe.ask('POST', '/stacks', {'stack_name': 'long', **content(by_parameter=PLANTED['parameter'] * 3)}, 400)
     probe.ask('PUT', stack, {**content(), 'template': TEMPLATE.replace('hidden: true', 'hidden: false', 1)})
+    probe.ask('DELETE', f'/guards/{guard}', None, 204)
     return stack
 
 

@@ -152,6 +152,33 @@ def cancelled(cfn):
     cfn.delete_stack(StackName='slow')
 
 
+def protected(cfn):
+    """A stack with termination protection and a stack policy."""
+    empty = 'heat_template_version: 2021-04-16\nresources: {}\n'
+    allow = {'Effect': 'Allow', 'Action': 'Update:*', 'Principal': '*', 'Resource': '*'}
+    keep = {'Effect': 'Deny', 'Action': ['Update:Replace', 'Update:Delete'], 'Principal': '*',
+            'Resource': 'LogicalResourceId/net'}
+    policy = json.dumps({'Statement': [allow, keep]})
+    cfn.create_stack(StackName='kept', TemplateBody=TEMPLATE, EnableTerminationProtection=True, StackPolicyBody=policy)
+    settled(cfn, 'kept')
+    equal('termination protection', cfn.describe_stacks(StackName='kept')['Stacks'][0]['EnableTerminationProtection'], True)
+    equal('the policy', cfn.get_stack_policy(StackName='kept')['StackPolicyBody'], policy)
+    error = refused('a protected stack', 'ValidationError', cfn.delete_stack, StackName='kept')
+    equal('the text of AWS', error.response['Error']['Message'],
+          'Stack [kept] cannot be deleted while TerminationProtection is enabled')
+    refused('a resource that the policy keeps', 'ValidationError', cfn.update_stack, StackName='kept', TemplateBody=empty)
+    cfn.update_stack(StackName='kept', UsePreviousTemplate=True, Parameters=[
+        {'ParameterKey': 'Label', 'ParameterValue': 'new'}])
+    equal('what it allows', settled(cfn, 'kept')['StackStatus'], 'UPDATE_COMPLETE')
+    refused('no policy', 'ValidationError', cfn.set_stack_policy, StackName='kept', StackPolicyBody='{"Statement": 1}')
+    cfn.set_stack_policy(StackName='kept', StackPolicyBody=json.dumps({'Statement': [allow]}))
+    cfn.update_stack(StackName='kept', TemplateBody=empty)
+    equal('another policy', settled(cfn, 'kept')['StackStatus'], 'UPDATE_COMPLETE')
+    cfn.update_termination_protection(StackName='kept', EnableTerminationProtection=False)
+    equal('no protection', cfn.describe_stacks(StackName='kept')['Stacks'][0]['EnableTerminationProtection'], False)
+    cfn.delete_stack(StackName='kept')
+
+
 def others(cfn):
     """Actions without a stack, and errors."""
     valid = cfn.validate_template(TemplateBody=TEMPLATE)
@@ -443,6 +470,10 @@ def command_line(folder, url, key):
     aws('describe-stack-events', '--stack-name', 'cli')
     aws('list-stack-resources', '--stack-name', 'cli')
     aws('get-template', '--stack-name', 'cli')
+    aws('update-termination-protection', '--stack-name', 'cli', '--enable-termination-protection')
+    aws('set-stack-policy', '--stack-name', 'cli', '--stack-policy-body', json.dumps({'Statement': []}))
+    check('aws get-stack-policy', 'Statement' in aws('get-stack-policy', '--stack-name', 'cli'))
+    aws('update-termination-protection', '--stack-name', 'cli', '--no-enable-termination-protection')
     aws('delete-stack', '--stack-name', 'cli')
     deploy = ['deploy', '--template-file', f'{folder}/app.json', '--stack-name', 'deployed']
     check('a stack is deployed', 'Successfully created' in aws(*deploy, '--parameter-overrides', 'Label=blue'))
@@ -486,7 +517,7 @@ def main():
         demo = kiln.keystone()
         url, key, other = kiln.cfn, demo.key(), kiln.keystone('alt_demo').key()
         cfn = client(url, key)
-        for part in (life, cancelled, others, pages, change_sets):
+        for part in (life, cancelled, protected, others, pages, change_sets):
             case(part, cfn)
         case(drift, cfn, demo)
         case(imports, cfn, demo)

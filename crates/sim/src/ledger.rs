@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use kiln_resource::{Action, CredentialsId, MessageId, PlanId, Resource, ResourceId, State, Status};
+use kiln_resource::{Action, CredentialsId, GuardId, MessageId, PlanId, Resource, ResourceId, State, Status};
 use kiln_store::{Batch, Desired, Event, EventQuery, Lease, Message, NewStack, Stack, StackId};
 use kiln_value::Value;
 
 use crate::cloud::{CloudCall, Object};
 use crate::drivers::CANNOT_TELL;
+use crate::guards;
 use crate::inbox;
 use crate::plans::{self, KnownPlan};
 use crate::rule::Rule;
@@ -77,6 +78,8 @@ struct Inner {
     marked: BTreeMap<ResourceId, i64>,
     /// The saved plans.
     plans: BTreeMap<PlanId, Arc<KnownPlan>>,
+    /// The objects that each guard protects.
+    guarded: BTreeMap<GuardId, BTreeSet<String>>,
     /// The number of the last request to each stack that was an operation of its own.
     own: BTreeMap<StackId, i64>,
     waits: Waits,
@@ -333,9 +336,30 @@ impl Ledger {
         let plan = plan.and_then(|planned| inner.plans.get(&planned.plan)).map(Arc::clone);
         let own = inner.own.get(&stack.id).copied().unwrap_or_default();
         drop(inner);
+        guards::check(sim, &stack, call);
         if let Some(plan) = plan {
             plans::check(sim, &stack, own, &plan, call);
         }
+    }
+
+    /// A stack as it was seen last.
+    pub(crate) fn stack(&self, id: StackId) -> Option<Stack> {
+        self.inner().stacks.get(&id).map(|record| record.stack.clone())
+    }
+
+    /// A guard is stored that protects these objects.
+    pub(crate) fn guard(&self, id: GuardId, objects: BTreeSet<String>) {
+        self.inner().guarded.insert(id, objects);
+    }
+
+    /// A guard is lifted.
+    pub(crate) fn lift(&self, id: GuardId) {
+        self.inner().guarded.remove(&id);
+    }
+
+    /// Whether a guard protects an object.
+    pub(crate) fn is_guarded(&self, object: &str) -> bool {
+        self.inner().guarded.values().any(|objects| objects.contains(object))
     }
 
     /// A user saves a plan.
@@ -419,7 +443,9 @@ impl Ledger {
         batch.save.iter().for_each(|row| inbox::note(sim, row));
         let late = self.inner().waits.committed(sim, batch, before);
         waits::accuse(sim, late);
-        if batch.rollback.is_some() && stack.disable_rollback {
+        // The store drops the rollback of a request that a newer one has replaced.
+        let follows = batch.rollback.as_ref().is_some_and(|back| back.if_generation == Some(stack.generation));
+        if follows && stack.disable_rollback {
             sim.accuse(Rule::BadTransition, format!("stack {} rolls back", stack.name));
         }
         self.see(sim, stack, false);

@@ -16,6 +16,7 @@ mod drivers;
 mod floods;
 pub mod gate;
 pub mod generate;
+mod guards;
 mod hooks;
 mod inbox;
 mod jumps;

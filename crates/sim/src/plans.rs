@@ -162,7 +162,8 @@ pub(crate) fn check(sim: &Simulation, stack: &Stack, own: i64, plan: &KnownPlan,
     }
 }
 
-/// Whether an event says that a resource was stopped by the plan: it has begun nothing, so its state does not change.
+/// Whether an event says that a resource was stopped by the plan or by a guard: it has begun nothing, so its state does not
+/// change.
 pub(crate) fn is_stop(event: &Event) -> bool {
-    event.reason.starts_with("OutsideOfPlan")
+    event.reason.starts_with("OutsideOfPlan") || event.reason.starts_with("Guarded")
 }

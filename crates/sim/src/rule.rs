@@ -34,6 +34,8 @@ rules! {
     EarlyDelete = "deleted-before-dependant",
     /// An update that keeps to a plan changes and deletes only what the plan says.
     OutsideOfPlan = "outside-of-plan",
+    /// An object that a guard protects is not deleted.
+    Guarded = "guarded-object",
     /// A delete leaves only retained objects.
     LeftBehind = "left-behind",
     /// COMPLETE means that each resource has one live object with the desired properties.

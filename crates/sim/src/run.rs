@@ -17,7 +17,7 @@ use crate::scenario::{Ask, Fault, FaultKind, Scenario, UserAction, When};
 use crate::simulation::Simulation;
 use crate::template_model::Build;
 use crate::users::Users;
-use crate::{hooks, inbox, logs, plugins, sinks, takeovers, trusts, wanted};
+use crate::{guards, hooks, inbox, logs, plugins, sinks, takeovers, trusts, wanted};
 
 /// Maximum duration of an operation after the last fault, in milliseconds.
 const BOUND_MS: u64 = 900_000;
@@ -141,12 +141,14 @@ async fn story(sim: &Arc<Simulation>, cluster: &Arc<Cluster>, triggers: Unbounde
     tokio::spawn(hooks::clear_all(Arc::clone(sim)));
     tokio::time::sleep(Duration::from_millis(sim.scenario.calm_ms)).await;
     calm_down(sim, cluster);
+    guards::lift_all(sim).await;
     // Users whose requests failed retry.
     while asking.join_next().await.is_some() {}
     all_end(sim).await;
     // Messages that were due when the database's clock was set back are due again once it has caught up.
     tokio::time::sleep(REST + sim.store_clock.back()).await;
     judge_rest(sim).await;
+    guards::lift_all(sim).await;
     for (number, stack) in roots(sim).await.into_iter().enumerate() {
         if stack.deleted.is_none() {
             let place = stack.name.trim_start_matches('s').parse().unwrap_or_default();

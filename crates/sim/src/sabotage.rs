@@ -97,6 +97,8 @@ sabotages! {
     LosePluginRun = "lose-plugin-run",
     /// The end of a snapshot is not stored.
     LoseSnapshotEnd = "lose-snapshot-end",
+    /// Engines see no guards.
+    HideGuards = "hide-guards",
     /// The store hides newer requests from the engine.
     HideRequest = "hide-request",
 }

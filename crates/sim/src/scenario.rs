@@ -77,6 +77,10 @@ pub enum Ask {
     Stay,
     /// Marks a resource unhealthy.
     Mark(String),
+    /// Adds a guard that protects the resources of the stack from deletion.
+    Protect,
+    /// Lifts the guards of the stack.
+    Unprotect,
     /// Deletes the stack.
     Delete,
     /// Suspends the stack.

@@ -8,7 +8,8 @@ use kiln_plan::Sources;
 use kiln_resource::{Action, MessageId, Resource, StackId, State, Status};
 use kiln_stack::load;
 use kiln_store::{
-    Error, Message, MessageKind, NewStack, OperationQuery, OperationStore as _, Operations, Stack, StackRequest, Store,
+    Error, GuardId, GuardStore as _, Message, MessageKind, NewStack, OperationQuery, OperationStore as _, Operations,
+    Stack, StackRequest, Store,
 };
 use kiln_template::Files;
 use kiln_template::environment::Environment;
@@ -23,7 +24,7 @@ use crate::simulation::{Label, Simulation};
 use crate::states;
 use crate::store_link::StoreLink;
 use crate::template_model::alias;
-use crate::{crashes, plans, sinks, trusts};
+use crate::{crashes, guards, plans, sinks, trusts};
 
 /// Maximum number of attempts of a user.
 const TRIES: u32 = 40;
@@ -96,6 +97,8 @@ impl Users {
             (Ask::Signal { .. }, Some(stack)) if *meant.get_or_insert(stack.id) != stack.id => Ok(()),
             (Ask::Signal { resource, count }, Some(stack)) => self.signal(number, &stack, resource, *count).await,
             (Ask::Mark(resource), Some(stack)) => self.mark(number, &stack, resource).await,
+            (Ask::Protect, Some(stack)) => self.protect(number, &stack).await,
+            (Ask::Unprotect, Some(stack)) => self.unprotect(&stack).await,
             (Ask::Stay, Some(stack)) => self.stay(number, &stack).await,
             (Ask::Return(back), Some(stack)) => self.return_to(&stack, *back).await,
             (Ask::Snapshot, Some(stack)) => self.snapshot(number, &stack).await,
@@ -143,6 +146,8 @@ impl Users {
             Ask::Create(_)
             | Ask::Signal { .. }
             | Ask::Mark(_)
+            | Ask::Protect
+            | Ask::Unprotect
             | Ask::Stay
             | Ask::Return(_)
             | Ask::Snapshot
@@ -191,6 +196,20 @@ impl Users {
         }
         let body = value!({"mark_unhealthy": true, "reason": "it looks bad"});
         self.send((number, 0), stack, Some(resource), MessageKind::MarkUnhealthy, body).await
+    }
+
+    async fn protect(&self, number: usize, stack: &Stack) -> Result<(), Error> {
+        let id = GuardId(self.uuid(("guard", number)));
+        self.store.add_guard(&guards::guard(id, stack, &self.sim)).await
+    }
+
+    async fn unprotect(&self, stack: &Stack) -> Result<(), Error> {
+        for guard in self.store.guards(&stack.project).await? {
+            if guard.stack == Some(stack.id) {
+                self.store.lift_guard(&stack.project, guard.id, &guards::author()).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn stay(&self, number: usize, stack: &Stack) -> Result<(), Error> {

@@ -194,7 +194,7 @@ fn entry(planned: &PlannedResource, path: String) -> Entry {
         awaited,
         content: planned.content.as_deref().map(known_later),
         names: planned.meanings.iter().map(meaning).collect(),
-        guard: planned.guard.clone(),
+        guard: planned.guard.as_deref().map(str::to_owned),
         ..Entry::kept(path, planned.resource_type.clone())
     }
 }

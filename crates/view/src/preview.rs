@@ -108,7 +108,7 @@ pub struct PlannedResource {
     /// What its properties refer to.
     pub references: References,
     /// The guard that forbids the maximum change.
-    pub guard: Option<String>,
+    pub guard: Option<Box<str>>,
 }
 
 /// The resources and attributes from which properties have their values, by the places of these: `networks[0].port`.
@@ -221,7 +221,8 @@ impl Preview {
                 PlannedChange::Unchanged | PlannedChange::Refused(_) | PlannedChange::Undecided { .. } => None,
             };
             let row = planned.row.as_deref();
-            planned.guard = verb.and_then(|verb| guard(verb, (&path, &planned.resource_type), row));
+            planned.guard =
+                verb.and_then(|verb| guard(verb, (&path, &planned.resource_type), row)).map(String::into_boxed_str);
             for nested in planned.nested.iter_mut().chain(planned.untouched.as_deref_mut()) {
                 nested.heed_below(&path, guard);
             }

@@ -1,5 +1,7 @@
 //! `kiln guard …`: what nobody may do with stacks and their resources.
 
+use std::fmt::Write as _;
+
 use clap::Args;
 use kiln_client::NewGuard;
 use kiln_console::output::{Format, List, OutputArgs, print};
@@ -141,7 +143,8 @@ pub(super) async fn add(connection: &Connection, stack: Option<String>, rule: Ma
     let mut text = format!("Guard {id} forbids {forbids}\n");
     for running in added.get("in_flight").and_then(Value::as_list).into_iter().flatten() {
         let (path, action) = (running.str_at("resource_path"), running.str_at("action"));
-        text += &format!("{} was begun before: {}\n", action.unwrap_or_default(), path.unwrap_or_default());
+        let (path, action) = (path.unwrap_or_default(), action.unwrap_or_default());
+        _ = writeln!(text, "It does not stop the {action} of {path}, which had begun");
     }
     Ok(print(&text)?)
 }

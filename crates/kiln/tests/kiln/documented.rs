@@ -54,12 +54,13 @@ pub(crate) fn runs(page: &str) -> bool {
 }
 
 const OTHER_PAGES: [&str; 3] = ["README.md", "examples/README.md", "docs/topology.md"];
-const MANUAL: [&str; 16] = [
+const MANUAL: [&str; 17] = [
     "docs/first-stack.md",
     "docs/first-server.md",
     "docs/templates.md",
     "docs/reading-a-plan.md",
     "docs/saved-plans.md",
+    "docs/guards.md",
     "docs/history.md",
     "docs/local-state.md",
     "docs/ci.md",
@@ -293,8 +294,15 @@ async fn run_commands(name: &str, least: usize, find: impl FnOnce(&Folder) -> Ve
 
     let here = folder.path().display().to_string();
     let run = |line: &str| shell(&folder, &cloud, &service, line);
+    let mut was_of_guards = false;
     for line in all {
         let words: Vec<&str> = line.split_whitespace().collect();
+        // Guards hold only until the examples of other commands.
+        let is_of_guards = ["guard", "protect", "unprotect", "freeze", "thaw"].iter().any(|word| words.contains(word));
+        if !is_of_guards && was_of_guards {
+            run("kiln guard list -f value -c ID | xargs -r kiln guard lift");
+        }
+        was_of_guards = is_of_guards;
         let local = if words.contains(&"--local") { "--local " } else { "" };
         let is_create = words.contains(&"create") || words.contains(&"adopt");
         for name in ["web", "db", "cache", "farm", "app"].into_iter().filter(|name| words.contains(name)) {

@@ -6,7 +6,7 @@ use kiln_identity::Caller;
 use kiln_plan::Blueprint;
 use kiln_resource::PlanId;
 use kiln_stack::load;
-use kiln_store::{PlanQuery, Planned, Stack};
+use kiln_store::{EngineInfo, PlanQuery, Planned, Stack};
 use kiln_template::StackIdentity;
 use kiln_value::{Map, Value};
 
@@ -208,7 +208,7 @@ impl Service {
     /// Refuses a plan while an engine of the release before runs: it would not keep to the plan, and purge its texts.
     pub(super) async fn refuse_older_engines(&self, plan: PlanId) -> Result<(), Error> {
         let engines = self.backends.store.engines().await?;
-        if engines.iter().all(|engine| engine.keeps_plans()) {
+        if engines.iter().all(EngineInfo::keeps_plans) {
             return Ok(());
         }
         let why = "an engine of an older release is running, which does not keep to plans";

@@ -125,8 +125,7 @@ async fn migrate(db: &impl ConnectionTrait, dialect: Dialect) -> Result<(), Faul
             SchemaState::UsableNewer => Ok(()),
             _ => Err(Error::Unusable(
                 format!(
-                    "its schema has version {done}, from a newer version of Kiln; this version supports up to {}",
-                    SCHEMA
+                    "its schema has version {done}, from a newer version of Kiln; this version supports up to {SCHEMA}"
                 )
                 .into(),
             )

@@ -5,6 +5,7 @@
 mod calls;
 mod deletes;
 mod generate;
+mod guarded;
 mod judge;
 mod planned_objects;
 mod world;

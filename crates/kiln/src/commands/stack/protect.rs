@@ -40,8 +40,8 @@ pub(crate) struct ProtectArgs {
 #[command(add = Effect::Changes("changes no resource"))]
 #[command(after_help = "\
 Examples:
-  kiln stack unprotect web                     all of them
-  kiln stack unprotect web --resource db       only the guards of this path")]
+  kiln stack unprotect web --resource db       only the guards of this path
+  kiln stack unprotect web                     all of them")]
 pub(crate) struct UnprotectArgs {
     #[command(flatten)]
     of: StacksArgs,

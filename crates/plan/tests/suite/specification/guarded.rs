@@ -11,10 +11,15 @@ fn protect(from: &[Verb], resources: &str) -> GuardRule {
     GuardRule::Protect { from: from.iter().copied().collect::<BTreeSet<_>>(), resources: Some(resources.to_owned()) }
 }
 
-fn guards(action: Action, rule: GuardRule) -> Option<Arc<Guards>> {
+fn guards(action: Action, rule: GuardRule) -> Guards {
     let guard = HeldGuard { rule, until: Some(at(99)), words: "the guard 7 of jo".to_owned() };
     let request = GuardedRequest { action, is_signal: false };
-    Some(Arc::new(Guards { guards: vec![guard], path: String::new(), request, made_since: None }))
+    Guards { guards: vec![guard], path: String::new(), request, made_since: None }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as a request has them")]
+fn heeded(guards: Guards) -> Option<Arc<Guards>> {
+    Some(Arc::new(guards))
 }
 
 /// The request stops before the call.
@@ -46,7 +51,7 @@ fn what_a_guard_forbids_stops_the_request_before_its_call() {
     ];
     for (what, from, decision, expected) in table {
         let mut stack = Stack::of([row("a", 1)]);
-        let guards = guards(Action::Update, protect(&[from], "a"));
+        let guards = heeded(guards(Action::Update, protect(&[from], "a")));
         stack.begin(Request { guards, ..request(Action::Update, 2, [target("a", [], 1)]) });
         let lines = stack.decided("a", decision, 2);
         match expected {
@@ -58,7 +63,7 @@ fn what_a_guard_forbids_stops_the_request_before_its_call() {
 
 #[test]
 fn a_guarded_object_is_not_deleted_whatever_removes_its_row() {
-    let guarded = |action| guards(action, protect(&[Verb::Delete], "*"));
+    let guarded = |action| heeded(guards(action, protect(&[Verb::Delete], "*")));
     // Its resource was removed from the template; the stack is deleted.
     for action in [Action::Update, Action::Delete] {
         let mut stack = Stack::of([row("a", 1)]);
@@ -90,22 +95,20 @@ fn what_was_never_finished_or_is_taken_back_is_not_protected() {
         ("the operation has made it that is rolled back", row("a", 1), Some(at(0))),
     ] {
         let mut stack = Stack::of([row]);
-        let mut guards = guards(Action::Rollback, protect(&[Verb::Delete], "*"));
-        guards = guards.map(|guards| Arc::new(Guards { made_since, ..Guards::clone(&guards) }));
-        let lines = stack.begin(Request { guards, ..request(Action::Rollback, 3, []) });
+        let guards = Guards { made_since, ..guards(Action::Rollback, protect(&[Verb::Delete], "*")) };
+        let lines = stack.begin(Request { guards: heeded(guards), ..request(Action::Rollback, 3, []) });
         assert_eq!(lines, starts, "{what}");
     }
     let mut stack = Stack::of([row("a", 1)]);
-    let guards = guards(Action::Rollback, protect(&[Verb::Delete], "*"));
-    let guards = guards.map(|guards| Arc::new(Guards { made_since: Some(at(1)), ..Guards::clone(&guards) }));
-    let lines = stack.begin(Request { guards, ..request(Action::Rollback, 3, []) });
+    let guards = Guards { made_since: Some(at(1)), ..guards(Action::Rollback, protect(&[Verb::Delete], "*")) };
+    let lines = stack.begin(Request { guards: heeded(guards), ..request(Action::Rollback, 3, []) });
     assert_eq!(lines, stopped("DELETE", "ROLLBACK", 1, "deleted"), "it is older than the operation");
 }
 
 #[test]
 fn a_guard_ends_by_itself_and_can_be_lifted() {
     let begin = || Request {
-        guards: guards(Action::Update, protect(&[Verb::Update], "a")),
+        guards: heeded(guards(Action::Update, protect(&[Verb::Update], "a"))),
         ..request(Action::Update, 2, [target("a", [], 1)])
     };
     let mut stack = Stack::of([row("a", 1)]);
@@ -124,15 +127,15 @@ fn a_guard_that_is_newer_than_an_operation_is_seen_before_its_call() {
     stack.begin(request(Action::Update, 2, [target("a", [], 1)]));
     stack.decided("a", change(), 2);
     assert_eq!(stack.model.guarded(id(1)), None);
-    stack.on(Event::Guarded(guards(Action::Update, protect(&[Verb::Delete], "a"))));
+    stack.on(Event::Guarded(heeded(guards(Action::Update, protect(&[Verb::Delete], "a")))));
     assert_eq!(stack.model.guarded(id(1)), None, "nothing is deleted");
-    stack.on(Event::Guarded(guards(Action::Update, GuardRule::Freeze { signals: false })));
+    stack.on(Event::Guarded(heeded(guards(Action::Update, GuardRule::Freeze { signals: false }))));
     let failure = stack.model.guarded(id(1)).expect("a failure");
     assert_eq!(failure.to_string(), "Guarded: it would be updated, which the guard 7 of jo forbids");
     // What runs without a call of this request has no guard: a check reads.
     let mut stack = Stack::of([row("a", 1)]);
     stack.begin(Request {
-        guards: guards(Action::Check, protect(&[Verb::Delete], "*")),
+        guards: heeded(guards(Action::Check, protect(&[Verb::Delete], "*"))),
         ..request(Action::Check, 2, [])
     });
     assert_eq!(stack.model.guarded(id(1)), None);
@@ -144,9 +147,10 @@ fn a_stack_policy_holds_while_the_stack_is_updated() {
     let policy = || GuardRule::StackPolicy(StackPolicy::try_from(text.to_owned()).expect("a policy"));
     let mut stack = Stack::of([row("a", 1)]);
     let begin = request(Action::Update, 2, [target("a", [], 1)]);
-    stack.begin(Request { guards: guards(Action::Update, policy()), ..begin });
+    stack.begin(Request { guards: heeded(guards(Action::Update, policy())), ..begin });
     assert_eq!(stack.decided("a", replace(), 2), stopped("UPDATE", "UPDATE", 1, "replaced"));
     let mut stack = Stack::of([row("a", 1)]);
-    let lines = stack.begin(Request { guards: guards(Action::Delete, policy()), ..request(Action::Delete, 2, []) });
+    let lines =
+        stack.begin(Request { guards: heeded(guards(Action::Delete, policy())), ..request(Action::Delete, 2, []) });
     assert_eq!(lines.last().expect("one"), "start DELETE of a1");
 }
