@@ -90,7 +90,8 @@ async fn give_up_all(
         }
     }
     if is_refused {
-        let (id, due) = (MessageId(backends.chance.uuid()), now + AGAIN);
+        // The database also judges by its own clock what is due. If that is ahead, the actor would handle the message at once.
+        let (id, due) = (MessageId(backends.chance.uuid()), now.max(store.now().await?) + AGAIN);
         let (stack, kind, body) = (lease.stack, MessageKind::Timer, Value::Null);
         let again = Message { id, stack, resource: None, kind, body, due, sent: now };
         store.commit(lease, Batch { timers: vec![again], ..Batch::default() }).await?;

@@ -15,6 +15,12 @@ impl Service {
     /// # Errors
     /// [`Error::Changed`], [`Error::UnderGuard`], [`Error::PlanRequired`] and errors of the store.
     pub(crate) async fn request(&self, caller: &Caller, stack: &Stack, request: StackRequest) -> Result<Stack, Error> {
+        if stack.is_abandoned() && request.action != Action::Delete {
+            // Its objects have been handed out. After another action, a delete would not know that, and delete them.
+            return Err(Error::NotSupported(
+                "An action on a stack that was abandoned, except to delete it,".to_owned(),
+            ));
+        }
         let is_guarded = self.heed_guards(stack, request.action).await?;
         if matches!(request.action, Action::Update | Action::Delete | Action::Restore) {
             self.demand_plan(caller, &request.details, is_guarded)?;

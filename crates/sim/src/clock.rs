@@ -57,6 +57,8 @@ pub struct WallClock {
     ahead_ms: i64,
     /// Milliseconds by which it is currently set back.
     back_ms: AtomicI64,
+    /// The least of these.
+    furthest_ms: AtomicI64,
     /// How long the machine was suspended, in milliseconds.
     suspended_ms: AtomicU64,
 }
@@ -64,7 +66,14 @@ pub struct WallClock {
 impl WallClock {
     /// A clock.
     pub fn new(time: TrueTime, ahead_ms: i64, drift_ppm: i64) -> Self {
-        Self { time, drift_ppm, ahead_ms, back_ms: AtomicI64::new(0), suspended_ms: AtomicU64::new(0) }
+        Self {
+            time,
+            drift_ppm,
+            ahead_ms,
+            back_ms: AtomicI64::new(0),
+            furthest_ms: AtomicI64::new(0),
+            suspended_ms: AtomicU64::new(0),
+        }
     }
 
     /// Sets it back by this amount from its correct time; 0 corrects it.
@@ -74,12 +83,14 @@ impl WallClock {
 
     /// Sets it back by another amount.
     pub fn set_further_back(&self, ms: i64) {
-        self.back_ms.fetch_add(ms, Ordering::SeqCst);
+        let now = self.back_ms.fetch_add(ms, Ordering::SeqCst) + ms;
+        self.furthest_ms.fetch_min(now, Ordering::SeqCst);
     }
 
-    /// How far it is currently set back.
+    /// How long it takes to show again what it has shown already.
     pub fn back(&self) -> Duration {
-        Duration::from_millis(u64::try_from(self.back_ms.load(Ordering::SeqCst)).unwrap_or(0))
+        let back = self.back_ms.load(Ordering::SeqCst) - self.furthest_ms.load(Ordering::SeqCst);
+        Duration::from_millis(u64::try_from(back).unwrap_or(0))
     }
 
     /// The machine was suspended: its monotonic clock stood still.

@@ -76,6 +76,8 @@ fn check_row(sim: &Simulation, stack: &Stack, row: &Resource) {
     if let Some(since) = sim.ledger.born(row.id)
         && is_wanted
         && stack.state.action != Action::Delete
+        // A rollback has begun to delete it.
+        && row.state.action != Action::Delete
         && row.resource_type == Plain::Inbox.resource_type()
         && !may_refuse(sim, stack, &row.name, since)
     {

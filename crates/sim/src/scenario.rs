@@ -106,6 +106,31 @@ pub enum Ask {
     },
 }
 
+impl Ask {
+    /// Whether it is a request to an existing stack, except a delete.
+    pub fn is_request(&self) -> bool {
+        match self {
+            Self::Update(_)
+            | Self::Return(_)
+            | Self::Cancel
+            | Self::Suspend
+            | Self::Resume
+            | Self::Check
+            | Self::Snapshot
+            | Self::Restore => true,
+            Self::Create(_)
+            | Self::Stay
+            | Self::Mark(_)
+            | Self::Protect
+            | Self::Unprotect
+            | Self::Delete
+            | Self::DropSnapshot
+            | Self::Abandon
+            | Self::Signal { .. } => false,
+        }
+    }
+}
+
 /// A desired state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Wish {

@@ -93,6 +93,8 @@ impl Users {
                 Ok(())
             }
             (_, None) => Ok(()),
+            // The service refuses all requests to an abandoned stack except a delete.
+            (ask, Some(stack)) if stack.is_abandoned() && ask.is_request() => Ok(()),
             // The URL of a signal contains the ID of the stack, not only its name.
             (Ask::Signal { .. }, Some(stack)) if *meant.get_or_insert(stack.id) != stack.id => Ok(()),
             (Ask::Signal { resource, count }, Some(stack)) => self.signal(number, &stack, resource, *count).await,

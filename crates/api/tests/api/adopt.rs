@@ -2,7 +2,7 @@
 
 use http::{Method, StatusCode};
 use kiln_resource::{Action, SnapshotId, State, Status};
-use kiln_store::{Details, Snapshot, StackRequest};
+use kiln_store::{Batch, Details, Settle, Snapshot, StackRequest};
 use serde_json::{Value, json};
 
 use crate::support::{App, random_string};
@@ -132,6 +132,19 @@ async fn abandon_returns_the_data_and_asks_the_engine_to_keep_the_objects() {
     assert_eq!(answer.status, StatusCode::NO_CONTENT, "{}", answer.text);
     let stack = app.store.stack_by_name("tenant1", "s").await.unwrap().unwrap();
     assert!(stack.details.keep_objects && stack.generation == 3);
+    // If that fails, no other action makes the stack forget it.
+    let (state, now) = (State::new(Action::Delete, Status::Failed), jiff::Timestamp::UNIX_EPOCH);
+    let settle = Settle { generation: 3, state, reason: String::new(), deleted: false, reached: false, now };
+    app.commit(stack.id, Batch { settle: Some(settle), ..Batch::default() }).await;
+    for action in ["check", "suspend"] {
+        let answer = app.json(Method::POST, &format!("{path}/actions"), &json!({ action: null })).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text);
+        assert!(answer.text.contains("a stack that was abandoned"), "{}", answer.text);
+    }
+    let answer = app.send(Method::DELETE, &path, None, None).await;
+    assert_eq!(answer.status, StatusCode::NO_CONTENT, "{}", answer.text);
+    let stack = app.store.stack_by_name("tenant1", "s").await.unwrap().unwrap();
+    assert!(stack.details.keep_objects && stack.generation == 4);
 }
 
 /// As after a failure: the rollback must not delete objects that the update has only adopted.
