@@ -179,6 +179,21 @@ def protected(cfn):
     cfn.delete_stack(StackName='kept')
 
 
+def rolled_back(cfn):
+    """A failed update that is rolled back later."""
+    good = 'heat_template_version: 2021-04-16\nresources: {}\n'
+    bad = 'heat_template_version: 2021-04-16\nresources: {bad: {type: OS::Heat::TestResource, properties: {fail: true}}}\n'
+    cfn.create_stack(StackName='back', TemplateBody=good)
+    settled(cfn, 'back')
+    refused('nothing has failed', 'InvalidParameterValue', cfn.rollback_stack, StackName='back')
+    refused('no rollback has failed', 'ValidationError', cfn.continue_update_rollback, StackName='back')
+    cfn.update_stack(StackName='back', TemplateBody=bad, DisableRollback=True)
+    equal('a failed update', settled(cfn, 'back')['StackStatus'], 'UPDATE_FAILED')
+    cfn.rollback_stack(StackName='back')
+    equal('its rollback', settled(cfn, 'back')['StackStatus'], 'UPDATE_ROLLBACK_COMPLETE')
+    cfn.delete_stack(StackName='back')
+
+
 def others(cfn):
     """Actions without a stack, and errors."""
     valid = cfn.validate_template(TemplateBody=TEMPLATE)
@@ -517,7 +532,7 @@ def main():
         demo = kiln.keystone()
         url, key, other = kiln.cfn, demo.key(), kiln.keystone('alt_demo').key()
         cfn = client(url, key)
-        for part in (life, cancelled, protected, others, pages, change_sets):
+        for part in (life, cancelled, protected, rolled_back, others, pages, change_sets):
             case(part, cfn)
         case(drift, cfn, demo)
         case(imports, cfn, demo)

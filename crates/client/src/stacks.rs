@@ -417,6 +417,12 @@ impl Client {
         self.call(Method::POST, &format!("{}/actions", stack_path(stack)), &vec![], Some(&body)).await.map(drop)
     }
 
+    /// Continues a failed operation; nothing is done with the resources with the paths `skip`.
+    pub async fn continue_stack(&self, stack: &str, skip: &[String]) -> Result<(), Error> {
+        let body = value!({ "continue": { "skip": (skip.iter().map(String::as_str).collect::<Value>()) } });
+        self.call(Method::POST, &format!("{}/actions", stack_path(stack)), &vec![], Some(&body)).await.map(drop)
+    }
+
     /// The template of a stack.
     pub async fn stack_template(&self, stack: &str) -> Result<Value, Error> {
         self.get(&format!("{}/template", stack_path(stack)), &vec![]).await

@@ -430,7 +430,9 @@ impl Work {
         let allowed = self.request.allowed.clone();
         let new = Request::new(self.stack.id, action, generation);
         let guards = self.read_guards().await?;
-        let begin = Request { targets, rollback, hooks, adopted, barred, allowed, guards, ..new };
+        // Paths with slashes are of nested stacks.
+        let skipped = self.stack.details.skip.iter().filter(|path| !path.contains('/')).cloned().collect();
+        let begin = Request { targets, rollback, hooks, adopted, skipped, barred, allowed, guards, ..new };
         let commands = self.model.decide(backends.clock.now(), Event::Begin(Box::new(begin)));
         self.request.unseen = self.model.rows().map(|row| row.id).collect();
         self.removing.end = None;
@@ -620,10 +622,14 @@ impl Work {
             return;
         }
         let Some((state, reason)) = self.after_snapshots(state, reason) else { return };
+        let skip = &self.stack.details.skip;
+        let has_skipped = state.status == Status::Complete && !skip.is_empty();
+        let reason = if has_skipped { format!("{reason}; skipped: {}", skip.join(", ")) } else { reason };
         self.run_plugins_after(state, &reason);
         self.span.end(state, &reason);
         self.writes.event(self.stack_event(state, reason.clone()));
         let reached = state.status == Status::Complete
+            && !has_skipped
             && matches!(state.action, Action::Create | Action::Update | Action::Adopt | Action::Restore);
         self.writes.settle = Some(Settle {
             generation: self.request.generation,

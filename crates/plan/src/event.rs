@@ -1,6 +1,6 @@
 //! Events and commands of the planner.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kiln_resource::{Action, Phase, Resource, ResourceId, StackId, State, Status};
@@ -53,6 +53,8 @@ pub struct Request {
     /// The resources whose objects exist already, with the metadata to adopt: an update adopts them in place of creating
     /// them.
     pub adopted: BTreeMap<String, Value>,
+    /// Resources on which nothing is done.
+    pub skipped: BTreeSet<String>,
     /// Why the request must not begin: it only completes running operations, then it fails without a rollback.
     pub barred: Option<String>,
     /// What the plan that the request keeps to allows; `None`: there is no plan.
@@ -73,6 +75,7 @@ impl Request {
             rollback: false,
             hooks,
             adopted,
+            skipped: BTreeSet::new(),
             barred: None,
             allowed: None,
             guards: None,

@@ -322,7 +322,7 @@ impl Model {
         self.choose_current();
         self.traversal = Traversal::new(self.request.goal(), &targets, &self.rows, &self.current);
         for target in targets.iter().filter(|_| barred.is_none()) {
-            if !self.current.contains_key(&target.name) {
+            if !self.current.contains_key(&target.name) && !self.request.skipped.contains(&target.name) {
                 self.insert(&target.name, None, target.fresh, target.kind.clone(), out);
                 out.push(Command::Save(target.fresh));
             }
@@ -366,6 +366,9 @@ impl Model {
     /// Processes a node without pending dependencies; returns whether it is already done.
     fn visit(&mut self, index: Index, out: &mut Vec<Command>) -> bool {
         let Some(node) = self.traversal.nodes.get(index).cloned() else { return true };
+        if self.is_skipped(&node) {
+            return true;
+        }
         let row = match &node {
             Node::Update(name) => self.current.get(name).copied(),
             Node::Cleanup(id) | Node::Act(id) => Some(*id),
@@ -412,6 +415,18 @@ impl Model {
             Node::Cleanup(id) => self.clean_up(index, id, out),
             Node::Act(id) => self.act(index, id, out),
         }
+    }
+
+    /// Whether nothing is done at a node, because the request skips its resource. An operation of an earlier request is awaited.
+    fn is_skipped(&self, node: &Node) -> bool {
+        let (name, row) = match node {
+            Node::Update(name) => (name, self.current.get(name)),
+            Node::Cleanup(id) | Node::Act(id) => match self.rows.get(id) {
+                Some(row) => (&row.name, Some(id)),
+                None => return false,
+            },
+        };
+        self.request.skipped.contains(name) && row.is_none_or(|row| !self.busy.contains_key(row))
     }
 
     /// Whether the decision about a name with this number is still awaited.

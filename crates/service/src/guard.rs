@@ -87,7 +87,7 @@ impl Service {
         if there.len() >= MOST_GUARDS {
             return Err(Error::Limit(format!("You have reached the maximum guards per project, {MOST_GUARDS}.")));
         }
-        self.refuse_engines_without_guards().await?;
+        self.refuse_older_engines_than_this("would not heed guards").await?;
         let guard = Guard {
             id: GuardId(self.backends.chance.uuid()),
             project: caller.project_id.clone(),
@@ -329,13 +329,13 @@ impl Service {
         Ok(found)
     }
 
-    /// Refuses a guard while an engine of a release before runs: it would not heed it.
-    pub async fn refuse_engines_without_guards(&self) -> Result<(), Error> {
+    /// Refuses what an engine of a release before would not heed, while one runs.
+    pub async fn refuse_older_engines_than_this(&self, why: &str) -> Result<(), Error> {
         let engines = self.backends.store.engines().await?;
         let Some(old) = engines.iter().find(|engine| !engine.heeds_guards()) else { return Ok(()) };
         let host = &old.hostname;
         Err(Error::NotSupported(format!(
-            "A guard while an engine of an older release is running, which would not heed it (on {host}),"
+            "This, while an engine of an older release is running on {host}, which {why},"
         )))
     }
 }

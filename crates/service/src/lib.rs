@@ -10,6 +10,7 @@ mod availability;
 mod blueprint;
 mod change_set;
 mod container_files;
+mod continue_stack;
 mod create;
 mod credentials;
 mod delete;

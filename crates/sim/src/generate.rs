@@ -9,7 +9,7 @@ use crate::crashes::Crashes;
 use crate::database::{self, Database};
 use crate::scenario::{Ask, EnginePlan, Fault, FaultKind, Noise, Scenario, UserAction, When, Wish};
 use crate::template_model::{Batches, Build, KindModel, Plain, ResourceModel, TemplateModel};
-use crate::{bases, crashes, floods, guards, jumps, plans, plugins, revisions, sinks, waits};
+use crate::{bases, continued, crashes, floods, guards, jumps, plans, plugins, revisions, sinks, waits};
 
 /// Maximum duration of user actions.
 const BUSY_MS: u64 = 90_000;
@@ -57,6 +57,7 @@ pub fn scenario(seed: u64) -> Scenario {
     jumps::add(&mut scenario, seed);
     plans::add(&mut scenario, seed);
     guards::add(&mut scenario, seed);
+    continued::add(&mut scenario, seed);
     database::choose(&mut scenario, seed);
     scenario
 }

@@ -9,6 +9,7 @@ mod bell;
 pub mod clock;
 mod cloud;
 mod cluster;
+mod continued;
 mod crashes;
 pub mod database;
 pub mod dice;

@@ -71,6 +71,8 @@ pub enum Ask {
     Update(Wish),
     /// Updates to a former revision: this many before the newest, or the oldest.
     Return(u64),
+    /// Continues the operation that has failed.
+    Continue,
     /// Cancels the running update with a rollback.
     Cancel,
     /// Cancels the running operation without a rollback.
@@ -112,6 +114,7 @@ impl Ask {
         match self {
             Self::Update(_)
             | Self::Return(_)
+            | Self::Continue
             | Self::Cancel
             | Self::Suspend
             | Self::Resume

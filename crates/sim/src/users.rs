@@ -102,6 +102,7 @@ impl Users {
             (Ask::Protect, Some(stack)) => self.protect(number, &stack).await,
             (Ask::Unprotect, Some(stack)) => self.unprotect(&stack).await,
             (Ask::Stay, Some(stack)) => self.stay(number, &stack).await,
+            (Ask::Continue, Some(stack)) => self.go_on(&stack).await,
             (Ask::Return(back), Some(stack)) => self.return_to(&stack, *back).await,
             (Ask::Snapshot, Some(stack)) => self.snapshot(number, &stack).await,
             (Ask::Restore, Some(stack)) => self.restore(&stack).await,
@@ -152,6 +153,7 @@ impl Users {
             | Ask::Unprotect
             | Ask::Stay
             | Ask::Return(_)
+            | Ask::Continue
             | Ask::Snapshot
             | Ask::Restore
             | Ask::DropSnapshot
@@ -221,6 +223,23 @@ impl Users {
         }
         let body = value!({"generation": (stack.generation), "interrupt": false});
         self.send((number, 0), stack, None, MessageKind::Cancel, body).await
+    }
+
+    async fn go_on(&self, stack: &Stack) -> Result<(), Error> {
+        let action = stack.state.action;
+        let continues = matches!(action, Action::Create | Action::Update | Action::Rollback | Action::Delete);
+        if stack.is_pending() || stack.state.status != Status::Failed || !continues || stack.details.snapshot.is_some()
+        {
+            return Ok(());
+        }
+        let now = self.sim.store_clock.now();
+        let mut request = match action {
+            Action::Delete => StackRequest::delete(stack, now),
+            Action::Rollback => StackRequest::rollback(stack.generation, stack.details.only_adopted, now),
+            _ => StackRequest { if_generation: Some(stack.generation), ..StackRequest::new(action, now) },
+        };
+        request.details.converge = stack.details.converge;
+        self.store.request(stack.id, request).await.map(drop)
     }
 
     async fn return_to(&self, stack: &Stack, back: u64) -> Result<(), Error> {

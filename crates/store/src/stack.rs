@@ -47,6 +47,10 @@ pub struct Details {
     /// The request is one of several of its parent resource, and not the last one: a batch of a rolling update.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub batch: bool,
+    /// The paths below the stack of the resources on which nothing is done, because a failed operation is continued without
+    /// them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skip: Vec<String>,
     /// The operation that the request is a part of; `None`: it is an operation of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<OperationId>,
@@ -59,6 +63,12 @@ pub struct Details {
 }
 
 impl Details {
+    /// The paths of [`Self::skip`] below the nested stack of a resource.
+    pub fn skipped_inside(&self, resource: &str) -> Vec<String> {
+        let inside = |path: &String| Some(path.strip_prefix(resource)?.strip_prefix('/')?.to_owned());
+        self.skip.iter().filter_map(inside).collect()
+    }
+
     /// The plan that the request uses up: those of nested stacks only keep to the plan of their root.
     pub(crate) fn plan_to_use(&self) -> Option<PlanId> {
         self.planned.as_ref().filter(|_| self.operation.is_none()).map(|planned| planned.plan)

@@ -1,7 +1,10 @@
 //! `POST …/actions`: suspend, resume, check, cancel.
 
+use std::collections::BTreeSet;
+
 use axum::response::Response;
 use http::Method;
+use kiln_resource::Action as StackState;
 use kiln_service::StackAction;
 use kiln_value::{Map, Value, value};
 
@@ -9,6 +12,7 @@ use super::{Answer, Body, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
+use crate::openapi::schema;
 
 pub(super) static ENDPOINT: Endpoint = Endpoint {
     name: "Act",
@@ -16,7 +20,7 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
     path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/actions",
     rule: Rule::Own,
     tag: "stacks",
-    summary: "Suspend, resume, check or cancel a stack",
+    summary: "Suspend, resume, check, cancel or continue a stack",
     query: &[],
     body: Some(&BODY),
     answer: Answer::Json(200),
@@ -31,7 +35,11 @@ static BODY: Body = Body {
     schema: || {
         let action = value!({ "type": ["object", "null", "string"] });
         let names = ["suspend", "resume", "check", "cancel_update", "cancel_without_rollback"];
-        let actions: Map = names.iter().map(|name| ((*name).to_owned(), action.clone())).collect();
+        let mut actions: Map = names.iter().map(|name| ((*name).to_owned(), action.clone())).collect();
+        let paths = value!({ "type": "array", "items": (schema::text()) });
+        let continues =
+            value!({ "type": ["object", "null"], "properties": { "skip": paths, "retry": { "type": "boolean" } } });
+        actions.insert(CONTINUE.to_owned(), continues);
         value!({ "type": "object", "minProperties": 1, "maxProperties": 1, "properties": actions })
     },
 };
@@ -44,6 +52,9 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
         [name] => name.as_str(),
         _ => return Err(ApiError::bad_request("Multiple actions specified")),
     };
+    if name == CONTINUE {
+        return go_on(call, asked.get(name).unwrap_or(&Value::Null)).await;
+    }
     let action = match name {
         "suspend" => StackAction::Suspend,
         "resume" => StackAction::Resume,
@@ -55,6 +66,36 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow(&format!("actions:{name}"))?;
     let stack = call.stack().await?;
     call.service().act(&call.caller, &stack, action).await?;
+    Ok(reply::json(&Value::Null))
+}
+
+/// The action that Heat does not have.
+const CONTINUE: &str = "continue";
+
+/// Continues a failed operation.
+async fn go_on(call: &Call, options: &Value) -> Result<Response, ApiError> {
+    let none = Map::new();
+    let options = match options {
+        Value::Null => &none,
+        Value::Map(options) => options,
+        _ => return Err(ApiError::bad_request("'continue' is a map with 'skip', or null.")),
+    };
+    if let Some(unknown) = options.keys().find(|key| !["skip", "retry"].contains(&key.as_str())) {
+        return Err(ApiError::bad_request(format!("'continue' has no '{unknown}'.")));
+    }
+    if options.get("retry").is_some_and(|retry| *retry != Value::Bool(true)) {
+        return Err(ApiError::bad_request("'retry' is true: name what is not to be tried again with 'skip'."));
+    }
+    let skip = match options.get("skip") {
+        None | Some(Value::Null) => Some(BTreeSet::new()),
+        Some(given) => {
+            given.as_list().and_then(|paths| paths.iter().map(|path| path.as_str().map(str::to_owned)).collect())
+        }
+    };
+    let skip = skip.ok_or_else(|| ApiError::bad_request("'skip' is not a list of paths of resources."))?;
+    let stack = call.stack().await?;
+    call.allow(if stack.state.action == StackState::Delete { "stacks:delete" } else { "stacks:update" })?;
+    call.service().continue_stack(&call.caller, &stack, &skip).await?;
     Ok(reply::json(&Value::Null))
 }
 
@@ -78,6 +119,16 @@ mod tests {
             (json!({}), "No action specified"),
             (json!({"suspend": null, "resume": null}), "Multiple actions specified"),
             (json!({"explode": null}), "Invalid action explode specified"),
+        ] {
+            let (status, text) = act(body).await;
+            assert!(status == 400 && text.contains(refusal), "{status} {text}");
+        }
+        for (body, refusal) in [
+            (json!({"continue": null}), "Continuing a stack in the state CREATE_COMPLETE is not supported"),
+            (json!({"continue": []}), "'continue' is a map"),
+            (json!({"continue": {"skip": "a"}}), "'skip' is not a list"),
+            (json!({"continue": {"retry": false}}), "'retry' is true"),
+            (json!({"continue": {"twice": 1}}), "'continue' has no 'twice'"),
         ] {
             let (status, text) = act(body).await;
             assert!(status == 400 && text.contains(refusal), "{status} {text}");

@@ -1,6 +1,7 @@
 //! The actions, one file each: the row that describes an action, and its handler. The names are those of AWS.
 
 mod cancel_update_stack;
+mod continue_update_rollback;
 mod create_change_set;
 mod create_stack;
 mod delete_change_set;
@@ -23,6 +24,7 @@ mod list_change_sets;
 mod list_stack_resources;
 mod list_stacks;
 mod parameter;
+mod rollback_stack;
 mod set_stack_policy;
 mod update_stack;
 mod update_termination_protection;
@@ -49,6 +51,7 @@ pub(crate) struct Action {
 
 static ACTIONS: &[&Action] = &[
     &cancel_update_stack::ACTION,
+    &continue_update_rollback::ACTION,
     &create_change_set::ACTION,
     &create_stack::ACTION,
     &delete_change_set::ACTION,
@@ -70,6 +73,7 @@ static ACTIONS: &[&Action] = &[
     &list_change_sets::ACTION,
     &list_stack_resources::ACTION,
     &list_stacks::ACTION,
+    &rollback_stack::ACTION,
     &set_stack_policy::ACTION,
     &update_stack::ACTION,
     &update_termination_protection::ACTION,

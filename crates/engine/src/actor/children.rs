@@ -223,6 +223,7 @@ impl Work {
             request.timeout_mins = asked.timeout_mins;
             request.details.operation = Some(self.stack.operation());
             request.details.planned = self.planned_inside(&row.name, &row.resource_type, true);
+            request.details.skip = self.stack.details.skipped_inside(&row.name);
             request.details.batch = asked.state.then.is_some();
             request.details.converge = self.stack.state.action == Action::Update && self.stack.details.converge;
             self.writes.request(child, request);

@@ -7,6 +7,7 @@ mod drift;
 mod event;
 mod failures;
 mod forget;
+mod go_on;
 mod hook;
 mod list;
 mod operation;
@@ -55,6 +56,7 @@ group! {
         Abandon(adopt::AbandonArgs),
         Export(adopt::ExportArgs),
         Cancel(act::CancelArgs),
+        Continue(go_on::ContinueArgs),
         Check(act::CheckArgs),
         Drift(drift::DriftArgs),
         Suspend(act::SuspendArgs),
@@ -120,6 +122,7 @@ impl StackCommand {
             Self::Adopt(args) => vec![args.name.clone()],
             Self::Delete(args) => args.stacks.clone(),
             Self::Cancel(args) => args.stacks.clone(),
+            Self::Continue(args) => vec![args.stack.clone()],
             Self::Check(args) => args.act.stacks.clone(),
             Self::Suspend(args) => args.act.stacks.clone(),
             Self::Resume(args) => args.act.stacks.clone(),
@@ -218,7 +221,7 @@ pub(super) fn ended(name: &str, end: &End, wanted: &str) -> Outcome {
     let failure = failure.hint(format!("run 'kiln stack event list {name}' to list all events"));
     Err(match end.status.as_str() {
         "CREATE_FAILED" | "UPDATE_FAILED" | "ROLLBACK_FAILED" => failure.hint(format!(
-            "when the cause is removed, run 'kiln stack update --existing {name}' to continue with the same files"
+            "when the cause is removed, run 'kiln stack continue {name}'; with --skip PATH it leaves a resource as it is"
         )),
         "DELETE_FAILED" => {
             let failure = failure.hint(format!("run 'kiln stack delete {name}' to try again"));

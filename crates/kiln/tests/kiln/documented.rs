@@ -45,8 +45,8 @@ resources:
 /// Commands that run until they are stopped.
 const SERVERS: [&str; 6] = ["kiln serve", "kiln api", "kiln engine", "kiln demo", "kiln testcloud", "--follow"];
 /// Commands that exit with 1 if they find something, or nothing.
-const FINDERS: [&str; 5] =
-    ["config check", "template lint", "fmt --check", "hook clear web 'nested/*'", "resource forget"];
+const FINDERS: [&str; 6] =
+    ["config check", "template lint", "fmt --check", "hook clear web 'nested/*'", "resource forget", "stack continue"];
 
 /// Whether the commands of a page are run.
 pub(crate) fn runs(page: &str) -> bool {

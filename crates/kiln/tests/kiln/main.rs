@@ -10,6 +10,7 @@ mod cloud_user;
 mod completion;
 mod config;
 mod confirmed;
+mod continued;
 mod database_tls;
 mod databases;
 mod demo;

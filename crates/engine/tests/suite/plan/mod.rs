@@ -3,6 +3,7 @@
 //! Use `KILN_SEEDS=from..to cargo test -p kiln-engine --test suite plan::` for other seeds.
 
 mod calls;
+mod continued;
 mod deletes;
 mod generate;
 mod guarded;

@@ -267,7 +267,7 @@ async fn act(
     client.stack(stack, false).await.map_err(of_stack(stack))
 }
 
-fn table(stacks: &[Stack]) -> List {
+pub(super) fn table(stacks: &[Stack]) -> List {
     let columns = [
         ("ID", "id"),
         ("Stack Name", "stack_name"),

@@ -94,3 +94,30 @@ fn a_copy_of_a_model_does_not_change_with_it() {
     copy.begin(request(Action::Delete, 2, []));
     assert_eq!((stack.row(1).state.action, copy.row(1).state.action), (Action::Create, Action::Delete));
 }
+
+/// A failed operation is continued without some resources: they stay as they are, and the others go on.
+#[test]
+fn nothing_is_done_with_a_skipped_resource() {
+    let failed = in_state(Action::Create, Status::Failed, row("a", 1));
+    let skips = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let targets = || [target("a", [], 91), target("b", ["a"], 92), target("c", [], 93)];
+    // `b` has not begun, and has no row.
+    let mut stack = Stack::of([failed.clone()]);
+    let begin = Request { skipped: skips(&["a", "b"]), ..request(Action::Create, 2, targets()) };
+    assert_eq!(stack.begin(begin), ["decide about c93"]);
+    stack.decided("c", create(), 9);
+    assert_eq!(
+        stack.done(93),
+        ["note c93: CREATE_COMPLETE", "end CREATE_COMPLETE: Stack CREATE completed successfully"]
+    );
+    assert_eq!((stack.row(1).state, stack.current("b")), (failed.state, None));
+    // Without the skip, it is tried again.
+    let mut stack = Stack::of([failed]);
+    assert_eq!(stack.begin(request(Action::Create, 2, targets())), ["decide about a1", "decide about c93"]);
+    // A row that would be deleted stays too.
+    let mut stack = Stack::of([row("a", 1), row("b", 2)]);
+    let lines = stack.begin(Request { skipped: skips(&["a"]), ..request(Action::Update, 2, []) });
+    assert_eq!(lines, ["note b2: DELETE_IN_PROGRESS", "start DELETE of b2"]);
+    assert_eq!(stack.done(2).last().expect("one"), "end UPDATE_COMPLETE: Stack UPDATE completed successfully");
+    assert_eq!(stack.current("a"), Some(1));
+}
