@@ -33,7 +33,7 @@ pub struct Guards {
     pub path: String,
     /// What is requested of the root stack.
     pub request: GuardedRequest,
-    /// A rollback: when the operation began that it takes back.
+    /// A rollback: when the first operation began that it takes back.
     pub made_since: Option<Timestamp>,
 }
 

@@ -9,7 +9,6 @@ use kiln_plan_document::{Decision, PlanDocument};
 use kiln_resource::{Action, GuardId, GuardRule, GuardedRequest, Resource, StackPolicy, Status, Verb};
 use kiln_stack::guards::{heeded, held, held_for, words};
 use kiln_store::{Author, Guard, GuardTerms, Stack, StackId, StackQuery};
-
 use kiln_view::preview::Preview;
 
 use crate::{Error, Service};
@@ -39,7 +38,7 @@ pub struct InFlight {
 pub(crate) struct GuardedTree {
     guards: Guards,
     /// By path. A name that is being replaced has several rows.
-    rows: Vec<(String, Resource)>,
+    rows: BTreeMap<String, Vec<Resource>>,
     stack_name: String,
 }
 
@@ -49,8 +48,9 @@ impl GuardedTree {
     /// # Errors
     /// [`Error::UnderGuard`]
     fn refuse_deletes(&self, now: Timestamp, goes: impl Fn(&str) -> bool) -> Result<(), Error> {
-        let rows = self.rows.iter().filter(|(path, row)| goes(path) && row.may_have_object());
-        let mut refused = rows.filter_map(|(path, row)| {
+        let rows = self.rows.iter().filter(|(path, _)| goes(path));
+        let rows = rows.flat_map(|(path, rows)| rows.iter().map(move |row| (path, row)));
+        let mut refused = rows.filter(|(_, row)| row.may_have_object()).filter_map(|(path, row)| {
             let why = self.guards.refusal(now, Verb::Delete, (path, &row.resource_type), Some(row))?;
             Some(Error::UnderGuard { what: format!("the resource {path} of the stack {}", self.stack_name), why })
         });
@@ -59,7 +59,7 @@ impl GuardedTree {
 
     /// Why something must not be done with a resource.
     pub(crate) fn refusal(&self, now: Timestamp, verb: Verb, path: &str, resource_type: &str) -> Option<String> {
-        let row = self.rows.iter().find(|(at, row)| at == path && row.replaced_by.is_none()).map(|(_, row)| row);
+        let row = self.rows.get(path).and_then(|rows| rows.iter().find(|row| row.replaced_by.is_none()));
         self.guards.refusal(now, verb, (path, resource_type), row)
     }
 }
@@ -299,9 +299,12 @@ impl Service {
             names.reverse();
             names.join("/")
         };
-        let rows = rows.into_iter().map(|row| (path_of(&row), row)).collect();
+        let mut by_path: BTreeMap<String, Vec<Resource>> = BTreeMap::new();
+        for row in rows {
+            by_path.entry(path_of(&row)).or_default().push(row);
+        }
         let root = by_id.get(&stack.root).map_or(stack, |root| *root);
-        Ok(Some(GuardedTree { guards, rows, stack_name: root.name.clone() }))
+        Ok(Some(GuardedTree { guards, rows: by_path, stack_name: root.name.clone() }))
     }
 
     /// The running operations that a guard would forbid.

@@ -2,10 +2,13 @@
 
 use jiff::Timestamp;
 use kiln_plan::{Guards, HeldGuard};
-use kiln_resource::{Action, GuardedRequest};
-use kiln_store::{Error, Guard, OperationQuery, Operations, Stack, Store};
+use kiln_resource::{Action, GuardedRequest, Status};
+use kiln_store::{Error, Guard, Operation, OperationQuery, Operations, Stack, Store};
 
 use crate::load;
+
+/// Operations before a rollback among which those are that it takes back: the failed one, and what has continued it.
+const TAKEN_BACK: u64 = 100;
 
 /// The guards that hold for the present request to a stack; `None`: there are none. Without guards in the project of the
 /// stack, nothing is read.
@@ -31,8 +34,11 @@ pub async fn heeded(store: &dyn Store, stack: &Stack, guards: Vec<Guard>) -> Res
     let made_since = match operation {
         Some(operation) if action == Action::Rollback => {
             let of = Operations::OfTree(stack.root);
-            let before = OperationQuery { of, marker: Some(operation.id), limit: Some(1) };
-            store.operations(&before).await?.first().map(|taken_back| taken_back.begun)
+            let before = OperationQuery { of, marker: Some(operation.id), limit: Some(TAKEN_BACK) };
+            let before = store.operations(&before).await?;
+            let is_complete = |one: &Operation| one.end.as_ref().is_some_and(|end| end.status == Status::Complete);
+            let of_root = before.iter().filter(|one| one.stack == one.root);
+            of_root.take_while(|one| !is_complete(one)).last().map(|first| first.begun)
         }
         _ => None,
     };

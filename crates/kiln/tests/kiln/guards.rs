@@ -113,6 +113,9 @@ fn a_rollback_takes_back_what_its_operation_has_made() {
         "{WEB}  more: {{type: OS::Heat::RandomString}}\n  bad: {{type: OS::Heat::TestResource, depends_on: more, properties: {{fail: true}}}}\n"
     );
     world.folder.write("more.yaml", &more);
+    // What an operation has made that failed before is taken back with the one that has continued it.
+    assert_eq!(world.stack(&["update", "web", "-t", "more.yaml", "--rollback", "disabled"]).code, 3);
+    assert_ne!(world.objects(), before);
     let ran = world.stack(&["update", "web", "-t", "more.yaml", "--rollback", "enabled"]);
     assert_eq!(ran.code, 3, "{ran:?}");
     let status = world.stack(&["show", "web", "-f", "value", "-c", "stack_status"]).ok();
