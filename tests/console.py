@@ -189,8 +189,8 @@ class Kiln(Program):
         self.known = {'STACK': made['web'], 'GONE': made['gone'], 'RESOURCE': word}
 
     def set_engines(self, are_dead):
-        # Microseconds.
-        self.sql('UPDATE kiln_engine SET seen = ?', int((time.time() - 86_400 * are_dead) * 1_000_000))
+        # Microseconds; the interval is that of Heat's, so that a slow machine does not find it dead earlier.
+        self.sql('UPDATE kiln_engine SET report_interval = 60, seen = ?', int((time.time() - 86_400 * are_dead) * 1_000_000))
 
     def stacks(self):
         return rows(self.sql('SELECT name, action, status, reason FROM kiln_stack'))

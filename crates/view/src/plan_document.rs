@@ -114,7 +114,7 @@ fn stack(preview: &Preview, around: &Around, entries: &mut Vec<Entry>) {
             !is_former && !planned.change.is_unchanged() && *planned.change.at_most() != PlannedChange::Deleted;
         let source = has_source.then(|| preview.sources.of(&planned.name));
         entries.push(Entry { waits_for, former: is_former, source, ..entry(planned, path) });
-        for nested in planned.nested.iter().chain(planned.untouched.as_deref()) {
+        for nested in planned.nested.as_deref().into_iter().chain(planned.untouched.as_deref()) {
             stack(nested, &inside, entries);
         }
     }

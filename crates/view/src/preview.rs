@@ -94,7 +94,7 @@ pub struct PlannedResource {
     /// How its object is away meanwhile.
     pub downtime: Downtime,
     /// The preview of its nested stack.
-    pub nested: Option<Preview>,
+    pub nested: Option<Box<Preview>>,
     /// Its nested stack, if nothing is done with it: the change is refused, or the stack is kept.
     pub untouched: Option<Box<Preview>>,
     /// What the content of its nested stack depends on, if that is known only later.
@@ -223,7 +223,7 @@ impl Preview {
             let row = planned.row.as_deref();
             planned.guard =
                 verb.and_then(|verb| guard(verb, (&path, &planned.resource_type), row)).map(String::into_boxed_str);
-            for nested in planned.nested.iter_mut().chain(planned.untouched.as_deref_mut()) {
+            for nested in planned.nested.as_deref_mut().into_iter().chain(planned.untouched.as_deref_mut()) {
                 nested.heed_below(&path, guard);
             }
         }

@@ -281,7 +281,7 @@ fn a_nested_resource_has_one_notation() {
     folder.write("e.yaml", "{}\n");
     let ran = folder.local(&["stack", "create", "-t", "t.yaml", "-e", "e.yaml", "one"]);
     assert!(ran.err.contains("root cause: nested/broken"), "{}", ran.err);
-    let again = ["kiln --local stack update --existing one", "kiln --local stack update -t t.yaml -e e.yaml one"];
+    let again = ["kiln --local stack continue one", "kiln --local stack update -t t.yaml -e e.yaml one"];
     assert!(again.iter().all(|command| ran.err.contains(command)), "{}", ran.err);
     let resource = |args: &[&str]| folder.local(&[&["stack", "resource"], args].concat());
     let shown = resource(&["show", "one", "nested/broken", "-f", "json"]).json();

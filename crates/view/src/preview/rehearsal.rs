@@ -319,7 +319,7 @@ impl<'a> Rehearsal<'a> {
             change,
             definition: held,
             row: row.as_ref().and_then(|row| self.model.shared(row.id)),
-            nested,
+            nested: nested.map(Box::new),
             required_by: Vec::new(),
             attributes: Map::new(),
             meanings: answer.meanings,
@@ -615,7 +615,7 @@ impl<'a> Rehearsal<'a> {
             downtime: Downtime::None,
             content: None,
             row: Some(Arc::new(row)),
-            nested,
+            nested: nested.map(Box::new),
             untouched,
         })
     }
@@ -685,7 +685,7 @@ fn leave_alone(nested: &mut Preview) {
         entry.change = PlannedChange::Unchanged;
         entry.is_retained = false;
         entry.lost = None;
-        entry.nested.iter_mut().for_each(leave_alone);
+        entry.nested.as_deref_mut().into_iter().for_each(leave_alone);
     }
 }
 

@@ -123,7 +123,7 @@ impl Verdict {
             if let PlannedChange::Refused(text) = &entry.change {
                 found.push(format!("{}: {text}", entry.name));
             }
-            found.extend(entry.nested.iter().flat_map(Self::refused));
+            found.extend(entry.nested.iter().flat_map(|nested| Self::refused(nested)));
         }
         found
     }
