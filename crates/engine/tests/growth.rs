@@ -176,6 +176,6 @@ async fn a_plan_shares_what_does_not_change() {
     assert_eq!(plan.entries.len(), COUNT);
     let of_each = [after - before, after - start].map(|bytes| bytes / COUNT);
     println!("bytes of each resource: {of_each:?}");
-    assert!(of_each[0] < 1_600, "the plan alone: {of_each:?}");
-    assert!(of_each[1] < 5_000, "the plan with the stack and both templates: {of_each:?}");
+    assert!(of_each[0] < 400, "the plan alone: {of_each:?}");
+    assert!(of_each[1] < 4_000, "the plan with the stack and both templates: {of_each:?}");
 }
