@@ -10,6 +10,15 @@ use kiln_store::{Details, Stack, StackId, StackRequest};
 
 use crate::{Error, Forget, Service};
 
+/// What is done with the resources that are skipped.
+#[derive(Default)]
+struct Skips {
+    /// The paths of the resources that stay as they are.
+    skipped: Vec<String>,
+    /// The resources whose delete has failed, with their stacks: they are forgotten.
+    forgotten: Vec<(Stack, String)>,
+}
+
 impl Service {
     /// Continues a failed create, update, rollback or delete. Nothing is done on the resources with the paths `skip`: they stay
     /// as they are, and a resource whose delete has failed is forgotten.
@@ -38,11 +47,16 @@ impl Service {
             return Err(Error::NotSupported("Continuing an operation that adopts objects".to_owned()));
         }
         if !skip.is_empty() {
-            self.refuse_older_engines_than_this("would not skip them").await?;
+            self.refuse_older_engines_to("A skip").await?;
         }
-        let mut skipped = Vec::new();
+        let mut skips = Skips::default();
         for (place, names) in by_stack(skip) {
-            self.check_skipped(caller, stack, &place, &names, &mut skipped).await?;
+            self.check_skipped(stack, &place, &names, &mut skips).await?;
+        }
+        self.demand_plan_of(caller, stack, action).await?;
+        for (of, resource) in skips.forgotten {
+            let reason = Some("skipped when the operation was continued".to_owned());
+            self.forget(caller, of, &Forget { resource, reason }).await?;
         }
         let now = self.backends.clock.now();
         let request = match action {
@@ -50,8 +64,7 @@ impl Service {
             Action::Rollback => StackRequest::rollback(stack.generation, stack.details.only_adopted, now),
             _ => StackRequest { if_generation: Some(stack.generation), ..StackRequest::new(action, now) },
         };
-        let details = Details { skip: skipped, converge: stack.details.converge, ..request.details };
-        self.demand_plan_of(caller, stack, action).await?;
+        let details = Details { skip: skips.skipped, converge: stack.details.converge, ..request.details };
         let credentials = self.offered_credentials(caller, stack).await;
         self.request(caller, stack, StackRequest { credentials, details, ..request }).await
     }
@@ -79,15 +92,13 @@ impl Service {
         self.demand_plan(caller, &Details::default(), is_guarded)
     }
 
-    /// Checks the skipped resources of one stack of the tree, forgets those whose delete has failed, and adds the paths of the
-    /// others to `skipped`.
+    /// Checks the skipped resources of one stack of the tree.
     async fn check_skipped(
         &self,
-        caller: &Caller,
         root: &Stack,
         place: &[String],
         names: &BTreeSet<String>,
-        skipped: &mut Vec<String>,
+        skips: &mut Skips,
     ) -> Result<(), Error> {
         let store = &self.backends.store;
         let mut stack = root.clone();
@@ -123,8 +134,7 @@ impl Service {
                     return Err(Error::Value(text));
                 }
                 if row.state.action == Action::Delete && row.child.is_none() {
-                    let reason = Some("skipped when the operation was continued".to_owned());
-                    self.forget(caller, stack.clone(), &Forget { resource: name.clone(), reason }).await?;
+                    skips.forgotten.push((stack.clone(), name.clone()));
                     continue;
                 }
             }
@@ -132,7 +142,7 @@ impl Service {
                 let text = format!("the resource {needs} needs {path}: skip it too, or neither of them");
                 return Err(Error::Value(text));
             }
-            skipped.push(path);
+            skips.skipped.push(path);
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use kiln_plan::{Blueprint, Event, Guards, Model};
 use kiln_plan_document::{Decision, PlanDocument};
 use kiln_resource::{Action, GuardId, GuardRule, GuardedRequest, Resource, StackPolicy, Status, Verb};
 use kiln_stack::guards::{heeded, held, held_for, words};
+use kiln_stack::load;
 use kiln_store::{Author, Guard, GuardTerms, Stack, StackId, StackQuery};
 use kiln_view::preview::Preview;
 
@@ -87,7 +88,7 @@ impl Service {
         if there.len() >= MOST_GUARDS {
             return Err(Error::Limit(format!("You have reached the maximum guards per project, {MOST_GUARDS}.")));
         }
-        self.refuse_older_engines_than_this("would not heed guards").await?;
+        self.refuse_older_engines_to("A guard").await?;
         let guard = Guard {
             id: GuardId(self.backends.chance.uuid()),
             project: caller.project_id.clone(),
@@ -197,7 +198,7 @@ impl Service {
         if action == Action::Delete
             && let Some(tree) = self.guarded_tree(stack, action).await?
         {
-            let root = kiln_stack::load::place(&*self.backends.store, stack).await?.join("/");
+            let root = load::place(&*self.backends.store, stack).await?.join("/");
             tree.refuse_deletes(now, |path| root.is_empty() || is_inside(path, &root))?;
         }
         Ok(guards.iter().any(|guard| guard.terms.rule == GuardRule::RequirePlans))
@@ -206,7 +207,7 @@ impl Service {
     /// Refuses an update that removes guarded resources from the template.
     pub(crate) async fn refuse_removals(&self, stack: &Stack, new: &Blueprint) -> Result<(), Error> {
         let Some(tree) = self.guarded_tree(stack, Action::Update).await? else { return Ok(()) };
-        let root = kiln_stack::load::place(&*self.backends.store, stack).await?.join("/");
+        let root = load::place(&*self.backends.store, stack).await?.join("/");
         let name = |path: &str| {
             let inside = if root.is_empty() { Some(path) } else { path.strip_prefix(&root)?.strip_prefix('/') };
             inside?.split('/').next().map(str::to_owned)
@@ -244,7 +245,7 @@ impl Service {
     /// Notes in a preview what guards forbid.
     pub(crate) async fn note_guards(&self, stack: &Stack, action: Action, preview: &mut Preview) -> Result<(), Error> {
         if let Some(mut guards) = self.guards_for(stack, action).await? {
-            guards.path = kiln_stack::load::place(&*self.backends.store, stack).await?.join("/");
+            guards.path = load::place(&*self.backends.store, stack).await?.join("/");
             let now = self.backends.clock.now();
             preview.heed(&|verb, resource, row| Some(guards.forbidding(now, verb, resource, row)?.words.clone()));
         }
@@ -287,24 +288,15 @@ impl Service {
         let Some(guards) = self.guards_for(stack, action).await? else { return Ok(None) };
         let tree = self.tree_of(stack).await?;
         let ids: Vec<StackId> = tree.iter().map(|stack| stack.id).collect();
-        let by_id: BTreeMap<StackId, &Stack> = tree.iter().map(|stack| (stack.id, stack)).collect();
-        let rows = self.backends.store.resources_of(&ids).await?;
-        let path_of = |row: &Resource| {
-            let mut names = vec![row.name.as_str()];
-            let mut parent = by_id.get(&row.stack).and_then(|stack| stack.parent.as_ref());
-            while let Some(at) = parent {
-                names.push(&at.resource_name);
-                parent = by_id.get(&at.stack).and_then(|stack| stack.parent.as_ref());
-            }
-            names.reverse();
-            names.join("/")
-        };
-        let mut by_path: BTreeMap<String, Vec<Resource>> = BTreeMap::new();
-        for row in rows {
-            by_path.entry(path_of(&row)).or_default().push(row);
+        let places = load::places(&tree);
+        let mut rows: BTreeMap<String, Vec<Resource>> = BTreeMap::new();
+        for row in self.backends.store.resources_of(&ids).await? {
+            let place = places.get(&row.stack).map(String::as_str).unwrap_or_default();
+            rows.entry(inside(place, &row.name)).or_default().push(row);
         }
-        let root = by_id.get(&stack.root).map_or(stack, |root| *root);
-        Ok(Some(GuardedTree { guards, rows: by_path, stack_name: root.name.clone() }))
+        let root =
+            tree.into_iter().find(|one| one.id == stack.root).map_or_else(|| stack.name.clone(), |root| root.name);
+        Ok(Some(GuardedTree { guards, rows, stack_name: root }))
     }
 
     /// The running operations that a guard would forbid.
@@ -325,21 +317,19 @@ impl Service {
             let running = model.rows().filter(|row| row.child.is_none() && model.guarded(row.id).is_some());
             found.extend(running.map(|row| InFlight {
                 stack: stack.root,
-                path: if place.is_empty() { row.name.clone() } else { format!("{place}/{}", row.name) },
+                path: inside(&place, &row.name),
                 action: row.state.action,
             }));
         }
         Ok(found)
     }
 
-    /// Refuses what an engine of a release before would not heed, while one runs.
-    pub async fn refuse_older_engines_than_this(&self, why: &str) -> Result<(), Error> {
+    /// Refuses what an engine of a release before would ignore, while one runs.
+    pub async fn refuse_older_engines_to(&self, what: &str) -> Result<(), Error> {
         let engines = self.backends.store.engines().await?;
         let Some(old) = engines.iter().find(|engine| !engine.heeds_guards()) else { return Ok(()) };
         let host = &old.hostname;
-        Err(Error::NotSupported(format!(
-            "This, while an engine of an older release is running on {host}, which {why},"
-        )))
+        Err(Error::NotSupported(format!("{what} while an engine of an older release is running on {host}")))
     }
 }
 
@@ -382,6 +372,11 @@ fn author(caller: &Caller) -> Author {
 /// The error of a request that a guard forbids.
 fn refused(stack: &Stack, guard: &Guard) -> Error {
     Error::UnderGuard { what: format!("the stack {}", stack.name), why: format!("{} forbids it", words(guard)) }
+}
+
+/// The path of a resource in a stack with this path.
+fn inside(place: &str, name: &str) -> String {
+    if place.is_empty() { name.to_owned() } else { format!("{place}/{name}") }
 }
 
 /// Whether a path is that of a place or inside of it.

@@ -101,8 +101,10 @@ pub(crate) async fn save(
     let object = |entry: &kiln_plan_document::Entry| Some((entry.object.clone()?, entry.decision.at_most));
     let objects = document.resources.iter().filter_map(object).collect();
     let mut generations: BTreeMap<String, BTreeMap<String, i64>> = BTreeMap::new();
+    let mut places = load::places(&tree);
     for stack in &tree {
-        generations.entry(path(&tree, stack)).or_default().insert(stack.id.to_string(), stack.generation);
+        let place = places.remove(&stack.id).unwrap_or_default();
+        generations.entry(place).or_default().insert(stack.id.to_string(), stack.generation);
     }
     let damaged = |error: serde_json::Error| Error::Damaged(error.into());
     let mut parts = Vec::new();
@@ -130,18 +132,6 @@ pub(crate) async fn save(
     sim.ledger.plan(id, KnownPlan { objects, generations: known });
     store.save_plan(&NewPlan { plan, desired: None, parts }).await?;
     Ok(Some(SavedPlan { planned: Planned { plan: id, path: String::new() }, version: version_of(tree) }))
-}
-
-/// The path of the resource that owns a stack.
-fn path(tree: &[Stack], stack: &Stack) -> String {
-    let mut names = Vec::new();
-    let mut above = stack.parent.as_ref();
-    while let Some(parent) = above {
-        names.push(parent.resource_name.as_str());
-        above = tree.iter().find(|stack| stack.id == parent.stack).and_then(|stack| stack.parent.as_ref());
-    }
-    names.reverse();
-    names.join("/")
 }
 
 /// A write to the cloud for a stack whose request keeps to a plan does at most what the plan says about the object. `own`: the

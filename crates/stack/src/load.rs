@@ -1,5 +1,6 @@
 //! Loads stored texts for the planner.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use kiln_plan::{Blueprint, Nesting, Sources};
@@ -44,6 +45,21 @@ pub async fn place(store: &dyn Store, of: &Stack) -> Result<Vec<String>, Error> 
     }
     names.reverse();
     Ok(names)
+}
+
+/// The paths of the stacks of a whole tree: the names of the resources from the root stack to each, joined with slashes.
+pub fn places(tree: &[Stack]) -> HashMap<StackId, String> {
+    let by_id: HashMap<StackId, &Stack> = tree.iter().map(|stack| (stack.id, stack)).collect();
+    let path = |stack: &Stack| {
+        let (mut names, mut next) = (Vec::new(), stack.parent.as_ref());
+        while let Some(parent) = next {
+            names.push(parent.resource_name.as_str());
+            next = by_id.get(&parent.stack).and_then(|stack| stack.parent.as_ref());
+        }
+        names.reverse();
+        names.join("/")
+    };
+    tree.iter().map(|stack| (stack.id, path(stack))).collect()
 }
 
 /// The identity that template functions see.

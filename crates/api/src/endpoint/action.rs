@@ -1,13 +1,12 @@
 //! `POST …/actions`: suspend, resume, check, cancel.
 
-use std::collections::BTreeSet;
-
 use axum::response::Response;
 use http::Method;
 use kiln_resource::Action as StackState;
 use kiln_service::StackAction;
 use kiln_value::{Map, Value, value};
 
+use super::plan::paths;
 use super::{Answer, Body, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
@@ -86,13 +85,7 @@ async fn go_on(call: &Call, options: &Value) -> Result<Response, ApiError> {
     if options.get("retry").is_some_and(|retry| *retry != Value::Bool(true)) {
         return Err(ApiError::bad_request("'retry' is true: name what is not to be tried again with 'skip'."));
     }
-    let skip = match options.get("skip") {
-        None | Some(Value::Null) => Some(BTreeSet::new()),
-        Some(given) => {
-            given.as_list().and_then(|paths| paths.iter().map(|path| path.as_str().map(str::to_owned)).collect())
-        }
-    };
-    let skip = skip.ok_or_else(|| ApiError::bad_request("'skip' is not a list of paths of resources."))?;
+    let skip = paths(options, "skip")?;
     let stack = call.stack().await?;
     call.allow(if stack.state.action == StackState::Delete { "stacks:delete" } else { "stacks:update" })?;
     call.service().continue_stack(&call.caller, &stack, &skip).await?;
@@ -102,9 +95,35 @@ async fn go_on(call: &Call, options: &Value) -> Result<Response, ApiError> {
 #[cfg(test)]
 mod tests {
     use http::Method;
+    use kiln_resource::{Action, Resource, ResourceId, State, Status};
+    use kiln_store::{Batch, Settle};
     use serde_json::json;
 
-    use crate::support::{App, random_string};
+    use crate::support::{App, random_string, stack_of};
+
+    /// A resource whose delete has failed is forgotten when it is skipped, but not if another path is refused.
+    #[tokio::test]
+    async fn nothing_is_forgotten_if_the_request_is_refused() {
+        let app = App::new().await;
+        let path = app.create("s", random_string()).await;
+        app.settle("s").await;
+        assert_eq!(app.send(Method::DELETE, &path, None, None).await.status.as_u16(), 204);
+        let (stack, now) = (stack_of(&path), jiff::Timestamp::UNIX_EPOCH);
+        let state = State::new(Action::Delete, Status::Failed);
+        let id = ResourceId(uuid::Uuid::from_u128(1));
+        let mut row = Resource::new(stack, id, "first", "OS::Heat::RandomString", now);
+        (row.state, row.physical_id) = (state, Some("p".to_owned()));
+        let settle = Settle { generation: 2, state, reason: String::new(), deleted: false, reached: false, now };
+        app.commit(stack, Batch { save: vec![row].into(), settle: Some(settle), ..Batch::default() }).await;
+        let go_on = async |skip| {
+            let body = json!({"continue": {"skip": skip}});
+            let answer = app.json(Method::POST, &format!("{path}/actions"), &body).await;
+            let sent = app.store.backlog(stack, false).await.expect("read").messages;
+            (answer.status.as_u16(), sent)
+        };
+        assert_eq!(go_on(json!(["first", "none"])).await, (404, 0));
+        assert_eq!(go_on(json!(["first"])).await, (200, 1));
+    }
 
     #[tokio::test]
     async fn a_stack_takes_one_known_action_at_a_time() {

@@ -216,7 +216,7 @@ async fn create(call: &Call) -> Result<Response, ApiError> {
         Action::Update => {
             let given = |key: &str| body.get(key).is_some_and(Value::is_truthy);
             let update = content.update(given("existing") || given("revision"))?;
-            let replaced = replaced(body)?;
+            let replaced = paths(body, "replace")?;
             PlannedRequest::Update(Box::new(stack_of(call, body).await?), update, replaced)
         }
         _ => PlannedRequest::Delete(Box::new(stack_of(call, body).await?)),
@@ -227,11 +227,11 @@ async fn create(call: &Call) -> Result<Response, ApiError> {
     whole(call, StatusCode::CREATED, &saved).await
 }
 
-/// The paths of the resources to replace.
-fn replaced(body: &Map) -> Result<BTreeSet<String>, ApiError> {
-    let Some(given) = body.get("replace").filter(|given| !given.is_null()) else { return Ok(BTreeSet::new()) };
+/// The paths of resources that a body has under a key.
+pub(super) fn paths(body: &Map, key: &str) -> Result<BTreeSet<String>, ApiError> {
+    let Some(given) = body.get(key).filter(|given| !given.is_null()) else { return Ok(BTreeSet::new()) };
     let paths = given.as_list().map(|paths| paths.iter().map(|path| path.as_str().map(str::to_owned)).collect());
-    paths.flatten().ok_or_else(|| ApiError::bad_request("'replace' is not a list of paths of resources."))
+    paths.flatten().ok_or_else(|| ApiError::bad_request(format!("'{key}' is not a list of paths of resources.")))
 }
 
 /// The live stack of the caller's project that a body names.

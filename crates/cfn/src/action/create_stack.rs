@@ -40,7 +40,7 @@ async fn run(call: &Call) -> Result<Value, Fault> {
     let (protect, policy) = (params.boolean("EnableTerminationProtection")?.unwrap_or(false), policy(call)?);
     if protect || policy.is_some() {
         call.allow(ADD_GUARD.name)?;
-        call.service().refuse_older_engines_than_this("would not heed guards").await?;
+        call.service().refuse_older_engines_to("A guard").await?;
     }
     let stack = call.service().create_stack(&call.caller, new).await?;
     if let Some(policy) = policy {

@@ -1,9 +1,10 @@
 //! What is stored of a plan besides its texts and its resources.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use kiln_plan_document::PlanDocument;
 use kiln_resource::{PlanId, StackId};
+use kiln_stack::load;
 use kiln_store::{Digest, Stack, version_of};
 use kiln_value::{Map, Value};
 use serde::de::DeserializeOwned;
@@ -195,18 +196,12 @@ impl Content {
 
 /// The stacks of a tree with their paths.
 fn seen(tree: &[Stack]) -> Vec<StackSeen> {
-    let by_id: HashMap<StackId, &Stack> = tree.iter().map(|stack| (stack.id, stack)).collect();
-    let path = |stack: &Stack| {
-        let mut names = Vec::new();
-        let mut above = stack.parent.as_ref();
-        while let Some(parent) = above {
-            names.push(parent.resource_name.as_str());
-            above = by_id.get(&parent.stack).and_then(|stack| stack.parent.as_ref());
-        }
-        names.reverse();
-        names.join("/")
+    let mut places = load::places(tree);
+    let seen = |stack: &Stack| {
+        let path = places.remove(&stack.id).unwrap_or_default();
+        StackSeen { id: stack.id, path, generation: stack.generation }
     };
-    tree.iter().map(|stack| StackSeen { id: stack.id, path: path(stack), generation: stack.generation }).collect()
+    tree.iter().map(seen).collect()
 }
 
 /// The digest of what is shown of a plan. It has the ID in it, so no two plans have the same.

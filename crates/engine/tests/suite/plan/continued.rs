@@ -1,17 +1,12 @@
 //! A failed create, update, rollback or delete goes on where it stood once the cause is gone: no object twice, and none left.
 
-use std::sync::Arc;
-
-use kiln_plan::Sources;
 use kiln_resource::{Action, StackId, State, Status};
 use kiln_stack::load;
 use kiln_store::{Stack, StackRequest};
-use kiln_template::Files;
-use kiln_template::environment::Environment;
 use kiln_testcloud::{Action as Effect, Fault, Service};
-use kiln_value::{Value, value};
+use kiln_value::value;
 
-use super::{Bench, types};
+use super::{Bench, sources_of, types};
 
 const WEB: &str = "
 heat_template_version: 2018-08-31
@@ -36,12 +31,6 @@ resources:
       flavor: tiny
       networks: [{network: {get_resource: net}}]
 ";
-
-fn sources(parameters: Value) -> Sources {
-    let template = kiln_template::source::parse(WEB, "t.yaml", usize::MAX).expect("YAML").value;
-    let environment = Environment::from_value(&value!({"parameters": parameters})).expect("an environment");
-    Sources { template: Arc::new(template), environment: Arc::new(environment), files: Arc::new(Files::default()) }
-}
 
 /// As the service does.
 async fn go_on(bench: &Bench, stack: &Stack) -> Stack {
@@ -81,7 +70,7 @@ async fn a_failed_operation_goes_on_once_the_cause_is_gone() {
             if action == Action::Create {
                 bench.cloud.faults().add(cause.clone());
             }
-            let id: StackId = bench.create(&sources(value!({}))).await;
+            let id: StackId = bench.create(&sources_of(WEB, value!({}))).await;
             let mut stack = bench.settled(id).await;
             if action != Action::Create {
                 let whole = stack.state == State::new(Action::Create, Status::Complete);
@@ -92,7 +81,7 @@ async fn a_failed_operation_goes_on_once_the_cause_is_gone() {
                     bench.cloud.faults().add(Fault::new(Service::Compute, "POST", "/servers$", Effect::Status(400)));
                 }
                 let kind = if action == Action::Delete { Action::Delete } else { Action::Update };
-                let change = load::texts(&sources(value!({"name": "bee", "image": "plain"})));
+                let change = load::texts(&sources_of(WEB, value!({"name": "bee", "image": "plain"})));
                 let request = StackRequest {
                     desired: (kind == Action::Update).then_some(change),
                     disable_rollback: Some(action != Action::Rollback),

@@ -1,17 +1,13 @@
 //! A guard that is added at any moment of an operation: only calls of resources whose operation had begun follow it.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
-use kiln_plan::Sources;
 use kiln_resource::{Action, GuardId, GuardRule, Operation, Status};
 use kiln_store::{Author, Guard, GuardTerms, StackId, StackRequest};
-use kiln_template::Files;
-use kiln_template::environment::Environment;
-use kiln_value::{Value, value};
+use kiln_value::value;
 
-use super::{Bench, types};
+use super::{Bench, sources_of, types};
 use crate::recorder::Recorded;
 
 const WEB: &str = "
@@ -39,12 +35,6 @@ resources:
       count: 2
       resource_def: {type: OS::Neutron::Port, properties: {name: {get_param: name}, network: {get_resource: net}}}
 ";
-
-fn sources(parameters: Value) -> Sources {
-    let template = kiln_template::source::parse(WEB, "t.yaml", usize::MAX).expect("YAML").value;
-    let environment = Environment::from_value(&value!({"parameters": parameters})).expect("an environment");
-    Sources { template: Arc::new(template), environment: Arc::new(environment), files: Arc::new(Files::default()) }
-}
 
 /// The running operations of the tree: the IDs of their objects, and the number of creates.
 async fn in_flight(bench: &Bench, root: StackId) -> (BTreeSet<String>, usize) {
@@ -82,13 +72,13 @@ async fn only_what_had_begun_follows_a_guard() {
     for action in [Action::Create, Action::Update, Action::Delete] {
         for moment in 0.. {
             let bench = Bench::new(1, &types()).await;
-            let id = bench.create(&sources(value!({}))).await;
+            let id = bench.create(&sources_of(WEB, value!({}))).await;
             if action != Action::Create {
                 let made = bench.settled(id).await;
                 assert_eq!(made.state.status, Status::Complete, "{}", made.reason);
                 let mut request = StackRequest::new(action, bench.backends.clock.now());
                 request.disable_rollback = Some(true);
-                let change = sources(value!({"name": "bee", "image": "plain"}));
+                let change = sources_of(WEB, value!({"name": "bee", "image": "plain"}));
                 request.desired = (action == Action::Update).then(|| kiln_stack::load::texts(&change));
                 bench.backends.store.request(id, request).await.expect("stored");
             }

@@ -27,8 +27,9 @@ use kiln_resource::{Action, Cloud, Failure, PlanId, Registry, Resource, StackId,
 use kiln_stack::{Backends, Chance, Clock, Clouds, LoadedStack, load};
 use kiln_store::{MemoryStore, NewStack, Planned, Stack, StackRequest};
 use kiln_template::Files;
+use kiln_template::environment::Environment;
 use kiln_testcloud::{Action as Effect, Fault, Service, Testcloud, When};
-use kiln_value::Value;
+use kiln_value::{Value, value};
 use kiln_view::preview::{self, PlannedChange, Preview, Terms};
 use tokio::time::Instant;
 use world::World;
@@ -194,6 +195,13 @@ struct Seen {
 
 /// The outputs of a stack that have values.
 type Outputs = BTreeMap<String, Value>;
+
+/// A template without files, with these parameters.
+fn sources_of(template: &str, parameters: Value) -> Sources {
+    let template = kiln_template::source::parse(template, "t.yaml", usize::MAX).expect("YAML").value;
+    let environment = Environment::from_value(&value!({"parameters": parameters})).expect("an environment");
+    Sources { template: Arc::new(template), environment: Arc::new(environment), files: Arc::new(Files::default()) }
+}
 
 fn sources(template: &Template) -> Sources {
     let files: BTreeMap<String, String> = generate::files();

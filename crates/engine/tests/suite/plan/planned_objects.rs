@@ -1,17 +1,13 @@
 //! Objects that others have changed between the request of a saved plan and its calls.
 
-use std::sync::Arc;
-
 use kiln_plan::{Blueprint, Nesting, Sources};
 use kiln_resource::{Cloud as _, CloudRequest, Method, PlanId, StackId, Status};
 use kiln_stack::{LoadedStack, load};
 use kiln_store::Stack;
-use kiln_template::Files;
-use kiln_template::environment::Environment;
 use kiln_value::{Value, value};
 use kiln_view::preview::Terms;
 
-use super::{Bench, types};
+use super::{Bench, sources_of, types};
 
 const WEB: &str = "
 heat_template_version: 2018-08-31
@@ -23,12 +19,6 @@ resources:
     properties: {name: web, image: {get_param: image}, image_update_policy: REPLACE, flavor: tiny, networks: [{network: lan}]}
   volume: {type: OS::Cinder::Volume, properties: {name: data, size: 1}}
 ";
-
-fn sources(template: &str, parameters: Value) -> Sources {
-    let template = kiln_template::source::parse(template, "t.yaml", usize::MAX).expect("YAML").value;
-    let environment = Environment::from_value(&value!({"parameters": parameters})).expect("an environment");
-    Sources { template: Arc::new(template), environment: Arc::new(environment), files: Arc::new(Files::default()) }
-}
 
 fn without_volume() -> String {
     WEB.lines().filter(|line| !line.contains("volume:")).collect::<Vec<_>>().join("\n")
@@ -45,10 +35,10 @@ struct Planned {
 impl Planned {
     async fn new(template: &str, parameters: Value) -> Self {
         let bench = Bench::new(1, &types()).await;
-        let id = bench.create(&sources(WEB, value!({}))).await;
+        let id = bench.create(&sources_of(WEB, value!({}))).await;
         let made = bench.settled(id).await;
         assert_eq!(made.state.status, Status::Complete, "{}", made.reason);
-        let sources = sources(template, parameters);
+        let sources = sources_of(template, parameters);
         let view = LoadedStack::load(&bench.backends, id).await.expect("read").expect("there");
         let identity = load::identity(&view.stack);
         let blueprint = Blueprint::build(sources.clone(), &types(), identity, Nesting::default()).expect("valid");
