@@ -255,6 +255,7 @@ impl From<kiln_service::Error> for ApiError {
             | Error::StalePlan(_)
             | Error::PlanState { .. }
             | Error::MovedPlan { .. }
+            | Error::FailedPreflight { .. }
             | Error::PlanRequired
             | Error::UnderGuard { .. }
             | Error::Unapproved { .. } => Self::new(Class::HTTPConflict, error.to_string()),

@@ -155,6 +155,7 @@ impl<'a> Instantiation<'a> {
             tags,
             converge: boolean("converge")?,
             if_version: self.get("if_version").map(text::str),
+            preflight: boolean("preflight")?.unwrap_or(false),
         })
     }
 

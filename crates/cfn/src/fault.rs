@@ -117,6 +117,7 @@ impl From<Error> for Fault {
             | Error::StalePlan(_)
             | Error::PlanState { .. }
             | Error::MovedPlan { .. }
+            | Error::FailedPreflight { .. }
             | Error::PlanRequired
             | Error::Unapproved { .. } => Self::new(BUSY, Some(&text)),
             Error::Import(_) | Error::UnderGuard { .. } => Self::validation(text),

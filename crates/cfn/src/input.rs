@@ -57,7 +57,7 @@ pub(crate) fn settings(params: &Params) -> Result<Settings, Fault> {
             return Err(Fault::invalid(&format!("OnFailure must be DO_NOTHING, ROLLBACK or DELETE, not \"{other}\"")));
         }
     };
-    Ok(Settings { timeout_mins, disable_rollback, tags: tags(params)?, converge: None, if_version: None })
+    Ok(Settings { timeout_mins, disable_rollback, tags: tags(params)?, ..Settings::default() })
 }
 
 /// The tags of a stack, which are texts in OpenStack: `key`, or `key=value`.

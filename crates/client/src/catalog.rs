@@ -64,13 +64,15 @@ impl Client {
         unwrap_list(self.get(&path, &query).await?, "template_functions")
     }
 
-    /// Validates a template; returns its parameters and description.
+    /// Validates a template; returns its parameters and description, and with `preflight` what the create of a stack would meet
+    /// in the cloud, if the service is Kiln.
     pub async fn validate(
         &self,
         bundle: &Bundle,
         parameters: &Map,
         nested: bool,
         ignore_errors: Option<&str>,
+        preflight: bool,
     ) -> Result<Value, Error> {
         let mut body = Map::new();
         body.insert("template".into(), bundle.template.clone().into());
@@ -86,6 +88,9 @@ impl Client {
         let mut query = vec![];
         if nested {
             query.push(("show_nested".into(), "True".into()));
+        }
+        if preflight {
+            query.push(("preflight".into(), "true".into()));
         }
         query.extend(ignore_errors.map(|classes| ("ignore_errors".to_owned(), classes.to_owned())));
         self.call(Method::POST, "/validate", &query, Some(&body.into())).await

@@ -30,6 +30,8 @@ pub struct StackRequest {
     pub converge: bool,
     /// The version of the stack whose plan was shown: Kiln refuses to update another one. Only for updates.
     pub if_version: Option<String>,
+    /// Check the request in the cloud before it begins.
+    pub preflight: bool,
     /// The data of existing resources to adopt, with the template. Only for creates.
     pub adopt: Option<String>,
 }
@@ -74,6 +76,9 @@ impl StackRequest {
         }
         if let Some(revision) = &self.revision {
             body.insert("revision".into(), revision.as_str().into());
+        }
+        if self.preflight {
+            body.insert("preflight".into(), true.into());
         }
         if let Some(version) = &self.if_version {
             body.insert("if_version".into(), version.as_str().into());

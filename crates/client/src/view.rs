@@ -158,6 +158,11 @@ impl Event {
     pub fn is_of_stack(&self) -> bool {
         !self.stack_id().is_empty() && self.stack_id() == self.physical_id()
     }
+
+    /// Whether it is about the pre-flight of an operation that has begun.
+    pub fn is_of_preflight(&self) -> bool {
+        self.is_of_stack() && self.reason().starts_with("Pre-flight ")
+    }
 }
 
 impl SavedPlan {

@@ -10,7 +10,7 @@ mod written;
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
 
-use kiln_plan_document::{Entry, PlanDocument, Risk};
+use kiln_plan_document::{Check, Entry, PlanDocument, Risk, Verdict};
 
 use crate::natural_order::natural_order;
 use kind::Kind;
@@ -40,6 +40,11 @@ struct Node<'a> {
 }
 
 impl<'a> Plan<'a> {
+    /// What its pre-flight has found.
+    fn found(&self) -> impl Iterator<Item = &'a Check> {
+        self.document.preflight.iter().filter(|one| one.verdict != Verdict::Passed)
+    }
+
     /// The plan of a document.
     pub fn of(document: &'a PlanDocument) -> Self {
         let mut nodes: Vec<Node<'a>> = Vec::new();

@@ -16,7 +16,7 @@
 //! | `actor/watches.rs` | operations that read other resources |
 //! | `actor/scaling.rs` | changes of the size of groups |
 //! | `actor/balancing.rs` | load balancers of groups |
-//! | `actor/lifecycle.rs` | lifecycle plug-ins |
+//! | `actor/lifecycle.rs` | what lets a request begin: the pre-flight, lifecycle plug-ins |
 //! | `actor/resizing.rs` | notifications about such changes |
 //! | `actor/masking.rs` | hidden values in reasons and events |
 //! | `actor/span.rs` | the span of an operation, for logs and traces |
@@ -82,6 +82,7 @@ use crate::fence::Fence;
 use crate::lifecycle::Plugins;
 use crate::options::Options;
 use crate::planned_object::PlannedObjects;
+use crate::preflight::Preflight;
 use crate::room::Room;
 use crate::unmarked::Creating;
 
@@ -142,6 +143,7 @@ pub(crate) struct Actor {
     pub(crate) creating: Arc<Creating>,
     pub(crate) room: Arc<Room>,
     pub(crate) plugins: Plugins,
+    pub(crate) preflight: Option<Arc<dyn Preflight>>,
     /// True when the engine stops.
     pub(crate) drain: watch::Receiver<bool>,
 }

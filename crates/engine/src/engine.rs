@@ -20,6 +20,7 @@ use crate::heartbeat::{Heartbeat, Leases};
 use crate::lifecycle::{LifecyclePlugin, Plugins};
 use crate::observer::Observer;
 use crate::options::Options;
+use crate::preflight::Preflight;
 use crate::room::Room;
 use crate::unmarked::Creating;
 
@@ -49,6 +50,7 @@ pub struct Engine {
     busy: BusyProjects,
     bus: Option<Arc<dyn MessageBus>>,
     plugins: Plugins,
+    preflight: Option<Arc<dyn Preflight>>,
     creating: Arc<Creating>,
 }
 
@@ -87,8 +89,16 @@ impl Engine {
             busy: BusyProjects::default(),
             bus: None,
             plugins: Plugins::default(),
+            preflight: None,
             creating: Arc::default(),
         }
+    }
+
+    /// With checks before creates and updates.
+    #[must_use]
+    pub fn with_preflight(mut self, preflight: Arc<dyn Preflight>) -> Self {
+        self.preflight = Some(preflight);
+        self
     }
 
     /// Runs lifecycle plug-ins before and after each operation, in this order.
@@ -283,6 +293,7 @@ impl Engine {
             wake: Arc::clone(&wake),
             room: Arc::clone(&self.room),
             plugins: self.plugins.clone(),
+            preflight: self.preflight.clone(),
             drain: self.drain.subscribe(),
         };
         self.actors.insert(lease.stack, Running { lease, wake });

@@ -14,6 +14,7 @@ mod lifecycle;
 pub mod observer;
 mod options;
 mod planned_object;
+mod preflight;
 #[cfg(test)]
 mod protocol;
 mod room;
@@ -24,3 +25,4 @@ pub use courier::{Message, MessageBus};
 pub use engine::Engine;
 pub use lifecycle::LifecyclePlugin;
 pub use options::Options;
+pub use preflight::{Check, Preflight};

@@ -3,7 +3,7 @@
 use kiln_value::Value;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Decision, Entry, Risk};
+use crate::{Check, Decision, Entry, Risk, Verdict};
 
 /// The number of the format. Fields are added without a new number; a field that changes its meaning has one.
 pub const FORMAT: u32 = 1;
@@ -45,6 +45,9 @@ pub struct PlanDocument {
     /// The snapshots that are deleted with the stack, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub snapshots: Vec<DeletedSnapshot>,
+    /// What its pre-flight has found; empty if there was none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub preflight: Vec<Check>,
 }
 
 impl PlanDocument {
@@ -59,8 +62,18 @@ impl PlanDocument {
         for entry in &resources {
             *totals.of_mut(entry.risk) += 1;
         }
-        let snapshots = Vec::new();
-        Self { format: FORMAT, action, stack, stack_id: None, version: None, totals, resources, outputs, snapshots }
+        Self {
+            format: FORMAT,
+            action,
+            stack,
+            stack_id: None,
+            version: None,
+            totals,
+            resources,
+            outputs,
+            snapshots: Vec::new(),
+            preflight: Vec::new(),
+        }
     }
 
     /// Whether certainly nothing changes.
@@ -73,6 +86,11 @@ impl PlanDocument {
     /// Whether the request would fail.
     pub fn is_refused(&self) -> bool {
         self.resources.iter().any(|entry| entry.decision.at_most == Decision::Refuse)
+    }
+
+    /// The failures of its pre-flight: the request would fail because of them.
+    pub fn failures(&self) -> impl Iterator<Item = &Check> {
+        self.preflight.iter().filter(|one| one.verdict == Verdict::Fail)
     }
 
     /// The highest risk.

@@ -1,6 +1,7 @@
 //! The plan of a change to a stack as a document. The service makes it, the API returns it, commands print it.
 //! Its JSON is described in `docs/plan.schema.json`.
 
+mod check;
 mod decision;
 mod difference;
 mod document;
@@ -12,6 +13,7 @@ mod property;
 mod risk;
 mod stack_part;
 
+pub use check::{Check, Verdict};
 pub use decision::{Bounds, Decision};
 pub use difference::differences;
 pub use document::{Action, DeletedSnapshot, FORMAT, Output, PlanDocument, Totals};

@@ -185,6 +185,11 @@ impl<T> Guarded<T> {
         self.content
     }
 
+    /// The content, to add something to it.
+    pub fn content_mut(&mut self) -> &mut T {
+        &mut self.content
+    }
+
     /// The content itself. Every use should be reviewed.
     pub fn expose(&self) -> &T {
         &self.content

@@ -17,6 +17,7 @@ pub mod own_certificate;
 pub mod owner_only;
 pub mod plugins;
 pub mod policy_files;
+mod preflight;
 pub mod reload;
 pub mod report;
 pub mod resource_types;

@@ -35,6 +35,7 @@ use crate::listeners;
 use crate::own_certificate;
 use crate::plugins;
 use crate::policy_files::PolicyFiles;
+use crate::preflight::PlanChecks;
 use crate::resource_types;
 use crate::shutdown::{self, Stop};
 use crate::signatures;
@@ -60,6 +61,8 @@ pub struct Runtime {
     bus: Option<Arc<dyn MessageBus>>,
     /// What runs before and after operations.
     plugins: Vec<Arc<dyn LifecyclePlugin>>,
+    /// Whether an engine checks each create and update in the cloud.
+    preflight_for_all: bool,
     /// The database of the heartbeat, if the heartbeat has its own thread.
     heartbeat: Option<kiln_store::Options>,
 }
@@ -144,6 +147,7 @@ impl Runtime {
             cfn: cfn_options(config)?,
             bus: kiln_bus::of_config(config, &engine.hostname)?,
             plugins: lifecycle_plugins::of_config(config)?,
+            preflight_for_all: config.text(&kiln::PREFLIGHT).is_some_and(|what| what == "always"),
             engine,
             heartbeat: Some(database::options(config)?).filter(|options| !options.is_private()),
         })
@@ -205,6 +209,7 @@ impl Runtime {
             },
             bus: None,
             plugins: Vec::new(),
+            preflight_for_all: false,
             heartbeat: None,
         })
     }
@@ -274,6 +279,8 @@ impl Runtime {
         let backends = Backends { store: Arc::clone(&self.store), ..self.backends() };
         let mut engine = Engine::new(self.engine.clone(), backends);
         engine = engine.with_plugins(self.plugins.clone());
+        let (service, is_for_all) = (self.service(), self.preflight_for_all);
+        engine = engine.with_preflight(Arc::new(PlanChecks { service, is_for_all }));
         let heartbeat = match &self.heartbeat {
             Some(options) => Some(HeartbeatThread::start(options.clone()).await?),
             None => None,
@@ -423,6 +430,7 @@ fn service_options(config: &Config) -> Result<kiln_service::Options> {
     options.jurisdiction = jurisdiction(config)?;
     options.plans_required = config.text(&kiln::PLANS).is_some_and(|plans| plans == "required");
     options.plan_approvals = config.number(&kiln::PLAN_APPROVALS)?;
+    options.preflight = config.text(&kiln::PREFLIGHT).is_none_or(|what| what != "never");
     options.plan_lifetime = config.seconds(&kiln::PLAN_LIFETIME)?;
     if let Some(role) = config.text(&stacks::HEAT_STACK_USER_ROLE) {
         options.stack_user_role = role;

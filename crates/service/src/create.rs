@@ -117,6 +117,7 @@ impl Service {
             user_project: None,
             adopt: adopt.map(|resources| self.data_to_adopt(id, resources)),
             operation: None,
+            preflight: settings.preflight && planned.is_none(),
             planned,
             now: self.backends.clock.now(),
         };

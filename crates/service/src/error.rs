@@ -199,6 +199,14 @@ pub enum Error {
         /// What has moved.
         what: String,
     },
+    /// The pre-flight of a plan has failed.
+    #[error("The plan {plan} would fail, and nothing was changed: {what}.")]
+    FailedPreflight {
+        /// Its ID.
+        plan: PlanId,
+        /// What would fail.
+        what: String,
+    },
     /// There was a concurrent request.
     #[error("The stack was changed by another request; try again.")]
     Changed,
@@ -252,6 +260,7 @@ impl Error {
             | Self::Unapproved { .. }
             | Self::PlanState { .. }
             | Self::MovedPlan { .. }
+            | Self::FailedPreflight { .. }
             | Self::Delegate(DelegateError::Unavailable(_))
             | Self::Unavailable(_)
             | Self::Internal(_) => return None,

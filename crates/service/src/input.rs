@@ -191,6 +191,8 @@ pub struct Settings {
     pub converge: Option<bool>,
     /// The version of the stack whose plan was shown ([`crate::Service::version_of`]): an update of another one is refused.
     pub if_version: Option<String>,
+    /// Whether the engine checks the request in the cloud before it begins.
+    pub preflight: bool,
 }
 
 impl Settings {

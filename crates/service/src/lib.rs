@@ -29,6 +29,7 @@ mod mark_unhealthy;
 mod nested_templates;
 mod operation;
 mod options;
+mod preflight;
 mod preview_create;
 mod preview_update;
 mod request;

@@ -62,6 +62,8 @@ pub struct Options {
     pub plans_required: bool,
     /// The number of approvals that a saved plan needs (`plan_approvals`).
     pub plan_approvals: usize,
+    /// Whether plans are checked in the cloud (`preflight`).
+    pub preflight: bool,
     /// How long a saved plan can be executed (`plan_lifetime`).
     pub plan_lifetime: Duration,
     /// The country of the region, for blueprints that demand one: ISO 3166-1, two capital letters.
@@ -79,6 +81,7 @@ impl Default for Options {
             no_cloud: false,
             plans_required: false,
             plan_approvals: 0,
+            preflight: true,
             plan_lifetime: Duration::from_hours(7 * 24),
             jurisdiction: None,
         }

@@ -218,8 +218,11 @@ impl Service {
                 // Tags that are not given are no change, even where the request removes them.
                 let has_same_tags = update.settings.tags.as_ref().is_none_or(|tags| *tags == stack.tags);
                 let (settings, adopt) = (update.all_settings(), update.adopt.clone());
-                let previewed =
+                let mut previewed =
                     self.preview_replacements(caller, Stack::clone(&stack), update, replaced.clone()).await?;
+                if adopt.is_empty() {
+                    self.preflight_update(&mut previewed).await;
+                }
                 let (document, hidden) = documented(&previewed, |one| &one.preview, PlannedAction::Update);
                 let previewed = previewed.expose();
                 let content = Content {

@@ -92,8 +92,9 @@ impl Service {
         let CheckedUpdate { desired, settings, adopt } = update;
         let snapshot = (!adopt.is_empty()).then(|| self.data_to_adopt(stack.id, adopt.into()));
         let converge = self.converges(&settings);
-        let details =
-            Details { converge, snapshot: snapshot.as_ref().map(|data| data.id), planned, ..Details::default() };
+        let preflight = settings.preflight && planned.is_none();
+        let snapshot_id = snapshot.as_ref().map(|data| data.id);
+        let details = Details { converge, snapshot: snapshot_id, planned, preflight, ..Details::default() };
         let is_planned = settings.if_version.is_some();
         let request = StackRequest {
             desired: Some(desired),

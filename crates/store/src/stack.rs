@@ -41,6 +41,9 @@ pub struct Details {
     /// The lifecycle plug-ins have let the request begin.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub admitted: bool,
+    /// The request is checked in the cloud before it begins.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub preflight: bool,
     /// The rollback has a number of its own. Those of the release before have the number of the request that failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own_number: bool,
@@ -220,6 +223,7 @@ impl Stack {
                 snapshot: new.adopt.as_ref().map(|adopt| adopt.id),
                 operation: new.operation,
                 planned: new.planned.clone(),
+                preflight: new.preflight,
                 ..Details::default()
             }
             .with_origin(),
@@ -306,6 +310,8 @@ pub struct NewStack {
     pub adopt: Option<Snapshot>,
     /// The operation that creates it; `None`: an operation of its own.
     pub operation: Option<OperationId>,
+    /// [`Details::preflight`]
+    pub preflight: bool,
     /// The plan that its create keeps to.
     pub planned: Option<Planned>,
     /// Current time.
@@ -345,6 +351,7 @@ impl NewStack {
             adopt: None,
             operation: None,
             planned: None,
+            preflight: false,
             now,
         }
     }

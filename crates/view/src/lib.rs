@@ -3,6 +3,7 @@
 mod listing;
 pub mod observed_object;
 pub mod plan_document;
+pub mod preflight;
 pub mod preview;
 mod recent;
 mod stack_cache;

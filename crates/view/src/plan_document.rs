@@ -22,7 +22,8 @@ impl Plan {
         let outputs = preview.outputs.iter().map(output).collect();
         let plan = PlanDocument::new(action, preview.stack.name.clone(), entries, outputs);
         let stack_id = (action != Action::Create).then(|| preview.stack.id.to_string());
-        Self(PlanDocument { stack_id, snapshots: preview.snapshots.clone(), ..plan })
+        let (snapshots, preflight) = (preview.snapshots.clone(), preview.preflight.clone());
+        Self(PlanDocument { stack_id, snapshots, preflight, ..plan })
     }
 }
 
@@ -64,6 +65,7 @@ impl Masked for Plan {
             }
         }
         self.0.snapshots.iter_mut().filter_map(|one| one.name.as_mut()).for_each(|name| mask_value(name, hidden));
+        self.0.preflight.iter_mut().for_each(|check| check.message.mask(hidden));
         for output in &mut self.0.outputs {
             output.before.mask(hidden);
             output.after.mask(hidden);

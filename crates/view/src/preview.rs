@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Blueprint, Inside, Kind};
-use kiln_plan_document::{DeletedSnapshot, Downtime, Place};
+use kiln_plan_document::{Check, DeletedSnapshot, Downtime, Place};
 use kiln_resource::{Loss, Resource, StackId, StoredDefinition, Verb};
 use kiln_stack::loaded_stack::{LoadedStack, OutputValue};
 use kiln_stack::meaning::NewMeaning;
@@ -77,6 +77,8 @@ pub struct PlannedResource {
     pub name: String,
     /// Its type name in the new template, or in the old one if it is deleted.
     pub resource_type: String,
+    /// The type that implements it, if that is another one.
+    pub implementation: Option<Box<str>>,
     /// The planned change.
     pub change: PlannedChange,
     /// The new resolved definition; `None` if it is refused and does not exist yet.
@@ -121,6 +123,11 @@ pub struct References {
 }
 
 impl PlannedResource {
+    /// The type that implements it.
+    pub(crate) fn implementation(&self) -> &str {
+        self.implementation.as_deref().unwrap_or(&self.resource_type)
+    }
+
     /// Its current properties: with `converge` those of its object, as far as they could be read.
     pub fn before(&self) -> Map {
         let mut before = self.row.as_ref().map(|row| row.properties().clone()).unwrap_or_default();
@@ -159,6 +166,8 @@ pub struct Preview {
     pub outputs: Vec<PlannedOutput>,
     /// The snapshots that are deleted with the stack, the oldest first.
     pub snapshots: Vec<DeletedSnapshot>,
+    /// What its pre-flight has found; of a nested stack nothing.
+    pub preflight: Vec<Check>,
 }
 
 /// Where the resources of a stack are in the templates.

@@ -36,11 +36,14 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     let wants_changes = call.query.boolean("resource_changes")?.unwrap_or(false);
     let wants_plan = call.query.boolean("plan")?.unwrap_or(false);
     let preview = call.service().preview_create(&call.caller, new).await.map_err(|error| body.placed(error))?;
-    let plan = if wants_changes || wants_plan {
+    let mut plan = if wants_changes || wants_plan {
         Some(call.service().plan_create(&call.caller, &preview).await?)
     } else {
         None
     };
+    if let Some(plan) = plan.as_mut().filter(|_| wants_plan) {
+        call.service().preflight_create(&call.caller, plan).await;
+    }
     let document = plan.as_ref().filter(|_| wants_plan);
     let document = document.map(|plan| plan.shown(Door::Plan, |plan| plan_document::Plan::of(plan, Action::Create)));
     let preview = preview.into_shown(Door::CreatePreview);

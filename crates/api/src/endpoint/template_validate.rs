@@ -2,8 +2,10 @@
 
 use axum::response::Response;
 use http::Method;
+use kiln_plan_document::Check;
 use kiln_service::Error;
-use kiln_value::{Class, Value, value};
+use kiln_value::{Class, Map, Value, value};
+use serde::Serialize;
 
 use super::{Answer, Body, Endpoint, Rule};
 use crate::argument;
@@ -20,7 +22,7 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
     rule: Rule::Of("stacks:validate_template"),
     tag: "templates",
     summary: "Validate a template and describe its parameters",
-    query: &[("ignore_errors", "text"), ("show_nested", "bool")],
+    query: &[("ignore_errors", "text"), ("show_nested", "bool"), ("preflight", "bool")],
     body: Some(&BODY),
     answer: Answer::Json(200),
     run: |call| Box::pin(run(call)),
@@ -38,11 +40,28 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     let show_nested = call.query.boolean("show_nested")?.unwrap_or(false);
     let (template, content) = (body.required_template()?, body.content()?);
     let any = ignores_availability(call)?;
+    let preflight = if call.query.boolean("preflight")?.unwrap_or(false) {
+        let checks = call.service().preflight_template(&call.caller, &template, content.clone()).await;
+        Some(checks.map_err(|error| body.placed(error))?)
+    } else {
+        None
+    };
     let validated = call.service().validate_template(&call.caller, &template, content, show_nested, any).await;
     let validated = validated.map_err(|error| body.placed(refused(error)))?;
     let mut answer = validated.summary.to_map();
     answer.insert("Environment".to_owned(), validated.environment);
-    Ok(reply::json(&Value::Map(answer)))
+    Ok(match preflight {
+        Some(preflight) => reply::json(&Checked { answer, preflight }),
+        None => reply::json(&Value::Map(answer)),
+    })
+}
+
+/// A valid template, and what its create would meet in the cloud.
+#[derive(Serialize)]
+struct Checked {
+    #[serde(flatten)]
+    answer: Map,
+    preflight: Vec<Check>,
 }
 
 /// Whether types without a service are accepted (`ignore_errors`); other errors cannot be ignored.

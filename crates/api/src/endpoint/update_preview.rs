@@ -73,8 +73,11 @@ async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
         return Ok(plan_document::refreshed(plan));
     }
     let previewed = call.service().preview_replacements(&call.caller, stack, update, replaced).await;
-    let previewed = previewed.map_err(|error| body.placed(error))?;
+    let mut previewed = previewed.map_err(|error| body.placed(error))?;
     let wants_plan = call.query.boolean("plan")?.unwrap_or(false);
+    if wants_plan {
+        call.service().preflight_update(&mut previewed).await;
+    }
     let wants_lists = call.query.boolean("resource_changes")?.unwrap_or(!wants_plan);
     let lists = previewed.shown(Door::UpdatePreview, |update| {
         if !wants_lists {

@@ -44,11 +44,12 @@ pub(crate) fn template() -> Map {
 }
 
 /// The properties of a body with the settings of a stack.
-pub(crate) fn settings() -> [(String, Value); 3] {
+pub(crate) fn settings() -> [(String, Value); 4] {
     [
         ("timeout_mins".to_owned(), value!({ "type": "integer" })),
         ("disable_rollback".to_owned(), value!({ "type": "boolean" })),
         ("tags".to_owned(), text()),
+        ("preflight".to_owned(), value!({ "type": "boolean" })),
     ]
 }
 

@@ -167,6 +167,7 @@ async fn nested_stacks_do_not_show_what_the_stacks_above_them_hide() {
     let resource = kiln_resource::ResourceId(uuid::Uuid::from_u128(8));
     let nested = kiln_store::NewStack {
         operation: None,
+        preflight: false,
         planned: None,
         id,
         name: "s-part".to_owned(),

@@ -34,6 +34,7 @@ async fn stack_of(app: &App, rows: Vec<Resource>) -> String {
     let desired = DesiredText { template: json(&template), environment: "{}".into(), files: "{}".into() };
     let new = NewStack {
         operation: None,
+        preflight: false,
         planned: None,
         id,
         name: "app".into(),

@@ -94,6 +94,11 @@ options! {
         "plan_approvals", Whole(0, 100),
         "Number of users who must approve a saved plan before it is executed, besides those who make and execute it.",
     ).default("0");
+    PREFLIGHT = own(
+        "preflight", Choice(&["never", "plans", "always"]),
+        "What is checked in the cloud before its first call (quotas, names, addresses and so on): nothing; plans, and \
+         requests that ask for it; or each create and update.",
+    ).default("plans");
     PLAN_LIFETIME = own("plan_lifetime", Span, "How long a saved plan can be executed.").default("604800");
     LEASE = own(
         "lease", Span, "Time without a heartbeat of an engine after which others take over its stacks.",

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kiln_plan_document::{Action, Risk};
+use kiln_plan_document::{Action, Check, Risk};
 
 use super::details::{Line, Mark, lines, output, snapshot_name};
 use super::{Node, Plan};
@@ -31,6 +31,11 @@ impl Plan<'_> {
         let mut out = format!("## Plan: {action} {}\n\n**{}**\n", code(&self.document.stack), self.summary());
         if let Some(risks) = self.risks() {
             _ = writeln!(out, "\nRisk: {risks}");
+        }
+        if self.found().next().is_some() {
+            let text = |check: &Check| visible(&format!("{:<8}{}", check.verdict.word(), check.text())).into_owned();
+            let lines = self.found().map(|check| Line { mark: Mark::Important, is_inner: false, text: text(check) });
+            _ = write!(out, "\n### Pre-flight\n{}", block(&block_lines(lines.collect())));
         }
         if !self.document.snapshots.is_empty() {
             let shown = self.document.snapshots.iter().take(SNAPSHOTS);

@@ -57,6 +57,13 @@ impl Plan<'_> {
             }
             out += "</ul>\n";
         }
+        if self.found().next().is_some() {
+            out += "<h2>Pre-flight</h2>\n<ul>\n";
+            for check in self.found() {
+                _ = writeln!(out, "<li>{} <code>{}</code></li>", check.verdict.word(), escaped(&check.text()));
+            }
+            out += "</ul>\n";
+        }
         if !self.document.snapshots.is_empty() {
             out += "<h2>Snapshots</h2>\n<ul>\n";
             for one in &self.document.snapshots {

@@ -83,6 +83,13 @@ impl Plan<'_> {
                 head(&mut out, canvas, 0, Kind::Deleted, &one.id, &snapshot_name(one));
             }
         }
+        if self.found().next().is_some() {
+            out.push_str(if out.is_empty() { "Pre-flight:\n" } else { "\nPre-flight:\n" });
+            for check in self.found() {
+                let sign = format!("  {:<8}", check.verdict.word());
+                line(&mut out, canvas, 0, &sign, &visible(&check.text()));
+            }
+        }
         if !out.is_empty() {
             out.push('\n');
         }

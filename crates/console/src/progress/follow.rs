@@ -175,6 +175,10 @@ impl Target {
         let now = self.began.elapsed();
         let mut ended = None;
         for event in &events {
+            if event.is_of_preflight() {
+                screen.note(event.reason());
+                continue;
+            }
             if self.starts(event) {
                 if self.is_started {
                     let action = event.status().trim_end_matches("_IN_PROGRESS").to_owned();

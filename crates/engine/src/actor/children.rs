@@ -257,6 +257,7 @@ impl Work {
                 user_project: self.stack.user_project.clone(),
                 adopt,
                 operation: Some(self.stack.operation()),
+                preflight: false,
                 planned: self.planned_inside(&row.name, &row.resource_type, false),
                 now: backends.clock.now(),
             });

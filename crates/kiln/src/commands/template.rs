@@ -22,7 +22,7 @@ use super::stack::entries;
 use crate::cli::Global;
 use crate::commands::effect::Effect;
 use crate::connect::{Connection, Need};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::mistakes::{Sent, refused, sources, wrong};
 use crate::topology::{self, Lowering};
 
@@ -78,6 +78,9 @@ pub(crate) struct ValidateArgs {
     /// Error codes to ignore, separated by commas
     #[arg(long, value_name = "CODE1,CODE2…")]
     ignore_errors: Option<String>,
+    /// Also check quotas, names, addresses and so on in the cloud, as the create of a stack would meet them
+    #[arg(long, conflicts_with = "offline")]
+    preflight: bool,
     /// Validate without a service
     #[arg(long)]
     offline: bool,
@@ -118,13 +121,35 @@ impl ValidateArgs {
         let container = self.files_container.as_deref();
         let bundle =
             super::stack::read(&connection, Some(template), &self.environment, container, &given, None).await?;
-        let answer = connection.client.validate(&bundle, &given, self.show_nested, self.ignore_errors.as_deref()).await;
+        let answer = connection
+            .client
+            .validate(&bundle, &given, self.show_nested, self.ignore_errors.as_deref(), self.preflight)
+            .await;
         let answer = match answer {
             Ok(answer) => Ok(answer),
             Err(error) => Err(refused(&connection, &bundle, &given, error).await),
         };
         connection.close().await?;
-        Ok(shown(answer?))
+        let answer = answer?;
+        if self.preflight {
+            passed(&answer)?;
+        }
+        Ok(shown(answer))
+    }
+}
+
+/// Refuses an answer whose pre-flight has failed.
+fn passed(answer: &Value) -> Outcome {
+    let Some(checks) = answer.get("preflight").and_then(Value::as_list) else {
+        return Err(Failure::new("the service has no pre-flight").hint("only Kiln has one; leave out --preflight"));
+    };
+    let failed = checks.iter().filter(|one| one.str_at("verdict") == Some("fail"));
+    let text = |one: &Value| ["check", "message"].map(|key| one.str_at(key).unwrap_or_default()).join(": ");
+    let failures: Vec<String> = failed.map(text).collect();
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::new(format!("the pre-flight failed: {}", failures.join("; "))))
     }
 }
 

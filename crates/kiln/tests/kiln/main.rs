@@ -32,6 +32,7 @@ mod moved_plans;
 mod operations;
 mod plan;
 mod plans;
+mod preflight;
 mod processes;
 mod progress;
 mod report;

@@ -179,7 +179,7 @@ impl Content {
         let Stored { timeout_mins, disable_rollback, tags, converge, .. } = stored;
         Ok(Self {
             description: stored.description,
-            settings: Settings { timeout_mins, disable_rollback, tags, converge, if_version: None },
+            settings: Settings { timeout_mins, disable_rollback, tags, converge, ..Settings::default() },
             adopt: stored.adopt,
             parameters: stored.parameters,
             same_sources: stored.same_sources,

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use kiln_identity::Caller;
 use kiln_plan::Blueprint;
-use kiln_plan_document::{Action, Decision, Entry, HiddenProperty, Moved, ObservedObject, PlanDocument, differences};
+use kiln_plan_document::{
+    Action, Check, Decision, Entry, HiddenProperty, Moved, ObservedObject, PlanDocument, differences,
+};
 use kiln_resource::StackId;
 use kiln_store::Stack;
 use kiln_value::{Value, text};
@@ -30,7 +32,8 @@ impl Service {
         id: StackId,
         blueprint: Arc<Blueprint>,
     ) -> Result<(PlanDocument, Vec<HiddenProperty>), Error> {
-        let planned = self.plan_blueprint(caller, id, blueprint).await?;
+        let mut planned = self.plan_blueprint(caller, id, blueprint).await?;
+        self.preflight_create(caller, &mut planned).await;
         Ok(documented(&planned, |preview| preview, Action::Create))
     }
 
@@ -42,7 +45,8 @@ impl Service {
         terms: Terms,
     ) -> Result<(PlanDocument, Vec<HiddenProperty>), Error> {
         let view = self.view(stack).await?;
-        let previewed = self.preview_blueprint(view, String::new(), blueprint, terms).await?;
+        let mut previewed = self.preview_blueprint(view, String::new(), blueprint, terms).await?;
+        self.preflight_update(&mut previewed).await;
         Ok(documented(&previewed, |one| &one.preview, Action::Update))
     }
 
@@ -76,17 +80,19 @@ impl Service {
         Ok(observe(&view, paths).await?)
     }
 
-    /// Refuses a plan if it would be another one today, or if others have changed its objects. Nothing is changed.
+    /// Refuses a plan if its pre-flight fails today, or if it would be another one, or if others have changed its objects. Nothing
+    /// is changed.
     ///
     /// # Errors
-    /// [`Error::MovedPlan`]
+    /// [`Error::FailedPreflight`], [`Error::MovedPlan`]
     pub(super) async fn refuse_moved(
         &self,
         caller: &Caller,
         saved: &SavedPlan,
         blueprint: Option<&Arc<Blueprint>>,
     ) -> Result<(), Error> {
-        if !saved.content.fenced {
+        let is_checked = self.options.preflight && blueprint.is_some() && saved.content.adopt.is_none();
+        if !saved.content.fenced && !is_checked {
             return Ok(());
         }
         let Some((planned, observed)) = self.whole_plan(saved).await? else { return Ok(()) };
@@ -99,6 +105,13 @@ impl Service {
             (Some(stack), None) => self.document_of_delete(stack.clone()).await?,
             (None, None) => return Err(Error::NoStack(saved.plan.stack_name.clone())),
         };
+        let failures: Vec<String> = now.failures().take(NAMED).map(Check::text).collect();
+        if is_checked && !failures.is_empty() {
+            return Err(Error::FailedPreflight { plan: saved.plan.id, what: failures.join("; ") });
+        }
+        if !saved.content.fenced {
+            return Ok(());
+        }
         let mut what = differences(&planned, &now, NAMED);
         if let Some(stack) = saved.stack.as_ref().filter(|_| !observed.is_empty()) {
             let paths = observed.iter().map(|object| object.path.clone()).collect();

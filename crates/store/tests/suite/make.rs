@@ -48,6 +48,7 @@ pub(crate) fn stack(name: &str) -> NewStack {
         user_project: None,
         adopt: None,
         operation: None,
+        preflight: false,
         planned: None,
         now: at(0),
     }

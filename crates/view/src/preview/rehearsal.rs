@@ -309,6 +309,7 @@ impl<'a> Rehearsal<'a> {
             is_retained: matches!(change.at_most(), PlannedChange::Replaced(_))
                 && row.as_ref().is_some_and(Resource::is_retained),
             name: name.clone(),
+            implementation: (implementation != resource_type).then(|| implementation.clone().into_boxed_str()),
             resource_type: resource_type.clone(),
             differing,
             tried,
@@ -579,6 +580,7 @@ impl<'a> Rehearsal<'a> {
                 former,
                 outputs: Vec::new(),
                 snapshots: Vec::new(),
+                preflight: Vec::new(),
             }))
         }
         .boxed()
@@ -601,6 +603,8 @@ impl<'a> Rehearsal<'a> {
         Ok(PlannedResource {
             guard: None,
             name: row.name.clone(),
+            implementation: (row.implementation != row.resource_type)
+                .then(|| row.implementation.clone().into_boxed_str()),
             resource_type: row.resource_type.clone(),
             change: PlannedChange::Deleted,
             definition: row.definition.clone(),
@@ -658,6 +662,7 @@ impl<'a> Rehearsal<'a> {
             former,
             outputs: Vec::new(),
             snapshots: Vec::new(),
+            preflight: Vec::new(),
         })
     }
 }

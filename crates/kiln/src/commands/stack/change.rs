@@ -47,6 +47,9 @@ struct Content {
     /// Tags of the stack, separated by commas
     #[arg(long, value_name = "TAG1,TAG2…")]
     tags: Option<String>,
+    /// Check quotas, names, addresses and so on in the cloud before the operation begins; it fails if it could not succeed
+    #[arg(long)]
+    preflight: bool,
 }
 
 impl Content {
@@ -64,6 +67,7 @@ impl Content {
             parameters: values,
             timeout_mins: self.timeout,
             tags: self.tags.clone(),
+            preflight: self.preflight,
             ..StackRequest::default()
         })
     }
@@ -407,6 +411,7 @@ impl UpdateArgs {
     async fn confirmed(&self, connection: &Connection, request: &StackRequest) -> Outcome<Option<String>> {
         let plan = connection.client.plan_update(&self.stack, request, &[], false).await;
         let plan = self.changed.judged(connection, &self.stack, request, plan).await?;
+        plan::refuse_failing(&plan)?;
         if Plan::of(&plan).destroyed() > 0 {
             plan::ask_about(&plan);
             self.confirm.confirm("Some resources will be replaced or deleted. Update the stack [y/N]? ").await?;

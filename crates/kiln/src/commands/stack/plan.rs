@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use kiln_client::{Error, PlannedCreate, RequestToPlan, SavedPlan, Stack};
 use kiln_console::output::{OutputArgs, json_text, print};
 use kiln_console::plan::{Canvas, Plan};
-use kiln_plan_document::{PlanDocument, Risk};
+use kiln_plan_document::{Check, PlanDocument, Risk};
 use kiln_server::whole_file;
 
 pub(crate) use self::apply::ApplyArgs;
@@ -193,11 +193,21 @@ enum Answer {
     Saved(SavedPlan),
 }
 
+/// Refuses to go on with a plan whose pre-flight has failed.
+pub(super) fn refuse_failing(plan: &PlanDocument) -> Outcome {
+    let failures: Vec<String> = plan.failures().map(Check::text).collect();
+    if failures.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(format!("The pre-flight failed, and nothing was changed: {}", failures.join("; ")))
+        .hint("--yes goes on without a plan"))
+}
+
 /// The end of a command that has shown a plan; with `detailed`, the exit code depends on the plan.
 pub(super) fn ended(plan: &PlanDocument, detailed: bool) -> Outcome {
     match plan {
         _ if !detailed => Ok(()),
-        plan if plan.is_refused() => Err(Failure::told(1)),
+        plan if plan.is_refused() || plan.failures().next().is_some() => Err(Failure::told(1)),
         plan if plan.is_empty() => Ok(()),
         plan if plan.risk() == Risk::DataLoss => Err(Failure::told(LOSES)),
         _ => Err(Failure::told(CHANGES)),

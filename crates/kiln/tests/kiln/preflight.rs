@@ -1,0 +1,227 @@
+//! The pre-flight: each cause is found before the first call that changes something, and nothing else is.
+
+use kiln_resource::Method;
+use kiln_testcloud::{Quota, RecordedCall, Testcloud};
+use kiln_value::value;
+use serde_json::Value;
+
+use crate::cloud_user::CloudUser;
+use crate::plan::local;
+use crate::run::{Folder, Ran};
+
+/// What there is before: a server on a port of a network with six addresses, and a key.
+const BEFORE: &str = "\
+heat_template_version: 2018-08-31
+resources:
+  net: {type: OS::Neutron::Net, properties: {name: small}}
+  subnet:
+    type: OS::Neutron::Subnet
+    properties: {name: small, network: {get_resource: net}, cidr: 10.77.0.0/29, enable_dhcp: false}
+  port:
+    type: OS::Neutron::Port
+    properties: {name: taken, network: {get_resource: net}, fixed_ips: [{subnet: {get_resource: subnet}, ip_address: 10.77.0.4}]}
+  server:
+    type: OS::Nova::Server
+    properties: {image: cirros, flavor: m1.tiny, networks: [{port: {get_resource: port}}]}
+  key: {type: OS::Nova::KeyPair, properties: {name: mine, save_private_key: true}}
+";
+
+struct World {
+    cloud: Testcloud,
+    folder: Folder,
+}
+
+impl World {
+    async fn new(name: &str) -> Self {
+        let quota = Quota { instances: Some(3), gigabytes: Some(50), security_groups: Some(4), ..Quota::default() };
+        let (cloud, folder) =
+            (Testcloud::builder().compute_minor(90).quota(quota).start().await.unwrap(), Folder::new(name));
+        let world = Self { cloud, folder };
+        world.create(BEFORE, "before").ok();
+        world
+    }
+
+    fn stack(&self, args: &[&str]) -> Ran {
+        local(&self.cloud, &self.folder, &[&["stack"], args].concat())
+    }
+
+    fn create(&self, template: &str, name: &str) -> Ran {
+        self.folder.write("t.yaml", template);
+        self.stack(&["create", "-t", "t.yaml", name])
+    }
+
+    /// What the pre-flight of the create of a stack with these resources finds, without what has passed.
+    fn found(&self, resources: &str) -> Vec<String> {
+        self.folder.write("t.yaml", &format!("heat_template_version: 2018-08-31\nresources:\n{resources}"));
+        let plan = self.stack(&["plan", "-t", "t.yaml", "-f", "json", "new"]).json();
+        let checks = plan["preflight"].as_array().unwrap_or_else(|| panic!("{resources}: {plan}")).iter();
+        let text = |one: &Value| format!("{} {}: {}", one["verdict"], one["check"], one["message"]).replace('"', "");
+        checks.filter(|one| one["verdict"] != "passed").map(text).collect()
+    }
+
+    /// The calls that change something.
+    fn changes(&self) -> usize {
+        let calls = self.cloud.journal().list();
+        let calls = calls.iter().map(RecordedCall::call);
+        calls.filter(|call| !call.starts_with("GET ") && !call.contains("/auth/")).count()
+    }
+}
+
+const SERVER: &str = "image: cirros, flavor: m1.tiny";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_cause_is_found_before_the_first_change() {
+    let world = World::new("preflight").await;
+    let user = CloudUser::of(&world.cloud, world.cloud.users().demo).await;
+    let large = value!({"name": "large", "disk_format": "raw", "container_format": "bare", "min_ram": 100_000, "min_disk": 900});
+    user.call("image", Method::Post, "/v2/images", Some(large)).await;
+    let before = world.changes();
+    let server = |name: &str, more: &str| format!("  {name}: {{type: OS::Nova::Server, properties: {{{more}}}}}\n");
+    let network = "networks: [{network: private}]";
+    let servers: String = ["a", "b", "c"].map(|name| server(name, &format!("{SERVER}, {network}"))).concat();
+    let port = |name: &str, more: &str| format!("  {name}: {{type: OS::Neutron::Port, properties: {{{more}}}}}\n");
+    let small = |address: &str| format!("network: small, fixed_ips: [{{ip_address: {address}}}]");
+    let planned = "  net: {type: OS::Neutron::Net}
+  subnet:
+    type: OS::Neutron::Subnet
+    properties: {network: {get_resource: net}, cidr: 10.5.0.0/29}
+";
+    let on_planned = "network: {get_resource: net}, fixed_ips: [{subnet: {get_resource: subnet}}]";
+    let many: String = (0..6).map(|n| port(&format!("p{n}"), on_planned)).collect();
+    let on_small: String = (0..5).map(|n| port(&format!("p{n}"), "network: small")).collect();
+    let volume = |size: u32| format!("  v{size}: {{type: OS::Cinder::Volume, properties: {{size: {size}}}}}\n");
+    let groups: String = (0..4).map(|n| format!("  g{n}: {{type: OS::Neutron::SecurityGroup}}\n")).collect();
+    let key = |name: &str| format!("  {name}: {{type: OS::Nova::KeyPair, properties: {{name: mine}}}}\n");
+    let twice = "  one: {type: OS::Nova::KeyPair, properties: {name: new}}
+  two: {type: OS::Nova::KeyPair, properties: {name: new}}
+";
+    for (resources, expected) in [
+        (servers, "fail quotas: compute allows 3 instances, 1 are used, and a, b and 1 more would need 3 more"),
+        (
+            volume(30) + &volume(21),
+            "fail quotas: block-storage allows 50 gigabytes, 0 are used, and v30 and v21 would need 51 more",
+        ),
+        (groups, "fail quotas: network allows 4 security_group, 1 are used, and g0, g1 and 2 more would need 4 more"),
+        (key("k"), "fail names: k: the name mine is taken by mine"),
+        (twice.to_owned(), "fail names: one and two would both be named new, and OS::Nova::KeyPair allows a name once"),
+        (
+            server("a", &format!("image: large, flavor: m1.tiny, {network}")),
+            "fail flavors: a: the image is queued, not active",
+        ),
+        (
+            server("a", &format!("image: large, flavor: m1.tiny, {network}")),
+            "fail flavors: a: the image needs 100000 MiB of memory",
+        ),
+        (
+            server("a", &format!("image: large, flavor: m1.tiny, {network}")),
+            "fail flavors: a: the image needs 900 GiB of disk",
+        ),
+        (
+            "  v: {type: OS::Cinder::Volume, properties: {size: 2, image: large}}\n".to_owned(),
+            "fail flavors: v: the image needs 900 GiB, and the volume has 2",
+        ),
+        (
+            server("a", &format!("{SERVER}, {network}, availability_zone: 'mars:host'")),
+            "fail zones: compute has no availability zone mars",
+        ),
+        (
+            "  v: {type: OS::Cinder::Volume, properties: {size: 1, availability_zone: mars}}\n".to_owned(),
+            "fail zones: block-storage has no availability zone mars",
+        ),
+        (
+            planned.to_owned() + &many,
+            "fail addresses: the subnet subnet has 5 free addresses, and p0, p1 and 4 more would need 6",
+        ),
+        (on_small, "has 4 free addresses, and p0, p1 and 3 more would need 5"),
+        (port("p", &small("10.78.0.4")), "fail fixed addresses: p: the address 10.78.0.4 is not in 10.77.0.0/29"),
+        (port("p", &small("10.77.0.4")), "fail fixed addresses: p: the address 10.77.0.4 is used by the port "),
+        (
+            port("p", &small("10.77.0.5")) + &port("q", &small("10.77.0.5")),
+            "fail fixed addresses: p and q would both have the address 10.77.0.5",
+        ),
+        (server("a", &format!("{SERVER}, networks: [{{port: taken}}]")), "fail ports: a: the port "),
+    ] {
+        let found = world.found(&resources);
+        assert!(found.iter().any(|one| one.contains(expected)), "{expected}: {found:?}\n{resources}");
+    }
+    assert_eq!(world.changes(), before, "a pre-flight only reads");
+    // What is possible has no findings.
+    let fine = server("a", &format!("{SERVER}, {network}, availability_zone: nova"))
+        + &volume(50)
+        + &port("p", &small("10.77.0.5"));
+    let fine = fine + "  other: {type: OS::Nova::KeyPair, properties: {name: other}}\n";
+    let found = world.found(&fine);
+    assert!(found.iter().all(|one| one.starts_with("skipped")), "{found:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_that_would_fail_is_refused_and_executed_once_the_cause_is_gone() {
+    let world = World::new("preflight-plan").await;
+    world.folder.write(
+        "t.yaml",
+        "heat_template_version: 2018-08-31\nresources:\n  k: {type: OS::Nova::KeyPair, properties: {name: mine}}\n",
+    );
+    let saved = world.stack(&["plan", "--save", "-f", "json", "-t", "t.yaml", "new"]).json();
+    let plan = saved["id"].as_str().unwrap();
+    let before = world.changes();
+    let text = world.stack(&["plan", "-t", "t.yaml", "new"]).ok();
+    assert!(text.contains("Pre-flight:\n  FAIL    names: k: the name mine is taken by mine\n"), "{text}");
+    let applied = world.stack(&["apply", plan]);
+    let said = format!("{}{}", applied.out, applied.err);
+    assert!(applied.code != 0 && said.contains("names: k: the name mine is taken by mine"), "{applied:?}");
+    assert_eq!(world.changes(), before);
+    world.stack(&["delete", "--yes", "before"]).ok();
+    world.stack(&["apply", plan]).ok();
+    // An update: a server more than the quota allows side by side.
+    let template = |image: &str, count: u32| {
+        let server = |n| {
+            format!(
+                "  s{n}: {{type: OS::Nova::Server, properties: {{image: cirros, flavor: m1.tiny, key_name: {image}, networks: [{{network: private}}]}}}}\n"
+            )
+        };
+        format!(
+            "heat_template_version: 2018-08-31\nresources:\n  k: {{type: OS::Nova::KeyPair, properties: {{name: k2}}}}\n{}",
+            (0..count).map(server).collect::<String>()
+        )
+    };
+    world.create(&template("mine", 3), "web").ok();
+    world.folder.write("t.yaml", &template("k2", 3));
+    let text = world.stack(&["plan", "-t", "t.yaml", "web"]).ok();
+    assert!(text.contains("FAIL    quotas: compute allows 3 instances, 3 are used"), "{text}");
+    let updated = world.stack(&["update", "--preflight", "-t", "t.yaml", "web"]);
+    let said = format!("{}{}", updated.out, updated.err);
+    assert!(updated.code == 3 && said.contains("The pre-flight failed, and nothing was changed"), "{updated:?}");
+    // Fewer servers need no more.
+    world.folder.write("t.yaml", &template("mine", 1));
+    world.stack(&["update", "--yes", "-t", "t.yaml", "web"]).ok();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_without_a_plan_is_checked_only_if_it_asks_for_it() {
+    let world = World::new("preflight-request").await;
+    let template = "heat_template_version: 2018-08-31\nresources:\n  net: {type: OS::Neutron::Net}\n  k: {type: OS::Nova::KeyPair, properties: {name: mine}}\n";
+    let before = world.changes();
+    world.folder.write("t.yaml", template);
+    let ran = world.stack(&["create", "--preflight", "-t", "t.yaml", "checked"]);
+    let said = format!("{}{}", ran.out, ran.err);
+    assert!(
+        ran.code != 0 && said.contains("The pre-flight failed, and nothing was changed: names: k: the name mine"),
+        "{ran:?}"
+    );
+    assert_eq!(world.changes(), before, "the network is not created either");
+    let ran = world.create(template, "unchecked");
+    assert!(ran.code != 0 && world.changes() > before, "{ran:?}");
+    // A check that cannot be made is an event.
+    world.folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources:\n  f: {type: OS::Neutron::FloatingIP, properties: {floating_network: public}}\n");
+    world.stack(&["create", "--preflight", "-t", "t.yaml", "public"]).ok();
+    let events = world.stack(&["event", "list", "public", "-f", "json"]).ok();
+    assert!(events.contains("Pre-flight SKIPPED addresses: "), "{events}");
+    // A template.
+    let validate =
+        |more: &[&str]| local(&world.cloud, &world.folder, &[&["template", "validate", "--preflight"], more].concat());
+    let valid = validate(&["t.yaml", "-f", "json"]).json();
+    assert!(valid["preflight"].as_array().is_some_and(|checks| !checks.is_empty()), "{valid}");
+    world.folder.write("t.yaml", template);
+    let ran = validate(&["t.yaml"]);
+    assert!(ran.code == 1 && ran.err.contains("the pre-flight failed: names: k: the name mine"), "{ran:?}");
+}
