@@ -54,13 +54,14 @@ pub(crate) fn runs(page: &str) -> bool {
 }
 
 const OTHER_PAGES: [&str; 3] = ["README.md", "examples/README.md", "docs/topology.md"];
-const MANUAL: [&str; 17] = [
+const MANUAL: [&str; 18] = [
     "docs/first-stack.md",
     "docs/first-server.md",
     "docs/templates.md",
     "docs/reading-a-plan.md",
     "docs/saved-plans.md",
     "docs/guards.md",
+    "docs/preflight.md",
     "docs/history.md",
     "docs/local-state.md",
     "docs/ci.md",

@@ -1,7 +1,9 @@
 //! The pre-flight: each cause is found before the first call that changes something, and nothing else is.
 
+use std::time::Duration;
+
 use kiln_resource::Method;
-use kiln_testcloud::{Quota, RecordedCall, Testcloud};
+use kiln_testcloud::{Action, Fault, Quota, RecordedCall, Service, Testcloud, When};
 use kiln_value::value;
 use serde_json::Value;
 
@@ -126,7 +128,7 @@ async fn each_cause_is_found_before_the_first_change() {
         ),
         (
             "  v: {type: OS::Cinder::Volume, properties: {size: 1, availability_zone: mars}}\n".to_owned(),
-            "fail zones: block-storage has no availability zone mars",
+            "warn zones: block-storage has no availability zone mars",
         ),
         (
             planned.to_owned() + &many,
@@ -224,4 +226,52 @@ async fn a_request_without_a_plan_is_checked_only_if_it_asks_for_it() {
     world.folder.write("t.yaml", template);
     let ran = validate(&["t.yaml"]);
     assert!(ran.code == 1 && ran.err.contains("the pre-flight failed: names: k: the name mine"), "{ran:?}");
+}
+
+/// A hidden parameter is the name of a key, and the name is taken: the findings do not show it.
+#[tokio::test(flavor = "multi_thread")]
+async fn findings_do_not_show_hidden_values() {
+    const SECRET: &str = "planted-secret-4711";
+    let world = World::new("preflight-hidden").await;
+    let template = |name: &str| {
+        format!(
+            "heat_template_version: 2018-08-31\nparameters: {{name: {{type: string, hidden: true, default: {name}}}}}\n\
+             resources:\n  k: {{type: OS::Nova::KeyPair, properties: {{name: {{get_param: name}}}}}}\n"
+        )
+    };
+    world.create(&template(SECRET), "first").ok();
+    let saved = world.stack(&["plan", "--save", "-f", "json", "-t", "t.yaml", "second"]).json();
+    let plan = saved["id"].as_str().unwrap();
+    for args in [
+        &["stack", "plan", "-t", "t.yaml", "second"][..],
+        &["stack", "plan", "-t", "t.yaml", "second", "-f", "json"],
+        &["stack", "plan", "-t", "t.yaml", "second", "-f", "markdown"],
+        &["plan", "show", plan],
+        &["stack", "apply", plan],
+        &["template", "validate", "--preflight", "t.yaml"],
+        &["stack", "create", "--preflight", "-t", "t.yaml", "third"],
+        &["stack", "show", "third"],
+        &["stack", "event", "list", "third"],
+        &["stack", "operation", "show", "third", "last"],
+    ] {
+        let ran = local(&world.cloud, &world.folder, args);
+        let said = format!("{}{}", ran.out, ran.err);
+        assert!(!said.contains(SECRET), "{args:?}: {said}");
+        assert!(said.contains("k: the name "), "{args:?}: {said}");
+    }
+}
+
+/// A service that never answers delays a plan by the limit of the pre-flight, and stops nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_service_is_skipped() {
+    let world = World::new("preflight-silent").await;
+    world.cloud.faults().add(Fault::new(Service::Compute, "GET", "/limits", Action::Hang).when(When::Always));
+    let server =
+        format!("  a: {{type: OS::Nova::Server, properties: {{{SERVER}, networks: [{{network: private}}]}}}}\n");
+    let began = tokio::time::Instant::now();
+    let found = world.found(&server);
+    assert!(found.iter().any(|one| one.starts_with("skipped quotas: the services did not answer")), "{found:?}");
+    assert!(!found.iter().any(|one| one.starts_with("fail")) && began.elapsed() < Duration::from_secs(60), "{found:?}");
+    let key = world.found("  k: {type: OS::Nova::KeyPair, properties: {name: mine}}\n");
+    assert!(key.iter().any(|one| one.starts_with("fail names")), "the other checks are made: {key:?}");
 }

@@ -87,7 +87,9 @@ pub(super) fn route(world: &CloudState, call: Call<'_>, rest: &[&str]) -> Outcom
             }})))
         }
         ["os-availability-zone"] => {
-            Ok(Reply::ok(json!({"availabilityZoneInfo": [{"zoneName": "nova", "zoneState": {"available": true}}]})))
+            let zone = |name: &str| json!({"zoneName": name, "zoneState": {"available": true}});
+            let zones = ["nova", "east"].map(zone);
+            Ok(Reply::ok(json!({"availabilityZoneInfo": zones})))
         }
         ["os-services"] => {
             admin_only(call.caller, "volume_extension:services:index")?;

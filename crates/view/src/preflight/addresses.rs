@@ -173,9 +173,9 @@ fn of_planned(flight: &Flight<'_>, path: &str) -> Option<Space> {
     let given = made.get("allocation_pools").and_then(Value::as_list).unwrap_or_default();
     let free = if given.is_empty() {
         let range = Range::of_cidr(subnet.text("cidr")?)?;
-        // The network and its broadcast address; the gateway takes one more, unless it is not wanted.
-        let gateway = i64::from(made.get("gateway_ip").is_none_or(|one| one.as_str() != Some("")));
-        i64::try_from(range.size()).unwrap_or(i64::MAX) - 2 - gateway
+        // Not the network and the broadcast address, and not the gateway, unless it is given: then it may be outside.
+        let size = i64::try_from(range.size()).unwrap_or(i64::MAX);
+        if size <= 2 { size } else { size - 2 - i64::from(!made.contains_key("gateway_ip")) }
     } else {
         size(&pools(&Value::Map(made.clone())))
     };

@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(demand(&[(Does::Replace, true, 4, 4)]), (4, 4));
         assert_eq!(demand(&[(Does::Replace, true, 4, 4), (Does::Replace, true, 1, 1)]), (4, 5));
         assert_eq!(demand(&[(Does::Replace, false, 4, 4)]), (0, 4));
-        assert_eq!(demand(&[(Does::Update, true, 2, 5), (Does::Update, true, 5, 1)]), (-1, 3));
+        assert_eq!(demand(&[(Does::Update, true, 2, 5), (Does::Update, true, 5, 1)]), (0, 3));
         assert_eq!(demand(&[(Does::Update, false, 2, 5)]), (0, 3));
         assert_eq!(demand(&[(Does::Keep, true, 2, 2)]), (0, 0));
         let mut retained = Demand::default();

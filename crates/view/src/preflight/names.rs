@@ -42,6 +42,10 @@ pub(super) async fn check(flight: &Flight<'_>) -> Option<Findings> {
         let Some((kind, service, look)) = UNIQUE.iter().find(|(kind, ..)| *kind == planned.kind) else { continue };
         // Without a name the type makes one with its own ID in it.
         let Some(name) = planned.text("name") else { continue };
+        // Key pairs belong to users, and only administrators name another one.
+        if planned.made().is_some_and(|made| made.contains_key("user")) {
+            continue;
+        }
         any = true;
         let path = planned.path.as_str();
         let domain = planned.text("domain");
