@@ -9,6 +9,7 @@ or those with a WORD in their path, except those with types that have no driver 
 reference. Prints one line per difference,
 and `N passed, N failed`.
 """
+import collections
 import copy
 import json
 import pathlib
@@ -48,6 +49,8 @@ EXPLAINED = {
     # A missing region is detected when the stack in it is created.
     'heat-templates/hot/multi_region_hello_world.yaml': {'preview', 'create'},
 }
+# How many checks of pre-flights had which verdict.
+VERDICTS = collections.Counter()
 OLD_IMAGE = re.compile(r'\b(?:F\d\d|U10|RHEL65|centos-6\.5|fedora-\d\d)[-.]\w+(?:-cfntools|-gold|-node|-broker|\b)')
 UUID = re.compile(r'[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}')
 
@@ -163,8 +166,10 @@ class Asked:
             yield from self.compare('preview', self.asked['preview'], self.preview(copy.deepcopy(fields)))
         if not self.asked['run']:
             return
-        made = self.create(fields)
         wanted = self.asked['create']
+        if self.asked.get('stack_status') == 'CREATE_COMPLETE' and wanted['status'] == 201:
+            yield from self.preflight(copy.deepcopy(fields))
+        made = self.create(fields)
         yield from self.compare('create', wanted, made)
         if made['status'] != 201:
             return
@@ -204,6 +209,17 @@ class Asked:
             return error(failure) | {'title': self.asked['preview'].get('title')}
         resources = sorted([name, plain(kind, self.folder)] for name, kind in flat(shown.resources))
         return {'status': 200, 'resources': resources}
+
+    def preflight(self, fields):
+        """The pre-flight of a stack that can be created fails in no check."""
+        try:
+            plan = self.client.http_client.post('/stacks/preview?plan=true', data=fields).json()['plan']
+        except exc.HTTPException:
+            return   # the create says why
+        for check in plan.get('preflight', []):
+            VERDICTS[check['verdict']] += 1
+            if check['verdict'] == 'fail':
+                yield f'pre-flight: {check["check"]}: {check["message"]}'
 
     def create(self, fields):
         try:
@@ -270,6 +286,7 @@ def main():
             passed, failed = passed + (not found), failed + bool(found)
             for difference in found:
                 print(f'FAILED {asked["path"]}: {difference}', flush=True)
+    print(f'checks of pre-flights: {dict(VERDICTS)}')
     print(f'{passed} passed, {failed} failed')
     sys.exit(bool(failed))
 

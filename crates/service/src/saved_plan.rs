@@ -388,8 +388,8 @@ impl Service {
         let parts = parts.iter().map(content::read::<StackPart>).collect::<Result<Vec<_>, Error>>()?;
         let (resources, observed) = StackPart::joined(parts);
         let whole = PlanDocument::new(header.action, header.stack, resources, header.outputs);
-        let PlanDocument { stack_id, version, snapshots, .. } = header;
-        let document = PlanDocument { stack_id, version, snapshots, ..whole };
+        let PlanDocument { stack_id, version, snapshots, preflight, .. } = header;
+        let document = PlanDocument { stack_id, version, snapshots, preflight, ..whole };
         Ok(Some((document, observed)))
     }
 

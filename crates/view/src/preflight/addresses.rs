@@ -128,7 +128,7 @@ async fn of_network(flight: &Flight<'_>, id: &str) -> Result<Option<Space>, Stri
     let subnets = flight.cloud.list("network", "/v2.0/subnets", &[("network_id", id)], "subnets").await;
     let subnets = subnets.map_err(|unread| unread.why().to_owned())?;
     let all: Vec<Range> = subnets.iter().flat_map(pools).collect();
-    if flight.work.of_type("OS::Neutron::Subnet").any(Planned::makes) {
+    if flight.work.may_add_subnet(id) {
         return Ok(None);
     }
     if subnets.is_empty() {

@@ -77,7 +77,9 @@ mod tests {
     fn the_least_counts_only_what_is_certain() {
         let demand = |parts: &[(Does, bool, i64, i64)]| {
             let mut demand = Demand::default();
-            parts.iter().for_each(|(does, certain, now, then)| demand.add(&planned(*does, *certain), *now, *then));
+            for (does, certain, now, then) in parts {
+                demand.add(&planned(*does, *certain), *now, *then);
+            }
             (demand.least(), demand.most())
         };
         assert_eq!(demand(&[(Does::Create, true, 0, 2), (Does::Create, true, 0, 1)]), (3, 3));

@@ -93,10 +93,13 @@ async fn in_range(flight: &Flight<'_>, given: &Given<'_>) -> Option<Finding> {
     let network = given.network?.as_str()?;
     let subnets = flight.cloud.list("network", "/v2.0/subnets", &[("network_id", network)], "subnets").await.ok()?;
     let ranges: Vec<&str> = subnets.iter().filter_map(|one| one.str_at("cidr")).collect();
-    // Subnets that the caller cannot see, and those of the plan, may have it.
-    let makes_subnets = flight.work.of_type("OS::Neutron::Subnet").any(Planned::makes);
+    // Subnets that the caller cannot see may have it, and those of the plan.
     let has = |cidr: &&str| Range::of_cidr(cidr).is_none_or(|range| range.has(address));
-    if ranges.is_empty() || makes_subnets || ranges.iter().any(has) { None } else { outside(&ranges.join(", ")) }
+    if ranges.is_empty() || flight.work.may_add_subnet(network) || ranges.iter().any(has) {
+        None
+    } else {
+        outside(&ranges.join(", "))
+    }
 }
 
 /// Used by no port but those of this tree, which may give it back.

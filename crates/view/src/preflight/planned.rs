@@ -133,6 +133,15 @@ impl<'a> Work<'a> {
         self.resources.iter().filter(move |one| one.kind == kind)
     }
 
+    /// Whether the plan may make a subnet in an existing network.
+    pub(super) fn may_add_subnet(&self, network: &str) -> bool {
+        self.of_type("OS::Neutron::Subnet").any(|subnet| match subnet.made().and_then(|made| made.get("network")) {
+            Some(Value::Str(id)) => id == network,
+            Some(value) => self.referred(subnet, value, "OS::Neutron::Net").is_none(),
+            None => false,
+        })
+    }
+
     /// The resource of a type to which an unknown value in the root stack refers. In a nested stack a value may come from
     /// outside, where the name means another resource.
     pub(super) fn referred(&self, from: &Planned<'_>, value: &Value, kind: &str) -> Option<&Planned<'a>> {

@@ -3,7 +3,7 @@
 
 use super::{Finding, Findings, Flight};
 
-pub(super) fn check(flight: &Flight<'_>) -> Option<Findings> {
+pub(super) fn check(flight: &Flight<'_>) -> Findings {
     let refused = flight.work.refused.iter();
-    Some(refused.map(|(path, reason)| Finding::fail(format!("{path}: {reason}"), vec![path.clone()])).collect())
+    refused.map(|(path, reason)| Finding::fail(format!("{path}: {reason}"), vec![path.clone()])).collect()
 }
