@@ -5,6 +5,7 @@ pub(crate) mod bench;
 mod instances;
 mod lifecycle;
 mod planned;
+mod preflight;
 mod room;
 mod scaling;
 mod sizes;
