@@ -289,6 +289,12 @@ def change_sets(cfn):
     equal('an update', (change['Action'], change['Replacement'], change['Scope'],
                         [d['Target']['Name'] for d in change['Details']]),
           ('Modify', 'False', ['Properties'], ['name']))
+    far = json.loads(TEMPLATE)
+    far['Resources']['far'] = {'Type': 'OS::Nova::Server', 'Properties': {
+        'image': 'cirros', 'flavor': 'm1.tiny', 'availability_zone': 'far-away', 'networks': [{'network': 'private'}]}}
+    far = prepare('far', json.dumps(far))
+    equal('a change set that would fail', (far['Status'], far['StatusReason']),
+          ('FAILED', 'Pre-flight: zones: compute has no availability zone far-away'))
     second = json.loads(TEMPLATE)
     second['Resources'] = {'other': second['Resources'].pop('net')}
     second['Outputs'] = {}

@@ -315,10 +315,12 @@ impl Service {
     }
 }
 
-/// The reason why an update would fail, if it is known.
+/// The reason why a change would fail, if it is known. As on AWS, a change set that fails in its validation is not executed
+/// later.
 fn refusal(document: &PlanDocument) -> Option<String> {
-    let refused = document.resources.iter().find(|entry| entry.decision.at_most == Decision::Refuse)?;
-    Some(format!("Resource {}: {}", refused.name(), refused.reasons.join("; ")))
+    let refused = document.resources.iter().find(|entry| entry.decision.at_most == Decision::Refuse);
+    let refused = refused.map(|entry| format!("Resource {}: {}", entry.name(), entry.reasons.join("; ")));
+    refused.or_else(|| document.failures().next().map(|check| format!("Pre-flight: {}", check.text())))
 }
 
 /// As on AWS, an import does nothing else: its effect is the same whatever the properties say, and it can be undone.

@@ -96,8 +96,8 @@ options! {
     ).default("0");
     PREFLIGHT = own(
         "preflight", Choice(&["never", "plans", "always"]),
-        "What is checked in the cloud before its first call (quotas, names, addresses and so on): nothing; plans, and \
-         requests that ask for it; or each create and update.",
+        "Which changes are checked in the cloud before their first call (quotas, names, addresses and so on): none; \
+         plans, and requests that ask for it; or each create and update too.",
     ).default("plans");
     PLAN_LIFETIME = own("plan_lifetime", Span, "How long a saved plan can be executed.").default("604800");
     LEASE = own(

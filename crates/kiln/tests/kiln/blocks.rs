@@ -76,6 +76,7 @@ const LISTED: &[(&str, &str, Treatment)] = &[
     ("docs/functions.md", "heat_template_version: 2021-04-16", By("crates/template/tests/suite/manual.rs")),
     ("docs/functions.md", "AWSTemplateFormatVersion: 2010-09-09", By("crates/template/tests/suite/manual.rs")),
     ("docs/reading-a-plan.md", "Legend: ", By("crates/kiln/tests/kiln/plan.rs")),
+    ("docs/preflight.md", "Pre-flight:", By("crates/kiln/tests/kiln/preflight.rs")),
     ("docs/saved-plans.md", "plan:\n  rules", By("crates/kiln/tests/kiln/plans.rs")),
     ("docs/saved-plans.md", "- name: plan", By("tests/clients/ansible.py")),
     (

@@ -315,6 +315,7 @@ async fn the_manual_goes_from_a_failed_stack_to_the_cause() {
         shell.args(["-c", &line]).current_dir(folder.path()).env("KILN", env!("CARGO_BIN_EXE_kiln"));
         shell.envs(folder.client(&cloud, &url, &[]).get_envs().filter_map(|(name, value)| Some((name, value?))));
         let output = String::from_utf8(shell.output().unwrap().stdout).unwrap();
+        assert!(!output.is_empty(), "$ {place}: finds nothing");
         let (old, new) = (varying(shown), varying(&output));
         if new.1 == old.1 {
             // A duration is short, and no command has one.

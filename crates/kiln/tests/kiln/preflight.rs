@@ -276,3 +276,32 @@ async fn a_silent_service_is_skipped() {
     let key = world.found("  k: {type: OS::Nova::KeyPair, properties: {name: mine}}\n");
     assert!(key.iter().any(|one| one.starts_with("fail names")), "the other checks are made: {key:?}");
 }
+
+/// The plan of the manual ends as the manual says.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_plan_in_the_manual_is_what_kiln_prints() {
+    let page = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/preflight.md"));
+    let block = |begin: &str| {
+        let start = page.find(begin).expect(begin);
+        page[start..].split("```").next().unwrap()
+    };
+    let world = World::new("preflight-manual").await;
+    world.folder.write("far-away.yaml", block("# far-away.yaml"));
+    let plan = world.stack(&["plan", "-t", "far-away.yaml", "far-away"]).ok();
+    assert!(plan.ends_with(block("Pre-flight:\n")), "{plan}");
+    // Every check is in the table.
+    for check in [
+        "definitions",
+        "limits",
+        "names",
+        "quotas",
+        "flavors",
+        "zones",
+        "addresses",
+        "fixed addresses",
+        "ports",
+        "rights",
+    ] {
+        assert!(page.contains(&format!("| `{check}` |")), "{check}");
+    }
+}

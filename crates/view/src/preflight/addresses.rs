@@ -6,8 +6,11 @@ use kiln_value::{Map, Value};
 
 use super::demand::Demand;
 use super::network::{Address, Range};
-use super::planned::Planned;
+use super::planned::{Does, Planned};
 use super::{Finding, Findings, Flight, named};
+
+/// The types whose objects take addresses.
+const TAKERS: [&str; 3] = ["OS::Neutron::Port", "OS::Nova::Server", "OS::Neutron::FloatingIP"];
 
 /// Where addresses are taken from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,9 +32,10 @@ struct Space {
 
 pub(super) async fn check(flight: &Flight<'_>) -> Option<Findings> {
     let mut demands: BTreeMap<Place, Demand> = BTreeMap::new();
-    for planned in &flight.work.resources {
+    let takers = flight.work.resources.iter().filter(|one| one.does != Does::Keep && TAKERS.contains(&one.kind));
+    for planned in takers {
         let taken = |properties: Option<&Map>| properties.map(|one| takes(flight, planned, one)).unwrap_or_default();
-        let (now, then) = (taken(planned.before.as_ref()), taken(planned.after));
+        let (now, then) = (taken(planned.before().as_ref()), taken(planned.after));
         let of = |list: &[Place], place: &Place| {
             i64::try_from(list.iter().filter(|one| *one == place).count()).unwrap_or_default()
         };

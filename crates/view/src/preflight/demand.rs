@@ -70,7 +70,7 @@ mod tests {
 
     fn planned(does: Does, is_certain: bool) -> Planned<'static> {
         let path = "a".to_owned();
-        Planned { path, kind: "T", does, is_certain, before: None, after: None, is_retained: false }
+        Planned { path, kind: "T", does, is_certain, current: None, after: None, is_retained: false }
     }
 
     #[test]

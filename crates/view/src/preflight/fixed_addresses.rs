@@ -112,13 +112,13 @@ async fn unused(flight: &Flight<'_>, given: &Given<'_>) -> Option<Finding> {
         let is_own = flight.work.objects.contains(id);
         return (!is_own).then(|| Finding::fail(format!("{path}: the address {text} is used by {id}"), vec![path]));
     }
-    let filter = format!("ip_address={text}");
-    let mut query = vec![("fixed_ips", filter.as_str())];
-    query.push(("network_id", given.network?.as_str()?));
-    let ports = flight.cloud.list("network", "/v2.0/ports", &query, "ports").await.ok()?;
+    let (address, network) = (Address::of(text)?, given.network?.as_str()?);
+    let ports = flight.cloud.list("network", "/v2.0/ports", &[("network_id", network)], "ports").await.ok()?;
     let port = ports.iter().find(|port| {
         let own = |key: &str| port.str_at(key).is_some_and(|id| flight.work.objects.contains(id));
-        !own("id") && !own("device_id")
+        let fixed = port.get("fixed_ips").and_then(Value::as_list).unwrap_or_default();
+        let has = |one: &Value| one.str_at("ip_address").and_then(Address::of) == Some(address);
+        fixed.iter().any(has) && !own("id") && !own("device_id")
     })?;
     let id = port.str_at("id")?;
     Some(Finding::fail(format!("{path}: the address {text} is used by the port {id}"), vec![path]))

@@ -12,12 +12,13 @@ pub(super) async fn check(flight: &Flight<'_>) -> Option<Findings> {
     let mut any = false;
     for planned in flight.work.resources.iter().filter(|one| one.makes() || one.does == Does::Update) {
         let Some(properties) = planned.after else { continue };
-        let is_new = |name: &str| planned.before.as_ref().is_none_or(|before| before.get(name) != properties.get(name));
-        if !planned.makes() && !is_new("image") && !is_new("flavor") {
-            continue;
-        }
         match planned.kind {
             "OS::Nova::Server" => {
+                let before = planned.before().filter(|_| !planned.makes());
+                let is_new = |name: &str| before.as_ref().is_none_or(|before| before.get(name) != properties.get(name));
+                if !is_new("image") && !is_new("flavor") {
+                    continue;
+                }
                 any = true;
                 server(flight, planned, properties, &mut found).await;
             }

@@ -10,8 +10,6 @@ use super::{Finding, Findings, Flight};
 
 /// How the object with a name is looked for.
 enum Look {
-    /// It has a path of its own.
-    Item(&'static str),
     /// In the list at this path, with this key; the service filters by name.
     Filtered(&'static str, &'static str),
     /// In the whole list.
@@ -22,7 +20,7 @@ enum Look {
 
 /// The types with unique names: their services, and how a name is looked for.
 const UNIQUE: [(&str, &str, Look); 10] = [
-    ("OS::Nova::KeyPair", "compute", Look::Item("/os-keypairs/")),
+    ("OS::Nova::KeyPair", "compute", Look::Listed("/os-keypairs", "keypairs")),
     ("OS::Nova::Flavor", "compute", Look::Listed("/flavors", "flavors")),
     ("OS::Nova::HostAggregate", "compute", Look::Listed("/os-aggregates", "aggregates")),
     ("OS::Designate::Zone", "dns", Look::Filtered("/v2/zones", "zones")),
@@ -85,14 +83,6 @@ async fn is_taken(
 ) -> Result<Option<String>, Unread> {
     let cloud = &flight.cloud;
     let (list, domain) = match look {
-        Look::Item(path) => {
-            // What cannot be a part of a path as it is, is not looked for.
-            let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
-            if !is_plain || name.starts_with('.') {
-                return Err(Unread::Failed("it has special characters".to_owned()));
-            }
-            return cloud.get(service, &format!("{path}{name}"), &[]).await.map(|_| Some(name.to_owned()));
-        }
         Look::Filtered(path, key) => (cloud.list(service, path, &[("name", name)], key).await?, None),
         Look::Listed(path, key) => (cloud.list(service, path, &[], key).await?, None),
         Look::InDomain(path, key) => {
@@ -102,9 +92,11 @@ async fn is_taken(
             (cloud.list(service, path, &[("name", name), ("domain_id", &id)], key).await?, Some(id))
         }
     };
-    let is_it = |one: &&Value| {
+    let is_it = |one: &&Value| -> bool {
         one.str_at("name").is_some_and(|own| own == name)
             && domain.as_deref().is_none_or(|id| one.str_at("domain_id").is_some_and(|own| own == id))
     };
-    Ok(list.iter().find(is_it).and_then(|one| one.get("id")).map(kiln_value::text::str))
+    // Nova wraps each key pair, which has no ID but its name.
+    let mut list = list.iter().map(|one| one.get("keypair").unwrap_or(one));
+    Ok(list.find(is_it).and_then(|one| one.get("id").or_else(|| one.get("name"))).map(kiln_value::text::str))
 }

@@ -25,8 +25,8 @@ pub(super) struct Planned<'a> {
     pub(super) does: Does,
     /// Whether this is certainly done.
     pub(super) is_certain: bool,
-    /// The properties of its current object; `None` if there is none.
-    pub(super) before: Option<Map>,
+    /// What has its current object; `None` if there is none.
+    pub(super) current: Option<&'a PlannedResource>,
     /// The properties of its object afterwards; `None` if there is none.
     pub(super) after: Option<&'a Map>,
     /// Whether its current object stays in the cloud in any case.
@@ -37,6 +37,11 @@ impl Planned<'_> {
     /// Whether it makes an object.
     pub(super) fn makes(&self) -> bool {
         matches!(self.does, Does::Create | Does::Replace)
+    }
+
+    /// The properties of its current object; `None` if there is none.
+    pub(super) fn before(&self) -> Option<Map> {
+        self.current.map(PlannedResource::before)
     }
 
     /// The text of a property afterwards, if it is known.
@@ -118,7 +123,7 @@ impl<'a> Work<'a> {
             kind: planned.implementation(),
             does,
             is_certain: !matches!(planned.change, PlannedChange::Undecided { .. }),
-            before: object.map(|_| planned.before()),
+            current: object.map(|_| planned),
             after: definition.filter(|_| does != Does::Delete).map(after),
             is_retained: planned.is_retained || planned.row.as_deref().is_some_and(Resource::is_retained),
         });

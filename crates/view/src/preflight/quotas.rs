@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kiln_value::{Map, Value};
 
 use super::demand::Demand;
-use super::planned::Planned;
+use super::planned::{Does, Planned};
 use super::reader::Unread;
 use super::{Finding, Findings, Flight, named};
 
@@ -28,6 +28,8 @@ const ONE: [(&str, (&str, &str)); 12] = [
     ("OS::Nova::ServerGroup", ("compute", "server_groups")),
 ];
 
+const SERVER: &str = "OS::Nova::Server";
+
 /// Services with quotas that are not compared, by the beginning of their types.
 const OTHERS: [&str; 8] = [
     "OS::Octavia::",
@@ -46,9 +48,15 @@ type Quota = BTreeMap<String, (i64, i64)>;
 pub(super) async fn check(flight: &Flight<'_>) -> Option<Findings> {
     let mut demands: BTreeMap<(&str, &str), Demand> = BTreeMap::new();
     let (mut unknown, mut others) = (Vec::new(), Vec::new());
-    for planned in &flight.work.resources {
-        let now = match &planned.before {
-            Some(before) => needs(flight, planned, before, &mut Vec::new()).await,
+    for planned in flight.work.resources.iter().filter(|one| one.does != Does::Keep) {
+        if planned.makes() && OTHERS.iter().any(|prefix| planned.kind.starts_with(prefix)) {
+            others.push(planned.path.clone());
+        }
+        if planned.kind != SERVER && !ONE.iter().any(|(kind, _)| *kind == planned.kind) {
+            continue;
+        }
+        let now = match planned.before() {
+            Some(before) => needs(flight, planned, &before, &mut Vec::new()).await,
             None => Needs::new(),
         };
         let then = match planned.after {
@@ -58,9 +66,6 @@ pub(super) async fn check(flight: &Flight<'_>) -> Option<Findings> {
         for thing in now.keys().chain(then.keys().filter(|thing| !now.contains_key(*thing))) {
             let of = |needs: &Needs| needs.get(thing).copied().unwrap_or_default();
             demands.entry(*thing).or_default().add(planned, of(&now), of(&then));
-        }
-        if planned.makes() && OTHERS.iter().any(|prefix| planned.kind.starts_with(prefix)) {
-            others.push(planned.path.clone());
         }
     }
     demands.retain(|_, demand| demand.most() > 0);
@@ -127,7 +132,7 @@ async fn needs(flight: &Flight<'_>, planned: &Planned<'_>, properties: &Map, unk
             Some(Value::Unknown(_)) => unknown.push(planned.path.clone()),
             size => _ = needs.insert(("block-storage", "gigabytes"), size.and_then(Value::as_i64).unwrap_or_default()),
         },
-        "OS::Nova::Server" => server(flight, planned, properties, &mut needs, unknown).await,
+        SERVER => server(flight, planned, properties, &mut needs, unknown).await,
         _ => {}
     }
     needs
