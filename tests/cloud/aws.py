@@ -306,7 +306,7 @@ def change_sets(cfn):
     equal('a change of outputs only', prepare('outputs', json.dumps(outputs))['ExecutionStatus'], 'AVAILABLE')
     names = [s['ChangeSetName'] for page in cfn.get_paginator('list_change_sets').paginate(StackName='set')
              for s in page['Summaries']]
-    equal('the list', names, ['first', 'nothing', 'update', 'late', 'swap', 'outputs'])
+    equal('the list', names, ['first', 'nothing', 'update', 'late', 'far', 'swap', 'outputs'])
     refused('the name of a change set', 'AlreadyExistsException', cfn.create_change_set, StackName='set',
             ChangeSetName='late', TemplateBody=TEMPLATE)
     cfn.delete_change_set(ChangeSetName='swap', StackName='set')

@@ -153,6 +153,7 @@ impl Service {
         if new.adopt.is_some() && !self.options.adopt {
             return Err(Error::NotSupported("Stack Adopt".to_owned()));
         }
+        new.settings.check_preflight(new.adopt.is_some())?;
         check_name(&new.name)?;
         new.settings.check()?;
         self.check_room(caller, &new.name).await

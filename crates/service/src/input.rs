@@ -196,6 +196,14 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Rejects a pre-flight of a request that adopts objects: they exist already.
+    pub(crate) fn check_preflight(&self, adopts: bool) -> Result<(), Error> {
+        if self.preflight && adopts {
+            return Err(Error::NotSupported("The pre-flight of a request that adopts objects".to_owned()));
+        }
+        Ok(())
+    }
+
     /// Rejects timeouts out of range. Heat accepts any number and fails when it stores it.
     pub(crate) fn check(&self) -> Result<(), Error> {
         match self.timeout_mins {

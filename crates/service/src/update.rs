@@ -66,6 +66,7 @@ impl Service {
         update: UpdateStack,
     ) -> Result<CheckedUpdate, Error> {
         let (settings, adopt) = (update.all_settings(), update.adopt.clone());
+        settings.check_preflight(!adopt.is_empty())?;
         let blueprint = self.updated_blueprint(caller, stack, update).await?;
         self.refuse_removals(stack, &blueprint).await?;
         Ok(CheckedUpdate { desired: load::accepted(&self.backends, &blueprint), settings, adopt })

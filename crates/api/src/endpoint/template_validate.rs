@@ -104,4 +104,14 @@ mod tests {
         let refused = validate(json!({"template": template})).await;
         assert!(refused.status.as_u16() >= 400 && refused.text.contains("OS::None"), "{refused:?}");
     }
+
+    #[tokio::test]
+    async fn a_preflight_is_a_part_of_the_answer_if_it_is_asked_for() {
+        let app = App::new().await;
+        let body = json!({"template": (random_string())});
+        for (query, given) in [("", false), ("?preflight=false", false), ("?preflight=true", true)] {
+            let answer = app.json(Method::POST, &format!("/v1/tenant1/validate{query}"), &body).await;
+            assert_eq!((answer.status.as_u16(), answer.json().get("preflight").is_some()), (200, given), "{query}");
+        }
+    }
 }

@@ -42,6 +42,17 @@ async fn both_are_refused_unless_the_operator_allows_them() {
     assert_eq!(app.stacks().await, 1);
 }
 
+/// What it adopts exists: no check would be of use, and none is accepted and ignored.
+#[tokio::test]
+async fn a_preflight_is_refused() {
+    let app = App::new().await.with_adoption();
+    let mut body = adopt("a", &data(), &json!({}));
+    body["preflight"] = true.into();
+    let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+    let message = "The pre-flight of a request that adopts objects is not supported.";
+    assert_eq!((answer.status, answer.json()["error"]["message"].clone()), (StatusCode::BAD_REQUEST, message.into()));
+}
+
 #[tokio::test]
 async fn the_data_is_the_base_of_the_request() {
     let app = App::new().await.with_adoption();
