@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a check has found, the worst last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// What a check has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Nothing.
@@ -31,7 +31,7 @@ impl Verdict {
 /// A result of a check: one for each thing that it has found, or one that says that it has passed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// The check: `quota`, `names` and so on.
+    /// The check: `quotas`, `names` and so on.
     pub check: String,
     /// What it has found.
     pub verdict: Verdict,
@@ -44,7 +44,12 @@ pub struct Check {
 }
 
 impl Check {
-    /// What a user reads: `quota: compute allows 10 instances …`.
+    /// A check that could not be made, and why.
+    pub fn skipped(check: &str, message: String) -> Self {
+        Self { check: check.to_owned(), verdict: Verdict::Skipped, message, resources: Vec::new() }
+    }
+
+    /// What a user reads: `quotas: compute allows 10 instances …`.
     pub fn text(&self) -> String {
         if self.message.is_empty() { self.check.clone() } else { format!("{}: {}", self.check, self.message) }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kiln_identity::Caller;
-use kiln_plan_document::{Check, Verdict};
+use kiln_plan_document::{Action, Check};
 use kiln_resource::{Cloud, StackId};
 use kiln_store::Stack;
 use kiln_template::StackIdentity;
@@ -31,7 +31,7 @@ impl Service {
         let checks = match self.backends.clouds.cloud(&previewed.expose().stack).await {
             Ok(cloud) => self.checked(&*cloud, &previewed.expose().preview).await,
             Err(failure) => {
-                vec![skipped("credentials", format!("the credentials of the stack: {failure}"))]
+                vec![Check::skipped("credentials", format!("the credentials of the stack: {failure}"))]
             }
         };
         previewed.content_mut().preview.preflight = checks;
@@ -49,20 +49,21 @@ impl Service {
         let id = StackId(self.backends.chance.uuid());
         let mut planned = self.plan_blueprint(caller, id, blueprint).await?;
         self.preflight_create(caller, &mut planned).await;
-        Ok(planned.shown(Door::Validation, |plan| Plan::of(plan, kiln_plan_document::Action::Create)).0.preflight)
+        Ok(planned.shown(Door::Validation, |plan| Plan::of(plan, Action::Create)).0.preflight)
     }
 
     /// The pre-flight of the request in progress of a root stack, which has not begun yet.
     pub async fn preflight_of_request(&self, stack: &Stack) -> Result<Vec<Check>, kiln_store::Error> {
         if !self.options.preflight {
             let message = "[kiln] preflight is never".to_owned();
-            return Ok(vec![skipped("option", message)]);
+            return Ok(vec![Check::skipped("option", message)]);
         }
         let most = self.options.limits.resources_per_stack;
         kiln_view::preflight::preflight_of_request(&self.backends, stack.id, most).await
     }
 
-    fn has_preflight(&self) -> bool {
+    /// Whether plans are checked.
+    pub(crate) fn has_preflight(&self) -> bool {
         self.options.preflight && !self.options.no_cloud
     }
 
@@ -73,8 +74,4 @@ impl Service {
         let most = self.options.limits.resources_per_stack;
         kiln_view::preflight::preflight(preview, cloud, &*self.backends.clock, most).await
     }
-}
-
-fn skipped(check: &str, message: String) -> Check {
-    Check { check: check.to_owned(), verdict: Verdict::Skipped, message, resources: Vec::new() }
 }

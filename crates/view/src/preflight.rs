@@ -130,8 +130,7 @@ pub async fn preflight_of_request(
     planned.preflight = match backends.clouds.cloud(view.root()).await {
         Ok(cloud) => preflight(&planned, &*cloud, &*backends.clock, most_resources).await,
         Err(failure) => {
-            let (check, message) = ("credentials".to_owned(), format!("the credentials of the stack: {failure}"));
-            vec![Check { check, verdict: Verdict::Skipped, message, resources: Vec::new() }]
+            vec![Check::skipped("credentials", format!("the credentials of the stack: {failure}"))]
         }
     };
     let planned = Guarded::new(planned, hidden);

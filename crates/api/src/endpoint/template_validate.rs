@@ -40,14 +40,16 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     let show_nested = call.query.boolean("show_nested")?.unwrap_or(false);
     let (template, content) = (body.required_template()?, body.content()?);
     let any = ignores_availability(call)?;
-    let preflight = if call.query.boolean("preflight")?.unwrap_or(false) {
-        let checks = call.service().preflight_template(&call.caller, &template, content.clone()).await;
+    let wants_preflight = call.query.boolean("preflight")?.unwrap_or(false);
+    let (service, caller) = (call.service(), &call.caller);
+    let validated = service.validate_template(caller, &template, content.clone(), show_nested, any).await;
+    let validated = validated.map_err(|error| body.placed(refused(error)))?;
+    let preflight = if wants_preflight {
+        let checks = service.preflight_template(caller, &template, content).await;
         Some(checks.map_err(|error| body.placed(error))?)
     } else {
         None
     };
-    let validated = call.service().validate_template(&call.caller, &template, content, show_nested, any).await;
-    let validated = validated.map_err(|error| body.placed(refused(error)))?;
     let mut answer = validated.summary.to_map();
     answer.insert("Environment".to_owned(), validated.environment);
     Ok(match preflight {

@@ -60,6 +60,7 @@ impl Work {
             };
             match self.preflight_events(checks) {
                 Ok(passed) => events = passed,
+                Err(_) if self.stack.generation > request.generation => return Ok(Admission::Superseded),
                 Err(reason) => return Ok(Admission::Refused(reason)),
             }
         }
@@ -115,10 +116,7 @@ impl Work {
 
     /// The events of what the pre-flight has found; the error is why the request must not begin.
     fn preflight_events(&self, checks: Result<Vec<Check>, String>) -> Result<Vec<Event>, String> {
-        let checks = checks.unwrap_or_else(|message| {
-            let check = "store".to_owned();
-            vec![Check { check, verdict: Verdict::Skipped, message, resources: Vec::new() }]
-        });
+        let checks = checks.unwrap_or_else(|message| vec![Check::skipped("store", message)]);
         let failures: Vec<String> =
             checks.iter().filter(|one| one.verdict == Verdict::Fail).map(Check::text).take(NAMED).collect();
         if !failures.is_empty() {

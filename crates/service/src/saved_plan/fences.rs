@@ -91,7 +91,7 @@ impl Service {
         saved: &SavedPlan,
         blueprint: Option<&Arc<Blueprint>>,
     ) -> Result<(), Error> {
-        let is_checked = self.options.preflight && blueprint.is_some() && saved.content.adopt.is_none();
+        let is_checked = self.has_preflight() && blueprint.is_some() && saved.content.adopt.is_none();
         if !saved.content.fenced && !is_checked {
             return Ok(());
         }

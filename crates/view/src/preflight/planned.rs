@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use kiln_resource::{Resource, StoredDefinition};
+use kiln_resource::Resource;
 use kiln_value::{Map, Value};
 
 use crate::preview::{PlannedChange, PlannedResource, Preview};
@@ -124,7 +124,7 @@ impl<'a> Work<'a> {
             does,
             is_certain: !matches!(planned.change, PlannedChange::Undecided { .. }),
             current: object.map(|_| planned),
-            after: definition.filter(|_| does != Does::Delete).map(after),
+            after: definition.filter(|_| does != Does::Delete).map(|definition| &definition.properties),
             is_retained: planned.is_retained || planned.row.as_deref().is_some_and(Resource::is_retained),
         });
     }
@@ -157,8 +157,4 @@ impl<'a> Work<'a> {
         let at = *self.by_path.get(unknown.place())?;
         self.resources.get(at).filter(|one| one.kind == kind)
     }
-}
-
-fn after(definition: &StoredDefinition) -> &Map {
-    &definition.properties
 }

@@ -47,9 +47,6 @@ struct Content {
     /// Tags of the stack, separated by commas
     #[arg(long, value_name = "TAG1,TAG2…")]
     tags: Option<String>,
-    /// Check quotas, names, addresses and so on in the cloud before the operation begins; it fails if it could not succeed
-    #[arg(long)]
-    preflight: bool,
 }
 
 impl Content {
@@ -67,7 +64,6 @@ impl Content {
             parameters: values,
             timeout_mins: self.timeout,
             tags: self.tags.clone(),
-            preflight: self.preflight,
             ..StackRequest::default()
         })
     }
@@ -167,6 +163,9 @@ pub(crate) struct CreateArgs {
     /// Roll back if the create fails: delete the created resources
     #[arg(long)]
     enable_rollback: bool,
+    /// Check quotas, names, addresses and so on in the cloud before the operation begins; it fails if it could not succeed
+    #[arg(long)]
+    preflight: bool,
     /// Set a pre-create hook on this resource; use 'nested/inner' for nested stacks; may be repeated
     #[arg(long, value_name = "RESOURCE")]
     pre_create: Vec<String>,
@@ -183,6 +182,7 @@ impl CreateArgs {
         let mut request = self.content.request(connection, Some(&self.template)).await?;
         request.bundle.set_hooks(&self.pre_create, "pre-create");
         request.disable_rollback = Some(!self.enable_rollback);
+        request.preflight = self.preflight;
         if self.dry_run.dry_run {
             return self.planned(connection, &request).await;
         }
@@ -337,6 +337,9 @@ pub(crate) struct UpdateArgs {
     /// Rollback if the update fails
     #[arg(long, value_enum, value_name = "HOW", default_value = "keep")]
     rollback: Rollback,
+    /// Check quotas, names, addresses and so on in the cloud before the operation begins; it fails if it could not succeed
+    #[arg(long)]
+    preflight: bool,
     /// Set a pre-update hook on this resource; may be repeated
     #[arg(long, value_name = "RESOURCE")]
     pre_update: Vec<String>,
@@ -357,6 +360,7 @@ impl UpdateArgs {
     pub(super) async fn run(self, connection: &Connection) -> Outcome {
         let mut request = self.changed.request(connection, self.template.as_deref()).await?;
         request.bundle.set_hooks(&self.pre_update, "pre-update");
+        request.preflight = self.preflight;
         request.disable_rollback = match self.rollback {
             Rollback::Enabled => Some(false),
             Rollback::Disabled => Some(true),

@@ -41,6 +41,7 @@ impl RollbackArgs {
         // A service without revisions would update the stack to its present template.
         revision_of(&connection.client, &self.stack, &self.to).await?;
         let update = UpdateArgs {
+            preflight: false,
             stack: self.stack,
             template: None,
             changed: Changed { existing: true, revision: Some(self.to), ..Changed::default() },
