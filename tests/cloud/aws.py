@@ -167,9 +167,21 @@ def protected(cfn):
     equal('the text of AWS', error.response['Error']['Message'],
           'Stack [kept] cannot be deleted while TerminationProtection is enabled')
     refused('a resource that the policy keeps', 'ValidationError', cfn.update_stack, StackName='kept', TemplateBody=empty)
+    refused('no policy during an update', 'ValidationError', cfn.update_stack, StackName='kept', TemplateBody=empty,
+            StackPolicyDuringUpdateBody='{}')
+    refused('a policy during an update that keeps it', 'ValidationError', cfn.update_stack, StackName='kept',
+            TemplateBody=empty, StackPolicyDuringUpdateBody=json.dumps({'Statement': [allow, keep], 'Id': 'two'}))
     cfn.update_stack(StackName='kept', UsePreviousTemplate=True, Parameters=[
         {'ParameterKey': 'Label', 'ParameterValue': 'new'}])
     equal('what it allows', settled(cfn, 'kept')['StackStatus'], 'UPDATE_COMPLETE')
+    cfn.update_stack(StackName='kept', TemplateBody=empty,
+                     StackPolicyDuringUpdateBody=json.dumps({'Statement': [allow]}))
+    equal('what a policy allows during an update', settled(cfn, 'kept')['StackStatus'], 'UPDATE_COMPLETE')
+    equal('the policy afterwards', cfn.get_stack_policy(StackName='kept')['StackPolicyBody'], policy)
+    cfn.update_stack(StackName='kept', TemplateBody=TEMPLATE)
+    equal('the resource again', settled(cfn, 'kept')['StackStatus'], 'UPDATE_COMPLETE')
+    refused('a resource that the policy keeps again', 'ValidationError', cfn.update_stack, StackName='kept',
+            TemplateBody=empty)
     refused('no policy', 'ValidationError', cfn.set_stack_policy, StackName='kept', StackPolicyBody='{"Statement": 1}')
     cfn.set_stack_policy(StackName='kept', StackPolicyBody=json.dumps({'Statement': [allow]}))
     cfn.update_stack(StackName='kept', TemplateBody=empty)

@@ -12,14 +12,16 @@ import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
 from harness.checks import case, check, finish  # noqa: E402
 from harness.pypi import ROOT, openstack_client  # noqa: E402
+from harness.request import call  # noqa: E402
 
-from devcloud import credentials  # noqa: E402
+from devcloud import Devcloud, credentials  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 HOT = ROOT / 'tests/data/heat-templates/hot'
@@ -190,11 +192,53 @@ def run_case(project, name, template, values, changes):
     print(f'{name}: created in {seconds:.1f} s', flush=True)
 
 
+LOCKED = f"""\
+heat_template_version: 2018-08-31
+resources:
+  server: {{type: OS::Nova::Server, properties: {{image: {IMAGE}, flavor: {FLAVOR}, networks: [{{network: private}}]}}}}
+  image:
+    type: OS::Glance::WebImage
+    properties: {{name: kiln-locked, disk_format: raw, container_format: bare, location: 'http://127.0.0.1:1/none.raw'}}
+"""
+
+
+def locked(project):
+    """A guard with `lock`: Nova and Glance refuse the deletes of others, until it is lifted."""
+    user = project.user
+    with tempfile.NamedTemporaryFile('w', suffix='.yaml') as template:
+        template.write(LOCKED)
+        template.flush()
+        # Nothing is to be downloaded: the import fails, and the image stays.
+        user.run('stack', 'create', '-t', template.name, '--wait', 'locked', expect=None)
+    ids = {row['resource_name']: row['physical_resource_id'] for row in user.json('stack', 'resource', 'list', 'locked')}
+    token = user.json('token', 'issue')['id']
+
+    def ask(method, path='', body=None):
+        status, _, answer = call(method, f'{Devcloud().url}/{project.id}/guards{path}', body, token)
+        check(f'locked: {method} of the guard', status in (200, 204), answer)
+        return answer
+
+    added = ask('PUT', body={'stack': 'locked', 'protect': ['delete'], 'resources': '*', 'lock': True})
+    check('locked: the objects', added['locked'] == ['image', 'server'], added)
+    for kind in ('server', 'image'):
+        user.run(kind, 'delete', ids[kind], expect=None)
+    check('locked: the server', user.json('server', 'show', ids['server'])['id'] == ids['server'], ids)
+    check('locked: the image', user.json('image', 'show', ids['image'])['protected'] is True, ids)
+    ask('DELETE', '/' + added['guard']['id'])
+    check('locked: the image is free', user.json('image', 'show', ids['image'])['protected'] is False, ids)
+    user.run('stack', 'delete', '--yes', '--wait', 'locked')
+    listed = [row['ID'] for row in user.json('server', 'list')]
+    check('locked: the server is deleted', ids['server'] not in listed, listed)
+
+
 def main():
     with Project() as project:
         chosen = cases(project)
-        for name in sys.argv[1:] or chosen:
-            case(run_case, project, name, *chosen[name], name=name)
+        for name in sys.argv[1:] or [*chosen, 'locked']:
+            if name == 'locked':
+                case(locked, project)
+            else:
+                case(run_case, project, name, *chosen[name], name=name)
     finish()
 
 

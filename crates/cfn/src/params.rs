@@ -11,7 +11,7 @@ use crate::reply::Format;
 const VERSION: &str = "2010-05-15";
 
 /// Parameters of AWS with an effect that Kiln does not have. They are rejected unless they say nothing.
-pub(crate) const NOT_BUILT: [&str; 14] = [
+pub(crate) const NOT_BUILT: [&str; 13] = [
     "DeletionMode",
     "ImportExistingResources",
     "IncludeNestedStacks",
@@ -22,7 +22,6 @@ pub(crate) const NOT_BUILT: [&str; 14] = [
     "RetainResources",
     "RoleARN",
     "RollbackConfiguration",
-    "StackPolicyDuringUpdateBody",
     "StackPolicyDuringUpdateURL",
     "StackPolicyURL",
     "StackSetName",

@@ -175,6 +175,17 @@ pub trait Driver: TypeRules {
         Ok(Map::new())
     }
 
+    /// Whether the service can protect the object from a delete ([`Driver::lock`]).
+    fn has_lock(&self) -> bool {
+        false
+    }
+
+    /// Makes the service refuse to delete the object, for everybody who uses it, or no longer. May be repeated.
+    async fn lock(&self, cx: &Context<'_>, locked: bool) -> Result<(), Failure> {
+        let _ = locked;
+        Err(Failure::other(Class::NotSupported, format!("Resource {} has no lock", cx.facts.name)))
+    }
+
     /// Whether a delete may be preceded by a snapshot (`deletion_policy: Snapshot`).
     fn snapshots(&self) -> bool {
         false

@@ -76,6 +76,9 @@ pub enum GuardRule {
         /// The paths of the resources below the root stack, with the wildcards of a shell in each name (`web/*/server`). What
         /// is inside of one that matches is protected with it. `None`: the stack as a whole is neither updated nor deleted.
         resources: Option<String>,
+        /// Whether the services of the cloud lock the objects too, if they can.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        lock: bool,
     },
     /// Nothing changes.
     Freeze {
@@ -102,7 +105,7 @@ impl GuardRule {
     /// [`Action::Rollback`].
     pub fn forbids_request(&self, request: GuardedRequest) -> bool {
         match self {
-            Self::Protect { from, resources: None } => match request.action {
+            Self::Protect { from, resources: None, .. } => match request.action {
                 Action::Delete => from.contains(&Verb::Delete),
                 Action::Update | Action::Restore => from.contains(&Verb::Update),
                 _ => false,
@@ -115,12 +118,27 @@ impl GuardRule {
     /// Whether it forbids to do this with a resource, as a part of the request. `path`: below the root stack.
     pub fn forbids(&self, verb: Verb, path: &str, resource_type: &str, request: GuardedRequest) -> bool {
         match self {
-            Self::Protect { from, resources: Some(pattern) } => {
+            Self::Protect { from, resources: Some(pattern), .. } => {
                 from.iter().any(|from| covers(*from, verb)) && is_within(path, pattern)
             }
             Self::Protect { resources: None, .. } | Self::Freeze { .. } => self.forbids_request(request),
             Self::RequirePlans => false,
             Self::StackPolicy(policy) => request.action == Action::Update && policy.denies(verb, path, resource_type),
+        }
+    }
+
+    /// Whether it locks objects in the cloud too.
+    pub fn has_lock(&self) -> bool {
+        matches!(self, Self::Protect { lock: true, .. })
+    }
+
+    /// Whether the object of a resource is locked in the cloud too. `path`: below the root stack.
+    pub fn locks(&self, path: &str) -> bool {
+        match self {
+            Self::Protect { resources, lock, .. } => {
+                *lock && resources.as_ref().is_none_or(|pattern| is_within(path, pattern))
+            }
+            _ => false,
         }
     }
 }
@@ -145,7 +163,11 @@ mod tests {
     }
 
     fn protect(from: &[Verb], resources: Option<&str>) -> GuardRule {
-        GuardRule::Protect { from: from.iter().copied().collect(), resources: resources.map(str::to_owned) }
+        GuardRule::Protect {
+            from: from.iter().copied().collect(),
+            resources: resources.map(str::to_owned),
+            lock: false,
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::guard::Verb;
 
 /// A stack policy. What no statement allows is denied, and a statement that denies wins. It holds only while a stack is
 /// updated. Resources of nested stacks are judged as the resource of the root stack that they are in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct StackPolicy {
     /// As the user has written it.
@@ -23,7 +23,7 @@ pub struct StackPolicy {
 #[error("Error validating stack policy: {0}")]
 pub struct InvalidPolicy(String);
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Statement {
     allows: bool,
     actions: Choice,
@@ -33,7 +33,7 @@ struct Statement {
 }
 
 /// Which of some names are meant.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Choice {
     /// What matches a pattern.
     Of(Vec<String>),

@@ -163,6 +163,20 @@ pub enum Error {
         /// The guard.
         why: String,
     },
+    /// A service of the cloud does not lock an object, or does not unlock it.
+    #[error("The object of the resource {path} of the stack {stack} cannot be {what}: {why}. {hint}")]
+    Lock {
+        /// The path of the resource below the stack.
+        path: String,
+        /// Name of the root stack.
+        stack: String,
+        /// `locked` or `unlocked`.
+        what: &'static str,
+        /// Why.
+        why: String,
+        /// What was done, and what to do.
+        hint: String,
+    },
     /// The user cannot approve the plan.
     #[error("You cannot approve the plan {plan}: {why}.")]
     Approval {
@@ -257,6 +271,7 @@ impl Error {
             | Self::StalePlan(_)
             | Self::PlanRequired
             | Self::UnderGuard { .. }
+            | Self::Lock { .. }
             | Self::Unapproved { .. }
             | Self::PlanState { .. }
             | Self::MovedPlan { .. }

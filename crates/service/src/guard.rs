@@ -7,7 +7,7 @@ use kiln_identity::{Caller, DefaultCheck, DefaultRule};
 use kiln_plan::{Blueprint, Event, Guards, Model};
 use kiln_plan_document::{Decision, PlanDocument};
 use kiln_resource::{Action, GuardId, GuardRule, GuardedRequest, Resource, StackPolicy, Status, Verb};
-use kiln_stack::guards::{heeded, held, held_for, words};
+use kiln_stack::guards::{heeded, held, held_for, replace_policy, words};
 use kiln_stack::load;
 use kiln_store::{Author, Guard, GuardTerms, Stack, StackId, StackQuery};
 use kiln_view::preview::Preview;
@@ -23,6 +23,17 @@ pub const LIFT_GUARD: DefaultRule = DefaultRule { name: "guards:lift", check: De
 const MOST_GUARDS: usize = 1_000;
 /// Characters of a reason.
 const LONGEST_REASON: usize = 1_000;
+
+/// A guard that was added, or was there already.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AddedGuard {
+    /// The guard.
+    pub guard: Guard,
+    /// The operations that it forbids and that had begun before it: these are not stopped, all others are.
+    pub in_flight: Vec<InFlight>,
+    /// The paths of the resources whose objects are locked in the cloud.
+    pub locked: Vec<String>,
+}
 
 /// An operation that had begun when a guard was added that forbids it.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,24 +77,24 @@ impl GuardedTree {
 }
 
 impl Service {
-    /// Adds a guard for a root stack, or for all stacks of the project of the caller. Returns it with the operations that it
-    /// forbids and that had begun before it: these are not stopped, all others are. A guard that is there already is returned.
+    /// Adds a guard for a root stack, or for all stacks of the project of the caller. A guard that is there already is
+    /// returned; its objects are locked again.
     ///
     /// # Errors
-    /// [`Error::Value`], [`Error::Limit`], and errors of the store.
+    /// [`Error::Value`], [`Error::Limit`], [`Error::Lock`], and errors of the store.
     pub async fn add_guard(
         &self,
         caller: &Caller,
         stack: Option<&Stack>,
         terms: GuardTerms,
-    ) -> Result<(Guard, Vec<InFlight>), Error> {
+    ) -> Result<AddedGuard, Error> {
         let now = self.backends.clock.now();
         check_terms(&terms, stack, now)?;
         let store = &self.backends.store;
         let there = store.guards(&caller.project_id).await?;
         let root = stack.map(|stack| stack.id);
         if let Some(same) = there.iter().find(|guard| guard.stack == root && guard.terms == terms) {
-            return Ok((same.clone(), self.in_flight(same, now).await?));
+            return self.with_effect(same.clone()).await;
         }
         if there.len() >= MOST_GUARDS {
             return Err(Error::Limit(format!("You have reached the maximum guards per project, {MOST_GUARDS}.")));
@@ -98,9 +109,15 @@ impl Service {
             created: now,
         };
         store.add_guard(&guard).await?;
-        let flight = self.in_flight(&guard, now).await?;
         tracing::info!(guard = %guard.id, project = guard.project, user = caller.user_id, "guard added");
-        Ok((guard, flight))
+        self.with_effect(guard).await
+    }
+
+    /// Locks the objects of a guard that is stored.
+    async fn with_effect(&self, guard: Guard) -> Result<AddedGuard, Error> {
+        let in_flight = self.in_flight(&guard, self.backends.clock.now()).await?;
+        let locked = self.lock_objects(&guard).await?;
+        Ok(AddedGuard { guard, in_flight, locked })
     }
 
     /// The guards of the project of the caller, or those that hold for the tree of a root stack.
@@ -124,11 +141,12 @@ impl Service {
         found.ok_or_else(|| Error::NotFound(format!("Guard {id}")))
     }
 
-    /// Lifts a guard.
+    /// Lifts a guard, and unlocks its objects before.
     ///
     /// # Errors
-    /// [`Error::NotFound`]
+    /// [`Error::NotFound`], [`Error::Lock`]
     pub async fn lift_guard(&self, caller: &Caller, guard: &Guard) -> Result<(), Error> {
+        self.unlock_objects(guard).await?;
         if !self.backends.store.lift_guard(&guard.project, guard.id, &author(caller)).await? {
             return Err(Error::NotFound(format!("Guard {}", guard.id)));
         }
@@ -149,7 +167,7 @@ impl Service {
     pub async fn is_protected_from_deletion(&self, stack: &Stack) -> Result<bool, Error> {
         let guards = held_for(&*self.backends.store, stack, self.backends.clock.now()).await?;
         let protects = |guard: &Guard| match &guard.terms.rule {
-            GuardRule::Protect { from, resources: None } => from.contains(&Verb::Delete),
+            GuardRule::Protect { from, resources: None, .. } => from.contains(&Verb::Delete),
             _ => false,
         };
         Ok(guards.iter().any(protects))
@@ -196,7 +214,7 @@ impl Service {
             return Err(refused(stack, guard));
         }
         if action == Action::Delete
-            && let Some(tree) = self.guarded_tree(stack, action).await?
+            && let Some(tree) = self.guarded_tree(stack, action, None).await?
         {
             let root = load::place(&*self.backends.store, stack).await?.join("/");
             tree.refuse_deletes(now, |path| root.is_empty() || is_inside(path, &root))?;
@@ -204,9 +222,14 @@ impl Service {
         Ok(guards.iter().any(|guard| guard.terms.rule == GuardRule::RequirePlans))
     }
 
-    /// Refuses an update that removes guarded resources from the template.
-    pub(crate) async fn refuse_removals(&self, stack: &Stack, new: &Blueprint) -> Result<(), Error> {
-        let Some(tree) = self.guarded_tree(stack, Action::Update).await? else { return Ok(()) };
+    /// Refuses an update that removes guarded resources from the template. `policy`: its own stack policy, if it has one.
+    pub(crate) async fn refuse_removals(
+        &self,
+        stack: &Stack,
+        new: &Blueprint,
+        policy: Option<&StackPolicy>,
+    ) -> Result<(), Error> {
+        let Some(tree) = self.guarded_tree(stack, Action::Update, policy).await? else { return Ok(()) };
         let root = load::place(&*self.backends.store, stack).await?.join("/");
         let name = |path: &str| {
             let inside = if root.is_empty() { Some(path) } else { path.strip_prefix(&root)?.strip_prefix('/') };
@@ -244,7 +267,7 @@ impl Service {
 
     /// Notes in a preview what guards forbid.
     pub(crate) async fn note_guards(&self, stack: &Stack, action: Action, preview: &mut Preview) -> Result<(), Error> {
-        if let Some(mut guards) = self.guards_for(stack, action).await? {
+        if let Some(mut guards) = self.guards_for(stack, action, None).await? {
             guards.path = load::place(&*self.backends.store, stack).await?.join("/");
             let now = self.backends.clock.now();
             preview.heed(&|verb, resource, row| Some(guards.forbidding(now, verb, resource, row)?.words.clone()));
@@ -259,7 +282,7 @@ impl Service {
         action: Action,
         plan: &PlanDocument,
     ) -> Result<(), Error> {
-        let Some(tree) = self.guarded_tree(stack, action).await? else { return Ok(()) };
+        let Some(tree) = self.guarded_tree(stack, action, None).await? else { return Ok(()) };
         let now = self.backends.clock.now();
         let refused = plan.resources.iter().filter(|entry| entry.decision.is_certain()).find_map(|entry| {
             let verb = match entry.decision.at_most {
@@ -275,17 +298,31 @@ impl Service {
         refused.map_or(Ok(()), Err)
     }
 
-    /// The guards that hold for the tree of a stack during a request; `None`: there are none.
-    async fn guards_for(&self, stack: &Stack, action: Action) -> Result<Option<Guards>, Error> {
-        let guards = held_for(&*self.backends.store, stack, self.backends.clock.now()).await?;
+    /// The guards that hold for the tree of a stack during a request; `None`: there are none. `policy`: the stack policy of
+    /// the request instead of that of the stack.
+    async fn guards_for(
+        &self,
+        stack: &Stack,
+        action: Action,
+        policy: Option<&StackPolicy>,
+    ) -> Result<Option<Guards>, Error> {
+        let mut guards = held_for(&*self.backends.store, stack, self.backends.clock.now()).await?;
+        if let Some(policy) = policy {
+            replace_policy(&mut guards, policy);
+        }
         let request = GuardedRequest { action, is_signal: false };
         let guards: Vec<_> = guards.into_iter().map(held).collect();
         Ok((!guards.is_empty()).then(|| Guards { guards, path: String::new(), request, made_since: None }))
     }
 
     /// The rows of the whole tree of a stack; `None`: no guard holds for it, and nothing is read.
-    pub(crate) async fn guarded_tree(&self, stack: &Stack, action: Action) -> Result<Option<GuardedTree>, Error> {
-        let Some(guards) = self.guards_for(stack, action).await? else { return Ok(None) };
+    async fn guarded_tree(
+        &self,
+        stack: &Stack,
+        action: Action,
+        policy: Option<&StackPolicy>,
+    ) -> Result<Option<GuardedTree>, Error> {
+        let Some(guards) = self.guards_for(stack, action, policy).await? else { return Ok(None) };
         let tree = self.tree_of(stack).await?;
         let ids: Vec<StackId> = tree.iter().map(|stack| stack.id).collect();
         let places = load::places(&tree);
@@ -335,7 +372,7 @@ impl Service {
 
 /// What protects a stack from being deleted.
 fn termination_protection() -> GuardRule {
-    GuardRule::Protect { from: BTreeSet::from([Verb::Delete]), resources: None }
+    GuardRule::Protect { from: BTreeSet::from([Verb::Delete]), resources: None, lock: false }
 }
 
 /// Refuses terms that protect nothing, or not what they say.
@@ -354,11 +391,14 @@ fn check_terms(terms: &GuardTerms, stack: Option<&Stack>, now: Timestamp) -> Res
         GuardRule::Protect { from, .. } if from.is_empty() || from.contains(&Verb::Create) => {
             invalid("a guard protects from update, replace or delete")
         }
-        GuardRule::Protect { from, resources: None } if from.contains(&Verb::Replace) => invalid(
+        GuardRule::Protect { from, resources: None, .. } if from.contains(&Verb::Replace) => invalid(
             "a stack as a whole is protected from update or delete: name resources to protect them from replace",
         ),
         GuardRule::Protect { resources: Some(pattern), .. } if pattern.split('/').any(str::is_empty) => {
             invalid("a path of resources has names between its slashes")
+        }
+        GuardRule::Protect { lock: true, .. } if stack.is_none() || terms.until.is_some() => {
+            invalid("a guard that locks objects in the cloud is of one stack, and does not end by itself")
         }
         GuardRule::StackPolicy(_) if stack.is_none() => invalid("a stack policy is of a stack"),
         _ => Ok(()),
@@ -375,7 +415,7 @@ fn refused(stack: &Stack, guard: &Guard) -> Error {
 }
 
 /// The path of a resource in a stack with this path.
-fn inside(place: &str, name: &str) -> String {
+pub(crate) fn inside(place: &str, name: &str) -> String {
     if place.is_empty() { name.to_owned() } else { format!("{place}/{name}") }
 }
 

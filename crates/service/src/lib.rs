@@ -27,6 +27,7 @@ mod import;
 mod input;
 mod mark_unhealthy;
 mod nested_templates;
+mod object_lock;
 mod operation;
 mod options;
 mod preflight;
@@ -58,7 +59,7 @@ pub use change_set::{
 pub use create::CreateStack;
 pub use error::{Error, Invalid};
 pub use forget::Forget;
-pub use guard::{ADD_GUARD, InFlight, LIFT_GUARD};
+pub use guard::{ADD_GUARD, AddedGuard, InFlight, LIFT_GUARD};
 pub use import::{ObjectToImport, ObjectsToImport, importable};
 pub use input::{Settings, StackContent, TemplateText};
 pub use kiln_plan::hidden::{Door, Guarded, Hidden, HiddenValues, Masked};

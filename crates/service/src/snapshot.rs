@@ -102,7 +102,7 @@ impl Service {
             return Err(Error::NotSupported("Updating a stack when it is deleting".to_owned()));
         }
         let blueprint = self.restored_blueprint(caller, stack, &snapshot).await?;
-        self.refuse_removals(stack, &blueprint).await?;
+        self.refuse_removals(stack, &blueprint, None).await?;
         let request = StackRequest {
             desired: Some(load::accepted(&self.backends, &blueprint)),
             details: Details { snapshot: Some(snapshot.id), ..Details::default() },

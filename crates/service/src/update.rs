@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kiln_identity::Caller;
 use kiln_plan::Blueprint;
-use kiln_resource::Action;
+use kiln_resource::{Action, StackPolicy};
 use kiln_stack::load;
 use kiln_store::{DesiredText, Details, Planned, Stack, StackRequest};
 use kiln_value::Map;
@@ -29,6 +29,8 @@ pub struct UpdateStack {
     pub clear_parameters: BTreeSet<String>,
     /// The data of existing objects by the name of their new resources: they are adopted, not created.
     pub adopt: Map,
+    /// The stack policy during this update, instead of that of the stack. Whoever gives one must be allowed to lift guards.
+    pub stack_policy: Option<StackPolicy>,
 }
 
 /// A checked update.
@@ -39,6 +41,8 @@ pub(crate) struct CheckedUpdate {
     pub(crate) settings: Settings,
     /// See [`UpdateStack::adopt`].
     pub(crate) adopt: Map,
+    /// See [`UpdateStack::stack_policy`].
+    pub(crate) stack_policy: Option<StackPolicy>,
 }
 
 impl UpdateStack {
@@ -65,11 +69,12 @@ impl Service {
         stack: &Stack,
         update: UpdateStack,
     ) -> Result<CheckedUpdate, Error> {
-        let (settings, adopt) = (update.all_settings(), update.adopt.clone());
+        let (settings, adopt, stack_policy) =
+            (update.all_settings(), update.adopt.clone(), update.stack_policy.clone());
         settings.check_preflight(!adopt.is_empty())?;
         let blueprint = self.updated_blueprint(caller, stack, update).await?;
-        self.refuse_removals(stack, &blueprint).await?;
-        Ok(CheckedUpdate { desired: load::accepted(&self.backends, &blueprint), settings, adopt })
+        self.refuse_removals(stack, &blueprint, stack_policy.as_ref()).await?;
+        Ok(CheckedUpdate { desired: load::accepted(&self.backends, &blueprint), settings, adopt, stack_policy })
     }
 
     /// Refuses an update of a stack in its state, or with types that the caller may not use.
@@ -90,12 +95,13 @@ impl Service {
         update: CheckedUpdate,
         planned: Option<Planned>,
     ) -> Result<Stack, Error> {
-        let CheckedUpdate { desired, settings, adopt } = update;
+        let CheckedUpdate { desired, settings, adopt, stack_policy } = update;
         let snapshot = (!adopt.is_empty()).then(|| self.data_to_adopt(stack.id, adopt.into()));
         let converge = self.converges(&settings);
         let preflight = settings.preflight && planned.is_none();
         let snapshot_id = snapshot.as_ref().map(|data| data.id);
-        let details = Details { converge, snapshot: snapshot_id, planned, preflight, ..Details::default() };
+        let details =
+            Details { converge, snapshot: snapshot_id, planned, preflight, stack_policy, ..Details::default() };
         let is_planned = settings.if_version.is_some();
         let request = StackRequest {
             desired: Some(desired),
@@ -127,7 +133,7 @@ impl Service {
         stack: &Stack,
         update: UpdateStack,
     ) -> Result<Blueprint, Error> {
-        let UpdateStack { template, content, settings, existing, revision, clear_parameters, adopt: _ } = update;
+        let UpdateStack { template, content, settings, existing, revision, clear_parameters, .. } = update;
         settings.check()?;
         let (parameters, questions) = (content.parameters(), content.questions.clone());
         let current = load::blueprint(&self.backends, stack, &stack.desired).await?;

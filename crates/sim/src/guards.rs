@@ -32,7 +32,8 @@ pub(crate) fn add(scenario: &mut Scenario, seed: u64) {
 
 /// A guard that protects all resources of a stack from deletion.
 pub(crate) fn guard(id: GuardId, stack: &Stack, sim: &Simulation) -> Guard {
-    let rule = GuardRule::Protect { from: BTreeSet::from([Verb::Delete]), resources: Some("*".to_owned()) };
+    let from = BTreeSet::from([Verb::Delete]);
+    let rule = GuardRule::Protect { from, resources: Some("*".to_owned()), lock: false };
     let terms = GuardTerms { rule, until: None, reason: String::new() };
     let (project, created) = (stack.project.clone(), sim.store_clock.now());
     Guard { id, project, stack: Some(stack.id), terms, author: author(), created }

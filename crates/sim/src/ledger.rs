@@ -9,6 +9,7 @@ use kiln_store::{Batch, Desired, Event, EventQuery, Lease, Message, NewStack, St
 use kiln_value::Value;
 
 use crate::cloud::{CloudCall, Object};
+use crate::continued;
 use crate::drivers::CANNOT_TELL;
 use crate::guards;
 use crate::inbox;
@@ -340,6 +341,7 @@ impl Ledger {
         let own = inner.own.get(&stack.id).copied().unwrap_or_default();
         drop(inner);
         guards::check(sim, &stack, call);
+        continued::check(sim, &stack, call);
         if let Some(plan) = plan {
             plans::check(sim, &stack, own, &plan, call);
         }
@@ -577,6 +579,9 @@ impl Ledger {
     pub(crate) fn hide(&self, sim: &Simulation, label: Label, mut stack: Stack) -> Stack {
         if sim.has(Sabotage::ForgetPrevious) && label.slot.is_some() {
             stack.previous = None;
+        }
+        if sim.has(Sabotage::HideSkips) && label.slot.is_some() {
+            stack.details.skip.clear();
         }
         if !sim.has(Sabotage::HideRequest) || label.slot.is_none() {
             return stack;

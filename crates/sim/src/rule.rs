@@ -36,6 +36,10 @@ rules! {
     OutsideOfPlan = "outside-of-plan",
     /// An object that a guard protects is not deleted.
     Guarded = "guarded-object",
+    /// Nothing is done with a resource without which a failed operation is continued, and it does not become COMPLETE.
+    Skipped = "skipped-resource",
+    /// When the cause of a failure is gone, the operation is continued to its end.
+    NotContinued = "not-continued",
     /// A delete leaves only retained objects.
     LeftBehind = "left-behind",
     /// COMPLETE means that each resource has one live object with the desired properties.

@@ -17,7 +17,7 @@ use crate::scenario::{Ask, Fault, FaultKind, Scenario, UserAction, When};
 use crate::simulation::Simulation;
 use crate::template_model::Build;
 use crate::users::Users;
-use crate::{guards, hooks, inbox, logs, plugins, sinks, takeovers, trusts, wanted};
+use crate::{continued, guards, hooks, inbox, logs, plugins, sinks, takeovers, trusts, wanted};
 
 /// Maximum duration of an operation after the last fault, in milliseconds.
 const BOUND_MS: u64 = 900_000;
@@ -149,6 +149,7 @@ async fn story(sim: &Arc<Simulation>, cluster: &Arc<Cluster>, triggers: Unbounde
     tokio::time::sleep(REST + sim.store_clock.back()).await;
     judge_rest(sim).await;
     guards::lift_all(sim).await;
+    continued::finish(sim, &users).await;
     for (number, stack) in roots(sim).await.into_iter().enumerate() {
         if stack.deleted.is_none() {
             let place = stack.name.trim_start_matches('s').parse().unwrap_or_default();
@@ -271,13 +272,13 @@ fn calm_down(sim: &Simulation, cluster: &Cluster) {
     }
 }
 
-async fn roots(sim: &Simulation) -> Vec<Stack> {
+pub(crate) async fn roots(sim: &Simulation) -> Vec<Stack> {
     let query = StackQuery { deleted: true, ..StackQuery::default() };
     sim.store.stacks(&query).await.unwrap_or_default()
 }
 
 /// Waits until every operation has ended, which must happen within a time limit.
-async fn all_end(sim: &Simulation) {
+pub(crate) async fn all_end(sim: &Simulation) {
     let start = sim.time.ms();
     loop {
         let query = StackQuery { deleted: true, nested: true, ..StackQuery::default() };

@@ -99,6 +99,8 @@ sabotages! {
     LoseSnapshotEnd = "lose-snapshot-end",
     /// Engines see no guards.
     HideGuards = "hide-guards",
+    /// Engines do not see what a request skips.
+    HideSkips = "hide-skips",
     /// The store hides newer requests from the engine.
     HideRequest = "hide-request",
 }

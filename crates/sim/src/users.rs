@@ -24,7 +24,7 @@ use crate::simulation::{Label, Simulation};
 use crate::states;
 use crate::store_link::StoreLink;
 use crate::template_model::alias;
-use crate::{crashes, guards, plans, sinks, trusts};
+use crate::{continued, crashes, guards, plans, sinks, trusts};
 
 /// Maximum number of attempts of a user.
 const TRIES: u32 = 40;
@@ -102,7 +102,10 @@ impl Users {
             (Ask::Protect, Some(stack)) => self.protect(number, &stack).await,
             (Ask::Unprotect, Some(stack)) => self.unprotect(&stack).await,
             (Ask::Stay, Some(stack)) => self.stay(number, &stack).await,
-            (Ask::Continue, Some(stack)) => self.go_on(&stack).await,
+            (Ask::Continue, Some(stack)) => {
+                let skips = continued::skips(&self.sim, number, &stack).await?;
+                self.go_on(&stack, skips).await
+            }
             (Ask::Return(back), Some(stack)) => self.return_to(&stack, *back).await,
             (Ask::Snapshot, Some(stack)) => self.snapshot(number, &stack).await,
             (Ask::Restore, Some(stack)) => self.restore(&stack).await,
@@ -225,7 +228,8 @@ impl Users {
         self.send((number, 0), stack, None, MessageKind::Cancel, body).await
     }
 
-    async fn go_on(&self, stack: &Stack) -> Result<(), Error> {
+    /// Continues what has failed, without the resources with these paths.
+    pub(crate) async fn go_on(&self, stack: &Stack, skip: Vec<String>) -> Result<(), Error> {
         let action = stack.state.action;
         let continues = matches!(action, Action::Create | Action::Update | Action::Rollback | Action::Delete);
         if stack.is_pending() || stack.state.status != Status::Failed || !continues || stack.details.snapshot.is_some()
@@ -239,6 +243,7 @@ impl Users {
             _ => StackRequest { if_generation: Some(stack.generation), ..StackRequest::new(action, now) },
         };
         request.details.converge = stack.details.converge;
+        request.details.skip = skip;
         self.store.request(stack.id, request).await.map(drop)
     }
 

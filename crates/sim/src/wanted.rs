@@ -73,7 +73,7 @@ pub(crate) async fn check_wanted(sim: &Simulation, stack: &Stack) {
         return;
     }
     let mut found = Found::default();
-    let result = compare(sim, &template, stack.id, Vec::new(), &mut found).await;
+    let result = compare(sim, &template, stack.id, Vec::new(), stack.details.skip.clone(), &mut found).await;
     if let Err(text) = result {
         sim.accuse(Rule::NotAsWanted, format!("{} is {}, but {text}", stack.name, stack.state));
         return;
@@ -118,12 +118,40 @@ struct Found {
     objects: BTreeSet<String>,
 }
 
+impl Found {
+    /// Adds the objects of a skipped resource, which may be there or not.
+    async fn skip(&mut self, sim: &Simulation, stack: StackId, name: &str, rows: &[&Resource]) -> Result<(), String> {
+        let request = sim.store.stack(stack).await.map_err(|error| error.to_string())?;
+        let request = request.map_or(0, |stack| stack.generation);
+        let is_done = |row: &&&Resource| {
+            row.state.status == Status::Complete && row.state.action != Action::Init && row.generation >= request
+        };
+        if let Some(row) = rows.iter().find(is_done) {
+            return Err(format!("{name} was skipped and is {}", row.state));
+        }
+        let now = sim.time.ms();
+        let of_name = |object: &&Object| object.stack == stack.to_string() && object.resource == name;
+        self.objects.extend(sim.cloud().live(now).filter(of_name).map(|object| object.id.clone()));
+        let mut children: Vec<StackId> = rows.iter().filter_map(|row| row.child).collect();
+        let mut below = BTreeSet::new();
+        while let Some(child) = children.pop() {
+            below.insert(child.to_string());
+            let rows = sim.store.resources(child).await.map_err(|error| error.to_string())?;
+            children.extend(rows.iter().filter_map(|row| row.child));
+        }
+        let is_below = |object: &&Object| below.contains(&object.stack);
+        self.objects.extend(sim.cloud().live(now).filter(is_below).map(|object| object.id.clone()));
+        Ok(())
+    }
+}
+
 /// Compares a stack with its desired state; returns the IDs of its objects.
 fn compare<'a>(
     sim: &'a Simulation,
     template: &'a TemplateModel,
     stack: StackId,
     outer: Vec<String>,
+    skip: Vec<String>,
     found: &'a mut Found,
 ) -> BoxFuture<'a, Result<Vec<String>, String>> {
     async move {
@@ -135,6 +163,12 @@ fn compare<'a>(
         for resource in &template.resources {
             let name = &resource.name;
             let of_name: Vec<&Resource> = rows.iter().filter(|row| row.name == *name).collect();
+            if skip.contains(name) {
+                found.skip(sim, stack, name, &of_name).await?;
+                ids.push((name.clone(), Vec::new()));
+                continue;
+            }
+            let inside = skip.iter().filter_map(|path| Some(path.strip_prefix(name)?.strip_prefix('/')?.to_owned()));
             let [row] = of_name.as_slice() else {
                 return Err(format!("{name} has {} rows", of_name.len()));
             };
@@ -151,7 +185,7 @@ fn compare<'a>(
             let made = match &resource.kind {
                 KindModel::Value | KindModel::Wait { .. } | KindModel::Policy { .. } => Vec::new(),
                 KindModel::Plain(_) => vec![check_object(sim, template, resource, row, &needs, found)?],
-                KindModel::Nested(inner) => compare(sim, inner, child_of(row)?, needs, found).await?,
+                KindModel::Nested(inner) => compare(sim, inner, child_of(row)?, needs, inside.collect(), found).await?,
                 KindModel::Scaled { min, max, member, .. } => {
                     compare_scaled(sim, template, resource, (*min, *max, *member), child_of(row)?, &needs, found)
                         .await?;

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use kiln_plan::{Guards, HeldGuard};
-use kiln_resource::{Action, GuardedRequest, Status};
+use kiln_resource::{Action, GuardRule, GuardedRequest, StackPolicy, Status};
 use kiln_store::{Error, Guard, Operation, OperationQuery, Operations, Stack, Store};
 
 use crate::load;
@@ -16,7 +16,13 @@ const TAKEN_BACK: u64 = 100;
 /// # Errors
 /// Errors of the store.
 pub async fn guards_of(store: &dyn Store, stack: &Stack, now: Timestamp) -> Result<Option<Guards>, Error> {
-    let guards = held_for(store, stack, now).await?;
+    let mut guards = held_for(store, stack, now).await?;
+    if guards.iter().any(is_policy) {
+        let root = if stack.parent.is_some() { store.stack(stack.root).await? } else { None };
+        if let Some(policy) = &root.as_ref().unwrap_or(stack).details.stack_policy {
+            replace_policy(&mut guards, policy);
+        }
+    }
     if guards.is_empty() { Ok(None) } else { heeded(store, stack, guards).await.map(Some) }
 }
 
@@ -64,6 +70,18 @@ pub async fn held_for(store: &dyn Store, stack: &Stack, now: Timestamp) -> Resul
     let mut guards = store.guards(&stack.project).await?;
     guards.retain(|guard| guard.holds_for(stack.root, now));
     Ok(guards)
+}
+
+/// Judges an update by its own stack policy instead of that of its stack, if that has one.
+pub fn replace_policy(guards: &mut [Guard], policy: &StackPolicy) {
+    for guard in guards.iter_mut().filter(|guard| is_policy(guard)) {
+        guard.terms.rule = GuardRule::StackPolicy(policy.clone());
+        "with the stack policy of this update".clone_into(&mut guard.terms.reason);
+    }
+}
+
+fn is_policy(guard: &Guard) -> bool {
+    matches!(guard.terms.rule, GuardRule::StackPolicy(_))
 }
 
 /// A guard, for people.

@@ -1,7 +1,7 @@
 //! Stacks and requests to them.
 
 use jiff::Timestamp;
-use kiln_resource::{Action, State, Status};
+use kiln_resource::{Action, StackPolicy, State, Status};
 use kiln_trace::Origin;
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +54,9 @@ pub struct Details {
     /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skip: Vec<String>,
+    /// The stack policy that an update has instead of that of the stack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack_policy: Option<StackPolicy>,
     /// The operation that the request is a part of; `None`: it is an operation of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<OperationId>,

@@ -6,7 +6,7 @@ use axum::response::Response;
 use http::{Method, StatusCode};
 use kiln_identity::{DefaultCheck, DefaultRule};
 use kiln_resource::{GuardRule, StackPolicy, Verb};
-use kiln_service::{ADD_GUARD, InFlight, LIFT_GUARD};
+use kiln_service::{ADD_GUARD, AddedGuard, InFlight, LIFT_GUARD};
 use kiln_store::{Guard, GuardTerms, StackId};
 use kiln_value::{Map, Value, text, value};
 
@@ -82,6 +82,7 @@ static BODY: Body = Body {
                 "stack": (schema::text()),
                 "protect": { "type": "array", "items": verbs },
                 "resources": (schema::text()),
+                "lock": { "type": "boolean" },
                 "freeze": { "type": "boolean" },
                 "signals": { "type": "boolean" },
                 "plans": { "type": "string", "enum": ["required"] },
@@ -105,11 +106,13 @@ async fn add(call: &Call) -> Result<Response, ApiError> {
         call.allow(REQUIRE_PLANS)?;
     }
     let stack = if given(body, "stack").is_some() { Some(stack_of(call, body).await?) } else { None };
-    let (guard, flight) = call.service().add_guard(&call.caller, stack.as_ref(), terms).await?;
-    let flight = flight.iter().map(|InFlight { stack, path, action }| {
+    let AddedGuard { guard, in_flight, locked } = call.service().add_guard(&call.caller, stack.as_ref(), terms).await?;
+    let in_flight = in_flight.iter().map(|InFlight { stack, path, action }| {
         value!({ "stack_id": (stack.to_string()), "resource_path": path, "action": (action.as_str()) })
     });
-    Ok(reply::json(&value!({ "guard": (view(&guard)), "in_flight": (flight.collect::<Value>()) })))
+    Ok(reply::json(&value!({
+        "guard": (view(&guard)), "in_flight": (in_flight.collect::<Value>()), "locked": (locked.into_iter().collect::<Value>()),
+    })))
 }
 
 async fn list(call: &Call) -> Result<Response, ApiError> {
@@ -151,7 +154,8 @@ fn until(body: &Map) -> Result<Option<jiff::Timestamp>, ApiError> {
 /// What the guard of a body forbids.
 fn rule(body: &Map) -> Result<GuardRule, ApiError> {
     let invalid = |why: String| ApiError::bad_request(why);
-    let known = ["stack", "protect", "resources", "freeze", "signals", "plans", "stack_policy", "until", "reason"];
+    let known =
+        ["stack", "protect", "resources", "lock", "freeze", "signals", "plans", "stack_policy", "until", "reason"];
     if let Some(unknown) = body.keys().find(|key| !known.contains(&key.as_str())) {
         return Err(invalid(format!("A guard has no '{unknown}'.")));
     }
@@ -160,7 +164,7 @@ fn rule(body: &Map) -> Result<GuardRule, ApiError> {
     let [kind] = kinds.as_slice() else {
         return Err(invalid("A guard needs one of 'protect', 'freeze', 'plans' and 'stack_policy'.".to_owned()));
     };
-    for (key, of) in [("resources", "protect"), ("signals", "freeze")] {
+    for (key, of) in [("resources", "protect"), ("lock", "protect"), ("signals", "freeze")] {
         if is_given(&key) && *kind != of {
             return Err(invalid(format!("'{key}' belongs to '{of}'.")));
         }
@@ -179,7 +183,8 @@ fn rule(body: &Map) -> Result<GuardRule, ApiError> {
             let from: Option<BTreeSet<Verb>> = from.and_then(|verbs| verbs.iter().map(verb).collect());
             let from =
                 from.ok_or_else(|| invalid("'protect' is not a list of 'update', 'replace' and 'delete'.".to_owned()))?;
-            Ok(GuardRule::Protect { from, resources: given(body, "resources") })
+            let lock = body.get("lock").is_some_and(Value::is_truthy);
+            Ok(GuardRule::Protect { from, resources: given(body, "resources"), lock })
         }
     }
 }
@@ -190,9 +195,9 @@ fn view(guard: &Guard) -> Value {
         "stack_id": (guard.stack.as_ref().map(StackId::to_string)),
     });
     let rule = match &guard.terms.rule {
-        GuardRule::Protect { from, resources } => {
+        GuardRule::Protect { from, resources, lock } => {
             let from: Value = from.iter().map(|verb| verb.as_str()).collect();
-            value!({ "protect": from, "resources": (resources.clone()) })
+            value!({ "protect": from, "resources": (resources.clone()), "lock": (*lock) })
         }
         GuardRule::Freeze { signals } => value!({ "freeze": true, "signals": (*signals) }),
         GuardRule::RequirePlans => value!({ "plans": "required" }),
@@ -247,7 +252,7 @@ mod tests {
         let guard = &added["guard"];
         let shown = json!({
             "id": guard["id"], "stack_id": stack_of(&path).to_string(), "protect": ["replace", "delete"],
-            "resources": "db/*", "until": "2099-01-01T00:00:00Z", "reason": "data", "user_id": guard["user_id"],
+            "resources": "db/*", "lock": false, "until": "2099-01-01T00:00:00Z", "reason": "data", "user_id": guard["user_id"],
             "user_name": "alice", "created_at": guard["created_at"],
         });
         assert_eq!((guard, &added["in_flight"]), (&shown, &json!([])));
@@ -278,6 +283,12 @@ mod tests {
             (json!({"protect": ["explode"]}), "is not a list of"),
             (json!({"protect": ["replace"]}), "name resources to protect them from replace"),
             (json!({"protect": ["delete"], "resources": "a//b"}), "names between its slashes"),
+            (json!({"protect": ["delete"], "lock": true}), "is of one stack"),
+            (
+                json!({"stack": "s", "protect": ["delete"], "lock": true, "until": "2099-01-01T00:00:00Z"}),
+                "does not end by itself",
+            ),
+            (json!({"freeze": true, "lock": true}), "'lock' belongs to 'protect'"),
             (json!({"freeze": true, "resources": "a"}), "'resources' belongs to 'protect'"),
             (json!({"plans": "optional"}), "lift the guard"),
             (json!({"protect": ["delete"], "forever": true}), "A guard has no 'forever'"),

@@ -37,7 +37,8 @@ async fn run(call: &Call) -> Result<Value, Fault> {
     }
     let content = StackContent { sections: parameters.sections()?, ..StackContent::default() };
     let new = CreateStack { name, template, content, settings, adopt: None };
-    let (protect, policy) = (params.boolean("EnableTerminationProtection")?.unwrap_or(false), policy(call)?);
+    let (protect, policy) =
+        (params.boolean("EnableTerminationProtection")?.unwrap_or(false), policy(call, "StackPolicyBody")?);
     if protect || policy.is_some() {
         call.allow(ADD_GUARD.name)?;
         call.service().refuse_older_engines_to("A guard").await?;

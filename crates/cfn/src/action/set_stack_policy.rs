@@ -18,16 +18,16 @@ pub(super) static ACTION: Action = Action {
 
 async fn run(call: &Call) -> Result<Value, Fault> {
     let stack = call.stack().await?;
-    let policy = policy(call)?.ok_or_else(|| Fault::missing("StackPolicyBody was not given."))?;
+    let policy = policy(call, "StackPolicyBody")?.ok_or_else(|| Fault::missing("StackPolicyBody was not given."))?;
     // A policy cannot be deleted, only replaced by another one.
     call.allow(if call.service().stack_policy(&stack).await?.is_some() { LIFT_GUARD.name } else { ADD_GUARD.name })?;
     call.service().set_stack_policy(&call.caller, &stack, policy).await?;
     Ok("".into())
 }
 
-/// The stack policy of a request.
-pub(super) fn policy(call: &Call) -> Result<Option<StackPolicy>, Fault> {
-    let given = call.params.get("StackPolicyBody").map(|text| StackPolicy::try_from(text.to_owned()));
+/// The stack policy in a parameter of a request.
+pub(super) fn policy(call: &Call, parameter: &str) -> Result<Option<StackPolicy>, Fault> {
+    let given = call.params.get(parameter).map(|text| StackPolicy::try_from(text.to_owned()));
     given.transpose().map_err(|error| Fault::validation(error.to_string()))
 }
 

@@ -254,6 +254,14 @@ impl Driver for Instance {
         self.server.live_in(cx, object).await
     }
 
+    fn has_lock(&self) -> bool {
+        true
+    }
+
+    async fn lock(&self, cx: &Context<'_>, locked: bool) -> Result<(), Failure> {
+        nova::Server.lock(cx, locked).await
+    }
+
     async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
         self.server.needs_replace_failed(cx).await
     }

@@ -148,9 +148,7 @@ async fn update(cx: &Context<'_>, id: &str, before: &Map, changed: &Map) -> Resu
     }
     let patch = patch(before, changed);
     if !patch.is_empty() {
-        let mut request = CloudRequest::new(GLANCE.0, Method::Patch, image_path(id)).body(patch.into());
-        request.headers.push(("content-type".into(), "application/openstack-images-v2.1-json-patch".into()));
-        cx.cloud.call(request).await?;
+        send(cx, id, patch).await?;
     }
     if let Some(members) = changed.get("members") {
         for member in without(members, former("members")) {
@@ -164,6 +162,13 @@ async fn update(cx: &Context<'_>, id: &str, before: &Map, changed: &Map) -> Resu
         turn(cx, id, "reactivate").await?;
     }
     Ok(Step::done())
+}
+
+/// Changes the image by a JSON patch.
+async fn send(cx: &Context<'_>, id: &str, patch: Vec<Value>) -> Result<(), Failure> {
+    let mut request = CloudRequest::new(GLANCE.0, Method::Patch, image_path(id)).body(patch.into());
+    request.headers.push(("content-type".into(), "application/openstack-images-v2.1-json-patch".into()));
+    cx.cloud.call(request).await.map(drop)
 }
 
 /// The changes of the image as JSON patch.
@@ -246,6 +251,17 @@ impl Driver for WebImage {
             return Ok(Found::NotMade);
         }
         Ok(Found::Made(now("import").id(&cx.facts.token)))
+    }
+
+    fn has_lock(&self) -> bool {
+        true
+    }
+
+    /// An image that the template protects stays protected.
+    async fn lock(&self, cx: &Context<'_>, locked: bool) -> Result<(), Failure> {
+        let protected = locked || cx.facts.property("protected").is_truthy();
+        let patch = vec![value!({"op": "replace", "path": "/protected", "value": protected})];
+        send(cx, cx.facts.require_id()?, patch).await
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

@@ -391,6 +391,16 @@ impl Driver for Server {
         }
     }
 
+    fn has_lock(&self) -> bool {
+        true
+    }
+
+    /// Nova refuses most changes of a locked server, not only its delete.
+    async fn lock(&self, cx: &Context<'_>, locked: bool) -> Result<(), Failure> {
+        let action = if locked { "lock" } else { "unlock" };
+        act(cx, cx.facts.require_id()?, Value::from_iter([(action, Value::Null)])).await.map(drop)
+    }
+
     fn snapshots(&self) -> bool {
         true
     }

@@ -146,6 +146,9 @@ pub(super) async fn add(connection: &Connection, stack: Option<String>, rule: Ma
         let (path, action) = (path.unwrap_or_default(), action.unwrap_or_default());
         _ = writeln!(text, "It does not stop the {action} of {path}, which had begun");
     }
+    for path in added.get("locked").and_then(Value::as_list).into_iter().flatten().filter_map(Value::as_str) {
+        _ = writeln!(text, "The object of {path} is locked in the cloud");
+    }
     Ok(print(&text)?)
 }
 
@@ -164,6 +167,7 @@ pub(super) fn with_words(mut guard: Value) -> Value {
         _ if is("plans") => "changes without a saved plan".to_owned(),
         _ => "what its stack policy denies".to_owned(),
     };
+    let words = if is("lock") { format!("{words}, also in the cloud") } else { words };
     if let Some(guard) = guard.as_map_mut() {
         guard.insert("forbids".to_owned(), words.into());
     }

@@ -22,6 +22,8 @@ impl CloudUser {
 
     pub(crate) async fn call(&self, service: &str, method: Method, path: &str, body: Option<Value>) -> Value {
         let request = CloudRequest::new(service, method, path);
+        // It shows which servers are locked.
+        let request = if service == "compute" { request.microversion("2.9") } else { request };
         let request = if let Some(body) = body { request.body(body) } else { request };
         self.0.call(request).await.expect("done").body
     }

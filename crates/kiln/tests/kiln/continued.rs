@@ -1,5 +1,8 @@
 //! Failed operations that are continued.
 
+use kiln_testcloud::{Action, Fault, Service, Testcloud, When};
+
+use crate::plan::local;
 use crate::run::{Folder, Ran};
 
 const WEB: &str = "\
@@ -74,5 +77,53 @@ fn a_create_is_continued_without_what_cannot_be_made() {
     stack(&["update", "-t", "web.yaml", "web"]).ok();
     assert!(rows().iter().all(|row| row.ends_with("COMPLETE")), "{:?}", rows());
     assert_eq!(rows().len(), 8);
+    stack(&["delete", "--yes", "web"]).ok();
+}
+
+/// A rollback that has failed is continued: when its cause is gone, or without the resource that cannot be restored.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_rollback_is_continued() {
+    const NETS: &str = "\
+heat_template_version: 2018-08-31
+resources:
+  one: {type: OS::Neutron::Net, properties: {name: former}}
+  two: {type: OS::Neutron::Net, properties: {name: former}}
+";
+    let (cloud, folder) = (Testcloud::builder().start().await.unwrap(), Folder::new("continued-rollback"));
+    folder.write("nets.yaml", NETS);
+    let failing = "  bad: {type: OS::Heat::TestResource, depends_on: [one, two], properties: {fail: true}}\n";
+    folder.write("bad.yaml", &(NETS.replace("former", "newer") + failing));
+    let stack = |args: &[&str]| local(&cloud, &folder, &[&["stack"], args].concat());
+    let name = |resource: &str| {
+        let shown = stack(&["resource", "show", "web", resource, "-f", "json"]).json();
+        shown["attributes"]["name"].as_str().unwrap().to_owned()
+    };
+    let status = |what: &str| stack(&["show", "web", "-f", "value", "-c", what]).ok().trim().to_owned();
+    stack(&["create", "-t", "nets.yaml", "web"]).ok();
+    for (skip, names) in [(None, ["former", "former"]), (Some("one"), ["newer", "former"])] {
+        // The updates of both networks work, but not the first two of the rollback.
+        let (service, method, path) = (Some(Service::Network), Some("PUT".to_owned()), "/networks/*".to_owned());
+        let fault = |nth| Fault {
+            service,
+            method: method.clone(),
+            path: path.clone(),
+            when: When::Nth(nth),
+            action: Action::Status(400),
+        };
+        for nth in [3, 4] {
+            cloud.faults().add(fault(nth));
+        }
+        let failed = stack(&["update", "-t", "bad.yaml", "--rollback", "enabled", "web"]);
+        fails(&failed, 3, "ROLLBACK_FAILED");
+        assert_eq!([name("one"), name("two")], ["newer", "newer"]);
+        cloud.faults().clear();
+        let skipped: Vec<&str> = skip.iter().flat_map(|path| ["--skip", path]).collect();
+        stack(&[&["continue"], &skipped[..], &["web"]].concat()).ok();
+        assert_eq!(status("stack_status"), "ROLLBACK_COMPLETE");
+        assert_eq!([name("one"), name("two")], names);
+        assert_eq!(status("stack_status_reason").contains("skipped: one"), skip.is_some());
+    }
+    stack(&["update", "-t", "nets.yaml", "web"]).ok();
+    assert_eq!([name("one"), name("two")], ["former", "former"]);
     stack(&["delete", "--yes", "web"]).ok();
 }

@@ -1,7 +1,11 @@
 //! Guards: each way in which a protected object could change or go, and the commands.
 
+use kiln_resource::Method;
+use kiln_testcloud::{Action, Fault, Service, Testcloud, When};
 use serde_json::Value;
 
+use crate::cloud_user::CloudUser;
+use crate::plan::local;
 use crate::run::{Folder, Ran};
 
 /// `db` is replaced if its length changes, the members of `group` go if its count shrinks, and `app` has a nested stack.
@@ -174,4 +178,97 @@ fn a_guard_can_require_plans() {
     let gone = world.folder.local(&["guard", "lift", id]);
     assert!(gone.code == 1 && gone.err.contains("'kiln --local guard list'"), "{gone:?}");
     world.stack(&["delete", "--yes", "web"]).ok();
+}
+
+/// A server alone, and one with an image in each of two nested stacks.
+const LOCKED: &str = "\
+heat_template_version: 2018-08-31
+resources:
+  web: {type: OS::Nova::Server, properties: {name: web, image: cirros, flavor: m1.tiny, networks: [{network: private}]}}
+  group:
+    type: OS::Heat::ResourceGroup
+    properties: {count: 2, resource_def: {type: member.yaml, properties: {number: '%index%'}}}
+";
+const MEMBER: &str = "\
+heat_template_version: 2018-08-31
+parameters: {number: {type: string}}
+resources:
+  db:
+    type: OS::Nova::Server
+    properties: {name: {get_param: number}, image: cirros, flavor: m1.tiny, networks: [{network: private}]}
+  image:
+    type: OS::Glance::WebImage
+    properties:
+      name: {list_join: [-, [golden, {get_param: number}]]}
+      disk_format: raw
+      container_format: bare
+      location: http://images.invalid/golden.raw
+";
+
+/// `--lock`: the services of the cloud refuse the deletes of others too, until the guard is lifted.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guard_locks_objects_in_the_cloud() {
+    let (cloud, folder) = (Testcloud::builder().start().await.unwrap(), Folder::new("guards-lock"));
+    folder.write("web.yaml", LOCKED);
+    folder.write("member.yaml", MEMBER);
+    let stack = |args: &[&str]| local(&cloud, &folder, &[&["stack"], args].concat());
+    let user = CloudUser::of(&cloud, cloud.users().demo).await;
+    let locks = async || {
+        let servers = user.call("compute", Method::Get, "/servers/detail", None).await;
+        let images = user.call("image", Method::Get, "/v2/images", None).await;
+        let named = |list: &kiln_value::Value, key: &str, flag: &str| {
+            let list = list.get(key).and_then(kiln_value::Value::as_list).unwrap_or_default().to_vec();
+            let is_locked = |one: &&kiln_value::Value| one.get(flag).is_some_and(kiln_value::Value::is_truthy);
+            list.iter().filter(is_locked).filter_map(|one| Some(one.str_at("name")?.to_owned())).collect::<Vec<_>>()
+        };
+        let mut locked = named(&servers, "servers", "locked");
+        locked.extend(named(&images, "images", "protected"));
+        locked.sort();
+        locked
+    };
+    stack(&["create", "-t", "web.yaml", "web"]).ok();
+    assert_eq!(locks().await, [""; 0]);
+
+    let told = stack(&["protect", "web", "--resource", "group/*/*", "--lock"]).ok();
+    assert!(told.contains("forbids delete of group/*/*, also in the cloud"), "{told}");
+    for path in ["group/0/db", "group/0/image", "group/1/db", "group/1/image"] {
+        assert!(told.contains(&format!("The object of {path} is locked in the cloud")), "{told}");
+    }
+    assert!(!told.contains("of web is locked"), "{told}");
+    let inside = ["0", "1", "golden-0", "golden-1"];
+    assert_eq!(locks().await, inside);
+
+    // A service that fails: the guard is there, and the rest is locked by repeating the request.
+    let down = |service: Service| {
+        let (service, method, path) = (Some(service), Some("POST".to_owned()), "/servers/*/action".to_owned());
+        cloud.faults().add(Fault { service, method, path, when: When::Always, action: Action::Status(500) });
+    };
+    down(Service::Compute);
+    let ran = stack(&["protect", "web", "--lock"]);
+    refused(&ran, "cannot be locked");
+    refused(&ran, "was added: repeat the request to lock the rest");
+    cloud.faults().clear();
+    assert_eq!(locks().await, inside);
+    stack(&["protect", "web", "--lock"]).ok();
+    let all = ["0", "1", "golden-0", "golden-1", "web"];
+    assert_eq!(locks().await, all);
+    let guards = local(&cloud, &folder, &["guard", "list", "-f", "json"]).json();
+    assert_eq!(guards.as_array().map(Vec::len), Some(2), "the same guard is not added twice: {guards}");
+
+    // What another guard locks stays locked. A guard is not lifted while its objects stay locked.
+    stack(&["unprotect", "web", "--resource", "group/*/*"]).ok();
+    assert_eq!(locks().await, all);
+    down(Service::Compute);
+    let ran = stack(&["unprotect", "web"]);
+    refused(&ran, "cannot be unlocked");
+    refused(&ran, "was not lifted: repeat the request");
+    refused(&stack(&["delete", "--yes", "web"]), "stays as it is");
+    cloud.faults().clear();
+    // An object that is gone is no obstacle.
+    let admin = CloudUser::of(&cloud, cloud.users().admin).await;
+    let web = stack(&["resource", "show", "web", "web", "-f", "value", "-c", "physical_resource_id"]).ok();
+    admin.call("compute", Method::Delete, &format!("/servers/{}", web.trim()), None).await;
+    stack(&["unprotect", "web"]).ok();
+    assert_eq!(locks().await, [""; 0]);
+    stack(&["delete", "--yes", "web"]).ok();
 }

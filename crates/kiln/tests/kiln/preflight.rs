@@ -10,6 +10,8 @@ use serde_json::Value;
 use crate::cloud_user::CloudUser;
 use crate::plan::local;
 use crate::run::{Folder, Ran};
+use crate::service::{Service as Kiln, config};
+use crate::terminal::answered;
 
 /// What there is before: a server on a port of a network with six addresses, and a key.
 const BEFORE: &str = "\
@@ -54,8 +56,13 @@ impl World {
 
     /// What the pre-flight of the create of a stack with these resources finds, without what has passed.
     fn found(&self, resources: &str) -> Vec<String> {
+        self.found_for(resources, "new")
+    }
+
+    /// The same for the update of a stack.
+    fn found_for(&self, resources: &str, stack: &str) -> Vec<String> {
         self.folder.write("t.yaml", &format!("heat_template_version: 2018-08-31\nresources:\n{resources}"));
-        let plan = self.stack(&["plan", "-t", "t.yaml", "-f", "json", "new"]).json();
+        let plan = self.stack(&["plan", "-t", "t.yaml", "-f", "json", stack]).json();
         let checks = plan["preflight"].as_array().unwrap_or_else(|| panic!("{resources}: {plan}")).iter();
         let text = |one: &Value| format!("{} {}: {}", one["verdict"], one["check"], one["message"]).replace('"', "");
         checks.filter(|one| one["verdict"] != "passed").map(text).collect()
@@ -91,6 +98,12 @@ async fn each_cause_is_found_before_the_first_change() {
     let on_planned = "network: {get_resource: net}, fixed_ips: [{subnet: {get_resource: subnet}}]";
     let many: String = (0..6).map(|n| port(&format!("p{n}"), on_planned)).collect();
     let on_small: String = (0..5).map(|n| port(&format!("p{n}"), "network: small")).collect();
+    world
+        .create(
+            "heat_template_version: 2018-08-31\nresources: {v: {type: OS::Heat::Value, properties: {value: none}}}\n",
+            "known",
+        )
+        .ok();
     let volume = |size: u32| format!("  v{size}: {{type: OS::Cinder::Volume, properties: {{size: {size}}}}}\n");
     let groups =
         ["g0", "g1", "g2", "g3"].map(|name| format!("  {name}: {{type: OS::Neutron::SecurityGroup}}\n")).concat();
@@ -147,6 +160,12 @@ async fn each_cause_is_found_before_the_first_change() {
         let found = world.found(&resources);
         assert!(found.iter().any(|one| one.contains(expected)), "{expected}: {found:?}\n{resources}");
     }
+    // What a plan knows, and the validation of a template does not: the value of a resource that exists.
+    let known = "  v: {type: OS::Heat::Value, properties: {value: none}}\n  a: {type: OS::Nova::Server, properties: {image: {get_attr: [v, value]}, flavor: m1.tiny}}\n";
+    let found = world.found_for(known, "known");
+    assert!(found.iter().any(|one| one.starts_with("fail definitions: a: ") && one.contains("none")), "{found:?}");
+    let found = world.found("  r: {type: OS::Keystone::Role, properties: {name: r}}\n");
+    assert_eq!(found, ["warn rights: identity does not allow to list /v3/roles: a create will hardly be allowed"]);
     assert_eq!(world.changes(), before, "a pre-flight only reads");
     // What is possible has no findings.
     let fine = server("a", &format!("{SERVER}, {network}, availability_zone: nova"))
@@ -259,6 +278,75 @@ async fn findings_do_not_show_hidden_values() {
         let said = format!("{}{}", ran.out, ran.err);
         assert!(!said.contains(SECRET), "{args:?}: {said}");
         assert!(said.contains("k: the name "), "{args:?}: {said}");
+    }
+    world.stack(&["plan", "-t", "t.yaml", "second", "--html", "plan.html"]).ok();
+    let page = std::fs::read_to_string(world.folder.path().join("plan.html")).unwrap();
+    assert!(page.contains("k: the name ") && page.contains("Pre-flight") && !page.contains(SECRET), "{page}");
+}
+
+/// On a terminal, an update whose plan would fail is not asked about.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_that_would_fail_stops_before_the_question() {
+    let world = World::new("preflight-terminal").await;
+    world.create("heat_template_version: 2018-08-31\nresources: {r: {type: OS::Heat::RandomString}}\n", "web").ok();
+    let before = world.changes();
+    let keys =
+        "heat_template_version: 2018-08-31\nresources: {k: {type: OS::Nova::KeyPair, properties: {name: mine}}}\n";
+    world.folder.write("t.yaml", keys);
+    let update = ["--local", "stack", "update", "-t", "t.yaml", "web"];
+    let command = world.folder.client(&world.cloud, "http://localhost", &update);
+    let ran = answered(&command, "[y/N]? ", || panic!("it is not asked"), "y\n");
+    assert!(
+        ran.code == 1
+            && ran.out.contains("The pre-flight failed, and nothing was changed: names: k: the name mine is taken"),
+        "{ran:?}"
+    );
+    assert_eq!(world.changes(), before);
+}
+
+/// `[kiln] preflight`: also requests without a plan, or not even plans.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_decides_what_is_checked() {
+    let world = World::new("preflight-operator").await;
+    let servers = || world.cloud.journal().list().iter().filter(|call| call.call() == "POST compute /servers").count();
+    let far = format!("{SERVER}, networks: [{{network: private}}], availability_zone: mars");
+    let far = format!(
+        "heat_template_version: 2018-08-31\nresources: {{a: {{type: OS::Nova::Server, properties: {{{far}}}}}}}\n"
+    );
+    // The number of members is known only once the other resource exists.
+    let sized = "heat_template_version: 2018-08-31\nresources:\n  v: {type: OS::Heat::Value, properties: {value: 3}}\n";
+    let group = format!(
+        "{sized}  g: {{type: OS::Heat::ResourceGroup, properties: {{count: {{get_attr: [v, value]}}, resource_def: {{type: OS::Heat::RandomString}}}}}}\n"
+    );
+    world.folder.write("sized.yaml", sized);
+    world.folder.write("far.yaml", &far);
+    world.folder.write("group.yaml", &group);
+    for (word, is_checked) in [("always", true), ("never", false)] {
+        let config = config(&world.folder, &world.cloud) + "preflight = " + word + "\n";
+        let config = config.replacen("[DEFAULT]", "[DEFAULT]\nmax_resources_per_stack = 3", 1);
+        let mut service = Kiln::start_with(&world.folder, &config, "serve", "0");
+        let asked = |args: &[&str]| service.asked(&world.folder, &world.cloud, args);
+        let before = servers();
+        asked(&["stack", "create", "-t", "sized.yaml", "--wait", "sized"]).ok();
+        let plan = |template: &str, stack: &str| asked(&["stack", "plan", "-t", template, "-f", "json", stack]).json();
+        let failed = |plan: &Value, check: &str, why: &str| {
+            let failed = plan["preflight"].as_array().into_iter().flatten().filter(|one| one["verdict"] == "fail");
+            failed.filter(|one| one["check"] == check).any(|one| one["message"].as_str().unwrap().contains(why))
+        };
+        let (zone, most) = ("has no availability zone mars", "5 resources, and max_resources_per_stack is 3");
+        let (far, group) = (plan("far.yaml", word), plan("group.yaml", "sized"));
+        assert_eq!(failed(&far, "zones", zone), is_checked, "{word}: {far}");
+        assert_eq!(failed(&group, "limits", most), is_checked, "{word}: {group}");
+        let ran = asked(&["stack", "create", "-t", "far.yaml", "--wait", word]);
+        let said = format!("{}{}", ran.out, ran.err);
+        assert_eq!(
+            said.contains("The pre-flight failed, and nothing was changed: zones"),
+            is_checked,
+            "{word}: {ran:?}"
+        );
+        assert!(ran.code != 0 && (servers() == before) == is_checked, "{word}: {ran:?}");
+        asked(&["stack", "delete", "--yes", "--wait", word, "sized"]).ok();
+        service.stop();
     }
 }
 

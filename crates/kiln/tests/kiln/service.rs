@@ -57,7 +57,7 @@ pub(crate) struct Service {
 }
 
 /// A configuration of a service with a cloud.
-fn config(folder: &Folder, cloud: &Testcloud) -> String {
+pub(crate) fn config(folder: &Folder, cloud: &Testcloud) -> String {
     let heat = cloud.users().heat;
     folder.write("operator-types/cache.yaml", CACHE);
     format!(
@@ -88,7 +88,7 @@ impl Service {
         Self::start_with(folder, &config(folder, cloud), role, port)
     }
 
-    fn start_with(folder: &Folder, config: &str, role: &str, port: &str) -> Self {
+    pub(crate) fn start_with(folder: &Folder, config: &str, role: &str, port: &str) -> Self {
         folder.write("types/My/Net.yaml", NET);
         let url = format!("file://{}", folder.write("labelled.yaml", LABELLED).display());
         folder.write("environment.d/ours.yaml", &format!("resource_registry: {{'My::Labelled': '{url}'}}\n"));

@@ -109,6 +109,7 @@ impl Service {
                 revision: None,
                 clear_parameters: former.clear_parameters.into_iter().collect(),
                 adopt: content.adopt.and_then(into_map).unwrap_or_default(),
+                stack_policy: None,
             };
             self.allow_update(caller, &stack).await?;
             let checked = self.check_update(caller, &stack, update).await?;
@@ -121,7 +122,7 @@ impl Service {
         let desired = load::accepted(&self.backends, &blueprint);
         if let Some(stack) = stack {
             let adopt = content.adopt.and_then(into_map).unwrap_or_default();
-            let checked = CheckedUpdate { desired, settings, adopt };
+            let checked = CheckedUpdate { desired, settings, adopt, stack_policy: None };
             return self.request_update(caller, &stack, checked, planned).await;
         }
         let checked =
@@ -139,7 +140,7 @@ impl Service {
             return Err(Error::NoStack(plan.stack_name.clone()));
         }
         if let (Some(stack), None) = (stack, &plan.desired) {
-            return self.check_request(caller, PlannedRequest::Delete(Box::new(stack.clone()))).await;
+            return Box::pin(self.check_request(caller, PlannedRequest::Delete(Box::new(stack.clone())))).await;
         }
         if let Some(stack) = stack.as_ref().filter(|stack| stack.is_pending()) {
             return Err(Error::Busy { stack: stack.name.clone(), action: stack.state.action });

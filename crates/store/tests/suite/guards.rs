@@ -16,7 +16,8 @@ pub(crate) fn author() -> Author {
 }
 
 pub(crate) fn guard(stack: Option<StackId>) -> Guard {
-    let rule = GuardRule::Protect { from: BTreeSet::from([Verb::Delete]), resources: Some("größe/*".to_owned()) };
+    let from = BTreeSet::from([Verb::Delete]);
+    let rule = GuardRule::Protect { from, resources: Some("größe/*".to_owned()), lock: true };
     let terms = GuardTerms { rule, until: Some(at(99)), reason: "the yearly report".to_owned() };
     let (id, project) = (GuardId(Uuid::new_v4()), PROJECT.to_owned());
     Guard { id, project, stack, terms, author: author(), created: at(1) }

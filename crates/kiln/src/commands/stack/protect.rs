@@ -21,6 +21,7 @@ Examples:
   kiln stack protect web                                  nobody deletes the stack
   kiln stack protect web --resource db                    nobody deletes or replaces this resource
   kiln stack protect web --resource 'group/*/volume' --from delete --from update
+  kiln stack protect web --resource db --lock             the cloud refuses it too
   kiln stack protect --all-stacks --until 2027-01-07T06:00:00Z --reason 'the yearly report'")]
 pub(crate) struct ProtectArgs {
     #[command(flatten)]
@@ -31,6 +32,9 @@ pub(crate) struct ProtectArgs {
     /// From what; a replacement deletes the object and changes the resource, so each of them forbids it. May be repeated
     #[arg(long, value_name = "ACTION", default_value = "delete")]
     from: Vec<From>,
+    /// Also lock existing servers (Nova) and protect existing images (Glance), so that nobody deletes them in the cloud
+    #[arg(long, conflicts_with_all = ["all_stacks", "until"])]
+    lock: bool,
     #[command(flatten)]
     terms: TermsArgs,
 }
@@ -115,6 +119,9 @@ impl ProtectArgs {
         let from: Value = self.from.iter().map(|from| from.word()).collect();
         let rule = |resources: Option<&String>| {
             let mut rule = Map::from([("protect".to_owned(), from.clone())]);
+            if self.lock {
+                rule.insert("lock".to_owned(), true.into());
+            }
             rule.extend(resources.map(|path| ("resources".to_owned(), path.as_str().into())));
             rule
         };

@@ -8,7 +8,8 @@ use kiln_resource::{GuardRule, GuardedRequest, StackPolicy, Verb};
 use super::*;
 
 fn protect(from: &[Verb], resources: &str) -> GuardRule {
-    GuardRule::Protect { from: from.iter().copied().collect::<BTreeSet<_>>(), resources: Some(resources.to_owned()) }
+    let from = from.iter().copied().collect::<BTreeSet<_>>();
+    GuardRule::Protect { from, resources: Some(resources.to_owned()), lock: false }
 }
 
 fn guards(action: Action, rule: GuardRule) -> Guards {
