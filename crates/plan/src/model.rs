@@ -65,7 +65,7 @@ mod permission;
 mod rows;
 pub(crate) mod table;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -116,6 +116,8 @@ pub struct Model {
     /// The running request; its targets are in `wanted`.
     request: Request,
     traversal: Traversal,
+    /// The rows that skipped resources need: they are not deleted.
+    needed: BTreeSet<ResourceId>,
     wanted: BTreeMap<String, Vec<String>>,
     /// Failures of a check, which continues to the last resource.
     found: Vec<String>,
@@ -150,6 +152,7 @@ impl Model {
             now: Timestamp::UNIX_EPOCH,
             request,
             traversal: Traversal::default(),
+            needed: BTreeSet::new(),
             wanted: BTreeMap::new(),
             found: Vec::new(),
             stage: Stage::Idle,
@@ -327,6 +330,7 @@ impl Model {
                 out.push(Command::Save(target.fresh));
             }
         }
+        self.needed = self.needed_by_skipped();
         self.wanted = targets.into_iter().map(|t| (t.name, t.requires)).collect();
         // Operations of a previous engine continue in their phase.
         for row in self.rows.values() {
@@ -417,9 +421,22 @@ impl Model {
         }
     }
 
-    /// Whether nothing is done at a node, because the request skips its resource. An operation of an earlier request is awaited.
+    /// The rows that the rows of skipped resources need, directly or through others.
+    fn needed_by_skipped(&self) -> BTreeSet<ResourceId> {
+        let skipped = self.request.skipped.iter().flat_map(|name| self.named.get(name).into_iter().flatten());
+        let (mut queue, mut needed): (Vec<ResourceId>, _) = (skipped.copied().collect(), BTreeSet::new());
+        while let Some(row) = queue.pop() {
+            let required = self.rows.get(&row).map(|row| row.requires.as_slice()).unwrap_or_default();
+            queue.extend(required.iter().filter(|id| needed.insert(**id)));
+        }
+        needed
+    }
+
+    /// Whether nothing is done at a node, because the request skips its resource, or would delete what such a resource needs. An
+    /// operation of an earlier request is awaited.
     fn is_skipped(&self, node: &Node) -> bool {
         let (name, row) = match node {
+            Node::Cleanup(id) if self.needed.contains(id) => return !self.busy.contains_key(id),
             Node::Update(name) => (name, self.current.get(name)),
             Node::Cleanup(id) | Node::Act(id) => match self.rows.get(id) {
                 Some(row) => (&row.name, Some(id)),

@@ -337,6 +337,8 @@ async fn watch(sim: Arc<Simulation>, cluster: Arc<Cluster>) {
             }
             let mut limit = record.since_ms.saturating_add(limit_ms(&sim, stack));
             limit = limit.max(calm);
+            // Timeouts are times of the database.
+            limit = limit.saturating_add(u64::try_from(sim.store_clock.back().as_millis()).unwrap_or(u64::MAX));
             if now > limit.saturating_add(SLACK_MS) {
                 let text = format!("{} is {} since {} ms", stack.name, stack.state, record.since_ms);
                 sim.accuse(Rule::PastTimeout, text);
@@ -381,7 +383,7 @@ async fn judge_rest(sim: &Arc<Simulation>) {
             // Each engine looks for work and for events to send, and reports its heartbeat.
             "claim" | "engines" | "take over" => 65 * engines,
             // Each engine forgets each process that was killed.
-            "forget engine" => 10 * engines,
+            "forget engine" => 20 * engines,
             "next_lane" => 32 * engines,
             "renew" | "report" => 15 * engines,
             "now" => 7 * engines,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt as _};
-use kiln_resource::{Action, Resource, Status};
+use kiln_resource::{Action, Resource, ResourceId, Status};
 use kiln_store::{MessageKind, Stack, StackId};
 
 use crate::cloud::{Object, Phase};
@@ -118,7 +118,36 @@ struct Found {
     objects: BTreeSet<String>,
 }
 
+/// The rows that skipped resources need, directly or through others.
+fn needed_by(rows: &[Resource], skip: &[String]) -> BTreeSet<ResourceId> {
+    let (mut queue, mut needed) = (Vec::new(), BTreeSet::new());
+    queue.extend(rows.iter().filter(|row| skip.contains(&row.name)));
+    while let Some(row) = queue.pop() {
+        queue.extend(rows.iter().filter(|other| row.requires.contains(&other.id) && needed.insert(other.id)));
+    }
+    needed
+}
+
 impl Found {
+    /// Adds the objects of a row that a skipped resource needs.
+    async fn keep(&mut self, sim: &Simulation, row: &Resource) -> Result<(), String> {
+        self.objects.extend(row.physical_id.clone());
+        self.below(sim, row.child.into_iter().collect()).await
+    }
+
+    /// Adds the objects of nested stacks.
+    async fn below(&mut self, sim: &Simulation, mut stacks: Vec<StackId>) -> Result<(), String> {
+        let mut below = BTreeSet::new();
+        while let Some(stack) = stacks.pop() {
+            below.insert(stack.to_string());
+            let rows = sim.store.resources(stack).await.map_err(|error| error.to_string())?;
+            stacks.extend(rows.iter().filter_map(|row| row.child));
+        }
+        let is_below = |object: &&Object| below.contains(&object.stack);
+        self.objects.extend(sim.cloud().live(sim.time.ms()).filter(is_below).map(|object| object.id.clone()));
+        Ok(())
+    }
+
     /// Adds the objects of a skipped resource, which may be there or not.
     async fn skip(&mut self, sim: &Simulation, stack: StackId, name: &str, rows: &[&Resource]) -> Result<(), String> {
         let request = sim.store.stack(stack).await.map_err(|error| error.to_string())?;
@@ -132,16 +161,7 @@ impl Found {
         let now = sim.time.ms();
         let of_name = |object: &&Object| object.stack == stack.to_string() && object.resource == name;
         self.objects.extend(sim.cloud().live(now).filter(of_name).map(|object| object.id.clone()));
-        let mut children: Vec<StackId> = rows.iter().filter_map(|row| row.child).collect();
-        let mut below = BTreeSet::new();
-        while let Some(child) = children.pop() {
-            below.insert(child.to_string());
-            let rows = sim.store.resources(child).await.map_err(|error| error.to_string())?;
-            children.extend(rows.iter().filter_map(|row| row.child));
-        }
-        let is_below = |object: &&Object| below.contains(&object.stack);
-        self.objects.extend(sim.cloud().live(now).filter(is_below).map(|object| object.id.clone()));
-        Ok(())
+        self.below(sim, rows.iter().filter_map(|row| row.child).collect()).await
     }
 }
 
@@ -155,7 +175,12 @@ fn compare<'a>(
     found: &'a mut Found,
 ) -> BoxFuture<'a, Result<Vec<String>, String>> {
     async move {
-        let rows = sim.store.resources(stack).await.map_err(|error| error.to_string())?;
+        let mut rows = sim.store.resources(stack).await.map_err(|error| error.to_string())?;
+        let needed = needed_by(&rows, &skip);
+        let is_former = |row: &Resource| row.replaced_by.is_some() || template.get(&row.name).is_none();
+        for row in rows.extract_if(.., |row| needed.contains(&row.id) && is_former(row)) {
+            found.keep(sim, &row).await?;
+        }
         if let Some(row) = rows.iter().find(|row| template.get(&row.name).is_none()) {
             return Err(format!("{} is still there ({})", row.name, row.state));
         }

@@ -4,7 +4,7 @@
 use axum::response::Response;
 use http::Method;
 use kiln_plan_document::Action;
-use kiln_service::{Door, PreviewedEntry, PreviewedResource, PreviewedStack};
+use kiln_service::{Door, PreviewedEntry, PreviewedResource, PreviewedStack, Settings};
 use kiln_template::StackIdentity;
 use kiln_value::{Map, Value, value};
 use kiln_view::plan_document;
@@ -35,6 +35,7 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     let new = body.create()?;
     let wants_changes = call.query.boolean("resource_changes")?.unwrap_or(false);
     let wants_plan = call.query.boolean("plan")?.unwrap_or(false);
+    refuse_preflight(&new.settings, wants_plan)?;
     let preview = call.service().preview_create(&call.caller, new).await.map_err(|error| body.placed(error))?;
     let mut plan = if wants_changes || wants_plan {
         Some(call.service().plan_create(&call.caller, &preview).await?)
@@ -57,6 +58,14 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
         Some(plan) => view::plan_document::response(plan, None, if wants_changes { answer } else { Map::new() }),
         None => reply::json(&Value::Map(answer)),
     })
+}
+
+/// Refuses `preflight` in the body of a preview, which would have no effect: with `plan=true` the check is always made.
+pub(super) fn refuse_preflight(settings: &Settings, wants_plan: bool) -> Result<(), ApiError> {
+    if settings.preflight && !wants_plan {
+        return Err(ApiError::bad_request("A preview has no pre-flight: ask for the plan (plan=true), which has one."));
+    }
+    Ok(())
 }
 
 fn summary(call: &Call, preview: &PreviewedStack) -> Map {
@@ -157,6 +166,11 @@ mod tests {
             (&plan["action"], &plan["resources"][0]["decision"]["at_most"]),
             (&"create".into(), &"create".into())
         );
+        let checked = json!({"stack_name": "s", "template": (random_string()), "preflight": true});
+        for (query, status) in [("", 400), ("?resource_changes=true", 400), ("?plan=true", 200)] {
+            let preview = app.json(Method::POST, &format!("/v1/tenant1/stacks/preview{query}"), &checked).await;
+            assert_eq!(preview.status.as_u16(), status, "{query}: {}", preview.text);
+        }
         assert_eq!(app.stacks().await, 0);
     }
 }

@@ -9,6 +9,7 @@ use kiln_service::{Door, PlannedRequest};
 use kiln_value::{Map, Value};
 use kiln_view::plan_document::Plan;
 
+use super::stack_preview::refuse_preflight;
 use super::{Answer, Endpoint, Rule, stack_update};
 use crate::call::Call;
 use crate::error::ApiError;
@@ -72,9 +73,10 @@ async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
         let plan = call.service().refreshed_plan(&call.caller, request).await.map_err(|error| body.placed(error))?;
         return Ok(plan_document::refreshed(plan));
     }
+    let wants_plan = call.query.boolean("plan")?.unwrap_or(false);
+    refuse_preflight(&update.settings, wants_plan)?;
     let previewed = call.service().preview_replacements(&call.caller, stack, update, replaced).await;
     let mut previewed = previewed.map_err(|error| body.placed(error))?;
-    let wants_plan = call.query.boolean("plan")?.unwrap_or(false);
     if wants_plan {
         call.service().preflight_update(&mut previewed).await;
     }

@@ -231,6 +231,10 @@ async fn a_request_without_a_plan_is_checked_only_if_it_asks_for_it() {
         "{ran:?}"
     );
     assert_eq!(world.changes(), before, "the network is not created either");
+    // It is checked again when it is continued.
+    let ran = world.stack(&["continue", "checked"]);
+    assert!(ran.code == 3 && ran.err.contains("names: k: the name mine"), "{ran:?}");
+    assert_eq!(world.changes(), before);
     let ran = world.create(template, "unchecked");
     assert!(ran.code != 0 && world.changes() > before, "{ran:?}");
     // A check that cannot be made is an event.

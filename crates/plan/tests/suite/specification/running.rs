@@ -120,4 +120,14 @@ fn nothing_is_done_with_a_skipped_resource() {
     assert_eq!(lines, ["note b2: DELETE_IN_PROGRESS", "start DELETE of b2"]);
     assert_eq!(stack.done(2).last().expect("one"), "end UPDATE_COMPLETE: Stack UPDATE completed successfully");
     assert_eq!(stack.current("a"), Some(1));
+    // So does what its object needs: a replaced row, and one that is no longer in the template. Nothing keeps `d`.
+    let mut web = in_state(Action::Check, Status::Failed, row("web", 5));
+    web.requires = vec![id(1), id(3)];
+    let [mut net, new] = replaced(row("net", 1), row("net", 2));
+    net.requires = vec![id(4)];
+    let mut stack = Stack::of([net, new, row("disk", 3), row("base", 4), web, row("d", 6)]);
+    let targets = [target("net", [], 91), target("web", ["net"], 92)];
+    let lines = stack.begin(Request { skipped: skips(&["net", "web"]), ..request(Action::Update, 2, targets) });
+    assert_eq!(lines, ["note d6: DELETE_IN_PROGRESS", "start DELETE of d6"]);
+    assert_eq!(stack.done(6).last().expect("one"), "end UPDATE_COMPLETE: Stack UPDATE completed successfully");
 }
