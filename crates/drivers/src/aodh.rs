@@ -95,11 +95,16 @@ impl Shape for Alarm {
     /// form: they are compared by what an update would send.
     async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
         let sent = self.body(cx, &cx.facts.properties);
-        for name in ACTIONS.iter().map(|(actions, _)| *actions).chain(["composite_rule"]) {
-            if sent.contains_key(name) && sent.get(name) == object.get(name) {
-                live.insert(name.to_owned(), cx.facts.property(name).clone());
+        let is_same = |name: &str| sent.contains_key(name) && sent.get(name) == object.get(name);
+        for (actions, queues) in ACTIONS {
+            if is_same(actions) {
+                live.extend([actions, queues].map(|name| (name.to_owned(), cx.facts.property(name).clone())));
             }
         }
+        if is_same("composite_rule") {
+            live.insert("composite_rule".to_owned(), cx.facts.property("composite_rule").clone());
+        }
+        live.extend(self.0.live(object));
         // A suspended alarm is disabled.
         if cx.facts.state.0 == "SUSPEND" {
             live.shift_remove("enabled");

@@ -81,6 +81,12 @@ impl Driver for Quota {
         Ok(Found::NotMade)
     }
 
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let limits = self.service.show(cx, self.path(cx.facts), self.member).await?;
+        let limit = |name: &&str| Some(((*name).to_owned(), limits.get(name)?.clone()));
+        Ok(self.limits.iter().filter_map(limit).collect())
+    }
+
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         let limits = self.service.seek(cx, self.path(cx.facts), self.member).await?.unwrap_or_default();
         Ok(names.iter().map(|name| ((*name).to_owned(), limits.clone())).collect())

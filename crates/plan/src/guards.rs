@@ -4,7 +4,7 @@
 //! object that was never finished.
 
 use jiff::Timestamp;
-use kiln_resource::{Action, GuardRule, GuardedRequest, OperationState, Resource, Status, Verb};
+use kiln_resource::{Action, GuardRule, GuardedRequest, Operation, OperationState, Resource, Status, Verb};
 
 /// A guard.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,10 +70,28 @@ impl Guards {
     }
 
     fn is_unfinished(&self, row: &Resource) -> bool {
-        let is_half_made =
-            matches!(&row.operation, OperationState::HalfMade(tried) if row.definition.as_ref() == Some(tried));
-        let was_never_made = matches!(row.state.action, Action::Init | Action::Create | Action::Adopt)
-            && row.state.status != Status::Complete;
-        is_half_made || was_never_made || self.made_since.is_some_and(|since| row.created >= since)
+        is_unfinished(row) || self.made_since.is_some_and(|since| row.created >= since)
+    }
+}
+
+/// The entry of a resource's data that says that its object was not finished when its delete began: neither the running delete
+/// nor a failed one shows it.
+const UNFINISHED: &str = "kiln_unfinished";
+
+/// Whether the object of a row is only half made.
+fn is_unfinished(row: &Resource) -> bool {
+    let is_half_made =
+        matches!(&row.operation, OperationState::HalfMade(tried) if row.definition.as_ref() == Some(tried));
+    let was_never_made = matches!(row.state.action, Action::Init | Action::Create | Action::Adopt)
+        && row.state.status != Status::Complete;
+    is_half_made || was_never_made || row.data.contains_key(UNFINISHED)
+}
+
+/// Notes in a row, before an operation begins on it, whether its object is only half made.
+pub(crate) fn note_unfinished(row: &mut Resource, operation: &Operation) {
+    match operation {
+        Operation::Delete if is_unfinished(row) => _ = row.data.insert(UNFINISHED.to_owned(), true.into()),
+        Operation::Create | Operation::Update { .. } | Operation::Adopt => _ = row.data.shift_remove(UNFINISHED),
+        _ => {}
     }
 }

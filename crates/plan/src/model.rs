@@ -116,7 +116,7 @@ pub struct Model {
     /// The running request; its targets are in `wanted`.
     request: Request,
     traversal: Traversal,
-    /// The rows that skipped resources need: they are not deleted.
+    /// The rows that skipped resources need, as far as they are known: they are not deleted.
     needed: BTreeSet<ResourceId>,
     wanted: BTreeMap<String, Vec<String>>,
     /// Failures of a check, which continues to the last resource.
@@ -330,7 +330,7 @@ impl Model {
                 out.push(Command::Save(target.fresh));
             }
         }
-        self.needed = self.needed_by_skipped();
+        self.needed.clear();
         self.wanted = targets.into_iter().map(|t| (t.name, t.requires)).collect();
         // Operations of a previous engine continue in their phase.
         for row in self.rows.values() {
@@ -371,6 +371,10 @@ impl Model {
     fn visit(&mut self, index: Index, out: &mut Vec<Command>) -> bool {
         let Some(node) = self.traversal.nodes.get(index).cloned() else { return true };
         if self.is_skipped(&node) {
+            // What a row requires is cleaned up after it.
+            if let Node::Cleanup(id) = &node {
+                self.needed.extend(self.rows.get(id).into_iter().flat_map(|row| &row.requires));
+            }
             return true;
         }
         let row = match &node {
@@ -419,17 +423,6 @@ impl Model {
             Node::Cleanup(id) => self.clean_up(index, id, out),
             Node::Act(id) => self.act(index, id, out),
         }
-    }
-
-    /// The rows that the rows of skipped resources need, directly or through others.
-    fn needed_by_skipped(&self) -> BTreeSet<ResourceId> {
-        let skipped = self.request.skipped.iter().flat_map(|name| self.named.get(name).into_iter().flatten());
-        let (mut queue, mut needed): (Vec<ResourceId>, _) = (skipped.copied().collect(), BTreeSet::new());
-        while let Some(row) = queue.pop() {
-            let required = self.rows.get(&row).map(|row| row.requires.as_slice()).unwrap_or_default();
-            queue.extend(required.iter().filter(|id| needed.insert(**id)));
-        }
-        needed
     }
 
     /// Whether nothing is done at a node, because the request skips its resource, or would delete what such a resource needs. An

@@ -1,9 +1,10 @@
 //! Checks of the state after a request.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt as _};
+use jiff::Timestamp;
 use kiln_resource::{Action, Resource, ResourceId, Status};
 use kiln_store::{MessageKind, Stack, StackId};
 
@@ -177,8 +178,14 @@ fn compare<'a>(
     async move {
         let mut rows = sim.store.resources(stack).await.map_err(|error| error.to_string())?;
         let needed = needed_by(&rows, &skip);
-        let is_former = |row: &Resource| row.replaced_by.is_some() || template.get(&row.name).is_none();
-        for row in rows.extract_if(.., |row| needed.contains(&row.id) && is_former(row)) {
+        // The newest row of a name is the current one.
+        let mut newest: BTreeMap<String, (Timestamp, ResourceId)> = BTreeMap::new();
+        for row in rows.iter().filter(|row| template.get(&row.name).is_some()) {
+            let one = newest.entry(row.name.clone()).or_insert((row.created, row.id));
+            *one = (row.created, row.id).max(*one);
+        }
+        let is_current = |row: &Resource| newest.get(&row.name).is_some_and(|(_, id)| *id == row.id);
+        for row in rows.extract_if(.., |row| needed.contains(&row.id) && !is_current(row)) {
             found.keep(sim, &row).await?;
         }
         if let Some(row) = rows.iter().find(|row| template.get(&row.name).is_none()) {

@@ -84,7 +84,7 @@ impl StoreClock {
         // The database has read its clock some time between the two.
         let (earliest, latest) = (theirs.saturating_sub(micros(answered)), theirs.saturating_sub(micros(asked)));
         let known = self.origin.load(Ordering::Relaxed);
-        self.origin.store(known.clamp(earliest, latest), Ordering::Relaxed);
+        self.origin.store(known.clamp(earliest, latest.max(earliest)), Ordering::Relaxed);
         Ok(())
     }
 

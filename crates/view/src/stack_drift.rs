@@ -73,6 +73,8 @@ pub struct ResourceDrift {
     pub drift: Drift,
     /// The properties that were not compared, because the type cannot read them in the object.
     pub not_checked: Vec<String>,
+    /// The number of the properties that were to be compared; `None`: its object could not be read, or there is none.
+    pub properties: Option<usize>,
     /// The properties that have had another value in the object since it settled. This is no drift: the service did not take
     /// the value of the template, or shows it in another form.
     pub not_applied: Vec<String>,
@@ -86,7 +88,29 @@ pub struct ResourceDrift {
 impl ResourceDrift {
     fn new(row: Resource, drift: Drift) -> Self {
         let (not_checked, not_applied, meanings) = (Vec::new(), Vec::new(), Vec::new());
-        Self { row, drift, not_checked, not_applied, meanings, nested: None }
+        Self { row, drift, not_checked, properties: None, not_applied, meanings, nested: None }
+    }
+}
+
+/// How much was compared, of resources with an object in the cloud.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Resources.
+    pub resources: usize,
+    /// Resources whose object was read.
+    pub resources_checked: usize,
+    /// Properties of these that the template gives, or that others may add to.
+    pub properties: usize,
+    /// Properties that were compared.
+    pub properties_checked: usize,
+}
+
+impl Extent {
+    fn add(&mut self, other: &Self) {
+        self.resources += other.resources;
+        self.resources_checked += other.resources_checked;
+        self.properties += other.properties;
+        self.properties_checked += other.properties_checked;
     }
 }
 
@@ -119,6 +143,23 @@ impl StackDrift {
             None => usize::from(matches!(one.drift, Drift::NotChecked(_)) || !one.not_checked.is_empty()),
         };
         self.resources.iter().map(count).sum()
+    }
+
+    /// How much of the stack and its nested stacks was compared.
+    pub fn extent(&self) -> Extent {
+        let mut extent = Extent::default();
+        for one in self.resources.iter().filter(|one| one.drift != Drift::NoObject) {
+            match &one.nested {
+                Some(nested) => extent.add(&nested.extent()),
+                None => extent.add(&Extent {
+                    resources: 1,
+                    resources_checked: usize::from(one.properties.is_some() || one.drift == Drift::Deleted),
+                    properties: one.properties.unwrap_or_default(),
+                    properties_checked: one.properties.unwrap_or_default().saturating_sub(one.not_checked.len()),
+                }),
+            }
+        }
+        extent
     }
 
     /// The result for the whole stack, as the APIs name it: in sync only if everything was compared.
@@ -191,8 +232,8 @@ async fn compared(view: &LoadedStack, row: Resource, below: Vec<String>) -> Resu
     let compared = object(view, &row).await;
     let meanings = meanings(view, &row).await;
     Ok(match compared {
-        Ok(Compared { drift, not_checked, not_applied }) => {
-            ResourceDrift { not_checked, not_applied, meanings, ..ResourceDrift::new(row, drift) }
+        Ok(Compared { drift, not_checked, properties, not_applied }) => {
+            ResourceDrift { not_checked, properties, not_applied, meanings, ..ResourceDrift::new(row, drift) }
         }
         Err(reason) => ResourceDrift { meanings, ..ResourceDrift::new(row, Drift::NotChecked(reason.into_owned())) },
     })
@@ -218,6 +259,7 @@ async fn meanings(view: &LoadedStack, row: &Resource) -> Vec<NewMeaning> {
 struct Compared {
     drift: Drift,
     not_checked: Vec<String>,
+    properties: Option<usize>,
     not_applied: Vec<String>,
 }
 
@@ -252,16 +294,18 @@ async fn object(view: &LoadedStack, row: &Resource) -> Result<Compared, Cow<'sta
     let differing = differing(&shown, &entry.resource_type, stored);
     let not_applied = shown.not_applied(stored);
     let given = row.definition.as_ref().map(|definition| definition.given());
-    let not_checked = unread(&entry.resource_type, given.unwrap_or(stored), stored, &shown.live);
+    let said = said(&entry.resource_type, given.unwrap_or(stored), stored);
+    let properties = Some(said.len());
+    let not_checked: Vec<String> = said.into_iter().filter(|name| !shown.live.contains_key(name)).collect();
     if differing.is_empty() {
         let drift = if not_checked.is_empty() {
             Drift::InSync
         } else {
             Drift::NotChecked(format!("these properties cannot be compared: {}", not_checked.join(", ")))
         };
-        return Ok(Compared { drift, not_checked, not_applied });
+        return Ok(Compared { drift, not_checked, properties, not_applied });
     }
-    Ok(Compared { drift: Drift::Modified(differing), not_checked, not_applied })
+    Ok(Compared { drift: Drift::Modified(differing), not_checked, properties, not_applied })
 }
 
 /// The properties whose value in an object is neither that of the resource nor the one that it has had since.
@@ -302,13 +346,12 @@ fn chosen(names: &[String], resource: &str) -> Option<Vec<String>> {
     (!below.is_empty()).then_some(below)
 }
 
-/// The properties that the template gives and that the type cannot read in the object. A list that can be updated counts
-/// even if it is not given: others may add to the rules of a security group.
-fn unread(resource_type: &ResourceType, given: &Map, stored: &Map, live: &Map) -> Vec<String> {
+/// The properties that are to be compared: those that the template gives, and lists that can be updated, because others may
+/// add to the rules of a security group.
+fn said(resource_type: &ResourceType, given: &Map, stored: &Map) -> Vec<String> {
     let is_said = |name: &str, value: &Value| {
         given.get(name).is_some_and(|given| !given.is_null())
             || matches!(value, Value::List(_)) && resource_type.can_update(name)
     };
-    let open = stored.iter().filter(|(name, value)| is_said(name, value) && !live.contains_key(*name));
-    open.map(|(name, _)| name.clone()).collect()
+    stored.iter().filter(|(name, value)| is_said(name, value)).map(|(name, _)| name.clone()).collect()
 }

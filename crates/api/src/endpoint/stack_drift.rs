@@ -4,7 +4,7 @@ use axum::response::Response;
 use http::Method;
 use kiln_service::Error;
 use kiln_value::{Class, Diagnostic, Subject, Value, value};
-use kiln_view::stack_drift::{Drift, ResourceDrift, StackDrift};
+use kiln_view::stack_drift::{Drift, Extent, ResourceDrift, StackDrift};
 
 use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
@@ -37,8 +37,14 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     list(&compared, None, &call.links, &mut resources);
     let checked = instant(call.backends().clock.now());
     let not_checked = i64::try_from(compared.not_checked()).unwrap_or(i64::MAX);
+    let Extent { resources: all, resources_checked, properties, properties_checked } = compared.extent();
+    let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
     Ok(reply::json(&value!({ "drift": {
         "status": (compared.status()), "not_checked": not_checked, "checked_at": checked, "resources": resources,
+        "extent": {
+            "resources": (count(all)), "resources_checked": (count(resources_checked)),
+            "properties": (count(properties)), "properties_checked": (count(properties_checked)),
+        },
     } })))
 }
 
@@ -112,6 +118,7 @@ mod tests {
         let path = app.create("s", random_string()).await;
         let drift = async |query: &str| app.json(Method::GET, &format!("{path}/drift{query}"), &Value::Null).await;
         let compared = drift("").await.json();
+        assert_eq!(compared["drift"]["extent"]["resources"], 0, "{compared}");
         assert_eq!(compared["drift"]["resources"], json!([]), "no engine has made a resource: {compared}");
         let missing = drift("?resource_name=none").await;
         let error = &missing.json()["error"];

@@ -42,6 +42,10 @@ pub(super) const BY_RESOURCES: &[&str] = &[
     "threshold",
 ];
 
+/// The properties of the rule of OS::Aodh::Alarm, without its conditions.
+const THRESHOLD: &[&str] =
+    &["period", "evaluation_periods", "threshold", "statistic", "comparison_operator", "meter_name"];
+
 /// Meters of Nova, whose metadata are those of servers.
 const NOVA_METERS: [&str; 33] = [
     "instance",
@@ -94,6 +98,24 @@ impl Rule {
         }
     }
 
+    /// The properties in the rule of an alarm. Conditions are left out: Aodh adds some of its own.
+    pub(super) fn live(&self, alarm: &Value) -> Map {
+        let rule = alarm.get(&format!("{}_rule", self.kind()));
+        let read = |name: &str, wire: &str| Some((name.to_owned(), rule?.get(wire)?.clone()));
+        let names = match self {
+            Rule::Fields(_, names) => names,
+            Rule::Threshold => THRESHOLD,
+            Rule::Composite => &[],
+            Rule::LoadBalancerMember => {
+                let wires =
+                    [("pool", "pool_id"), ("stack", "stack_id"), ("autoscaling_group_id", "autoscaling_group_id")];
+                return wires.iter().filter_map(|(name, wire)| read(name, wire)).collect();
+            }
+        };
+        let is_plain = |name: &&&str| **name != "query" || self.kind() == "prometheus";
+        names.iter().filter(is_plain).filter_map(|name| read(name, name)).collect()
+    }
+
     /// Moves the properties of the rule into the rule.
     pub(super) fn fill(&self, body: &mut Map) {
         let rule = match self {
@@ -122,8 +144,7 @@ impl Rule {
 fn threshold(body: &mut Map) -> Map {
     let meter = body.get("meter_name").map(kiln_value::text::str).unwrap_or_default();
     let prefix = if NOVA_METERS.contains(&meter.as_str()) { "user_metadata." } else { "metering." };
-    let names = ["period", "evaluation_periods", "threshold", "statistic", "comparison_operator", "meter_name"];
-    let mut rule = take(body, &names);
+    let mut rule = take(body, THRESHOLD);
     let mut query = match body.shift_remove("query") {
         Some(Value::List(query)) => query,
         _ => Vec::new(),

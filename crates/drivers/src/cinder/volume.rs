@@ -14,7 +14,7 @@ use kiln_resource::{
 use kiln_value::{Class, Diagnostic, Map, Value, value};
 
 use super::{show, status, volume_path};
-use crate::call::{CINDER, items, made_id};
+use crate::call::{CINDER, is_uuid_like, items, made_id};
 use crate::queue::{self, again, wait};
 use crate::{alike, path, scheduler_hints};
 
@@ -23,6 +23,10 @@ pub(crate) struct Volume;
 
 /// Key in the metadata of the volume for the token of the attempt, if neither name nor description can contain it.
 const MARK: &str = "kiln_token";
+
+/// The properties that a volume shows with the same name.
+const SHOWN: [&str; 7] =
+    ["name", "description", "metadata", "size", "availability_zone", "snapshot_id", "source_volid"];
 
 /// What distinguishes a volume from others with the same name.
 enum Mark {
@@ -55,6 +59,11 @@ fn is_restored(facts: &Facts) -> bool {
 /// The name in the create request.
 fn first_name(facts: &Facts) -> &str {
     if is_restored(facts) { &facts.physical_name } else { name(facts) }
+}
+
+/// The text of a property; empty without a value.
+fn given(facts: &Facts, name: &str) -> String {
+    facts.property(name).as_str().unwrap_or_default().to_owned()
 }
 
 fn name(facts: &Facts) -> &str {
@@ -310,9 +319,20 @@ impl Driver for Volume {
         self.live_in(cx, &volume).await
     }
 
-    async fn live_in(&self, _: &Context<'_>, volume: &Value) -> Result<Map, Failure> {
+    async fn live_in(&self, cx: &Context<'_>, volume: &Value) -> Result<Map, Failure> {
         let read = |name: &str| Some((name.to_owned(), volume.get(name)?.clone()));
-        Ok(["name", "description", "metadata", "size"].into_iter().filter_map(read).collect())
+        let mut live: Map = SHOWN.into_iter().filter_map(read).collect();
+        // A volume shows the name of its type. The type of an encrypted one and an ID are not compared.
+        let volume_type = volume.get("volume_type").filter(|_| !is_uuid_like(&given(cx.facts, "volume_type")));
+        live.extend(volume_type.map(|shown| ("volume_type".to_owned(), shown.clone())));
+        let image = volume.get("volume_image_metadata").and_then(|image| image.get("image_id"));
+        live.extend(image.map(|image| ("image".to_owned(), image.clone())));
+        // A volume type may allow it too.
+        let multiattach = volume.get("multiattach").filter(|_| cx.facts.property("multiattach").is_truthy());
+        live.extend(multiattach.map(|shown| ("multiattach".to_owned(), shown.clone())));
+        let read_only = volume.get("metadata").and_then(|metadata| metadata.str_at("readonly"));
+        live.extend(read_only.map(|text| ("read_only".to_owned(), text.eq_ignore_ascii_case("true").into())));
+        Ok(live)
     }
 
     async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {

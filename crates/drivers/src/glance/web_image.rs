@@ -253,6 +253,32 @@ impl Driver for WebImage {
         Ok(Found::Made(now("import").id(&cx.facts.token)))
     }
 
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let id = cx.facts.require_id()?;
+        let mut live = self.live_in(cx, &GLANCE.get(cx, image_path(id)).await?).await?;
+        if cx.facts.property("members").is_truthy() {
+            let members = GLANCE.list(cx, format!("{}/members", image_path(id)), &[], "members").await?;
+            let members = members.iter().filter_map(|member| member.get("member_id").cloned());
+            live.insert("members".to_owned(), members.collect());
+        }
+        Ok(live)
+    }
+
+    async fn live_in(&self, cx: &Context<'_>, image: &Value) -> Result<Map, Failure> {
+        let is_shown = |name: &&String| !APART.contains(&name.as_str());
+        // Glance omits what an image does not have.
+        let value = |name: &String| (name.clone(), image.get(name).cloned().unwrap_or_default());
+        let mut live: Map = cx.facts.properties.keys().filter(is_shown).map(value).collect();
+        // An image without data is neither.
+        if let Some(status @ ("active" | "deactivated")) = image.str_at("status") {
+            live.insert("active".to_owned(), (status == "active").into());
+        }
+        // An image has further properties of its service: only those of the template are compared.
+        let given = cx.facts.property("extra_properties").as_map().into_iter().flat_map(Map::keys);
+        live.insert("extra_properties".to_owned(), Value::Map(given.map(value).collect()));
+        Ok(live)
+    }
+
     fn has_lock(&self) -> bool {
         true
     }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Failure, Found, Operation, Sibling, Siblings, Step, TypeRules};
-use kiln_value::{Value, value};
+use kiln_value::{Map, Value, value};
 
 use super::interfaces_to_ports_of;
 use crate::call::{NEUTRON, absent_is_fine};
@@ -58,6 +58,16 @@ impl Driver for FloatingIpAssociation {
                 Ok(Step::done())
             }
         }
+    }
+
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let id = cx.facts.property("floatingip_id");
+        let path = format!("/v2.0/floatingips/{}", path::segment(id.as_str().unwrap_or_default()));
+        let address = NEUTRON.show(cx, path, "floatingip").await?;
+        let read = |name: &str| (name.to_owned(), address.get(name).cloned().unwrap_or_default());
+        let mut live: Map = ["port_id", "fixed_ip_address"].map(read).into_iter().collect();
+        live.insert("floatingip_id".to_owned(), id.clone());
+        Ok(live)
     }
 
     /// Floating IP and port identify the association, and the call is idempotent.

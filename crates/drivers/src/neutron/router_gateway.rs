@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Failure, Found, Operation, Sibling, Siblings, Step, TypeRules};
-use kiln_value::{Value, value};
+use kiln_value::{Map, Value, value};
 
 use super::{network_of, sibling_property, subnets_of};
 use crate::call::{NEUTRON, absent_is_fine};
@@ -50,6 +50,13 @@ impl Driver for RouterGateway {
             | Operation::Adopt
             | Operation::Snapshot => Ok(Step::done()),
         }
+    }
+
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let id = text(cx, "router_id");
+        let router = NEUTRON.show(cx, format!("/v2.0/routers/{}", path::segment(id)), "router").await?;
+        let network = router.get("external_gateway_info").and_then(|gateway| gateway.get("network_id")).cloned();
+        Ok(Map::from([("router_id".to_owned(), id.into()), ("network".to_owned(), network.unwrap_or_default())]))
     }
 
     /// A router has one gateway, and setting the same gateway again has no effect.

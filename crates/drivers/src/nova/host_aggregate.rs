@@ -79,6 +79,12 @@ impl Shape for HostAggregate {
         Ok(())
     }
 
+    async fn live(&self, _cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        live.extend(object.get("hosts").map(|hosts| ("hosts".to_owned(), hosts.clone())));
+        live.extend(object.get("metadata").map(|metadata| ("metadata".to_owned(), metadata.clone())));
+        Ok(())
+    }
+
     /// Nova deletes only empty aggregates.
     async fn before_delete(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
         let Some(aggregate) = NOVA.seek(cx, item(id), "aggregate").await? else { return Ok(()) };

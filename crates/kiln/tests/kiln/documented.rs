@@ -54,7 +54,7 @@ pub(crate) fn runs(page: &str) -> bool {
 }
 
 const OTHER_PAGES: [&str; 3] = ["README.md", "examples/README.md", "docs/topology.md"];
-const MANUAL: [&str; 18] = [
+const MANUAL: [&str; 19] = [
     "docs/first-stack.md",
     "docs/first-server.md",
     "docs/templates.md",
@@ -62,6 +62,7 @@ const MANUAL: [&str; 18] = [
     "docs/saved-plans.md",
     "docs/guards.md",
     "docs/preflight.md",
+    "docs/drift.md",
     "docs/history.md",
     "docs/local-state.md",
     "docs/ci.md",

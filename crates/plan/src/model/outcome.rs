@@ -11,6 +11,7 @@ use kiln_value::{Class, Map, Value};
 use super::{Model, SAVED, STATE_CHANGED, Stage};
 use crate::event::{Command, Goal, Note, Outcome};
 use crate::graph::Index;
+use crate::guards::note_unfinished;
 use crate::{Blame, Decision};
 
 impl Model {
@@ -207,6 +208,7 @@ impl Model {
             }
             row.generation = self.request.generation;
         }
+        note_unfinished(row, &operation);
         // An object can have a snapshot of every request.
         if operation == Operation::Snapshot {
             row.data.insert(SAVED.to_owned(), self.request.generation.into());

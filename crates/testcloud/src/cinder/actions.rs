@@ -52,6 +52,10 @@ pub(super) fn route(world: &mut CloudState, call: Call<'_>, id: &str) -> Outcome
             world.cinder.volumes.edit(id, |row| row.put("bootable", bootable));
             return Ok(Reply::empty(200));
         }
+        "os-update_readonly_flag" => {
+            let flag = if arguments.flag("readonly") { "True" } else { "False" };
+            world.cinder.volumes.edit(id, |row| row.put("_readonly", flag));
+        }
         "os-retype" => {
             let kind = types::resolve(world, arguments.text("new_type"))?;
             world.cinder.volumes.edit(id, |row| row.put("volume_type", kind));

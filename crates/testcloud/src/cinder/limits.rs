@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{Call, admin_only};
+use crate::nouns;
 use crate::reply::{Outcome, Refusal, Reply};
 use crate::state::CloudState;
 use crate::table::Fields;
@@ -80,11 +81,12 @@ pub(super) fn route(world: &CloudState, call: Call<'_>, rest: &[&str]) -> Outcom
             if !call.caller.owns(project) {
                 admin_only(call.caller, "volume_extension:quotas:show")?;
             }
-            Ok(Reply::ok(json!({"quota_set": {
+            let defaults = json!({
                 "id": project, "volumes": signed(quota.volumes), "snapshots": signed(quota.snapshots),
                 "gigabytes": signed(quota.gigabytes), "per_volume_gigabytes": -1, "backups": -1, "backup_gigabytes": -1,
                 "groups": -1,
-            }})))
+            });
+            Ok(Reply::ok(json!({"quota_set": (nouns::quota_of(world, &format!("volume {project}"), defaults))})))
         }
         ["os-availability-zone"] => {
             let zone = |name: &str| json!({"zoneName": name, "zoneState": {"available": true}});

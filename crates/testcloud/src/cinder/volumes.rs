@@ -102,6 +102,12 @@ pub(super) fn find<'a>(world: &'a CloudState, call: Call<'_>, id: &str) -> Resul
 
 fn show(world: &CloudState, call: Call<'_>, row: &Row) -> Row {
     let mut seen = public(row);
+    // Cinder shows it with the metadata of the user.
+    if let (Some(flag), Some(metadata)) =
+        (row.get("_readonly"), seen.get_mut("metadata").and_then(Value::as_object_mut))
+    {
+        metadata.put("readonly", flag.clone());
+    }
     let id = row.text("id");
     let link = |rel: &str, version: &str| json!({"rel": rel, "href": format!("{}/volume{version}/{}/volumes/{id}", world.base, row.text(TENANT))});
     seen.put("links", json!([link("self", "/v3"), link("bookmark", "")]));

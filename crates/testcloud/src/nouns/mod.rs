@@ -22,7 +22,7 @@ use crate::request::{Service, ServiceCall};
 use crate::state::CloudState;
 use crate::table::{Fields, Row, Table, public};
 
-pub(crate) use other::quota;
+pub(crate) use other::{quota, quota_of};
 
 /// The objects of all simple services.
 #[derive(Clone, Debug)]

@@ -170,6 +170,16 @@ fn patch(world: &mut CloudState, request: &ServiceCall, caller: &Caller, noun: &
     Ok(Reply::ok(Value::Object(public(&changed))))
 }
 
+/// The limits of a project: the defaults, with those that an administrator has set ([`quota`]).
+pub(crate) fn quota_of(world: &CloudState, key: &str, mut defaults: Value) -> Value {
+    for (name, limit) in world.nouns.rows.get(key).into_iter().flatten().filter(|(name, _)| *name != "id") {
+        if let Some(default) = defaults.get_mut(name.as_str()) {
+            *default = limit.clone();
+        }
+    }
+    defaults
+}
+
 /// The quotas of a project, in one row with the key `key`.
 pub(crate) fn quota(
     world: &mut CloudState,

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::build::HOSTS;
 use super::{Call, admin_only};
+use crate::nouns;
 use crate::reply::{Outcome, Refusal, Reply};
 use crate::state::CloudState;
 use crate::table::{Fields, Row};
@@ -61,11 +62,12 @@ pub(super) fn route(world: &CloudState, call: Call<'_>, rest: &[&str]) -> Outcom
             if !call.caller.owns(project) {
                 admin_only(call.caller, "os-quota-sets:show")?;
             }
-            Ok(Reply::ok(json!({"quota_set": {
+            let defaults = json!({
                 "id": project, "cores": signed(quota.cores), "instances": signed(quota.instances),
                 "key_pairs": signed(quota.key_pairs), "metadata_items": 128, "ram": signed(quota.ram),
                 "server_group_members": -1, "server_groups": signed(quota.server_groups),
-            }})))
+            });
+            Ok(Reply::ok(json!({"quota_set": (nouns::quota_of(world, &format!("compute {project}"), defaults))})))
         }
         ["os-availability-zone", ..] => {
             let zone = json!({"zoneName": "nova", "zoneState": {"available": true}, "hosts": null});

@@ -10,6 +10,7 @@ mod ground;
 mod keystone;
 mod neutron;
 mod nova;
+mod outside_hand;
 mod peer;
 mod rest_nouns;
 mod services;

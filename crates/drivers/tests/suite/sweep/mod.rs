@@ -10,6 +10,7 @@ mod compare;
 mod coverage;
 mod names;
 mod properties;
+mod readable;
 mod recorder;
 mod runs;
 mod settings;

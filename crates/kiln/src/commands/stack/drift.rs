@@ -70,13 +70,13 @@ impl DriftArgs {
         let columns = columns.map(str::to_owned).to_vec();
         self.output.list(List { columns, rows: rows.collect() }, Format::Table)?;
         eprint!("{}", note::of_drift(resources));
-        let open = compared.get("not_checked").and_then(Value::as_i64).unwrap_or_default();
         let status = compared.str_at("status").unwrap_or_default();
-        match (status, open) {
-            (_, 0) => eprintln!("{}: {status}", self.stack),
-            (_, 1) => eprintln!("{}: {status}, 1 resource was not checked completely", self.stack),
-            _ => eprintln!("{}: {status}, {open} resources were not checked completely", self.stack),
-        }
+        let count = |name: &str| compared.get("extent").and_then(|extent| extent.get(name)).map(text::str);
+        let of = |what: &str| Some(format!("{} of {} {what}", count(&format!("{what}_checked"))?, count(what)?));
+        // Only the last releases say how much they have compared.
+        let extent = of("resources").zip(of("properties"));
+        let extent = extent.map(|(resources, properties)| format!(" ({resources} checked, {properties})"));
+        eprintln!("{}: {status}{}", self.stack, extent.unwrap_or_default());
         match status {
             "DRIFTED" if self.detailed_exitcode => Err(Failure::told(DRIFTED)),
             "NOT_CHECKED" if self.detailed_exitcode => Err(Failure::told(NOT_CHECKED)),

@@ -96,8 +96,14 @@ fn what_was_never_finished_or_is_taken_back_is_not_protected() {
         ("the operation has made it that is rolled back", row("a", 1), Some(at(0))),
     ] {
         let mut stack = Stack::of([row]);
-        let guards = Guards { made_since, ..guards(Action::Rollback, protect(&[Verb::Delete], "*")) };
-        let lines = stack.begin(Request { guards: heeded(guards), ..request(Action::Rollback, 3, []) });
+        let protected = Guards { made_since, ..guards(Action::Rollback, protect(&[Verb::Delete], "*")) };
+        let lines = stack.begin(Request { guards: heeded(protected), ..request(Action::Rollback, 3, []) });
+        assert_eq!(lines, starts, "{what}");
+        // Neither before the call of the delete, nor after it has failed.
+        assert_eq!(stack.model.guarded(id(1)), None, "{what}");
+        stack.failed(1);
+        let again = Guards { made_since, ..guards(Action::Rollback, protect(&[Verb::Delete], "*")) };
+        let lines = stack.begin(Request { guards: heeded(again), ..request(Action::Rollback, 4, []) });
         assert_eq!(lines, starts, "{what}");
     }
     let mut stack = Stack::of([row("a", 1)]);
