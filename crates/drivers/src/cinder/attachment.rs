@@ -20,6 +20,11 @@ fn parts(properties: &Map) -> (&str, &str, Option<&str>) {
     (text(properties, "instance_uuid"), text(properties, "volume_id"), device)
 }
 
+fn not_attached(server: &str, volume: &str) -> Failure {
+    let message = format!("Volume {volume} is not attached to server {server}.");
+    Failure::new(FailureKind::NotFound, Class::NotFound, message)
+}
+
 impl TypeRules for VolumeAttachment {}
 
 #[async_trait]
@@ -45,10 +50,7 @@ impl Driver for VolumeAttachment {
                 Ok(wait("detach"))
             }
             Operation::Check if attachment_of(cx, server, volume).await?.is_some() => Ok(Step::done()),
-            Operation::Check => {
-                let message = format!("Volume {volume} is not attached to server {server}.");
-                Err(Failure::new(FailureKind::NotFound, Class::NotFound, message))
-            }
+            Operation::Check => Err(not_attached(server, volume)),
             Operation::Suspend | Operation::Resume | Operation::Adopt | Operation::Snapshot => Ok(Step::done()),
         }
     }
@@ -66,6 +68,13 @@ impl Driver for VolumeAttachment {
                 Ok(if is_done { Step::done() } else { again(cx, state, "the end of the attach") })
             }
         }
+    }
+
+    /// The device is left out: the server names it as it likes.
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let (server, volume, _) = parts(&cx.facts.properties);
+        attachment_of(cx, server, volume).await?.ok_or_else(|| not_attached(server, volume))?;
+        Ok(Map::from([("instance_uuid".to_owned(), server.into()), ("volume_id".to_owned(), volume.into())]))
     }
 
     /// Server and volume identify the attachment.

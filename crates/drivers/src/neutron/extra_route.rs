@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Failure, FailureKind, Found, Operation, Sibling, Siblings, Step, TypeRules};
-use kiln_value::{Class, Value, value};
+use kiln_value::{Class, Map, Value, value};
 
 use super::sibling_property;
 use crate::call::{NEUTRON, absent_is_fine};
@@ -82,6 +82,17 @@ impl Driver for ExtraRoute {
         }
     }
 
+    /// A route is what its router, destination and next hop say, or it does not exist.
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let routes = routes_of(cx, cx.facts.property("router_id")).await?.unwrap_or_default();
+        if !routes.contains(&Self::route(cx)) {
+            let message = format!("The route {} could not be found.", Self::id(cx));
+            return Err(Failure::new(FailureKind::NotFound, Class::NotFound, message));
+        }
+        let read = |name: &str| (name.to_owned(), cx.facts.property(name).clone());
+        Ok(["router_id", "destination", "nexthop"].map(read).into_iter().collect())
+    }
+
     /// A create checks first that the router does not have the route.
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let routes = routes_of(cx, cx.facts.property("router_id")).await?.unwrap_or_default();
@@ -148,6 +159,15 @@ impl Driver for ExtraRouteSet {
             }
             _ => Ok(Step::done()),
         }
+    }
+
+    /// The routes of the template that the router has: its others do not belong to the resource.
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let router = cx.facts.property("router");
+        let missing = || Failure::new(FailureKind::NotFound, Class::NotFound, "The router could not be found.");
+        let present = routes_of(cx, router).await?.ok_or_else(missing)?;
+        let own = routes(cx.facts.properties.get("routes")).iter().filter(|route| present.contains(route));
+        Ok(Map::from([("router".to_owned(), router.clone()), ("routes".to_owned(), own.cloned().collect())]))
     }
 
     /// A create checks first that the router has none of the routes.

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operation, Step, TypeRules};
-use kiln_value::{Class, Diagnostic, Value};
+use kiln_value::{Class, Diagnostic, Map, Value};
 
 use crate::call::{NEUTRON, absent_is_fine};
 use crate::path;
@@ -67,11 +67,7 @@ impl Driver for RouterInterface {
                 }
                 Ok(Step::done())
             }
-            Operation::Check if self.port(cx).await?.is_some() => Ok(Step::done()),
-            Operation::Check => {
-                let message = format!("The Resource ({}) could not be found.", cx.facts.name);
-                Err(Failure::new(FailureKind::NotFound, Class::EntityNotFound, message))
-            }
+            Operation::Check => self.require_port(cx).await.map(|()| Step::done()),
             Operation::Update { changed, .. } if !changed.is_empty() => Ok(Step::replace()),
             Operation::Update { .. }
             | Operation::Suspend
@@ -79,6 +75,14 @@ impl Driver for RouterInterface {
             | Operation::Adopt
             | Operation::Snapshot => Ok(Step::done()),
         }
+    }
+
+    /// An interface is what its router and its subnet or port say, or it does not exist.
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        self.require_port(cx).await?;
+        let is_told = |name: &&str| !cx.facts.property(name).is_null();
+        let told = ["router", "subnet", "port"].into_iter().filter(is_told);
+        Ok(told.map(|name| (name.to_owned(), cx.facts.property(name).clone())).collect())
     }
 
     /// Router and subnet (or port) identify the interface: Neutron refuses a second one.
@@ -89,6 +93,12 @@ impl Driver for RouterInterface {
 }
 
 impl RouterInterface {
+    async fn require_port(&self, cx: &Context<'_>) -> Result<(), Failure> {
+        let message = || format!("The Resource ({}) could not be found.", cx.facts.name);
+        let missing = || Failure::new(FailureKind::NotFound, Class::EntityNotFound, message());
+        self.port(cx).await?.map(drop).ok_or_else(missing)
+    }
+
     /// The port of the interface.
     async fn port(&self, cx: &Context<'_>) -> Result<Option<Value>, Failure> {
         let Some((_, router, key, value)) = describe(cx.facts) else { return Ok(None) };

@@ -201,7 +201,13 @@ impl Beds {
                 let db = Box::pin(Database::connect(&admin)).await.unwrap();
                 db.execute_unprepared(&format!("CREATE DATABASE {database}")).await.unwrap();
                 let on = |server: &&str| format!("{}/{database}", server.rsplit_once('/').unwrap().0);
-                let nodes = servers.iter().map(on).collect();
+                let nodes: Vec<String> = servers.iter().map(on).collect();
+                // A node of a cluster applies it some time later.
+                for node in &nodes {
+                    while Box::pin(Database::connect(node)).await.is_err() {
+                        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                    }
+                }
                 bed(nodes, End::Server { admin, database }).await
             }
         })

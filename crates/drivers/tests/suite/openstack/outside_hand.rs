@@ -91,6 +91,15 @@ async fn a_floating_address_and_a_gateway(ground: &Ground) {
     let given = value!({"floatingip_id": address.id(), "port_id": port.id()});
     let mut tie = ground.made("OS::Neutron::FloatingIPAssociation", "tie", given).await;
     assert_eq!((names(&tie.drift().await), names(&gateway.drift().await)), (vec![], vec![]));
+    let given = value!({"router": router.id(), "routes": [
+        {"destination": "10.95.0.0/24", "nexthop": "10.94.0.77"}, {"destination": "10.96.0.0/24", "nexthop": "10.94.0.77"},
+    ]});
+    let mut extra = ground.made("OS::Neutron::ExtraRouteSet", "routes", given).await;
+    assert_eq!((names(&extra.drift().await), names(&interface.drift().await)), (vec![], vec![]));
+    let one = value!({"router": {"routes": [{"destination": "10.96.0.0/24", "nexthop": "10.94.0.77"}]}});
+    ask(ground, "network", Method::Put, &format!("/v2.0/routers/{}/remove_extraroutes", router.id()), one).await;
+    assert_eq!(names(&extra.drift().await), ["routes"]);
+    extra.delete().await;
     let path = format!("/v2.0/floatingips/{}", address.id());
     ask(ground, "network", Method::Put, &path, value!({"floatingip": {"port_id": null}})).await;
     assert_eq!(names(&tie.drift().await), ["port_id"]);

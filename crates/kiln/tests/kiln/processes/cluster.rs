@@ -116,7 +116,13 @@ impl Cluster {
             nodes => {
                 let nodes: Vec<&str> = nodes.split(',').collect();
                 let name = create_database(nodes[0]).await;
-                let urls = nodes.iter().map(|node| on_server(node, &name)).collect();
+                let urls: Vec<String> = nodes.iter().map(|node| on_server(node, &name)).collect();
+                // A node of a cluster applies it some time later.
+                for url in &urls {
+                    while Box::pin(Database::connect(url)).await.is_err() {
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                    }
+                }
                 (urls, Some((nodes[0].to_owned(), name)))
             }
         };
