@@ -106,9 +106,8 @@ fn covers(stored: &Value, live: &Value) -> bool {
         (Value::List(stored), Value::List(live)) => stored.len() == live.len() && list_covers(stored, live),
         // Services return numbers as texts, and the reverse.
         (_, Value::Map(_) | Value::List(_)) | (Value::Map(_) | Value::List(_), _) => false,
-        // A service returns a threshold of 50 as 50.0.
+        // A service returns a threshold of 50 as 50.0, which Rust writes as 50.
         (Value::Float(float), Value::Int(integer)) | (Value::Int(integer), Value::Float(float)) => {
-            // Rust writes it as 50.
             float.to_string() == integer.to_string()
         }
         (stored, live) => stored == live || is_same_text(&text::str(stored), &text::str(live)),

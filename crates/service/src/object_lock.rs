@@ -4,7 +4,7 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use kiln_resource::{FailureKind, Resource};
 use kiln_stack::load;
 use kiln_stack::loaded_stack::LoadedStack;
-use kiln_store::Guard;
+use kiln_store::{Guard, Stack};
 
 use crate::guard::inside;
 use crate::{Door, Error, Guarded, Service};
@@ -55,7 +55,7 @@ impl Service {
             let rows: Vec<(String, &Resource)> = view.resources().map(|row| (inside(place, &row.name), row)).collect();
             let calls = rows.into_iter().filter(|(path, _)| is_meant(path)).map(async |(path, row)| {
                 match view.lock(row, locked).await {
-                    Ok(object) => Ok(object.map(|_| path)),
+                    Ok(has_lock) => Ok(has_lock.then_some(path)),
                     Err(failure) if failure.is_not_found() => Ok(None),
                     Err(failure) if !locked && failure.kind == FailureKind::Refused => {
                         tracing::warn!(resource = path, %failure, "an object stays locked");
@@ -77,7 +77,7 @@ impl Service {
 
     async fn lock_error(
         &self,
-        root: &kiln_store::Stack,
+        root: &Stack,
         guard: &Guard,
         locked: bool,
         (path, why): (String, String),

@@ -122,6 +122,9 @@ pub(crate) async fn finish(sim: &Arc<Simulation>, users: &Users) {
             let continues = matches!(stack.state.action, Action::Create | Action::Update | Action::Rollback);
             stack.deleted.is_none() && stack.state.status == Status::Failed && continues && !stack.adopts()
         });
+        if failed.is_empty() {
+            return;
+        }
         for stack in &failed {
             _ = users.go_on(stack, Vec::new()).await;
         }

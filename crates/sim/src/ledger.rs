@@ -302,6 +302,11 @@ impl Ledger {
         self.inner().take_overs.killed(label, now);
     }
 
+    /// The number of processes that were killed.
+    pub(crate) fn count_killed(&self) -> u64 {
+        self.inner().take_overs.count_killed() as u64
+    }
+
     /// The stacks in progress that a killed engine holds, and since when.
     pub(crate) fn left_behind_by_killed(&self) -> Vec<(Stack, Label, u64)> {
         let inner = self.inner();

@@ -383,7 +383,7 @@ async fn judge_rest(sim: &Arc<Simulation>) {
             // Each engine looks for work and for events to send, and reports its heartbeat.
             "claim" | "engines" | "take over" => 65 * engines,
             // Each engine forgets each process that was killed.
-            "forget engine" => 20 * engines,
+            "forget engine" => sim.ledger.count_killed() * engines,
             "next_lane" => 32 * engines,
             "renew" | "report" => 15 * engines,
             "now" => 7 * engines,

@@ -40,6 +40,11 @@ impl TakeOvers {
         self.killed.insert(label, now);
     }
 
+    /// The number of processes that were killed.
+    pub(crate) fn count_killed(&self) -> usize {
+        self.killed.len()
+    }
+
     /// The stacks that a killed engine holds, and since when: its last claim may arrive after its end.
     pub(crate) fn left(&self) -> impl Iterator<Item = (StackId, Label, u64)> {
         self.held.iter().filter_map(|(stack, (label, _, claimed))| {

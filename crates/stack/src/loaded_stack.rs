@@ -278,17 +278,16 @@ impl LoadedStack {
         entry.driver.push_metadata(&cx).await
     }
 
-    /// Locks the object of a resource in its service, or unlocks it ([`kiln_resource::Driver::lock`]). Returns the ID of the
-    /// object; `None`: the resource has no object, or its service has no lock for it.
-    pub async fn lock(&self, row: &Resource, locked: bool) -> Result<Option<String>, Failure> {
-        let Some(kind) = self.kind(row) else { return Ok(None) };
-        let Some(entry) = kind.entry().filter(|entry| entry.driver.has_lock()) else { return Ok(None) };
-        let Some(id) = row.physical_id.clone() else { return Ok(None) };
+    /// Locks the object of a resource in its service, or unlocks it ([`kiln_resource::Driver::lock`]). Returns whether there is
+    /// an object that its service can lock.
+    pub async fn lock(&self, row: &Resource, locked: bool) -> Result<bool, Failure> {
+        let Some(kind) = self.kind(row).filter(|_| row.physical_id.is_some()) else { return Ok(false) };
+        let Some(entry) = kind.entry().filter(|entry| entry.driver.has_lock()) else { return Ok(false) };
         let cloud = self.backends.cloud(&self.root, true).await?;
         let facts = facts(row, &kind, &stack_facts(&self.stack));
         let software = self.backends.software(&self.stack.project);
         let cx = Context::reading(&*cloud, &software, &facts);
-        entry.driver.lock(&cx, locked).await.map(|()| Some(id))
+        entry.driver.lock(&cx, locked).await.map(|()| true)
     }
 
     /// The attributes of a resource for `resource show`, and additional ones by name; null for those that cannot be

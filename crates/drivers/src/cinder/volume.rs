@@ -61,11 +61,6 @@ fn first_name(facts: &Facts) -> &str {
     if is_restored(facts) { &facts.physical_name } else { name(facts) }
 }
 
-/// The text of a property; empty without a value.
-fn given(facts: &Facts, name: &str) -> String {
-    facts.property(name).as_str().unwrap_or_default().to_owned()
-}
-
 fn name(facts: &Facts) -> &str {
     facts.property("name").as_str().filter(|name| !name.is_empty()).unwrap_or(&facts.physical_name)
 }
@@ -321,18 +316,19 @@ impl Driver for Volume {
 
     async fn live_in(&self, cx: &Context<'_>, volume: &Value) -> Result<Map, Failure> {
         let read = |name: &str| Some((name.to_owned(), volume.get(name)?.clone()));
-        let mut live: Map = SHOWN.into_iter().filter_map(read).collect();
-        // A volume shows the name of its type. The type of an encrypted one and an ID are not compared.
-        let volume_type = volume.get("volume_type").filter(|_| !is_uuid_like(&given(cx.facts, "volume_type")));
-        live.extend(volume_type.map(|shown| ("volume_type".to_owned(), shown.clone())));
-        let image = volume.get("volume_image_metadata").and_then(|image| image.get("image_id"));
-        live.extend(image.map(|image| ("image".to_owned(), image.clone())));
-        // A volume type may allow it too.
-        let multiattach = volume.get("multiattach").filter(|_| cx.facts.property("multiattach").is_truthy());
-        live.extend(multiattach.map(|shown| ("multiattach".to_owned(), shown.clone())));
+        let property = |name: &str| cx.facts.property(name);
+        // A volume shows the name of its type: an ID in the template is not compared.
+        let names_type = !property("volume_type").as_str().is_some_and(is_uuid_like);
         let read_only = volume.get("metadata").and_then(|metadata| metadata.str_at("readonly"));
-        live.extend(read_only.map(|text| ("read_only".to_owned(), text.eq_ignore_ascii_case("true").into())));
-        Ok(live)
+        let others = [
+            ("volume_type", volume.get("volume_type").filter(|_| names_type).cloned()),
+            ("image", volume.get("volume_image_metadata").and_then(|image| image.get("image_id")).cloned()),
+            // A volume type may allow it too.
+            ("multiattach", volume.get("multiattach").filter(|_| property("multiattach").is_truthy()).cloned()),
+            ("read_only", read_only.map(|text| text.eq_ignore_ascii_case("true").into())),
+        ];
+        let others = others.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        Ok(SHOWN.into_iter().filter_map(read).chain(others).collect())
     }
 
     async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {

@@ -80,8 +80,8 @@ impl Shape for HostAggregate {
     }
 
     async fn live(&self, _cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
-        live.extend(object.get("hosts").map(|hosts| ("hosts".to_owned(), hosts.clone())));
-        live.extend(object.get("metadata").map(|metadata| ("metadata".to_owned(), metadata.clone())));
+        let read = |name: &str| Some((name.to_owned(), object.get(name)?.clone()));
+        live.extend(["hosts", "metadata"].into_iter().filter_map(read));
         Ok(())
     }
 

@@ -371,18 +371,18 @@ impl Driver for Server {
         // A server that was booted from a volume shows no image.
         let part = |name: &str| Some((name.to_owned(), server.get(name)?.get("id")?.clone()));
         let parts = ["image", "flavor"].into_iter().filter_map(part);
-        let mut live: Map = ["name", "metadata", "key_name"].into_iter().filter_map(read).chain(parts).collect();
-        let disk = server.get("OS-DCF:diskConfig");
-        live.extend(disk.map(|disk| ("diskConfig".to_owned(), disk.clone())));
-        // An empty text is none.
-        let drive = server.get("config_drive");
-        live.extend(drive.map(|drive| ("config_drive".to_owned(), drive.is_truthy().into())));
         // A server that is not built has no zone, and the template may name a host of it.
         let zone = server.str_at("OS-EXT-AZ:availability_zone").filter(|zone| !zone.is_empty());
         let given = cx.facts.property("availability_zone").as_str().unwrap_or_default();
         let is_in = |zone: &str| given.strip_prefix(zone).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'));
-        live.extend(zone.map(|zone| ("availability_zone".to_owned(), if is_in(zone) { given } else { zone }.into())));
-        Ok(live)
+        let others = [
+            ("diskConfig", server.get("OS-DCF:diskConfig").cloned()),
+            // An empty text is none.
+            ("config_drive", server.get("config_drive").map(|drive| drive.is_truthy().into())),
+            ("availability_zone", zone.map(|zone| if is_in(zone) { given } else { zone }.into())),
+        ];
+        let others = others.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        Ok(["name", "metadata", "key_name"].into_iter().filter_map(read).chain(parts).chain(others).collect())
     }
 
     async fn push_metadata(&self, cx: &Context<'_>) -> Result<(), Failure> {

@@ -204,9 +204,13 @@ impl Beds {
                 let nodes: Vec<String> = servers.iter().map(on).collect();
                 // A node of a cluster applies it some time later.
                 for node in &nodes {
-                    while Box::pin(Database::connect(node)).await.is_err() {
-                        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-                    }
+                    let is_there = async {
+                        while Box::pin(Database::connect(node)).await.is_err() {
+                            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                        }
+                    };
+                    let limit = std::time::Duration::from_mins(1);
+                    tokio::time::timeout(limit, is_there).await.expect("the database on each node");
                 }
                 bed(nodes, End::Server { admin, database }).await
             }

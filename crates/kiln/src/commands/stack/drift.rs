@@ -73,7 +73,7 @@ impl DriftArgs {
         let status = compared.str_at("status").unwrap_or_default();
         let count = |name: &str| compared.get("extent").and_then(|extent| extent.get(name)).map(text::str);
         let of = |what: &str| Some(format!("{} of {} {what}", count(&format!("{what}_checked"))?, count(what)?));
-        // Only the last releases say how much they have compared.
+        // A service of an earlier release does not say how much it has compared.
         let extent = of("resources").zip(of("properties"));
         let extent = extent.map(|(resources, properties)| format!(" ({resources} checked, {properties})"));
         eprintln!("{}: {status}{}", self.stack, extent.unwrap_or_default());

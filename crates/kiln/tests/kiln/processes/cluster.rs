@@ -119,9 +119,12 @@ impl Cluster {
                 let urls: Vec<String> = nodes.iter().map(|node| on_server(node, &name)).collect();
                 // A node of a cluster applies it some time later.
                 for url in &urls {
-                    while Box::pin(Database::connect(url)).await.is_err() {
-                        tokio::time::sleep(Duration::from_millis(50)).await;
-                    }
+                    let is_there = async {
+                        while Box::pin(Database::connect(url)).await.is_err() {
+                            tokio::time::sleep(Duration::from_millis(50)).await;
+                        }
+                    };
+                    tokio::time::timeout(Duration::from_mins(1), is_there).await.expect("the database on each node");
                 }
                 (urls, Some((nodes[0].to_owned(), name)))
             }
