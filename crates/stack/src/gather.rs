@@ -179,7 +179,7 @@ impl Question {
         if self.subject.needs_look() {
             gathered.must_replace_failed = self.must_replace_failed().await?;
         }
-        if self.is_missing {
+        if self.is_missing || self.has_lost_its_stack().await {
             gathered.live = Some(Live::Missing);
         } else if self.subject.needs_live() {
             gathered.live = self.live().await;
@@ -296,6 +296,13 @@ impl Question {
                 return needs;
             }
         }
+    }
+
+    /// Whether the nested stack of the resource is deleted, as far as the database answers: an operation on it would fail.
+    async fn has_lost_its_stack(&self) -> bool {
+        let Some(child) = self.subject.row.as_ref().and_then(|row| row.child) else { return false };
+        let found = self.backends.store.stack(child).await;
+        found.is_ok_and(|found| found.is_some_and(|child| child.deleted.is_some()))
     }
 
     /// What the cloud shows of the object. As in Heat, an object that cannot be read counts as unchanged.

@@ -358,6 +358,11 @@ impl Work {
         if !NestedState::of(&running).is_some_and(|state| state.asked) {
             return;
         }
+        if child.state.action == Action::Delete && running.operation != Operation::Delete {
+            // A user has deleted it, or the delete of this stack failed before that of the nested stack had ended.
+            let gone = Failure::other(Class::NotFound, "the nested stack does not exist any more");
+            return self.finish(id, Outcome::Failed(Blame::of(&name, &gone)));
+        }
         if child.state.status == Status::Failed {
             let blame = match Blame::from_stack_reason(&child.reason) {
                 Some(blame) => blame.below(&name),

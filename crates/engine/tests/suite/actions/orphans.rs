@@ -1,7 +1,8 @@
 //! Resources that are forgotten because their objects cannot be deleted.
 
 use kiln_resource::{Action, MessageId, StackId, State, Status};
-use kiln_store::{Message, MessageKind, Orphan, OrphanQuery};
+use kiln_stack::load;
+use kiln_store::{Message, MessageKind, Orphan, OrphanQuery, StackRequest};
 use kiln_value::value;
 
 use crate::actions::bench::{Bench, asked, sources};
@@ -120,4 +121,29 @@ async fn in_a_nested_stack_the_blocking_resource_is_named_and_forgotten() {
     let orphans = bench.orphans().await;
     assert_eq!(orphans.iter().map(|orphan| orphan.path.as_str()).collect::<Vec<_>>(), ["below/stuck"]);
     assert_eq!((orphans[0].stack, &orphans[0].stack_name), (stack.id, &stack.name), "of the root stack");
+}
+
+/// A delete that fails leaves the row of a nested stack whose own delete may still end, and users can delete a nested stack.
+#[tokio::test]
+async fn a_nested_stack_that_is_gone_fails_a_check_and_is_made_again_by_an_update() {
+    let bench = Bench::new().await;
+    let inner =
+        [("inner.yaml", value!({"heat_template_version": "2018-08-31", "resources": {"a": {"type": "Test::Thing"}}}))];
+    let content = sources(value!({"n": {"type": "inner.yaml"}}), &value!({}), &inner);
+    for by_check in [false, true] {
+        let id = bench.create(&content).await.id;
+        let gone = bench.child(id, "n").await.id;
+        bench.request(gone, asked(Action::Delete)).await;
+        if by_check {
+            let checked = bench.request(id, asked(Action::Check)).await;
+            assert_eq!(checked.state, State::new(Action::Check, Status::Failed));
+            assert!(checked.reason.contains("the nested stack does not exist any more"), "{}", checked.reason);
+        }
+        let update = StackRequest { desired: Some(load::texts(&content)), ..asked(Action::Update) };
+        let updated = bench.request(id, update).await;
+        assert_eq!(updated.state, State::new(Action::Update, Status::Complete), "{}", updated.reason);
+        let new = bench.child(id, "n").await;
+        assert!(new.id != gone && new.deleted.is_none(), "{new:?}");
+        assert_eq!(bench.resources(new.id).await.len(), 1);
+    }
 }
