@@ -99,6 +99,8 @@ def everywhere(kiln, probe):
     operations = probe.ask('GET', f'{stack}/operations', expected=200)[0]['operations']
     plan = probe.ask('POST', '/plans', {'action': 'update', 'stack': 'hiding', **content(by_parameter=PLANTED['update'])}, 201)
     plan = plan[0]['plan']['id']
+    for verb in ('repair', 'accept'):
+        probe.ask('POST', f'{stack}/drift/{verb}', {}, 200)
     probe.ask('POST', f'/plans/{plan}/execute', {'digest': 'another'}, 409)
     guard = {'stack': 'hiding', 'protect': ['delete'], 'resources': '*', 'until': '2099-01-01T00:00:00Z'}
     guard = probe.ask('PUT', '/guards', guard, 200)[0]['guard']['id']

@@ -258,6 +258,7 @@ impl From<kiln_service::Error> for ApiError {
             | Error::FailedPreflight { .. }
             | Error::PlanRequired
             | Error::UnderGuard { .. }
+            | Error::Drift(_)
             | Error::Lock { .. }
             | Error::Unapproved { .. } => Self::new(Class::HTTPConflict, error.to_string()),
             Error::Delegate(DelegateError::Unavailable(_)) => {

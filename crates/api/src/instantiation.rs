@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use kiln_identity::Caller;
+use kiln_resource::Converge;
 use kiln_service::{CreateStack, Limits, Service, Settings, StackContent, TemplateText, UpdateStack};
 use kiln_template::Files;
 use kiln_template::environment;
@@ -153,10 +154,25 @@ impl<'a> Instantiation<'a> {
             timeout_mins,
             disable_rollback: boolean("disable_rollback")?,
             tags,
-            converge: boolean("converge")?,
+            converge: self.converge()?,
             if_version: self.get("if_version").map(text::str),
             preflight: boolean("preflight")?.unwrap_or(false),
         })
+    }
+
+    /// The resources to compare with their objects: all, none, or those with these paths. Heat knows only all or none.
+    fn converge(&self) -> Result<Option<Converge>, ApiError> {
+        let Some(given) = self.body.get("converge") else { return Ok(None) };
+        let wrong = || ApiError::new(Class::ValueError, "converge must be true, false or a list of paths of resources");
+        if let Some(paths) = given.as_list() {
+            let paths: Option<BTreeSet<String>> = paths.iter().map(|path| path.as_str().map(str::to_owned)).collect();
+            return Ok(Some(Converge::only(paths.ok_or_else(wrong)?)));
+        }
+        match text::str(given).to_ascii_lowercase().as_str() {
+            "true" => Ok(Some(Converge::all())),
+            "false" => Ok(Some(Converge::default())),
+            _ => Err(wrong()),
+        }
     }
 
     /// The data to adopt: a JSON or YAML text, or a map.

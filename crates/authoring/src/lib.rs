@@ -3,6 +3,7 @@
 //! Everything is a function of a text (a [`Page`]), its files and the resource types, without I/O.
 
 pub mod duplicates;
+mod emit;
 pub mod format;
 pub mod graph;
 pub mod language;
@@ -12,6 +13,7 @@ mod mention;
 pub mod offline;
 mod order;
 mod page;
+pub mod patch;
 pub mod type_files;
 mod types;
 pub mod upgrade;

@@ -2,6 +2,7 @@
 //!
 //! The table [`RULES`] contains all rules, for the help of the command, `docs/linting.md` and the tests.
 
+mod moved;
 mod secret;
 mod status;
 mod style;
@@ -87,6 +88,7 @@ pub const RULES: &[Rule] = rules![
     "simpler-function" Advice ON style::simpler: "A call that a simpler function can replace, in this version or a newer one.",
     "misspelt-function" Warning ON style::misspelt: "A map with one key that is nearly the name of a function.",
     "surprising-value" Warning ON style::surprising: "An unquoted yes, no, on, off or octal number, which YAML 1.1 does not read as a string.",
+    "moved-resource" Advice ON moved::moves: "A move of a resource to another name, which Heat refuses.",
     "empty-section" Advice ON style::empty: "An empty section, or empty properties of a resource.",
     "missing-description" Advice OFF style::undescribed: "A parameter or an output without a description.",
     "visible-secret" Warning ON secret::visible: "A parameter named like a secret that is not hidden.",

@@ -66,6 +66,8 @@ pub fn mentions(page: &Page) -> Vec<Mention> {
             node.children().iter().for_each(|resource| reader.resource(resource));
         } else if name == words.outputs {
             node.children().iter().for_each(|output| reader.output(output));
+        } else if name == words.moved {
+            reader.moves(&node);
         } else if name == "parameter_groups" {
             reader.groups(&node);
         }
@@ -170,6 +172,12 @@ impl Reader<'_> {
     fn groups(&mut self, groups: &Node) {
         for parameters in groups.children().iter().filter_map(|group| group.entry("parameters")) {
             parameters.children().iter().for_each(|name| self.name(Role::Parameter, Manner::Listed, name));
+        }
+    }
+
+    fn moves(&mut self, moves: &Node) {
+        for to in moves.children().iter().filter_map(|one| one.entry("to")) {
+            self.name(Role::Resource, Manner::Listed, &to);
         }
     }
 

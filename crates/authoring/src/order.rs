@@ -2,8 +2,16 @@
 
 use kiln_value::{Value, text};
 
-const HOT: &[&str] =
-    &["heat_template_version", "description", "parameter_groups", "parameters", "conditions", "resources", "outputs"];
+const HOT: &[&str] = &[
+    "heat_template_version",
+    "description",
+    "parameter_groups",
+    "parameters",
+    "conditions",
+    "resources",
+    "outputs",
+    "moved",
+];
 const CFN: &[&str] = &[
     "AWSTemplateFormatVersion",
     "HeatTemplateFormatVersion",
@@ -15,6 +23,7 @@ const CFN: &[&str] = &[
     "Conditions",
     "Resources",
     "Outputs",
+    "Moved",
 ];
 
 /// A formatted text with its sections in the usual order, each with the comments above it; the head and the end of the

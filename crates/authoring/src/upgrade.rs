@@ -4,15 +4,13 @@
 //! Only the affected parts of the text are changed, so comments are kept. JSON is converted to YAML.
 
 mod convert;
-mod emit;
-mod patch;
 mod proof;
 mod shape;
 
 use kiln_template::Release;
 use kiln_value::{Path, Span, Value};
 
-use crate::Page;
+use crate::{Page, emit, patch};
 pub use proof::Proof;
 
 /// The version of upgraded templates.

@@ -120,7 +120,9 @@ impl From<Error> for Fault {
             | Error::FailedPreflight { .. }
             | Error::PlanRequired
             | Error::Unapproved { .. } => Self::new(BUSY, Some(&text)),
-            Error::Import(_) | Error::UnderGuard { .. } | Error::Lock { .. } => Self::validation(text),
+            Error::Import(_) | Error::Drift(_) | Error::UnderGuard { .. } | Error::Lock { .. } => {
+                Self::validation(text)
+            }
             Error::ChangeSetExists(_) => Self { code: "AlreadyExistsException", ..Self::validation(text) },
             Error::ChangeSetState { .. } => Self { code: "InvalidChangeSetStatus", ..Self::validation(text) },
             Error::Delegate(DelegateError::Unavailable(_)) => Self::new(UNAVAILABLE, None),

@@ -4,7 +4,7 @@ use http::Method;
 use kiln_plan_document::PlanDocument;
 use kiln_value::{Map, Value, value};
 
-use crate::client::{Query, segment, unwrap, unwrap_list};
+use crate::client::{Query, segment, stack_path, unwrap, unwrap_list};
 use crate::{Client, Error, SavedPlan, StackRequest, plan};
 
 /// A request whose plan is saved.
@@ -79,6 +79,38 @@ impl Client {
         unwrap(answer, "plan").map(SavedPlan)
     }
 
+    /// Saves a plan that gives the drifted objects among these resources the values of the template again; none: all. With
+    /// `replace`, also where that needs a replacement. `None`: nothing has drifted.
+    pub async fn plan_repair(
+        &self,
+        stack: &str,
+        resources: &[String],
+        replace: bool,
+    ) -> Result<Option<SavedPlan>, Error> {
+        let body = value!({ "resources": (resources.iter().collect::<Value>()), "replace": replace });
+        unwrap(self.post_drift(stack, "repair", &body).await?, "plan").map(some_plan)
+    }
+
+    /// Saves a plan that writes the values of drifted objects into the template; also what is written, as a list of maps with
+    /// `resource_name`, `property`, `parameter` and `value`. `None`: nothing has drifted.
+    pub async fn plan_acceptance(
+        &self,
+        stack: &str,
+        resources: &[String],
+    ) -> Result<Option<(SavedPlan, Vec<Value>)>, Error> {
+        let body = value!({ "resources": (resources.iter().collect::<Value>()) });
+        let mut answer = self.post_drift(stack, "accept", &body).await?;
+        let accepted = answer.as_map_mut().and_then(|answer| answer.swap_remove("accepted"));
+        let accepted = accepted.and_then(|list| list.as_list().map(<[Value]>::to_vec)).unwrap_or_default();
+        Ok(some_plan(unwrap(answer, "plan")?).map(|plan| (plan, accepted)))
+    }
+
+    async fn post_drift(&self, stack: &str, verb: &str, body: &Value) -> Result<Value, Error> {
+        let stack = self.stack_identity(stack).await?;
+        let path = format!("{}/drift/{verb}", stack_path(&stack));
+        self.call(Method::POST, &path, &vec![], Some(body)).await
+    }
+
     /// The plans of the project, newest first.
     pub async fn saved_plans(&self, filter: &PlanFilter) -> Result<Vec<Value>, Error> {
         let mut query = Query::new();
@@ -133,4 +165,8 @@ impl SavedPlan {
 
 fn plan_path(id: &str) -> String {
     format!("/plans/{}", segment(id))
+}
+
+fn some_plan(plan: Value) -> Option<SavedPlan> {
+    (!plan.is_null()).then(|| SavedPlan(plan))
 }

@@ -32,6 +32,11 @@ pub fn announces_replacement(status: &str, reason: &str) -> bool {
     status == "UPDATE_COMPLETE" && reason.ends_with(" requires replacement.")
 }
 
+/// The name that a resource had before, if it has got another one. Only Kiln has such events.
+pub fn moved_from(reason: &str) -> Option<&str> {
+    reason.strip_prefix("moved from ")
+}
+
 /// Whether a failure is the consequence of another one. An operation whose time has run out says what it was waiting for.
 pub fn was_stopped(reason: &str) -> bool {
     (reason.contains(" aborted") && !reason.contains("; it was waiting for ")) || reason.contains("cancelled")

@@ -26,8 +26,9 @@ pub struct StackRequest {
     pub revision: Option<String>,
     /// Parameters to reset to their defaults. Only for updates.
     pub clear_parameters: Vec<String>,
-    /// Detect and repair drift from the actual resources. Only for updates.
-    pub converge: bool,
+    /// The resources whose drift from their objects is detected and repaired: true, or a list of paths; null: none. Only for
+    /// updates.
+    pub converge: Value,
     /// The version of the stack whose plan was shown: Kiln refuses to update another one. Only for updates.
     pub if_version: Option<String>,
     /// Check the request in the cloud before it begins.
@@ -71,8 +72,8 @@ impl StackRequest {
         if !self.clear_parameters.is_empty() {
             body.insert("clear_parameters".into(), self.clear_parameters.clone().into());
         }
-        if self.converge {
-            body.insert("converge".into(), true.into());
+        if self.converge.is_truthy() {
+            body.insert("converge".into(), self.converge.clone());
         }
         if let Some(revision) = &self.revision {
             body.insert("revision".into(), revision.as_str().into());

@@ -54,7 +54,7 @@ impl<'a> Plan<'a> {
         let mut places: HashMap<(&str, bool), usize> = HashMap::new();
         let mut above: Vec<Option<usize>> = Vec::new();
         for entry in &document.resources {
-            let Some(kind) = Kind::of(entry.decision) else {
+            let Some(kind) = Kind::of(entry) else {
                 unchanged += 1;
                 continue;
             };

@@ -422,6 +422,7 @@ impl Work {
         let blueprint = self.request.scope.as_ref().filter(|_| has_targets).map(StackScope::blueprint);
         let targets =
             blueprint.map(|blueprint| blueprint.targets(|| ResourceId(backends.chance.uuid()))).unwrap_or_default();
+        let moves = blueprint.map(|blueprint| blueprint.moves()).unwrap_or_default();
         let hooks = self.hooks(action).await?;
         let rollback = !self.stack.disable_rollback && self.stack.parent.is_none();
         let is_barred = barred.is_some();
@@ -434,7 +435,7 @@ impl Work {
         let guards = self.read_guards().await?;
         // Paths with slashes are of nested stacks.
         let skipped = self.stack.details.skip.iter().filter(|path| !path.contains('/')).cloned().collect();
-        let begin = Request { targets, rollback, hooks, adopted, skipped, barred, allowed, guards, ..new };
+        let begin = Request { targets, moves, rollback, hooks, adopted, skipped, barred, allowed, guards, ..new };
         let commands = self.model.decide(backends.clock.now(), Event::Begin(Box::new(begin)));
         self.request.unseen = self.model.rows().map(|row| row.id).collect();
         self.removing.end = None;
@@ -595,6 +596,11 @@ impl Work {
                 }
             }
             Command::Remove(id) => self.writes.remove(id),
+            Command::Moved(id, from) => {
+                if let Some(row) = self.model.row(id) {
+                    self.inbox.rename(&from, &row.name);
+                }
+            }
             Command::Note(note) => {
                 let event = self.resource_event(*note);
                 self.writes.event(event);
@@ -685,7 +691,7 @@ impl Work {
             call_retries: self.actor.options.call_retries,
             request: Some(self.request.generation),
             nested_depth: self.actor.options.nested_depth,
-            converge: self.stack.state.action == Action::Update && self.stack.details.converge,
+            converge: self.stack.state.action == Action::Update && self.stack.details.converge.covers(&name),
         };
         let mut row = row.and_then(|row| self.model.row(row)).cloned();
         if let Some(row) = row.as_mut().filter(|row| self.request.planned_objects.is_replaced(row.id)) {

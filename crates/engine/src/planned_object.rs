@@ -34,7 +34,7 @@ impl PlannedObjects {
         let mut objects = Self::default();
         for row in rows.filter(|row| row.operation == OperationState::Idle && row.generation < generation) {
             let Some(id) = &row.physical_id else { continue };
-            if let Some(object) = seen.get(id).filter(|object| object.name() == row.name) {
+            if let Some(object) = seen.get(id).filter(|object| is_named(row, object.name())) {
                 objects.by_row.insert(row.id, Arc::clone(object));
             }
             if replaced.contains(id) {
@@ -65,6 +65,11 @@ impl PlannedObjects {
             self.begun.insert(row);
         }
     }
+}
+
+/// Whether a row has this name, or had it before the request.
+fn is_named(row: &Resource, name: &str) -> bool {
+    row.name == name || row.former_names().next_back() == Some(name)
 }
 
 /// What a step checks before its call.

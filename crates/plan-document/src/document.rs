@@ -1,5 +1,7 @@
 //! The document.
 
+use std::collections::BTreeMap;
+
 use kiln_value::Value;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -78,9 +80,24 @@ impl PlanDocument {
 
     /// Whether certainly nothing changes.
     pub fn is_empty(&self) -> bool {
-        self.outputs.is_empty()
-            && self.snapshots.is_empty()
-            && self.resources.iter().all(|entry| entry.decision.is_kept())
+        self.outputs.is_empty() && self.snapshots.is_empty() && self.resources.iter().all(Entry::is_unchanged)
+    }
+
+    /// The former paths of the resources that have moved, and of all in their nested stacks, by their present paths.
+    pub fn moved_paths(&self) -> BTreeMap<&str, String> {
+        let mut moved = BTreeMap::new();
+        // Parents come first.
+        for entry in self.resources.iter().filter(|entry| !entry.former) {
+            let parent = entry.parent.as_deref();
+            let above = parent.and_then(|parent| moved.get(parent).cloned());
+            if above.is_some() || entry.moved_from.is_some() {
+                let name = entry.moved_from.as_deref().unwrap_or_else(|| entry.name());
+                let above = above.or_else(|| parent.map(str::to_owned));
+                let path = above.map_or_else(|| name.to_owned(), |above| format!("{above}/{name}"));
+                moved.insert(entry.path.as_str(), path);
+            }
+        }
+        moved
     }
 
     /// Whether the request would fail.

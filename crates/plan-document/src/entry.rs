@@ -13,6 +13,9 @@ pub struct Entry {
     /// that is replaced as a whole.
     #[serde(default, skip_serializing_if = "is_default")]
     pub former: bool,
+    /// Its name before the change, if that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_from: Option<String>,
     /// The path of the resource that owns its nested stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
@@ -74,6 +77,7 @@ impl Entry {
         Self {
             path,
             former: false,
+            moved_from: None,
             parent,
             resource_type,
             object: None,
@@ -92,6 +96,11 @@ impl Entry {
             source: None,
             waits_for: Vec::new(),
         }
+    }
+
+    /// Whether it certainly stays as it is, with its name.
+    pub fn is_unchanged(&self) -> bool {
+        self.decision.is_kept() && self.moved_from.is_none()
     }
 
     /// Its name in its stack.

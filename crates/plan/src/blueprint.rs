@@ -9,7 +9,7 @@ use kiln_template::StackIdentity;
 use kiln_template::constraint::AcceptAll;
 use kiln_template::environment::Environment;
 use kiln_template::parameter::Parameters;
-use kiln_template::{AttributeUse, Bound, Definition, Facade, Files, Output, Scope, Template, Wanted};
+use kiln_template::{AttributeUse, Bound, Definition, Facade, Files, Move, Output, Scope, Template, Wanted};
 use kiln_value::{Class, Diagnostic, Map, Path, Value, text};
 
 use crate::ResourceTypes;
@@ -67,6 +67,7 @@ pub struct Blueprint {
     outputs: IndexMap<String, Output>,
     planned: IndexMap<String, Planned>,
     requires: IndexMap<String, Vec<String>>,
+    moves: Vec<(String, String)>,
     /// The values of each resource that other resources read.
     wanted: HashMap<String, Vec<Wanted>>,
     /// The values of each resource that other resources or outputs read.
@@ -89,6 +90,7 @@ impl Blueprint {
         let definitions = bound.definitions()?;
         let outputs = bound.outputs()?;
         let words = bound.template().words();
+        let moves = final_moves(&bound.template().moves()?, &definitions);
         let mut planned = IndexMap::with_capacity(definitions.len());
         // Lookups of types are recorded in the environment (docs/heat-behaviour.md §12).
         let mut environment = Environment::clone(&sources.environment);
@@ -109,6 +111,7 @@ impl Blueprint {
             outputs,
             planned,
             requires: IndexMap::new(),
+            moves,
             wanted: HashMap::new(),
             wanted_at_all: HashMap::new(),
         };
@@ -259,6 +262,11 @@ impl Blueprint {
             .collect()
     }
 
+    /// The resources that have another name than before: their former and their present names, the latest former name first.
+    pub fn moves(&self) -> Vec<(String, String)> {
+        self.moves.clone()
+    }
+
     /// The values of a resource that other resources read.
     pub fn wanted(&self, name: &str) -> &[Wanted] {
         self.wanted.get(name).map_or(&[], Vec::as_slice)
@@ -326,6 +334,20 @@ fn bind(sources: &Sources, catalog: &ResourceTypes, identity: Option<&StackIdent
     let environment = &sources.environment;
     let parameters = template.parameters(identity, &environment.parameters, &catalog.defaults(environment))?;
     Ok(Bound::within(template, Arc::new(parameters), Arc::clone(&sources.files), catalog.yaql))
+}
+
+/// Follows the moves of names that are former names themselves, to resources that the template has now.
+fn final_moves(moves: &[Move], definitions: &IndexMap<String, Definition>) -> Vec<(String, String)> {
+    let next: HashMap<&str, &str> = moves.iter().map(|one| (one.from.as_str(), one.to.as_str())).collect();
+    let mut found: Vec<(usize, String, String)> = Vec::new();
+    for one in moves {
+        let steps = std::iter::successors(Some(one.to.as_str()), |name| next.get(name).copied());
+        // Names that are moved in a circle are in no template.
+        let end = steps.take(moves.len()).enumerate().find(|(_, name)| definitions.contains_key(*name));
+        found.extend(end.map(|(steps, name)| (steps, one.from.clone(), name.to_owned())));
+    }
+    found.sort_by_key(|(steps, _, _)| *steps);
+    found.into_iter().map(|(_, from, to)| (from, to)).collect()
 }
 
 /// The names of the attributes, without duplicates; for "all of them" those of the type.

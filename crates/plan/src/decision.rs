@@ -268,6 +268,8 @@ impl Subject {
             return Ok(Decision::Keep { definition: None });
         }
         let resource_type = self.kind.resource_type();
+        // The template has taken over what the object has: only the definition changes.
+        let has_taken_over = drifted.iter().any(|(name, live)| after.get(name) == Some(live));
         let held_value = |name: &String| drifted.get(name).or_else(|| stored.get(name));
         let before: Map =
             after.keys().map(|name| (name.clone(), held_value(name).cloned().unwrap_or_default())).collect();
@@ -279,7 +281,13 @@ impl Subject {
         match comparison {
             Comparison::Error(error) => Err(failure_of(&error)),
             Comparison::Replace { reasons } => Ok(self.replace(row, &definition, reasons)),
-            Comparison::Unchanged if !always && held.is_some_and(|held| held.says_the_same(&definition)) => {
+            Comparison::Unchanged
+                if !always
+                    && held.is_some_and(|held| {
+                        held.says_the_same(&definition)
+                            || (has_taken_over && held.says_the_same_beside_properties(&definition))
+                    }) =>
+            {
                 Ok(Decision::Keep { definition: (held != Some(&*definition)).then_some(definition) })
             }
             Comparison::Unchanged => Ok(Decision::Update { definition, before, changed: Map::new() }),
@@ -458,7 +466,7 @@ fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> 
     }
     let resource_type = subject.kind.resource_type();
     let drifted = match &gathered.live {
-        Some(Live::Properties(shown)) => shown.drift(resource_type, row.properties()),
+        Some(Live::Properties(shown)) => shown.drift_from(&typed, resource_type, row.properties()),
         _ => Map::new(),
     };
     match subject.compare(row, definition, typed.clone(), &drifted)? {

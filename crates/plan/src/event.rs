@@ -46,6 +46,8 @@ pub struct Request {
     pub generation: i64,
     /// The desired resources of a create, an update or a rollback.
     pub targets: Vec<Target>,
+    /// Former and present names of resources: rows with these former names get the present ones.
+    pub moves: Vec<(String, String)>,
     /// Whether a failure triggers a rollback.
     pub rollback: bool,
     /// The hooks of the resources.
@@ -72,6 +74,7 @@ impl Request {
             action,
             generation,
             targets,
+            moves: Vec::new(),
             rollback: false,
             hooks,
             adopted,
@@ -276,6 +279,8 @@ pub enum Command {
     Save(ResourceId),
     /// Delete the row, which is no longer in the model.
     Remove(ResourceId),
+    /// The row had this name before.
+    Moved(ResourceId, String),
     /// Append an event about a row.
     Note(Box<Note>),
     /// Record the object of the row that the next command removes as an orphan. The note says why its delete failed.

@@ -52,6 +52,7 @@
 //! | `model/outcome.rs` | the effects of decisions and of finished operations |
 //! | `model/current.rs` | the current row of each name |
 //! | `model/hold.rs` | resources that wait at a hook |
+//! | `model/moves.rs` | resources that have another name than before |
 //! | `model/permission.rs` | what the plan of the request, or a guard, does not permit |
 //! | `model/part.rs` | resources that are forgotten |
 //! | `model/rows.rs` | changes of rows |
@@ -59,6 +60,7 @@
 
 mod current;
 mod hold;
+mod moves;
 mod outcome;
 mod part;
 mod permission;
@@ -187,6 +189,18 @@ impl Model {
     /// The current row of a name.
     pub fn current(&self, name: &str) -> Option<&Resource> {
         self.rows.get(self.current.get(name)?)
+    }
+
+    /// The current row of a name, or else the one that had it before it moved: those who know only the former name still reach
+    /// it.
+    pub fn current_or_moved(&self, name: &str) -> Option<&Resource> {
+        let moved = || {
+            let current = self.current.values().filter_map(|id| self.rows.get(id));
+            current
+                .filter(|row| row.former_names().any(|former| former == name))
+                .max_by_key(|row| (row.created, row.id))
+        };
+        self.current(name).or_else(moved)
     }
 
     /// Whether the reason of a row says what its operation waits for ([`Event::Waits`]).
@@ -321,6 +335,9 @@ impl Model {
         self.drop_holds(out);
         for node in self.busy.values_mut() {
             *node = None;
+        }
+        if barred.is_none() && self.request.goal() == Goal::Converge && self.request.action != Action::Delete {
+            self.move_rows(&targets, out);
         }
         self.choose_current();
         self.traversal = Traversal::new(self.request.goal(), &targets, &self.rows, &self.current);

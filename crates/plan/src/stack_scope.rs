@@ -420,7 +420,7 @@ pub fn facts(row: &Resource, kind: &Kind, stack: &StackFacts) -> Facts {
         name: row.name.clone(),
         resource_type: kind.resource_type().name.clone(),
         stack: stack.clone(),
-        physical_name: kiln_resource::physical_name::physical_name(&stack.name, &row.name, row.id.0, limit),
+        physical_name: kiln_resource::physical_name::physical_name(&stack.name, row.first_name(), row.id.0, limit),
         physical_id: row.physical_id.clone(),
         properties: row.properties().clone(),
         given: row.definition.iter().flat_map(|definition| definition.given().keys().cloned()).collect(),

@@ -6,6 +6,7 @@ pub mod baseline;
 pub mod change;
 pub mod cloud;
 pub mod constraint;
+mod converge;
 pub mod definition;
 pub mod driver;
 mod facts;
@@ -49,6 +50,7 @@ pub use cloud::{
     Access, AccountNames, Cloud, CloudRequest, CloudResponse, Gate, Listed, Method, NoCloud, RemoteCloud,
     SignalEndpoints, UserDomain,
 };
+pub use converge::Converge;
 pub use driver::{Context, Driver, Operation};
 pub use facts::{Facts, Observed, StackFacts};
 pub use failure::{Failure, FailureKind};

@@ -51,6 +51,16 @@ impl Shown {
         self.differing(stored, |name| resource_type.can_update(name))
     }
 
+    /// As [`Shown::drift`], but what the object has counts as done where it is what is wanted now, also for properties that only
+    /// a replacement can change: the template has taken it over.
+    pub fn drift_from(&self, wanted: &Map, resource_type: &ResourceType, stored: &Map) -> Map {
+        let differing = self.whole_drift(stored).into_iter().filter_map(|(name, live)| match wanted.get(&name) {
+            Some(wanted) if !wanted.is_null() && covers(wanted, &live) => Some((name, wanted.clone())),
+            _ => resource_type.can_update(&name).then_some((name, live)),
+        });
+        differing.collect()
+    }
+
     /// As [`Shown::drift`], also for the properties that only a replacement can change.
     pub fn whole_drift(&self, stored: &Map) -> Map {
         self.differing(stored, |_| true)

@@ -11,6 +11,11 @@ use crate::{OperationState, ResourceId, Running, StackId, State, StoredDefinitio
 /// may be in progress (microseconds since 1970). A later delete looks for the object first.
 pub const LOST_CREATE: &str = "kiln_lost_create";
 
+/// The entry of a resource's data with the names that it had before.
+const FORMER_NAMES: &str = "kiln_former_names";
+/// The entry with the name that a row had when it began.
+const FIRST_NAME: &str = "kiln_first_name";
+
 /// The actual state of a resource. During a replacement, a name has more than one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resource {
@@ -93,6 +98,43 @@ impl Resource {
     pub fn properties(&self) -> &Map {
         static NONE: LazyLock<Map> = LazyLock::new(Map::new);
         self.definition.as_ref().map_or(&NONE, |definition| &definition.properties)
+    }
+
+    /// The names that the row had before, the oldest one first.
+    pub fn former_names(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.data.get(FORMER_NAMES).and_then(Value::as_list).into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    /// Whether the row has had another name.
+    pub fn has_moved(&self) -> bool {
+        self.data.contains_key(FORMER_NAMES)
+    }
+
+    /// The name with which the row began: names of objects are made of it, and never made again of a later one.
+    pub fn first_name(&self) -> &str {
+        self.data.get(FIRST_NAME).and_then(Value::as_str).unwrap_or(&self.name)
+    }
+
+    /// Takes over the former names of the row that this one replaces: whoever knows only such a name reaches this one now.
+    pub fn inherit_names(&mut self, replaced: &Self) {
+        if let Some(names) = replaced.data.get(FORMER_NAMES) {
+            self.data.insert(FORMER_NAMES.to_owned(), names.clone());
+        }
+    }
+
+    /// Gives the row another name. A former name that it gets again is no former name any more.
+    pub fn rename(&mut self, name: &str) {
+        if !self.data.contains_key(FIRST_NAME) {
+            self.data.insert(FIRST_NAME.to_owned(), self.name.as_str().into());
+        }
+        let kept: Vec<Value> = self
+            .former_names()
+            .chain([self.name.as_str()])
+            .take_while(|former| *former != name)
+            .map(Value::from)
+            .collect();
+        self.data.insert(FORMER_NAMES.to_owned(), Value::List(kept));
+        name.clone_into(&mut self.name);
     }
 
     /// Whether there is an object, or one may exist whose ID is not known.

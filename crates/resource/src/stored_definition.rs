@@ -95,13 +95,17 @@ impl StoredDefinition {
 
     /// Whether two definitions are equal except for the forms of property values.
     pub fn says_the_same(&self, other: &Self) -> bool {
+        self.says_the_same_beside_properties(other) && self.given() == other.given()
+    }
+
+    /// Whether two definitions are equal except for their properties.
+    pub fn says_the_same_beside_properties(&self, other: &Self) -> bool {
         self.resource_type == other.resource_type
             && self.metadata == other.metadata
             && self.deletion_policy == other.deletion_policy
             && self.update_policy == other.update_policy
             && self.depends_on == other.depends_on
             && self.description == other.description
-            && self.given() == other.given()
     }
 }
 

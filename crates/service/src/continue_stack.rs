@@ -64,7 +64,7 @@ impl Service {
             Action::Rollback => StackRequest::rollback(stack.generation, stack.details.only_adopted, now),
             _ => StackRequest { if_generation: Some(stack.generation), ..StackRequest::new(action, now) },
         };
-        let Details { converge, preflight, admitted, .. } = stack.details;
+        let Details { converge, preflight, admitted, .. } = stack.details.clone();
         let preflight = preflight && !admitted;
         let details = Details { skip: skips.skipped, converge, preflight, ..request.details };
         let credentials = self.offered_credentials(caller, stack).await;

@@ -95,6 +95,9 @@ pub enum Error {
     /// An object cannot be imported.
     #[error("{0}")]
     Import(String),
+    /// What others have changed cannot be accepted.
+    #[error("{0}")]
+    Drift(String),
     /// The stack has a change set with this name.
     #[error("ChangeSet {0} already exists")]
     ChangeSetExists(String),
@@ -265,6 +268,7 @@ impl Error {
             Self::NoTemplate
             | Self::TemplateUrl(_)
             | Self::Import(_)
+            | Self::Drift(_)
             | Self::ChangeSetExists(_)
             | Self::ChangeSetState { .. }
             | Self::Changed

@@ -69,6 +69,27 @@ impl GuardedTree {
         refused.next().map_or(Ok(()), Err)
     }
 
+    /// Refuses to move resources from one path to another, where a guard would not protect them any more.
+    ///
+    /// # Errors
+    /// [`Error::UnderGuard`]
+    fn refuse_move(&self, now: Timestamp, from: &str, to: &str) -> Result<(), Error> {
+        for (path, rows) in self.rows.iter().filter(|(path, _)| is_inside(path, from)) {
+            let moved = format!("{to}{}", path.strip_prefix(from).unwrap_or_default());
+            for row in rows {
+                for verb in [Verb::Delete, Verb::Replace, Verb::Update] {
+                    let guard = |path: &str| self.guards.forbidding(now, verb, (path, &row.resource_type), Some(row));
+                    if let (Some(guard), None) = (guard(path), guard(&moved)) {
+                        let what = format!("the resource {path} of the stack {}", self.stack_name);
+                        let why = format!("it would move to {moved}, which {} does not protect", guard.words);
+                        return Err(Error::UnderGuard { what, why });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Why something must not be done with a resource.
     pub(crate) fn refusal(&self, now: Timestamp, verb: Verb, path: &str, resource_type: &str) -> Option<String> {
         let row = self.rows.get(path).and_then(|rows| rows.iter().find(|row| row.replaced_by.is_none()));
@@ -235,8 +256,14 @@ impl Service {
             let inside = if root.is_empty() { Some(path) } else { path.strip_prefix(&root)?.strip_prefix('/') };
             inside?.split('/').next().map(str::to_owned)
         };
-        let goes = |path: &str| name(path).is_some_and(|name| !new.definitions().contains_key(&name));
-        tree.refuse_deletes(self.backends.clock.now(), goes)
+        let (now, moves) = (self.backends.clock.now(), new.moves());
+        let stays = |name: &String| new.definitions().contains_key(name);
+        let moves: Vec<&(String, String)> = moves.iter().filter(|(from, _)| !stays(from)).collect();
+        for (from, to) in &moves {
+            tree.refuse_move(now, &inside(&root, from), &inside(&root, to))?;
+        }
+        let goes = |name: &String| !stays(name) && moves.iter().all(|(from, _)| from != name);
+        tree.refuse_deletes(now, |path| name(path).is_some_and(|name| goes(&name)))
     }
 
     /// Refuses a change of a frozen stack that is no request to it; `is_signal`: a signal to one of its resources.

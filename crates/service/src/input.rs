@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kiln_plan::Sources;
+use kiln_resource::Converge;
 use kiln_template::environment::{self, Environment};
 use kiln_template::{Files, Template, source};
 use kiln_topology::question::Questions;
@@ -187,8 +188,8 @@ pub struct Settings {
     pub disable_rollback: Option<bool>,
     /// Tags.
     pub tags: Option<Vec<String>>,
-    /// Whether an update compares the resources with their objects first.
-    pub converge: Option<bool>,
+    /// The resources that an update compares with their objects first.
+    pub converge: Option<Converge>,
     /// The version of the stack whose plan was shown ([`crate::Service::version_of`]): an update of another one is refused.
     pub if_version: Option<String>,
     /// Whether the engine checks the request in the cloud before it begins.

@@ -4,6 +4,7 @@
 //! not depend on HTTP: the REST API, the CFN API, a dashboard and an import can share it. There is one file per use
 //! case. A service writes requests and never waits for an engine.
 
+mod accept_drift;
 mod action;
 mod answer;
 mod availability;
@@ -33,6 +34,7 @@ mod options;
 mod preflight;
 mod preview_create;
 mod preview_update;
+mod repair_drift;
 mod request;
 mod resource_type;
 mod saved_plan;
@@ -51,6 +53,7 @@ mod validate_template;
 mod version;
 mod watch;
 
+pub use accept_drift::{AcceptedDrift, AcceptedValue};
 pub use action::StackAction;
 pub use availability::Availability;
 pub use change_set::{

@@ -71,10 +71,11 @@ impl Service {
         let same_environment = new.environment.to_stored() == old.environment.to_stored();
         let same_sources = new.template == old.template && same_environment && new.files == old.files;
         let (parameters, desired) = (blueprint.parameters().texts(), load::texts(new));
-        let replaced = terms.replaced.clone();
+        let chosen: Vec<String> =
+            terms.replaced.iter().cloned().chain(terms.converge.paths().map(str::to_owned)).collect();
         let mut preview = preview(&self.backends, &mut view, blueprint, terms, &mut hidden).await?;
         self.note_guards(&view.stack, Action::Update, &mut preview).await?;
-        if let Some(unknown) = replaced.into_iter().find(|path| !has(&preview, path)) {
+        if let Some(unknown) = chosen.into_iter().find(|path| !has(&preview, path)) {
             return Err(Error::NoResource { resource: unknown, stack: view.stack.name });
         }
         let previewed = PreviewedUpdate { stack: view.stack, preview, parameters, desired, version, same_sources };

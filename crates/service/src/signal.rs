@@ -40,8 +40,17 @@ impl Service {
     /// the engine of the stack delivers it, settled or not.
     pub async fn signal(&self, stack: Stack, signal: &Signal) -> Result<Signalled, Error> {
         self.refuse_frozen(&stack, true).await?;
-        let name = &signal.resource;
-        let model = self.rows_named(&stack, name).await?;
+        let mut model = self.rows_named(&stack, &signal.resource).await?;
+        let mut name = signal.resource.clone();
+        if model.rows().next().is_none() {
+            // A URL of before the resource got its present name.
+            let all = Model::new(self.backends.store.resources(stack.id).await?);
+            if let Some(row) = all.current_or_moved(&name) {
+                name.clone_from(&row.name);
+                model = all;
+            }
+        }
+        let name = &name;
         let Some(row) = shown(&model, &stack, name) else { return Err(self.no_row(stack, name).await?) };
         if let Some(given) = signal.details.get("unset_hook") {
             let hook = given.as_str().and_then(|hook| hook.parse::<Hook>().ok());

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kiln_identity::Caller;
 use kiln_plan::Blueprint;
-use kiln_resource::{Action, StackPolicy};
+use kiln_resource::{Action, Converge, StackPolicy};
 use kiln_stack::load;
 use kiln_store::{DesiredText, Details, Planned, Stack, StackRequest};
 use kiln_value::Map;
@@ -74,6 +74,16 @@ impl Service {
         settings.check_preflight(!adopt.is_empty())?;
         let blueprint = self.updated_blueprint(caller, stack, update).await?;
         self.refuse_removals(stack, &blueprint, stack_policy.as_ref()).await?;
+        if let Some(converge) = settings.converge.as_ref().filter(|converge| converge.is_partial()) {
+            self.refuse_older_engines_to("Comparing a part of the resources with their objects").await?;
+            let is_unknown = |path: &&str| {
+                let resource = path.split('/').next().unwrap_or_default();
+                !blueprint.definitions().contains_key(resource)
+            };
+            if let Some(unknown) = converge.paths().find(is_unknown) {
+                return Err(Error::NoResource { resource: unknown.to_owned(), stack: stack.name.clone() });
+            }
+        }
         Ok(CheckedUpdate { desired: load::accepted(&self.backends, &blueprint), settings, adopt, stack_policy })
     }
 
@@ -121,9 +131,12 @@ impl Service {
         })
     }
 
-    /// Whether an update compares the resources with their objects first.
-    pub(crate) fn converges(&self, settings: &Settings) -> bool {
-        settings.converge == Some(true) || self.options.observe_on_update
+    /// The resources that an update compares with their objects first.
+    pub(crate) fn converges(&self, settings: &Settings) -> Converge {
+        if self.options.observe_on_update {
+            return Converge::all();
+        }
+        settings.converge.clone().unwrap_or_default()
     }
 
     /// The blueprint after an update, fully validated.

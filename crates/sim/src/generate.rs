@@ -9,7 +9,7 @@ use crate::crashes::Crashes;
 use crate::database::{self, Database};
 use crate::scenario::{Ask, EnginePlan, Fault, FaultKind, Noise, Scenario, UserAction, When, Wish};
 use crate::template_model::{Batches, Build, KindModel, Plain, ResourceModel, TemplateModel};
-use crate::{bases, continued, crashes, floods, guards, jumps, plans, plugins, revisions, sinks, waits};
+use crate::{bases, continued, crashes, floods, guards, jumps, moves, plans, plugins, revisions, sinks, waits};
 
 /// Maximum duration of user actions.
 const BUSY_MS: u64 = 90_000;
@@ -58,6 +58,7 @@ pub fn scenario(seed: u64) -> Scenario {
     plans::add(&mut scenario, seed);
     guards::add(&mut scenario, seed);
     continued::add(&mut scenario, seed);
+    moves::add(&mut scenario, seed);
     database::choose(&mut scenario, seed);
     scenario
 }
@@ -355,7 +356,7 @@ fn change_inside(rng: &mut StdRng, template: &mut TemplateModel, at: usize, seri
     }
 }
 
-fn rename(template: &mut TemplateModel, at: usize, new: &str) {
+pub(crate) fn rename(template: &mut TemplateModel, at: usize, new: &str) {
     let Some(old) = template.resources.get(at).map(|resource| resource.name.clone()) else { return };
     for resource in &mut template.resources {
         let group = match &mut resource.kind {

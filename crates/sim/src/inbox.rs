@@ -67,7 +67,9 @@ fn check_row(sim: &Simulation, stack: &Stack, row: &Resource) {
     let received = row.data.get("received").and_then(Value::as_list).unwrap_or_default();
     let mut sent = sim.ledger.messages();
     sent.retain(|message| {
-        message.kind == MessageKind::Signal && message.stack == stack.id && message.resource.as_ref() == Some(&row.name)
+        let name = message.resource.as_deref().unwrap_or_default();
+        let is_to_row = name == row.name || row.former_names().any(|former| former == name);
+        message.kind == MessageKind::Signal && message.stack == stack.id && is_to_row
     });
     sent.sort_by_key(|message| (message.due, message.sent, message.id));
     // Messages that were sent while the resource existed must have arrived.

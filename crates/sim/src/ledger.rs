@@ -11,7 +11,6 @@ use kiln_value::Value;
 use crate::cloud::{CloudCall, Object};
 use crate::continued;
 use crate::drivers::CANNOT_TELL;
-use crate::guards;
 use crate::inbox;
 use crate::plans::{self, KnownPlan};
 use crate::rule::Rule;
@@ -22,6 +21,7 @@ use crate::takeovers::TakeOvers;
 use crate::template_model::{Plain, TemplateModel};
 use crate::waits::{self, Waits};
 use crate::wanted;
+use crate::{guards, moves};
 
 /// Maximum number of commits of one stack within [`COMMIT_WINDOW_MS`].
 const MOST_COMMITS: usize = 200;
@@ -444,6 +444,7 @@ impl Ledger {
             self.inner().born.entry(row.id).or_insert_with(|| sim.time.now());
         }
         check_rows(sim, batch, before);
+        moves::check(sim, stack, batch, before).await;
         let failed = State::new(Action::Check, Status::Failed);
         for row in batch.save.iter().filter(|row| row.state == failed && stack.state.action != Action::Check) {
             if before.get(&row.id).is_none_or(|before| before.state != failed) {
@@ -560,7 +561,7 @@ impl Ledger {
         let reached = [Action::Create, Action::Update, Action::Adopt, Action::Restore]
             .iter()
             .any(|action| stack.state.is_complete(*action));
-        if reached && !newer && old != stack.state {
+        if reached && stack.details.skip.is_empty() && !newer && old != stack.state {
             record.target = Some(stack.desired.clone());
         }
         record.changes += 1;
@@ -607,10 +608,16 @@ impl Ledger {
         if object.kind != Plain::Blind {
             return false;
         }
-        let query =
-            EventQuery { stacks: vec![stack], resource: Some(object.resource.clone()), ..EventQuery::default() };
-        let events = sim.store.events(&query).await.unwrap_or_default();
-        events.iter().any(|event| event.reason.contains(CANNOT_TELL))
+        // It may have another name by now.
+        let events = sim.store.events(&EventQuery { stacks: vec![stack], ..EventQuery::default() }).await;
+        let mut names = vec![object.resource.clone()];
+        for event in events.as_deref().unwrap_or_default() {
+            if event.reason.strip_prefix("moved from ").is_some_and(|from| names.iter().any(|name| name == from)) {
+                names.push(event.resource_name.clone());
+            }
+        }
+        let is_of_object = |event: &Event| names.contains(&event.resource_name);
+        events.unwrap_or_default().iter().any(|event| is_of_object(event) && event.reason.contains(CANNOT_TELL))
     }
 }
 
@@ -648,8 +655,10 @@ fn check_rows(sim: &Simulation, batch: &Batch, before: &BTreeMap<ResourceId, Res
         let from = before.get(&row.id).map_or(State::INIT, |old| old.state);
         // A split commit may contain the event of a change before the change itself.
         let whole = sim.scenario.batch >= 100;
-        let alone =
-            whole && before.values().chain(&batch.save).all(|other| other.name != row.name || other.id == row.id);
+        // Of rows that move, some events have the former name.
+        let moves = batch.events.iter().any(|event| event.reason.starts_with("moved from "));
+        let is_other = |other: &Resource| other.name == row.name && other.id != row.id;
+        let alone = whole && !moves && !before.values().chain(&batch.save).any(is_other);
         let mut at = from;
         let of_row = |event: &&Event| event.resource_name == row.name && !event.is_of_stack();
         let events = batch.events.iter().filter(of_row).filter(|event| !plans::is_stop(event));

@@ -24,6 +24,7 @@ mod jumps;
 mod ledger;
 mod left;
 mod logs;
+mod moves;
 mod plans;
 mod plugins;
 mod revisions;

@@ -38,6 +38,8 @@ rules! {
     Guarded = "guarded-object",
     /// Nothing is done with a resource without which a failed operation is continued, and it does not become COMPLETE.
     Skipped = "skipped-resource",
+    /// A resource that the template has moved to another name keeps its object.
+    Moved = "moved-resource",
     /// When the cause of a failure is gone, the operation is continued to its end.
     NotContinued = "not-continued",
     /// A delete leaves only retained objects.

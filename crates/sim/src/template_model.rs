@@ -17,6 +17,9 @@ pub const IDS: &str = "ids";
 pub struct TemplateModel {
     /// Its resources; each depends only on earlier ones.
     pub resources: Vec<ResourceModel>,
+    /// Former and later names of resources.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moves: Vec<(String, String)>,
 }
 
 /// A resource.
@@ -296,6 +299,13 @@ impl TemplateModel {
             template.insert("parameters".to_owned(), value!({OUTER: outer}));
         }
         template.insert("resources".to_owned(), resources.into());
+        // An entry whose former name is in the template is refused.
+        let moves = self.moves.iter().filter(|(from, _)| self.get(from).is_none());
+        let moves: Vec<Value> =
+            moves.map(|(from, to)| value!({"from": (from.as_str()), "to": (to.as_str())})).collect();
+        if !moves.is_empty() {
+            template.insert("moved".to_owned(), moves.into());
+        }
         let names: Vec<String> = self.resources.iter().map(|resource| resource.name.clone()).collect();
         template.insert("outputs".to_owned(), value!({IDS: {"value": (self.ids_of(&names, false))}}));
         template.into()

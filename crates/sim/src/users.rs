@@ -242,7 +242,7 @@ impl Users {
             Action::Rollback => StackRequest::rollback(stack.generation, stack.details.only_adopted, now),
             _ => StackRequest { if_generation: Some(stack.generation), ..StackRequest::new(action, now) },
         };
-        request.details.converge = stack.details.converge;
+        request.details.converge = stack.details.converge.clone();
         request.details.skip = skip;
         self.store.request(stack.id, request).await.map(drop)
     }

@@ -160,7 +160,10 @@ impl Found {
             return Err(format!("{name} was skipped and is {}", row.state));
         }
         let now = sim.time.ms();
-        let of_name = |object: &&Object| object.stack == stack.to_string() && object.resource == name;
+        let former: BTreeSet<&str> = rows.iter().flat_map(|row| row.former_names()).collect();
+        let is_named = |object: &Object| object.resource == name || former.contains(object.resource.as_str());
+        let of_name = |object: &&Object| object.stack == stack.to_string() && is_named(object);
+        self.objects.extend(rows.iter().filter_map(|row| row.physical_id.clone()));
         self.objects.extend(sim.cloud().live(now).filter(of_name).map(|object| object.id.clone()));
         self.below(sim, rows.iter().filter_map(|row| row.child).collect()).await
     }

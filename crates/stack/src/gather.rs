@@ -66,16 +66,12 @@ impl Gatherer<'_> {
             .and_then(|row| self.backends.resource_types.types.get(&row.implementation))
             .and_then(|entry| entry.resource_type.becomes.clone());
         let restricted = blueprint.sources().environment.registry.restricted_actions(name);
-        let unread = match &row {
-            Some(row) if !kind.is_nested() => {
-                let mut names = blueprint.wanted_names(name);
-                names.retain(|name| !row.attributes.contains_key(name));
-                names
-            }
+        let wanted = match &row {
+            Some(_) if !kind.is_nested() => blueprint.wanted_names(name),
             _ => Vec::new(),
         };
         let observed = match (&row, kind.entry()) {
-            (Some(row), Some(entry)) if !unread.is_empty() => {
+            (Some(row), Some(entry)) if !wanted.is_empty() => {
                 let mut facts = facts(row, kind, &stack_facts(self.stack));
                 let kind_of = |row: &Resource| blueprint.kind(&row.name).cloned();
                 observe(self.model, row, &*entry.driver, kind_of, &mut facts);
@@ -96,7 +92,7 @@ impl Gatherer<'_> {
                 replacement,
             },
             observed,
-            unread,
+            wanted,
             is_preview: self.is_preview,
             is_missing: false,
             parent: (!self.is_preview && kind.is_nested()).then(|| Arc::clone(blueprint)),
@@ -115,8 +111,8 @@ impl Gatherer<'_> {
 pub struct Question {
     /// What is decided about.
     pub subject: Subject,
-    /// Attributes that other resources read for the first time.
-    unread: Vec<String>,
+    /// Attributes that other resources read.
+    wanted: Vec<String>,
     /// What their driver reads of other resources.
     observed: Vec<Observed>,
     is_preview: bool,
@@ -208,7 +204,7 @@ impl Question {
         }
         check_row(&*self.backends.store, &self.subject, &decision)?;
         let attributes = match &decision {
-            Decision::Keep { .. } => self.read().await?,
+            Decision::Keep { definition } => self.read(definition.is_some()).await?,
             _ => Map::new(),
         };
         let meanings = match &decision {
@@ -334,16 +330,17 @@ impl Question {
         }
     }
 
-    /// Attributes that were not read before. Missing ones are null, so that they are read only once.
-    async fn read(&self) -> Result<Map, Failure> {
+    /// Attributes that were not read before, or with `again` all. Missing ones are null, so that they are read only once.
+    async fn read(&self, again: bool) -> Result<Map, Failure> {
         let (Some(row), Some(entry)) = (&self.subject.row, self.subject.kind.entry()) else { return Ok(Map::new()) };
         let settled = row.running().is_none() && (row.physical_id.is_some() || !entry.driver.has_object());
-        if self.unread.is_empty() || !settled {
+        let is_unread = |name: &&str| again || !row.attributes.contains_key(*name);
+        let names: Vec<&str> = self.wanted.iter().map(String::as_str).filter(is_unread).collect();
+        if names.is_empty() || !settled {
             return Ok(Map::new());
         }
         let mut facts = facts(row, &self.subject.kind, &self.subject.stack);
         facts.observed.clone_from(&self.observed);
-        let names: Vec<&str> = self.unread.iter().map(String::as_str).collect();
         let mut attempts = self.attempts();
         let mut found = loop {
             let read = async {

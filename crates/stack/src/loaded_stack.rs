@@ -129,9 +129,12 @@ impl LoadedStack {
         self.shown.values().filter_map(|id| self.model.row(*id))
     }
 
-    /// The current row of a name.
+    /// The current row of a name, or of a former name.
     pub fn resource(&self, name: &str) -> Option<&Resource> {
-        self.model.row(*self.shown.get(name)?)
+        match self.shown.get(name) {
+            Some(id) => self.model.row(*id),
+            None => self.model.current_or_moved(name),
+        }
     }
 
     /// The model of the stack, for a preview.

@@ -1,7 +1,7 @@
 //! Stacks and requests to them.
 
 use jiff::Timestamp;
-use kiln_resource::{Action, StackPolicy, State, Status};
+use kiln_resource::{Action, Converge, StackPolicy, State, Status};
 use kiln_trace::Origin;
 use serde::{Deserialize, Serialize};
 
@@ -32,9 +32,9 @@ pub struct Details {
     /// back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_adopted: bool,
-    /// An update first compares the resources with their objects.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub converge: bool,
+    /// The resources that an update first compares with their objects.
+    #[serde(flatten)]
+    pub converge: Converge,
     /// The snapshot that is made or restored, or the data that is adopted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<SnapshotId>,

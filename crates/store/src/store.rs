@@ -122,6 +122,12 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// The nested stacks whose resources may have another name than before.
+    pub(crate) fn moved_owners(&self) -> impl Iterator<Item = (StackId, &Resource)> {
+        let moved = self.save.iter().filter(|row| row.has_moved());
+        moved.filter_map(|row| Some((row.child?, row)))
+    }
+
     /// Whether the batch is empty.
     pub fn is_empty(&self) -> bool {
         self.save.is_empty()

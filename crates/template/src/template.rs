@@ -187,7 +187,7 @@ impl Template {
         };
         let mappings = (self.release().dialect() != Dialect::Hot).then_some("Mappings");
         let conditions = self.release().has_conditions().then_some(words.conditions);
-        let common = [words.description, words.parameters, words.resources, words.outputs];
+        let common = [words.description, words.parameters, words.resources, words.outputs, words.moved];
         special.into_iter().chain(common).chain(mappings).chain(conditions)
     }
 

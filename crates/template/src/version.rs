@@ -223,6 +223,8 @@ pub struct Words {
     pub parameters: &'static str,
     /// Section of the conditions.
     pub conditions: &'static str,
+    /// Section of the resources that have another name than before. Heat does not have it.
+    pub moved: &'static str,
     /// The description of a template, a resource or an output.
     pub description: &'static str,
     /// Type of a resource.
@@ -263,6 +265,7 @@ const HOT_WORDS: Words = Words {
     outputs: "outputs",
     parameters: "parameters",
     conditions: "conditions",
+    moved: "moved",
     description: "description",
     resource_type: "type",
     properties: "properties",
@@ -279,6 +282,7 @@ const CFN_WORDS: Words = Words {
     outputs: "Outputs",
     parameters: "Parameters",
     conditions: "Conditions",
+    moved: "Moved",
     description: "Description",
     resource_type: "Type",
     properties: "Properties",

@@ -197,6 +197,7 @@ fn entry(planned: &PlannedResource, path: String) -> Entry {
         content: planned.content.as_deref().map(known_later),
         names: planned.meanings.iter().map(meaning).collect(),
         guard: planned.guard.as_deref().map(str::to_owned),
+        moved_from: planned.moved_from.as_deref().map(str::to_owned),
         ..Entry::kept(path, planned.resource_type.clone())
     }
 }

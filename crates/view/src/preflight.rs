@@ -125,7 +125,7 @@ pub async fn preflight_of_request(
     let Some(mut view) = LoadedStack::load(backends, stack).await? else { return Ok(Vec::new()) };
     let new = view.blueprint.clone();
     let mut hidden = HiddenValues::of(&[new.sources()]);
-    let terms = Terms { converge: view.stack.details.converge, ..Terms::default() };
+    let terms = Terms { converge: view.stack.details.converge.clone(), ..Terms::default() };
     let mut planned = preview::preview(backends, &mut view, new, terms, &mut hidden).await?;
     planned.preflight = match backends.clouds.cloud(view.root()).await {
         Ok(cloud) => preflight(&planned, &*cloud, &*backends.clock, most_resources).await,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Blueprint, Inside, Kind};
 use kiln_plan_document::{Check, DeletedSnapshot, Downtime, Place};
-use kiln_resource::{Loss, Resource, StackId, StoredDefinition, Verb};
+use kiln_resource::{Converge, Loss, Resource, StackId, StoredDefinition, Verb};
 use kiln_stack::loaded_stack::{LoadedStack, OutputValue};
 use kiln_stack::meaning::NewMeaning;
 use kiln_stack::{Backends, Chance};
@@ -79,6 +79,8 @@ pub struct PlannedResource {
     pub resource_type: String,
     /// The type that implements it, if that is another one.
     pub implementation: Option<Box<str>>,
+    /// Its name before the request, if that is another one.
+    pub moved_from: Option<Box<str>>,
     /// The planned change.
     pub change: PlannedChange,
     /// The new resolved definition; `None` if it is refused and does not exist yet.
@@ -247,8 +249,8 @@ impl Preview {
 /// How an update is previewed.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
-    /// Whether the resources are compared with their objects first.
-    pub converge: bool,
+    /// The resources that are compared with their objects first.
+    pub converge: Converge,
     /// The paths of the resources that are replaced as if they were marked as unhealthy: `group/0`.
     pub replaced: BTreeSet<String>,
     /// The paths of the resources whose objects do not exist any more.
@@ -265,7 +267,7 @@ impl Terms {
     fn inside(&self, name: &str) -> Self {
         let rest = |path: &String| Some(path.strip_prefix(name)?.strip_prefix('/')?.to_owned());
         let inside = |paths: &BTreeSet<String>| paths.iter().filter_map(rest).collect();
-        Self { converge: self.converge, replaced: inside(&self.replaced), missing: inside(&self.missing) }
+        Self { converge: self.converge.inside(name), replaced: inside(&self.replaced), missing: inside(&self.missing) }
     }
 }
 

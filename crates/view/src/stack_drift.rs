@@ -136,6 +136,22 @@ impl StackDrift {
         below.map_or(Some(found), |below| found.nested.as_ref()?.resource(below))
     }
 
+    /// The resources whose objects others have changed or deleted, with their paths: `group/0/server`.
+    pub fn drifted(&self) -> Vec<(String, &ResourceDrift)> {
+        let mut drifted = Vec::new();
+        for one in &self.resources {
+            let name = &one.row.name;
+            match &one.nested {
+                Some(nested) => {
+                    drifted.extend(nested.drifted().into_iter().map(|(path, one)| (format!("{name}/{path}"), one)));
+                }
+                None if matches!(one.drift, Drift::Modified(_) | Drift::Deleted) => drifted.push((name.clone(), one)),
+                None => {}
+            }
+        }
+        drifted
+    }
+
     /// The number of resources, with those of nested stacks, of which a part was not compared.
     pub fn not_checked(&self) -> usize {
         let count = |one: &ResourceDrift| match &one.nested {

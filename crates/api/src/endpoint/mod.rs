@@ -5,6 +5,7 @@
 mod action;
 mod build_info;
 mod delete_preview;
+mod drift_plan;
 mod environment_show;
 mod event_list;
 mod event_show;
@@ -163,6 +164,8 @@ pub(crate) static ENDPOINTS: &[&Endpoint] = &[
     &update_preview::PATCH,
     &delete_preview::ENDPOINT,
     &stack_drift::ENDPOINT,
+    &drift_plan::REPAIR,
+    &drift_plan::ACCEPT,
     &stack_abandon::ENDPOINT,
     &stack_export::ENDPOINT,
     &operation::LIST,

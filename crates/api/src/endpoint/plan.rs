@@ -173,7 +173,7 @@ struct Whole {
 }
 
 #[derive(Serialize)]
-struct Shown {
+pub(super) struct Shown {
     #[serde(flatten)]
     plan: Value,
     approvals: Value,
@@ -320,6 +320,11 @@ fn rule_of(action: Action) -> &'static str {
 }
 
 async fn whole(call: &Call, status: StatusCode, saved: &SavedPlan) -> Result<Response, ApiError> {
+    Ok(reply::json_with(status, &Whole { plan: shown(call, saved).await? }))
+}
+
+/// A plan with its document.
+pub(super) async fn shown(call: &Call, saved: &SavedPlan) -> Result<Shown, ApiError> {
     let document = call.service().plan_document(saved).await?;
     let approvals = call.service().approvals(saved).await?;
     let approval = |one: &Approval| {
@@ -328,8 +333,7 @@ async fn whole(call: &Call, status: StatusCode, saved: &SavedPlan) -> Result<Res
     };
     let approvals = approvals.iter().map(approval).collect();
     let approvals_needed = call.service().options.plan_approvals;
-    let plan = Shown { plan: view(saved), approvals, approvals_needed, document };
-    Ok(reply::json_with(status, &Whole { plan }))
+    Ok(Shown { plan: view(saved), approvals, approvals_needed, document })
 }
 
 /// A plan in a list.

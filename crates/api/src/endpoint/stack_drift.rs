@@ -2,6 +2,7 @@
 
 use axum::response::Response;
 use http::Method;
+use kiln_identity::{DefaultCheck, DefaultRule};
 use kiln_service::Error;
 use kiln_value::{Class, Diagnostic, Subject, Value, value};
 use kiln_view::stack_drift::{Drift, Extent, ResourceDrift, StackDrift};
@@ -18,8 +19,7 @@ pub(super) static ENDPOINT: Endpoint = Endpoint {
     name: "CompareStack",
     method: Method::GET,
     path: "/{tenant_id}/stacks/{stack_name}/{stack_id}/drift",
-    // It shows what the attributes of the resources show.
-    rule: Rule::Of("resource:show"),
+    rule: Rule::Kiln(&[DefaultRule { name: "drift:show", check: DefaultCheck::READER }]),
     tag: "stacks",
     summary: "Compare the resources of a stack with their objects",
     query: &[("resource_name", "list")],
@@ -32,6 +32,8 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     let names = call.query.all("resource_name");
     let stack = call.stack().await?;
     call.service().refuse_stack_user(&call.caller)?;
+    // It shows what the attributes of the resources show.
+    call.allow("resource:show")?;
     let compared = call.service().drift(stack, &names).await.map_err(refused)?;
     let mut resources = Vec::new();
     list(&compared, None, &call.links, &mut resources);
@@ -49,7 +51,7 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
 }
 
 /// The error, with the name of the missing resource as a field: a client may suggest another one.
-fn refused(error: Error) -> ApiError {
+pub(super) fn refused(error: Error) -> ApiError {
     let Error::NoResource { resource, .. } = &error else { return error.into() };
     let mut missing = Diagnostic::new(Class::ResourceNotFound, error.to_string());
     missing.subject = Some(Subject::Name(resource.clone()));

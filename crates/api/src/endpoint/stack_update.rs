@@ -45,9 +45,10 @@ pub(super) static BODY: Body = Body {
         let mut properties = schema::template();
         properties.extend(schema::settings());
         let names = value!({ "type": "array", "items": { "type": "string" } });
-        properties.insert("clear_parameters".to_owned(), names);
         properties.insert("existing".to_owned(), value!({ "type": "boolean" }));
-        properties.insert("converge".to_owned(), value!({ "type": "boolean" }));
+        let converge = value!({ "anyOf": [{ "type": "boolean" }, (names.clone())] });
+        properties.insert("clear_parameters".to_owned(), names);
+        properties.insert("converge".to_owned(), converge);
         properties.insert("revision".to_owned(), schema::text());
         properties.insert("if_version".to_owned(), schema::text());
         value!({ "type": "object", "properties": properties })

@@ -97,9 +97,10 @@ impl StackResources {
         &self.rows
     }
 
-    /// The resource with a name.
+    /// The resource with a name, or with a former name: servers and alarms know URLs with it.
     pub(crate) fn row(&self, name: &str) -> Option<&Resource> {
-        self.rows.iter().find(|row| row.name == name)
+        let had = |row: &&Resource| row.former_names().any(|former| former == name);
+        self.rows.iter().find(|row| row.name == name).or_else(|| self.rows.iter().find(had))
     }
 
     /// The nested stack of a resource.

@@ -196,7 +196,7 @@ impl Writer<'_> {
         let version = self.release().dialect().version_key();
         let hot = (self.release().dialect() == Dialect::Hot).then_some("parameter_groups");
         let conditions = self.release().has_conditions().then_some(words.conditions);
-        let sections = [version, words.description, words.parameters, words.resources, words.outputs];
+        let sections = [version, words.description, words.parameters, words.resources, words.outputs, words.moved];
         let present: Vec<String> =
             self.page.iter().filter_map(|page| page.value().as_map()).flat_map(|map| map.keys().cloned()).collect();
         let missing = sections.into_iter().chain(hot).chain(conditions);

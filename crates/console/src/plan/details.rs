@@ -49,7 +49,8 @@ impl Line {
 
 /// The lines about a resource.
 pub(super) fn lines(entry: &Entry, kind: Kind) -> Vec<Line> {
-    let mut lines = Vec::new();
+    let moved = entry.moved_from.iter().map(|from| Line::new(Mark::Plain, format!("moved from {from}")));
+    let mut lines: Vec<Line> = moved.collect();
     let is_whole = matches!(entry.decision.at_most, Decision::Create | Decision::Delete);
     for property in &entry.properties {
         if is_whole && kind != Kind::MayDelete {

@@ -1,7 +1,7 @@
 //! The kinds of changes in a plan.
 
 use anstyle::{AnsiColor, Style};
-use kiln_plan_document::{Bounds, Decision};
+use kiln_plan_document::{Decision, Entry};
 
 /// The change of a resource or an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub(super) enum Kind {
     Replaced,
     Deleted,
     Refused,
+    /// It gets another name, and its object stays as it is.
+    Moved,
     /// The change depends on values that are known only after other resources are changed.
     MayUpdate,
     MayReplace,
@@ -18,7 +20,8 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
+        Self::Moved,
         Self::Added,
         Self::Updated,
         Self::Replaced,
@@ -29,10 +32,12 @@ impl Kind {
         Self::Refused,
     ];
 
-    /// The kind of a decision; `None` if nothing changes.
-    pub(super) fn of(decision: Bounds) -> Option<Self> {
+    /// The kind of what happens to a resource; `None` if nothing changes.
+    pub(super) fn of(entry: &Entry) -> Option<Self> {
+        let decision = entry.decision;
         let is_certain = decision.is_certain();
         Some(match decision.at_most {
+            Decision::Keep if entry.moved_from.is_some() => Self::Moved,
             Decision::Keep => return None,
             Decision::Refuse => Self::Refused,
             Decision::Replace if is_certain => Self::Replaced,
@@ -57,6 +62,7 @@ impl Kind {
             Self::Replaced => "-/+",
             Self::Deleted => "-",
             Self::Refused => "!",
+            Self::Moved => "=>",
             Self::MayUpdate => "?~",
             Self::MayReplace => "?-+",
             Self::MayDelete => "?-",
@@ -71,6 +77,7 @@ impl Kind {
             Self::Replaced => ("create a new one, then delete the old one", "to replace"),
             Self::Deleted => ("delete", "to delete"),
             Self::Refused => ("fail", "refused"),
+            Self::Moved => ("move to another name", "to move"),
             Self::MayUpdate => ("update in place or not, known later", "may be updated"),
             Self::MayReplace => ("replace or not, known later", "may be replaced"),
             Self::MayDelete => ("delete or not, known later", "may be deleted"),
@@ -80,7 +87,7 @@ impl Kind {
     pub(super) fn style(self) -> Style {
         let colour = match self {
             Self::Added => AnsiColor::Green,
-            Self::Updated | Self::MayUpdate => AnsiColor::Yellow,
+            Self::Updated | Self::MayUpdate | Self::Moved => AnsiColor::Yellow,
             Self::Replaced | Self::Deleted | Self::Refused | Self::MayReplace | Self::MayDelete => AnsiColor::Red,
         };
         Style::new().fg_color(Some(colour.into()))
@@ -90,7 +97,7 @@ impl Kind {
     pub(super) fn class(self) -> &'static str {
         match self {
             Self::Added => "added",
-            Self::Updated | Self::MayUpdate => "updated",
+            Self::Updated | Self::MayUpdate | Self::Moved => "updated",
             Self::Replaced | Self::Deleted | Self::Refused | Self::MayReplace | Self::MayDelete => "destroyed",
         }
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kiln_client::reason::moved_from;
 use kiln_client::{Client, Error, Event, EventFilter, HookNews, Resource};
 use tokio::time::Instant;
 
@@ -198,6 +199,12 @@ impl Target {
             }
             // The service's clock determines the time between events of one poll.
             let news = news_of_event(event, &self.id, now.saturating_sub(apart(event.time(), &newest)));
+            if let Some(from) = moved_from(event.reason()) {
+                if self.tree.rename(&news.stack, from, &news.name) {
+                    screen.moved(&self.tree, &news, from);
+                }
+                continue;
+            }
             let is_new = match event.hook() {
                 // Its status is that of the resource before the operation.
                 Some(HookNews::Reached(_)) => self.tree.wait(&news.stack, &news.name, &news.reason),

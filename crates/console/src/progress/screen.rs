@@ -115,6 +115,21 @@ impl Screen {
         }
     }
 
+    /// Prints that a resource has another name than before.
+    pub fn moved(&self, tree: &Tree, news: &News, from: &str) {
+        let path = tree.path(&news.stack, &news.name);
+        match &self.kind {
+            Kind::Plain => {
+                let time = draw::seconds(news.at);
+                _ = writeln!(stderr(), "{time:>7}  {} moved from {}", visible(&path), visible(from));
+            }
+            Kind::Json => {
+                json(&value!({ "resource": path, "moved_from": from, "seconds": (news.at.as_secs_f64()) }));
+            }
+            Kind::Live { .. } | Kind::None => {}
+        }
+    }
+
     /// Prints a note.
     pub fn note(&self, text: &str) {
         match &self.kind {

@@ -242,6 +242,24 @@ impl Tree {
         self.partly
     }
 
+    /// A resource of a stack has another name than before. Returns whether that is new.
+    pub fn rename(&mut self, stack: &str, from: &str, to: &str) -> bool {
+        let Some(resources) = self.stacks.get_mut(stack) else { return false };
+        let Some(place) = resources.get_index_of(from) else { return false };
+        let Some((_, mut node)) = resources.shift_remove_index(place) else { return false };
+        to.clone_into(&mut node.name);
+        // The list may have been read when it had its present name already.
+        if !resources.contains_key(to) {
+            resources.shift_insert(place, to.to_owned(), node);
+        }
+        for (parent, name) in self.parents.values_mut() {
+            if parent == stack && name == from {
+                to.clone_into(name);
+            }
+        }
+        true
+    }
+
     /// Processes news about a resource. Returns whether anything changed.
     pub fn apply(&mut self, news: &News) -> bool {
         self.learn(news);

@@ -225,7 +225,9 @@ impl Work {
             request.details.planned = self.planned_inside(&row.name, &row.resource_type, true);
             request.details.skip = self.stack.details.skipped_inside(&row.name);
             request.details.batch = asked.state.then.is_some();
-            request.details.converge = self.stack.state.action == Action::Update && self.stack.details.converge;
+            if self.stack.state.action == Action::Update {
+                request.details.converge = self.stack.details.converge.inside(&row.name);
+            }
             self.writes.request(child, request);
             None
         } else {

@@ -37,6 +37,8 @@ pub(super) struct Inbox {
     cancels: Vec<MessageId>,
     /// The names of resources that are processing a message.
     receiving: BTreeSet<String>,
+    /// The present names of resources that have moved since the messages were read, by their former names.
+    moved: BTreeMap<String, String>,
     /// Messages that wait for nested stacks ([`MessageKind::Scaling`]).
     nested: Vec<(StackId, Message)>,
 }
@@ -51,7 +53,7 @@ impl Inbox {
         if is_at_once(message.kind) {
             return self.at_once.push_back(message);
         }
-        let name = message.resource.clone().unwrap_or_default();
+        let name = self.present(message.resource.as_deref().unwrap_or_default());
         let number = self.numbers.end;
         self.numbers.end += 1;
         let queue = self.queues.entry(name.clone()).or_default();
@@ -63,7 +65,7 @@ impl Inbox {
 
     /// Processes a message again, before all others.
     pub(super) fn put_back(&mut self, message: Message) {
-        let name = message.resource.clone().unwrap_or_default();
+        let name = self.present(message.resource.as_deref().unwrap_or_default());
         self.numbers.start -= 1;
         let queue = self.queues.entry(name.clone()).or_default();
         if let Some((before, _)) = queue.front() {
@@ -109,9 +111,10 @@ impl Inbox {
 
     /// Lets further messages to these resources wait; false if one of them is processing a message.
     pub(super) fn block(&mut self, names: &[&str]) -> bool {
-        let free = names.iter().all(|name| !self.receiving.contains(*name));
+        let names: Vec<String> = names.iter().map(|name| self.present(name)).collect();
+        let free = names.iter().all(|name| !self.receiving.contains(name));
         if free {
-            self.receiving.extend(names.iter().map(|name| (*name).to_owned()));
+            self.receiving.extend(names);
         }
         free
     }
@@ -119,9 +122,33 @@ impl Inbox {
     /// The resources have processed their message.
     pub(super) fn unblock(&mut self, names: &[&str]) {
         for name in names {
-            self.receiving.remove(*name);
-            self.look_at(name);
+            let name = self.present(name);
+            self.receiving.remove(&name);
+            self.look_at(&name);
         }
+    }
+
+    /// The present name of a resource.
+    fn present(&self, name: &str) -> String {
+        self.moved.get(name).map_or(name, String::as_str).to_owned()
+    }
+
+    /// A resource has moved to another name: its messages wait under that one.
+    pub(super) fn rename(&mut self, from: &str, to: &str) {
+        self.moved.remove(to);
+        for present in self.moved.values_mut().filter(|present| *present == from) {
+            to.clone_into(present);
+        }
+        self.moved.insert(from.to_owned(), to.to_owned());
+        if self.receiving.remove(from) {
+            self.receiving.insert(to.to_owned());
+        }
+        let Some(queue) = self.queues.remove(from) else { return };
+        let merged = self.queues.entry(to.to_owned()).or_default();
+        merged.extend(queue);
+        merged.make_contiguous().sort_by_key(|(number, _)| *number);
+        self.ready.retain(|_, name| name != from && name != to);
+        self.look_at(to);
     }
 
     /// Lets a message wait for a nested stack.
@@ -166,7 +193,12 @@ impl Work {
         let new: Vec<MessageId> = due.iter().filter(|id| !self.inbox.known.contains(*id)).copied().collect();
         let messages = if new.is_empty() { Vec::new() } else { backends.store.messages(stack, &new).await? };
         // From here on at once, so that a read that is given up is repeated.
-        for message in messages {
+        for mut message in messages {
+            // Whoever has sent it may know only a former name.
+            let row = message.resource.as_ref().and_then(|name| self.model.current_or_moved(name));
+            if let Some(row) = row {
+                message.resource = Some(row.name.clone());
+            }
             self.inbox.add(message);
         }
         (self.inbox.known, self.inbox.read_at) = (due.into_iter().collect(), sent);

@@ -14,6 +14,7 @@ mod operation;
 mod output;
 mod plan;
 mod protect;
+mod release;
 mod resource;
 mod revision;
 mod show;
@@ -54,6 +55,7 @@ group! {
         Delete(act::DeleteArgs),
         Adopt(adopt::AdoptArgs),
         Abandon(adopt::AbandonArgs),
+        Release(release::ReleaseArgs),
         Export(adopt::ExportArgs),
         Cancel(act::CancelArgs),
         Continue(go_on::ContinueArgs),

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use crate::run::{Folder, Ran};
 
 /// The commands with `--require-yes`, which stop before they do anything.
-const DEMANDS: [&[&str]; 18] = [
+const DEMANDS: [&[&str]; 19] = [
     &["stack", "update", "one", "-t", "empty.yaml"],
     &["stack", "rollback", "one", "--to", "1"],
     &["stack", "apply", "PLAN"],
     &["stack", "delete", "one"],
     &["stack", "abandon", "one"],
+    &["stack", "release", "one"],
     &["stack", "continue", "one"],
     &["stack", "cancel", "one"],
     &["stack", "cancel", "--no-rollback", "one", "other"],

@@ -54,7 +54,7 @@ pub(crate) fn runs(page: &str) -> bool {
 }
 
 const OTHER_PAGES: [&str; 3] = ["README.md", "examples/README.md", "docs/topology.md"];
-const MANUAL: [&str; 19] = [
+const MANUAL: [&str; 20] = [
     "docs/first-stack.md",
     "docs/first-server.md",
     "docs/templates.md",
@@ -63,6 +63,7 @@ const MANUAL: [&str; 19] = [
     "docs/guards.md",
     "docs/preflight.md",
     "docs/drift.md",
+    "docs/moved.md",
     "docs/history.md",
     "docs/local-state.md",
     "docs/ci.md",

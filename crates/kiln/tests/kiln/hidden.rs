@@ -255,7 +255,12 @@ impl World {
                 assert!(drift.contains("theirs"), "{drift}");
                 let refreshed = self.said(&["stack", "plan", "--delete", "--refresh", "main"]);
                 assert!(refreshed.contains("changed outside of Kiln") && refreshed.contains("theirs"), "{refreshed}");
-                drift + &refreshed
+                // Both need the hidden parameter: the repair masks it, and the acceptance does not write into a template.
+                let repair = self.said(&["stack", "drift", "main", "--repair"]);
+                assert!(repair.contains("~ net"), "{repair}");
+                let accept = self.said(&["stack", "drift", "main", "--accept"]);
+                assert!(accept.contains("cannot be accepted"), "{accept}");
+                drift + &refreshed + &repair + &accept
             }
             Door::Parameters => {
                 let described = self.http(&self.cfn, "/v1/?Action=DescribeStacks&StackName=main");

@@ -192,6 +192,31 @@ fn the_data_of_an_abandoned_stack_is_not_lost() {
 }
 
 #[test]
+fn a_released_stack_can_be_made_again_from_its_data() {
+    let folder = Folder::new("release");
+    folder.write("t.yaml", TEMPLATE);
+    folder.local(&["stack", "create", "-t", "t.yaml", "--parameter", "word=kept", "one"]).ok();
+    let shown = folder.local(&["stack", "release", "one", "--dry-run"]).json();
+    assert_eq!(shown["environment"]["parameters"]["word"], "kept");
+    let away = folder.local(&["stack", "release", "one", "--data", "none/one.json"]);
+    assert!(away.code == 1 && away.err.contains("cannot write none/one.json"), "{}", away.err);
+    assert!(folder.local(&["stack", "list", "-f", "value"]).ok().contains("CREATE_COMPLETE"), "it is not released");
+    // It has no objects that others could take over.
+    let released = folder.local(&["stack", "release", "one", "--to", "terraform"]);
+    assert!(released.err.contains("one: released; the data of the stack is in one.released.json"), "{}", released.err);
+    assert_eq!(released.ok(), "");
+    assert_eq!(folder.local(&["stack", "list", "-f", "json"]).ok(), "[]\n");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let data = std::fs::metadata(folder.path().join("one.released.json")).unwrap();
+        assert_eq!(data.permissions().mode() & 0o777, 0o600, "it has secrets");
+    }
+    let adopted = folder.local(&["stack", "adopt", "--adopt-file", "one.released.json", "two", "-f", "json"]).json();
+    assert_eq!(adopted["stack_status"], "ADOPT_COMPLETE", "{adopted}");
+}
+
+#[test]
 fn an_empty_key_file_is_an_error_that_names_it() {
     let folder = Folder::new("key");
     folder.write("t.yaml", TEMPLATE);

@@ -31,6 +31,9 @@ impl Model {
         let mut row = Resource::new(self.request.stack, id, name, &resource_type, self.now);
         row.implementation = implementation;
         row.replaces = old;
+        if let Some(old) = old.and_then(|old| self.rows.get(&old)) {
+            row.inherit_names(old);
+        }
         row.generation = self.request.generation;
         self.rows.insert(row);
         self.named.entry(name.to_owned()).or_default().push(id);

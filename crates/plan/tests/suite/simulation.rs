@@ -142,7 +142,7 @@ impl SimulatedStack {
                     self.stored.remove(&id);
                 }
                 Command::Start(id) | Command::Resume(id) => self.queue.push(id),
-                Command::Note(_) | Command::Interrupt(_) => {}
+                Command::Note(_) | Command::Interrupt(_) | Command::Moved(..) => {}
                 Command::Orphan(..) => panic!("nothing was to be forgotten"),
                 Command::End { state, rolls_back, .. } => {
                     assert!(!rolls_back, "no rollback was asked for");

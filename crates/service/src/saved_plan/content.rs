@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kiln_plan_document::PlanDocument;
-use kiln_resource::{PlanId, StackId};
+use kiln_resource::{Converge, PlanId, StackId};
 use kiln_stack::load;
 use kiln_store::{Digest, Stack, version_of};
 use kiln_value::{Map, Value};
@@ -72,7 +72,8 @@ struct Stored {
     timeout_mins: Option<i64>,
     disable_rollback: Option<bool>,
     tags: Option<Vec<String>>,
-    converge: Option<bool>,
+    #[serde(flatten)]
+    converge: Option<Converge>,
     adopt: Option<Value>,
     parameters: Map,
     same_sources: bool,

@@ -68,7 +68,10 @@ impl Service {
             let changes = matches!(entry.decision.at_most, Decision::Update | Decision::Replace | Decision::Delete);
             changes && !entry.retained
         };
-        let paths = document.resources.iter().filter(touches).map(|entry| entry.path.clone()).collect();
+        // Rows have their names before the change.
+        let moved = document.moved_paths();
+        let path = |entry: &Entry| moved.get(entry.path.as_str()).cloned().unwrap_or_else(|| entry.path.clone());
+        let paths = document.resources.iter().filter(touches).map(path).collect();
         self.observed(stack, &paths).await
     }
 
@@ -151,8 +154,10 @@ pub(super) fn missing<'a>(
     let gone: BTreeSet<&str> = gone.map(|object| object.path.as_str()).collect();
     let stays =
         |entry: &&Entry| matches!(entry.decision.at_most, Decision::Update | Decision::Replace) && !entry.former;
+    let moved = document.moved_paths();
+    let is_gone = |path: &&str| gone.contains(moved.get(*path).map_or(*path, String::as_str));
     let paths = document.resources.iter().filter(stays).map(|entry| entry.path.as_str());
-    paths.filter(|path| gone.contains(path)).map(str::to_owned).collect()
+    paths.filter(is_gone).map(str::to_owned).collect()
 }
 
 /// The document of a preview, and the values that it masks.

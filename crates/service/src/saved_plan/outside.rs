@@ -33,9 +33,12 @@ impl Service {
         }
         let by_object: HashMap<_, _> =
             seen.iter().map(|one| ((one.object.path.as_str(), one.object.id.as_str()), one)).collect();
+        let moved: HashMap<String, String> =
+            document.moved_paths().into_iter().map(|(now, before)| (now.to_owned(), before)).collect();
         for entry in &mut document.resources {
             let Some(object) = entry.object.as_deref() else { continue };
-            let Some(seen) = by_object.get(&(entry.path.as_str(), object)) else { continue };
+            let path = moved.get(&entry.path).unwrap_or(&entry.path);
+            let Some(seen) = by_object.get(&(path.as_str(), object)) else { continue };
             let changes = seen.outside.iter().map(|drift| OutsideChange {
                 property: drift.name.clone(),
                 applied: drift.expected.clone(),

@@ -37,6 +37,12 @@ impl State {
 
     /// Writes a checked batch.
     pub(super) fn commit(&mut self, lease: Lease, batch: Batch, now: i64) -> Result<Stack, Error> {
+        let owners: Vec<_> = batch.moved_owners().map(|(child, row)| (child, row.name.clone())).collect();
+        for (child, name) in owners {
+            if let Some(parent) = self.stacks.get_mut(&child).and_then(|row| row.stack.parent.as_mut()) {
+                parent.resource_name = name;
+            }
+        }
         for row in batch.save {
             self.save(row);
         }

@@ -108,7 +108,17 @@ impl SqlStore {
     async fn save(&self, tx: &Transaction, batch: &Batch) -> Result<(), Fault> {
         let rows = batch.save.iter().map(|row| rows::of_resource(row, &self.vault));
         let replace = OnConflict::column("id").update_columns(schema::RESOURCE_COLUMNS.into_iter().skip(1)).to_owned();
-        insert_each(tx, schema::RESOURCE, &schema::RESOURCE_COLUMNS, rows, Some(replace)).await
+        insert_each(tx, schema::RESOURCE, &schema::RESOURCE_COLUMNS, rows, Some(replace)).await?;
+        for (child, row) in batch.moved_owners() {
+            let update = Query::update()
+                .table(schema::STACK)
+                .value("parent_name", plain(&row.name))
+                .and_where(Expr::col("id").eq(child.to_string()))
+                .and_where(Expr::col("parent_name").ne(plain(&row.name)))
+                .to_owned();
+            tx.execute(&update).await?;
+        }
+        Ok(())
     }
 }
 

@@ -112,7 +112,8 @@ impl<'a> Rehearsal<'a> {
         async move {
             let targets = self.scope.blueprint().targets(|| ResourceId(self.backends.chance.uuid()));
             let update = Request::new(self.stack.id, Action::Update, self.stack.generation + 1);
-            let begin = Event::Begin(Box::new(Request { targets, ..update }));
+            let moves = self.scope.blueprint().moves();
+            let begin = Event::Begin(Box::new(Request { targets, moves, ..update }));
             let now = self.backends.clock.now();
             let mut events = VecDeque::new();
             let mut commands = self.model.decide(now, begin);
@@ -181,7 +182,7 @@ impl<'a> Rehearsal<'a> {
                 call_retries: 0,
                 request: None,
                 nested_depth: u32::MAX,
-                converge: self.terms.converge,
+                converge: self.terms.converge.covers(&name),
             };
             let replacement = row.as_ref().and_then(|row| self.model.row(row.replaced_by?));
             let mut question = gatherer.question(&name, row.clone(), replacement.map(|row| row.properties().clone()));
@@ -303,7 +304,9 @@ impl<'a> Rehearsal<'a> {
             before: self.references_before(&name),
             after: held.as_ref().map(|held| sources_in(definition, held, &self.scope)).unwrap_or_default(),
         };
+        let moved_from = self.name_before(&name).filter(|before| *before != name).map(String::into_boxed_str);
         let entry = PlannedResource {
+            moved_from,
             guard: None,
             references,
             is_retained: matches!(change.at_most(), PlannedChange::Replaced(_))
@@ -342,10 +345,17 @@ impl<'a> Rehearsal<'a> {
 
     /// What the properties of a resource refer to in its current definition.
     fn references_before(&self, name: &str) -> Map {
-        let current = self.view.and_then(|view| Some((view, view.resource(name)?.definition.as_ref()?)));
+        let Some(name) = self.name_before(name) else { return Map::new() };
+        let current = self.view.and_then(|view| Some((view, view.resource(&name)?.definition.as_ref()?)));
         let Some((view, held)) = current else { return Map::new() };
-        let definition = view.blueprint.definitions().get(name);
+        let definition = view.blueprint.definitions().get(&name);
         definition.map(|definition| sources_in(definition, held, &Draft::of(&view.blueprint))).unwrap_or_default()
+    }
+
+    /// The name that a resource has before the request.
+    fn name_before(&self, name: &str) -> Option<String> {
+        let row = self.model.current(name)?;
+        Some(self.view?.model().row(row.id)?.name.clone())
     }
 
     /// How the object of a row is away while it changes.
@@ -544,7 +554,8 @@ impl<'a> Rehearsal<'a> {
         let plain = self.scope.blueprint().kind(name).is_some_and(|kind| !kind.is_nested());
         if stays
             && plain
-            && let Some(read) = view.refreshed(name, wanted).await
+            && let Some(before) = self.name_before(name)
+            && let Some(read) = view.refreshed(&before, wanted).await
         {
             let planned = self.model.current(name).and_then(|row| Some((row, self.prospects.get(&row.id)?)));
             match planned {
@@ -552,7 +563,7 @@ impl<'a> Rehearsal<'a> {
                     let row = Resource { attributes: read.attributes, ..row.clone() };
                     self.scope.foresee(&row, prospect.clone());
                 }
-                None => self.scope.see(&read),
+                None => self.scope.see(&Resource { name: name.to_owned(), ..read }),
             }
         }
     }
@@ -601,6 +612,7 @@ impl<'a> Rehearsal<'a> {
         };
         let lost = self.lost(Some(&row), &PlannedChange::Deleted, None).filter(|_| !self.keeps_objects);
         Ok(PlannedResource {
+            moved_from: None,
             guard: None,
             name: row.name.clone(),
             implementation: (row.implementation != row.resource_type)

@@ -23,7 +23,7 @@ use kiln_cloud::{Connector, Transport};
 use kiln_engine::{Engine, Options};
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
-use kiln_resource::{Action, Cloud, Failure, PlanId, Registry, Resource, StackId, Status};
+use kiln_resource::{Action, Cloud, Converge, Failure, PlanId, Registry, Resource, StackId, Status};
 use kiln_stack::{Backends, Chance, Clock, Clouds, LoadedStack, load};
 use kiln_store::{MemoryStore, NewStack, Planned, Stack, StackRequest};
 use kiln_template::Files;
@@ -130,7 +130,7 @@ impl Bench {
     async fn update_planned(&self, id: StackId, sources: &Sources, converge: bool, plan: Option<PlanId>) -> Stack {
         let mut request = StackRequest::new(Action::Update, self.backends.clock.now());
         request.details.planned = plan.map(|plan| Planned { plan, path: String::new() });
-        request.details.converge = converge;
+        request.details.converge = converging(converge);
         request.desired = Some(load::texts(sources));
         request.disable_rollback = Some(true);
         self.backends.store.request(id, request).await.expect("stored");
@@ -149,7 +149,7 @@ impl Bench {
         let identity = load::identity(&view.stack);
         let blueprint = Blueprint::build(sources(template), types, identity, Nesting::default());
         let blueprint = blueprint.map_err(|error| error.to_string())?;
-        Ok(self.preview_of(view, blueprint, Terms { converge, ..Terms::default() }).await)
+        Ok(self.preview_of(view, blueprint, Terms { converge: converging(converge), ..Terms::default() }).await)
     }
 
     async fn preview_of(&self, mut view: LoadedStack, blueprint: Blueprint, terms: Terms) -> Preview {
@@ -409,4 +409,8 @@ fn no_request_is_outside_of_the_plan_when_the_cloud_has_changed_since() {
     println!("{stopped} of {} updates were stopped", seeds().count());
     assert!(wrong.is_empty(), "{} wrong requests:\n{}", wrong.len(), wrong[..wrong.len().min(30)].join("\n"));
     assert!(stopped > 0, "the cloud never changed");
+}
+
+fn converging(converge: bool) -> Converge {
+    if converge { Converge::all() } else { Converge::default() }
 }

@@ -431,7 +431,7 @@ impl Changed {
             existing: self.existing,
             revision: self.revision.clone(),
             clear_parameters: self.clear_parameter.clone(),
-            converge: self.converge,
+            converge: if self.converge { true.into() } else { Value::Null },
             ..self.content.request(connection, template).await?
         })
     }

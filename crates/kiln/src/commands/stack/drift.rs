@@ -1,10 +1,15 @@
 //! `kiln stack drift`.
 
+mod accept;
+
+use std::path::PathBuf;
+
 use clap::Args;
-use kiln_client::Error;
-use kiln_console::output::{Cell, Format, List, OutputArgs};
+use kiln_client::{Error, SavedPlan};
+use kiln_console::output::{Cell, Format, List, Look, OutputArgs, print};
 use kiln_value::{Value, text};
 
+use super::plan::{saved_as, show};
 use super::resource::not_found;
 use super::{note, of_stack};
 use crate::commands::effect::Effect;
@@ -25,16 +30,22 @@ const CODES: ExitCodes = ExitCodes(&[
 
 /// Compare the resources of a stack with their objects in the cloud
 #[derive(Args, Debug)]
-#[command(add = Effect::Reads, add = CODES)]
+#[command(add = Effect::Changes("at most it saves a plan and writes the file that it is given"), add = CODES)]
 #[command(after_help = "\
 Reads the objects of the stack and of its nested stacks, and changes nothing. The status is IN_SYNC, \
 MODIFIED, DELETED or NOT_CHECKED: a property that the type cannot read in the object, or a resource \
-that cannot be read, is never IN_SYNC. 'kiln stack update --existing --converge' repairs what others \
-have changed, except what needs a replacement of the resource. Heat has no such call.
+that cannot be read, is never IN_SYNC. Heat has no such call.
+
+--repair saves a plan that writes the values of the template into the objects again, and creates again \
+what was deleted. --accept saves a plan that takes the values of the objects into the template, and changes \
+no object. 'kiln stack apply' executes such a plan.
 
 Examples:
   kiln stack drift web
-  kiln stack drift web --resource server -f json")]
+  kiln stack drift web --resource server -f json
+  kiln stack drift web --repair
+  kiln stack drift web --accept -t web.yaml")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct DriftArgs {
     /// Name or ID of the stack
     #[arg(value_name = "STACK")]
@@ -42,6 +53,18 @@ pub(crate) struct DriftArgs {
     /// Compare only this resource; 'group/0/server' is one of a nested stack; may be repeated
     #[arg(long, value_name = "RESOURCE")]
     resource: Vec<String>,
+    /// Save a plan that repairs what others have changed or deleted
+    #[arg(long, conflicts_with = "accept")]
+    repair: bool,
+    /// With --repair, replace the resources that have a property that cannot be changed in place
+    #[arg(long, requires = "repair")]
+    replace: bool,
+    /// Save a plan that takes what others have changed into the template of the stack
+    #[arg(long)]
+    accept: bool,
+    /// With --accept, the file of the template: the values are written into it, and the rest of its text stays
+    #[arg(short, long, value_name = "FILE", requires = "accept")]
+    template: Option<PathBuf>,
     /// Tell by the exit code whether something has drifted
     #[arg(long)]
     detailed_exitcode: bool,
@@ -51,6 +74,12 @@ pub(crate) struct DriftArgs {
 
 impl DriftArgs {
     pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        if self.accept {
+            return self.accept(connection).await;
+        }
+        if self.repair {
+            return self.repair(connection).await;
+        }
         let compared = match connection.client.drift(&self.stack, &self.resource).await {
             Ok(compared) => compared,
             Err(error) => return Err(self.failure(connection, error).await),
@@ -86,6 +115,34 @@ impl DriftArgs {
 }
 
 impl DriftArgs {
+    async fn repair(&self, connection: &Connection) -> Outcome {
+        let plan = match connection.client.plan_repair(&self.stack, &self.resource, self.replace).await {
+            Ok(Some(plan)) => plan,
+            Ok(None) => return self.nothing(),
+            Err(error) => return Err(self.failure(connection, error).await),
+        };
+        self.planned(&plan)
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "the end of a command")]
+    fn nothing(&self) -> Outcome {
+        eprintln!("{}: nothing has drifted", self.stack);
+        Ok(())
+    }
+
+    /// Shows a plan that was saved.
+    fn planned(&self, plan: &SavedPlan) -> Outcome {
+        if let Some(format) = self.output.format.filter(|format| *format != Format::Table) {
+            let columns = plan.value().as_map().into_iter().flatten();
+            let columns = columns.map(|(name, value)| (name.clone(), Cell::with(value.clone(), Look::Json)));
+            return Ok(self.output.one(columns.collect(), format)?);
+        }
+        if let Some(document) = plan.document()? {
+            show(&document)?;
+        }
+        Ok(print(&saved_as(plan, plan.id()))?)
+    }
+
     /// A missing stack, a missing resource, or a service without this call.
     async fn failure(&self, connection: &Connection, error: Error) -> Failure {
         if let Some(missing) = error.places().iter().find_map(|place| place.name.clone()) {

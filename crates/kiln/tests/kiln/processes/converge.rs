@@ -45,7 +45,7 @@ fn request_of(resources: &Value, converge: bool) -> StackRequest {
     let template = value!({"heat_template_version": "2018-08-31", "resources": (resources.clone())});
     StackRequest {
         bundle: Bundle { template: Some(template), ..Bundle::default() },
-        converge,
+        converge: converge.into(),
         ..StackRequest::default()
     }
 }

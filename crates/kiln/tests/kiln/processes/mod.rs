@@ -15,6 +15,7 @@
 pub(crate) mod cluster;
 mod converge;
 mod crash;
+mod drift_plans;
 mod heavy;
 mod impossible_ids;
 mod kept;
@@ -22,6 +23,7 @@ mod lifecycle;
 mod lost_node;
 mod lowered;
 mod many_servers;
+mod moved;
 mod named;
 mod nested;
 mod notifications;

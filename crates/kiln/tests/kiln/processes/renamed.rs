@@ -36,7 +36,7 @@ fn request(image: &str, count: i64, converge: bool) -> StackRequest {
             files: [("inner.yaml".to_owned(), kiln_value::text::json(&inner).into())].into_iter().collect(),
             ..Bundle::default()
         },
-        converge,
+        converge: converge.into(),
         ..StackRequest::default()
     }
 }
@@ -156,7 +156,7 @@ fn late(image: &str, group: &str, converge: bool) -> StackRequest {
     }});
     StackRequest {
         bundle: Bundle { template: Some(template), ..Bundle::default() },
-        converge,
+        converge: converge.into(),
         ..StackRequest::default()
     }
 }

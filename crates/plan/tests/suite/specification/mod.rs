@@ -5,6 +5,7 @@ mod current;
 mod decisions;
 mod guarded;
 mod hooks;
+mod moves;
 mod order;
 mod planned;
 mod rollback;
@@ -197,6 +198,7 @@ fn line(model: &Model, command: &Command) -> Option<String> {
     let operation = |id: ResourceId| model.row(id).and_then(Resource::running).map(|one| one.operation.action());
     Some(match command {
         Command::Save(_) => return None,
+        Command::Moved(row, from) => format!("move {from} to {}", of(*row)),
         Command::Decide { name, row, .. } => match row {
             Some(row) => format!("decide about {}", of(*row)),
             None => format!("decide about {name}"),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use kiln_value::{Value, text};
 
 /// A complete template with empty lines between its sections; `None` if parsing the text would not return the value.
-pub(super) fn document(value: &Value) -> Option<String> {
+pub(crate) fn document(value: &Value) -> Option<String> {
     let sections = value.as_map()?;
     let parts = sections.iter().map(|(key, value)| entry(key, value, 0));
     let text = parts.collect::<Vec<_>>().join("\n\n") + "\n";
@@ -13,12 +13,12 @@ pub(super) fn document(value: &Value) -> Option<String> {
 }
 
 /// Whether a text has exactly this value.
-pub(super) fn has_value(written: &str, value: &Value) -> bool {
+pub(crate) fn has_value(written: &str, value: &Value) -> bool {
     kiln_yaml::parse(written).is_ok_and(|document| text::repr(&document.value) == text::repr(value))
 }
 
 /// A value on its own lines, all but the first indented by `indent` spaces.
-pub(super) fn block(value: &Value, indent: usize) -> String {
+pub(crate) fn block(value: &Value, indent: usize) -> String {
     let new_line = format!("\n{}", " ".repeat(indent));
     match value {
         Value::Map(map) if !map.is_empty() => {
@@ -35,7 +35,7 @@ pub(super) fn block(value: &Value, indent: usize) -> String {
 }
 
 /// A key with its value.
-fn entry(key: &str, value: &Value, indent: usize) -> String {
+pub(crate) fn entry(key: &str, value: &Value, indent: usize) -> String {
     let name = scalar(&Value::from(key));
     let inner = indent + 2;
     match value {
@@ -84,7 +84,7 @@ fn literal(text: &str, indent: usize) -> Option<String> {
 }
 
 /// A value on one line.
-pub(super) fn flow(value: &Value) -> String {
+pub(crate) fn flow(value: &Value) -> String {
     match value {
         Value::Map(map) => {
             let entries = map.iter().map(|(key, value)| format!("{}: {}", scalar(&Value::from(key)), flow(value)));

@@ -1,0 +1,207 @@
+//! Plans that end drift: a repair writes into the objects, an acceptance into the template.
+
+use std::time::Duration;
+
+use kiln_client::Client;
+use kiln_resource::Method;
+use kiln_testcloud::{RecordedCall, Testcloud};
+use kiln_value::{Value, value};
+
+use crate::processes::cluster::{Cluster, Limits, end_of};
+use crate::processes::converge::Other;
+use crate::run::{Folder, Ran};
+
+const TEMPLATE: &str = "\
+heat_template_version: 2018-08-31
+# The networks of a shop
+parameters:
+  port_name: {type: string, default: first}
+  shared_name: {type: string, default: both}
+resources:
+  net:
+    type: OS::Neutron::Net
+    properties:
+      name: mine     # as in the book
+      tags: [a, b]
+
+  # Its address space
+  subnet:
+    type: OS::Neutron::Subnet
+    properties: {network: {get_resource: net}, cidr: 10.76.0.0/24, enable_dhcp: true}
+  port:
+    type: OS::Neutron::Port
+    depends_on: subnet
+    properties:
+      network: {get_resource: net}
+      name: {get_param: port_name}
+  one: {type: OS::Neutron::Net, properties: {name: {get_param: shared_name}}}
+  other: {type: OS::Neutron::Net, properties: {name: {get_param: shared_name}}}
+  group:
+    type: OS::Heat::ResourceGroup
+    properties: {count: 2, resource_def: {type: OS::Neutron::Net, properties: {name: 'member-%index%'}}}
+";
+
+/// A stack `web`, made of a file of a user.
+pub(crate) struct World {
+    pub(crate) cluster: Cluster,
+    pub(crate) folder: Folder,
+    url: String,
+    pub(crate) client: Client,
+    other: Other,
+    /// IDs by the names of resources, also those of nested stacks.
+    pub(crate) ids: kiln_value::Map,
+}
+
+impl World {
+    async fn new(name: &str) -> Self {
+        Self::with(name, TEMPLATE).await
+    }
+
+    /// A service with this stack; `name` is that of its folder.
+    pub(crate) async fn with(name: &str, template: &str) -> Self {
+        let cloud = Testcloud::builder().build_time(Duration::from_millis(20)).start().await.expect("a cloud");
+        let cluster = Cluster::start(cloud, "sqlite", 1, Limits::default()).await;
+        let (folder, client) = (Folder::new(name), cluster.client(cluster.cloud.users().demo));
+        let other = Other::of(&cluster).await;
+        folder.write("web.yaml", template);
+        let url = cluster.url().replace("/v1/%(project_id)s", "");
+        let mut world = Self { cluster, folder, url, client, other, ids: kiln_value::Map::new() };
+        world.run(&["stack", "create", "-t", "web.yaml", "--wait", "web"]).ok();
+        world.ids = world.ids_now().await;
+        world
+    }
+
+    pub(crate) async fn ids_now(&self) -> kiln_value::Map {
+        let resources = self.client.resources("web", 2, false, &vec![]).await.expect("resources");
+        resources.iter().map(|resource| (resource.name().to_owned(), resource.physical_id().into())).collect()
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        let mut command = self.folder.client(&self.cluster.cloud, &self.url, args);
+        command.current_dir(self.folder.path()).output().expect("it runs").into()
+    }
+
+    fn file(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("web.yaml")).expect("there")
+    }
+
+    async fn rename(&self, kind: &str, name: &str, new: &str) {
+        let id = self.ids[name].as_str().expect("an ID");
+        let body = Value::from_iter([(kind.to_owned(), value!({"name": new}))]);
+        self.other.call("network", Method::Put, format!("/v2.0/{kind}s/{id}"), Some(body)).await;
+    }
+
+    /// The plan that a command has saved, by the text that it printed.
+    fn saved(printed: &str) -> String {
+        let line = printed.lines().find(|line| line.contains("kiln stack apply")).expect("a plan");
+        line.rsplit(' ').next().unwrap_or_default().trim_matches('\'').to_owned()
+    }
+
+    /// Executes a plan; what was sent to the cloud that changes something.
+    pub(crate) async fn apply(&self, printed: &str) -> Vec<String> {
+        self.cluster.cloud.journal().clear();
+        self.run(&["stack", "apply", "--yes", &Self::saved(printed)]).ok();
+        let (status, reason) = end_of(&self.client, "web", Duration::from_mins(1)).await;
+        assert_eq!(status, "UPDATE_COMPLETE", "{reason}");
+        let calls = self.cluster.cloud.journal().list();
+        let is_write =
+            |call: &&RecordedCall| !call.method.eq_ignore_ascii_case("GET") && !call.call().contains("/auth/");
+        calls.iter().filter(is_write).map(RecordedCall::call).collect()
+    }
+
+    pub(crate) fn drift(&self, resources: &[&str]) -> Vec<(String, String)> {
+        let mut args = vec!["stack", "drift", "web", "-f", "json"];
+        args.extend(resources.iter().flat_map(|resource| ["--resource", *resource]));
+        let listed = self.run(&args).json();
+        let all = listed.as_array().expect("a list").iter();
+        let of = |one: &serde_json::Value, key: &str| one[key].as_str().unwrap_or_default().to_owned();
+        let drifted =
+            all.filter(|one| ["MODIFIED", "DELETED"].contains(&one["drift_status"].as_str().unwrap_or_default()));
+        drifted.map(|one| (of(one, "resource_name"), of(one, "differences"))).collect()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repair_restores_only_what_has_drifted() {
+    let world = World::new("repaired").await;
+    let nothing = world.run(&["stack", "drift", "web", "--repair"]);
+    assert!(nothing.code == 0 && nothing.err.contains("web: nothing has drifted"), "{nothing:?}");
+
+    world.rename("network", "net", "theirs").await;
+    world.rename("network", "1", "theirs").await;
+    world.rename("port", "port", "theirs").await;
+    let before = world.cluster.cloud.snapshot();
+    let printed = world.run(&["stack", "drift", "web", "--repair", "--resource", "net", "--resource", "group"]).ok();
+    assert!(printed.contains("~ net") && printed.contains("theirs"), "{printed}");
+    assert_eq!(world.cluster.cloud.snapshot().objects, before.objects, "a plan changes nothing");
+    let sent = world.apply(&printed).await;
+    let puts: Vec<&String> = sent.iter().filter(|call| call.contains("PUT")).collect();
+    assert!(sent.len() == 2 && puts.len() == 2, "only the two networks: {sent:?}");
+    assert_eq!(world.drift(&[]), [("port".to_owned(), "name: \"first\" is \"theirs\"".to_owned())], "not chosen");
+
+    // What was deleted is created again, and what is chosen in a nested stack is repaired alone.
+    world.rename("network", "0", "theirs").await;
+    let id = world.ids["one"].as_str().expect("an ID").to_owned();
+    world.other.call("network", Method::Delete, format!("/v2.0/networks/{id}"), None).await;
+    let printed = world.run(&["stack", "drift", "web", "--repair", "--resource", "group/0", "--resource", "one"]).ok();
+    world.apply(&printed).await;
+    assert_eq!(world.drift(&["net", "one", "group"]), []);
+    assert_eq!(world.drift(&[]).len(), 1);
+    world.cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_acceptance_changes_the_template_and_no_object() {
+    let world = World::new("accepted").await;
+    world.rename("network", "net", "theirs: #1").await;
+    world.rename("port", "port", "second").await;
+    let id = world.ids["subnet"].as_str().expect("an ID").to_owned();
+    let body = value!({"subnet": {"enable_dhcp": false}});
+    world.other.call("network", Method::Put, format!("/v2.0/subnets/{id}"), Some(body)).await;
+
+    let ran = world.run(&["stack", "drift", "web", "--accept", "-t", "web.yaml"]);
+    let told = ran.err.clone();
+    let printed = ran.ok();
+    assert!(told.contains("net.name: \"theirs: #1\" (in web.yaml)"), "{told}");
+    assert!(told.contains("port.name: \"second\" (in parameter port_name"), "{told}");
+    let expected =
+        TEMPLATE.replace("name: mine ", "name: 'theirs: #1' ").replace("enable_dhcp: true}", "enable_dhcp: false}");
+    let lines = |text: &str| text.lines().map(|line| line.replace("  ", " ")).collect::<Vec<_>>();
+    assert_eq!(lines(&world.file()), lines(&expected));
+    assert_eq!(world.apply(&printed).await, Vec::<String>::new(), "no object changes");
+    assert_eq!(world.drift(&[]), []);
+    // The file is the template of the stack, and the parameter stays: an update of everything has nothing to do.
+    let plan = world.run(&[
+        "stack",
+        "plan",
+        "-t",
+        "web.yaml",
+        "--parameter",
+        "port_name=second",
+        "--detailed-exitcode",
+        "web",
+    ]);
+    assert_eq!(plan.code, 0, "{plan:?}");
+    world.cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_accepted_is_refused_by_name_and_nothing_is_written() {
+    let world = World::new("refused-drift").await;
+    let refused = |resource: &str, why: &str| {
+        let ran = world.run(&["stack", "drift", "web", "--accept", "-t", "web.yaml", "--resource", resource]);
+        assert!(ran.code == 1 && ran.err.contains(why), "{resource}: {ran:?}");
+    };
+    world.rename("network", "one", "theirs").await;
+    refused("one", "one.name cannot be accepted: it is the parameter shared_name, which is used elsewhere or hidden");
+    world.rename("network", "0", "theirs").await;
+    refused("group", "group/0 cannot be accepted: it is in a nested stack");
+    let id = world.ids["other"].as_str().expect("an ID").to_owned();
+    world.other.call("network", Method::Delete, format!("/v2.0/networks/{id}"), None).await;
+    refused("other", "other cannot be accepted: its object does not exist any more");
+    world.rename("network", "net", "theirs").await;
+    world.folder.write("web.yaml", "heat_template_version: 2018-08-31\n");
+    refused("net", "it has no resource net whose properties can be changed; nothing was changed");
+    assert_eq!(world.run(&["plan", "list", "-f", "json"]).json(), serde_json::json!([]));
+    world.cluster.end().await;
+}
