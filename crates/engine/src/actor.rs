@@ -692,6 +692,7 @@ impl Work {
             request: Some(self.request.generation),
             nested_depth: self.actor.options.nested_depth,
             converge: self.stack.state.action == Action::Update && self.stack.details.converge.covers(&name),
+            guards: self.model.guards().map(|guards| &**guards),
         };
         let mut row = row.and_then(|row| self.model.row(row)).cloned();
         if let Some(row) = row.as_mut().filter(|row| self.request.planned_objects.is_replaced(row.id)) {

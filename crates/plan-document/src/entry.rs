@@ -55,6 +55,9 @@ pub struct Entry {
     /// The guard that forbids what is done with it at most: its ID, its author, and the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<String>,
+    /// The properties of which guards ignore what others do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<Ignored>,
     /// The names in its properties that mean other objects than at its last change, and which it keeps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<NewMeaning>,
@@ -68,6 +71,17 @@ pub struct Entry {
     /// The paths of the resources that are done before it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<String>,
+}
+
+/// A property of which a guard ignores what others do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ignored {
+    /// Its name.
+    pub property: String,
+    /// Whether it is not written either, although the template changes it.
+    pub leaves: bool,
+    /// The guard: its ID, its author, and the reason.
+    pub guard: String,
 }
 
 impl Entry {
@@ -91,6 +105,7 @@ impl Entry {
             awaited: Vec::new(),
             content: None,
             guard: None,
+            ignored: Vec::new(),
             names: Vec::new(),
             outside: Vec::new(),
             source: None,

@@ -18,7 +18,7 @@ pub use decision::{Bounds, Decision};
 pub use difference::differences;
 pub use document::{Action, DeletedSnapshot, FORMAT, Output, PlanDocument, Totals};
 pub use element::{Element, Part, Step};
-pub use entry::{Awaited, Entry, Loss, NewMeaning, Place};
+pub use entry::{Awaited, Entry, Ignored, Loss, NewMeaning, Place};
 pub use observed_object::{Moved, ObservedObject};
 pub use outside_change::{OutsideChange, Then};
 pub use property::{Property, Side};

@@ -5,6 +5,7 @@
 
 mod lookups;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kiln_resource::constraint::{Judge, OwnConstraints};
@@ -90,6 +91,8 @@ pub struct Subject {
     pub becomes: Option<String>,
     /// Whether the object is compared with the stored properties first, and names get what they mean today (`converge`).
     pub converge: bool,
+    /// The properties of an existing object that are never written, because a guard says so.
+    pub left: BTreeSet<String>,
     /// The actions that the environment forbids: `update`, `replace`.
     pub restricted: Vec<String>,
     /// The properties of the row that replaced `row` and still exists, in a rollback or after a failed replacement.
@@ -223,6 +226,25 @@ impl Subject {
         Ok((typed, Arc::new(self.definition.clone().with_properties(given, stored))))
     }
 
+    /// What is wanted, with the present values of the properties that are not written.
+    fn leaving(
+        &self,
+        row: &Resource,
+        mut typed: Map,
+        mut definition: Arc<StoredDefinition>,
+    ) -> (Map, Arc<StoredDefinition>) {
+        for name in &self.left {
+            let held = row.properties().get(name);
+            typed.insert(name.clone(), held.cloned().unwrap_or_default());
+            let properties = &mut Arc::make_mut(&mut definition).properties;
+            match held {
+                Some(held) => _ = properties.insert(name.clone(), held.clone()),
+                None => _ = properties.shift_remove(name),
+            }
+        }
+        (typed, definition)
+    }
+
     fn compare(
         &self,
         row: &Resource,
@@ -269,7 +291,7 @@ impl Subject {
         }
         let resource_type = self.kind.resource_type();
         // The template has taken over what the object has: only the definition changes.
-        let has_taken_over = drifted.iter().any(|(name, live)| after.get(name) == Some(live));
+        let has_taken_over = !self.left.is_empty() || drifted.iter().any(|(name, live)| after.get(name) == Some(live));
         let held_value = |name: &String| drifted.get(name).or_else(|| stored.get(name));
         let before: Map =
             after.keys().map(|name| (name.clone(), held_value(name).cloned().unwrap_or_default())).collect();
@@ -369,6 +391,7 @@ impl Subject {
         let changed: Map = after
             .iter()
             .filter(|(name, value)| differs(stored, name, value) || differs(tried, name, value))
+            .filter(|(name, _)| !self.left.contains(*name))
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         let in_place =
@@ -465,13 +488,15 @@ fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> 
         return Ok(Decision::Replace { definition, why: vec![why], announce: None });
     }
     let resource_type = subject.kind.resource_type();
-    let drifted = match &gathered.live {
+    let (typed, definition) = subject.leaving(row, typed, definition);
+    let mut drifted = match &gathered.live {
         Some(Live::Properties(shown)) => shown.drift_from(&typed, resource_type, row.properties()),
         _ => Map::new(),
     };
+    drifted.retain(|name, _| !subject.left.contains(name));
     match subject.compare(row, definition, typed.clone(), &drifted)? {
-        // A new object gets what the names mean today.
-        Decision::Replace { why, announce, .. } if !kept.is_empty() => {
+        // A new object gets what the names mean today, and what is left in the old one.
+        Decision::Replace { why, announce, .. } if !kept.is_empty() || !subject.left.is_empty() => {
             let (_, definition) = subject.defined(gathered, &KeptNames::new())?;
             Ok(Decision::Replace { definition, why, announce })
         }

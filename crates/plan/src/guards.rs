@@ -3,8 +3,12 @@
 //! A guard protects objects that users have. So it does not protect what a failed operation has made from its own rollback, and no
 //! object that was never finished.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
-use kiln_resource::{Action, GuardRule, GuardedRequest, Operation, OperationState, Resource, Status, Verb};
+use kiln_resource::{
+    Action, GuardRule, GuardedRequest, Operation, OperationState, Resource, ResourceType, Status, Verb,
+};
 
 /// A guard.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,10 +67,38 @@ impl Guards {
         if is_of_others || row.is_some_and(|row| self.is_unfinished(row)) {
             return None;
         }
-        let path = if self.path.is_empty() { name.to_owned() } else { format!("{}/{name}", self.path) };
+        let path = self.path_of(name);
         let forbids =
             |guard: &&HeldGuard| guard.is_in_force(now) && guard.rule.forbids(verb, &path, resource_type, self.request);
         self.guards.iter().find(forbids)
+    }
+
+    /// The guard that ignores what others do with a property, and whether the property is not written either.
+    pub fn ignoring(&self, now: Timestamp, name: &str, property: &str) -> Option<(&HeldGuard, bool)> {
+        let path = self.path_of(name);
+        let in_force = self.guards.iter().filter(|guard| guard.is_in_force(now));
+        let ignoring = in_force.filter_map(|guard| Some((guard, guard.rule.ignores(&path, property)?)));
+        // If there are several, the strictest one decides.
+        ignoring.max_by_key(|(_, leaves)| *leaves)
+    }
+
+    /// The properties of a resource of this type that nobody writes.
+    pub fn left(&self, now: Timestamp, name: &str, resource_type: &ResourceType) -> BTreeSet<String> {
+        if !self.guards.iter().any(|guard| matches!(guard.rule, GuardRule::Ignore { leave: true, .. })) {
+            return BTreeSet::new();
+        }
+        let is_left = |property: &&String| self.ignoring(now, name, property).is_some_and(|(_, leaves)| leaves);
+        resource_type.properties.keys().filter(is_left).cloned().collect()
+    }
+
+    /// The guards of the nested stack of a resource.
+    #[must_use]
+    pub fn inside(&self, name: &str) -> Self {
+        Self { path: self.path_of(name), ..self.clone() }
+    }
+
+    fn path_of(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}/{name}", self.path) }
     }
 
     fn is_unfinished(&self, row: &Resource) -> bool {

@@ -79,7 +79,7 @@ use self::table::Rows;
 use crate::event::{Command, Event, Goal, Note, Parting, Request};
 use crate::graph::Index;
 use crate::traversal::{Node, Traversal};
-use crate::{Blame, Hook};
+use crate::{Blame, Guards, Hook};
 
 /// The default reason of a resource's state.
 const STATE_CHANGED: &str = "state changed";
@@ -201,6 +201,11 @@ impl Model {
                 .max_by_key(|row| (row.created, row.id))
         };
         self.current(name).or_else(moved)
+    }
+
+    /// The guards that the request heeds.
+    pub fn guards(&self) -> Option<&Arc<Guards>> {
+        self.request.guards.as_ref()
     }
 
     /// Whether the reason of a row says what its operation waits for ([`Event::Waits`]).

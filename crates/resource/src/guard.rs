@@ -89,6 +89,13 @@ pub enum GuardRule {
     RequirePlans,
     /// The stack policy of CloudFormation.
     StackPolicy(StackPolicy),
+    /// What others do with some properties is no drift.
+    Ignore {
+        /// A path as in [`Self::Protect`], but of the resource itself, and its property: `group/*/server.tags`, `db.*`.
+        properties: BTreeSet<String>,
+        /// Whether these properties of an existing object are never written. Else only drift does not show them.
+        leave: bool,
+    },
 }
 
 /// A request, as guards see it.
@@ -111,7 +118,10 @@ impl GuardRule {
                 _ => false,
             },
             Self::Freeze { signals } => request.action != Action::Rollback && (*signals || !request.is_signal),
-            Self::Protect { resources: Some(_), .. } | Self::RequirePlans | Self::StackPolicy(_) => false,
+            Self::Protect { resources: Some(_), .. }
+            | Self::RequirePlans
+            | Self::StackPolicy(_)
+            | Self::Ignore { .. } => false,
         }
     }
 
@@ -122,9 +132,21 @@ impl GuardRule {
                 from.iter().any(|from| covers(*from, verb)) && is_within(path, pattern)
             }
             Self::Protect { resources: None, .. } | Self::Freeze { .. } => self.forbids_request(request),
-            Self::RequirePlans => false,
+            Self::RequirePlans | Self::Ignore { .. } => false,
             Self::StackPolicy(policy) => request.action == Action::Update && policy.denies(verb, path, resource_type),
         }
+    }
+
+    /// Whether what others do with a property is no drift, and whether the property is not written either. `path`: of the
+    /// resource, below the root stack.
+    pub fn ignores(&self, path: &str, property: &str) -> Option<bool> {
+        let Self::Ignore { properties, leave } = self else { return None };
+        let fits = |pattern: &String| {
+            pattern
+                .rsplit_once('.')
+                .is_some_and(|(resource, name)| is_at(path, resource) && glob::matches(name, property))
+        };
+        properties.iter().any(fits).then_some(*leave)
     }
 
     /// Whether it locks objects in the cloud too.
@@ -152,6 +174,11 @@ fn covers(from: Verb, verb: Verb) -> bool {
 fn is_within(path: &str, pattern: &str) -> bool {
     let mut names = path.split('/');
     pattern.split('/').all(|pattern| names.next().is_some_and(|name| glob::matches(pattern, name)))
+}
+
+/// Whether a path matches a pattern name by name.
+fn is_at(path: &str, pattern: &str) -> bool {
+    is_within(path, pattern) && path.split('/').count() == pattern.split('/').count()
 }
 
 #[cfg(test)]
@@ -186,6 +213,25 @@ mod tests {
         ] {
             let guard = protect(&[Verb::Delete], Some(pattern));
             assert_eq!(guard.forbids(Verb::Delete, path, "T", request(Action::Update)), wanted, "{pattern} {path}");
+        }
+    }
+
+    #[test]
+    fn properties_are_ignored_by_patterns() {
+        let properties = BTreeSet::from(["group/*/server.tags".to_owned(), "a.b.*".to_owned()]);
+        for leave in [false, true] {
+            let guard = GuardRule::Ignore { properties: properties.clone(), leave };
+            for (path, property, is_ignored) in [
+                ("group/0/server", "tags", true),
+                ("group/0/server", "name", false),
+                ("group/0", "tags", false),
+                ("group/0/server/x", "tags", false),
+                ("a.b", "anything", true),
+                ("a", "b", false),
+            ] {
+                assert_eq!(guard.ignores(path, property), is_ignored.then_some(leave), "{path} {property}");
+                assert!(!guard.forbids(Verb::Delete, path, "T", request(Action::Update)));
+            }
         }
     }
 

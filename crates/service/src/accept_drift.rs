@@ -10,9 +10,9 @@ use kiln_stack::LoadedStack;
 use kiln_store::Stack;
 use kiln_template::{Template, all_functions};
 use kiln_value::{Map, Value};
-use kiln_view::stack_drift::{Drift, PropertyDrift, drift};
+use kiln_view::stack_drift::{Drift, PropertyDrift};
 
-use crate::repair_drift::{drifted, paths};
+use crate::repair_drift::paths;
 use crate::{Door, Error, HiddenValues, PlannedRequest, SavedPlan, Service, Settings, StackContent};
 use crate::{TemplateText, UpdateStack};
 
@@ -56,9 +56,9 @@ impl Service {
         names: &[String],
     ) -> Result<Option<AcceptedDrift>, Error> {
         let view = self.view(stack.clone()).await?;
-        let compared = drift(&view, names).await?;
+        let compared = self.compared(&view, names).await?;
         let hidden = self.hidden_values_of_tree(&view.stack).await?;
-        let drifted = drifted(&compared, names, &stack)?;
+        let drifted = compared.drifted();
         if drifted.is_empty() {
             return Ok(None);
         }

@@ -294,9 +294,12 @@ impl Service {
 
     /// Notes in a preview what guards forbid.
     pub(crate) async fn note_guards(&self, stack: &Stack, action: Action, preview: &mut Preview) -> Result<(), Error> {
-        if let Some(mut guards) = self.guards_for(stack, action, None).await? {
-            guards.path = load::place(&*self.backends.store, stack).await?.join("/");
+        if let Some(guards) = self.placed_guards(stack, action).await? {
             let now = self.backends.clock.now();
+            preview.note_ignored(&|path, property| {
+                let (guard, leaves) = guards.ignoring(now, path, property)?;
+                Some((guard.words.clone(), leaves))
+            });
             preview.heed(&|verb, resource, row| Some(guards.forbidding(now, verb, resource, row)?.words.clone()));
         }
         Ok(())
@@ -323,6 +326,13 @@ impl Service {
             Some(Error::UnderGuard { what: format!("the resource {} of the stack {}", entry.path, stack.name), why })
         });
         refused.map_or(Ok(()), Err)
+    }
+
+    /// The guards that hold for the tree of a stack during a request, with its place; `None`: there are none.
+    pub(crate) async fn placed_guards(&self, stack: &Stack, action: Action) -> Result<Option<Guards>, Error> {
+        let Some(mut guards) = self.guards_for(stack, action, None).await? else { return Ok(None) };
+        guards.path = load::place(&*self.backends.store, stack).await?.join("/");
+        Ok(Some(guards))
     }
 
     /// The guards that hold for the tree of a stack during a request; `None`: there are none. `policy`: the stack policy of
@@ -427,9 +437,23 @@ fn check_terms(terms: &GuardTerms, stack: Option<&Stack>, now: Timestamp) -> Res
         GuardRule::Protect { lock: true, .. } if stack.is_none() || terms.until.is_some() => {
             invalid("a guard that locks objects in the cloud is of one stack, and does not end by itself")
         }
+        GuardRule::Ignore { .. } if stack.is_none() => invalid("what others do is ignored in one stack"),
+        GuardRule::Ignore { properties, .. }
+            if properties.is_empty() || !properties.iter().all(|one| is_property(one)) =>
+        {
+            invalid("a property is named by the path of its resource, a dot and its name: group/0/server.tags")
+        }
         GuardRule::StackPolicy(_) if stack.is_none() => invalid("a stack policy is of a stack"),
         _ => Ok(()),
     }
+}
+
+/// Whether a pattern names a property of a resource.
+fn is_property(pattern: &str) -> bool {
+    let parts = pattern.rsplit_once('.');
+    parts.is_some_and(|(path, name)| {
+        !name.is_empty() && !name.contains('/') && path.split('/').all(|part| !part.is_empty())
+    })
 }
 
 fn author(caller: &Caller) -> Author {

@@ -71,6 +71,8 @@ impl Service {
         let same_environment = new.environment.to_stored() == old.environment.to_stored();
         let same_sources = new.template == old.template && same_environment && new.files == old.files;
         let (parameters, desired) = (blueprint.parameters().texts(), load::texts(new));
+        let guards = self.placed_guards(&view.stack, Action::Update).await?;
+        let terms = Terms { guards: guards.map(Arc::new), ..terms };
         let chosen: Vec<String> =
             terms.replaced.iter().cloned().chain(terms.converge.paths().map(str::to_owned)).collect();
         let mut preview = preview(&self.backends, &mut view, blueprint, terms, &mut hidden).await?;

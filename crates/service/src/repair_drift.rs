@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use kiln_identity::Caller;
 use kiln_resource::Converge;
 use kiln_store::Stack;
-use kiln_view::stack_drift::{Drift, ResourceDrift, StackDrift, drift};
+use kiln_view::stack_drift::{Drift, ResourceDrift};
 
 use crate::{Error, PlannedRequest, SavedPlan, Service, Settings, UpdateStack};
 
@@ -24,8 +24,8 @@ impl Service {
         replace: bool,
     ) -> Result<Option<SavedPlan>, Error> {
         let view = self.view(stack.clone()).await?;
-        let compared = drift(&view, names).await?;
-        let drifted = drifted(&compared, names, &stack)?;
+        let compared = self.compared(&view, names).await?;
+        let drifted = compared.drifted();
         if drifted.is_empty() {
             return Ok(None);
         }
@@ -40,18 +40,6 @@ impl Service {
         let request = PlannedRequest::Update(Box::new(stack), update, replaced);
         self.save_plan(caller, request, "repair of drift".to_owned(), None, true).await.map(Some)
     }
-}
-
-/// The drifted resources among these names.
-pub(crate) fn drifted<'a>(
-    compared: &'a StackDrift,
-    names: &[String],
-    stack: &Stack,
-) -> Result<Vec<(String, &'a ResourceDrift)>, Error> {
-    if let Some(missing) = names.iter().find(|name| compared.resource(name).is_none()) {
-        return Err(Error::NoResource { resource: missing.clone(), stack: stack.name.clone() });
-    }
-    Ok(compared.drifted())
 }
 
 fn needs_replacement(one: &ResourceDrift) -> bool {

@@ -2,12 +2,15 @@
 //!
 //! The decision itself is [`kiln_plan::decide`]; here is only its input from the cloud.
 
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
 use indexmap::IndexMap;
-use kiln_plan::{Blueprint, Decision, Gathered, Live, Model, StackScope, Subject, decide, facts, failure_of, observe};
+use kiln_plan::{
+    Blueprint, Decision, Gathered, Guards, Kind, Live, Model, StackScope, Subject, decide, facts, failure_of, observe,
+};
 use kiln_resource::finder::Ids;
 use kiln_resource::object_drift::Shown;
 use kiln_resource::translation::{Answers, Lookup};
@@ -43,9 +46,18 @@ pub struct Gatherer<'a> {
     pub nested_depth: u32,
     /// Whether objects are compared with the stored properties first (`converge`).
     pub converge: bool,
+    /// The guards that the request heeds.
+    pub guards: Option<&'a Guards>,
 }
 
 impl Gatherer<'_> {
+    /// The properties of a resource that nobody writes. A nested stack judges its own resources.
+    fn left(&self, name: &str, kind: &Kind) -> BTreeSet<String> {
+        let guards = self.guards.filter(|_| !kind.is_nested());
+        let now = self.backends.clock.now();
+        guards.map(|guards| guards.left(now, name, kind.resource_type())).unwrap_or_default()
+    }
+
     /// The question about a resource with the current row `row`; `None` if the template has no such resource. If its
     /// definition cannot be resolved, the decision is already made. `replacement` contains the properties of the row
     /// that replaced it, if there is one.
@@ -88,6 +100,7 @@ impl Gatherer<'_> {
                 stack: stack_facts(self.stack),
                 becomes,
                 converge: self.converge,
+                left: self.left(name, kind),
                 restricted: restricted.into_iter().map(str::to_owned).collect(),
                 replacement,
             },

@@ -5,6 +5,7 @@ pub mod observed_object;
 pub mod plan_document;
 pub mod preflight;
 pub mod preview;
+mod reading_cloud;
 mod recent;
 mod stack_cache;
 pub mod stack_drift;

@@ -9,6 +9,7 @@ use kiln_resource::Resource;
 use kiln_stack::loaded_stack::LoadedStack;
 use kiln_store::Error;
 
+use crate::reading_cloud::ReadingCloud;
 use crate::stack_drift::{PropertyDrift, differing, read};
 
 /// Resources of a stack that are read at the same time.
@@ -30,7 +31,11 @@ pub struct Seen {
 /// Errors of the store, for nested stacks.
 pub async fn observe(view: &LoadedStack, paths: &BTreeSet<String>) -> Result<Vec<Seen>, Error> {
     let mut found = Vec::new();
-    below(view, "", paths, &mut found).await?;
+    // Without a cloud, no object can be read.
+    if let Ok(cloud) = view.backends().cloud(view.root(), true).await {
+        let cloud = ReadingCloud::new(cloud, paths.len());
+        below(view, "", paths, &cloud, &mut found).await?;
+    }
     Ok(found)
 }
 
@@ -38,12 +43,13 @@ fn below<'a>(
     view: &'a LoadedStack,
     prefix: &'a str,
     paths: &'a BTreeSet<String>,
+    cloud: &'a ReadingCloud,
     found: &'a mut Vec<Seen>,
 ) -> BoxFuture<'a, Result<(), Error>> {
     async move {
         let path_of = |row: &Resource| format!("{prefix}{}", row.name);
         let chosen = view.model().rows().filter(|row| paths.contains(&path_of(row)));
-        let reads: Vec<BoxFuture<'_, _>> = chosen.map(|row| object(view, row, path_of(row)).boxed()).collect();
+        let reads: Vec<BoxFuture<'_, _>> = chosen.map(|row| object(view, row, path_of(row), cloud).boxed()).collect();
         let mut reads = futures::stream::iter(reads).buffered(AT_ONCE);
         while let Some(object) = reads.next().await {
             found.extend(object);
@@ -55,7 +61,7 @@ fn below<'a>(
             if let Some(child) = row.child.filter(|_| is_chosen)
                 && let Some(nested) = LoadedStack::load(view.backends(), child).await?
             {
-                below(&nested, &inside, paths, found).await?;
+                below(&nested, &inside, paths, cloud, found).await?;
             }
         }
         Ok(())
@@ -63,11 +69,11 @@ fn below<'a>(
     .boxed()
 }
 
-async fn object(view: &LoadedStack, row: &Resource, path: String) -> Option<Seen> {
+async fn object(view: &LoadedStack, row: &Resource, path: String, cloud: &ReadingCloud) -> Option<Seen> {
     let kind = view.kind(row)?;
     let entry = kind.entry().filter(|entry| entry.driver.has_object())?;
     let id = row.physical_id.clone()?;
-    let (properties, outside) = match read(view, row, &kind, entry).await {
+    let (properties, outside) = match read(view, row, &kind, entry, cloud).await {
         Ok(shown) => {
             let outside = differing(&shown, &entry.resource_type, row.properties());
             (Some(shown.live), outside)

@@ -9,7 +9,7 @@ use kiln_resource::{ResourceId, StoredDefinition};
 use kiln_stack::meaning::NewMeaning;
 use kiln_value::{Map, Value};
 
-use crate::preview::{Awaited, PlannedChange, PlannedOutput, PlannedResource, Preview};
+use crate::preview::{Awaited, Ignored, PlannedChange, PlannedOutput, PlannedResource, Preview};
 
 /// A plan that may be masked.
 pub struct Plan(pub PlanDocument);
@@ -197,6 +197,7 @@ fn entry(planned: &PlannedResource, path: String) -> Entry {
         content: planned.content.as_deref().map(known_later),
         names: planned.meanings.iter().map(meaning).collect(),
         guard: planned.guard.as_deref().map(str::to_owned),
+        ignored: planned.ignored.iter().map(ignored).collect(),
         moved_from: planned.moved_from.as_deref().map(str::to_owned),
         ..Entry::kept(path, planned.resource_type.clone())
     }
@@ -212,6 +213,11 @@ fn decision(change: &PlannedChange) -> Decision {
         PlannedChange::Refused(_) => Decision::Refuse,
         PlannedChange::Undecided { at_most, .. } => decision(at_most),
     }
+}
+
+fn ignored(ignored: &Ignored) -> document::Ignored {
+    let Ignored { property, leaves, guard } = ignored.clone();
+    document::Ignored { property, leaves, guard }
 }
 
 fn known_later(awaited: &Awaited) -> document::Awaited {

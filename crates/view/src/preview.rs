@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kiln_plan::hidden::HiddenValues;
-use kiln_plan::{Blueprint, Inside, Kind};
+use kiln_plan::{Blueprint, Guards, Inside, Kind};
 use kiln_plan_document::{Check, DeletedSnapshot, Downtime, Place};
 use kiln_resource::{Converge, Loss, Resource, StackId, StoredDefinition, Verb};
 use kiln_stack::loaded_stack::{LoadedStack, OutputValue};
@@ -113,6 +113,22 @@ pub struct PlannedResource {
     pub references: References,
     /// The guard that forbids the maximum change.
     pub guard: Option<Box<str>>,
+    /// The properties in its template of which guards ignore what others do.
+    pub ignored: Vec<Ignored>,
+}
+
+/// Which guard ignores what others do with a property of a resource with this path, and whether it is not written either.
+pub type Ignoring<'a> = dyn Fn(&str, &str) -> Option<(String, bool)> + 'a;
+
+/// A property of which a guard ignores what others do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ignored {
+    /// Its name.
+    pub property: String,
+    /// Whether it is not written either.
+    pub leaves: bool,
+    /// The guard, in words.
+    pub guard: String,
 }
 
 /// The resources and attributes from which properties have their values, by the places of these: `networks[0].port`.
@@ -240,6 +256,27 @@ impl Preview {
         }
     }
 
+    /// Notes the properties of which guards ignore what others do. `ignoring`: the guard in words, and whether nobody writes the
+    /// property either, by the path of the resource and the property.
+    pub fn note_ignored(&mut self, ignoring: &Ignoring<'_>) {
+        self.note_ignored_below("", ignoring);
+    }
+
+    fn note_ignored_below(&mut self, place: &str, ignoring: &Ignoring<'_>) {
+        for planned in self.entries.iter_mut().chain(&mut self.former) {
+            let path = format!("{place}{}", planned.name);
+            let given = planned.definition.iter().flat_map(|definition| definition.given().keys());
+            let ignored = given.filter_map(|property| {
+                let (guard, leaves) = ignoring(&path, property)?;
+                Some(Ignored { property: property.clone(), leaves, guard })
+            });
+            planned.ignored = ignored.collect();
+            for nested in planned.nested.as_deref_mut().into_iter().chain(planned.untouched.as_deref_mut()) {
+                nested.note_ignored_below(&format!("{path}/"), ignoring);
+            }
+        }
+    }
+
     /// Whether there is certainly no change of any resource.
     pub fn is_unchanged(&self) -> bool {
         self.entries.iter().all(|entry| entry.change.is_unchanged())
@@ -251,6 +288,8 @@ impl Preview {
 pub struct Terms {
     /// The resources that are compared with their objects first.
     pub converge: Converge,
+    /// The guards of the stack: what they leave is not written.
+    pub guards: Option<Arc<Guards>>,
     /// The paths of the resources that are replaced as if they were marked as unhealthy: `group/0`.
     pub replaced: BTreeSet<String>,
     /// The paths of the resources whose objects do not exist any more.
@@ -267,7 +306,12 @@ impl Terms {
     fn inside(&self, name: &str) -> Self {
         let rest = |path: &String| Some(path.strip_prefix(name)?.strip_prefix('/')?.to_owned());
         let inside = |paths: &BTreeSet<String>| paths.iter().filter_map(rest).collect();
-        Self { converge: self.converge.inside(name), replaced: inside(&self.replaced), missing: inside(&self.missing) }
+        Self {
+            converge: self.converge.inside(name),
+            guards: self.guards.as_deref().map(|guards| Arc::new(guards.inside(name))),
+            replaced: inside(&self.replaced),
+            missing: inside(&self.missing),
+        }
     }
 }
 

@@ -10,12 +10,14 @@ use kiln_plan::{Kind, facts};
 use kiln_resource::names::{self, Kept};
 use kiln_resource::object_drift::Shown;
 use kiln_resource::translation::Answers;
-use kiln_resource::{Context, Failure, OperationState, RegisteredType, Resource, ResourceType};
+use kiln_resource::{Cloud, Context, Failure, OperationState, RegisteredType, Resource, ResourceType};
 use kiln_stack::load::stack_facts;
 use kiln_stack::loaded_stack::LoadedStack;
 use kiln_stack::meaning::{NewMeaning, new_meanings};
 use kiln_store::Error;
 use kiln_value::{Map, Value};
+
+use crate::reading_cloud::ReadingCloud;
 
 /// Resources of a stack that are compared at the same time.
 const AT_ONCE: usize = 8;
@@ -78,6 +80,8 @@ pub struct ResourceDrift {
     /// The properties that have had another value in the object since it settled. This is no drift: the service did not take
     /// the value of the template, or shows it in another form.
     pub not_applied: Vec<String>,
+    /// The properties that others have changed, where a guard says that this is no drift.
+    pub ignored: Vec<String>,
     /// The names in its properties that mean other objects than at its last change. This is no drift: the object has what
     /// the names meant.
     pub meanings: Vec<NewMeaning>,
@@ -88,7 +92,7 @@ pub struct ResourceDrift {
 impl ResourceDrift {
     fn new(row: Resource, drift: Drift) -> Self {
         let (not_checked, not_applied, meanings) = (Vec::new(), Vec::new(), Vec::new());
-        Self { row, drift, not_checked, properties: None, not_applied, meanings, nested: None }
+        Self { row, drift, not_checked, properties: None, not_applied, ignored: Vec::new(), meanings, nested: None }
     }
 }
 
@@ -150,6 +154,29 @@ impl StackDrift {
             }
         }
         drifted
+    }
+
+    /// Takes out what is no drift by the path of a resource and its property.
+    pub fn ignore(&mut self, is_ignored: &dyn Fn(&str, &str) -> bool) {
+        self.ignore_below("", is_ignored);
+    }
+
+    fn ignore_below(&mut self, place: &str, is_ignored: &dyn Fn(&str, &str) -> bool) {
+        for one in &mut self.resources {
+            let path = format!("{place}{}", one.row.name);
+            if let Some(nested) = &mut one.nested {
+                nested.ignore_below(&format!("{path}/"), is_ignored);
+                if one.drift == Drift::Modified(Vec::new()) && !nested.has_drifted() {
+                    one.drift = of_nested(nested);
+                }
+            } else if let Drift::Modified(properties) = &mut one.drift {
+                let ignored = properties.extract_if(.., |property| is_ignored(&path, &property.name));
+                one.ignored.extend(ignored.map(|property| property.name));
+                if properties.is_empty() {
+                    one.drift = unchanged(&one.not_checked);
+                }
+            }
+        }
     }
 
     /// The number of resources, with those of nested stacks, of which a part was not compared.
@@ -218,10 +245,27 @@ impl Masked for StackDrift {
 ///
 /// # Errors
 /// Errors of the store, for nested stacks.
-pub fn drift<'a>(view: &'a LoadedStack, names: &'a [String]) -> BoxFuture<'a, Result<StackDrift, Error>> {
+pub async fn drift(view: &LoadedStack, names: &[String]) -> Result<StackDrift, Error> {
+    let resources = view.backends().store.count_resources(view.stack.root).await?;
+    let resources = usize::try_from(resources).unwrap_or(usize::MAX);
+    let cloud = view.backends().cloud(view.root(), true).await;
+    let cloud: Reading = cloud.map(|cloud| Arc::new(ReadingCloud::new(cloud, resources)));
+    below(view, names, &cloud).await
+}
+
+/// The cloud that is read, or why there is none.
+type Reading = Result<Arc<ReadingCloud>, Failure>;
+
+/// Compares resources of a stack of the tree.
+fn below<'a>(
+    view: &'a LoadedStack,
+    names: &'a [String],
+    cloud: &'a Reading,
+) -> BoxFuture<'a, Result<StackDrift, Error>> {
     async move {
         let rows = view.resources().filter_map(|row| Some((row.clone(), chosen(names, &row.name)?)));
-        let compared: Vec<BoxFuture<'_, _>> = rows.map(|(row, below)| compared(view, row, below).boxed()).collect();
+        let compared: Vec<BoxFuture<'_, _>> =
+            rows.map(|(row, below)| compared(view, row, below, cloud).boxed()).collect();
         let compared = futures::stream::iter(compared).buffered(AT_ONCE);
         let compared: Vec<Result<ResourceDrift, Error>> = compared.collect().await;
         let resources = compared.into_iter().collect::<Result<_, _>>()?;
@@ -231,22 +275,26 @@ pub fn drift<'a>(view: &'a LoadedStack, names: &'a [String]) -> BoxFuture<'a, Re
 }
 
 /// Compares a resource, and those of its nested stack with these names.
-async fn compared(view: &LoadedStack, row: Resource, below: Vec<String>) -> Result<ResourceDrift, Error> {
+async fn compared(
+    view: &LoadedStack,
+    row: Resource,
+    names: Vec<String>,
+    cloud: &Reading,
+) -> Result<ResourceDrift, Error> {
     if let Some(child) = row.child
         && let Some(nested) = LoadedStack::load(view.backends(), child).await?
     {
-        let nested = drift(&nested, &below).await?;
-        let drift = match (nested.has_drifted(), nested.not_checked()) {
-            (true, _) => Drift::Modified(Vec::new()),
-            _ if !below.is_empty() => Drift::NotChecked("only a part of its nested stack was compared".to_owned()),
-            (false, 0) => Drift::InSync,
-            (false, _) => Drift::NotChecked("resources of its nested stack were not compared".to_owned()),
+        let nested = below(&nested, &names, cloud).await?;
+        let drift = match nested.has_drifted() {
+            true => Drift::Modified(Vec::new()),
+            false if !names.is_empty() => Drift::NotChecked("only a part of its nested stack was compared".to_owned()),
+            false => of_nested(&nested),
         };
         let compared = ResourceDrift { nested: Some(nested), ..ResourceDrift::new(row, drift) };
         return Ok(compared);
     }
-    let compared = object(view, &row).await;
-    let meanings = meanings(view, &row).await;
+    let compared = object(view, &row, cloud).await;
+    let meanings = meanings(view, &row, cloud).await;
     Ok(match compared {
         Ok(Compared { drift, not_checked, properties, not_applied }) => {
             ResourceDrift { not_checked, properties, not_applied, meanings, ..ResourceDrift::new(row, drift) }
@@ -256,11 +304,11 @@ async fn compared(view: &LoadedStack, row: Resource, below: Vec<String>) -> Resu
 }
 
 /// The names of a resource that mean other objects today, as far as they can be looked up.
-async fn meanings(view: &LoadedStack, row: &Resource) -> Vec<NewMeaning> {
+async fn meanings(view: &LoadedStack, row: &Resource, cloud: &Reading) -> Vec<NewMeaning> {
     let (Some(kind), Some(definition)) = (view.kind(row), &row.definition) else { return Vec::new() };
     let rules = &kind.resource_type().translation;
     let names = names::kept(rules, definition, definition.given(), &Answers::new());
-    let Ok(cloud) = view.backends().cloud(view.root(), !names.is_empty()).await else { return Vec::new() };
+    let Ok(cloud) = cloud else { return Vec::new() };
     let mut today = Answers::new();
     for Kept { lookup, .. } in names.values() {
         if let Ok(id) = cloud.find(&lookup.finder, &lookup.value).await {
@@ -286,7 +334,7 @@ impl From<Drift> for Compared {
 }
 
 /// Compares a resource with its object. The error is the reason why it cannot be compared.
-async fn object(view: &LoadedStack, row: &Resource) -> Result<Compared, Cow<'static, str>> {
+async fn object(view: &LoadedStack, row: &Resource, cloud: &Reading) -> Result<Compared, Cow<'static, str>> {
     if row.operation != OperationState::Idle {
         return Err("an operation of the resource is not complete".into());
     }
@@ -298,7 +346,11 @@ async fn object(view: &LoadedStack, row: &Resource) -> Result<Compared, Cow<'sta
     if row.physical_id.is_none() {
         return Err("it has no object".into());
     }
-    let shown = match read(view, row, &kind, entry).await {
+    let read = match cloud {
+        Ok(cloud) => read(view, row, &kind, entry, &**cloud).await,
+        Err(failure) => Err(failure.clone()),
+    };
+    let shown = match read {
         Ok(shown) => shown,
         Err(failure) if failure.is_not_found() => return Ok(Drift::Deleted.into()),
         Err(failure) => return Err(format!("its object cannot be read: {failure}").into()),
@@ -313,15 +365,24 @@ async fn object(view: &LoadedStack, row: &Resource) -> Result<Compared, Cow<'sta
     let said = said(&entry.resource_type, given.unwrap_or(stored), stored);
     let properties = Some(said.len());
     let not_checked: Vec<String> = said.into_iter().filter(|name| !shown.live.contains_key(name)).collect();
-    if differing.is_empty() {
-        let drift = if not_checked.is_empty() {
-            Drift::InSync
-        } else {
-            Drift::NotChecked(format!("these properties cannot be compared: {}", not_checked.join(", ")))
-        };
-        return Ok(Compared { drift, not_checked, properties, not_applied });
+    let drift = if differing.is_empty() { unchanged(&not_checked) } else { Drift::Modified(differing) };
+    Ok(Compared { drift, not_checked, properties, not_applied })
+}
+
+/// The result for an object that nobody has changed, as far as it was compared.
+fn unchanged(not_checked: &[String]) -> Drift {
+    if not_checked.is_empty() {
+        return Drift::InSync;
     }
-    Ok(Compared { drift: Drift::Modified(differing), not_checked, properties, not_applied })
+    Drift::NotChecked(format!("these properties cannot be compared: {}", not_checked.join(", ")))
+}
+
+/// The result for the owner of a nested stack that nobody has changed.
+fn of_nested(nested: &StackDrift) -> Drift {
+    match nested.not_checked() {
+        0 => Drift::InSync,
+        _ => Drift::NotChecked("resources of its nested stack were not compared".to_owned()),
+    }
 }
 
 /// The properties whose value in an object is neither that of the resource nor the one that it has had since.
@@ -344,11 +405,11 @@ pub(crate) async fn read(
     row: &Resource,
     kind: &Kind,
     entry: &RegisteredType,
+    cloud: &dyn Cloud,
 ) -> Result<Shown, Failure> {
-    let cloud = view.backends().cloud(view.root(), true).await?;
     let facts = facts(row, kind, &stack_facts(&view.stack));
     let software = view.backends().software(&view.stack.project);
-    let cx = Context::reading(&*cloud, &software, &facts);
+    let cx = Context::reading(cloud, &software, &facts);
     Shown::read(&*entry.driver, &cx).await
 }
 

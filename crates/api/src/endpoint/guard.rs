@@ -87,6 +87,8 @@ static BODY: Body = Body {
                 "signals": { "type": "boolean" },
                 "plans": { "type": "string", "enum": ["required"] },
                 "stack_policy": (schema::text()),
+                "ignore": { "type": "array", "items": (schema::text()) },
+                "leave": { "type": "boolean" },
                 "until": { "type": "string", "format": "date-time" },
                 "reason": (schema::text()),
             },
@@ -154,17 +156,32 @@ fn until(body: &Map) -> Result<Option<jiff::Timestamp>, ApiError> {
 /// What the guard of a body forbids.
 fn rule(body: &Map) -> Result<GuardRule, ApiError> {
     let invalid = |why: String| ApiError::bad_request(why);
-    let known =
-        ["stack", "protect", "resources", "lock", "freeze", "signals", "plans", "stack_policy", "until", "reason"];
+    let known = [
+        "stack",
+        "protect",
+        "resources",
+        "lock",
+        "freeze",
+        "signals",
+        "plans",
+        "stack_policy",
+        "ignore",
+        "leave",
+        "until",
+        "reason",
+    ];
     if let Some(unknown) = body.keys().find(|key| !known.contains(&key.as_str())) {
         return Err(invalid(format!("A guard has no '{unknown}'.")));
     }
     let is_given = |key: &&str| body.get(*key).is_some_and(|given| !given.is_null() && *given != Value::Bool(false));
-    let kinds: Vec<&str> = ["protect", "freeze", "plans", "stack_policy"].into_iter().filter(is_given).collect();
+    let kinds: Vec<&str> =
+        ["protect", "freeze", "plans", "stack_policy", "ignore"].into_iter().filter(is_given).collect();
     let [kind] = kinds.as_slice() else {
-        return Err(invalid("A guard needs one of 'protect', 'freeze', 'plans' and 'stack_policy'.".to_owned()));
+        return Err(invalid(
+            "A guard needs one of 'protect', 'freeze', 'plans', 'stack_policy' and 'ignore'.".to_owned(),
+        ));
     };
-    for (key, of) in [("resources", "protect"), ("lock", "protect"), ("signals", "freeze")] {
+    for (key, of) in [("resources", "protect"), ("lock", "protect"), ("signals", "freeze"), ("leave", "ignore")] {
         if is_given(&key) && *kind != of {
             return Err(invalid(format!("'{key}' belongs to '{of}'.")));
         }
@@ -173,6 +190,14 @@ fn rule(body: &Map) -> Result<GuardRule, ApiError> {
         "freeze" => Ok(GuardRule::Freeze { signals: body.get("signals").is_some_and(Value::is_truthy) }),
         "plans" if given(body, "plans").as_deref() == Some("required") => Ok(GuardRule::RequirePlans),
         "plans" => Err(invalid("'plans' is 'required': lift the guard to no longer require them.".to_owned())),
+        "ignore" => {
+            let properties = body.get("ignore").and_then(Value::as_list);
+            let properties: Option<BTreeSet<String>> =
+                properties.and_then(|list| list.iter().map(|one| one.as_str().map(str::to_owned)).collect());
+            let properties = properties
+                .ok_or_else(|| invalid("'ignore' is not a list of properties such as 'server.tags'.".to_owned()))?;
+            Ok(GuardRule::Ignore { properties, leave: body.get("leave").is_some_and(Value::is_truthy) })
+        }
         "stack_policy" => {
             let policy = StackPolicy::try_from(given(body, "stack_policy").unwrap_or_default());
             policy.map(GuardRule::StackPolicy).map_err(|error| invalid(error.to_string()))
@@ -202,6 +227,9 @@ fn view(guard: &Guard) -> Value {
         GuardRule::Freeze { signals } => value!({ "freeze": true, "signals": (*signals) }),
         GuardRule::RequirePlans => value!({ "plans": "required" }),
         GuardRule::StackPolicy(policy) => value!({ "stack_policy": (policy.text()) }),
+        GuardRule::Ignore { properties, leave } => {
+            value!({ "ignore": (properties.iter().collect::<Value>()), "leave": (*leave) })
+        }
     };
     let rest = value!({
         "until": (guard.terms.until.map(instant)),

@@ -95,6 +95,7 @@ fn entry(one: &ResourceDrift, compared: &StackDrift, parent: Option<&str>, links
         "differences": differences,
         "not_checked": (one.not_checked.iter().collect::<Value>()),
         "not_applied": (one.not_applied.iter().collect::<Value>()),
+        "ignored": (one.ignored.iter().collect::<Value>()),
         "names": (meaning::names(&one.meanings)),
         "links": [
             { "rel": "self", "href": (links.within(stack, &format!("/resources/{}", one.row.name))) },

@@ -71,6 +71,10 @@ pub(super) fn lines(entry: &Entry, kind: Kind) -> Vec<Line> {
         lines.extend(reasons.map(|text| Line::new(Mark::Important, text)));
     }
     lines.extend(entry.guard.iter().map(|guard| Line::new(Mark::Important, format!("forbidden by {guard}"))));
+    lines.extend(entry.ignored.iter().map(|one| {
+        let what = if one.leaves { "stays as it is" } else { "ignored in drift" };
+        Line::new(Mark::Plain, format!("{}: {what}, says {}", one.property, one.guard))
+    }));
     if !entry.outside.is_empty() {
         lines.push(Line::new(Mark::Important, "changed outside of Kiln:"));
         lines.extend(entry.outside.iter().map(|change| {

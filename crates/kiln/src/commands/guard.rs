@@ -82,10 +82,10 @@ pub(crate) struct RequirePlansArgs {
 pub(crate) struct TermsArgs {
     /// End by itself at this time (2027-01-31T12:00:00Z)
     #[arg(long, value_name = "TIME")]
-    until: Option<String>,
+    pub(super) until: Option<String>,
     /// Why: shown to everybody who is refused
     #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
+    pub(super) reason: Option<String>,
 }
 
 const COLUMNS: &[(&str, &str)] = &[
@@ -159,11 +159,15 @@ pub(super) fn with_words(mut guard: Value) -> Value {
         verbs.collect::<Vec<_>>().join(", ")
     };
     let is = |key: &str| guard.get(key).is_some_and(Value::is_truthy);
+    let ignored = guard.get("ignore").and_then(Value::as_list).unwrap_or_default();
+    let ignored = ignored.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ");
     let words = match (guard.get("protect"), guard.str_at("resources")) {
         (Some(protect), Some(resources)) => format!("{} of {resources}", verbs(protect)),
         (Some(protect), None) => format!("{} of the stack", verbs(protect)),
         _ if is("freeze") && is("signals") => "every change, signals too".to_owned(),
         _ if is("freeze") => "every change except signals".to_owned(),
+        _ if is("leave") => format!("writes of {ignored}, and reports of it as drift"),
+        _ if !ignored.is_empty() => format!("reports of {ignored} as drift"),
         _ if is("plans") => "changes without a saved plan".to_owned(),
         _ => "what its stack policy denies".to_owned(),
     };

@@ -133,6 +133,7 @@ mod tests {
             stack: StackFacts::default(),
             becomes: None,
             converge,
+            left: BTreeSet::new(),
             restricted: Vec::new(),
             replacement: None,
         }

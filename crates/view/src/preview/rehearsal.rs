@@ -183,6 +183,7 @@ impl<'a> Rehearsal<'a> {
                 request: None,
                 nested_depth: u32::MAX,
                 converge: self.terms.converge.covers(&name),
+                guards: self.terms.guards.as_deref(),
             };
             let replacement = row.as_ref().and_then(|row| self.model.row(row.replaced_by?));
             let mut question = gatherer.question(&name, row.clone(), replacement.map(|row| row.properties().clone()));
@@ -307,6 +308,7 @@ impl<'a> Rehearsal<'a> {
         let moved_from = self.name_before(&name).filter(|before| *before != name).map(String::into_boxed_str);
         let entry = PlannedResource {
             moved_from,
+            ignored: Vec::new(),
             guard: None,
             references,
             is_retained: matches!(change.at_most(), PlannedChange::Replaced(_))
@@ -613,6 +615,7 @@ impl<'a> Rehearsal<'a> {
         let lost = self.lost(Some(&row), &PlannedChange::Deleted, None).filter(|_| !self.keeps_objects);
         Ok(PlannedResource {
             moved_from: None,
+            ignored: Vec::new(),
             guard: None,
             name: row.name.clone(),
             implementation: (row.implementation != row.resource_type)

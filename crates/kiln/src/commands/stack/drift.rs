@@ -7,12 +7,13 @@ use std::path::PathBuf;
 use clap::Args;
 use kiln_client::{Error, SavedPlan};
 use kiln_console::output::{Cell, Format, List, Look, OutputArgs, print};
-use kiln_value::{Value, text};
+use kiln_value::{Map, Value, text};
 
 use super::plan::{saved_as, show};
 use super::resource::not_found;
 use super::{note, of_stack};
 use crate::commands::effect::Effect;
+use crate::commands::guard::{TermsArgs, add};
 use crate::connect::Connection;
 use crate::exit_code::{ExitCodes, INVALID};
 use crate::failure::{Failure, Outcome};
@@ -38,13 +39,14 @@ that cannot be read, is never IN_SYNC. Heat has no such call.
 
 --repair saves a plan that writes the values of the template into the objects again, and creates again \
 what was deleted. --accept saves a plan that takes the values of the objects into the template, and changes \
-no object. 'kiln stack apply' executes such a plan.
+no object. 'kiln stack apply' executes such a plan. --ignore adds a guard: 'kiln guard lift' ends it.
 
 Examples:
   kiln stack drift web
   kiln stack drift web --resource server -f json
   kiln stack drift web --repair
-  kiln stack drift web --accept -t web.yaml")]
+  kiln stack drift web --accept -t web.yaml
+  kiln stack drift web --ignore server.metadata --reason 'set by the monitoring'")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct DriftArgs {
     /// Name or ID of the stack
@@ -65,6 +67,18 @@ pub(crate) struct DriftArgs {
     /// With --accept, the file of the template: the values are written into it, and the rest of its text stays
     #[arg(short, long, value_name = "FILE", requires = "accept")]
     template: Option<PathBuf>,
+    /// Do not report any more what others do with this property: 'server.tags', 'group/*/server.*'; may be repeated
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["accept", "repair", "resource"])]
+    ignore: Vec<String>,
+    /// With --ignore, never write this property of an object that exists either
+    #[arg(long, requires = "ignore")]
+    leave: bool,
+    /// With --ignore, end by itself at this time (2027-01-31T12:00:00Z)
+    #[arg(long, value_name = "TIME", requires = "ignore")]
+    until: Option<String>,
+    /// With --ignore, why
+    #[arg(long, value_name = "TEXT", requires = "ignore")]
+    reason: Option<String>,
     /// Tell by the exit code whether something has drifted
     #[arg(long)]
     detailed_exitcode: bool,
@@ -79,6 +93,11 @@ impl DriftArgs {
         }
         if self.repair {
             return self.repair(connection).await;
+        }
+        if !self.ignore.is_empty() {
+            let ignored: Value = self.ignore.iter().map(String::as_str).collect();
+            let rule = Map::from([("ignore".to_owned(), ignored), ("leave".to_owned(), self.leave.into())]);
+            return add(connection, Some(self.stack), rule, TermsArgs { until: self.until, reason: self.reason }).await;
         }
         let compared = match connection.client.drift(&self.stack, &self.resource).await {
             Ok(compared) => compared,
@@ -165,6 +184,8 @@ fn differences(resource: &Value) -> String {
     let settled = resource.get("not_applied").and_then(Value::as_list).unwrap_or_default().iter();
     let settled = settled
         .map(|name| format!("{}: not applied, the object has had another value since it settled", text::str(name)));
+    let ignored = resource.get("ignored").and_then(Value::as_list).unwrap_or_default().iter();
+    let ignored = ignored.map(|name| format!("{}: ignored", text::str(name)));
     let shown = |one: &Value, key: &str| one.get(key).map(text::json).unwrap_or_default();
     let differences = resource.get("differences").and_then(Value::as_list).unwrap_or_default().iter();
     let lines = differences.map(|one| {
@@ -174,5 +195,5 @@ fn differences(resource: &Value) -> String {
         let note = if replace { " (needs a replacement)" } else { "" };
         format!("{}: {expected} is {actual}{note}", one.str_at("property").unwrap_or_default())
     });
-    lines.chain(settled).chain(open).collect::<Vec<_>>().join("\n")
+    lines.chain(ignored).chain(settled).chain(open).collect::<Vec<_>>().join("\n")
 }

@@ -205,3 +205,106 @@ async fn what_cannot_be_accepted_is_refused_by_name_and_nothing_is_written() {
     assert_eq!(world.run(&["plan", "list", "-f", "json"]).json(), serde_json::json!([]));
     world.cluster.end().await;
 }
+
+const MANY: &str = "\
+heat_template_version: 2018-08-31
+resources:
+  nets:
+    type: OS::Heat::ResourceGroup
+    properties: {count: 60, resource_def: {type: OS::Neutron::Net, properties: {name: many-%index%}}}
+  groups: {type: OS::Heat::ResourceGroup, properties: {count: 60, resource_def: {type: OS::Neutron::SecurityGroup}}}
+";
+
+/// Many objects are read by lists; what a list does not have is asked for once more.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_objects_are_read_by_few_requests_and_nothing_is_changed() {
+    let world = World::with("many-objects", MANY).await;
+    let networks: Vec<String> = {
+        let all = world.cluster.cloud.snapshot().objects["networks"].clone();
+        let named =
+            all.into_iter().filter(|network| network["name"].as_str().is_some_and(|name| name.starts_with("many-")));
+        named.map(|network| network["id"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    assert_eq!(networks.len(), 60);
+    let theirs = value!({"network": {"name": "theirs"}});
+    world.other.call("network", Method::Put, format!("/v2.0/networks/{}", networks[7]), Some(theirs)).await;
+    world.other.call("network", Method::Delete, format!("/v2.0/networks/{}", networks[9]), None).await;
+    world.cluster.cloud.journal().clear();
+    let drifted = world.client.drift("web", &[]).await.expect("a comparison");
+    let calls = world.cluster.cloud.journal().list();
+    let calls: Vec<&RecordedCall> = calls.iter().filter(|call| !call.path.contains("/auth/")).collect();
+    assert!(calls.iter().all(|call| call.method == "GET"), "{calls:#?}");
+    let reads: Vec<&str> =
+        calls.iter().map(|call| call.path.as_str()).filter(|path| path.contains("/networks")).collect();
+    let groups = calls.iter().filter(|call| call.path.contains("/security-groups")).count();
+    assert!(
+        reads.len() == 5 && groups == 4,
+        "three by themselves, a list, and the one that it does not have: {calls:#?}"
+    );
+    let of = |status: &str| {
+        let all = drifted.get("resources").and_then(Value::as_list).unwrap_or_default().iter();
+        let own = all.filter(|one| one.str_at("drift_status") == Some(status));
+        own.filter_map(|one| one.str_at("physical_resource_id"))
+            .filter(|id| networks.iter().any(|net| net == id))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (of("MODIFIED"), of("DELETED"), of("IN_SYNC").len()),
+        (vec![networks[7].as_str()], vec![networks[9].as_str()], 58)
+    );
+    assert!(
+        reads.iter().any(|call| call.contains(&networks[9])),
+        "the deleted one was asked for by itself: {reads:#?}"
+    );
+    world.cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_guard_ignores_is_no_drift_and_what_it_leaves_is_not_written() {
+    let world = World::with("ignored-drift", TEMPLATE).await;
+    let name = |world: &World| {
+        let networks = world.cluster.cloud.snapshot().objects["networks"].clone();
+        let id = world.ids["net"].as_str().unwrap_or_default().to_owned();
+        let network = networks.into_iter().find(|network| network["id"] == id).expect("there");
+        network["name"].as_str().unwrap_or_default().to_owned()
+    };
+    let converge = |world: &World| world.run(&["stack", "update", "--existing", "--converge", "--wait", "web"]).ok();
+    let ignore = |world: &World, more: &[&str]| {
+        let args = [&["stack", "drift", "web", "--ignore", "net.name", "--ignore", "group/*.name"], more].concat();
+        let printed = world.run(&args).ok();
+        printed.split(' ').nth(1).unwrap_or_default().to_owned()
+    };
+
+    // Ignored: drift does not show it, and an update that compares writes it all the same.
+    let guard = ignore(&world, &["--reason", "set by the monitoring"]);
+    world.rename("network", "net", "theirs").await;
+    world.rename("network", "0", "theirs").await;
+    assert_eq!(world.drift(&[]), []);
+    let shown = world.run(&["stack", "drift", "web", "--resource", "net"]).ok();
+    assert!(shown.contains("name: ignored"), "{shown}");
+    assert!(world.run(&["stack", "drift", "web", "--repair"]).err.contains("nothing has drifted"));
+    converge(&world);
+    assert_eq!(name(&world), "mine");
+    world.run(&["guard", "lift", &guard]).ok();
+
+    // Left: nobody writes it, whatever the template says.
+    let guard = ignore(&world, &["--leave"]);
+    world.rename("network", "net", "theirs").await;
+    converge(&world);
+    assert_eq!(name(&world), "theirs");
+    world.folder.write("web.yaml", &TEMPLATE.replace("name: mine ", "name: ours ").replace("[a, b]", "[a, b, c]"));
+    let saved = world.run(&["stack", "plan", "-t", "web.yaml", "web", "--save"]).ok();
+    assert!(saved.contains("~ net") && saved.contains("name: stays as it is, says the guard "), "{saved}");
+    assert!(!saved.contains("ours"), "{saved}");
+    let sent = world.apply(&saved).await;
+    assert!(!sent.is_empty() && sent.iter().all(|call| call.contains("/tags")), "only the tags: {sent:?}");
+    assert_eq!(name(&world), "theirs");
+    world.run(&["guard", "lift", &guard]).ok();
+    assert_eq!(world.drift(&["net"]), [("net".to_owned(), "name: \"mine\" is \"theirs\"".to_owned())]);
+    world.run(&["stack", "update", "-t", "web.yaml", "--wait", "web"]).ok();
+    assert_eq!(name(&world), "ours");
+
+    let wrong = world.run(&["stack", "drift", "web", "--ignore", "net"]);
+    assert!(wrong.code == 1 && wrong.err.contains("a property is named by the path of its resource"), "{wrong:?}");
+    world.cluster.end().await;
+}

@@ -1,0 +1,209 @@
+//! A cloud for comparisons: it sends only requests that read, and reads many objects of one kind by a list.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use kiln_resource::{
+    Access, AccountNames, Cloud, CloudRequest, CloudResponse, Failure, Method, RemoteCloud, SignalEndpoints, UserDomain,
+};
+use kiln_value::{Class, Map, Secret, Value};
+use tokio::sync::OnceCell;
+
+/// So many objects of a list are read one by one: their stack may have no more.
+const SINGLE: usize = 3;
+/// Objects in a page of a list.
+const PAGE: usize = 1_000;
+
+/// A list whose entries are what a read of one object returns.
+struct List {
+    service: &'static str,
+    /// The path of an object without its ID.
+    item: &'static str,
+    /// The path of the list.
+    path: &'static str,
+    /// Key of the list, and of the object in the response to a read.
+    keys: (&'static str, &'static str),
+    /// Whether the list has objects of other projects if nobody asks for those of one project.
+    is_shared: bool,
+}
+
+const fn neutron(item: &'static str, list: &'static str, member: &'static str) -> List {
+    List { service: "network", item, path: item, keys: (list, member), is_shared: true }
+}
+
+const fn octavia(item: &'static str, list: &'static str, member: &'static str) -> List {
+    List { service: "load-balancer", item, path: item, keys: (list, member), is_shared: true }
+}
+
+/// The kinds of objects of which stacks have many.
+const LISTS: &[List] = &[
+    neutron("/v2.0/floatingips", "floatingips", "floatingip"),
+    neutron("/v2.0/networks", "networks", "network"),
+    neutron("/v2.0/ports", "ports", "port"),
+    neutron("/v2.0/routers", "routers", "router"),
+    neutron("/v2.0/security-group-rules", "security_group_rules", "security_group_rule"),
+    neutron("/v2.0/security-groups", "security_groups", "security_group"),
+    neutron("/v2.0/subnets", "subnets", "subnet"),
+    octavia("/v2/lbaas/healthmonitors", "healthmonitors", "healthmonitor"),
+    octavia("/v2/lbaas/l7policies", "l7policies", "l7policy"),
+    octavia("/v2/lbaas/listeners", "listeners", "listener"),
+    octavia("/v2/lbaas/loadbalancers", "loadbalancers", "loadbalancer"),
+    octavia("/v2/lbaas/pools", "pools", "pool"),
+    List {
+        service: "compute",
+        item: "/servers",
+        path: "/servers/detail",
+        keys: ("servers", "server"),
+        is_shared: false,
+    },
+    List {
+        service: "block-storage",
+        item: "/volumes",
+        path: "/volumes/detail",
+        keys: ("volumes", "volume"),
+        is_shared: false,
+    },
+];
+
+/// The state of a list.
+#[derive(Default)]
+struct Read {
+    /// Reads of single objects.
+    single: AtomicUsize,
+    /// The objects by ID, once the list was read.
+    objects: OnceCell<HashMap<String, Value>>,
+}
+
+/// Which list: its index in [`LISTS`], and the microversion.
+type Key = (usize, Option<String>);
+
+/// See the module.
+pub(crate) struct ReadingCloud {
+    inner: Arc<dyn Cloud>,
+    lists: Mutex<HashMap<Key, Arc<Read>>>,
+    /// Pages that are read of one list at most. What is on later ones is read object by object.
+    pages: usize,
+}
+
+impl ReadingCloud {
+    /// For a stack with this number of resources.
+    pub(crate) fn new(inner: Arc<dyn Cloud>, resources: usize) -> Self {
+        // A page takes as long as some objects. A project may have many more objects than the stack.
+        Self { inner, lists: Mutex::default(), pages: 1 + resources / 20 }
+    }
+
+    /// The list that has the object of a request, and its ID.
+    fn list_of(request: &CloudRequest) -> Option<(usize, String)> {
+        if request.method != Method::Get || !request.query.is_empty() || request.region.is_some() {
+            return None;
+        }
+        LISTS.iter().enumerate().find_map(|(index, list)| {
+            let id = request.path.strip_prefix(list.item)?.strip_prefix('/')?;
+            let is_object = list.service == request.service && !id.is_empty() && !id.contains('/') && id != "detail";
+            is_object.then(|| (index, id.to_owned()))
+        })
+    }
+
+    /// An object from its list. `None`: it is to be read by itself, because the list has it not or cannot be read, or because few
+    /// objects of it were asked for.
+    async fn listed(&self, request: &CloudRequest) -> Option<Value> {
+        let (index, id) = Self::list_of(request)?;
+        let list = LISTS.get(index)?;
+        let read = {
+            let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(lists.entry((index, request.microversion.clone())).or_default())
+        };
+        if read.single.fetch_add(1, Ordering::Relaxed) < SINGLE {
+            return None;
+        }
+        let objects = read.objects.get_or_init(|| self.read(list, request)).await;
+        let object = objects.get(&id)?.clone();
+        Some(Value::Map(Map::from_iter([(list.keys.1.to_owned(), object)])))
+    }
+
+    /// The objects of a list, as far as the service shows them.
+    async fn read(&self, list: &List, of: &CloudRequest) -> HashMap<String, Value> {
+        let mut objects = HashMap::new();
+        let project = if list.is_shared { self.inner.project_id().await.ok() } else { None };
+        let mut marker: Option<String> = None;
+        for _ in 0..self.pages {
+            let mut request = CloudRequest::new(list.service, Method::Get, list.path).query("limit", PAGE.to_string());
+            request.microversion.clone_from(&of.microversion);
+            request.query.extend(project.iter().map(|project| ("project_id".to_owned(), project.clone())));
+            request.query.extend(marker.iter().map(|marker| ("marker".to_owned(), marker.clone())));
+            let Ok(mut response) = self.inner.call(request).await else { break };
+            let is_last = response.body.get(&format!("{}_links", list.keys.0)).is_none_or(|links| !links.is_truthy());
+            let page = response.body.as_map_mut().and_then(|body| body.swap_remove(list.keys.0));
+            let Some(Value::List(page)) = page else { break };
+            let end = page.last().and_then(|object| object.str_at("id")).map(str::to_owned);
+            objects.extend(page.into_iter().filter_map(|object| Some((object.str_at("id")?.to_owned(), object))));
+            if is_last || end.is_none() || end == marker {
+                break;
+            }
+            marker = end;
+        }
+        objects
+    }
+}
+
+#[async_trait]
+impl Cloud for ReadingCloud {
+    async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
+        if !matches!(request.method, Method::Get | Method::Head) {
+            let why = format!("a comparison changes nothing, and this request may: {}", request.path);
+            return Err(Failure::other(Class::NotSupported, why));
+        }
+        match self.listed(&request).await {
+            Some(body) => Ok(CloudResponse { status: 200, body, ..CloudResponse::default() }),
+            None => self.inner.call(request).await,
+        }
+    }
+
+    async fn find(&self, finder: &str, name_or_id: &str) -> Result<String, Failure> {
+        self.inner.find(finder, name_or_id).await
+    }
+
+    async fn has_service(&self, service: &str) -> Result<bool, Failure> {
+        self.inner.has_service(service).await
+    }
+
+    async fn has_extension(&self, service: &str, alias: &str) -> Result<bool, Failure> {
+        self.inner.has_extension(service, alias).await
+    }
+
+    async fn endpoint(&self, service: &str) -> Result<Option<String>, Failure> {
+        self.inner.endpoint(service).await
+    }
+
+    async fn user_domain(&self) -> Result<Option<UserDomain>, Failure> {
+        // Its cloud could send any request.
+        Ok(None)
+    }
+
+    async fn signal_endpoints(&self) -> Result<SignalEndpoints, Failure> {
+        self.inner.signal_endpoints().await
+    }
+
+    async fn account_names(&self) -> Result<AccountNames, Failure> {
+        self.inner.account_names().await
+    }
+
+    async fn access(&self, refused: Option<&Secret<String>>) -> Result<Access, Failure> {
+        self.inner.access(refused).await
+    }
+
+    async fn remote(&self, remote: &RemoteCloud) -> Result<Arc<dyn Cloud>, Failure> {
+        let inner = self.inner.remote(remote).await?;
+        Ok(Arc::new(Self::new(inner, 0)))
+    }
+
+    async fn time(&self, service: &str) -> Option<i64> {
+        self.inner.time(service).await
+    }
+
+    async fn project_id(&self) -> Result<String, Failure> {
+        self.inner.project_id().await
+    }
+}
