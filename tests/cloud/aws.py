@@ -267,6 +267,14 @@ def drift(cfn, keystone):
           ('MODIFIED', one['PropertyDifferences']))
     equal('no other status', cfn.describe_stack_resource_drifts(
         StackName='drifting', StackResourceDriftStatusFilters=['DELETED'])['StackResourceDrifts'], [])
+    made = cfn.create_change_set(StackName='drifting', ChangeSetName='revert', UsePreviousTemplate=True,
+                                 DeploymentMode='REVERT_DRIFT')
+    seen = cfn.describe_change_set(ChangeSetName=made['Id'])
+    equal('what a revert changes', (seen['DeploymentMode'], [change['ResourceChange']['LogicalResourceId']
+                                                             for change in seen['Changes']]), ('REVERT_DRIFT', ['net']))
+    cfn.execute_change_set(ChangeSetName=made['Id'])
+    settled(cfn, 'drifting')
+    equal('drift is reverted', detected(), ('IN_SYNC', 0))
     cfn.delete_stack(StackName='drifting')
 
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use kiln_value::Value;
 use serde::{Deserialize, Serialize};
 
 /// All resources, none, or those with certain paths.
@@ -54,11 +53,6 @@ impl Converge {
         }
         let below = |path: &String| Some(path.strip_prefix(name)?.strip_prefix('/')?.to_owned());
         Self::only(self.only.iter().filter_map(below).collect())
-    }
-
-    /// As requests have it: true, false or a list of paths.
-    pub fn to_value(&self) -> Value {
-        if self.only.is_empty() { self.is_on.into() } else { self.paths().map(Value::from).collect() }
     }
 }
 

@@ -62,6 +62,10 @@ impl Service {
         template: &TemplateText,
     ) -> Result<(), Error> {
         self.allow_types(caller, blueprint)?;
+        if !blueprint.bound().template().moves()?.is_empty() {
+            // To such an engine, the section is invalid.
+            self.refuse_older_engines_to("A template that moves resources").await?;
+        }
         let availability = self.availability_of(caller, blueprint).await;
         self.validate(caller, blueprint, template, true, Some(&availability)).await
     }

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use kiln_identity::Caller;
 use kiln_plan_document::{Decision, Entry, PlanDocument};
-use kiln_resource::{Action, StackId, Status};
+use kiln_resource::{Action, Converge, StackId, Status};
 use kiln_store::{Plan, PlanQuery, PlanState, Stack};
 use kiln_value::{Map, Value};
 use serde::{Deserialize, Serialize};
@@ -146,6 +146,11 @@ impl PreparedChange {
     pub fn tags(&self) -> &[String] {
         let current = self.stack.as_ref().map(|stack| stack.tags.as_slice());
         self.saved.content.settings.tags.as_deref().or(current).unwrap_or_default()
+    }
+
+    /// Whether drifted objects get the values of the template again.
+    pub fn reverts_drift(&self) -> bool {
+        self.saved.content.settings.converge.as_ref().is_some_and(Converge::is_on)
     }
 
     /// Why it cannot be executed.

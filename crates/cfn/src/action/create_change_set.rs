@@ -1,5 +1,6 @@
 //! Prepares the create or the update of a stack, or the import of objects into one.
 
+use kiln_resource::Converge;
 use kiln_service::{CreateStack, NewChangeSet, StackChange, StackContent};
 use kiln_store::Stack;
 use kiln_value::{Value, value};
@@ -21,6 +22,7 @@ pub(super) static ACTION: Action = Action {
             required("ChangeSetName", "Name of the change set"),
             optional("ChangeSetType", "CREATE, UPDATE (the default) or IMPORT"),
             optional("Description", "Description of the change set"),
+            optional("DeploymentMode", "REVERT_DRIFT: also give drifted objects the values of the template again"),
             optional(
                 "ResourcesToImport",
                 "Objects that become resources: LogicalResourceId, ResourceType, ResourceIdentifier",
@@ -39,7 +41,15 @@ async fn run(call: &Call) -> Result<Value, Fault> {
     let (stack_name, name) = (params.required("StackName")?, params.required("ChangeSetName")?.to_owned());
     check_name(&name)?;
     let import = input::import(params)?;
-    let change = match params.get("ChangeSetType").unwrap_or("UPDATE") {
+    let reverts_drift = match params.get("DeploymentMode") {
+        None => false,
+        Some("REVERT_DRIFT") if params.get("ChangeSetType").is_none_or(|kind| kind == "UPDATE") => true,
+        Some("REVERT_DRIFT") => {
+            return Err(Fault::combination("The DeploymentMode REVERT_DRIFT requires the ChangeSetType UPDATE"));
+        }
+        Some(other) => return Err(Fault::invalid(&format!("DeploymentMode must be REVERT_DRIFT, not \"{other}\""))),
+    };
+    let mut change = match params.get("ChangeSetType").unwrap_or("UPDATE") {
         "CREATE" | "UPDATE" if !import.is_empty() => {
             return Err(Fault::combination("ResourcesToImport requires the ChangeSetType IMPORT"));
         }
@@ -55,6 +65,9 @@ async fn run(call: &Call) -> Result<Value, Fault> {
             return Err(Fault::invalid(&format!("ChangeSetType must be CREATE, UPDATE or IMPORT, not \"{other}\"")));
         }
     };
+    if let (StackChange::Update(_, update), true) = (&mut change, reverts_drift) {
+        update.settings.converge = Some(Converge::all());
+    }
     let description = params.get("Description").unwrap_or_default().to_owned();
     let prepared =
         call.service().create_change_set(&call.caller, NewChangeSet { name, description, change, import }).await?;
@@ -103,6 +116,9 @@ mod tests {
             "{}",
             refused.text
         );
+        let reverting = [&of("CREATE")[..], &[("DeploymentMode", "REVERT_DRIFT")]].concat();
+        let refused = app.post("CreateChangeSet", &reverting).await;
+        assert_eq!(refused.element("Code"), "InvalidParameterCombination", "{}", refused.text);
         let made = app.post("CreateChangeSet", &of("CREATE")).await;
         assert!(made.element("Id").contains("one") && made.element("StackId").contains("new"), "{}", made.text);
     }

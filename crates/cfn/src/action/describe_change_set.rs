@@ -34,6 +34,7 @@ async fn run(call: &Call) -> Result<Value, Fault> {
         "Tags": (crate::view::tags(prepared.tags())),
         "Changes": (changes.into_iter().map(|(_, one)| change(one)).collect::<Value>()),
         "NextToken": next,
+        "DeploymentMode": (prepared.reverts_drift().then_some("REVERT_DRIFT")),
     });
     if let Value::Map(more) = more {
         shown.extend(more);

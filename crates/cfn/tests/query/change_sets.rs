@@ -178,4 +178,10 @@ async fn a_change_set_without_changes_has_failed() {
     assert_eq!(app.post("CreateChangeSet", &again).await.status, 200);
     let described = app.get("DescribeChangeSet", &again[..2]).await;
     assert_eq!((described.element("Status"), described.element("ExecutionStatus")), ("FAILED", "UNAVAILABLE"));
+    // Nothing has drifted either.
+    let reverts = ("DeploymentMode", "REVERT_DRIFT");
+    let revert = [("StackName", "app"), ("ChangeSetName", "three"), ("UsePreviousTemplate", "true"), reverts];
+    assert_eq!(app.post("CreateChangeSet", &revert).await.status, 200);
+    let described = app.get("DescribeChangeSet", &revert[..2]).await;
+    assert_eq!((described.element("Status"), described.element("DeploymentMode")), ("FAILED", "REVERT_DRIFT"));
 }

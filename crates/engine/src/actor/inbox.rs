@@ -193,11 +193,13 @@ impl Work {
         let new: Vec<MessageId> = due.iter().filter(|id| !self.inbox.known.contains(*id)).copied().collect();
         let messages = if new.is_empty() { Vec::new() } else { backends.store.messages(stack, &new).await? };
         // From here on at once, so that a read that is given up is repeated.
+        // Whoever has sent them may know only a former name of the resource. Many messages have few names.
+        let mut names: BTreeMap<String, String> = BTreeMap::new();
         for mut message in messages {
-            // Whoever has sent it may know only a former name.
-            let row = message.resource.as_ref().and_then(|name| self.model.current_or_moved(name));
-            if let Some(row) = row {
-                message.resource = Some(row.name.clone());
+            if let Some(name) = &mut message.resource {
+                let present = || self.model.current_or_moved(name).map_or_else(|| name.clone(), |row| row.name.clone());
+                let present = names.entry(name.clone()).or_insert_with(present).clone();
+                *name = present;
             }
             self.inbox.add(message);
         }

@@ -302,7 +302,13 @@ impl World {
                 };
                 events.iter().map(of).collect()
             }
-            Door::Export => self.kiln(&["stack", "export", "main"]).ok(),
+            Door::Export => {
+                for tool in ["terraform", "openstack"] {
+                    let objects = self.kiln(&["stack", "release", "main", "--dry-run", "--to", tool]).ok();
+                    assert!(!PLANTED.iter().any(|planted| objects.contains(planted)), "{objects}");
+                }
+                self.kiln(&["stack", "export", "main"]).ok()
+            }
             Door::Log => self.service.log(),
             Door::Report => self.folder.run(&["manage", "report", "--config-file", "kiln.conf"]).ok(),
             Door::Graph => {

@@ -1,8 +1,9 @@
-//! Resources that have another name than before: their rows get the new name when a request begins, before anything is decided.
+//! Resources that have another name than before: their rows get the new name when a request begins, before anything is
+//! decided.
 //!
-//! No call is made for it, and names of objects stay ([`kiln_resource::Resource::first_name`]). A row moves only from a name that the
-//! template does not have to one that has no row, or only rows that are being deleted. So a move is made once, and an entry of the section that was made already
-//! changes nothing.
+//! No call is made for it, and names of objects stay ([`kiln_resource::Resource::first_name`]). A row moves only from a name
+//! that the template does not have to one that has no row, or only rows that are being deleted. So a move is made once, and
+//! an entry of the section that was made already changes nothing.
 //!
 //! A row also returns to a former name if the template has that name and not the present one. So a rollback, and an update to
 //! the template before the move, destroy nothing.

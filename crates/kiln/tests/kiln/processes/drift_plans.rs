@@ -237,10 +237,8 @@ async fn many_objects_are_read_by_few_requests_and_nothing_is_changed() {
     let reads: Vec<&str> =
         calls.iter().map(|call| call.path.as_str()).filter(|path| path.contains("/networks")).collect();
     let groups = calls.iter().filter(|call| call.path.contains("/security-groups")).count();
-    assert!(
-        reads.len() == 5 && groups == 4,
-        "three by themselves, a list, and the one that it does not have: {calls:#?}"
-    );
+    // Three by themselves, the list, and the one that it does not have, unless that is one of the three.
+    assert!((4..=5).contains(&reads.len()) && groups == 4, "{calls:#?}");
     let of = |status: &str| {
         let all = drifted.get("resources").and_then(Value::as_list).unwrap_or_default().iter();
         let own = all.filter(|one| one.str_at("drift_status") == Some(status));
@@ -256,6 +254,37 @@ async fn many_objects_are_read_by_few_requests_and_nothing_is_changed() {
         reads.iter().any(|call| call.contains(&networks[9])),
         "the deleted one was asked for by itself: {reads:#?}"
     );
+    world.cluster.end().await;
+}
+
+/// The time and the requests for a large stack.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes some minutes; prints what it has measured"]
+async fn ten_thousand_objects_are_compared() {
+    let kinds = [
+        ("nets", "OS::Neutron::Net", "name: many-%index%"),
+        ("groups", "OS::Neutron::SecurityGroup", "description: many"),
+        ("routers", "OS::Neutron::Router", "name: many-%index%"),
+        ("volumes", "OS::Cinder::Volume", "size: 1"),
+        ("ports", "OS::Neutron::Port", "network: {get_resource: lan}"),
+    ];
+    let groups = kinds.map(|(name, kind, properties)| {
+        let member = format!("{{type: {kind}, properties: {{{properties}}}}}");
+        format!("  {name}: {{type: OS::Heat::ResourceGroup, properties: {{count: 2000, resource_def: {member}}}}}\n")
+    });
+    let template = "heat_template_version: 2018-08-31\nresources:\n  lan: {type: OS::Neutron::Net}\n".to_owned()
+        + &groups.concat();
+    let world = World::with("ten-thousand", &template).await;
+    for _ in 0..5 {
+        world.cluster.cloud.journal().clear();
+        let since = std::time::Instant::now();
+        let compared = world.client.drift("web", &[]).await.expect("a comparison");
+        let (took, calls) = (since.elapsed(), world.cluster.cloud.journal().list().len());
+        println!(
+            "{calls} requests, {took:.2?}: {}",
+            kiln_value::text::json(&compared.get("extent").cloned().unwrap_or_default())
+        );
+    }
     world.cluster.end().await;
 }
 
