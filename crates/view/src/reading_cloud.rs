@@ -60,8 +60,8 @@ const LISTS: &[List] = &[
     },
     List {
         service: "block-storage",
-        item: "/volumes",
-        path: "/volumes/detail",
+        item: "/v3/volumes",
+        path: "/v3/volumes/detail",
         keys: ("volumes", "volume"),
         is_shared: false,
     },
