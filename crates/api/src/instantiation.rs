@@ -164,9 +164,8 @@ impl<'a> Instantiation<'a> {
     fn converge(&self) -> Result<Option<Converge>, ApiError> {
         let Some(given) = self.body.get("converge") else { return Ok(None) };
         let wrong = || ApiError::new(Class::ValueError, "converge must be true, false or a list of paths of resources");
-        if let Some(paths) = given.as_list() {
-            let paths: Option<BTreeSet<String>> = paths.iter().map(|path| path.as_str().map(str::to_owned)).collect();
-            return Ok(Some(Converge::only(paths.ok_or_else(wrong)?)));
+        if given.as_list().is_some() {
+            return query::texts(given).map(Converge::only).map(Some).ok_or_else(wrong);
         }
         match text::str(given).to_ascii_lowercase().as_str() {
             "true" => Ok(Some(Converge::all())),

@@ -422,7 +422,7 @@ impl Work {
         let blueprint = self.request.scope.as_ref().filter(|_| has_targets).map(StackScope::blueprint);
         let targets =
             blueprint.map(|blueprint| blueprint.targets(|| ResourceId(backends.chance.uuid()))).unwrap_or_default();
-        let moves = blueprint.map(|blueprint| blueprint.moves()).unwrap_or_default();
+        let moves = blueprint.map(|blueprint| blueprint.moves().to_vec()).unwrap_or_default();
         let hooks = self.hooks(action).await?;
         let rollback = !self.stack.disable_rollback && self.stack.parent.is_none();
         let is_barred = barred.is_some();

@@ -263,8 +263,8 @@ impl Blueprint {
     }
 
     /// The resources that have another name than before: their former and their present names, the latest former name first.
-    pub fn moves(&self) -> Vec<(String, String)> {
-        self.moves.clone()
+    pub fn moves(&self) -> &[(String, String)] {
+        &self.moves
     }
 
     /// The values of a resource that other resources read.

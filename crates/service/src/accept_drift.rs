@@ -8,6 +8,7 @@ use kiln_plan::hidden::Masked;
 use kiln_resource::Converge;
 use kiln_stack::LoadedStack;
 use kiln_store::Stack;
+use kiln_template::version::Words;
 use kiln_template::{Template, all_functions};
 use kiln_value::{Map, Value};
 use kiln_view::stack_drift::{Drift, PropertyDrift};
@@ -103,9 +104,7 @@ impl Service {
 /// A template into which values are written.
 struct NewTemplate {
     template: Value,
-    /// The names of the sections.
-    resources: &'static str,
-    properties: &'static str,
+    words: &'static Words,
     /// The parameters that get a value.
     parameters: Map,
     values: Vec<AcceptedValue>,
@@ -119,11 +118,9 @@ impl NewTemplate {
         let read = Template::from_value(Arc::clone(&template))?;
         let schemata = read.parameter_schemata()?;
         let visible = schemata.into_iter().filter(|(_, schema)| !schema.hidden).map(|(name, _)| name).collect();
-        let words = read.words();
         Ok(Self {
             template: Value::clone(&template),
-            resources: words.resources,
-            properties: words.properties,
+            words: read.words(),
             parameters: Map::new(),
             values: Vec::new(),
             hidden,
@@ -140,8 +137,9 @@ impl NewTemplate {
             return Err(refused(&place, "its value is hidden"));
         }
         let uses = |parameter: &str| uses(&self.template, parameter);
+        let words = self.words;
         let given =
-            self.template.get(self.resources).and_then(|all| all.get(resource)?.get(self.properties)?.get(name));
+            self.template.get(words.resources).and_then(|all| all.get(resource)?.get(words.properties)?.get(name));
         let parameter = match given {
             Some(Value::Map(call)) if is_call(call) => match parameter_of(call) {
                 Some(parameter) if self.visible.contains(&parameter) && uses(&parameter) == 1 => Some(parameter),
@@ -154,17 +152,11 @@ impl NewTemplate {
             Some(given) if has_call(given) => return Err(refused(&place, "its value is computed by the template")),
             _ => None,
         };
-        let (resources, properties) = (self.resources, self.properties);
         if let Some(parameter) = &parameter {
             self.parameters.insert(parameter.clone(), actual.clone());
         } else {
-            let all = self.template.as_map_mut().and_then(|sections| sections.get_mut(resources)?.as_map_mut());
-            let resource = all.and_then(|all| all.get_mut(resource)?.as_map_mut());
-            let resource = resource.ok_or_else(|| refused(&place, "the template has no such resource"))?;
-            let properties = resource.entry(properties.to_owned()).or_insert_with(|| Map::new().into());
-            let properties = properties.as_map_mut();
-            let properties = properties.ok_or_else(|| refused(&place, "its properties are computed"))?;
-            properties.insert(name.clone(), actual.clone());
+            let set = words.set_property(&mut self.template, resource, name, actual.clone());
+            set.ok_or_else(|| refused(&place, "the template has no such resource, or computes its properties"))?;
         }
         let (resource, property) = (resource.to_owned(), name.clone());
         self.values.push(AcceptedValue { resource, property, parameter, value: actual.clone() });

@@ -31,7 +31,7 @@ impl Service {
         }
         let replaced = drifted.iter().filter(|(_, one)| replace && needs_replacement(one));
         let replaced = replaced.map(|(path, _)| path.clone()).collect();
-        let converge = Converge::only(drifted.into_iter().map(|(path, _)| path).collect());
+        let converge = Converge::only(paths(&drifted));
         let update = UpdateStack {
             existing: true,
             settings: Settings { converge: Some(converge), ..Settings::default() },

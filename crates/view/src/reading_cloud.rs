@@ -148,10 +148,17 @@ impl ReadingCloud {
     }
 }
 
+/// Whether a request certainly changes nothing. Cinder associates, and ends associations, by GET.
+fn reads(request: &CloudRequest) -> bool {
+    let action = request.path.rsplit('/').next().unwrap_or_default();
+    let associates = matches!(action, "associate" | "disassociate" | "disassociate_all");
+    matches!(request.method, Method::Get | Method::Head) && !associates
+}
+
 #[async_trait]
 impl Cloud for ReadingCloud {
     async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
-        if !matches!(request.method, Method::Get | Method::Head) {
+        if !reads(&request) {
             let why = format!("a comparison changes nothing, and this request may: {}", request.path);
             return Err(Failure::other(Class::NotSupported, why));
         }
@@ -205,5 +212,89 @@ impl Cloud for ReadingCloud {
 
     async fn project_id(&self) -> Result<String, Failure> {
         self.inner.project_id().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kiln_value::value;
+
+    use super::*;
+
+    /// A cloud with some networks, which writes down what it is asked.
+    #[derive(Default)]
+    struct Networks(Mutex<Vec<String>>);
+
+    impl Networks {
+        fn asked(&self) -> Vec<String> {
+            std::mem::take(&mut *self.0.lock().expect("whole"))
+        }
+    }
+
+    #[async_trait]
+    impl Cloud for Networks {
+        async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
+            self.0.lock().expect("whole").push(format!("{:?} {}", request.method, request.path));
+            let network = |id: &str| value!({ "id": id });
+            let body = match request.path.strip_prefix("/v2.0/networks/") {
+                Some("gone") => {
+                    return Err(Failure::new(kiln_resource::FailureKind::NotFound, Class::NotFound, "gone"));
+                }
+                Some(id) => value!({ "network": (network(id)) }),
+                None => value!({ "networks": (["a", "b", "c", "d", "e"].map(network).into_iter().collect::<Value>()) }),
+            };
+            Ok(CloudResponse { status: 200, body, ..CloudResponse::default() })
+        }
+
+        async fn find(&self, _: &str, name: &str) -> Result<String, Failure> {
+            Ok(name.to_owned())
+        }
+
+        async fn has_service(&self, _: &str) -> Result<bool, Failure> {
+            Ok(true)
+        }
+
+        async fn has_extension(&self, _: &str, _: &str) -> Result<bool, Failure> {
+            Ok(true)
+        }
+
+        async fn project_id(&self) -> Result<String, Failure> {
+            Ok("p".to_owned())
+        }
+    }
+
+    #[tokio::test]
+    async fn what_may_change_something_is_not_sent() {
+        let networks = Arc::new(Networks::default());
+        let cloud = ReadingCloud::new(networks.clone(), 1_000);
+        let refused = [
+            (Method::Post, "/v2.0/networks"),
+            (Method::Put, "/v2.0/networks/a"),
+            (Method::Patch, "/v2/images/a"),
+            (Method::Delete, "/v2.0/networks/a"),
+            (Method::Get, "/v3/qos-specs/a/associate"),
+            (Method::Get, "/v3/qos-specs/a/disassociate_all"),
+        ];
+        for (method, path) in refused {
+            let failure = cloud.call(CloudRequest::new("any", method, path)).await.expect_err(path);
+            assert!(failure.message.contains("a comparison changes nothing"), "{failure}");
+        }
+        assert_eq!(networks.asked(), Vec::<String>::new());
+    }
+
+    #[tokio::test]
+    async fn the_fourth_object_is_read_by_a_list_and_a_missing_one_by_itself() {
+        let networks = Arc::new(Networks::default());
+        let cloud = ReadingCloud::new(networks.clone(), 1_000);
+        for id in ["a", "b", "c", "d", "e"] {
+            let path = format!("/v2.0/networks/{id}");
+            let read = cloud.call(CloudRequest::new("network", Method::Get, path)).await.expect("there");
+            assert_eq!(read.body, value!({ "network": { "id": id } }));
+        }
+        let singles = ["a", "b", "c"].map(|id| format!("Get /v2.0/networks/{id}"));
+        assert_eq!(networks.asked(), [&singles[..], &["Get /v2.0/networks".to_owned()]].concat());
+        let gone = cloud.call(CloudRequest::new("network", Method::Get, "/v2.0/networks/gone")).await;
+        assert!(gone.is_err_and(|failure| failure.is_not_found()));
+        assert_eq!(networks.asked(), ["Get /v2.0/networks/gone"]);
     }
 }

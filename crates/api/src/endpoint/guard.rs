@@ -14,7 +14,7 @@ use super::plan::stack_of;
 use super::{Answer, Body, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
-use crate::http::reply;
+use crate::http::{query, reply};
 use crate::openapi::schema;
 use crate::view::instant::instant;
 
@@ -191,9 +191,7 @@ fn rule(body: &Map) -> Result<GuardRule, ApiError> {
         "plans" if given(body, "plans").as_deref() == Some("required") => Ok(GuardRule::RequirePlans),
         "plans" => Err(invalid("'plans' is 'required': lift the guard to no longer require them.".to_owned())),
         "ignore" => {
-            let properties = body.get("ignore").and_then(Value::as_list);
-            let properties: Option<BTreeSet<String>> =
-                properties.and_then(|list| list.iter().map(|one| one.as_str().map(str::to_owned)).collect());
+            let properties = body.get("ignore").and_then(query::texts);
             let properties = properties
                 .ok_or_else(|| invalid("'ignore' is not a list of properties such as 'server.tags'.".to_owned()))?;
             Ok(GuardRule::Ignore { properties, leave: body.get("leave").is_some_and(Value::is_truthy) })

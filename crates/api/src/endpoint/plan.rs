@@ -230,8 +230,7 @@ async fn create(call: &Call) -> Result<Response, ApiError> {
 /// The paths of resources that a body has under a key.
 pub(super) fn paths(body: &Map, key: &str) -> Result<BTreeSet<String>, ApiError> {
     let Some(given) = body.get(key).filter(|given| !given.is_null()) else { return Ok(BTreeSet::new()) };
-    let paths = given.as_list().map(|paths| paths.iter().map(|path| path.as_str().map(str::to_owned)).collect());
-    paths.flatten().ok_or_else(|| ApiError::bad_request(format!("'{key}' is not a list of paths of resources.")))
+    query::texts(given).ok_or_else(|| ApiError::bad_request(format!("'{key}' is not a list of paths of resources.")))
 }
 
 /// The live stack of the caller's project that a body names.

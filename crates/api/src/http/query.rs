@@ -1,5 +1,7 @@
 //! The formats of values in queries and bodies (`common/param_utils.py`).
 
+use std::collections::BTreeSet;
+
 use kiln_value::{Diagnostic, Value};
 use kiln_web::Query;
 
@@ -46,6 +48,11 @@ pub(crate) fn integer(name: &str, value: &Value) -> Result<i64, ApiError> {
     let number = argument::integer(name, value, true, false).map_err(|error| refused(&error))?;
     let number = number.and_then(|number| number.as_i64());
     number.ok_or_else(|| ApiError::bad_request(format!("Only integer is acceptable by '{name}'.")))
+}
+
+/// A list of texts; `None`: it is something else.
+pub(crate) fn texts(value: &Value) -> Option<BTreeSet<String>> {
+    value.as_list()?.iter().map(|text| text.as_str().map(str::to_owned)).collect()
 }
 
 /// Tags, separated by commas.

@@ -99,8 +99,8 @@ impl StackResources {
 
     /// The resource with a name, or with a former name: servers and alarms know URLs with it.
     pub(crate) fn row(&self, name: &str) -> Option<&Resource> {
-        let had = |row: &&Resource| row.former_names().any(|former| former == name);
-        self.rows.iter().find(|row| row.name == name).or_else(|| self.rows.iter().find(had))
+        let named = |name: &str| self.rows.iter().find(|row| row.name == name);
+        named(name).or_else(|| named(&self.view.model().current_or_moved(name)?.name))
     }
 
     /// The nested stack of a resource.

@@ -92,7 +92,7 @@ impl Service {
 fn does_no_more(new: &PlanDocument, old: &PlanDocument) -> bool {
     let key = |entry: &Entry| (entry.path.clone(), entry.former, entry.object.clone());
     let old: BTreeMap<_, &Entry> = old.resources.iter().map(|entry| (key(entry), entry)).collect();
-    let mut changed = new.resources.iter().filter(|entry| !entry.decision.is_kept());
+    let mut changed = new.resources.iter().filter(|entry| !entry.is_unchanged());
     changed.all(|entry| old.get(&key(entry)).is_some_and(|old| is_no_more(entry, old)))
 }
 
@@ -106,7 +106,12 @@ fn is_no_more(new: &Entry, old: &Entry) -> bool {
     let (most, before) = (new.decision.at_most, old.decision.at_most);
     let is_less = most == before || matches!((rank(most), rank(before)), (Some(most), Some(before)) if most < before);
     let properties = new.properties.iter().all(|property| old.properties.contains(property));
-    is_less && new.risk <= old.risk && properties && new.lost.iter().all(|lost| old.lost.contains(lost))
+    let moves_no_more = new.moved_from.is_none() || new.moved_from == old.moved_from;
+    is_less
+        && moves_no_more
+        && new.risk <= old.risk
+        && properties
+        && new.lost.iter().all(|lost| old.lost.contains(lost))
 }
 
 #[cfg(test)]
@@ -134,6 +139,9 @@ mod tests {
         assert!(!does_no_more(&plan(vec![entry(Decision::Replace)]), &old));
         assert!(!does_no_more(&plan(vec![entry(Decision::Delete)]), &old));
         assert!(!does_no_more(&plan(vec![Entry { path: "db".to_owned(), ..update("a") }]), &old));
+        let moved = |from: &str| plan(vec![Entry { moved_from: Some(from.to_owned()), ..entry(Decision::Keep) }]);
+        assert!(!does_no_more(&moved("old"), &old) && does_no_more(&moved("old"), &moved("old")));
+        assert!(!does_no_more(&moved("older"), &moved("old")));
         assert!(does_no_more(
             &plan(vec![update("a")]),
             &plan(vec![Entry { decision: Bounds::certain(Decision::Replace), ..update("a") }])

@@ -112,7 +112,7 @@ impl<'a> Rehearsal<'a> {
         async move {
             let targets = self.scope.blueprint().targets(|| ResourceId(self.backends.chance.uuid()));
             let update = Request::new(self.stack.id, Action::Update, self.stack.generation + 1);
-            let moves = self.scope.blueprint().moves();
+            let moves = self.scope.blueprint().moves().to_vec();
             let begin = Event::Begin(Box::new(Request { targets, moves, ..update }));
             let now = self.backends.clock.now();
             let mut events = VecDeque::new();

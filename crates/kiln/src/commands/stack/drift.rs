@@ -67,13 +67,13 @@ pub(crate) struct DriftArgs {
     /// With --accept, the file of the template: the values are written into it, and the rest of its text stays
     #[arg(short, long, value_name = "FILE", requires = "accept")]
     template: Option<PathBuf>,
-    /// Do not report any more what others do with this property: 'server.tags', 'group/*/server.*'; may be repeated
+    /// No longer report how others change this property ('server.tags', 'group/*/server.*'); may be repeated
     #[arg(long, value_name = "PATH", conflicts_with_all = ["accept", "repair", "resource"])]
     ignore: Vec<String>,
-    /// With --ignore, never write this property of an object that exists either
+    /// With --ignore, do not write this property either, except in new objects
     #[arg(long, requires = "ignore")]
     leave: bool,
-    /// With --ignore, end by itself at this time (2027-01-31T12:00:00Z)
+    /// With --ignore, until this time (2027-01-31T12:00:00Z)
     #[arg(long, value_name = "TIME", requires = "ignore")]
     until: Option<String>,
     /// With --ignore, why
@@ -137,16 +137,17 @@ impl DriftArgs {
     async fn repair(&self, connection: &Connection) -> Outcome {
         let plan = match connection.client.plan_repair(&self.stack, &self.resource, self.replace).await {
             Ok(Some(plan)) => plan,
-            Ok(None) => return self.nothing(),
+            Ok(None) => {
+                self.nothing();
+                return Ok(());
+            }
             Err(error) => return Err(self.failure(connection, error).await),
         };
         self.planned(&plan)
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "the end of a command")]
-    fn nothing(&self) -> Outcome {
+    fn nothing(&self) {
         eprintln!("{}: nothing has drifted", self.stack);
-        Ok(())
     }
 
     /// Shows a plan that was saved.

@@ -5,7 +5,7 @@ use std::path::Path;
 use kiln_authoring::{Page, patch};
 use kiln_client::SavedPlan;
 use kiln_server::whole_file;
-use kiln_value::{Map, Value, text};
+use kiln_value::{Value, text};
 
 use super::DriftArgs;
 use crate::connect::Connection;
@@ -24,7 +24,10 @@ impl DriftArgs {
         };
         let (plan, accepted) = match connection.client.plan_acceptance(&self.stack, &self.resource).await {
             Ok(Some(planned)) => planned,
-            Ok(None) => return self.nothing(),
+            Ok(None) => {
+                self.nothing();
+                return Ok(());
+            }
             Err(error) => return Err(self.failure(connection, error).await),
         };
         if let Some((file, page)) = page {
@@ -64,27 +67,18 @@ fn read(file: &Path) -> Outcome<Page> {
 
 /// The text of a template with the accepted values in it.
 fn with(page: &Page, accepted: &[Value]) -> Result<String, String> {
+    let words = page.release().dialect().words();
     let mut template = page.value().clone();
     let written = accepted.iter().filter(|one| one.str_at("parameter").is_none());
     for one in written {
         let said = |key: &str| one.str_at(key).unwrap_or_default();
         let (resource, property) = (said("resource_name"), said("property"));
         let value = one.get("value").cloned().unwrap_or_default();
-        let found = set(&mut template, resource, property, value);
+        let found = words.set_property(&mut template, resource, property, value);
         found.ok_or_else(|| format!("it has no resource {resource} whose properties can be changed"))?;
     }
     if template == *page.value() {
         return Ok(page.text.clone());
     }
     patch::patch(page, &template).ok_or_else(|| "it cannot be changed in place".to_owned())
-}
-
-fn set(template: &mut Value, resource: &str, property: &str, value: Value) -> Option<()> {
-    let sections = template.as_map_mut()?;
-    let (resources, properties) =
-        if sections.contains_key("Resources") { ("Resources", "Properties") } else { ("resources", "properties") };
-    let resource = sections.get_mut(resources)?.as_map_mut()?.get_mut(resource)?.as_map_mut()?;
-    let properties = resource.entry(properties.to_owned()).or_insert_with(|| Map::new().into());
-    properties.as_map_mut()?.insert(property.to_owned(), value);
-    Some(())
 }
