@@ -516,14 +516,17 @@ def command_line(folder, url, key):
     check('aws get-stack-policy', 'Statement' in aws('get-stack-policy', '--stack-name', 'cli'))
     aws('update-termination-protection', '--stack-name', 'cli', '--no-enable-termination-protection')
     aws('delete-stack', '--stack-name', 'cli')
-    deploy = ['deploy', '--template-file', f'{folder}/app.json', '--stack-name', 'deployed']
-    check('a stack is deployed', 'Successfully created' in aws(*deploy, '--parameter-overrides', 'Label=blue'))
-    time.sleep(1)  # The command names its change sets by the second.
-    check('and updated', 'Successfully created' in aws(*deploy, '--parameter-overrides', 'Other=z'))
+
+    def deploy(*options):
+        time.sleep(1)  # The command names its change sets by the second.
+        return aws('deploy', '--template-file', f'{folder}/app.json', '--stack-name', 'deployed', *options)
+
+    check('a stack is deployed', 'Successfully created' in deploy('--parameter-overrides', 'Label=blue'))
+    check('and updated', 'Successfully created' in deploy('--parameter-overrides', 'Other=z'))
     stack = json.loads(aws('describe-stacks', '--stack-name', 'deployed'))['Stacks'][0]
     values = {p['ParameterKey']: p['ParameterValue'] for p in stack['Parameters']}
     equal('parameters of a deployed stack', (values['Label'], values['Other']), ('blue', 'z'))
-    check('and left alone', 'No changes to deploy' in aws(*deploy, '--no-fail-on-empty-changeset'))
+    check('and left alone', 'No changes to deploy' in deploy('--no-fail-on-empty-changeset'))
     net = json.loads(aws('describe-stack-resource', '--stack-name', 'deployed', '--logical-resource-id', 'net'))
     object = {'LogicalResourceId': 'net', 'ResourceType': 'OS::Neutron::Net', 'ResourceIdentifier': {
         'PhysicalResourceId': net['StackResourceDetail']['PhysicalResourceId']}}
