@@ -5,6 +5,7 @@
 pub mod duplicates;
 mod emit;
 pub mod format;
+pub mod generated;
 pub mod graph;
 pub mod language;
 pub mod lines;

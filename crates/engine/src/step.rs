@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_plan::{Blame, Event, Outcome};
+use kiln_resource::object_drift::Shown;
 use kiln_resource::{
     Cloud, Context, Driver, Facts, Failure, FailureKind, LOST_CREATE, Operation, Phase, Progress, Received, ResourceId,
     Running, SoftwareChange, Step,
@@ -437,8 +438,31 @@ impl Job {
             return self.failed(&Failure::other(Class::Exception, "Resource ID was not provided.")).into();
         };
         let data = part("resource_data").and_then(Value::as_map).cloned().unwrap_or_default();
+        if let Some(import) = part("import").cloned() {
+            self.facts.physical_id = Some(id.to_owned());
+            let confirmed = import.get("confirmed").and_then(Value::as_list).unwrap_or_default();
+            if let Err(failure) = self.is_as_imported(cloud, confirmed).await {
+                return self.unanswered_or_failed(&failure);
+            }
+        }
         let step = Step { data, ..Step::done().id(id) }.data(ADOPTED, true);
         self.report(cloud, step).await
+    }
+
+    /// Checks that an object is what the template says. What cannot be read of it must be `confirmed`.
+    async fn is_as_imported(&self, cloud: &dyn Cloud, confirmed: &[Value]) -> Result<(), Failure> {
+        let shown = Shown::read(&*self.driver, &self.context(cloud)).await?;
+        let given: Map = self.facts.given.iter().map(|name| (name.clone(), true.into())).collect();
+        let types = &self.backends.resource_types.types;
+        let Some(entry) = types.get(&self.facts.resource_type) else { return Ok(()) };
+        let (differing, unread) = shown.unequal(&entry.resource_type, &given, &self.facts.properties);
+        let unread = unread.into_iter().filter(|name| !confirmed.iter().any(|one| one.as_str() == Some(name)));
+        let names: Vec<String> = differing.into_iter().map(|(name, _)| name).chain(unread).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let text = format!("the object is not as the template says, and stays as it is: {}", names.join(", "));
+        Err(Failure::other(Class::StackValidationFailed, text))
     }
 
     /// Before the first call: the resource's other objects release what this one needs. `None`: nothing is held.

@@ -39,6 +39,7 @@ pub(crate) mod effect;
 pub(crate) mod guard;
 pub(crate) mod heat_manage;
 pub(crate) mod heat_status;
+pub(crate) mod import;
 pub(crate) mod lsp;
 pub(crate) mod man;
 pub(crate) mod manage;
@@ -50,6 +51,7 @@ pub(crate) mod serve;
 pub(crate) mod software;
 pub(crate) mod stack;
 pub(crate) mod template;
+pub(crate) mod terraform;
 pub(crate) mod testcloud;
 
 #[cfg(test)]

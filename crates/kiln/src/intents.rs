@@ -14,7 +14,6 @@ const INTENTS: &[(&[&str], &str)] = &[
     (&["ls"], "use 'kiln stack list'"),
     (&["init"], "no preparation is needed: 'kiln demo' shows a stack, 'kiln stack create' creates one"),
     (&["refresh"], "'kiln stack drift' compares a stack with the cloud, and with --repair plans its repair"),
-    (&["import"], "use 'kiln stack adopt'"),
     (&["events", "logs"], "use 'kiln stack event list --follow'"),
     (&["outputs"], "use 'kiln stack output list'"),
     (&["state", "resources"], "use 'kiln stack resource list'"),

@@ -65,6 +65,8 @@ doors! {
     ChangeSet,
     /// The comparison with the objects in the cloud.
     Drift,
+    /// The comparison of objects with the template of their import.
+    Import,
     /// The parameters of a stack.
     Parameters,
     /// The environment of a stack.

@@ -81,6 +81,13 @@ impl Shown {
         self.live.iter().filter(settled).map(|(name, _)| name.clone()).collect()
     }
 
+    /// What distinguishes the object from what the template says: the properties with another value in the object, and
+    /// those of which it cannot be read, as [`said`].
+    pub fn unequal(&self, resource_type: &ResourceType, given: &Map, stored: &Map) -> (Map, Vec<String>) {
+        let unread = said(resource_type, given, stored).into_iter().filter(|name| !self.live.contains_key(name));
+        (self.whole_drift(stored), unread.collect())
+    }
+
     fn differing(&self, stored: &Map, counts: impl Fn(&str) -> bool) -> Map {
         let differs = |name: &String, live: &Value| match (self.expected.get(name), stored.get(name)) {
             (Some(expected), _) => expected != live,
@@ -159,6 +166,16 @@ fn count(values: &[Value]) -> BTreeMap<String, usize> {
         *counts.entry(text::str(value)).or_default() += 1;
     }
     counts
+}
+
+/// The properties that are to be compared: those that the template gives, and lists that can be updated, because others may
+/// add to the rules of a security group. `given` as the template gives them, `stored` as they are applied.
+pub fn said(resource_type: &ResourceType, given: &Map, stored: &Map) -> Vec<String> {
+    let is_said = |name: &str, value: &Value| {
+        given.get(name).is_some_and(|given| !given.is_null())
+            || matches!(value, Value::List(_)) && resource_type.can_update(name)
+    };
+    stored.iter().filter(|(name, value)| is_said(name, value)).map(|(name, _)| name.clone()).collect()
 }
 
 #[cfg(test)]

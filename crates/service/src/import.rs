@@ -70,6 +70,26 @@ fn obstacle(blueprint: &Blueprint, definition: &Definition) -> Option<String> {
     }
 }
 
+/// Rejects objects that the resources of a template cannot take over, whatever the cloud says.
+pub(crate) fn fit(blueprint: &Blueprint, objects: &ObjectsToImport) -> Result<(), Error> {
+    let mut holders = BTreeMap::new();
+    for (name, object) in objects {
+        let definition = blueprint.definitions().get(name);
+        let definition = definition.ok_or_else(|| refused(name, "the template has no such resource"))?;
+        let kind = &definition.resource_type;
+        if *kind != object.resource_type {
+            return Err(refused(name, &format!("its type is {kind}, not {}", object.resource_type)));
+        }
+        if let Some(why) = obstacle(blueprint, definition) {
+            return Err(refused(name, &why));
+        }
+        if let Some(other) = holders.insert((kind, &object.physical_id), name) {
+            return Err(refused(name, &format!("{other} has the same object {}", object.physical_id)));
+        }
+    }
+    Ok(())
+}
+
 impl Service {
     /// Rejects objects that the resources of a template cannot adopt: those of unknown resources, of other types, of
     /// types without an object in the cloud, of nested stacks, and those that do not exist.
@@ -82,21 +102,7 @@ impl Service {
         if !self.options.adopt {
             return Err(Error::NotSupported("Stack Adopt".to_owned()));
         }
-        let mut holders = BTreeMap::new();
-        for (name, object) in objects {
-            let definition = blueprint.definitions().get(name);
-            let definition = definition.ok_or_else(|| refused(name, "the template has no such resource"))?;
-            let kind = &definition.resource_type;
-            if *kind != object.resource_type {
-                return Err(refused(name, &format!("its type is {kind}, not {}", object.resource_type)));
-            }
-            if let Some(why) = obstacle(blueprint, definition) {
-                return Err(refused(name, &why));
-            }
-            if let Some(other) = holders.insert((kind, &object.physical_id), name) {
-                return Err(refused(name, &format!("{other} has the same object {}", object.physical_id)));
-            }
-        }
+        fit(blueprint, objects)?;
         self.find_objects(caller, blueprint, objects).await
     }
 

@@ -33,7 +33,7 @@ pub struct PreviewedStack {
 }
 
 /// The cloud of a caller, for a stack that does not exist yet.
-struct CloudOfCaller(Arc<dyn Cloud>);
+pub(crate) struct CloudOfCaller(pub(crate) Arc<dyn Cloud>);
 
 #[async_trait]
 impl Clouds for CloudOfCaller {

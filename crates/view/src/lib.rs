@@ -1,5 +1,6 @@
 //! What clients see of stacks beside their rows: lists, the differences from their objects, and what a request would change.
 
+pub mod import;
 mod listing;
 pub mod observed_object;
 pub mod plan_document;

@@ -11,62 +11,10 @@ use kiln_resource::{
 use kiln_value::{Class, Map, Secret, Value};
 use tokio::sync::OnceCell;
 
+use crate::import::kind::{KINDS, ObjectKind};
+
 /// So many objects of a list are read one by one: their stack may have no more.
 const SINGLE: usize = 3;
-/// Objects in a page of a list.
-const PAGE: usize = 1_000;
-
-/// A list whose entries are what a read of one object returns.
-struct List {
-    service: &'static str,
-    /// The path of an object without its ID.
-    item: &'static str,
-    /// The path of the list.
-    path: &'static str,
-    /// Key of the list, and of the object in the response to a read.
-    keys: (&'static str, &'static str),
-    /// Whether the list has objects of other projects if nobody asks for those of one project.
-    is_shared: bool,
-}
-
-const fn neutron(item: &'static str, list: &'static str, member: &'static str) -> List {
-    List { service: "network", item, path: item, keys: (list, member), is_shared: true }
-}
-
-const fn octavia(item: &'static str, list: &'static str, member: &'static str) -> List {
-    List { service: "load-balancer", item, path: item, keys: (list, member), is_shared: true }
-}
-
-/// The kinds of objects of which stacks have many.
-const LISTS: &[List] = &[
-    neutron("/v2.0/floatingips", "floatingips", "floatingip"),
-    neutron("/v2.0/networks", "networks", "network"),
-    neutron("/v2.0/ports", "ports", "port"),
-    neutron("/v2.0/routers", "routers", "router"),
-    neutron("/v2.0/security-group-rules", "security_group_rules", "security_group_rule"),
-    neutron("/v2.0/security-groups", "security_groups", "security_group"),
-    neutron("/v2.0/subnets", "subnets", "subnet"),
-    octavia("/v2/lbaas/healthmonitors", "healthmonitors", "healthmonitor"),
-    octavia("/v2/lbaas/l7policies", "l7policies", "l7policy"),
-    octavia("/v2/lbaas/listeners", "listeners", "listener"),
-    octavia("/v2/lbaas/loadbalancers", "loadbalancers", "loadbalancer"),
-    octavia("/v2/lbaas/pools", "pools", "pool"),
-    List {
-        service: "compute",
-        item: "/servers",
-        path: "/servers/detail",
-        keys: ("servers", "server"),
-        is_shared: false,
-    },
-    List {
-        service: "block-storage",
-        item: "/v3/volumes",
-        path: "/v3/volumes/detail",
-        keys: ("volumes", "volume"),
-        is_shared: false,
-    },
-];
-
 /// The state of a list.
 #[derive(Default)]
 struct Read {
@@ -76,7 +24,7 @@ struct Read {
     objects: OnceCell<HashMap<String, Value>>,
 }
 
-/// Which list: its index in [`LISTS`], and the microversion.
+/// Which list: its index in [`KINDS`], and the microversion.
 type Key = (usize, Option<String>);
 
 /// See the module.
@@ -99,8 +47,8 @@ impl ReadingCloud {
         if request.method != Method::Get || !request.query.is_empty() || request.region.is_some() {
             return None;
         }
-        LISTS.iter().enumerate().find_map(|(index, list)| {
-            let id = request.path.strip_prefix(list.item)?.strip_prefix('/')?;
+        KINDS.iter().enumerate().find_map(|(index, list)| {
+            let id = request.path.strip_prefix(list.item?)?.strip_prefix('/')?;
             let is_object = list.service == request.service && !id.is_empty() && !id.contains('/') && id != "detail";
             is_object.then(|| (index, id.to_owned()))
         })
@@ -110,7 +58,7 @@ impl ReadingCloud {
     /// objects of it were asked for.
     async fn listed(&self, request: &CloudRequest) -> Option<Value> {
         let (index, id) = Self::list_of(request)?;
-        let list = LISTS.get(index)?;
+        let list = KINDS.get(index)?;
         let read = {
             let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(lists.entry((index, request.microversion.clone())).or_default())
@@ -124,27 +72,9 @@ impl ReadingCloud {
     }
 
     /// The objects of a list, as far as the service shows them.
-    async fn read(&self, list: &List, of: &CloudRequest) -> HashMap<String, Value> {
-        let mut objects = HashMap::new();
-        let project = if list.is_shared { self.inner.project_id().await.ok() } else { None };
-        let mut marker: Option<String> = None;
-        for _ in 0..self.pages {
-            let mut request = CloudRequest::new(list.service, Method::Get, list.path).query("limit", PAGE.to_string());
-            request.microversion.clone_from(&of.microversion);
-            request.query.extend(project.iter().map(|project| ("project_id".to_owned(), project.clone())));
-            request.query.extend(marker.iter().map(|marker| ("marker".to_owned(), marker.clone())));
-            let Ok(mut response) = self.inner.call(request).await else { break };
-            let is_last = response.body.get(&format!("{}_links", list.keys.0)).is_none_or(|links| !links.is_truthy());
-            let page = response.body.as_map_mut().and_then(|body| body.swap_remove(list.keys.0));
-            let Some(Value::List(page)) = page else { break };
-            let end = page.last().and_then(|object| object.str_at("id")).map(str::to_owned);
-            objects.extend(page.into_iter().filter_map(|object| Some((object.str_at("id")?.to_owned(), object))));
-            if is_last || end.is_none() || end == marker {
-                break;
-            }
-            marker = end;
-        }
-        objects
+    async fn read(&self, list: &ObjectKind, of: &CloudRequest) -> HashMap<String, Value> {
+        let (objects, _, _) = list.list(&*self.inner, of.microversion.as_ref(), self.pages).await;
+        objects.into_iter().filter_map(|object| Some((object.str_at("id")?.to_owned(), object))).collect()
     }
 }
 

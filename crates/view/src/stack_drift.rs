@@ -8,7 +8,7 @@ use futures::future::{BoxFuture, FutureExt as _};
 use kiln_plan::hidden::{HiddenValues, Masked};
 use kiln_plan::{Kind, facts};
 use kiln_resource::names::{self, Kept};
-use kiln_resource::object_drift::Shown;
+use kiln_resource::object_drift::{Shown, said};
 use kiln_resource::translation::Answers;
 use kiln_resource::{Cloud, Context, Failure, OperationState, RegisteredType, Resource, ResourceType};
 use kiln_stack::load::stack_facts;
@@ -421,14 +421,4 @@ fn chosen(names: &[String], resource: &str) -> Option<Vec<String>> {
     let below = names.iter().filter_map(|name| name.strip_prefix(resource)?.strip_prefix('/').map(str::to_owned));
     let below: Vec<String> = below.collect();
     (!below.is_empty()).then_some(below)
-}
-
-/// The properties that are to be compared: those that the template gives, and lists that can be updated, because others may
-/// add to the rules of a security group.
-fn said(resource_type: &ResourceType, given: &Map, stored: &Map) -> Vec<String> {
-    let is_said = |name: &str, value: &Value| {
-        given.get(name).is_some_and(|given| !given.is_null())
-            || matches!(value, Value::List(_)) && resource_type.can_update(name)
-    };
-    stored.iter().filter(|(name, value)| is_said(name, value)).map(|(name, _)| name.clone()).collect()
 }

@@ -12,6 +12,7 @@ mod event_show;
 mod event_watch;
 mod file_list;
 mod guard;
+mod import;
 mod metadata_show;
 mod operation;
 mod original_show;
@@ -166,6 +167,9 @@ pub(crate) static ENDPOINTS: &[&Endpoint] = &[
     &stack_drift::ENDPOINT,
     &drift_plan::REPAIR,
     &drift_plan::ACCEPT,
+    &import::SCAN,
+    &import::WRITE,
+    &import::COMMIT,
     &stack_abandon::ENDPOINT,
     &stack_export::ENDPOINT,
     &operation::LIST,

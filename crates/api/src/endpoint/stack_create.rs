@@ -4,6 +4,7 @@ use axum::response::Response;
 use http::Method;
 use http::StatusCode;
 use http::header::{HeaderValue, LOCATION};
+use kiln_store::Stack;
 use kiln_value::value;
 use serde::Serialize;
 
@@ -56,14 +57,19 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
     let body = call.instantiation().await?;
     let new = body.create()?;
     let stack = call.service().create_stack(&call.caller, new).await.map_err(|error| body.placed(error))?;
-    let link = call.links.to_stack(&stack, "self");
+    Ok(created(call, &stack))
+}
+
+/// The answer with a new stack.
+pub(super) fn created(call: &Call, stack: &Stack) -> Response {
+    let link = call.links.to_stack(stack, "self");
     let location = HeaderValue::from_str(&link.href);
     let created = Created { stack: Entry { id: stack.id.to_string(), links: [link] } };
     let mut response = reply::json_with(StatusCode::CREATED, &created);
     if let Ok(location) = location {
         response.headers_mut().insert(LOCATION, location);
     }
-    Ok(response)
+    response
 }
 
 #[cfg(test)]

@@ -74,7 +74,8 @@ pub(crate) fn read(
             (Some(part), _) => object.get(&part.wire).map(|value| decode(schema, value)),
             (None, Wire::Same) => object.get(name).map(|value| decode(schema, value)),
             (None, Wire::As(path)) => {
-                path.split('.').try_fold(object, |value, key| value.get(key)).map(|value| decode(schema, value))
+                let value = path.split('.').try_fold(object, |value, key| value.get(key));
+                value.map(|value| decode(schema, value)).or_else(|| of_list(object, path, properties.get(name)))
             }
             (None, Wire::Merged) => properties.get(name).and_then(Value::as_map).map(|given| {
                 let keys = given.keys().filter_map(|key| Some((key.clone(), object.get(key)?.clone())));
@@ -85,6 +86,15 @@ pub(crate) fn read(
         live.extend(value.map(|value| (name.clone(), value)));
     }
     live
+}
+
+/// The ID of the other object that a create has named by `listener_id`, and that the object shows in a list: `listeners`. The
+/// `given` one if it is in the list, else the first.
+fn of_list(object: &Value, key: &str, given: Option<&Value>) -> Option<Value> {
+    let list = object.get(&format!("{}s", key.strip_suffix("_id")?))?.as_list()?;
+    let ids = || list.iter().filter_map(|entry| entry.get("id"));
+    let is_given = |id: &&Value| given == Some(*id);
+    Some(ids().find(is_given).or_else(|| ids().next()).cloned().unwrap_or_default())
 }
 
 /// A value with the names of the template, the reverse of [`encode`].

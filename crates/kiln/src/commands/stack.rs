@@ -29,10 +29,10 @@ use kiln_console::note;
 use kiln_console::output::OutputArgs;
 use kiln_console::progress::{self, End, Mode, Screen, Target};
 
-pub(crate) use self::change::read;
+pub(crate) use self::change::{Content, read};
 pub(crate) use self::plan::{saved_as, show as show_plan, write_page};
 pub(crate) use self::resource::located;
-pub(crate) use self::show::entries;
+pub(crate) use self::show::{entries, short};
 use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::exit_code::{OF_PLAN, OF_PLANNED_CREATE};
@@ -137,7 +137,7 @@ impl StackCommand {
 /// Options for waiting.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Waiting")]
-struct WaitArgs {
+pub(crate) struct WaitArgs {
     /// Wait until the operation is done and show its progress; always on with --local
     #[arg(long)]
     wait: bool,
@@ -167,7 +167,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 impl WaitArgs {
     /// Whether the command waits.
-    fn waits(&self, connection: &Connection) -> bool {
+    pub(crate) fn waits(&self, connection: &Connection) -> bool {
         self.wait || connection.is_local()
     }
 
@@ -176,7 +176,7 @@ impl WaitArgs {
         matches!(self.how.progress, Mode::Auto | Mode::Plain)
     }
 
-    async fn follow(&self, connection: &Connection, target: Target, rollback: bool) -> Outcome<End> {
+    pub(crate) async fn follow(&self, connection: &Connection, target: Target, rollback: bool) -> Outcome<End> {
         self.how.follow(connection, target, rollback).await
     }
 }
@@ -192,7 +192,7 @@ impl HowArgs {
 }
 
 /// Fails unless the stack completed the action `wanted` (`CREATE`); the failure contains the root cause.
-pub(super) fn ended(name: &str, end: &End, wanted: &str) -> Outcome {
+pub(crate) fn ended(name: &str, end: &End, wanted: &str) -> Outcome {
     if let Some(action) = end.superseded.as_ref().filter(|_| !wanted.is_empty()) {
         let status = &end.status;
         let message = format!("another request replaced the {wanted} of stack {name} by {action}: it is {status} now");

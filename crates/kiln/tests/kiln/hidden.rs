@@ -262,6 +262,24 @@ impl World {
                 assert!(accept.contains("cannot be accepted"), "{accept}");
                 drift + &refreshed + &repair + &accept
             }
+            Door::Import => {
+                let body = value!({"network": {"name": "found"}});
+                let made =
+                    self.user.call(CloudRequest::new("network", Method::Post, "/v2.0/networks").body(body)).await;
+                let id = made.unwrap().body.get("network").unwrap().str_at("id").unwrap().to_owned();
+                let objects = value!({"objects": {"n": {"type": "OS::Neutron::Net", "resource_id": id}}});
+                self.folder.write("import.import.json", &kiln_value::text::json(&objects));
+                self.folder.write(
+                    "import.yaml",
+                    "heat_template_version: 2018-08-31\nparameters: {given: {type: string, hidden: true}}\nresources:\n  \
+                     n: {type: OS::Neutron::Net, properties: {name: {get_param: given}}}\n",
+                );
+                let commit =
+                    ["import", "commit", "-t", "import.yaml", "--parameter", "given=planted-given", "imported"];
+                let said = self.said(&commit) + &self.said(&[&commit[..], &["--dry-run"]].concat());
+                assert_eq!(said.matches("found").count(), 4, "{said}");
+                said
+            }
             Door::Parameters => {
                 let described = self.http(&self.cfn, "/v1/?Action=DescribeStacks&StackName=main");
                 self.said(&["stack", "show", "main"]) + &described

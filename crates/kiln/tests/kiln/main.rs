@@ -23,6 +23,7 @@ mod heat_database;
 mod heat_manage;
 mod help;
 mod hidden;
+mod imports;
 mod listeners;
 mod local;
 mod logs;

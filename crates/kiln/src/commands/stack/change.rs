@@ -25,7 +25,7 @@ const MOST_KEPT: usize = 512 * 1024;
 
 /// The content of a stack: environments, parameters, tags.
 #[derive(Args, Clone, Debug, Default)]
-struct Content {
+pub(crate) struct Content {
     /// Environment: path or URL; may be repeated, later ones take precedence
     #[arg(short, long, value_name = "ENVIRONMENT")]
     environment: Vec<String>,
@@ -50,7 +50,7 @@ struct Content {
 }
 
 impl Content {
-    async fn request(&self, connection: &Connection, template: Option<&str>) -> Outcome<StackRequest> {
+    pub(crate) async fn request(&self, connection: &Connection, template: Option<&str>) -> Outcome<StackRequest> {
         let mut values = parameters(&self.parameter)?;
         values.extend(file_parameters(&connection.source, &self.parameter_file, template).await?);
         let container = self.files_container.as_deref();

@@ -1,7 +1,5 @@
 //! `kiln stack release`: gives the objects of a stack to another owner.
 
-mod names;
-
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -11,10 +9,10 @@ use kiln_console::progress::{Mode, Target};
 use kiln_server::whole_file;
 use kiln_value::{Map, Value, text};
 
-use self::names::names;
 use super::{HowArgs, ended, of_stack};
 use crate::commands::confirm::ConfirmArgs;
 use crate::commands::effect::Effect;
+use crate::commands::terraform::names;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 

@@ -62,7 +62,7 @@ async fn guards(connection: &Connection, stack: &str) -> Result<Vec<Value>, Fail
 }
 
 /// Prints a stack after a create or update, with the outputs if the operation is `done`.
-pub(super) async fn short(connection: &Connection, stack: &str, output: &OutputArgs, done: bool) -> Outcome {
+pub(crate) async fn short(connection: &Connection, stack: &str, output: &OutputArgs, done: bool) -> Outcome {
     let answer = connection.client.stack(stack, done).await.map_err(of_stack(stack))?;
     let mut columns = FIRST.to_vec();
     if done && !answer.outputs().is_empty() {

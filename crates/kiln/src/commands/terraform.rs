@@ -2,14 +2,14 @@
 //! object in the ID for an import.
 
 /// A type of resources.
-pub(super) struct Named {
-    pub(super) resource_type: &'static str,
+pub(crate) struct Named {
+    pub(crate) resource_type: &'static str,
     /// The resource of Terraform.
-    pub(super) terraform: &'static str,
+    pub(crate) terraform: &'static str,
     /// What the ID for an import of Terraform begins with, if it is not only that of the object.
-    pub(super) owner: Option<&'static str>,
+    pub(crate) owner: Option<&'static str>,
     /// The object in the `openstack` command.
-    pub(super) openstack: &'static str,
+    pub(crate) openstack: &'static str,
 }
 
 const fn named(resource_type: &'static str, terraform: &'static str, openstack: &'static str) -> Named {
@@ -75,8 +75,13 @@ const NAMES: &[Named] = &[
 ];
 
 /// The names of a type.
-pub(super) fn names(resource_type: &str) -> Option<&'static Named> {
+pub(crate) fn names(resource_type: &str) -> Option<&'static Named> {
     NAMES.iter().find(|named| named.resource_type == resource_type)
+}
+
+/// The type of the objects of a resource of Terraform.
+pub(crate) fn type_of(terraform: &str) -> Option<&'static Named> {
+    NAMES.iter().find(|named| named.terraform == terraform)
 }
 
 #[cfg(test)]

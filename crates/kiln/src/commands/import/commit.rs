@@ -1,0 +1,117 @@
+//! `kiln import commit`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use kiln_console::output::{Cell, Format, List, OutputArgs};
+use kiln_console::progress::Target;
+use kiln_value::{Map, Value, text};
+
+use super::objects::{beside, read};
+use crate::commands::effect::Effect;
+use crate::commands::stack::{Content, WaitArgs, ended, short};
+use crate::connect::Connection;
+use crate::failure::{Failure, Outcome};
+
+/// Create a stack that takes over objects as they are
+#[derive(Args, Debug)]
+#[command(add = Effect::Changes("adds"))]
+#[command(after_help = "\
+The objects must be as the template says: each property is read and compared, and no object is changed. If something \
+differs, nothing is imported: change the template, or the object. Properties that cannot be read must be confirmed, \
+by --confirm or in the file of the objects. Deleting the stack later deletes its objects. Heat has no such call.
+
+Examples:
+  kiln import commit -t web.yaml --dry-run web
+  kiln import commit -t web.yaml --wait web
+  kiln import commit -t web.yaml --objects web.import.json --confirm server.networks web")]
+pub(crate) struct CommitArgs {
+    /// Name of the stack
+    #[arg(value_name = "STACK-NAME")]
+    name: String,
+    /// Template: path or URL
+    #[arg(short, long, value_name = "TEMPLATE")]
+    template: String,
+    /// File with the object of each resource [default: beside the template, web.import.json for web.yaml]
+    #[arg(long, value_name = "FILE")]
+    objects: Option<PathBuf>,
+    /// A property that cannot be read, and that is as the template says (server.networks); may be repeated
+    #[arg(long, value_name = "RESOURCE.PROPERTY")]
+    confirm: Vec<String>,
+    /// Compare the objects with the template, and create nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    content: Content,
+    #[command(flatten)]
+    wait: WaitArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl CommitArgs {
+    /// The name of the stack.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        let file = self.objects.clone().unwrap_or_else(|| beside(Path::new(&self.template)));
+        let given = read(&file)?;
+        let objects = given.get("objects").and_then(Value::as_map).cloned().unwrap_or_default();
+        let mut confirmed: Vec<String> =
+            given.get("confirmed").and_then(Value::as_list).into_iter().flatten().map(text::str).collect();
+        confirmed.extend(self.confirm.iter().cloned());
+        let request = self.content.request(connection, Some(&self.template)).await?;
+        if self.dry_run {
+            let plan = connection.client.plan_import(&self.name, &request, &objects, &confirmed).await?;
+            return self.show(&plan);
+        }
+        let id = connection.client.import_stack(&self.name, &request, &objects, &confirmed).await?;
+        let waits = self.wait.waits(connection);
+        if waits {
+            let end = self.wait.follow(connection, Target::created(&self.name, &id), true).await?;
+            ended(&self.name, &end, "ADOPT")?;
+        }
+        short(connection, &id, &self.output, waits).await
+    }
+
+    /// Prints what differs.
+    fn show(&self, plan: &Value) -> Outcome {
+        let resources = plan.get("resources").and_then(Value::as_list).unwrap_or_default();
+        let columns = ["resource_name", "property", "template", "object"].map(str::to_owned).to_vec();
+        let mut rows: Vec<Vec<Cell>> = Vec::new();
+        for one in resources {
+            let name = one.str_at("resource_name").unwrap_or_default();
+            for difference in one.get("differences").and_then(Value::as_list).into_iter().flatten() {
+                let value = |key: &str| difference.get(key).map(text::json).unwrap_or_default();
+                let property = difference.str_at("property").unwrap_or_default().to_owned();
+                let cells = [name.to_owned(), property, value("expected"), value("actual")];
+                rows.push(cells.map(Cell::from).to_vec());
+            }
+            if let Some(failure) = one.str_at("failure") {
+                let cells = [name.to_owned(), String::new(), String::new(), failure.to_owned()];
+                rows.push(cells.map(Cell::from).to_vec());
+            }
+        }
+        let unconfirmed: Map = plan
+            .get("unconfirmed")
+            .and_then(Value::as_list)
+            .into_iter()
+            .flatten()
+            .map(|place| (text::str(place), Value::Null))
+            .collect();
+        for place in unconfirmed.keys() {
+            let (name, property) = place.split_once('.').unwrap_or((place, ""));
+            let cells = [name, property, "", "cannot be read: --confirm it"];
+            rows.push(cells.map(Cell::from).to_vec());
+        }
+        let differ = rows.len();
+        self.output.list(List { columns, rows }, Format::Table)?;
+        if differ == 0 {
+            eprintln!("{}: {} objects are as the template says", self.name, resources.len());
+            return Ok(());
+        }
+        Err(Failure::new(format!("{}: {differ} differences; nothing would be imported", self.name)))
+    }
+}

@@ -1,0 +1,116 @@
+//! The file that says which object each resource of a template becomes, and the files of other tools that say so.
+
+use std::path::{Path, PathBuf};
+
+use kiln_value::{Map, Value};
+
+use crate::commands::terraform::type_of;
+use crate::failure::{Failure, Outcome};
+
+/// The file beside a template: `web.yaml` → `web.import.json`.
+pub(super) fn beside(template: &Path) -> PathBuf {
+    template.with_extension("import.json")
+}
+
+/// An object that a file of another tool names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) resource_type: String,
+    pub(super) id: String,
+    pub(super) name: String,
+}
+
+/// Reads a JSON file.
+pub(super) fn read(file: &Path) -> Outcome<Value> {
+    let wrong = |why: String| Failure::new(format!("{}: {why}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    kiln_yaml::parse(&text).map(|document| document.value).map_err(|error| wrong(error.to_string()))
+}
+
+/// The objects in a state of Terraform or OpenTofu (format 4), and the addresses of resources that Kiln has no type for.
+pub(super) fn of_state(state: &Value) -> (Vec<Named>, Vec<String>) {
+    let (mut objects, mut unknown) = (Vec::new(), Vec::new());
+    for resource in state.get("resources").and_then(Value::as_list).into_iter().flatten() {
+        let text = |key: &str| resource.str_at(key).unwrap_or_default();
+        if text("mode") != "managed" || !text("type").starts_with("openstack_") {
+            continue;
+        }
+        for instance in resource.get("instances").and_then(Value::as_list).into_iter().flatten() {
+            let name = match instance.get("index_key") {
+                Some(key) => format!("{}_{}", text("name"), kiln_value::text::str(key)),
+                None => text("name").to_owned(),
+            };
+            let id = instance.get("attributes").and_then(|attributes| attributes.str_at("id"));
+            match (type_of(text("type")), id) {
+                (Some(named), Some(id)) => {
+                    // Terraform writes the owner before some IDs.
+                    let id = if named.owner.is_some() { id.rsplit('/').next().unwrap_or_default() } else { id };
+                    let (resource_type, id) = (named.resource_type.to_owned(), id.to_owned());
+                    objects.push(Named { resource_type, id, name });
+                }
+                _ => unknown.push(format!("{}.{name}", text("type"))),
+            }
+        }
+    }
+    (objects, unknown)
+}
+
+/// The objects in the export of a stack, also those of its nested stacks.
+pub(super) fn of_export(export: &Value) -> Vec<Named> {
+    fn collect(resources: &Map, prefix: &str, objects: &mut Vec<Named>) {
+        for (name, resource) in resources {
+            let name = format!("{prefix}{name}");
+            if let Some(nested) = resource.get("resources").and_then(Value::as_map) {
+                collect(nested, &format!("{name}_"), objects);
+            } else if let (Some(resource_type), Some(id)) = (resource.str_at("type"), resource.str_at("resource_id")) {
+                objects.push(Named { resource_type: resource_type.to_owned(), id: id.to_owned(), name });
+            }
+        }
+    }
+    let mut objects = Vec::new();
+    if let Some(resources) = export.get("resources").and_then(Value::as_map) {
+        collect(resources, "", &mut objects);
+    }
+    objects
+}
+
+#[cfg(test)]
+mod tests {
+    use kiln_value::value;
+
+    use super::*;
+
+    #[test]
+    fn a_state_names_its_objects() {
+        let instance = |id: &str| value!({ "attributes": { "id": id } });
+        let state = value!({ "version": 4, "resources": [
+            { "mode": "managed", "type": "openstack_compute_instance_v2", "name": "web", "instances": [
+                { "index_key": 0, "attributes": { "id": "s0" } }, { "index_key": "blue", "attributes": { "id": "s1" } },
+            ] },
+            { "mode": "managed", "type": "openstack_lb_member_v2", "name": "one", "instances": [(instance("p1/m1"))] },
+            { "mode": "managed", "type": "openstack_networking_router_interface_v2", "name": "port", "instances": [(instance("i"))] },
+            { "mode": "data", "type": "openstack_networking_network_v2", "name": "public", "instances": [(instance("n"))] },
+            { "mode": "managed", "type": "random_id", "name": "x", "instances": [(instance("x"))] },
+        ] });
+        let (objects, unknown) = of_state(&state);
+        let named: Vec<String> =
+            objects.iter().map(|one| format!("{} {} {}", one.name, one.resource_type, one.id)).collect();
+        let expected = ["web_0 OS::Nova::Server s0", "web_blue OS::Nova::Server s1", "one OS::Octavia::PoolMember m1"];
+        assert_eq!(named, expected);
+        assert_eq!(unknown, ["openstack_networking_router_interface_v2.port"]);
+    }
+
+    #[test]
+    fn an_export_names_its_objects() {
+        let export = value!({ "resources": {
+            "net": { "type": "OS::Neutron::Net", "resource_id": "n" },
+            "group": { "type": "OS::Heat::ResourceGroup", "resource_id": "g", "resources": {
+                "0": { "type": "OS::Neutron::Port", "resource_id": "p" },
+            } },
+            "none": { "type": "OS::Heat::None", "resource_id": null },
+        } });
+        let named: Vec<String> = of_export(&export).into_iter().map(|one| one.name).collect();
+        assert_eq!(named, ["net", "group_0"]);
+        assert_eq!(beside(Path::new("a/web.yaml")), Path::new("a/web.import.json"));
+    }
+}

@@ -1,0 +1,153 @@
+//! `kiln import write`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::Args;
+use kiln_authoring::generated;
+use kiln_client::ObjectToWrite;
+use kiln_console::output::{json_text, visible};
+use kiln_server::whole_file;
+use kiln_value::{Map, Value, value};
+
+use super::objects::{Named, beside, of_export, of_state, read};
+use super::selection::SelectionArgs;
+use crate::commands::effect::Effect;
+use crate::connect::Connection;
+use crate::failure::{Failure, Outcome};
+
+/// Write a template for objects of the project
+#[derive(Args, Debug)]
+#[command(add = Effect::Changes("it writes the files that it is given"))]
+#[command(after_help = "\
+Writes the template, and beside it a file (web.import.json) that says which object each resource becomes: \
+'kiln import commit' needs both. IDs of other objects of the template are references, IDs of all others are \
+parameters. Ports and attached volumes of a server, the interfaces of a router and the members of a pool come with it.
+
+Examples:
+  kiln import write --all -t everything.yaml
+  kiln import write --name 'web*' --related -t web.yaml
+  kiln import write 4ab3b2a4-4b85-4d4a-9a79-e5b0c2a5b9de -t server.yaml
+  kiln import write --terraform-state terraform.tfstate -t web.yaml
+  kiln import write --export released.json -t web.yaml")]
+pub(crate) struct WriteArgs {
+    /// IDs of objects
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// All objects that are in no stack
+    #[arg(long, conflicts_with_all = ["ids", "types", "name", "tag"])]
+    all: bool,
+    #[command(flatten)]
+    selection: SelectionArgs,
+    /// The objects in a state file of Terraform or OpenTofu, with their names
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "all", "types", "name", "tag", "export"])]
+    terraform_state: Option<PathBuf>,
+    /// The objects in the data that 'kiln stack release', 'stack export' or a Heat has written
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "all", "types", "name", "tag"])]
+    export: Option<PathBuf>,
+    /// Also the objects that belong together with these, as far as they are in no stack
+    #[arg(long)]
+    related: bool,
+    /// File for the template
+    #[arg(short, long, value_name = "FILE")]
+    template: PathBuf,
+}
+
+impl WriteArgs {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        let files = [self.template.clone(), beside(&self.template)];
+        for file in &files {
+            if file.exists() {
+                return Err(Failure::new(format!("{} exists: name another file", file.display())));
+            }
+            whole_file::check(file).map_err(|error| unwritable(file, &error))?;
+        }
+        let objects = self.objects(connection).await?;
+        if objects.is_empty() {
+            return Err(
+                Failure::new("no object fits").hint("'kiln import scan --unmanaged' lists what can be imported")
+            );
+        }
+        let written = connection.client.write_import(&objects, self.related).await?;
+        let resources = written.get("resources").and_then(Value::as_list).unwrap_or_default();
+        let (mut comments, mut adopted, mut confirmed) = (BTreeMap::new(), Map::new(), Vec::new());
+        for resource in resources {
+            let text = |key: &str| resource.str_at(key).unwrap_or_default();
+            let list = |key: &str| resource.get(key).and_then(Value::as_list).unwrap_or_default();
+            let words = |key: &str| list(key).iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ");
+            let name = text("resource_name");
+            let (named, id) = (text("object_name"), text("physical_resource_id"));
+            let title = if named == id { id.to_owned() } else { format!("{named} {id}") }.replace('\n', " ");
+            let mut lines = vec![visible(title.trim()).into_owned()];
+            for (key, what) in [("unread", "not compared with the object"), ("left_out", "cannot be read")] {
+                let words = words(key);
+                if !words.is_empty() {
+                    lines.push(visible(&format!("{what}: {words}")).into_owned());
+                }
+            }
+            comments.insert(name.to_owned(), lines);
+            let object = value!({ "type": (text("resource_type")), "resource_id": (text("physical_resource_id")) });
+            adopted.insert(name.to_owned(), object);
+            let unread = list("unread").iter().filter_map(Value::as_str);
+            confirmed.extend(unread.map(|property| Value::from(format!("{name}.{property}"))));
+        }
+        let template = written.get("template").cloned().unwrap_or_default();
+        let text = generated::template(&template, &comments);
+        let text = text.ok_or_else(|| Failure::new("the template cannot be written as YAML"))?;
+        let objects = value!({ "objects": adopted, "confirmed": confirmed });
+        let [template, beside] = &files;
+        whole_file::replace(beside, format!("{}\n", json_text(&objects)).as_bytes())
+            .map_err(|error| unwritable(beside, &error))?;
+        whole_file::replace(template, text.as_bytes()).map_err(|error| unwritable(template, &error))?;
+        let shown = template.display();
+        eprintln!("{} resources in {shown}, their objects in {}", resources.len(), beside.display());
+        eprintln!("next: 'kiln import commit -t {shown} --dry-run STACK-NAME'");
+        Ok(())
+    }
+
+    /// The objects that are meant.
+    async fn objects(&self, connection: &Connection) -> Outcome<Vec<ObjectToWrite>> {
+        let of = |one: Named| ObjectToWrite { resource_type: one.resource_type, id: one.id, name: Some(one.name) };
+        if let Some(file) = &self.export {
+            let named = of_export(&read(file)?).into_iter();
+            return Ok(named.filter(|one| !one.resource_type.starts_with("OS::Heat::")).map(of).collect());
+        }
+        if let Some(file) = &self.terraform_state {
+            let (named, unknown) = of_state(&read(file)?);
+            for address in unknown {
+                anstream::eprintln!("warning: {} is left out: Kiln has no type for it", visible(&address));
+            }
+            return Ok(named.into_iter().map(of).collect());
+        }
+        if self.ids.is_empty() && self.selection.is_empty() && !self.all {
+            let failure = Failure::new("no objects are chosen");
+            return Err(failure.hint("name IDs, or use --all, --type, --name, --tag, --terraform-state or --export"));
+        }
+        let scanned = connection.client.scan_project().await?;
+        let objects = scanned.get("objects").and_then(Value::as_list).unwrap_or_default();
+        let text = |one: &Value, key: &str| one.str_at(key).unwrap_or_default().to_owned();
+        let missing = self.ids.iter().find(|id| !objects.iter().any(|one| text(one, "physical_resource_id") == **id));
+        if let Some(id) = missing {
+            let failure = Failure::new(format!("the project has no object {id} that can be imported"));
+            return Err(failure.hint("'kiln import scan --unmanaged' lists what can be imported"));
+        }
+        let is_meant = |one: &&Value| {
+            let id = text(one, "physical_resource_id");
+            // What a user names is in a stack or not: the service says so.
+            if !self.ids.is_empty() {
+                return self.ids.contains(&id) && self.selection.has(one);
+            }
+            !one.get("owner").is_some_and(Value::is_truthy) && self.selection.has(one)
+        };
+        let of = |one: &Value| ObjectToWrite {
+            resource_type: text(one, "resource_type"),
+            id: text(one, "physical_resource_id"),
+            name: None,
+        };
+        Ok(objects.iter().filter(is_meant).map(of).collect())
+    }
+}
+
+fn unwritable(file: &std::path::Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("cannot write {}: {error}", file.display()))
+}

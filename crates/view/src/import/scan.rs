@@ -1,0 +1,305 @@
+//! Finds the objects of a project that can become resources.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, StreamExt as _, stream};
+use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, Method};
+use kiln_value::{Value, text};
+
+use super::kind::{KINDS, ObjectKind};
+use crate::reading_cloud::ReadingCloud;
+
+/// Pages that are read of each list. A project with more objects has to be imported by ID.
+const MOST_PAGES: usize = 50;
+/// Lists that are read at the same time.
+const AT_ONCE: usize = 8;
+
+/// The types of objects that have no list of their own.
+pub(super) const INTERFACE: &str = "OS::Neutron::RouterInterface";
+pub(super) const ATTACHMENT: &str = "OS::Cinder::VolumeAttachment";
+pub(super) const MEMBER: &str = "OS::Octavia::PoolMember";
+
+/// The owners of the ports of routers in subnets.
+const INTERFACES: [&str; 2] = ["network:router_interface", "network:router_interface_distributed"];
+
+/// What identifies an object in a project.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectKey {
+    /// The type of the resource that it can become.
+    pub resource_type: String,
+    /// The ID of the object.
+    pub id: String,
+}
+
+impl ObjectKey {
+    pub(super) fn new(resource_type: &str, id: impl Into<String>) -> Self {
+        Self { resource_type: resource_type.to_owned(), id: id.into() }
+    }
+}
+
+/// An object that can become a resource.
+#[derive(Clone, Debug)]
+pub struct FoundObject {
+    /// What identifies it.
+    pub key: ObjectKey,
+    /// Its name; empty if it has none.
+    pub name: String,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// The other objects of the scan that it refers to.
+    pub uses: BTreeSet<ObjectKey>,
+    /// What a list says of it.
+    pub(super) object: Value,
+}
+
+impl FoundObject {
+    pub(super) fn is_a(&self, resource_type: &str) -> bool {
+        self.key.resource_type == resource_type
+    }
+}
+
+/// The objects of a project.
+#[derive(Clone, Debug, Default)]
+pub struct Scan {
+    /// The objects that can become resources, in the order of a template.
+    pub objects: Vec<FoundObject>,
+    /// The types whose objects could not be listed, or not all of them, each with the reason.
+    pub unlisted: Vec<(String, String)>,
+}
+
+impl Scan {
+    /// The objects with these keys, and what belongs to them alone: the ports and the attached volumes of servers, the
+    /// interfaces of routers, the members of pools. With `related`, also everything that these refer to, and that refers to
+    /// these, as far as `is_free` says that it has no owner.
+    pub fn selected(
+        &self,
+        keys: &BTreeSet<ObjectKey>,
+        related: bool,
+        is_free: &dyn Fn(&FoundObject) -> bool,
+    ) -> Vec<&FoundObject> {
+        let by_key: HashMap<&ObjectKey, &FoundObject> = self.objects.iter().map(|one| (&one.key, one)).collect();
+        let mut used_by: HashMap<&ObjectKey, Vec<&FoundObject>> = HashMap::new();
+        for one in &self.objects {
+            one.uses.iter().for_each(|used| used_by.entry(used).or_default().push(one));
+        }
+        let mut chosen = BTreeSet::new();
+        let mut next: Vec<&FoundObject> = keys.iter().filter_map(|key| by_key.get(key).copied()).collect();
+        while let Some(one) = next.pop() {
+            if !chosen.insert(&one.key) {
+                continue;
+            }
+            for user in used_by.get(&one.key).into_iter().flatten() {
+                let belongs = if is_part(user) {
+                    // An interface belongs to its router and its subnet, an attachment to its server and its volume.
+                    let mut owners = user.uses.iter().filter(|used| owns(used, user));
+                    owners.all(|owner| chosen.contains(owner) || !by_key.contains_key(owner))
+                } else {
+                    related
+                };
+                if belongs && is_free(user) {
+                    next.push(user);
+                }
+            }
+            if related {
+                next.extend(one.uses.iter().filter_map(|used| by_key.get(used).copied()).filter(|used| is_free(used)));
+            }
+        }
+        self.objects.iter().filter(|one| chosen.contains(&one.key)).collect()
+    }
+}
+
+/// Whether an object is a part of others.
+fn is_part(one: &FoundObject) -> bool {
+    match one.key.resource_type.as_str() {
+        INTERFACE | ATTACHMENT | MEMBER => true,
+        "OS::Neutron::Port" => one.object.str_at("device_owner").is_some_and(|owner| owner.starts_with("compute:")),
+        _ => false,
+    }
+}
+
+/// Whether an object is one of those that a part belongs to.
+fn owns(owner: &ObjectKey, part: &FoundObject) -> bool {
+    let owners: &[&str] = match part.key.resource_type.as_str() {
+        INTERFACE => &["OS::Neutron::Router", "OS::Neutron::Subnet"],
+        ATTACHMENT => &["OS::Nova::Server", "OS::Cinder::Volume"],
+        MEMBER => &["OS::Octavia::Pool"],
+        _ => &["OS::Nova::Server"],
+    };
+    owners.contains(&owner.resource_type.as_str())
+}
+
+/// A list that was read.
+struct Listed {
+    kind: &'static ObjectKind,
+    resource_type: &'static str,
+    objects: Vec<Value>,
+    is_all: bool,
+    failure: Option<Failure>,
+}
+
+async fn listed(cloud: &dyn Cloud, kind: &'static ObjectKind, resource_type: &'static str) -> Listed {
+    let (objects, is_all, failure) = match cloud.has_service(kind.service).await {
+        Ok(false) => (Vec::new(), true, None),
+        _ => kind.list(cloud, None, MOST_PAGES).await,
+    };
+    Listed { kind, resource_type, objects, is_all, failure }
+}
+
+/// Reads the objects of the project of a cloud. Objects that are shared or public, and objects that services made for
+/// themselves, are left out.
+pub async fn scan(cloud: &Arc<dyn Cloud>) -> Scan {
+    let reading = ReadingCloud::new(Arc::clone(cloud), 0);
+    let reading: &dyn Cloud = &reading;
+    let project = reading.project_id().await.unwrap_or_default();
+    let kinds = KINDS.iter().filter_map(|kind| Some((kind, kind.resource_type?)));
+    let listed: Vec<BoxFuture<'_, Listed>> =
+        kinds.map(|(kind, resource_type)| listed(reading, kind, resource_type).boxed()).collect();
+    let listed: Vec<Listed> = stream::iter(listed).buffered(AT_ONCE).collect().await;
+    let mut scan = Scan::default();
+    for Listed { kind, resource_type, objects, is_all, failure } in listed {
+        let reason = failure.map(|failure| failure.message);
+        let reason = reason.or_else(|| (!is_all).then(|| "it has too many objects to list all".to_owned()));
+        scan.unlisted.extend(reason.map(|reason| (resource_type.to_owned(), reason)));
+        let own = objects.into_iter().filter(|object| is_of(object, &project));
+        for object in own {
+            parts_of(resource_type, &object, &mut scan.objects);
+            if is_offered(resource_type, &object) {
+                scan.objects.extend(found(kind, resource_type, object));
+            }
+        }
+    }
+    members(reading, &mut scan).await;
+    find_uses(&mut scan.objects);
+    // A part comes after what it is a part of.
+    scan.objects.sort_by_key(|one| matches!(one.key.resource_type.as_str(), INTERFACE | ATTACHMENT | MEMBER));
+    scan
+}
+
+/// Whether an object is one of the project. Lists of some services do not say whose objects they have: these have only those
+/// of the caller's project.
+pub(super) fn is_of(object: &Value, project: &str) -> bool {
+    let keys = ["project_id", "tenant_id", "os-vol-tenant-attr:tenant_id"];
+    keys.iter().filter_map(|key| object.str_at(key)).all(|owner| owner == project)
+}
+
+/// Whether an object is one that a user made for the project alone.
+fn is_offered(resource_type: &str, object: &Value) -> bool {
+    let is = |key: &str| object.get(key).is_some_and(Value::is_truthy);
+    let text = |key: &str| object.str_at(key).unwrap_or_default();
+    let is_service_owned = match resource_type {
+        "OS::Neutron::Port" => {
+            let owner = text("device_owner");
+            !owner.is_empty() && !owner.starts_with("compute:")
+        }
+        // Neutron makes the default group of each project, and Octavia groups for its load balancers.
+        "OS::Neutron::SecurityGroup" => text("name") == "default" || text("name").starts_with("lb-"),
+        "OS::Nova::Server" => text("name").starts_with("amphora-"),
+        _ => false,
+    };
+    !is("shared") && !is("router:external") && !is_service_owned
+}
+
+fn found(kind: &ObjectKind, resource_type: &str, object: Value) -> Option<FoundObject> {
+    // A key pair has only a name.
+    let key = if kind.path == "/os-keypairs" { "name" } else { "id" };
+    let id = object.str_at(key)?.to_owned();
+    let name = object.str_at("name").unwrap_or_default().to_owned();
+    let tags = object.get("tags").and_then(Value::as_list).into_iter().flatten().map(text::str).collect();
+    Some(FoundObject { key: ObjectKey::new(resource_type, id), name, tags, uses: BTreeSet::new(), object })
+}
+
+/// The objects that are only listed as parts of others.
+fn parts_of(resource_type: &str, object: &Value, objects: &mut Vec<FoundObject>) {
+    let part = |resource_type: &str, id: String, object: Value| FoundObject {
+        key: ObjectKey::new(resource_type, id),
+        name: String::new(),
+        tags: Vec::new(),
+        uses: BTreeSet::new(),
+        object,
+    };
+    match resource_type {
+        "OS::Neutron::Port" if INTERFACES.iter().any(|owner| object.str_at("device_owner") == Some(owner)) => {
+            let subnet = object.get("fixed_ips").and_then(|addresses| addresses.at(0)?.str_at("subnet_id"));
+            if let (Some(router), Some(subnet)) = (object.str_at("device_id"), subnet) {
+                let object = kiln_value::value!({ "router": router, "subnet": subnet });
+                objects.push(part(INTERFACE, format!("{router}:subnet_id={subnet}"), object));
+            }
+        }
+        "OS::Cinder::Volume" => {
+            let attachments = object.get("attachments").and_then(Value::as_list).unwrap_or_default();
+            for attachment in attachments {
+                let (server, volume) = (attachment.str_at("server_id"), object.str_at("id"));
+                let device = attachment.str_at("device").unwrap_or_default();
+                if let (Some(server), Some(volume)) = (server, volume) {
+                    let object = kiln_value::value!({ "instance_uuid": server, "volume_id": volume, "device": device });
+                    // Nova gives an attachment the ID of its volume.
+                    objects.push(part(ATTACHMENT, volume.to_owned(), object));
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Adds the members of the pools.
+async fn members(cloud: &dyn Cloud, scan: &mut Scan) {
+    let pools = scan.objects.iter().filter(|one| one.is_a("OS::Octavia::Pool"));
+    let pools: Vec<String> = pools.map(|pool| pool.key.id.clone()).collect();
+    let read = pools.into_iter().map(|pool| {
+        let path = format!("/v2/lbaas/pools/{pool}/members");
+        let answer = cloud.call(CloudRequest::new("load-balancer", Method::Get, path));
+        answer.map(|answer| (pool, answer)).boxed()
+    });
+    let read: Vec<BoxFuture<'_, (String, Result<CloudResponse, Failure>)>> = read.collect();
+    let read: Vec<_> = stream::iter(read).buffered(AT_ONCE).collect().await;
+    for (pool, answer) in read {
+        let mut answer = match answer {
+            Ok(answer) => answer,
+            Err(failure) => {
+                scan.unlisted.push((MEMBER.to_owned(), failure.message));
+                continue;
+            }
+        };
+        let members = answer.body.as_map_mut().and_then(|body| body.swap_remove("members"));
+        let Some(Value::List(members)) = members else { continue };
+        for mut member in members {
+            let Some(id) = member.str_at("id").map(str::to_owned) else { continue };
+            let name = member.str_at("name").unwrap_or_default().to_owned();
+            if let Some(member) = member.as_map_mut() {
+                member.insert("pool".to_owned(), pool.as_str().into());
+            }
+            let (key, uses) = (ObjectKey::new(MEMBER, id), BTreeSet::new());
+            scan.objects.push(FoundObject { key, name, tags: Vec::new(), uses, object: member });
+        }
+    }
+}
+
+/// Finds out which objects refer to which others: the texts of an object that are the ID of another.
+fn find_uses(objects: &mut [FoundObject]) {
+    let mut by_id: HashMap<String, Vec<ObjectKey>> = HashMap::new();
+    for one in objects.iter().filter(|one| !matches!(one.key.resource_type.as_str(), ATTACHMENT | INTERFACE)) {
+        by_id.entry(one.key.id.clone()).or_default().push(one.key.clone());
+    }
+    for one in objects {
+        let mut uses = BTreeSet::new();
+        used(&one.object, "", &by_id, &mut uses);
+        uses.remove(&one.key);
+        one.uses = uses;
+    }
+}
+
+fn used(value: &Value, key: &str, by_id: &HashMap<String, Vec<ObjectKey>>, uses: &mut BTreeSet<ObjectKey>) {
+    match value {
+        Value::Map(map) => map.iter().for_each(|(key, value)| used(value, key, by_id, uses)),
+        Value::List(items) => items.iter().for_each(|item| used(item, key, by_id, uses)),
+        Value::Str(text) => {
+            let is_key_pair = |one: &ObjectKey| one.resource_type == "OS::Nova::KeyPair";
+            // The ID of a key pair is a name, which may be that of anything else.
+            let meant = by_id.get(text).into_iter().flatten().filter(|one| is_key_pair(one) == (key == "key_name"));
+            uses.extend(meant.cloned());
+        }
+        _ => {}
+    }
+}
