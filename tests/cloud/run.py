@@ -9,6 +9,7 @@ updates it, deletes it, and checks that nothing is left. Everything runs in a te
 check, and `N passed, N failed`.
 """
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -231,12 +232,65 @@ def locked(project):
     check('locked: the server is deleted', ids['server'] not in listed, listed)
 
 
+def imported(project):
+    """What a person made by hand becomes a stack as it is; the stack is then one as any other."""
+    user = project.user
+    made = {
+        'network': user.json('network', 'create', 'hand-net'),
+        'subnet': user.json('subnet', 'create', '--network', 'hand-net', '--subnet-range', '10.66.0.0/24', 'hand-subnet'),
+        'security group': user.json('security', 'group', 'create', 'hand-doors'),
+    }
+    rule = ('security', 'group', 'rule', 'create')
+    user.run(*rule, '--protocol', 'tcp', '--dst-port', '22', '--remote-ip', '10.0.0.0/8', 'hand-doors')
+    user.run(*rule, '--protocol', 'icmp', 'hand-doors')
+    made['router'] = user.json('router', 'create', '--external-gateway', PUBLIC, 'hand-router')
+    user.run('router', 'add', 'subnet', 'hand-router', 'hand-subnet')
+    made['port'] = user.json('port', 'create', '--network', 'hand-net', '--security-group', 'hand-doors', 'hand-port')
+    made['floating ip'] = user.json('floating', 'ip', 'create', '--port', 'hand-port', PUBLIC)
+    made['server'] = user.json('server', 'create', '--image', IMAGE, '--flavor', FLAVOR, '--key-name', project.name,
+                               '--port', made['port']['id'], '--property', 'role=web', '--wait', 'hand-server')
+    made['volume'] = user.json('volume', 'create', '--size', '1', '--description', 'what we keep', 'hand-volume')
+    user.run('server', 'add', 'volume', 'hand-server', 'hand-volume')
+    with tempfile.TemporaryDirectory() as folder:
+        binary = os.environ.get('KILN', str(ROOT / 'target/release/kiln'))
+
+        def kiln(*words, expect=0):
+            done = subprocess.run([binary, *words], env=user.env, cwd=folder, capture_output=True, text=True, timeout=600)
+            check(f'imported: kiln {" ".join(words)}', done.returncode == expect, done.stdout + done.stderr)
+            return done.stdout + done.stderr
+
+        def shown():
+            """The objects, with the numbers that grow with each change."""
+            return [user.json(*kind.split(), 'show', one['id']) for kind, one in made.items()]
+
+        there = {row['physical_resource_id'] for row in json.loads(kiln('import', 'scan', '--unmanaged', '-f', 'json')
+                                                                  .rpartition(']')[0] + ']')}
+        missing = {kind for kind, one in made.items() if one['id'] not in there}
+        check('imported: everything is found', not missing, missing)
+        before = shown()
+        kiln('import', 'write', '--name', 'hand-*', '--related', '-t', 'hand.yaml')
+        kiln('template', 'lint', 'hand.yaml')
+        kiln('import', 'commit', '-t', 'hand.yaml', '--dry-run', 'hand')
+        kiln('import', 'commit', '-t', 'hand.yaml', '--wait', 'hand')
+        changed = [(old, new) for old, new in zip(before, shown()) if old != new]
+        check('imported: nothing was changed', not changed, changed)
+        kiln('stack', 'plan', '--existing', '--converge', '--detailed-exitcode', 'hand')
+        again = kiln('import', 'commit', '-t', 'hand.yaml', 'second', expect=1)
+        check('imported: once', 'of the stack hand' in again, again)
+        rows = {row['physical_resource_id'] for row in user.json('stack', 'resource', 'list', 'hand')}
+        check('imported: the objects of the stack', all(one['id'] in rows for one in made.values()), rows)
+        kiln('stack', 'delete', '--yes', '--wait', 'hand')
+        left = json.loads(kiln('import', 'scan', '-f', 'json').rpartition(']')[0] + ']')
+        ours = {one['id'] for one in made.values()} & {row['physical_resource_id'] for row in left}
+        check('imported: nothing left', not ours, ours)
+
+
 def main():
     with Project() as project:
         chosen = cases(project)
-        for name in sys.argv[1:] or [*chosen, 'locked']:
-            if name == 'locked':
-                case(locked, project)
+        for name in sys.argv[1:] or [*chosen, 'locked', 'imported']:
+            if name in ('locked', 'imported'):
+                case({'locked': locked, 'imported': imported}[name], project)
             else:
                 case(run_case, project, name, *chosen[name], name=name)
     finish()

@@ -439,9 +439,8 @@ impl Job {
         };
         let data = part("resource_data").and_then(Value::as_map).cloned().unwrap_or_default();
         if let Some(import) = part("import").cloned() {
-            self.facts.physical_id = Some(id.to_owned());
             let confirmed = import.get("confirmed").and_then(Value::as_list).unwrap_or_default();
-            if let Err(failure) = self.is_as_imported(cloud, confirmed).await {
+            if let Err(failure) = self.is_as_imported(cloud, id, confirmed).await {
                 return self.unanswered_or_failed(&failure);
             }
         }
@@ -450,8 +449,11 @@ impl Job {
     }
 
     /// Checks that an object is what the template says. What cannot be read of it must be `confirmed`.
-    async fn is_as_imported(&self, cloud: &dyn Cloud, confirmed: &[Value]) -> Result<(), Failure> {
-        let shown = Shown::read(&*self.driver, &self.context(cloud)).await?;
+    /// The facts of the step stay without its ID: a failed step would give it to the row, and a rollback would delete it.
+    async fn is_as_imported(&self, cloud: &dyn Cloud, id: &str, confirmed: &[Value]) -> Result<(), Failure> {
+        let facts = Facts { physical_id: Some(id.to_owned()), ..self.facts.clone() };
+        let cx = Context { facts: &facts, ..self.context(cloud) };
+        let shown = Shown::read(&*self.driver, &cx).await?;
         let given: Map = self.facts.given.iter().map(|name| (name.clone(), true.into())).collect();
         let types = &self.backends.resource_types.types;
         let Some(entry) = types.get(&self.facts.resource_type) else { return Ok(()) };

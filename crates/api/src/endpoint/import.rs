@@ -102,11 +102,14 @@ async fn scan(call: &Call) -> Result<Response, ApiError> {
                 "resource_name": (&owner.resource),
             })
         });
+        // The name and the tags of an object of a stack may be hidden values.
+        let is_shown = owner.is_none();
+        let name = if is_shown { one.name.as_str() } else { "" };
         value!({
             "resource_type": (&one.key.resource_type),
             "physical_resource_id": (&one.key.id),
-            "name": (&one.name),
-            "tags": (one.tags.iter().collect::<Value>()),
+            "name": name,
+            "tags": (one.tags.iter().filter(|_| is_shown).collect::<Value>()),
             "uses": (one.uses.iter().map(|used| Value::from(used.id.as_str())).collect::<Value>()),
             "owner": owner,
         })

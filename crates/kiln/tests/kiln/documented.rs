@@ -45,8 +45,16 @@ resources:
 /// Commands that run until they are stopped.
 const SERVERS: [&str; 6] = ["kiln serve", "kiln api", "kiln engine", "kiln demo", "kiln testcloud", "--follow"];
 /// Commands that exit with 1 if they find something, or nothing.
-const FINDERS: [&str; 6] =
-    ["config check", "template lint", "fmt --check", "hook clear web 'nested/*'", "resource forget", "stack continue"];
+const FINDERS: [&str; 8] = [
+    "config check",
+    "template lint",
+    "fmt --check",
+    "hook clear web 'nested/*'",
+    "resource forget",
+    "stack continue",
+    "import write",
+    "commit -t web.yaml",
+];
 
 /// Whether the commands of a page are run.
 pub(crate) fn runs(page: &str) -> bool {
@@ -54,7 +62,7 @@ pub(crate) fn runs(page: &str) -> bool {
 }
 
 const OTHER_PAGES: [&str; 3] = ["README.md", "examples/README.md", "docs/topology.md"];
-const MANUAL: [&str; 20] = [
+const MANUAL: [&str; 21] = [
     "docs/first-stack.md",
     "docs/first-server.md",
     "docs/templates.md",
@@ -64,6 +72,7 @@ const MANUAL: [&str; 20] = [
     "docs/preflight.md",
     "docs/drift.md",
     "docs/moved.md",
+    "docs/import.md",
     "docs/history.md",
     "docs/local-state.md",
     "docs/ci.md",

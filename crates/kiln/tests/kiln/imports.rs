@@ -254,17 +254,22 @@ async fn objects_that_change_meanwhile_stay_as_they_are() {
     );
     assert_eq!(world.writes(), Vec::<String>::new());
 
-    // The engine compares again, when the service has done so before.
-    let template =
-        "{heat_template_version: 2018-08-31, resources: {n: {type: OS::Neutron::Net, properties: {name: mine}}}}";
-    let part = value!({"type": "OS::Neutron::Net", "resource_id": (&id), "import": {"confirmed": []}});
-    let data =
-        value!({"name": "late", "template": (kiln_yaml::parse(template).unwrap().value), "resources": {"n": part}});
+    // The engine compares again, when the service has done so before. What it had taken over before stays, too.
+    let first = world.user.network("lan").await;
+    world.cloud.journal().clear();
+    let template = "{heat_template_version: 2018-08-31, resources: {
+        first: {type: OS::Neutron::Net, properties: {name: lan}},
+        late: {type: OS::Neutron::Net, depends_on: first, properties: {name: mine}}}}";
+    let part = |id: &str| value!({"type": "OS::Neutron::Net", "resource_id": id, "import": {"confirmed": []}});
+    let parts = value!({"first": (part(&first)), "late": (part(&id))});
+    let template = kiln_yaml::parse(template).unwrap().value;
+    let data = value!({"name": "late", "template": template, "resources": parts});
     world.folder.write("late.json", &kiln_value::text::json(&data));
     let ran = world.kiln(&["stack", "adopt", "--adopt-file", "late.json", "--enable-rollback", "late"]);
     assert_eq!(ran.code, 3, "{ran:?}");
     assert!(ran.err.contains("the object is not as the template says, and stays as it is: name"), "{ran:?}");
     assert_eq!(world.writes(), Vec::<String>::new());
-    let left = world.kiln(&["import", "scan", "--name", "theirs", "--unmanaged", "-f", "json"]).json();
-    assert_eq!(left.as_array().unwrap().len(), 1, "{left}");
+    let names = ["import", "scan", "--name", "theirs", "--name", "lan", "--type", "net", "--unmanaged", "-f", "json"];
+    let left = world.kiln(&names).json();
+    assert_eq!(left.as_array().unwrap().len(), 2, "{left}");
 }

@@ -91,14 +91,10 @@ impl Scan {
                 continue;
             }
             for user in used_by.get(&one.key).into_iter().flatten() {
-                let belongs = if is_part(user) {
-                    // An interface belongs to its router and its subnet, an attachment to its server and its volume.
-                    let mut owners = user.uses.iter().filter(|used| owns(used, user));
-                    owners.all(|owner| chosen.contains(owner) || !by_key.contains_key(owner))
-                } else {
-                    related
-                };
-                if belongs && is_free(user) {
+                // An interface belongs to its router and its subnet, an attachment to its server and its volume.
+                let is_whole = |owner: &ObjectKey| chosen.contains(owner) || !by_key.contains_key(owner);
+                let belongs = is_part(user) && user.uses.iter().filter(|used| owns(used, user)).all(is_whole);
+                if (related || belongs) && is_free(user) {
                     next.push(user);
                 }
             }

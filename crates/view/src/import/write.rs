@@ -99,7 +99,8 @@ pub async fn write(
         })
         .collect();
     let read: Vec<_> = stream::iter(read).buffered(AT_ONCE).collect().await;
-    let mut writer = Writer { names: by_id(&names), parameters: IndexMap::new(), uses: HashMap::new() };
+    let taken = names.values().map(String::as_str).collect();
+    let mut writer = Writer { names: by_id(&names), taken, parameters: IndexMap::new(), uses: HashMap::new() };
     let (mut resources, mut shown) = (Map::new(), Vec::new());
     for (one, entry, Given { properties, unread, mut left_out }) in read {
         let Some(name) = names.get(&one.key) else { continue };
@@ -417,6 +418,8 @@ struct Parameter {
 struct Writer<'a> {
     /// The names of the resources by the IDs of their objects: those of key pairs, which are names, and the others.
     names: [HashMap<&'a str, &'a str>; 2],
+    /// The names of the resources, which parameters cannot have.
+    taken: HashSet<&'a str>,
     parameters: IndexMap<String, Parameter>,
     /// Which resources refer to which others.
     uses: HashMap<String, BTreeSet<String>>,
@@ -496,7 +499,8 @@ impl Writer<'_> {
         }
         let numbered = (2..).map(|number: u32| format!("{word}_{number}"));
         let mut candidates = std::iter::once(word.to_owned()).chain(numbered);
-        let name = candidates.find(|name| !self.parameters.contains_key(name)).unwrap_or_default();
+        let is_free = |name: &String| !self.parameters.contains_key(name) && !self.taken.contains(name.as_str());
+        let name = candidates.find(is_free).unwrap_or_default();
         self.parameters.insert(name.clone(), Parameter { schema, value });
         value!({ "get_param": name })
     }

@@ -55,6 +55,20 @@ pub(super) fn of_state(state: &Value) -> (Vec<Named>, Vec<String>) {
     (objects, unknown)
 }
 
+/// The type of OpenStack whose objects a type has.
+fn native(resource_type: &str) -> &str {
+    match resource_type {
+        "AWS::EC2::Instance" => "OS::Nova::Server",
+        "AWS::EC2::SecurityGroup" => "OS::Neutron::SecurityGroup",
+        "AWS::EC2::Volume" => "OS::Cinder::Volume",
+        "AWS::EC2::VolumeAttachment" => "OS::Cinder::VolumeAttachment",
+        "AWS::EC2::NetworkInterface" => "OS::Neutron::Port",
+        "AWS::EC2::Subnet" => "OS::Neutron::Subnet",
+        "AWS::EC2::VPC" | "OS::Neutron::ProviderNet" => "OS::Neutron::Net",
+        other => other,
+    }
+}
+
 /// The objects in the export of a stack, also those of its nested stacks.
 pub(super) fn of_export(export: &Value) -> Vec<Named> {
     fn collect(resources: &Map, prefix: &str, objects: &mut Vec<Named>) {
@@ -62,8 +76,10 @@ pub(super) fn of_export(export: &Value) -> Vec<Named> {
             let name = format!("{prefix}{name}");
             if let Some(nested) = resource.get("resources").and_then(Value::as_map) {
                 collect(nested, &format!("{name}_"), objects);
-            } else if let (Some(resource_type), Some(id)) = (resource.str_at("type"), resource.str_at("resource_id")) {
-                objects.push(Named { resource_type: resource_type.to_owned(), id: id.to_owned(), name });
+            } else if let (Some(resource_type), Some(id)) = (resource.str_at("type"), resource.str_at("resource_id"))
+                && !resource_type.starts_with("OS::Heat::")
+            {
+                objects.push(Named { resource_type: native(resource_type).to_owned(), id: id.to_owned(), name });
             }
         }
     }

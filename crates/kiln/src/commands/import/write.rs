@@ -1,6 +1,6 @@
 //! `kiln import write`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -107,17 +107,27 @@ impl WriteArgs {
 
     /// The objects that are meant.
     async fn objects(&self, connection: &Connection) -> Outcome<Vec<ObjectToWrite>> {
-        let of = |one: Named| ObjectToWrite { resource_type: one.resource_type, id: one.id, name: Some(one.name) };
-        if let Some(file) = &self.export {
-            let named = of_export(&read(file)?).into_iter();
-            return Ok(named.filter(|one| !one.resource_type.starts_with("OS::Heat::")).map(of).collect());
-        }
-        if let Some(file) = &self.terraform_state {
-            let (named, unknown) = of_state(&read(file)?);
+        let named = match (&self.export, &self.terraform_state) {
+            (Some(file), _) => Some((of_export(&read(file)?), Vec::new())),
+            (None, Some(file)) => Some(of_state(&read(file)?)),
+            (None, None) => None,
+        };
+        if let Some((named, unknown)) = named {
             for address in unknown {
-                anstream::eprintln!("warning: {} is left out: Kiln has no type for it", visible(&address));
+                left_out(&address, "Kiln has no type for it");
             }
-            return Ok(named.into_iter().map(of).collect());
+            let scanned = connection.client.scan_project().await?;
+            let objects = scanned.get("objects").and_then(Value::as_list).unwrap_or_default();
+            let text = |one: &Value, key: &str| one.str_at(key).unwrap_or_default().to_owned();
+            let keys: BTreeSet<(String, String)> =
+                objects.iter().map(|one| (text(one, "resource_type"), text(one, "physical_resource_id"))).collect();
+            let (found, missing): (Vec<Named>, Vec<Named>) =
+                named.into_iter().partition(|one| keys.contains(&(one.resource_type.clone(), one.id.clone())));
+            for one in missing {
+                left_out(&one.name, &format!("{} {} is not in 'kiln import scan'", one.resource_type, one.id));
+            }
+            let of = |one: Named| ObjectToWrite { resource_type: one.resource_type, id: one.id, name: Some(one.name) };
+            return Ok(found.into_iter().map(of).collect());
         }
         if self.ids.is_empty() && self.selection.is_empty() && !self.all {
             let failure = Failure::new("no objects are chosen");
@@ -146,6 +156,10 @@ impl WriteArgs {
         };
         Ok(objects.iter().filter(is_meant).map(of).collect())
     }
+}
+
+fn left_out(name: &str, why: &str) {
+    anstream::eprintln!("warning: {} is left out: {}", visible(name), visible(why));
 }
 
 fn unwritable(file: &std::path::Path, error: &std::io::Error) -> Failure {
