@@ -31,7 +31,8 @@ HEAT = 'http://127.0.0.1:8004/v1'
 SCANNED = {
     'OS::Nova::Server', 'OS::Nova::KeyPair', 'OS::Nova::ServerGroup', 'OS::Neutron::Net', 'OS::Neutron::Subnet',
     'OS::Neutron::Port', 'OS::Neutron::Router', 'OS::Neutron::RouterInterface', 'OS::Neutron::FloatingIP',
-    'OS::Neutron::SecurityGroup', 'OS::Cinder::Volume', 'OS::Cinder::VolumeAttachment', 'AWS::EC2::Instance',
+    'OS::Neutron::SecurityGroup', 'OS::Neutron::Trunk', 'OS::Cinder::Volume', 'OS::Cinder::VolumeAttachment',
+    'AWS::EC2::Instance',
     'AWS::EC2::SecurityGroup', 'AWS::EC2::Volume', 'AWS::EC2::VolumeAttachment',
 }
 NUMBERS = collections.Counter()
@@ -122,7 +123,6 @@ def main():
             except Exception as failure:
                 found = [f'{type(failure).__name__}: {failure}']
             shutil.rmtree(folder)
-            print(number, asked["path"], dict(NUMBERS), flush=True)
             passed, failed = passed + (not found), failed + bool(found)
             for difference in found:
                 print(f'FAILED {asked["path"]}: {difference}', flush=True)

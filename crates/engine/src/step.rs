@@ -15,7 +15,8 @@ use kiln_resource::{
 };
 use kiln_stack::Backends;
 use kiln_stack::call_retry::{self, RetryLimits};
-use kiln_stack::stored_software::StoredSoftware;
+use kiln_stack::owner::owner;
+use kiln_stack::stored_software::{self, StoredSoftware};
 use kiln_store::Stack;
 use kiln_value::{Class, Map, Value};
 
@@ -451,6 +452,12 @@ impl Job {
     /// Checks that an object is what the template says. What cannot be read of it must be `confirmed`.
     /// The facts of the step stay without its ID: a failed step would give it to the row, and a rollback would delete it.
     async fn is_as_imported(&self, cloud: &dyn Cloud, id: &str, confirmed: &[Value]) -> Result<(), Failure> {
+        let wanted = (self.facts.resource_type.as_str(), id);
+        let other = owner(&*self.backends.store, &self.root.project, wanted, Some(self.row)).await;
+        if let Some(other) = other.map_err(|error| stored_software::failure(&error))? {
+            let text = format!("the object belongs to the resource {} of another stack", other.name);
+            return Err(Failure::other(Class::StackValidationFailed, text));
+        }
         let facts = Facts { physical_id: Some(id.to_owned()), ..self.facts.clone() };
         let cx = Context { facts: &facts, ..self.context(cloud) };
         let shown = Shown::read(&*self.driver, &cx).await?;

@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
 use kiln_identity::Caller;
 use kiln_resource::{Cloud, StackId};
+use kiln_stack::owner::owner;
 use kiln_stack::{Backends, NoCloud, load};
 use kiln_store::{NewStack, Stack};
 use kiln_value::{Map, Value, text, value};
@@ -238,8 +239,8 @@ impl Service {
 
     async fn owner(&self, caller: &Caller, key: &ObjectKey) -> Result<Option<Owned>, Error> {
         let store = &*self.backends.store;
-        let rows = store.resources_by_physical_id(&caller.project_id, &key.id).await?;
-        let row = rows.into_iter().find(|row| is_of_kind(&row.implementation, &key.resource_type));
+        let wanted = (key.resource_type.as_str(), key.id.as_str());
+        let row = owner(store, &caller.project_id, wanted, None).await?;
         let Some(row) = row else { return Ok(None) };
         let root = load::stack(store, load::stack(store, row.stack).await?.root).await?;
         Ok(Some((key.clone(), Owner { resource: row.name, stack: root.name, stack_id: root.id })))
@@ -252,13 +253,6 @@ impl Service {
 
 fn key_of(object: &crate::ObjectToImport) -> ObjectKey {
     ObjectKey { resource_type: object.resource_type.clone(), id: object.physical_id.clone() }
-}
-
-/// Whether the object of a resource may be one of this type. Only a volume and its attachments have the same ID; the types of
-/// AWS have objects of the others.
-fn is_of_kind(implementation: &str, resource_type: &str) -> bool {
-    let is_attachment = |name: &str| name.ends_with("VolumeAttachment");
-    is_attachment(implementation) == is_attachment(resource_type)
 }
 
 fn owned_by(owner: &Owner) -> String {

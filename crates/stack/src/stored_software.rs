@@ -140,7 +140,7 @@ async fn deployed(store: &dyn Store, project: &str, server: &str) -> Result<Vec<
     Ok(deployed)
 }
 
-/// A read can be repeated.
-fn failure(error: &Error) -> Failure {
+/// The failure of an operation that cannot read the database. Nothing was sent to the cloud, so it can be repeated.
+pub fn failure(error: &Error) -> Failure {
     Failure::new(FailureKind::NotSent, Class::ServiceUnavailable, error.to_string())
 }

@@ -35,7 +35,7 @@ pub(super) static WRITE: Endpoint = Endpoint {
     name: "WriteImport",
     method: Method::POST,
     path: "/{tenant_id}/imports/template",
-    rule: Rule::Kiln(&[DefaultRule { name: "imports:scan", check: DefaultCheck::READER }]),
+    rule: Rule::Kiln(&[DefaultRule { name: "imports:write", check: DefaultCheck::READER }]),
     tag: "imports",
     summary: "Write a template for objects of the project",
     query: &[],

@@ -226,7 +226,10 @@ async fn objects_of_others_are_neither_seen_nor_taken() {
         assert!(!ids.contains(volume) && !ids.contains(net), "{}: {ids}", account.user);
         let export = ["import", "write", "--export", "made.json", "-t", "theirs.yaml"];
         let ran = other(account, &export);
-        assert!(ran.code == 1 && ran.err.contains("the project has no such object"), "{ran:?}");
+        assert!(
+            ran.code == 1 && ran.err.contains("no object fits") && ran.err.contains("volume is left out"),
+            "{ran:?}"
+        );
     }
     let ran = other(users.alt_demo, &["import", "commit", "-t", "t.yaml", "theirs"]);
     assert_eq!(ran.code, 1, "{ran:?}");
@@ -272,4 +275,17 @@ async fn objects_that_change_meanwhile_stay_as_they_are() {
     let names = ["import", "scan", "--name", "theirs", "--name", "lan", "--type", "net", "--unmanaged", "-f", "json"];
     let left = world.kiln(&names).json();
     assert_eq!(left.as_array().unwrap().len(), 2, "{left}");
+    // Another import was faster.
+    let data = value!({
+        "name": "fast", "template": {"heat_template_version": "2018-08-31", "resources": {
+            "lan": {"type": "OS::Neutron::Net", "properties": {"name": "lan"}},
+        }},
+        "resources": {"lan": (part(&first))},
+    });
+    world.folder.write("fast.json", &kiln_value::text::json(&data));
+    world.kiln(&["stack", "adopt", "--adopt-file", "fast.json", "fast"]).ok();
+    let ran = world.kiln(&["stack", "adopt", "--adopt-file", "fast.json", "--enable-rollback", "second"]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(ran.err.contains("the object belongs to the resource lan of another stack"), "{ran:?}");
+    assert_eq!(world.writes(), Vec::<String>::new());
 }

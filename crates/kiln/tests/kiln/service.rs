@@ -101,7 +101,7 @@ impl Service {
         let log = Arc::new(Mutex::new(Vec::new()));
         let url = loop {
             let line = lines.next().expect("the service ended").unwrap();
-            let told: serde_json::Value = serde_json::from_str(&line).unwrap();
+            let told: serde_json::Value = serde_json::from_str(&line).expect(&line);
             let address = told["fields"]["address"].as_str().map(str::to_owned);
             log.lock().unwrap().push(told);
             // The address of TCP comes first, then the socket.

@@ -79,6 +79,7 @@ pub(crate) const KINDS: &[ObjectKind] = &[
     neutron(Some("OS::Neutron::Subnet"), "/v2.0/subnets", "subnets", "subnet"),
     neutron(Some("OS::Neutron::Router"), "/v2.0/routers", "routers", "router"),
     neutron(Some("OS::Neutron::Port"), "/v2.0/ports", "ports", "port"),
+    neutron(Some("OS::Neutron::Trunk"), "/v2.0/trunks", "trunks", "trunk"),
     neutron(Some("OS::Neutron::FloatingIP"), "/v2.0/floatingips", "floatingips", "floatingip"),
     ObjectKind {
         resource_type: Some("OS::Cinder::Volume"),

@@ -155,7 +155,8 @@ pub async fn scan(cloud: &Arc<dyn Cloud>) -> Scan {
     let listed: Vec<Listed> = stream::iter(listed).buffered(AT_ONCE).collect().await;
     let mut scan = Scan::default();
     for Listed { kind, resource_type, objects, is_all, failure } in listed {
-        let reason = failure.map(|failure| failure.message);
+        // A service without an extension has no such list.
+        let reason = failure.filter(|failure| !failure.is_not_found()).map(|failure| failure.message);
         let reason = reason.or_else(|| (!is_all).then(|| "it has too many objects to list all".to_owned()));
         scan.unlisted.extend(reason.map(|reason| (resource_type.to_owned(), reason)));
         let own = objects.into_iter().filter(|object| is_of(object, &project));
