@@ -235,21 +235,25 @@ def locked(project):
 def imported(project):
     """What a person made by hand becomes a stack as it is; the stack is then one as any other."""
     user = project.user
-    made = {
-        'network': user.json('network', 'create', 'hand-net'),
-        'subnet': user.json('subnet', 'create', '--network', 'hand-net', '--subnet-range', '10.66.0.0/24', 'hand-subnet'),
-        'security group': user.json('security', 'group', 'create', 'hand-doors'),
-    }
     rule = ('security', 'group', 'rule', 'create')
-    user.run(*rule, '--protocol', 'tcp', '--dst-port', '22', '--remote-ip', '10.0.0.0/8', 'hand-doors')
-    user.run(*rule, '--protocol', 'icmp', 'hand-doors')
-    made['router'] = user.json('router', 'create', '--external-gateway', PUBLIC, 'hand-router')
+    answers = user.many([
+        ('network', 'create', 'hand-net'),
+        ('subnet', 'create', '--network', 'hand-net', '--subnet-range', '10.66.0.0/24', 'hand-subnet'),
+        ('security', 'group', 'create', 'hand-doors'),
+        ('router', 'create', '--external-gateway', PUBLIC, 'hand-router'),
+        (*rule, '--protocol', 'tcp', '--dst-port', '22', '--remote-ip', '10.0.0.0/8', 'hand-doors'),
+        (*rule, '--protocol', 'icmp', 'hand-doors'),
+        ('port', 'create', '--network', 'hand-net', '--security-group', 'hand-doors', 'hand-port'),
+        ('volume', 'create', '--size', '1', '--description', "'what we keep'", 'hand-volume'),
+    ])
     user.run('router', 'add', 'subnet', 'hand-router', 'hand-subnet')
-    made['port'] = user.json('port', 'create', '--network', 'hand-net', '--security-group', 'hand-doors', 'hand-port')
-    made['floating ip'] = user.json('floating', 'ip', 'create', '--port', 'hand-port', PUBLIC)
-    made['server'] = user.json('server', 'create', '--image', IMAGE, '--flavor', FLAVOR, '--key-name', project.name,
-                               '--port', made['port']['id'], '--property', 'role=web', '--wait', 'hand-server')
-    made['volume'] = user.json('volume', 'create', '--size', '1', '--description', 'what we keep', 'hand-volume')
+    kinds = ('network', 'subnet', 'security group', 'router', None, None, 'port', 'volume')
+    made = {kind: one for kind, one in zip(kinds, answers) if kind}
+    made['floating ip'], made['server'] = user.many([
+        ('floating', 'ip', 'create', '--port', 'hand-port', PUBLIC),
+        ('server', 'create', '--image', IMAGE, '--flavor', FLAVOR, '--key-name', project.name, '--port',
+         made['port']['id'], '--property', 'role=web', '--wait', 'hand-server'),
+    ])
     user.run('server', 'add', 'volume', 'hand-server', 'hand-volume')
     with tempfile.TemporaryDirectory() as folder:
         binary = os.environ.get('KILN', str(ROOT / 'target/release/kiln'))
@@ -261,7 +265,7 @@ def imported(project):
 
         def shown():
             """The objects, with the numbers that grow with each change."""
-            return [user.json(*kind.split(), 'show', one['id']) for kind, one in made.items()]
+            return user.many([(*kind.split(), 'show', one['id']) for kind, one in made.items()])
 
         there = {row['physical_resource_id'] for row in json.loads(kiln('import', 'scan', '--unmanaged', '-f', 'json')
                                                                   .rpartition(']')[0] + ']')}

@@ -35,6 +35,7 @@ pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod confirm;
 pub(crate) mod demo;
+pub(crate) mod edit;
 pub(crate) mod effect;
 pub(crate) mod guard;
 pub(crate) mod heat_manage;

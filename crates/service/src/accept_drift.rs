@@ -9,7 +9,7 @@ use kiln_resource::Converge;
 use kiln_stack::LoadedStack;
 use kiln_store::Stack;
 use kiln_template::version::Words;
-use kiln_template::{Template, all_functions};
+use kiln_template::{Template, has_call, is_call};
 use kiln_value::{Map, Value};
 use kiln_view::stack_drift::{Drift, PropertyDrift};
 
@@ -161,19 +161,6 @@ impl NewTemplate {
         let (resource, property) = (resource.to_owned(), name.clone());
         self.values.push(AcceptedValue { resource, property, parameter, value: actual.clone() });
         Ok(())
-    }
-}
-
-/// Whether a map is, or looks like, the call of a function.
-fn is_call(map: &Map) -> bool {
-    map.len() == 1 && map.keys().all(|name| all_functions().iter().any(|function| function.name == name))
-}
-
-fn has_call(value: &Value) -> bool {
-    match value {
-        Value::Map(map) => is_call(map) || map.values().any(has_call),
-        Value::List(items) => items.iter().any(has_call),
-        _ => false,
     }
 }
 

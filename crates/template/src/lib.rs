@@ -27,7 +27,7 @@ pub use bound::Bound;
 pub use condition::Conditions;
 pub use definition::{Definition, DeletionPolicy};
 pub use expr::{AttributeUse, Expr, Partial, Wanted};
-pub use function::{Arguments, Example, FunctionInfo, all_functions, functions};
+pub use function::{Arguments, Example, FunctionInfo, all_functions, functions, has_call, is_call};
 pub use group::ParameterGroup;
 pub use identity::StackIdentity;
 pub use kiln_yaql::Limits as YaqlLimits;

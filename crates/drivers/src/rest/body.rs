@@ -92,9 +92,9 @@ pub(crate) fn read(
 /// `given` one if it is in the list, else the first.
 fn of_list(object: &Value, key: &str, given: Option<&Value>) -> Option<Value> {
     let list = object.get(&format!("{}s", key.strip_suffix("_id")?))?.as_list()?;
-    let ids = || list.iter().filter_map(|entry| entry.get("id"));
-    let is_given = |id: &&Value| given == Some(*id);
-    Some(ids().find(is_given).or_else(|| ids().next()).cloned().unwrap_or_default())
+    let ids: Vec<&Value> = list.iter().map(|entry| entry.get("id")).collect::<Option<_>>()?;
+    let is_given = |id: &&&Value| given == Some(**id);
+    Some(ids.iter().find(is_given).or(ids.first()).map(|id| (*id).clone()).unwrap_or_default())
 }
 
 /// A value with the names of the template, the reverse of [`encode`].

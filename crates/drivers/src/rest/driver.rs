@@ -405,6 +405,14 @@ impl RestDriver {
     }
 }
 
+/// The properties in a path: `{pool}`, `{policy:neutron.qos_policy}`.
+fn variables(path: &str) -> impl Iterator<Item = &str> {
+    let inner = path.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(inner, _)| inner));
+    inner
+        .map(|inner| inner.split_once(':').map_or(inner, |(name, _)| name))
+        .filter(|name| !matches!(*name, "id" | "project"))
+}
+
 /// A request with the query parameters of the definition.
 fn with_query(request: CloudRequest, query: &Map) -> CloudRequest {
     query.iter().fold(request, |request, (key, value)| request.query(key, kiln_value::text::str(value)))
@@ -532,7 +540,14 @@ impl Driver for RestDriver {
 
     async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
         let object = self.show(cx, cx.facts.require_id()?).await?;
-        self.live_in(cx, &object).await
+        let mut live = self.live_in(cx, &object).await?;
+        // The object was found below these.
+        for name in variables(&self.rest.item) {
+            if let Some(value) = cx.facts.properties.get(name).filter(|value| !value.is_null()) {
+                live.entry(name.to_owned()).or_insert_with(|| value.clone());
+            }
+        }
+        Ok(live)
     }
 
     async fn live_in(&self, cx: &Context<'_>, object: &Value) -> Result<Map, Failure> {

@@ -1,7 +1,7 @@
 //! Objects that exist become resources: as they are, or not at all.
 
 use kiln_resource::Method;
-use kiln_testcloud::{RecordedCall, Testcloud};
+use kiln_testcloud::{Account, RecordedCall, Testcloud};
 use kiln_value::value;
 
 use crate::cloud_user::CloudUser;
@@ -86,6 +86,14 @@ impl World {
             .collect()
     }
 
+    /// A command of another user, with a database of its own.
+    fn other(&self, account: Account, args: &[&str]) -> Ran {
+        let mut command = self.folder.client(&self.cloud, "http://localhost", &[&["--local"], args].concat());
+        command.env("OS_USERNAME", account.user).env("OS_PROJECT_NAME", account.project);
+        command.env("KILN_DATABASE", self.folder.path().join(format!("{}.db", account.user)));
+        command.output().unwrap().into()
+    }
+
     fn text(&self, file: &str) -> String {
         std::fs::read_to_string(self.folder.path().join(file)).unwrap()
     }
@@ -143,8 +151,40 @@ async fn what_exists_becomes_a_stack_without_a_change() {
     world.kiln(&["stack", "delete", "web", "--yes"]).ok();
     let left = world.kiln(&["import", "scan", "-f", "json"]).json();
     assert_eq!(left.as_array().unwrap().len(), 4, "{left}");
-    // The template makes everything anew.
+    // The template makes everything anew, also in another project.
     world.kiln(&["stack", "create", "-t", "web.yaml", "twin"]).ok();
+    world.other(world.cloud.users().alt_demo, &["stack", "create", "-t", "web.yaml", "twin"]).ok();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_of_terraform_names_the_resources() {
+    let world = World::new("imports-state").await;
+    world.release();
+    let made: serde_json::Value = serde_json::from_str(&world.text("made.json")).unwrap();
+    let id = |name: &str| made["resources"][name]["resource_id"].as_str().unwrap();
+    let of = |kind: &str, name: &str, id: &str| {
+        let instance = value!({"schema_version": 0, "attributes": {"id": id}});
+        value!({"mode": "managed", "type": kind, "name": name, "provider": "openstack", "instances": [instance]})
+    };
+    let state = value!({"version": 4, "terraform_version": "1.9.0", "resources": [
+        (of("openstack_networking_network_v2", "backend", id("net"))),
+        (of("openstack_networking_subnet_v2", "backend_v4", id("sub"))),
+        (of("openstack_blockstorage_volume_v3", "store", id("volume"))),
+        (of("openstack_blockstorage_volume_v3", "gone", "00000000-0000-4000-8000-000000000000")),
+        (of("openstack_fw_rule_v2", "wall", "f1")),
+    ]});
+    world.folder.write("terraform.tfstate", &kiln_value::text::json(&state));
+    let ran = world.kiln(&["import", "write", "--terraform-state", "terraform.tfstate", "-t", "tf.yaml"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    for told in
+        ["openstack_fw_rule_v2.wall is left out: Kiln has no type for it", "gone is left out", "3 resources in tf.yaml"]
+    {
+        assert!(ran.err.contains(told), "{told}: {ran:?}");
+    }
+    let written = world.text("tf.yaml");
+    assert!(written.contains("  backend_v4:\n") && written.contains("network: {get_resource: backend}"), "{written}");
+    world.kiln(&["import", "commit", "-t", "tf.yaml", "tf"]).ok();
+    assert_eq!(world.writes(), Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -154,10 +194,8 @@ async fn what_differs_is_named_and_nothing_is_imported() {
     world.kiln(&["import", "write", "--all", "-t", "web.yaml"]).ok();
     let commit = |more: &[&str]| world.kiln(&[&["import", "commit", "-t", "web.yaml", "web"], more].concat());
     let written = world.text("web.yaml");
-    world.folder.write(
-        "web.yaml",
-        &written.replace("description: what we keep", "description: another").replace("size: 2", "size: 3"),
-    );
+    let changed = written.replace("description: what we keep", "description: another").replace("size: 2", "size: 3");
+    world.folder.write("web.yaml", &changed);
     let ran = commit(&[]);
     assert_eq!(ran.code, 1, "{ran:?}");
     for why in
@@ -167,8 +205,8 @@ async fn what_differs_is_named_and_nothing_is_imported() {
     }
     let ran = commit(&["--dry-run", "-f", "json"]);
     assert!(ran.code == 1 && ran.out.contains("\"property\": \"size\""), "{ran:?}");
-    world.folder.write("web.yaml", &written);
 
+    world.folder.write("web.yaml", &written);
     // What cannot be read must be confirmed.
     let objects = world.text("web.import.json");
     assert!(objects.contains("\"web-1.networks\""), "{objects}");
@@ -191,8 +229,12 @@ async fn what_differs_is_named_and_nothing_is_imported() {
     assert_eq!(world.writes(), Vec::<String>::new());
     assert_eq!(world.kiln(&["stack", "list", "-f", "json"]).json(), serde_json::json!([]));
 
-    world.folder.write("web.yaml", &written);
-    commit(&[]).ok();
+    // The values of the objects are taken into the file, which is as it was written first then.
+    world.folder.write("web.yaml", &changed);
+    let ran = commit(&["--accept"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.err.contains("data.size: 2 (in web.yaml)"), "{ran:?}");
+    assert_eq!(world.text("web.yaml"), written);
     let ran = world.kiln(&["import", "commit", "-t", "web.yaml", "second"]);
     assert!(
         ran.code == 1 && ran.err.contains("it belongs to the resource") && ran.err.contains("of the stack web"),
@@ -208,12 +250,6 @@ async fn objects_of_others_are_neither_seen_nor_taken() {
     let made: serde_json::Value = serde_json::from_str(&world.text("made.json")).unwrap();
     let volume = made["resources"]["volume"]["resource_id"].as_str().unwrap();
     let net = made["resources"]["net"]["resource_id"].as_str().unwrap();
-    let other = |account: kiln_testcloud::Account, args: &[&str]| -> Ran {
-        let mut command = world.folder.client(&world.cloud, "http://localhost", &[&["--local"], args].concat());
-        command.env("OS_USERNAME", account.user).env("OS_PROJECT_NAME", account.project);
-        command.env("KILN_DATABASE", world.folder.path().join(format!("{}.db", account.user)));
-        command.output().unwrap().into()
-    };
     let users = world.cloud.users();
     world.folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources:\n  v: {type: OS::Cinder::Volume, properties: {size: 2}}\n  n: {type: OS::Neutron::Net}\n");
     let objects = value!({"objects": {
@@ -221,20 +257,20 @@ async fn objects_of_others_are_neither_seen_nor_taken() {
     }});
     world.folder.write("t.import.json", &kiln_value::text::json(&objects));
     for account in [users.alt_demo, users.admin] {
-        let seen = other(account, &["import", "scan", "-f", "json"]).json();
+        let seen = world.other(account, &["import", "scan", "-f", "json"]).json();
         let ids = seen.to_string();
         assert!(!ids.contains(volume) && !ids.contains(net), "{}: {ids}", account.user);
         let export = ["import", "write", "--export", "made.json", "-t", "theirs.yaml"];
-        let ran = other(account, &export);
+        let ran = world.other(account, &export);
         assert!(
             ran.code == 1 && ran.err.contains("no object fits") && ran.err.contains("volume is left out"),
             "{ran:?}"
         );
     }
-    let ran = other(users.alt_demo, &["import", "commit", "-t", "t.yaml", "theirs"]);
+    let ran = world.other(users.alt_demo, &["import", "commit", "-t", "t.yaml", "theirs"]);
     assert_eq!(ran.code, 1, "{ran:?}");
     // An administrator can read everything, and still imports only what is in the project of the token.
-    let ran = other(users.admin, &["import", "commit", "-t", "t.yaml", "theirs"]);
+    let ran = world.other(users.admin, &["import", "commit", "-t", "t.yaml", "theirs"]);
     assert_eq!(ran.code, 1, "{ran:?}");
     assert_eq!(world.writes(), Vec::<String>::new());
 }
@@ -288,4 +324,68 @@ async fn objects_that_change_meanwhile_stay_as_they_are() {
     assert_eq!(ran.code, 3, "{ran:?}");
     assert!(ran.err.contains("the object belongs to the resource lan of another stack"), "{ran:?}");
     assert_eq!(world.writes(), Vec::<String>::new());
+}
+
+/// What other objects show of themselves only in part.
+const BALANCED: &str = "\
+heat_template_version: 2018-08-31
+resources:
+  disk: {type: OS::Cinder::Volume, properties: {name: disk, size: 1, image: cirros, metadata: {readonly: no, team: blue}}}
+  server:
+    type: OS::Nova::Server
+    properties:
+      name: from-disk
+      flavor: m1.tiny
+      networks: [{network: private}]
+      block_device_mapping_v2: [{volume_id: {get_resource: disk}, boot_index: 0}]
+  doors:
+    type: OS::Neutron::SecurityGroup
+    properties: {name: open, rules: [{protocol: tcp, port_range_min: 0, port_range_max: 10, description: why}]}
+  balancer: {type: OS::Octavia::LoadBalancer, properties: {name: front, vip_subnet: private-subnet}}
+  listener:
+    type: OS::Octavia::Listener
+    properties: {name: http, protocol: HTTP, protocol_port: 80, loadbalancer: {get_resource: balancer}}
+  pool:
+    type: OS::Octavia::Pool
+    properties: {name: backs, protocol: HTTP, lb_algorithm: ROUND_ROBIN, listener: {get_resource: listener}}
+  member:
+    type: OS::Octavia::PoolMember
+    properties: {pool: {get_resource: pool}, address: 10.0.0.7, protocol_port: 8080, subnet: private-subnet}
+  monitor:
+    type: OS::Octavia::HealthMonitor
+    properties: {pool: {get_resource: pool}, type: HTTP, delay: 5, timeout: 3, max_retries: 2}
+  policy:
+    type: OS::Octavia::L7Policy
+    properties: {listener: {get_resource: listener}, action: REJECT, name: nobody}
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn load_balancers_and_servers_on_volumes_are_imported() {
+    let (cloud, folder) = (Testcloud::builder().start().await.unwrap(), Folder::new("imports-balanced"));
+    folder.write("made.yaml", BALANCED);
+    let user = CloudUser::of(&cloud, cloud.users().demo).await;
+    let world = World { cloud, folder, user };
+    world.kiln(&["stack", "create", "-t", "made.yaml", "made"]).ok();
+    world.release();
+    let choice =
+        ["import", "write", "--related", "--name", "from-disk", "--name", "open", "--name", "front", "-t", "b.yaml"];
+    world.kiln(&choice).ok();
+    let written = world.text("b.yaml");
+    for line in [
+        "block_device_mapping_v2:\n        - volume_id: {get_resource: disk}\n          boot_index: 0\n",
+        "description: why\n",
+        "metadata: {team: blue}\n",
+        "  backs_member:\n    type: OS::Octavia::PoolMember\n    properties:\n      pool: {get_resource: backs}\n",
+        "pool: {get_resource: backs}\n",
+        "      loadbalancer: {get_resource: front}\n",
+        "      listener: {get_resource: http}\n",
+    ] {
+        assert!(written.contains(line), "{line}\n{written}");
+    }
+    assert!(!written.contains("VolumeAttachment"), "{written}");
+    world.kiln(&["import", "commit", "-t", "b.yaml", "b"]).ok();
+    assert_eq!(world.writes(), Vec::<String>::new());
+    let plan = world.kiln(&["stack", "plan", "--existing", "--converge", "b", "--detailed-exitcode"]);
+    assert_eq!(plan.code, 0, "{plan:?}");
+    world.kiln(&["stack", "delete", "b", "--yes"]).ok();
 }

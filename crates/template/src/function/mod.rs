@@ -30,7 +30,7 @@ use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::LazyLock;
 
-use kiln_value::{Diagnostic, Value};
+use kiln_value::{Diagnostic, Map, Value};
 
 use crate::Bound;
 use crate::expr::{AttributeUse, Call, Context, Mode, Node};
@@ -212,6 +212,20 @@ static NAMES: LazyLock<HashMap<&'static str, &'static FunctionInfo>> =
 /// The functions of all versions, in the order of the manual.
 pub fn all_functions() -> &'static [FunctionInfo] {
     FUNCTIONS
+}
+
+/// Whether a map is, or looks like, the call of a function.
+pub fn is_call(map: &Map) -> bool {
+    map.len() == 1 && map.keys().all(|name| FUNCTIONS.iter().any(|function| function.name == name))
+}
+
+/// Whether a call is, or seems to be, in a value.
+pub fn has_call(value: &Value) -> bool {
+    match value {
+        Value::Map(map) => is_call(map) || map.values().any(has_call),
+        Value::List(items) => items.iter().any(has_call),
+        _ => false,
+    }
 }
 
 /// The functions of a release, in the order of the manual, without removed ones.

@@ -224,10 +224,10 @@ fn balancer(world: &CloudState, row: &Row) -> String {
     if row.text("_noun").ends_with("/loadbalancers") {
         return row.text("id").to_owned();
     }
-    if !row.text("loadbalancer_id").is_empty() {
-        return row.text("loadbalancer_id").to_owned();
+    if !row.text("_loadbalancer_id").is_empty() {
+        return row.text("_loadbalancer_id").to_owned();
     }
-    let owner = ["listener_id", "pool_id", "_parent"].into_iter().map(|field| row.text(field));
+    let owner = ["_listener_id", "listener_id", "pool_id", "_parent"].into_iter().map(|field| row.text(field));
     let owner = owner.filter(|id| !id.is_empty()).find_map(|id| world.nouns.rows.get(id));
     owner.map(|owner| balancer(world, owner)).unwrap_or_default()
 }
@@ -265,8 +265,22 @@ pub(super) fn prepare(world: &mut CloudState, noun: &Noun, row: &mut Row) -> Res
         row.put("vip_port_id", world.uuid());
         return Ok(());
     }
+    if matches!(noun.one, "listener" | "pool") {
+        // Listeners and pools show what they belong to only in lists.
+        for (sent, kept, list) in
+            [("loadbalancer_id", "_loadbalancer_id", "loadbalancers"), ("listener_id", "_listener_id", "listeners")]
+        {
+            if let Some(owner) = row.remove(sent).filter(|owner| !owner.is_null()) {
+                row.put(list, json!([{"id": owner}]));
+                row.put(kept, owner);
+            }
+        }
+    }
     if noun.states.is_some() {
         lock_row(world, row, false)?;
+        if matches!(noun.one, "listener" | "pool") {
+            row.put("loadbalancers", json!([{"id": balancer(world, row)}]));
+        }
         if let Some(pool) = Some(row.text("pool_id")).filter(|id| !id.is_empty()) {
             row.put("pools", json!([{"id": pool}]));
         }

@@ -1,6 +1,6 @@
 //! Finds the objects of a project that can become resources.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -168,6 +168,7 @@ pub async fn scan(cloud: &Arc<dyn Cloud>) -> Scan {
         }
     }
     members(reading, &mut scan).await;
+    without_root_disks(&mut scan.objects);
     find_uses(&mut scan.objects);
     // A part comes after what it is a part of.
     scan.objects.sort_by_key(|one| matches!(one.key.resource_type.as_str(), INTERFACE | ATTACHMENT | MEMBER));
@@ -238,6 +239,24 @@ fn parts_of(resource_type: &str, object: &Value, objects: &mut Vec<FoundObject>)
         }
         _ => {}
     }
+}
+
+/// Whether an attachment in a volume is that of the first disk of a server.
+pub(super) fn is_root(attachment: &Value) -> bool {
+    attachment.str_at("device").is_some_and(|device| device.ends_with("da"))
+}
+
+/// Whether a server has no image, because it has booted from a volume.
+pub(super) fn boots_from_volume(server: &Value) -> bool {
+    !server.get("image").is_some_and(Value::is_truthy)
+}
+
+/// Removes the attachments of the volumes from which servers have booted: these belong to the server.
+fn without_root_disks(objects: &mut Vec<FoundObject>) {
+    let servers = objects.iter().filter(|one| one.is_a("OS::Nova::Server") && boots_from_volume(&one.object));
+    let servers: HashSet<String> = servers.map(|server| server.key.id.clone()).collect();
+    let is_of = |one: &FoundObject| one.object.str_at("instance_uuid").is_some_and(|server| servers.contains(server));
+    objects.retain(|one| !(one.is_a(ATTACHMENT) && is_root(&one.object) && is_of(one)));
 }
 
 /// Adds the members of the pools.

@@ -11,7 +11,7 @@ use kiln_resource::{Cloud, Context, Facts, PropertySchema, RegisteredType, Resou
 use kiln_stack::Backends;
 use kiln_value::{Map, Value, value};
 
-use super::scan::{ATTACHMENT, FoundObject, INTERFACE, MEMBER, ObjectKey, Scan};
+use super::scan::{ATTACHMENT, FoundObject, INTERFACE, MEMBER, ObjectKey, Scan, boots_from_volume, is_root};
 use crate::reading_cloud::ReadingCloud;
 
 /// Objects that are read at the same time.
@@ -87,12 +87,13 @@ pub async fn write(
     let reading = ReadingCloud::new(Arc::clone(cloud), objects.len());
     let reading: &dyn Cloud = &reading;
     let names = resource_names(objects, names);
+    let servers = &Servers::of(scan);
     let types = &backends.resource_types.types;
     let entries = objects.iter().filter_map(|one| Some((*one, Arc::clone(types.get(&one.key.resource_type)?))));
     let read: Vec<BoxFuture<'_, (&FoundObject, Arc<RegisteredType>, Given)>> = entries
         .map(|(one, entry)| {
             async move {
-                let given = properties(backends, reading, &entry, one, scan).await;
+                let given = properties(backends, reading, &entry, one, servers).await;
                 (one, entry, given)
             }
             .boxed()
@@ -147,7 +148,7 @@ async fn properties(
     cloud: &dyn Cloud,
     entry: &RegisteredType,
     one: &FoundObject,
-    scan: &Scan,
+    servers: &Servers<'_>,
 ) -> Given {
     let resource_type = &entry.resource_type;
     let mut given = Given::default();
@@ -180,8 +181,18 @@ async fn properties(
     live.extend(known);
     let mut more = Map::new();
     match one.key.resource_type.as_str() {
-        "OS::Nova::Server" => server(one, scan, &mut more, &mut given.left_out),
+        "OS::Nova::Server" => {
+            more = servers.properties(one);
+            given.left_out.extend(["user_data".to_owned(), "scheduler_hints".to_owned()]);
+        }
         "OS::Neutron::SecurityGroup" => _ = live.insert("rules".to_owned(), rules(&one.object)),
+        "OS::Cinder::Volume" => {
+            // What Cinder, Nova and Kiln keep there.
+            let own = |key: &str| key.starts_with("kiln") || key == "readonly" || key == "attached_mode";
+            if let Some(metadata) = live.get_mut("metadata").and_then(Value::as_map_mut) {
+                metadata.retain(|key, _| !own(key));
+            }
+        }
         _ => {}
     }
     given.unread = more.keys().cloned().collect();
@@ -235,37 +246,56 @@ fn tidy(schema: &PropertySchema, value: &Value) -> Option<Value> {
             let known: Map = known.collect();
             (!known.is_empty()).then_some(Value::Map(known))
         }
-        (Value::Map(entries), ..) => {
-            // What services and Kiln itself keep there.
-            let own = |key: &str| key.starts_with("kiln") || key == "readonly" || key == "attached_mode";
-            let entries: Map =
-                entries.iter().filter(|(key, _)| !own(key)).map(|(k, v)| (k.clone(), v.clone())).collect();
-            (!entries.is_empty()).then_some(Value::Map(entries))
-        }
+        (Value::Map(entries), ..) if entries.is_empty() => None,
         _ => Some(value.clone()),
     }
 }
 
-/// Adds what a server does not show of itself: its interfaces, and the volume that it has booted from.
-fn server(one: &FoundObject, scan: &Scan, more: &mut Map, left_out: &mut Vec<String>) {
-    let id = one.key.id.as_str();
-    let ports = scan.objects.iter().filter(|port| port.is_a("OS::Neutron::Port"));
-    let ports = ports.filter(|port| port.object.str_at("device_id") == Some(id));
-    let networks: Vec<Value> = ports.map(|port| value!({ "port": (port.key.id.as_str()) })).collect();
-    if !networks.is_empty() {
-        more.insert("networks".to_owned(), networks.into());
+/// What servers do not show of themselves.
+#[derive(Default)]
+struct Servers<'s> {
+    /// The ports of each server.
+    ports: HashMap<&'s str, Vec<&'s str>>,
+    /// The volume that a server has booted from.
+    roots: HashMap<&'s str, &'s str>,
+}
+
+impl<'s> Servers<'s> {
+    fn of(scan: &'s Scan) -> Self {
+        let mut servers = Self::default();
+        for one in &scan.objects {
+            let id = one.key.id.as_str();
+            match one.key.resource_type.as_str() {
+                "OS::Neutron::Port" => {
+                    if let Some(server) = one.object.str_at("device_id").filter(|server| !server.is_empty()) {
+                        servers.ports.entry(server).or_default().push(id);
+                    }
+                }
+                "OS::Cinder::Volume" => {
+                    let attachments = one.object.get("attachments").and_then(Value::as_list).unwrap_or_default();
+                    let roots = attachments.iter().filter(|attachment| is_root(attachment));
+                    servers.roots.extend(roots.filter_map(|root| Some((root.str_at("server_id")?, id))));
+                }
+                _ => {}
+            }
+        }
+        servers
     }
-    if !one.object.get("image").is_some_and(Value::is_truthy) {
-        let root = scan.objects.iter().filter(|other| other.is_a(ATTACHMENT)).find(|attachment| {
-            attachment.object.str_at("instance_uuid") == Some(id)
-                && attachment.object.str_at("device").is_some_and(|device| device.ends_with("da"))
-        });
-        if let Some(volume) = root.and_then(|root| root.object.str_at("volume_id")) {
-            let device = value!({ "volume_id": volume, "boot_index": 0, "delete_on_termination": false });
+
+    /// The properties of a server that it does not show.
+    fn properties(&self, server: &FoundObject) -> Map {
+        let id = server.key.id.as_str();
+        let mut more = Map::new();
+        if let Some(ports) = self.ports.get(id) {
+            let networks: Value = ports.iter().map(|port| value!({ "port": (*port) })).collect();
+            more.insert("networks".to_owned(), networks);
+        }
+        if let Some(volume) = self.roots.get(id).filter(|_| boots_from_volume(&server.object)) {
+            let device = value!({ "volume_id": (*volume), "boot_index": 0, "delete_on_termination": false });
             more.insert("block_device_mapping_v2".to_owned(), value!([device]));
         }
+        more
     }
-    left_out.extend(["user_data".to_owned(), "scheduler_hints".to_owned()]);
 }
 
 /// The rules of a security group, as templates give them; empty if they are those of a new group.
@@ -283,7 +313,7 @@ fn rules(group: &Value) -> Value {
     let written = rules.iter().filter(|rule| !is_usual || rule.str_at("direction") != Some("egress")).map(|rule| {
         let mut out = Map::new();
         let keys = ["direction", "ethertype", "protocol", "port_range_min", "port_range_max", "remote_ip_prefix"];
-        out.extend(keys.iter().filter_map(|key| Some(((*key).to_owned(), given(key, rule)?))));
+        out.extend(keys.iter().chain(&["description"]).filter_map(|key| Some(((*key).to_owned(), given(key, rule)?))));
         // Port 0 is a port, and type 0 of ICMP the answer to a ping.
         for key in ["port_range_min", "port_range_max"] {
             if rule.get(key) == Some(&value!(0)) {

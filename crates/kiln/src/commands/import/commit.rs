@@ -3,11 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use kiln_console::output::{Cell, Format, List, OutputArgs};
+use kiln_console::output::{Cell, Format, List, OutputArgs, visible};
 use kiln_console::progress::Target;
+use kiln_server::whole_file;
+use kiln_template::parameter::HIDDEN;
 use kiln_value::{Map, Value, text};
 
 use super::objects::{beside, read};
+use crate::commands::edit::{self, NewValue, with};
 use crate::commands::effect::Effect;
 use crate::commands::stack::{Content, WaitArgs, ended, short};
 use crate::connect::Connection;
@@ -18,12 +21,13 @@ use crate::failure::{Failure, Outcome};
 #[command(add = Effect::Changes("adds"))]
 #[command(after_help = "\
 The objects must be as the template says: each property is read and compared, and no object is changed. If something \
-differs, nothing is imported: change the template, or the object. Properties that cannot be read must be confirmed, \
+differs, nothing is imported: change the object, or take its values into the template with --accept. Properties that cannot be read must be confirmed, \
 by --confirm or in the file of the objects. Deleting the stack later deletes its objects. Heat has no such call.
 
 Examples:
   kiln import commit -t web.yaml --dry-run web
   kiln import commit -t web.yaml --wait web
+  kiln import commit -t web.yaml --accept web
   kiln import commit -t web.yaml --objects web.import.json --confirm server.networks web")]
 pub(crate) struct CommitArgs {
     /// Name of the stack
@@ -41,6 +45,9 @@ pub(crate) struct CommitArgs {
     /// Compare the objects with the template, and create nothing
     #[arg(long)]
     dry_run: bool,
+    /// First write what differs in the objects into the file of the template: only these values, the rest of the text stays
+    #[arg(long, conflicts_with = "dry_run")]
+    accept: bool,
     #[command(flatten)]
     content: Content,
     #[command(flatten)]
@@ -62,7 +69,13 @@ impl CommitArgs {
         let mut confirmed: Vec<String> =
             given.get("confirmed").and_then(Value::as_list).into_iter().flatten().map(text::str).collect();
         confirmed.extend(self.confirm.iter().cloned());
-        let request = self.content.request(connection, Some(&self.template)).await?;
+        let mut request = self.content.request(connection, Some(&self.template)).await?;
+        if self.accept {
+            let plan = connection.client.plan_import(&self.name, &request, &objects, &confirmed).await?;
+            if self.write(&plan)? {
+                request = self.content.request(connection, Some(&self.template)).await?;
+            }
+        }
         if self.dry_run {
             let plan = connection.client.plan_import(&self.name, &request, &objects, &confirmed).await?;
             return self.show(&plan);
@@ -74,6 +87,43 @@ impl CommitArgs {
             ended(&self.name, &end, "ADOPT")?;
         }
         short(connection, &id, &self.output, waits).await
+    }
+
+    /// Writes the values of the objects into the file of the template. Returns whether there were any.
+    fn write(&self, plan: &Value) -> Outcome<bool> {
+        let resources = plan.get("resources").and_then(Value::as_list).unwrap_or_default();
+        let mut values = Vec::new();
+        for one in resources {
+            for difference in one.get("differences").and_then(Value::as_list).into_iter().flatten() {
+                values.push(NewValue {
+                    resource: one.str_at("resource_name").unwrap_or_default(),
+                    property: difference.str_at("property").unwrap_or_default(),
+                    value: difference.get("actual").cloned().unwrap_or_default(),
+                });
+            }
+        }
+        if values.is_empty() {
+            return Ok(false);
+        }
+        if let Some(one) = values.iter().find(|one| text::json(&one.value).contains(HIDDEN)) {
+            return Err(Failure::new(format!(
+                "{}.{}: its value is hidden; nothing was changed",
+                one.resource, one.property
+            )));
+        }
+        let file = Path::new(&self.template);
+        let unwritable = |why: String| Failure::new(format!("cannot write {}: {why}", file.display()));
+        whole_file::check(file).map_err(|error| unwritable(error.to_string()))?;
+        let written: Vec<String> =
+            values.iter().map(|one| format!("{}.{}: {}", one.resource, one.property, text::json(&one.value))).collect();
+        let page = with(&edit::read(file)?, values).map_err(|why| {
+            Failure::new(format!("{}: {why}; nothing was changed", file.display())).hint("change it by hand")
+        })?;
+        whole_file::replace(file, page.as_bytes()).map_err(|error| unwritable(error.to_string()))?;
+        for line in written {
+            eprintln!("{} (in {})", visible(&line), file.display());
+        }
+        Ok(true)
     }
 
     /// Prints what differs.

@@ -22,7 +22,8 @@ use crate::failure::{Failure, Outcome};
 #[command(after_help = "\
 Writes the template, and beside it a file (web.import.json) that says which object each resource becomes: \
 'kiln import commit' needs both. IDs of other objects of the template are references, IDs of all others are \
-parameters. Ports and attached volumes of a server, the interfaces of a router and the members of a pool come with it.
+parameters. The ports of a server, the members of a pool, and what connects chosen objects, such as the attachment of \
+a volume, come with them.
 
 Examples:
   kiln import write --all -t everything.yaml

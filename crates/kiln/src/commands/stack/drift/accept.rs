@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use kiln_authoring::{Page, patch};
 use kiln_client::SavedPlan;
 use kiln_server::whole_file;
-use kiln_value::{Value, text};
+use kiln_value::text;
 
 use super::DriftArgs;
+use crate::commands::edit::{NewValue, read, with};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 
@@ -31,7 +31,12 @@ impl DriftArgs {
             Err(error) => return Err(self.failure(connection, error).await),
         };
         if let Some((file, page)) = page {
-            let text = match with(&page, &accepted) {
+            let written = accepted.iter().filter(|one| one.str_at("parameter").is_none()).map(|one| NewValue {
+                resource: one.str_at("resource_name").unwrap_or_default(),
+                property: one.str_at("property").unwrap_or_default(),
+                value: one.get("value").cloned().unwrap_or_default(),
+            });
+            let text = match with(&page, written) {
                 Ok(text) => text,
                 Err(why) => return Err(self.unwritten(connection, &plan, file, &why).await),
             };
@@ -57,28 +62,4 @@ impl DriftArgs {
         let failure = Failure::new(format!("{}: {why}; nothing was changed", file.display()));
         failure.hint(format!("compare it with 'kiln stack template show {}'", self.stack))
     }
-}
-
-fn read(file: &Path) -> Outcome<Page> {
-    let wrong = |why: String| Failure::new(format!("{}: {why}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
-    Page::read(text).map_err(|error| wrong(error.to_string()))
-}
-
-/// The text of a template with the accepted values in it.
-fn with(page: &Page, accepted: &[Value]) -> Result<String, String> {
-    let words = page.release().dialect().words();
-    let mut template = page.value().clone();
-    let written = accepted.iter().filter(|one| one.str_at("parameter").is_none());
-    for one in written {
-        let said = |key: &str| one.str_at(key).unwrap_or_default();
-        let (resource, property) = (said("resource_name"), said("property"));
-        let value = one.get("value").cloned().unwrap_or_default();
-        let found = words.set_property(&mut template, resource, property, value);
-        found.ok_or_else(|| format!("it has no resource {resource} whose properties can be changed"))?;
-    }
-    if template == *page.value() {
-        return Ok(page.text.clone());
-    }
-    patch::patch(page, &template).ok_or_else(|| "it cannot be changed in place".to_owned())
 }
