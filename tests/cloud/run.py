@@ -244,7 +244,7 @@ def imported(project):
         (*rule, '--protocol', 'tcp', '--dst-port', '22', '--remote-ip', '10.0.0.0/8', 'hand-doors'),
         (*rule, '--protocol', 'icmp', 'hand-doors'),
         ('port', 'create', '--network', 'hand-net', '--security-group', 'hand-doors', 'hand-port'),
-        ('volume', 'create', '--size', '1', '--description', "'what we keep'", 'hand-volume'),
+        ('volume', 'create', '--size', '1', '--description', 'kept', 'hand-volume'),
     ])
     user.run('router', 'add', 'subnet', 'hand-router', 'hand-subnet')
     kinds = ('network', 'subnet', 'security group', 'router', None, None, 'port', 'volume')
