@@ -9,12 +9,11 @@ must be empty) and deletes them. A resource that is not imported must be of a ty
 Prints the numbers of resources, one line per failure, and `N passed, N failed`.
 """
 import collections
+import functools
 import json
 import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
 from harness.pypi import OPENSTACK, virtual_environment  # noqa: E402
@@ -24,7 +23,7 @@ virtual_environment('openstack', *OPENSTACK)
 from heatclient import client as heat  # noqa: E402
 
 from devcloud import credentials  # noqa: E402
-from public import CORPUS, OLD_IMAGE, Asked, Fixtures, connect, drivers, edited  # noqa: E402
+from public import Asked, chosen, each, edited  # noqa: E402
 
 HEAT = 'http://127.0.0.1:8004/v1'
 # Types whose objects are imported by the template that is written.
@@ -81,54 +80,38 @@ def taken_over(kiln, data):
     return {(kind, id) for kind, id in wanted if id not in ids}
 
 
+def round_trip(binary, number, asked, folder, side):
+    """Makes a stack with Heat, abandons it there, and yields what does not come under Kiln."""
+    client = heat.Client('1', session=side.session, endpoint_override=f'{HEAT}/{side.session.get_project_id()}')
+    kiln = Kiln(binary, folder, 'admin' if asked['as'] == 'admin' else 'demo')
+    peer = Asked(client, f'foreign-{number}', asked)
+    template, files, environment = edited(folder, asked)
+    client.stacks.create(stack_name=peer.name, template=template, files=files, environment=environment,
+                         parameters=asked['parameters'], disable_rollback=True)
+    stack = peer.settled()
+    if stack.stack_status != 'CREATE_COMPLETE':
+        client.stacks.delete(peer.name)
+        peer.settled()
+        yield f'not made: {stack.stack_status_reason[:200]}'
+        return
+    data = client.stacks.abandon(f'{peer.name}/{stack.id}')
+    try:
+        yield from (f'not imported: {missing}' for missing in sorted(taken_over(kiln, data)))
+    finally:
+        # What is left is adopted, and deleted.
+        (folder / 'rest.json').write_text(json.dumps(data))
+        kiln.run('stack', 'delete', '--yes', 'web', codes=(0, 1, 3))
+        kiln.run('stack', 'adopt', '--adopt-file', 'rest.json', 'rest', codes=(0, 1, 3))
+        kiln.run('stack', 'delete', '--yes', 'rest', codes=(0, 1, 3))
+
+
 def main():
     binary, words = sys.argv[1], sys.argv[2:]
-    runs = [json.loads(line) for line in (CORPUS / 'runs.jsonl').open()]
-    can = drivers()
-    runs = [run for run in runs if run.get('stack_status') == 'CREATE_COMPLETE' and can.issuperset(run.get('types', ['?']))
-            and SCANNED.intersection(run['types']) and (not words or any(word in run['path'] for word in words))]
-    admin, user = connect('admin'), connect('demo')
-    images = {name for run in runs for name in OLD_IMAGE.findall((CORPUS / run['path']).read_text())}
-    passed = failed = 0
-    with tempfile.TemporaryDirectory() as scratch, Fixtures(user, admin, images) as values:
-        for number, asked in enumerate(runs):
-            for placeholder, value in values.items():
-                asked = json.loads(json.dumps(asked).replace(f'"{placeholder}"', f'"{value}"'))
-            folder = pathlib.Path(scratch) / str(number)
-            shutil.copytree(CORPUS / 'heat-templates', folder / 'heat-templates')
-            side = admin if asked['as'] == 'admin' else user
-            client = heat.Client('1', session=side.session,
-                                 endpoint_override=f'{HEAT}/{side.session.get_project_id()}')
-            kiln = Kiln(binary, folder, 'admin' if asked['as'] == 'admin' else 'demo')
-            peer = Asked(client, f'foreign-{number}', asked)
-            try:
-                template, files, environment = edited(folder, asked)
-                client.stacks.create(stack_name=peer.name, template=template, files=files, environment=environment,
-                                     parameters=asked['parameters'], disable_rollback=True)
-                stack = peer.settled()
-                if stack.stack_status != 'CREATE_COMPLETE':
-                    client.stacks.delete(peer.name)
-                    peer.settled()
-                    print(f'not made: {asked["path"]}: {stack.stack_status_reason[:200]}', flush=True)
-                    continue
-                data = client.stacks.abandon(f'{peer.name}/{stack.id}')
-                try:
-                    found = [f'not imported: {missing}' for missing in sorted(taken_over(kiln, data))]
-                finally:
-                    # What is left is adopted, and deleted.
-                    (folder / 'rest.json').write_text(json.dumps(data))
-                    kiln.run('stack', 'delete', '--yes', 'web', codes=(0, 1, 3))
-                    kiln.run('stack', 'adopt', '--adopt-file', 'rest.json', 'rest', codes=(0, 1, 3))
-                    kiln.run('stack', 'delete', '--yes', 'rest', codes=(0, 1, 3))
-            except Exception as failure:
-                found = [f'{type(failure).__name__}: {failure}']
-            shutil.rmtree(folder)
-            passed, failed = passed + (not found), failed + bool(found)
-            for difference in found:
-                print(f'FAILED {asked["path"]}: {difference}', flush=True)
+    runs = [run for run in chosen(words)
+            if run.get('stack_status') == 'CREATE_COMPLETE' and SCANNED.intersection(run['types'])]
+    has_failed = each(runs, functools.partial(round_trip, binary))
     print(dict(NUMBERS))
-    print(f'{passed} passed, {failed} failed')
-    sys.exit(bool(failed))
+    sys.exit(has_failed)
 
 
 if __name__ == '__main__':

@@ -258,14 +258,11 @@ def without_request(text):
     return re.sub(r"\s*(Neutron server returns request_ids: \[.*?\]|\(Request-ID: \S+\))", '', text or '')
 
 
-def main():
-    words = sys.argv[1:]
-    runs = [json.loads(line) for line in (CORPUS / 'runs.jsonl').open()]
-    can = drivers()
-    # Without a result of the reference there is nothing to compare.
-    runs = [run for run in runs if 'types' in run and can.issuperset(run['types'])
-            and (run['run'] or 'preview' in run)
-            and (not words or any(word in run['path'] for word in words))]
+def each(runs, differences):
+    """Prints what `differences(number, asked, folder, side)` yields for each run; returns whether there was any.
+
+    `folder` has the templates, and `side` is the connection of the user who runs it.
+    """
     admin, user = connect('admin'), connect('demo')
     images = {name for run in runs for name in OLD_IMAGE.findall((CORPUS / run['path']).read_text())}
     passed = failed = 0
@@ -275,20 +272,37 @@ def main():
                 asked = json.loads(json.dumps(asked).replace(f'"{placeholder}"', f'"{value}"'))
             folder = pathlib.Path(scratch) / str(number)
             shutil.copytree(CORPUS / 'heat-templates', folder / 'heat-templates')
-            side = admin if asked['as'] == 'admin' else user
-            client = heat.Client('1', session=side.session)
-            name = f'public-{number}'
             try:
-                found = list(Asked(client, name, asked).differences(folder))
+                found = list(differences(number, asked, folder, admin if asked['as'] == 'admin' else user))
             except Exception as failure:
                 found = [f'{type(failure).__name__}: {failure}']
             shutil.rmtree(folder)
             passed, failed = passed + (not found), failed + bool(found)
             for difference in found:
                 print(f'FAILED {asked["path"]}: {difference}', flush=True)
-    print(f'checks of pre-flights: {dict(VERDICTS)}')
     print(f'{passed} passed, {failed} failed')
-    sys.exit(bool(failed))
+    return bool(failed)
+
+
+def chosen(words):
+    """The runs with types that all have drivers, and with a word in their path if there are words."""
+    runs = [json.loads(line) for line in (CORPUS / 'runs.jsonl').open()]
+    can = drivers()
+    return [run for run in runs if 'types' in run and can.issuperset(run['types'])
+            and (not words or any(word in run['path'] for word in words))]
+
+
+def main():
+    # Without a result of the reference there is nothing to compare.
+    runs = [run for run in chosen(sys.argv[1:]) if run['run'] or 'preview' in run]
+
+    def differences(number, asked, folder, side):
+        client = heat.Client('1', session=side.session)
+        return Asked(client, f'public-{number}', asked).differences(folder)
+
+    has_failed = each(runs, differences)
+    print(f'checks of pre-flights: {dict(VERDICTS)}')
+    sys.exit(has_failed)
 
 
 if __name__ == '__main__':

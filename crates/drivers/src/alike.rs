@@ -29,8 +29,12 @@ pub(crate) fn shows(object: &Value, key: &str, sent: &Value) -> bool {
     if sent.as_str() == Some("") || other_name.is_some() {
         return true;
     }
-    let owners = key.strip_suffix("_id").and_then(|one| object.get(&format!("{one}s"))?.as_list());
-    owners.is_some_and(|owners| matches!(owners, [owner] if owner.get("id") == Some(sent)))
+    owners(object, key).is_some_and(|owners| matches!(owners, [owner] if owner.get("id") == Some(sent)))
+}
+
+/// What an object that is created with a `listener_id` shows as `listeners: [{"id": …}]`.
+pub(crate) fn owners<'a>(object: &'a Value, key: &str) -> Option<&'a [Value]> {
+    object.get(&format!("{}s", key.strip_suffix("_id")?))?.as_list()
 }
 
 /// Whether a value that is shown has all that was sent. The service adds entries to maps, and lists have no order.

@@ -10,6 +10,7 @@ pub mod engine;
 mod fence;
 mod heartbeat;
 pub mod housekeeping;
+mod imported_object;
 mod lifecycle;
 pub mod observer;
 mod options;

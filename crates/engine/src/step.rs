@@ -8,19 +8,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_plan::{Blame, Event, Outcome};
-use kiln_resource::object_drift::Shown;
 use kiln_resource::{
     Cloud, Context, Driver, Facts, Failure, FailureKind, LOST_CREATE, Operation, Phase, Progress, Received, ResourceId,
     Running, SoftwareChange, Step,
 };
 use kiln_stack::Backends;
 use kiln_stack::call_retry::{self, RetryLimits};
-use kiln_stack::owner::owner;
-use kiln_stack::stored_software::{self, StoredSoftware};
+use kiln_stack::stored_software::StoredSoftware;
 use kiln_store::Stack;
 use kiln_value::{Class, Map, Value};
 
 use crate::actor::take_over::is_believed;
+use crate::imported_object::ImportedObject;
 use crate::planned_object::PlannedObject;
 use crate::unmarked::{self, Creating, UNMARKED, Verdict};
 
@@ -122,6 +121,8 @@ pub(crate) struct Job {
     pub(crate) planned: Option<PlannedObject>,
     /// The data to adopt.
     pub(crate) adopted: Option<Value>,
+    /// The object that must be as the template says.
+    pub(crate) imported: Option<ImportedObject>,
     /// Other objects of the resource that hold what this one needs.
     pub(crate) holders: Vec<Facts>,
     /// The creates without a mark that are in progress in this engine.
@@ -439,39 +440,13 @@ impl Job {
             return self.failed(&Failure::other(Class::Exception, "Resource ID was not provided.")).into();
         };
         let data = part("resource_data").and_then(Value::as_map).cloned().unwrap_or_default();
-        if let Some(import) = part("import").cloned() {
-            let confirmed = import.get("confirmed").and_then(Value::as_list).unwrap_or_default();
-            if let Err(failure) = self.is_as_imported(cloud, id, confirmed).await {
-                return self.unanswered_or_failed(&failure);
-            }
+        if let Some(imported) = &self.imported
+            && let Err(failure) = imported.check(cloud, &self.software, &*self.backends.store).await
+        {
+            return self.unanswered_or_failed(&failure);
         }
         let step = Step { data, ..Step::done().id(id) }.data(ADOPTED, true);
         self.report(cloud, step).await
-    }
-
-    /// Checks that an object is what the template says. What cannot be read of it must be `confirmed`.
-    /// The facts of the step stay without its ID: a failed step would give it to the row, and a rollback would delete it.
-    async fn is_as_imported(&self, cloud: &dyn Cloud, id: &str, confirmed: &[Value]) -> Result<(), Failure> {
-        let wanted = (self.facts.resource_type.as_str(), id);
-        let other = owner(&*self.backends.store, &self.root.project, wanted, Some(self.row)).await;
-        if let Some(other) = other.map_err(|error| stored_software::failure(&error))? {
-            let text = format!("the object belongs to the resource {} of another stack", other.name);
-            return Err(Failure::other(Class::StackValidationFailed, text));
-        }
-        let facts = Facts { physical_id: Some(id.to_owned()), ..self.facts.clone() };
-        let cx = Context { facts: &facts, ..self.context(cloud) };
-        let shown = Shown::read(&*self.driver, &cx).await?;
-        let given: Map = self.facts.given.iter().map(|name| (name.clone(), true.into())).collect();
-        let types = &self.backends.resource_types.types;
-        let Some(entry) = types.get(&self.facts.resource_type) else { return Ok(()) };
-        let (differing, unread) = shown.unequal(&entry.resource_type, &given, &self.facts.properties);
-        let unread = unread.into_iter().filter(|name| !confirmed.iter().any(|one| one.as_str() == Some(name)));
-        let names: Vec<String> = differing.into_iter().map(|(name, _)| name).chain(unread).collect();
-        if names.is_empty() {
-            return Ok(());
-        }
-        let text = format!("the object is not as the template says, and stays as it is: {}", names.join(", "));
-        Err(Failure::other(Class::StackValidationFailed, text))
     }
 
     /// Before the first call: the resource's other objects release what this one needs. `None`: nothing is held.

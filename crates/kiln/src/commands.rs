@@ -37,6 +37,7 @@ pub(crate) mod confirm;
 pub(crate) mod demo;
 pub(crate) mod edit;
 pub(crate) mod effect;
+pub(crate) mod export;
 pub(crate) mod guard;
 pub(crate) mod heat_manage;
 pub(crate) mod heat_status;

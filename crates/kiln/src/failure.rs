@@ -1,6 +1,7 @@
 //! Failures of commands: message, hints and exit code.
 
 use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 use annotate_snippets::Level;
@@ -48,6 +49,11 @@ impl Failure {
             code: FAILED,
             word: None,
         }
+    }
+
+    /// A file cannot be written.
+    pub(crate) fn unwritable(file: &Path, error: &std::io::Error) -> Self {
+        Self::new(format!("cannot write {}: {error}", file.display()))
     }
 
     /// The operation on the stack failed.

@@ -87,7 +87,7 @@ impl Blueprint {
 
     /// The definitions in an order of validation that Heat could use: each after its requirements. The rest of Heat's
     /// order is random.
-    pub(crate) fn in_order(&self) -> Vec<&Definition> {
+    pub fn in_order(&self) -> Vec<&Definition> {
         let definitions = self.definitions();
         let mut order: IndexSet<&str> = IndexSet::with_capacity(definitions.len());
         // A name is added to the order when it is visited for the second time, after its requirements.

@@ -81,11 +81,10 @@ impl Shown {
         self.live.iter().filter(settled).map(|(name, _)| name.clone()).collect()
     }
 
-    /// What distinguishes the object from what the template says: the properties with another value in the object, and
-    /// those of which it cannot be read, as [`said`].
-    pub fn unequal(&self, resource_type: &ResourceType, given: &Map, stored: &Map) -> (Map, Vec<String>) {
-        let unread = said(resource_type, given, stored).into_iter().filter(|name| !self.live.contains_key(name));
-        (self.whole_drift(stored), unread.collect())
+    /// The properties that are to be compared ([`said`]) and that cannot be read in the object.
+    pub fn unread(&self, resource_type: &ResourceType, given: &Map, stored: &Map) -> Vec<String> {
+        let said = said(resource_type, given, stored).into_iter();
+        said.filter(|name| !self.live.contains_key(name)).collect()
     }
 
     fn differing(&self, stored: &Map, counts: impl Fn(&str) -> bool) -> Map {

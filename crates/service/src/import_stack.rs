@@ -109,7 +109,11 @@ impl Service {
     /// # Errors
     /// Errors of the store.
     pub async fn inventory(&self, caller: &Caller) -> Result<Inventory, Error> {
-        let scan = scan(&self.cloud_of(caller).await).await;
+        self.inventory_of(caller, &self.cloud_of(caller).await).await
+    }
+
+    async fn inventory_of(&self, caller: &Caller, cloud: &Arc<dyn Cloud>) -> Result<Inventory, Error> {
+        let scan = scan(cloud).await;
         let owners = self.owners(caller, scan.objects.iter().map(|one| &one.key)).await?;
         Ok(Inventory { scan, owners })
     }
@@ -118,8 +122,9 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::Import`] for objects that do not exist, or that belong to a stack.
-    pub async fn write_import(&self, caller: &Caller, selection: &Selection) -> Result<(Written, Inventory), Error> {
-        let inventory = self.inventory(caller).await?;
+    pub async fn write_import(&self, caller: &Caller, selection: &Selection) -> Result<Written, Error> {
+        let cloud = self.cloud_of(caller).await;
+        let inventory = self.inventory_of(caller, &cloud).await?;
         let known: BTreeSet<&ObjectKey> = inventory.scan.objects.iter().map(|one| &one.key).collect();
         for key in selection.objects.keys() {
             let ObjectKey { resource_type, id } = key;
@@ -135,9 +140,7 @@ impl Service {
         let keys = selection.objects.keys().cloned().collect();
         let chosen = inventory.scan.selected(&keys, selection.related, &is_free);
         let named = selection.objects.iter().filter_map(|(key, name)| Some((key.clone(), name.clone()?)));
-        let cloud = self.cloud_of(caller).await;
-        let written = write(&self.backends, &cloud, &inventory.scan, &chosen, &named.collect()).await;
-        Ok((written, inventory))
+        Ok(write(&self.backends, &cloud, &inventory.scan, &chosen, &named.collect()).await)
     }
 
     /// Compares the objects of an import with its template. Changes nothing.

@@ -215,15 +215,19 @@ impl StackDrift {
     }
 }
 
+impl Masked for PropertyDrift {
+    fn mask(&mut self, hidden: &HiddenValues) {
+        self.expected.mask(hidden);
+        self.actual.mask(hidden);
+        self.baseline.mask(hidden);
+    }
+}
+
 impl Masked for StackDrift {
     fn mask(&mut self, hidden: &HiddenValues) {
         for one in &mut self.resources {
             match &mut one.drift {
-                Drift::Modified(properties) => properties.iter_mut().for_each(|property| {
-                    property.expected.mask(hidden);
-                    property.actual.mask(hidden);
-                    property.baseline.mask(hidden);
-                }),
+                Drift::Modified(properties) => properties.mask(hidden),
                 Drift::NotChecked(reason) => reason.mask(hidden),
                 Drift::InSync | Drift::Deleted | Drift::NoObject => {}
             }

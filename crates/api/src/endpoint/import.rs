@@ -143,7 +143,7 @@ async fn write(call: &Call) -> Result<Response, ApiError> {
     if objects.is_empty() {
         return Err(ApiError::bad_request("No objects are given."));
     }
-    let (written, _) = call.service().write_import(&call.caller, &Selection { objects, related }).await?;
+    let written = call.service().write_import(&call.caller, &Selection { objects, related }).await?;
     let resource = |one: &WrittenResource| {
         value!({
             "resource_name": (&one.name),

@@ -6,6 +6,8 @@ use kiln_resource::{PropertySchema, ResourceType, Wire};
 use kiln_template::constraint::DataType;
 use kiln_value::{Map, Value};
 
+use crate::alike::owners;
+
 /// The body of a create: every property with a value that is not sent elsewhere; entries of merged maps come last.
 pub(crate) fn create(resource_type: &ResourceType, properties: &Map, skip: &dyn Fn(&str) -> bool) -> Map {
     let mut body = Map::new();
@@ -88,11 +90,10 @@ pub(crate) fn read(
     live
 }
 
-/// The ID of the other object that a create has named by `listener_id`, and that the object shows in a list: `listeners`. The
-/// `given` one if it is in the list, else the first.
+/// The ID that a create has sent under a key, in what the object shows as [`owners`]: the `given` one if it is there, else the
+/// first.
 fn of_list(object: &Value, key: &str, given: Option<&Value>) -> Option<Value> {
-    let list = object.get(&format!("{}s", key.strip_suffix("_id")?))?.as_list()?;
-    let ids: Vec<&Value> = list.iter().map(|entry| entry.get("id")).collect::<Option<_>>()?;
+    let ids: Vec<&Value> = owners(object, key)?.iter().map(|entry| entry.get("id")).collect::<Option<_>>()?;
     let is_given = |id: &&&Value| given == Some(**id);
     Some(ids.iter().find(is_given).or(ids.first()).map(|id| (*id).clone()).unwrap_or_default())
 }

@@ -23,6 +23,7 @@ use super::snapshots::Removed;
 use super::take_over;
 use super::task::Task;
 use super::{Work, stack_facts};
+use crate::imported_object::ImportedObject;
 use crate::planned_object::PlannedObject;
 use crate::step::{ADOPTED, Advance, Job, Learned, Memory, abort_failure, repeats_after};
 use crate::unmarked::{self, UNMARKED};
@@ -291,13 +292,18 @@ impl Work {
             _ => Vec::new(),
         };
         let options = &self.actor.options;
+        let adopted = self.request.adopted.get(&row.name).cloned();
+        let imported = adopted.as_ref().zip(row.definition.as_ref());
+        let imported =
+            imported.and_then(|(adopted, definition)| ImportedObject::of(adopted, id, entry, definition, &facts));
         Ok(Job {
             row: id,
             name: row.name.clone(),
             planned: self.planned_object(row, &running.operation),
             retain: running.operation == Operation::Delete
                 && (row.is_retained() || self.keeps_object_of(row) || self.is_of_another(row)),
-            adopted: self.request.adopted.get(&row.name).cloned(),
+            adopted,
+            imported,
             holders: self.holders(row, kind, &entry.driver, &facts.properties),
             running,
             memory,

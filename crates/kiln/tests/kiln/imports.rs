@@ -272,6 +272,28 @@ async fn objects_of_others_are_neither_seen_nor_taken() {
     // An administrator can read everything, and still imports only what is in the project of the token.
     let ran = world.other(users.admin, &["import", "commit", "-t", "t.yaml", "theirs"]);
     assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.err.contains("v: the object belongs to another project"), "{ran:?}");
+    // What belongs to others in part has no project itself.
+    let id = |name: &str| made["resources"][name]["resource_id"].as_str().unwrap();
+    let text = format!(
+        "heat_template_version: 2018-08-31\nresources:\n  i:\n    type: OS::Neutron::RouterInterface\n    properties: \
+         {{router: {}, subnet: {}}}\n  a:\n    type: OS::Cinder::VolumeAttachment\n    properties: {{instance_uuid: {}, \
+         volume_id: {volume}}}\n",
+        id("router"),
+        id("sub"),
+        id("server")
+    );
+    world.folder.write("parts.yaml", &text);
+    let objects = value!({"objects": {
+        "i": {"type": "OS::Neutron::RouterInterface", "resource_id": (id("interface"))},
+        "a": {"type": "OS::Cinder::VolumeAttachment", "resource_id": (id("attachment"))},
+    }});
+    world.folder.write("parts.import.json", &kiln_value::text::json(&objects));
+    let ran = world.other(users.admin, &["import", "commit", "-t", "parts.yaml", "theirs"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    for part in ["i: the object belongs to another project", "a: the object belongs to another project"] {
+        assert!(ran.err.contains(part), "{part}: {ran:?}");
+    }
     assert_eq!(world.writes(), Vec::<String>::new());
 }
 
@@ -383,6 +405,9 @@ async fn load_balancers_and_servers_on_volumes_are_imported() {
         assert!(written.contains(line), "{line}\n{written}");
     }
     assert!(!written.contains("VolumeAttachment"), "{written}");
+    // A null is no value, also for a property that cannot be read and has a default.
+    let name = "      name: from-disk\n";
+    world.folder.write("b.yaml", &written.replace(name, &format!("{name}      user_data_format: null\n")));
     world.kiln(&["import", "commit", "-t", "b.yaml", "b"]).ok();
     assert_eq!(world.writes(), Vec::<String>::new());
     let plan = world.kiln(&["stack", "plan", "--existing", "--converge", "b", "--detailed-exitcode"]);

@@ -266,21 +266,19 @@ pub(super) fn prepare(world: &mut CloudState, noun: &Noun, row: &mut Row) -> Res
         return Ok(());
     }
     if matches!(noun.one, "listener" | "pool") {
-        // Listeners and pools show what they belong to only in lists.
-        for (sent, kept, list) in
-            [("loadbalancer_id", "_loadbalancer_id", "loadbalancers"), ("listener_id", "_listener_id", "listeners")]
-        {
+        // They show what they belong to only in lists.
+        for (sent, kept) in [("loadbalancer_id", "_loadbalancer_id"), ("listener_id", "_listener_id")] {
             if let Some(owner) = row.remove(sent).filter(|owner| !owner.is_null()) {
-                row.put(list, json!([{"id": owner}]));
                 row.put(kept, owner);
             }
+        }
+        row.put("loadbalancers", json!([{"id": balancer(world, row)}]));
+        if !row.text("_listener_id").is_empty() {
+            row.put("listeners", json!([{"id": row.text("_listener_id")}]));
         }
     }
     if noun.states.is_some() {
         lock_row(world, row, false)?;
-        if matches!(noun.one, "listener" | "pool") {
-            row.put("loadbalancers", json!([{"id": balancer(world, row)}]));
-        }
         if let Some(pool) = Some(row.text("pool_id")).filter(|id| !id.is_empty()) {
             row.put("pools", json!([{"id": pool}]));
         }

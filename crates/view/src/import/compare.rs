@@ -1,19 +1,19 @@
 //! Compares objects that are to become resources with what a template says of them.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kiln_plan::hidden::{HiddenValues, Masked};
 use kiln_plan::{Blueprint, Decision, Model, StackScope, facts};
 use kiln_resource::object_drift::Shown;
 use kiln_resource::{
-    Action, Cloud, CloudRequest, Context, Driver, Failure, Method, Resource, ResourceId, State, Status,
+    Action, Cloud, Context, Facts, Failure, RegisteredType, Resource, ResourceId, State, Status, StoredDefinition,
 };
 use kiln_stack::Backends;
 use kiln_stack::gather::Gatherer;
 use kiln_stack::load::stack_facts;
 use kiln_store::Stack;
-use kiln_value::{Value, text};
+use kiln_value::{Class, Value, text};
 
 use super::scan::{ATTACHMENT, INTERFACE, is_of};
 use crate::reading_cloud::ReadingCloud;
@@ -40,11 +40,7 @@ pub struct ComparedObject {
 
 impl Masked for ComparedObject {
     fn mask(&mut self, hidden: &HiddenValues) {
-        for property in &mut self.differing {
-            property.expected.mask(hidden);
-            property.actual.mask(hidden);
-            property.baseline.mask(hidden);
-        }
+        self.differing.mask(hidden);
         self.failure.mask(hidden);
         self.metadata.mask(hidden);
     }
@@ -62,8 +58,9 @@ pub async fn compare(
     let cloud = ReadingCloud::new(Arc::clone(cloud), objects.len());
     let mut scope = StackScope::new(Arc::clone(blueprint), stack_facts(stack));
     let mut compared = Vec::new();
-    for name in in_order(blueprint) {
-        let (Some(kind), Some(physical_id)) = (blueprint.kind(&name), objects.get(&name)) else { continue };
+    for definition in blueprint.in_order() {
+        let name = &definition.name;
+        let (Some(kind), Some(physical_id)) = (blueprint.kind(name), objects.get(name)) else { continue };
         let Some(entry) = kind.entry() else { continue };
         let mut one = ComparedObject {
             resource: name.clone(),
@@ -77,13 +74,13 @@ pub async fn compare(
         let mut row = Resource::new(
             stack.id,
             ResourceId(backends.chance.uuid()),
-            &name,
+            name,
             &entry.resource_type.name,
             backends.clock.now(),
         );
         row.physical_id = Some(physical_id.clone());
         row.state = State::new(Action::Adopt, Status::Complete);
-        match decided(backends, stack, &scope, &name).await {
+        match decided(backends, stack, &scope, name).await {
             Ok(definition) => row.definition = Some(definition),
             Err(failure) => one.failure = Some(failure.message),
         }
@@ -99,14 +96,14 @@ pub async fn compare(
                     let stored = row.properties();
                     let given = row.definition.as_ref().map_or(stored, |definition| definition.given());
                     one.differing = differing(&shown, &entry.resource_type, stored);
-                    one.unread = shown.unequal(&entry.resource_type, given, stored).1;
+                    one.unread = shown.unread(&entry.resource_type, given, stored);
                 }
                 Err(failure) => one.failure = Some(failure.message),
             }
-            if one.failure.is_none() && !is_own(&cloud, &*entry.driver, &cx).await {
+            if one.failure.is_none() && !is_own(backends, entry, &cx).await {
                 one.failure = Some("the object belongs to another project".to_owned());
             }
-            let wanted = blueprint.wanted_names(&name);
+            let wanted = blueprint.wanted_names(name);
             if one.failure.is_none() && !wanted.is_empty() {
                 let names: Vec<&str> = wanted.iter().map(String::as_str).collect();
                 match entry.driver.attributes(&cx, &names).await {
@@ -123,29 +120,30 @@ pub async fn compare(
 
 /// Whether an object, or the one that it is a part of, belongs to the project of the cloud. An administrator can read those of
 /// all projects. Some objects have no project.
-async fn is_own(cloud: &dyn Cloud, driver: &dyn Driver, cx: &Context<'_>) -> bool {
-    let part_of = |property: &str| path_segment(&text::str(cx.facts.property(property)));
-    let owner = match cx.facts.resource_type.as_str() {
-        INTERFACE => Some(("network", format!("/v2.0/routers/{}", part_of("router")), "router")),
-        ATTACHMENT => Some(("compute", format!("/servers/{}", part_of("instance_uuid")), "server")),
+async fn is_own(backends: &Backends, entry: &RegisteredType, cx: &Context<'_>) -> bool {
+    let part_of = match cx.facts.resource_type.as_str() {
+        INTERFACE => Some(("OS::Neutron::Router", "router")),
+        ATTACHMENT => Some(("OS::Nova::Server", "instance_uuid")),
         _ => None,
     };
-    let object = match owner {
-        Some((service, path, member)) => {
-            let answer = cloud.call(CloudRequest::new(service, Method::Get, path)).await;
-            answer.ok().and_then(|answer| answer.body.get(member).cloned())
+    let whole = part_of.and_then(|(resource_type, property)| {
+        let physical_id = Some(text::str(cx.facts.property(property)));
+        let facts = Facts { resource_type: resource_type.to_owned(), physical_id, ..Facts::default() };
+        Some((backends.resource_types.types.get(resource_type)?, facts))
+    });
+    let shown = match &whole {
+        Some((entry, facts)) => {
+            entry.driver.attributes(&Context::reading(cx.cloud, cx.software, facts), &["show"]).await
         }
-        None => driver.attributes(cx, &["show"]).await.ok().and_then(|shown| shown.get("show").cloned()),
+        None => entry.driver.attributes(cx, &["show"]).await,
     };
-    match (object, cloud.project_id().await) {
-        (Some(object), Ok(project)) => is_of(&object, &project),
+    match (shown, cx.cloud.project_id().await) {
+        (Ok(shown), Ok(project)) => {
+            let object = shown.get("show").filter(|object| !object.is_null());
+            object.map_or(part_of.is_none(), |object| is_of(object, &project))
+        }
         _ => false,
     }
-}
-
-/// An ID in a path.
-fn path_segment(id: &str) -> String {
-    id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_').collect()
 }
 
 /// The definition of a resource with all its values, and with the IDs that names mean.
@@ -154,7 +152,7 @@ async fn decided(
     stack: &Stack,
     scope: &StackScope,
     name: &str,
-) -> Result<Arc<kiln_resource::StoredDefinition>, Failure> {
+) -> Result<Arc<StoredDefinition>, Failure> {
     let model = Model::new(Vec::new());
     let gatherer = Gatherer {
         backends,
@@ -172,34 +170,11 @@ async fn decided(
     let refused = |decision| match decision {
         Decision::Create { definition } => Ok(definition),
         Decision::Refuse { failure } | Decision::Restrict { failure } => Err(failure),
-        _ => Err(Failure::other(kiln_value::Class::InternalError, "it is not decided what it is")),
+        _ => Err(Failure::other(Class::InternalError, "it is not decided what it is")),
     };
     match gatherer.question(name, None, None) {
         Some(Ok(question)) => refused(question.answer().await.decision),
         Some(Err(decision)) => refused(decision),
-        None => Err(Failure::other(kiln_value::Class::InternalError, "the template has no such resource")),
+        None => Err(Failure::other(Class::InternalError, "the template has no such resource")),
     }
-}
-
-/// The names of the resources, each after those that it requires.
-fn in_order(blueprint: &Blueprint) -> Vec<String> {
-    let mut order = Vec::new();
-    let mut placed: HashSet<&str> = HashSet::new();
-    let mut begun: BTreeSet<&str> = BTreeSet::new();
-    // Without recursion: a template may be a long chain.
-    for start in blueprint.definitions().keys() {
-        let mut stack = vec![start.as_str()];
-        while let Some(name) = stack.last().copied() {
-            if placed.contains(name) {
-                stack.pop();
-            } else if begun.insert(name) {
-                stack.extend(blueprint.requires(name).iter().map(String::as_str).filter(|one| !begun.contains(one)));
-            } else {
-                placed.insert(name);
-                order.push(name.to_owned());
-                stack.pop();
-            }
-        }
-    }
-    order
 }

@@ -31,12 +31,11 @@ const fn neutron(
     list: &'static str,
     member: &'static str,
 ) -> ObjectKind {
-    let (service, item) = ("network", (item, Some(item)));
     ObjectKind {
         resource_type,
-        service,
-        item: item.1,
-        path: item.0,
+        service: "network",
+        item: Some(item),
+        path: item,
         keys: (list, member),
         is_shared: true,
         pages: true,

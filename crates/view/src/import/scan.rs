@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _, stream};
 use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, Method};
-use kiln_value::{Value, text};
+use kiln_value::{Value, text, value};
 
 use super::kind::{KINDS, ObjectKind};
 use crate::reading_cloud::ReadingCloud;
@@ -16,9 +16,10 @@ const MOST_PAGES: usize = 50;
 /// Lists that are read at the same time.
 const AT_ONCE: usize = 8;
 
-/// The types of objects that have no list of their own.
+/// Types of objects that are not listed as all others are.
 pub(super) const INTERFACE: &str = "OS::Neutron::RouterInterface";
 pub(super) const ATTACHMENT: &str = "OS::Cinder::VolumeAttachment";
+pub(super) const KEY_PAIR: &str = "OS::Nova::KeyPair";
 pub(super) const MEMBER: &str = "OS::Octavia::PoolMember";
 
 /// The owners of the ports of routers in subnets.
@@ -55,6 +56,12 @@ pub struct FoundObject {
 }
 
 impl FoundObject {
+    fn new(key: ObjectKey, object: Value) -> Self {
+        let name = object.str_at("name").unwrap_or_default().to_owned();
+        let tags = object.get("tags").and_then(Value::as_list).into_iter().flatten().map(text::str).collect();
+        Self { key, name, tags, uses: BTreeSet::new(), object }
+    }
+
     pub(super) fn is_a(&self, resource_type: &str) -> bool {
         self.key.resource_type == resource_type
     }
@@ -128,7 +135,6 @@ fn owns(owner: &ObjectKey, part: &FoundObject) -> bool {
 
 /// A list that was read.
 struct Listed {
-    kind: &'static ObjectKind,
     resource_type: &'static str,
     objects: Vec<Value>,
     is_all: bool,
@@ -140,7 +146,7 @@ async fn listed(cloud: &dyn Cloud, kind: &'static ObjectKind, resource_type: &'s
         Ok(false) => (Vec::new(), true, None),
         _ => kind.list(cloud, None, MOST_PAGES).await,
     };
-    Listed { kind, resource_type, objects, is_all, failure }
+    Listed { resource_type, objects, is_all, failure }
 }
 
 /// Reads the objects of the project of a cloud. Objects that are shared or public, and objects that services made for
@@ -154,7 +160,7 @@ pub async fn scan(cloud: &Arc<dyn Cloud>) -> Scan {
         kinds.map(|(kind, resource_type)| listed(reading, kind, resource_type).boxed()).collect();
     let listed: Vec<Listed> = stream::iter(listed).buffered(AT_ONCE).collect().await;
     let mut scan = Scan::default();
-    for Listed { kind, resource_type, objects, is_all, failure } in listed {
+    for Listed { resource_type, objects, is_all, failure } in listed {
         // A service without an extension has no such list.
         let reason = failure.filter(|failure| !failure.is_not_found()).map(|failure| failure.message);
         let reason = reason.or_else(|| (!is_all).then(|| "it has too many objects to list all".to_owned()));
@@ -163,7 +169,9 @@ pub async fn scan(cloud: &Arc<dyn Cloud>) -> Scan {
         for object in own {
             parts_of(resource_type, &object, &mut scan.objects);
             if is_offered(resource_type, &object) {
-                scan.objects.extend(found(kind, resource_type, object));
+                // A key pair has only a name.
+                let id = object.str_at(if resource_type == KEY_PAIR { "name" } else { "id" }).map(str::to_owned);
+                scan.objects.extend(id.map(|id| FoundObject::new(ObjectKey::new(resource_type, id), object)));
             }
         }
     }
@@ -199,30 +207,15 @@ fn is_offered(resource_type: &str, object: &Value) -> bool {
     !is("shared") && !is("router:external") && !is_service_owned
 }
 
-fn found(kind: &ObjectKind, resource_type: &str, object: Value) -> Option<FoundObject> {
-    // A key pair has only a name.
-    let key = if kind.path == "/os-keypairs" { "name" } else { "id" };
-    let id = object.str_at(key)?.to_owned();
-    let name = object.str_at("name").unwrap_or_default().to_owned();
-    let tags = object.get("tags").and_then(Value::as_list).into_iter().flatten().map(text::str).collect();
-    Some(FoundObject { key: ObjectKey::new(resource_type, id), name, tags, uses: BTreeSet::new(), object })
-}
-
 /// The objects that are only listed as parts of others.
 fn parts_of(resource_type: &str, object: &Value, objects: &mut Vec<FoundObject>) {
-    let part = |resource_type: &str, id: String, object: Value| FoundObject {
-        key: ObjectKey::new(resource_type, id),
-        name: String::new(),
-        tags: Vec::new(),
-        uses: BTreeSet::new(),
-        object,
-    };
     match resource_type {
         "OS::Neutron::Port" if INTERFACES.iter().any(|owner| object.str_at("device_owner") == Some(owner)) => {
             let subnet = object.get("fixed_ips").and_then(|addresses| addresses.at(0)?.str_at("subnet_id"));
             if let (Some(router), Some(subnet)) = (object.str_at("device_id"), subnet) {
-                let object = kiln_value::value!({ "router": router, "subnet": subnet });
-                objects.push(part(INTERFACE, format!("{router}:subnet_id={subnet}"), object));
+                let object = value!({ "router": router, "subnet": subnet });
+                let key = ObjectKey::new(INTERFACE, format!("{router}:subnet_id={subnet}"));
+                objects.push(FoundObject::new(key, object));
             }
         }
         "OS::Cinder::Volume" => {
@@ -231,9 +224,9 @@ fn parts_of(resource_type: &str, object: &Value, objects: &mut Vec<FoundObject>)
                 let (server, volume) = (attachment.str_at("server_id"), object.str_at("id"));
                 let device = attachment.str_at("device").unwrap_or_default();
                 if let (Some(server), Some(volume)) = (server, volume) {
-                    let object = kiln_value::value!({ "instance_uuid": server, "volume_id": volume, "device": device });
+                    let object = value!({ "instance_uuid": server, "volume_id": volume, "device": device });
                     // Nova gives an attachment the ID of its volume.
-                    objects.push(part(ATTACHMENT, volume.to_owned(), object));
+                    objects.push(FoundObject::new(ObjectKey::new(ATTACHMENT, volume), object));
                 }
             }
         }
@@ -282,12 +275,10 @@ async fn members(cloud: &dyn Cloud, scan: &mut Scan) {
         let Some(Value::List(members)) = members else { continue };
         for mut member in members {
             let Some(id) = member.str_at("id").map(str::to_owned) else { continue };
-            let name = member.str_at("name").unwrap_or_default().to_owned();
             if let Some(member) = member.as_map_mut() {
                 member.insert("pool".to_owned(), pool.as_str().into());
             }
-            let (key, uses) = (ObjectKey::new(MEMBER, id), BTreeSet::new());
-            scan.objects.push(FoundObject { key, name, tags: Vec::new(), uses, object: member });
+            scan.objects.push(FoundObject::new(ObjectKey::new(MEMBER, id), member));
         }
     }
 }
@@ -311,7 +302,7 @@ fn used(value: &Value, key: &str, by_id: &HashMap<String, Vec<ObjectKey>>, uses:
         Value::Map(map) => map.iter().for_each(|(key, value)| used(value, key, by_id, uses)),
         Value::List(items) => items.iter().for_each(|item| used(item, key, by_id, uses)),
         Value::Str(text) => {
-            let is_key_pair = |one: &ObjectKey| one.resource_type == "OS::Nova::KeyPair";
+            let is_key_pair = |one: &ObjectKey| one.resource_type == KEY_PAIR;
             // The ID of a key pair is a name, which may be that of anything else.
             let meant = by_id.get(text).into_iter().flatten().filter(|one| is_key_pair(one) == (key == "key_name"));
             uses.extend(meant.cloned());

@@ -11,7 +11,7 @@ use kiln_resource::{Cloud, Context, Facts, PropertySchema, RegisteredType, Resou
 use kiln_stack::Backends;
 use kiln_value::{Map, Value, value};
 
-use super::scan::{ATTACHMENT, FoundObject, INTERFACE, MEMBER, ObjectKey, Scan, boots_from_volume, is_root};
+use super::scan::{ATTACHMENT, FoundObject, INTERFACE, KEY_PAIR, MEMBER, ObjectKey, Scan, boots_from_volume, is_root};
 use crate::reading_cloud::ReadingCloud;
 
 /// Objects that are read at the same time.
@@ -431,7 +431,7 @@ fn by_id(names: &BTreeMap<ObjectKey, String>) -> [HashMap<&str, &str>; 2] {
     let mut by_id = [HashMap::new(), HashMap::new()];
     for (key, name) in names.iter().filter(|(key, _)| !matches!(key.resource_type.as_str(), ATTACHMENT | INTERFACE)) {
         let [key_pairs, others] = &mut by_id;
-        let of_kind = if key.resource_type == "OS::Nova::KeyPair" { key_pairs } else { others };
+        let of_kind = if key.resource_type == KEY_PAIR { key_pairs } else { others };
         of_kind.insert(key.id.as_str(), name.as_str());
     }
     by_id

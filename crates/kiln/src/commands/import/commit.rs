@@ -7,7 +7,7 @@ use kiln_console::output::{Cell, Format, List, OutputArgs, visible};
 use kiln_console::progress::Target;
 use kiln_server::whole_file;
 use kiln_template::parameter::HIDDEN;
-use kiln_value::{Map, Value, text};
+use kiln_value::{Value, text};
 
 use super::objects::{beside, read};
 use crate::commands::edit::{self, NewValue, with};
@@ -91,17 +91,12 @@ impl CommitArgs {
 
     /// Writes the values of the objects into the file of the template. Returns whether there were any.
     fn write(&self, plan: &Value) -> Outcome<bool> {
-        let resources = plan.get("resources").and_then(Value::as_list).unwrap_or_default();
-        let mut values = Vec::new();
-        for one in resources {
-            for difference in one.get("differences").and_then(Value::as_list).into_iter().flatten() {
-                values.push(NewValue {
-                    resource: one.str_at("resource_name").unwrap_or_default(),
-                    property: difference.str_at("property").unwrap_or_default(),
-                    value: difference.get("actual").cloned().unwrap_or_default(),
-                });
-            }
-        }
+        let value = |(resource, property, difference): (_, _, &Value)| NewValue {
+            resource,
+            property,
+            value: difference.get("actual").cloned().unwrap_or_default(),
+        };
+        let values: Vec<NewValue<'_>> = resources(plan).iter().flat_map(differences).map(value).collect();
         if values.is_empty() {
             return Ok(false);
         }
@@ -112,14 +107,13 @@ impl CommitArgs {
             )));
         }
         let file = Path::new(&self.template);
-        let unwritable = |why: String| Failure::new(format!("cannot write {}: {why}", file.display()));
-        whole_file::check(file).map_err(|error| unwritable(error.to_string()))?;
+        whole_file::check(file).map_err(|error| Failure::unwritable(file, &error))?;
         let written: Vec<String> =
             values.iter().map(|one| format!("{}.{}: {}", one.resource, one.property, text::json(&one.value))).collect();
         let page = with(&edit::read(file)?, values).map_err(|why| {
             Failure::new(format!("{}: {why}; nothing was changed", file.display())).hint("change it by hand")
         })?;
-        whole_file::replace(file, page.as_bytes()).map_err(|error| unwritable(error.to_string()))?;
+        whole_file::replace(file, page.as_bytes()).map_err(|error| Failure::unwritable(file, &error))?;
         for line in written {
             eprintln!("{} (in {})", visible(&line), file.display());
         }
@@ -128,40 +122,40 @@ impl CommitArgs {
 
     /// Prints what differs.
     fn show(&self, plan: &Value) -> Outcome {
-        let resources = plan.get("resources").and_then(Value::as_list).unwrap_or_default();
         let columns = ["resource_name", "property", "template", "object"].map(str::to_owned).to_vec();
-        let mut rows: Vec<Vec<Cell>> = Vec::new();
-        for one in resources {
-            let name = one.str_at("resource_name").unwrap_or_default();
-            for difference in one.get("differences").and_then(Value::as_list).into_iter().flatten() {
+        let row = |cells: [&str; 4]| -> Vec<Cell> { cells.map(Cell::from).to_vec() };
+        let mut rows = Vec::new();
+        for one in resources(plan) {
+            for (name, property, difference) in differences(one) {
                 let value = |key: &str| difference.get(key).map(text::json).unwrap_or_default();
-                let property = difference.str_at("property").unwrap_or_default().to_owned();
-                let cells = [name.to_owned(), property, value("expected"), value("actual")];
-                rows.push(cells.map(Cell::from).to_vec());
+                rows.push(row([name, property, &value("expected"), &value("actual")]));
             }
-            if let Some(failure) = one.str_at("failure") {
-                let cells = [name.to_owned(), String::new(), String::new(), failure.to_owned()];
-                rows.push(cells.map(Cell::from).to_vec());
-            }
+            let failure = one.str_at("failure");
+            rows.extend(failure.map(|why| row([one.str_at("resource_name").unwrap_or_default(), "", "", why])));
         }
-        let unconfirmed: Map = plan
-            .get("unconfirmed")
-            .and_then(Value::as_list)
-            .into_iter()
-            .flatten()
-            .map(|place| (text::str(place), Value::Null))
-            .collect();
-        for place in unconfirmed.keys() {
+        let unconfirmed = plan.get("unconfirmed").and_then(Value::as_list).unwrap_or_default();
+        for place in unconfirmed.iter().filter_map(Value::as_str) {
             let (name, property) = place.split_once('.').unwrap_or((place, ""));
-            let cells = [name, property, "", "cannot be read: --confirm it"];
-            rows.push(cells.map(Cell::from).to_vec());
+            rows.push(row([name, property, "", "cannot be read: --confirm it"]));
         }
         let differ = rows.len();
         self.output.list(List { columns, rows }, Format::Table)?;
         if differ == 0 {
-            eprintln!("{}: {} objects are as the template says", self.name, resources.len());
+            eprintln!("{}: {} objects are as the template says", self.name, resources(plan).len());
             return Ok(());
         }
         Err(Failure::new(format!("{}: {differ} differences; nothing would be imported", self.name)))
     }
+}
+
+/// The resources in the comparison of an import.
+fn resources(plan: &Value) -> &[Value] {
+    plan.get("resources").and_then(Value::as_list).unwrap_or_default()
+}
+
+/// The differences of one of them, with its name and those of the properties.
+fn differences(resource: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
+    let name = resource.str_at("resource_name").unwrap_or_default();
+    let differences = resource.get("differences").and_then(Value::as_list).unwrap_or_default();
+    differences.iter().map(move |one| (name, one.str_at("property").unwrap_or_default(), one))
 }

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use kiln_value::{Map, Value};
+use kiln_value::Value;
 
+use crate::commands::export::{Object, objects};
 use crate::commands::terraform::type_of;
 use crate::failure::{Failure, Outcome};
 
@@ -71,23 +72,12 @@ fn native(resource_type: &str) -> &str {
 
 /// The objects in the export of a stack, also those of its nested stacks.
 pub(super) fn of_export(export: &Value) -> Vec<Named> {
-    fn collect(resources: &Map, prefix: &str, objects: &mut Vec<Named>) {
-        for (name, resource) in resources {
-            let name = format!("{prefix}{name}");
-            if let Some(nested) = resource.get("resources").and_then(Value::as_map) {
-                collect(nested, &format!("{name}_"), objects);
-            } else if let (Some(resource_type), Some(id)) = (resource.str_at("type"), resource.str_at("resource_id"))
-                && !resource_type.starts_with("OS::Heat::")
-            {
-                objects.push(Named { resource_type: native(resource_type).to_owned(), id: id.to_owned(), name });
-            }
-        }
-    }
-    let mut objects = Vec::new();
-    if let Some(resources) = export.get("resources").and_then(Value::as_map) {
-        collect(resources, "", &mut objects);
-    }
-    objects
+    let named = |one: Object| Named {
+        resource_type: native(&one.resource_type).to_owned(),
+        id: one.id,
+        name: one.path.replace('/', "_"),
+    };
+    objects(export).into_iter().map(named).collect()
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ impl WriteArgs {
             if file.exists() {
                 return Err(Failure::new(format!("{} exists: name another file", file.display())));
             }
-            whole_file::check(file).map_err(|error| unwritable(file, &error))?;
+            whole_file::check(file).map_err(|error| Failure::unwritable(file, &error))?;
         }
         let objects = self.objects(connection).await?;
         if objects.is_empty() {
@@ -98,8 +98,8 @@ impl WriteArgs {
         let objects = value!({ "objects": adopted, "confirmed": confirmed });
         let [template, beside] = &files;
         whole_file::replace(beside, format!("{}\n", json_text(&objects)).as_bytes())
-            .map_err(|error| unwritable(beside, &error))?;
-        whole_file::replace(template, text.as_bytes()).map_err(|error| unwritable(template, &error))?;
+            .map_err(|error| Failure::unwritable(beside, &error))?;
+        whole_file::replace(template, text.as_bytes()).map_err(|error| Failure::unwritable(template, &error))?;
         let shown = template.display();
         eprintln!("{} resources in {shown}, their objects in {}", resources.len(), beside.display());
         eprintln!("next: 'kiln import commit -t {shown} --dry-run STACK-NAME'");
@@ -113,56 +113,65 @@ impl WriteArgs {
             (None, Some(file)) => Some(of_state(&read(file)?)),
             (None, None) => None,
         };
-        if let Some((named, unknown)) = named {
-            for address in unknown {
-                left_out(&address, "Kiln has no type for it");
-            }
-            let scanned = connection.client.scan_project().await?;
-            let objects = scanned.get("objects").and_then(Value::as_list).unwrap_or_default();
-            let text = |one: &Value, key: &str| one.str_at(key).unwrap_or_default().to_owned();
-            let keys: BTreeSet<(String, String)> =
-                objects.iter().map(|one| (text(one, "resource_type"), text(one, "physical_resource_id"))).collect();
-            let (found, missing): (Vec<Named>, Vec<Named>) =
-                named.into_iter().partition(|one| keys.contains(&(one.resource_type.clone(), one.id.clone())));
-            for one in missing {
-                left_out(&one.name, &format!("{} {} is not in 'kiln import scan'", one.resource_type, one.id));
-            }
-            let of = |one: Named| ObjectToWrite { resource_type: one.resource_type, id: one.id, name: Some(one.name) };
-            return Ok(found.into_iter().map(of).collect());
-        }
-        if self.ids.is_empty() && self.selection.is_empty() && !self.all {
+        if named.is_none() && self.ids.is_empty() && self.selection.is_empty() && !self.all {
             let failure = Failure::new("no objects are chosen");
             return Err(failure.hint("name IDs, or use --all, --type, --name, --tag, --terraform-state or --export"));
         }
         let scanned = connection.client.scan_project().await?;
         let objects = scanned.get("objects").and_then(Value::as_list).unwrap_or_default();
-        let text = |one: &Value, key: &str| one.str_at(key).unwrap_or_default().to_owned();
-        let missing = self.ids.iter().find(|id| !objects.iter().any(|one| text(one, "physical_resource_id") == **id));
-        if let Some(id) = missing {
+        match named {
+            Some((named, unknown)) => {
+                for address in unknown {
+                    left_out(&address, "Kiln has no type for it");
+                }
+                Ok(found(named, objects))
+            }
+            None => self.chosen(objects),
+        }
+    }
+
+    /// The objects of a scan that the options choose.
+    fn chosen(&self, objects: &[Value]) -> Outcome<Vec<ObjectToWrite>> {
+        let ids: BTreeSet<&str> = objects.iter().map(|one| key_of(one).1).collect();
+        if let Some(id) = self.ids.iter().find(|id| !ids.contains(id.as_str())) {
             let failure = Failure::new(format!("the project has no object {id} that can be imported"));
             return Err(failure.hint("'kiln import scan --unmanaged' lists what can be imported"));
         }
         let is_meant = |one: &&Value| {
-            let id = text(one, "physical_resource_id");
-            // What a user names is in a stack or not: the service says so.
-            if !self.ids.is_empty() {
-                return self.ids.contains(&id) && self.selection.has(one);
-            }
-            !one.get("owner").is_some_and(Value::is_truthy) && self.selection.has(one)
+            // The service refuses an object of a stack that a user names.
+            let is_named = match self.ids.as_slice() {
+                [] => !one.get("owner").is_some_and(Value::is_truthy),
+                ids => ids.iter().any(|id| id == key_of(one).1),
+            };
+            is_named && self.selection.has(one)
         };
-        let of = |one: &Value| ObjectToWrite {
-            resource_type: text(one, "resource_type"),
-            id: text(one, "physical_resource_id"),
-            name: None,
+        let object = |one: &Value| {
+            let (resource_type, id) = key_of(one);
+            ObjectToWrite { resource_type: resource_type.to_owned(), id: id.to_owned(), name: None }
         };
-        Ok(objects.iter().filter(is_meant).map(of).collect())
+        Ok(objects.iter().filter(is_meant).map(object).collect())
     }
+}
+
+/// The type and the ID of an object of a scan.
+fn key_of(object: &Value) -> (&str, &str) {
+    (object.str_at("resource_type").unwrap_or_default(), object.str_at("physical_resource_id").unwrap_or_default())
+}
+
+/// The objects that another tool names, as far as a scan has them.
+fn found(named: Vec<Named>, objects: &[Value]) -> Vec<ObjectToWrite> {
+    let keys: BTreeSet<(&str, &str)> = objects.iter().map(key_of).collect();
+    let is_found = |one: &Named| {
+        let is_found = keys.contains(&(one.resource_type.as_str(), one.id.as_str()));
+        if !is_found {
+            left_out(&one.name, &format!("{} {} is not in 'kiln import scan'", one.resource_type, one.id));
+        }
+        is_found
+    };
+    let object = |Named { resource_type, id, name }| ObjectToWrite { resource_type, id, name: Some(name) };
+    named.into_iter().filter(is_found).map(object).collect()
 }
 
 fn left_out(name: &str, why: &str) {
     anstream::eprintln!("warning: {} is left out: {}", visible(name), visible(why));
-}
-
-fn unwritable(file: &std::path::Path, error: &std::io::Error) -> Failure {
-    Failure::new(format!("cannot write {}: {error}", file.display()))
 }

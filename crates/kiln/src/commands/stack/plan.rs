@@ -232,6 +232,5 @@ pub(super) fn ask_about(plan: &PlanDocument) {
 
 /// Writes a page.
 pub(crate) fn write_page(file: &Path, page: &str) -> Outcome {
-    whole_file::replace(file, page.as_bytes())
-        .map_err(|error| Failure::new(format!("cannot write {}: {error}", file.display())))
+    whole_file::replace(file, page.as_bytes()).map_err(|error| Failure::unwritable(file, &error))
 }

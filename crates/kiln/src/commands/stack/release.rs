@@ -1,17 +1,18 @@
 //! `kiln stack release`: gives the objects of a stack to another owner.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use kiln_console::output::{json_text, print, visible};
 use kiln_console::progress::{Mode, Target};
 use kiln_server::whole_file;
-use kiln_value::{Map, Value, text};
+use kiln_value::{Value, text};
 
 use super::{HowArgs, ended, of_stack};
 use crate::commands::confirm::ConfirmArgs;
 use crate::commands::effect::Effect;
+use crate::commands::export::{Object, objects};
 use crate::commands::terraform::names;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
@@ -56,13 +57,6 @@ enum Tool {
     Openstack,
 }
 
-/// An object of the stack or of its nested stacks.
-struct Object {
-    path: String,
-    resource_type: String,
-    id: String,
-}
-
 impl ReleaseArgs {
     pub(super) async fn run(self, connection: &Connection) -> Outcome {
         let client = &connection.client;
@@ -80,7 +74,7 @@ impl ReleaseArgs {
         let file =
             self.data.clone().unwrap_or_else(|| format!("{}.released.json", self.stack.replace('/', "_")).into());
         // A file that cannot be written is an error before the stack is gone.
-        whole_file::check(&file).map_err(|error| unwritable(&file, &error))?;
+        whole_file::check(&file).map_err(|error| Failure::unwritable(&file, &error))?;
         let target = Target::existing(client, &self.stack, false).await.map_err(of_stack(&self.stack))?;
         let data = client.abandon_stack(&self.stack).await.map_err(of_stack(&self.stack))?;
         // It is the only record of the objects: if it cannot be stored, it is printed.
@@ -89,7 +83,7 @@ impl ReleaseArgs {
             if print(&format!("{record}\n")).is_err() {
                 eprintln!("{record}");
             }
-            return Err(unwritable(&file, &error).hint("the stack is released; its data is printed as JSON"));
+            return Err(Failure::unwritable(&file, &error).hint("the stack is released; its data is printed as JSON"));
         }
         print(&self.text(&data))?;
         let how = HowArgs { poll: None, progress: Mode::None };
@@ -100,29 +94,10 @@ impl ReleaseArgs {
     }
 
     fn text(&self, data: &Value) -> String {
-        let mut objects = Vec::new();
-        if let Some(resources) = data.get("resources").and_then(Value::as_map) {
-            collect(resources, "", &mut objects);
-        }
         match self.to {
             Tool::Heat => json_text(data) + "\n",
-            Tool::Terraform => terraform(&objects),
-            Tool::Openstack => openstack(&objects),
-        }
-    }
-}
-
-/// The objects below a path. A resource with a nested stack stands for what is in it.
-fn collect(resources: &Map, prefix: &str, objects: &mut Vec<Object>) {
-    for (name, resource) in resources {
-        let path = format!("{prefix}{name}");
-        if let Some(nested) = resource.get("resources").and_then(Value::as_map) {
-            collect(nested, &format!("{path}/"), objects);
-            continue;
-        }
-        let (id, resource_type) = (resource.str_at("resource_id"), resource.str_at("type").unwrap_or_default());
-        if let Some(id) = id.filter(|id| !id.is_empty() && !resource_type.starts_with("OS::Heat::")) {
-            objects.push(Object { path, resource_type: resource_type.to_owned(), id: id.to_owned() });
+            Tool::Terraform => terraform(&objects(data)),
+            Tool::Openstack => openstack(&objects(data)),
         }
     }
 }
@@ -173,18 +148,14 @@ fn line(text: &str) -> String {
     visible(text).replace('\n', "\\n")
 }
 
-fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(format!("cannot write {}: {error}", file.display()))
-}
-
 #[cfg(test)]
 mod tests {
     use kiln_value::value;
 
     use super::*;
 
-    fn objects() -> Vec<Object> {
-        let data = value!({
+    fn exported() -> Vec<Object> {
+        let data = value!({"resources": {
             "net": {"type": "OS::Neutron::Net", "resource_id": "n1"},
             "group": {"type": "OS::Heat::ResourceGroup", "resource_id": "s1", "resources": {
                 "0": {"type": "OS::Octavia::PoolMember", "resource_id": "m1"},
@@ -192,15 +163,13 @@ mod tests {
             "alarm": {"type": "OS::Aodh::Alarm", "resource_id": "a'${x}\n"},
             "value": {"type": "OS::Heat::Value", "resource_id": "v1"},
             "none": {"type": "OS::Neutron::Port", "resource_id": null},
-        });
-        let mut objects = Vec::new();
-        collect(data.as_map().expect("a map"), "", &mut objects);
-        objects
+        }});
+        objects(&data)
     }
 
     #[test]
     fn terraform_imports_what_it_knows() {
-        let text = terraform(&objects());
+        let text = terraform(&exported());
         let net = "# net\nimport {\n  to = openstack_networking_network_v2.net\n  id = \"n1\"\n}\n";
         assert!(text.starts_with(net), "{text}");
         assert!(
@@ -213,7 +182,7 @@ mod tests {
 
     #[test]
     fn commands_are_safe_to_paste() {
-        let text = openstack(&objects());
+        let text = openstack(&exported());
         assert!(text.starts_with("openstack network show 'n1'  # net\n"), "{text}");
         assert!(text.lines().all(|line| line.starts_with("openstack ") || line.starts_with("# ")), "{text}");
         assert!(text.contains(r"# alarm (OS::Aodh::Alarm): 'a'\''${x}"), "{text}");

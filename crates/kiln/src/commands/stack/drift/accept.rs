@@ -14,10 +14,9 @@ use crate::failure::{Failure, Outcome};
 impl DriftArgs {
     /// Saves the plan, and writes the values into the file.
     pub(super) async fn accept(&self, connection: &Connection) -> Outcome {
-        let unwritable = |file: &Path, why: String| Failure::new(format!("cannot write {}: {why}", file.display()));
         let page = match &self.template {
             Some(file) => {
-                whole_file::check(file).map_err(|error| unwritable(file, error.to_string()))?;
+                whole_file::check(file).map_err(|error| Failure::unwritable(file, &error))?;
                 Some((file, read(file)?))
             }
             None => None,
@@ -40,7 +39,7 @@ impl DriftArgs {
                 Ok(text) => text,
                 Err(why) => return Err(self.unwritten(connection, &plan, file, &why).await),
             };
-            whole_file::replace(file, text.as_bytes()).map_err(|error| unwritable(file, error.to_string()))?;
+            whole_file::replace(file, text.as_bytes()).map_err(|error| Failure::unwritable(file, &error))?;
         }
         for one in &accepted {
             let said = |key: &str| one.str_at(key).unwrap_or_default();

@@ -62,7 +62,7 @@ impl SaveArgs {
     /// Refuses a file that cannot be written, before the plan is saved.
     pub(super) fn check(&self) -> Outcome {
         match &self.out {
-            Some(file) => whole_file::check(file).map_err(|error| unwritable(file, &error)),
+            Some(file) => whole_file::check(file).map_err(|error| Failure::unwritable(file, &error)),
             None => Ok(()),
         }
     }
@@ -75,7 +75,7 @@ impl SaveArgs {
             let content =
                 value!({ "format": FORMAT, "id": (plan.id()), "digest": (plan.digest()), "document": document });
             let written = whole_file::replace_secret(file, format!("{}\n", json_text(&content)).as_bytes());
-            written.map_err(|error| unwritable(file, &error))?;
+            written.map_err(|error| Failure::unwritable(file, &error))?;
             named = file.display().to_string();
         }
         Ok(saved_as(plan, &named))
@@ -108,8 +108,4 @@ impl PlanFile {
 /// The error of a service that saves no plans; other errors stay.
 pub(super) fn refused(error: kiln_client::Error) -> Result<kiln_client::Error, Failure> {
     if error.is_not_found() && error.class().is_none() { Err(unsaved()) } else { Ok(error) }
-}
-
-fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(format!("cannot write {}: {error}", file.display()))
 }
