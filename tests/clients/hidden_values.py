@@ -102,6 +102,10 @@ def everywhere(kiln, probe):
     for verb in ('repair', 'accept'):
         probe.ask('POST', f'{stack}/drift/{verb}', {}, 200)
     probe.ask('POST', f'/plans/{plan}/execute', {'digest': 'another'}, 409)
+    renamed = {'stack': 'hiding', **content(by_parameter=PLANTED['parameter']), 'template': TEMPLATE.replace('  server:', '  front:', 1)}
+    moves = [{'from': 'hiding/server', 'to': 'hiding/front'}]
+    probe.ask('POST', '/refactors?dry_run=true', {'stacks': [renamed], 'moves': moves}, 200)
+    probe.ask('POST', '/refactors', {'stacks': [renamed], 'moves': moves}, 409)
     guard = {'stack': 'hiding', 'protect': ['delete'], 'resources': '*', 'until': '2099-01-01T00:00:00Z'}
     guard = probe.ask('PUT', '/guards', guard, 200)[0]['guard']['id']
     probe.ask('DELETE', stack, None, 409)

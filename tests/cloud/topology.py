@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Blueprints, packages, TOSCA and a VNF on a real OpenStack, whose servers run their user data.
 
-    devcloud/devcloud up kiln octavia designate swift && tests/cloud/topology.py [CASE...]
+    devcloud/devcloud up kiln octavia designate swift && tests/cloud/topology.py [--short | CASE...]
 
 Kiln is the orchestration service of devcloud. Each case creates a stack of one document, some by a request with the document
 or package as its body and some by `kiln stack create -t`, and compares it with what the services list. It is updated
@@ -481,10 +481,13 @@ def deployments(run):
 
 
 CASES = [script_server, camp, war_container, elastic_php, war_database, wordpress, elk, tier, vnf, deployments]
+# One of each kind of document, and what no other case has.
+SHORT = [script_server, elastic_php, wordpress, tier, deployments]
 
 
 def main():
-    chosen = [one for one in CASES if not sys.argv[1:] or one.__name__ in sys.argv[1:]]
+    names = sys.argv[1:]
+    chosen = SHORT if names == ['--short'] else [one for one in CASES if not names or one.__name__ in names]
     with Project() as project, tempfile.TemporaryDirectory(prefix='kiln-topology-') as scratch:
         scratch = pathlib.Path(scratch)
         served = scratch / 'served'

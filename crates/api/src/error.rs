@@ -259,6 +259,7 @@ impl From<kiln_service::Error> for ApiError {
             | Error::PlanRequired
             | Error::UnderGuard { .. }
             | Error::Drift(_)
+            | Error::Refactor(_)
             | Error::Import(_)
             | Error::Lock { .. }
             | Error::Unapproved { .. } => Self::new(Class::HTTPConflict, error.to_string()),

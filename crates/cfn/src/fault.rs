@@ -120,7 +120,7 @@ impl From<Error> for Fault {
             | Error::FailedPreflight { .. }
             | Error::PlanRequired
             | Error::Unapproved { .. } => Self::new(BUSY, Some(&text)),
-            Error::Import(_) | Error::Drift(_) | Error::UnderGuard { .. } | Error::Lock { .. } => {
+            Error::Import(_) | Error::Refactor(_) | Error::Drift(_) | Error::UnderGuard { .. } | Error::Lock { .. } => {
                 Self::validation(text)
             }
             Error::ChangeSetExists(_) => Self { code: "AlreadyExistsException", ..Self::validation(text) },

@@ -20,6 +20,7 @@ mod orphans;
 mod plan;
 mod plans;
 pub mod reason;
+mod refactors;
 mod report;
 pub mod resources;
 pub mod software;

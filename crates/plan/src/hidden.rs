@@ -67,6 +67,8 @@ doors! {
     Drift,
     /// The comparison of objects with the template of their import.
     Import,
+    /// What stands in the way of a refactoring.
+    Refactor,
     /// The parameters of a stack.
     Parameters,
     /// The environment of a stack.

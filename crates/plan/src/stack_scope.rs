@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use kiln_resource::physical_name::physical_name;
 use kiln_resource::{Facts, Resource, StackFacts};
 use kiln_template::{Bound, Facade, ResourceView, Scope, select};
 use kiln_value::{Map, Unknown, Value};
@@ -420,7 +421,7 @@ pub fn facts(row: &Resource, kind: &Kind, stack: &StackFacts) -> Facts {
         name: row.name.clone(),
         resource_type: kind.resource_type().name.clone(),
         stack: stack.clone(),
-        physical_name: kiln_resource::physical_name::physical_name(&stack.name, row.first_name(), row.id.0, limit),
+        physical_name: physical_name(row.first_stack().unwrap_or(&stack.name), row.first_name(), row.id.0, limit),
         physical_id: row.physical_id.clone(),
         properties: row.properties().clone(),
         given: row.definition.iter().flat_map(|definition| definition.given().keys().cloned()).collect(),

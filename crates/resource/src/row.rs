@@ -15,6 +15,8 @@ pub const LOST_CREATE: &str = "kiln_lost_create";
 const FORMER_NAMES: &str = "kiln_former_names";
 /// The entry with the name that a row had when it began.
 const FIRST_NAME: &str = "kiln_first_name";
+/// The entry with the name of the stack in which a row began.
+const FIRST_STACK: &str = "kiln_first_stack";
 
 /// The actual state of a resource. During a replacement, a name has more than one row.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,6 +115,22 @@ impl Resource {
     /// The name with which the row began: names of objects are made of it, and never made again of a later one.
     pub fn first_name(&self) -> &str {
         self.data.get(FIRST_NAME).and_then(Value::as_str).unwrap_or(&self.name)
+    }
+
+    /// The name of the stack in which the row began, if it was another one: names of objects are made of it.
+    pub fn first_stack(&self) -> Option<&str> {
+        self.data.get(FIRST_STACK).and_then(Value::as_str)
+    }
+
+    /// Moves the row from a stack with this name to another stack, where it gets another name. Its names in the former stack
+    /// mean nothing there.
+    pub fn move_to(&mut self, from: &str, stack: StackId, name: &str) {
+        let (first_name, first_stack) = (self.first_name().to_owned(), self.first_stack().unwrap_or(from).to_owned());
+        self.data.insert(FIRST_NAME.to_owned(), first_name.into());
+        self.data.insert(FIRST_STACK.to_owned(), first_stack.into());
+        self.data.shift_remove(FORMER_NAMES);
+        self.stack = stack;
+        name.clone_into(&mut self.name);
     }
 
     /// Takes over the former names of the row that this one replaces: whoever knows only such a name reaches this one now.

@@ -95,6 +95,9 @@ pub enum Error {
     /// An object cannot be imported.
     #[error("{0}")]
     Import(String),
+    /// Resources cannot be moved.
+    #[error("{0}")]
+    Refactor(String),
     /// What others have changed cannot be accepted.
     #[error("{0}")]
     Drift(String),
@@ -268,6 +271,7 @@ impl Error {
             Self::NoTemplate
             | Self::TemplateUrl(_)
             | Self::Import(_)
+            | Self::Refactor(_)
             | Self::Drift(_)
             | Self::ChangeSetExists(_)
             | Self::ChangeSetState { .. }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use kiln_identity::{Caller, DefaultCheck, DefaultRule};
-use kiln_plan::{Blueprint, Event, Guards, Model};
+use kiln_plan::{Blueprint, Event, Guards, HeldGuard, Model};
 use kiln_plan_document::{Decision, PlanDocument};
 use kiln_resource::{Action, GuardId, GuardRule, GuardedRequest, Resource, StackPolicy, Status, Verb};
 use kiln_stack::guards::{heeded, held, held_for, replace_policy, words};
@@ -69,21 +69,32 @@ impl GuardedTree {
         refused.next().map_or(Ok(()), Err)
     }
 
-    /// Refuses to move resources from one path to another, where a guard would not protect them any more.
+    /// Refuses to move resources from one path to another where a guard would not hold for them any more. No path: they leave
+    /// the stack, and with it all of its guards.
     ///
     /// # Errors
     /// [`Error::UnderGuard`]
-    fn refuse_move(&self, now: Timestamp, from: &str, to: &str) -> Result<(), Error> {
+    fn refuse_move(&self, now: Timestamp, from: &str, to: Option<&str>) -> Result<(), Error> {
         for (path, rows) in self.rows.iter().filter(|(path, _)| is_inside(path, from)) {
-            let moved = format!("{to}{}", path.strip_prefix(from).unwrap_or_default());
+            let moved = to.map(|to| format!("{to}{}", path.strip_prefix(from).unwrap_or_default()));
             for row in rows {
-                for verb in [Verb::Delete, Verb::Replace, Verb::Update] {
-                    let guard = |path: &str| self.guards.forbidding(now, verb, (path, &row.resource_type), Some(row));
-                    if let (Some(guard), None) = (guard(path), guard(&moved)) {
-                        let what = format!("the resource {path} of the stack {}", self.stack_name);
-                        let why = format!("it would move to {moved}, which {} does not protect", guard.words);
-                        return Err(Error::UnderGuard { what, why });
-                    }
+                let holding = |path: &str| -> Vec<Option<&HeldGuard>> {
+                    let verbs = [Verb::Delete, Verb::Replace, Verb::Update].into_iter();
+                    let what = (path, row.resource_type.as_str());
+                    let forbidding = verbs.map(|verb| self.guards.forbidding(now, verb, what, Some(row)));
+                    let ignoring = row.properties().keys().map(|name| Some(self.guards.ignoring(now, path, name)?.0));
+                    forbidding.chain(ignoring).collect()
+                };
+                let there = moved.as_deref().map(holding).unwrap_or_default();
+                let there = there.into_iter().map(|guard| guard.is_some()).chain(std::iter::repeat(false));
+                let lost = holding(path).into_iter().zip(there).find_map(|(guard, holds)| guard.filter(|_| !holds));
+                if let Some(guard) = lost {
+                    let what = format!("the resource {path} of the stack {}", self.stack_name);
+                    let why = match &moved {
+                        Some(moved) => format!("it would move to {moved}, where {} does not hold", guard.words),
+                        None => format!("it would leave the stack, and {} holds only there", guard.words),
+                    };
+                    return Err(Error::UnderGuard { what, why });
                 }
             }
         }
@@ -260,10 +271,23 @@ impl Service {
         let stays = |name: &String| new.definitions().contains_key(name);
         let moves: Vec<&(String, String)> = moves.iter().filter(|(from, _)| !stays(from)).collect();
         for (from, to) in &moves {
-            tree.refuse_move(now, &inside(&root, from), &inside(&root, to))?;
+            tree.refuse_move(now, &inside(&root, from), Some(&inside(&root, to)))?;
         }
         let goes = |name: &String| !stays(name) && moves.iter().all(|(from, _)| from != name);
         tree.refuse_deletes(now, |path| name(path).is_some_and(|name| goes(&name)))
+    }
+
+    /// Refuses to take guarded resources out of a root stack, or to give them a name that no guard protects.
+    pub(crate) async fn refuse_moves(
+        &self,
+        stack: &Stack,
+        renamed: &[(&str, &str)],
+        leaving: &BTreeSet<&str>,
+    ) -> Result<(), Error> {
+        let Some(tree) = self.guarded_tree(stack, Action::Update, None).await? else { return Ok(()) };
+        let now = self.backends.clock.now();
+        renamed.iter().try_for_each(|(from, to)| tree.refuse_move(now, from, Some(to)))?;
+        leaving.iter().try_for_each(|from| tree.refuse_move(now, from, None))
     }
 
     /// Refuses a change of a frozen stack that is no request to it; `is_signal`: a signal to one of its resources.

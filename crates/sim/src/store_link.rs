@@ -17,8 +17,8 @@ use jiff::Timestamp;
 use kiln_store::{
     Backlog, Batch, BriefResources, Census, Claimable, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId,
     EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message, MessageId, NewStack,
-    Resource, Retention, Room, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary,
-    UnusedCredentials, UnusedUserProject,
+    Refactor, Resource, Retention, Room, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store,
+    Summary, UnusedCredentials, UnusedUserProject,
 };
 use kiln_value::Secret;
 use tokio::sync::oneshot;
@@ -219,6 +219,11 @@ impl Store for StoreLink {
             Ok(asked)
         })
         .await
+    }
+
+    async fn refactor(&self, refactor: &Refactor) -> Result<Vec<Stack>, Error> {
+        let (sim, refactor) = (Arc::clone(&self.sim), refactor.clone());
+        self.write("refactor", async move { sim.store.refactor(&refactor).await }).await
     }
 
     async fn send(&self, message: &Message) -> Result<(), Error> {

@@ -124,6 +124,21 @@ impl LoadedStack {
         Ok(Self { backends: backends.clone(), stack, blueprint, model, shown, root })
     }
 
+    /// The stack as it would be with these rows.
+    #[must_use]
+    pub fn with_rows(&self, rows: impl IntoIterator<Item = Resource>) -> Self {
+        let model = Model::new(rows);
+        let shown = model.shown(None).into_iter().map(|(name, row)| (name.to_owned(), row.id)).collect();
+        Self {
+            backends: self.backends.clone(),
+            stack: self.stack.clone(),
+            blueprint: Arc::clone(&self.blueprint),
+            model: Arc::new(model),
+            shown: Arc::new(shown),
+            root: self.root.clone(),
+        }
+    }
+
     /// The current rows of the names in the template.
     pub fn resources(&self) -> impl Iterator<Item = &Resource> {
         self.shown.values().filter_map(|id| self.model.row(*id))

@@ -19,6 +19,7 @@ pub mod orphan;
 pub mod outbox;
 pub mod plan;
 pub mod query;
+pub mod refactor;
 pub mod snapshot;
 pub mod software_store;
 mod sql;
@@ -43,6 +44,7 @@ pub use orphan::{Orphan, OrphanQuery, OrphanStore};
 pub use outbox::{Announcement, Delivery, Destination, Lane, Notice, OutboxEntry, OutboxStore, PluginRun};
 pub use plan::{Approval, NewPlan, Plan, PlanPart, PlanQuery, PlanState, PlanStore, Planned};
 pub use query::{EventQuery, Sort, SortKey, StackQuery};
+pub use refactor::{Refactor, RefactoredStack};
 pub use snapshot::Snapshot;
 pub use software_store::{ConfigQuery, DeploymentQuery, SoftwareStore};
 pub use sql::{

@@ -16,6 +16,7 @@ mod orphans;
 mod outbox;
 mod plans;
 mod reading;
+mod refactor;
 mod requests;
 mod software;
 mod state;
@@ -35,8 +36,8 @@ use crate::limits::CLAIMS;
 use crate::{
     Backlog, Batch, BriefResources, Census, Claimable, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId,
     EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message, MessageId, NewStack,
-    Resource, Retention, Room, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary,
-    UnusedCredentials, UnusedUserProject,
+    Refactor, Resource, Retention, Room, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store,
+    Summary, UnusedCredentials, UnusedUserProject,
 };
 
 /// The clock that stands for the database's clock.
@@ -156,6 +157,19 @@ impl Store for MemoryStore {
         self.hub.tell(Some(asked.root));
         self.tell_couriers();
         Ok(asked)
+    }
+
+    async fn refactor(&self, refactor: &Refactor) -> Result<Vec<Stack>, Error> {
+        self.commit_time().await;
+        let (mut state, now) = self.open();
+        let stacks = state.refactor(refactor, now)?;
+        drop(state);
+        for stack in &stacks {
+            self.hub.ring(stack.id);
+            self.hub.tell(Some(stack.root));
+        }
+        self.tell_couriers();
+        Ok(stacks)
     }
 
     async fn send(&self, message: &Message) -> Result<(), Error> {

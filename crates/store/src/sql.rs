@@ -30,6 +30,7 @@ mod pool;
 mod pulse;
 mod reading;
 mod reencryption;
+mod refactor;
 mod requests;
 mod rows;
 mod schema;
@@ -66,8 +67,8 @@ use crate::doorbell::{Hub, Reach};
 use crate::{
     Backlog, Batch, BriefResources, Census, Claimable, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId,
     EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message, MessageId, NewStack,
-    Resource, Retention, Room, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, StackSummary,
-    Store, Summary, UnusedCredentials, UnusedUserProject,
+    Refactor, Resource, Retention, Room, Silent, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest,
+    StackSummary, Store, Summary, UnusedCredentials, UnusedUserProject,
 };
 
 pub use self::connection_url::{UrlParameter, url_parameters};
@@ -179,6 +180,10 @@ impl Store for SqlStore {
 
     async fn request(&self, stack: StackId, request: StackRequest) -> Result<Stack, Error> {
         self.ask(stack, &request).await
+    }
+
+    async fn refactor(&self, refactor: &Refactor) -> Result<Vec<Stack>, Error> {
+        self.move_rows(refactor).await
     }
 
     async fn send(&self, message: &Message) -> Result<(), Error> {

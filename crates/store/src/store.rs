@@ -319,6 +319,9 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore + OperationStore + Pl
     async fn create_stack(&self, stack: NewStack) -> Result<Stack, Error>;
     /// Writes a request to a stack; returns the stack after that.
     async fn request(&self, stack: StackId, request: StackRequest) -> Result<Stack, Error>;
+    /// Moves resources between settled stacks that no engine works on; returns the stacks after that. All or nothing:
+    /// [`Error::Changed`] names a stack that is not as it was read, that an engine has claimed, or that has messages.
+    async fn refactor(&self, refactor: &crate::Refactor) -> Result<Vec<Stack>, Error>;
     /// Sends a message to a stack. This is idempotent by ID, even after the message was handled. The stack can be
     /// claimed as soon as the message is due, even if it is settled. [`Error::NotFound`] if the stack is deleted.
     async fn send(&self, message: &Message) -> Result<(), Error>;

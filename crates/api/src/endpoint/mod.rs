@@ -20,6 +20,7 @@ mod orphan;
 mod output_list;
 mod output_show;
 mod plan;
+mod refactor;
 mod report_show;
 mod resource_forget;
 mod resource_list;
@@ -170,6 +171,7 @@ pub(crate) static ENDPOINTS: &[&Endpoint] = &[
     &import::SCAN,
     &import::WRITE,
     &import::COMMIT,
+    &refactor::CREATE,
     &stack_abandon::ENDPOINT,
     &stack_export::ENDPOINT,
     &operation::LIST,

@@ -12,6 +12,7 @@ mod nested;
 mod operations;
 mod personas;
 mod plans;
+mod refactors;
 mod reference;
 mod signals;
 mod snapshots;

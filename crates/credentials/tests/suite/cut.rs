@@ -17,8 +17,8 @@ use kiln_store::{
     Desired, DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventPurge, EventQuery, EventSpan, Guard,
     GuardId, GuardStore, Lane, Lease, MemoryStore, Message, MessageId, NewPlan, NewStack, Operation, OperationId,
     OperationQuery, OperationStore, Orphan, OrphanQuery, OrphanStore, OutboxStore, Plan, PlanId, PlanQuery, PlanStore,
-    Retention, Room, Silent, Snapshot, SnapshotId, SoftwareStore, Stack, StackQuery, StackRequest, Store, Summary,
-    UnusedCredentials, UnusedUserProject,
+    Refactor, Retention, Room, Silent, Snapshot, SnapshotId, SoftwareStore, Stack, StackQuery, StackRequest, Store,
+    Summary, UnusedCredentials, UnusedUserProject,
 };
 use kiln_value::{Secret, Value};
 use tokio::sync::{Notify, watch};
@@ -148,6 +148,7 @@ cut! { Store {
     fn migrate() -> ();
     fn create_stack(stack: NewStack) -> Stack;
     fn request(stack: StackId, request: StackRequest) -> Stack;
+    fn refactor(refactor: &Refactor) -> Vec<Stack>;
     fn send(message: &Message) -> ();
     fn stack(id: StackId) -> Option<Stack>;
     fn stack_by_name(project: &str, name: &str) -> Option<Stack>;

@@ -14,6 +14,7 @@ mod operation;
 mod output;
 mod plan;
 mod protect;
+mod refactor;
 mod release;
 mod resource;
 mod revision;
@@ -56,6 +57,7 @@ group! {
         Adopt(adopt::AdoptArgs),
         Abandon(adopt::AbandonArgs),
         Release(release::ReleaseArgs),
+        Refactor(refactor::RefactorArgs),
         Export(adopt::ExportArgs),
         Cancel(act::CancelArgs),
         Continue(go_on::ContinueArgs),

@@ -45,7 +45,7 @@ resources:
 /// Commands that run until they are stopped.
 const SERVERS: [&str; 6] = ["kiln serve", "kiln api", "kiln engine", "kiln demo", "kiln testcloud", "--follow"];
 /// Commands that exit with 1 if they find something, or nothing.
-const FINDERS: [&str; 8] = [
+const FINDERS: [&str; 9] = [
     "config check",
     "template lint",
     "fmt --check",
@@ -53,6 +53,7 @@ const FINDERS: [&str; 8] = [
     "resource forget",
     "stack continue",
     "import write",
+    "stack refactor --moves web.moves.yaml",
     "commit -t web.yaml",
 ];
 

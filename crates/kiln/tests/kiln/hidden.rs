@@ -280,6 +280,19 @@ impl World {
                 assert_eq!(said.matches("found").count(), 4, "{said}");
                 said
             }
+            Door::Refactor => {
+                let bad =
+                    "  bad: {type: OS::Heat::RandomString, properties: {length: {get_attr: [value, value, 0]}}}\n";
+                self.folder.write("renamed.yaml", &format!("{}{bad}", TEMPLATE.replace("  net:", "  renamed:")));
+                self.folder.write(
+                    "moves.yaml",
+                    "stacks: {main: {template: renamed.yaml}}\nmoves: [{from: main/net, to: main/renamed}]\n",
+                );
+                let refactor = ["stack", "refactor", "--moves", "moves.yaml"];
+                let said = self.said(&refactor) + &self.said(&[&refactor[..], &["--plan"]].concat());
+                assert_eq!(said.matches("main/bad would").count(), 4, "{said}");
+                said
+            }
             Door::Parameters => {
                 let described = self.http(&self.cfn, "/v1/?Action=DescribeStacks&StackName=main");
                 self.said(&["stack", "show", "main"]) + &described

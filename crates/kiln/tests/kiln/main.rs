@@ -36,6 +36,7 @@ mod plans;
 mod preflight;
 mod processes;
 mod progress;
+mod refactor;
 mod report;
 mod run;
 mod running;

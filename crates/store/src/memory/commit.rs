@@ -37,12 +37,6 @@ impl State {
 
     /// Writes a checked batch.
     pub(super) fn commit(&mut self, lease: Lease, batch: Batch, now: i64) -> Result<Stack, Error> {
-        let owners: Vec<_> = batch.moved_owners().map(|(child, row)| (child, row.name.clone())).collect();
-        for (child, name) in owners {
-            if let Some(parent) = self.stacks.get_mut(&child).and_then(|row| row.stack.parent.as_mut()) {
-                parent.resource_name = name;
-            }
-        }
         for row in batch.save {
             self.save(row);
         }
@@ -114,9 +108,13 @@ impl State {
         Ok(stack)
     }
 
-    fn save(&mut self, mut row: Resource) {
+    pub(super) fn save(&mut self, mut row: Resource) {
         row.created = micro(row.created);
         row.updated = micro(row.updated);
+        let child = row.child.filter(|_| row.has_moved()).and_then(|child| self.stacks.get_mut(&child));
+        if let Some(parent) = child.and_then(|child| child.stack.parent.as_mut()) {
+            parent.resource_name.clone_from(&row.name);
+        }
         let seq = match self.resource_places.get(&row.id).copied() {
             Some(place) => {
                 self.resources.remove(&place);
@@ -129,7 +127,7 @@ impl State {
         self.resources.insert(place, row);
     }
 
-    fn apply_settle(&mut self, id: StackId, settle: &Settle) {
+    pub(super) fn apply_settle(&mut self, id: StackId, settle: &Settle) {
         let Some(row) = self.stacks.get_mut(&id).filter(|row| row.stack.generation == settle.generation) else {
             return;
         };

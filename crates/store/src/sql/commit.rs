@@ -105,7 +105,7 @@ impl SqlStore {
         Ok(stack)
     }
 
-    async fn save(&self, tx: &Transaction, batch: &Batch) -> Result<(), Fault> {
+    pub(super) async fn save(&self, tx: &Transaction, batch: &Batch) -> Result<(), Fault> {
         let rows = batch.save.iter().map(|row| rows::of_resource(row, &self.vault));
         let replace = OnConflict::column("id").update_columns(schema::RESOURCE_COLUMNS.into_iter().skip(1)).to_owned();
         insert_each(tx, schema::RESOURCE, &schema::RESOURCE_COLUMNS, rows, Some(replace)).await?;
@@ -181,7 +181,7 @@ async fn admit(tx: &Transaction, stack: StackId, generation: i64) -> Result<(), 
     Ok(())
 }
 
-async fn apply_settle(tx: &Transaction, stack: StackId, settle: &Settle) -> Result<(), Fault> {
+pub(super) async fn apply_settle(tx: &Transaction, stack: StackId, settle: &Settle) -> Result<(), Fault> {
     let mut update = Query::update();
     update
         .table(schema::STACK)

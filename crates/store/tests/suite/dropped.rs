@@ -121,6 +121,7 @@ impl<'a> Ground<'a> {
                 credentials: Some(self.credentials), ..stack(&Uuid::new_v4().to_string())
             });
             request: store.request(id, StackRequest::new(Action::Update, at(1)));
+            refactor: store.refactor(&crate::refactor::nothing(&self.made));
             send: store.send(&self.message());
             commit: store.commit(self.lease, self.batch());
             claim: store.claim(engine(), TTL, &[], 1);

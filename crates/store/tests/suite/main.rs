@@ -26,6 +26,7 @@ mod packets;
 mod plans;
 mod proxy;
 mod recycled;
+mod refactor;
 mod requests;
 mod reset;
 mod schema;

@@ -93,7 +93,7 @@ async fn a_move_out_of_the_protection_of_a_guard_is_refused() {
     world.run(&["stack", "protect", "web", "--resource", "net"]).ok();
     world.folder.write("web.yaml", AFTER);
     let refused = world.run(&["stack", "update", "-t", "web.yaml", "--yes", "web"]);
-    assert!(refused.code == 1 && refused.err.contains("it would move to lan, which"), "{refused:?}");
+    assert!(refused.code == 1 && refused.err.contains("it would move to lan, where"), "{refused:?}");
     world.run(&["stack", "unprotect", "web", "--resource", "net"]).ok();
     world.run(&["stack", "protect", "web", "--resource", "*"]).ok();
     world.run(&["stack", "update", "-t", "web.yaml", "--wait", "--yes", "web"]).ok();

@@ -1,0 +1,117 @@
+//! `kiln stack refactor`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use kiln_client::StackRequest;
+use kiln_console::output::{Cell, Format, List, OutputArgs};
+use kiln_value::{Map, Value, text};
+
+use super::change;
+use crate::commands::effect::Effect;
+use crate::connect::Connection;
+use crate::failure::{Failure, Outcome};
+
+/// Move resources between stacks, or give them other names; their objects stay as they are
+#[derive(Args, Debug)]
+#[command(add = Effect::Changes("keeps every object"))]
+#[command(after_help = "\
+The file has the new templates of the stacks, and the moves:
+
+  stacks:
+    web: {template: web.yaml, parameters: {network: 5b1f…}}
+    base: {template: base.yaml}
+  moves:
+    - {from: web/net, to: base/network}
+
+A resource that leaves one template and appears in one other with the same name needs no entry below moves. With the new \
+templates, nothing may be left to do in any of the stacks; else nothing is moved. All stacks are changed, or none. \
+Heat has no such call.
+
+Examples:
+  kiln stack refactor --moves web.moves.yaml --plan
+  kiln stack refactor --moves web.moves.yaml")]
+pub(crate) struct RefactorArgs {
+    /// File with the stacks and the moves
+    #[arg(short, long, value_name = "FILE")]
+    moves: PathBuf,
+    /// Show what would be moved and what stands in the way, and change nothing
+    #[arg(long)]
+    plan: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl RefactorArgs {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        let given = read(&self.moves)?;
+        let folder = self.moves.parent().unwrap_or(Path::new(""));
+        let mut stacks = Vec::new();
+        for (name, entry) in given.get("stacks").and_then(Value::as_map).into_iter().flatten() {
+            stacks.push((name.clone(), self.request(connection, folder, name, entry).await?));
+        }
+        if stacks.is_empty() {
+            return Err(self.wrong("it has no stacks"));
+        }
+        let moves = given.get("moves").cloned().unwrap_or_else(|| Value::List(Vec::new()));
+        let done = connection.client.refactor_stacks(&stacks, &moves, self.plan).await?;
+        let obstacles: Vec<String> = texts(&done, "obstacles");
+        let columns = ["from", "to", "resource_type", "physical_resource_id"].map(str::to_owned).to_vec();
+        let moved = done.get("moves").and_then(Value::as_list).unwrap_or_default();
+        let row = |one: &Value| columns.iter().map(|key| Cell::from(one.str_at(key).unwrap_or_default())).collect();
+        let rows = moved.iter().map(row).collect();
+        self.output.list(List { columns: columns.clone(), rows }, Format::Table)?;
+        if obstacles.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::new(format!("nothing would be moved: {}", obstacles.join("; "))))
+    }
+
+    /// The new content of a stack.
+    async fn request(
+        &self,
+        connection: &Connection,
+        folder: &Path,
+        name: &str,
+        entry: &Value,
+    ) -> Outcome<StackRequest> {
+        let none = Map::new();
+        let entry = entry.as_map().unwrap_or(&none);
+        if let Some(other) =
+            entry.keys().find(|key| !["template", "parameters", "environments"].contains(&key.as_str()))
+        {
+            return Err(
+                self.wrong(&format!("stacks.{name}.{other} is not known: template, parameters and environments are"))
+            );
+        }
+        let place = |file: &str| {
+            let is_url = file.contains("://");
+            if is_url { file.to_owned() } else { folder.join(file).to_string_lossy().into_owned() }
+        };
+        let template = entry.get("template").and_then(Value::as_str).map(place);
+        let environments: Vec<String> = entry
+            .get("environments")
+            .and_then(Value::as_list)
+            .into_iter()
+            .flatten()
+            .map(|one| place(&text::str(one)))
+            .collect();
+        let parameters = entry.get("parameters").and_then(Value::as_map).cloned().unwrap_or_default();
+        let bundle = change::read(connection, template.as_deref(), &environments, None, &parameters, None).await?;
+        Ok(StackRequest { bundle, parameters, ..StackRequest::default() })
+    }
+
+    fn wrong(&self, why: &str) -> Failure {
+        Failure::new(format!("{}: {why}", self.moves.display()))
+    }
+}
+
+fn read(file: &Path) -> Outcome<Value> {
+    let wrong = |why: String| Failure::new(format!("{}: {why}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    kiln_yaml::parse(&text).map(|document| document.value).map_err(|error| wrong(error.to_string()))
+}
+
+fn texts(answer: &Value, key: &str) -> Vec<String> {
+    answer.get(key).and_then(Value::as_list).into_iter().flatten().map(text::str).collect()
+}

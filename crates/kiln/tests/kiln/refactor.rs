@@ -1,0 +1,255 @@
+//! Resources move between stacks: no object changes, and all stacks are changed or none.
+
+use kiln_testcloud::{RecordedCall, Testcloud};
+
+use crate::plan::local;
+use crate::run::{Folder, Ran};
+
+const NET: &str = "  net: {type: OS::Neutron::Net, properties: {tags: [blue]}}\n";
+const SUBNET: &str =
+    "  sub: {type: OS::Neutron::Subnet, properties: {network: {get_resource: net}, cidr: 10.7.0.0/24}}\n";
+const REST: &str = "  server:
+    type: OS::Nova::Server
+    properties: {image: cirros, flavor: m1.tiny, networks: [{port: {get_resource: port}}]}
+  volume: {type: OS::Cinder::Volume, properties: {size: 2}}
+  attachment:
+    type: OS::Cinder::VolumeAttachment
+    properties: {instance_uuid: {get_resource: server}, volume_id: {get_resource: volume}}
+";
+
+fn template(parts: &[&str]) -> String {
+    format!("heat_template_version: 2018-08-31\n{}", parts.concat())
+}
+
+/// The whole in one stack.
+fn whole() -> String {
+    let port = "  port: {type: OS::Neutron::Port, properties: {network: {get_resource: net}}, depends_on: sub}\n";
+    template(&["resources:\n", NET, SUBNET, port, REST])
+}
+
+/// What is left when the network is elsewhere.
+fn without_network() -> String {
+    let port = "  port: {type: OS::Neutron::Port, properties: {network: {get_param: network}}}\n";
+    template(&["parameters: {network: {type: string}}\n", "resources:\n", port, REST])
+}
+
+/// The network, with other names.
+fn network() -> String {
+    let net = NET.replace("  net:", "  backend:");
+    let outputs = "outputs: {network: {value: {get_resource: backend}}}\n";
+    template(&["resources:\n", &net, &SUBNET.replace("get_resource: net", "get_resource: backend"), outputs])
+}
+
+struct World {
+    cloud: Testcloud,
+    folder: Folder,
+}
+
+impl World {
+    async fn new(name: &str) -> Self {
+        let world = Self { cloud: Testcloud::builder().start().await.unwrap(), folder: Folder::new(name) };
+        world.folder.write("web.yaml", &whole());
+        world.folder.write("web-new.yaml", &without_network());
+        world.folder.write("base.yaml", &network());
+        world.folder.write("empty.yaml", "heat_template_version: 2018-08-31\n");
+        world.kiln(&["stack", "create", "-t", "web.yaml", "web"]).ok();
+        world.kiln(&["stack", "create", "-t", "empty.yaml", "base"]).ok();
+        world.split_file();
+        world.cloud.journal().clear();
+        world
+    }
+
+    fn split_file(&self) {
+        let network = self.id("web", "net");
+        let split = format!(
+            "stacks:\n  web: {{template: web-new.yaml, parameters: {{network: {network}}}}}\n  \
+             base: {{template: base.yaml}}\nmoves:\n  - {{from: web/net, to: base/backend}}\n"
+        );
+        self.folder.write("split.yaml", &split);
+    }
+
+    fn kiln(&self, args: &[&str]) -> Ran {
+        local(&self.cloud, &self.folder, args)
+    }
+
+    fn refactor(&self, file: &str) -> Ran {
+        self.kiln(&["stack", "refactor", "--moves", file])
+    }
+
+    /// Requests that change something, other than those for tokens and trusts.
+    fn writes(&self) -> Vec<String> {
+        let calls = self.cloud.journal().list();
+        let calls = calls.iter().map(RecordedCall::call);
+        calls
+            .filter(|call| !call.starts_with("GET ") && !call.contains("/auth/") && !call.contains("/OS-TRUST/"))
+            .collect()
+    }
+
+    fn id(&self, stack: &str, resource: &str) -> String {
+        let ran = self.kiln(&["stack", "resource", "show", stack, resource, "-f", "json"]).json();
+        ran["physical_resource_id"].as_str().unwrap().to_owned()
+    }
+
+    fn shown(&self) -> String {
+        self.kiln(&["stack", "show", "web", "-f", "value", "-c", "stack_status", "-c", "updated_time"]).ok()
+    }
+
+    fn names(&self, stack: &str) -> Vec<String> {
+        let mut names: Vec<String> = self
+            .kiln(&["stack", "resource", "list", stack, "-f", "value", "-c", "resource_name"])
+            .ok()
+            .lines()
+            .map(str::to_owned)
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Neither an update nor a comparison with the objects finds anything to do.
+    fn is_at_rest(&self, stack: &str) {
+        self.kiln(&["stack", "update", "--existing", "--converge", "--dry-run", "--detailed-exitcode", stack]).ok();
+        let drift = self.kiln(&["stack", "drift", "--detailed-exitcode", stack]);
+        assert!(drift.code == 0 || drift.code == 5, "{drift:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stack_is_split_and_merged_again_without_a_request() {
+    let world = World::new("refactor-split").await;
+    let ids = ["net", "sub", "port", "server"].map(|name| world.id("web", name));
+    world.cloud.journal().clear();
+    let plan = world.kiln(&["stack", "refactor", "--moves", "split.yaml", "--plan", "-f", "value"]);
+    let moves: Vec<&str> = plan.out.lines().collect();
+    let net = format!("web/net base/backend OS::Neutron::Net {}", ids[0]);
+    let sub = format!("web/sub base/sub OS::Neutron::Subnet {}", ids[1]);
+    assert_eq!((moves, plan.code), (vec![net.as_str(), sub.as_str()], 0), "{plan:?}");
+    assert_eq!(world.names("web"), ["attachment", "net", "port", "server", "sub", "volume"]);
+
+    world.refactor("split.yaml").ok();
+    assert_eq!(world.names("web"), ["attachment", "port", "server", "volume"]);
+    assert_eq!(world.names("base"), ["backend", "sub"]);
+    assert_eq!([world.id("base", "backend"), world.id("base", "sub")], [ids[0].clone(), ids[1].clone()]);
+    let output = world.kiln(&["stack", "output", "show", "base", "network", "-f", "value", "-c", "output_value"]).ok();
+    assert_eq!(output.trim(), ids[0]);
+    world.is_at_rest("web");
+    world.is_at_rest("base");
+    assert_eq!(world.writes(), Vec::<String>::new());
+    let events = world.kiln(&["stack", "event", "list", "base", "-f", "value"]).ok();
+    assert!(events.contains("moved from web/net") && events.contains("UPDATE_COMPLETE"), "{events}");
+    let events = world.kiln(&["stack", "event", "list", "web", "-f", "value"]).ok();
+    assert!(events.contains("moved to base/backend"), "{events}");
+    let operations = world.kiln(&["stack", "operation", "list", "base", "-f", "value"]).ok();
+    assert!(operations.contains("UPDATE") && operations.contains("COMPLETE"), "{operations}");
+    // A repetition moves nothing.
+    let again = world.refactor("split.yaml");
+    assert!(again.code != 0 && again.err.contains("web/net does not exist"), "{again:?}");
+
+    // The names of the objects are those that they were made with, also after a change.
+    world.folder.write("base-red.yaml", &network().replace("blue", "red"));
+    world.kiln(&["stack", "update", "-t", "base-red.yaml", "base"]).ok();
+    let changed = world.writes();
+    assert!(changed.len() == 1 && changed[0].contains("/tags"), "{changed:?}");
+    world.is_at_rest("base");
+
+    // Back into one stack: what left it is deleted before what it needs.
+    world.folder.write("web.yaml", &whole().replace("blue", "red"));
+    let back = "stacks:\n  web: {template: web.yaml}\n  base: {template: empty.yaml}\nmoves:\n  \
+                - {from: base/backend, to: web/net}\n";
+    world.folder.write("back.yaml", back);
+    world.cloud.journal().clear();
+    world.refactor("back.yaml").ok();
+    assert_eq!(world.names("web"), ["attachment", "net", "port", "server", "sub", "volume"]);
+    assert_eq!(world.names("base"), Vec::<String>::new());
+    assert_eq!(["net", "sub", "port", "server"].map(|name| world.id("web", name)), ids);
+    world.is_at_rest("web");
+    assert_eq!(world.writes(), Vec::<String>::new());
+    world.kiln(&["stack", "delete", "--yes", "--wait", "base"]).ok();
+    assert_eq!(world.writes(), Vec::<String>::new(), "nothing is left in it");
+    world.kiln(&["stack", "delete", "--yes", "--wait", "web"]).ok();
+    let deletes: Vec<String> = world.writes().into_iter().filter(|call| call.starts_with("DELETE ")).collect();
+    let place = |kind: &str| deletes.iter().position(|call| call.ends_with(kind)).unwrap();
+    let places = ["servers/{id}", "ports/{id}", "subnets/{id}", "networks/{id}"].map(place);
+    assert!(places.is_sorted(), "{deletes:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_would_change_something_is_refused_and_nothing_moves() {
+    let world = World::new("refactor-refused").await;
+    let before = (world.names("web"), world.shown());
+    let split = std::fs::read_to_string(world.folder.path().join("split.yaml")).unwrap();
+    let refused = |why: &str| {
+        let ran = world.refactor("split.yaml");
+        assert!(ran.code == 1 && ran.err.contains(why), "{why}: {ran:?}");
+        let now = (world.names("web"), world.shown());
+        assert_eq!(now, before);
+        assert_eq!(world.names("base"), Vec::<String>::new());
+        assert_eq!(world.writes(), Vec::<String>::new());
+    };
+    // Another definition.
+    world.folder.write("base.yaml", &network().replace("blue", "red").replace("10.7", "10.8"));
+    refused("Nothing was moved. base/backend would be updated: tags; base/sub would be replaced: ");
+    // More, or less, than what moves.
+    world.folder.write("base.yaml", &(network().replace("outputs:", "  more: {type: OS::Neutron::Net}\noutputs:")));
+    refused("base/more would be created");
+    world.folder.write("base.yaml", &template(&["resources:\n", &NET.replace("  net:", "  backend:")]));
+    refused("web/sub would be deleted");
+    world.folder.write("base.yaml", &network());
+    // A wrong value of the parameter.
+    let port = world.id("web", "port");
+    world.folder.write("split.yaml", &split.replace(&world.id("web", "net"), &port));
+    refused("port");
+    world.folder.write("split.yaml", &split);
+    // The resource is in both templates.
+    world.folder.write("web-new.yaml", &whole());
+    refused("web/net is still in the template of its stack");
+    world.folder.write("web-new.yaml", &without_network());
+    // A name that the template does not have.
+    world.folder.write("split.yaml", &split.replace("base/backend", "base/front"));
+    refused("the template of base has no resource front");
+    world.folder.write("split.yaml", &split.replace("template: base.yaml", "tags: a"));
+    let unknown = world.refactor("split.yaml");
+    assert!(unknown.err.contains("stacks.base.tags is not known"), "{unknown:?}");
+    world.folder.write("split.yaml", &split);
+    // Guards.
+    world.kiln(&["stack", "protect", "web", "--resource", "net", "--from", "delete", "--reason", "ours"]).ok();
+    refused("ours");
+    world.kiln(&["stack", "unprotect", "web", "--resource", "net"]).ok();
+    // A snapshot, which would bring it back.
+    world.kiln(&["stack", "snapshot", "create", "--name", "s", "web"]).ok();
+    let ran = world.refactor("split.yaml");
+    assert!(ran.code == 1 && ran.err.contains("web/net is in the snapshot "), "{ran:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parts_of_a_stack_stay_in_it() {
+    let world = World::new("refactor-stays").await;
+    let resources = "  random: {type: OS::Heat::RandomString}\n  \
+                     policy: {type: OS::Heat::AccessPolicy, properties: {AllowedResources: []}}\n  \
+                     group: {type: OS::Heat::ResourceGroup, properties: {count: 1, resource_def: {type: OS::Heat::RandomString}}}\n";
+    world.folder.write("parts.yaml", &template(&["resources:\n", resources]));
+    world.kiln(&["stack", "create", "-t", "parts.yaml", "parts"]).ok();
+    let mut left = resources.to_owned();
+    for (name, why) in [
+        ("policy", "parts/policy is a part of its stack (OS::Heat::AccessPolicy)"),
+        ("group", "parts/group is a nested stack or a group"),
+        ("random", ""),
+    ] {
+        let start = left.find(&format!("  {name}:")).unwrap();
+        let length = left[start..].find('\n').unwrap() + 1;
+        let moved = left[start..start + length].to_owned();
+        let kept = left.replacen(&moved, "", 1);
+        world.folder.write("kept.yaml", &template(&["resources:\n", &kept]));
+        world.folder.write("moved.yaml", &template(&["resources:\n", &moved]));
+        world.folder.write("one.yaml", "stacks:\n  parts: {template: kept.yaml}\n  base: {template: moved.yaml}\n");
+        let ran = world.refactor("one.yaml");
+        if why.is_empty() {
+            ran.ok();
+            assert_eq!(world.names("base"), [name]);
+            left = kept;
+        } else {
+            assert!(ran.code == 1 && ran.err.contains(why), "{ran:?}");
+            assert_eq!(world.names("base"), Vec::<String>::new());
+        }
+    }
+    assert_eq!(left.lines().count(), 2);
+}

@@ -1,0 +1,581 @@
+//! Moves resources between stacks, and gives them other names. No object in the cloud changes.
+//!
+//! The caller gives the new templates of the stacks. The rows are moved in memory first, and each stack is previewed with its
+//! new rows and its new template: only if nothing would be done in any of them, the store moves the rows, in one transaction.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use kiln_identity::Caller;
+use kiln_plan::Blueprint;
+use kiln_resource::{Action, Resource, ResourceId, StackId, State, Status, StoredDefinition};
+use kiln_stack::{LoadedStack, load};
+use kiln_store::{
+    Author, Details, Error as StoreError, Event, EventId, Operation, Refactor, RefactoredStack, Settle, Stack,
+    StackRequest,
+};
+use kiln_value::{Map, Value};
+use kiln_view::preview::{PlannedChange, PlannedResource, Preview, Terms, preview};
+
+use crate::guard::inside;
+use crate::{Door, Error, Service, UpdateStack};
+
+/// Rows that one transaction moves at most.
+const MOST_ROWS: usize = 10_000;
+/// Obstacles that an error lists.
+const MOST_LISTED: usize = 20;
+/// What stack users and the agents of servers have in the data of their resources.
+const OF_USERS: [&str; 3] = ["user_id", "access_key", "password"];
+/// The types of the orchestration service itself that have nothing of their stack. Others have URLs with its name, or users.
+const MOVABLE: [&str; 5] = [
+    "OS::Heat::None",
+    "OS::Heat::RandomString",
+    "OS::Heat::TestResource",
+    "OS::Heat::UpdateWaitConditionHandle",
+    "OS::Heat::Value",
+];
+
+/// The place of a resource.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PlaceOfResource {
+    /// Its stack.
+    pub stack: StackId,
+    /// Its name.
+    pub resource: String,
+}
+
+/// A resource that gets another place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceMove {
+    /// The present place.
+    pub from: PlaceOfResource,
+    /// The place that it gets.
+    pub to: PlaceOfResource,
+}
+
+/// Stacks among which resources move.
+pub struct RefactorStacks {
+    /// The stacks with their new templates. Other settings than these and the parameters are ignored.
+    pub stacks: Vec<(Stack, UpdateStack)>,
+    /// The moves. A resource that leaves one template and appears in exactly one other with the same name need not be named.
+    pub moves: Vec<ResourceMove>,
+}
+
+/// What a refactoring does.
+#[derive(Clone, Debug, Default)]
+pub struct RefactorPlan {
+    /// The moves.
+    pub moves: Vec<MovedResource>,
+    /// Why nothing can be moved, one sentence each.
+    pub obstacles: Vec<String>,
+}
+
+/// A move, in names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MovedResource {
+    /// The name of the present stack, and that of the resource in it.
+    pub from: (String, String),
+    /// The names that follow.
+    pub to: (String, String),
+    /// Its type.
+    pub resource_type: String,
+    /// Its object.
+    pub physical_id: Option<String>,
+}
+
+/// A stack of a refactoring.
+struct Part {
+    view: LoadedStack,
+    blueprint: Arc<Blueprint>,
+    rows: BTreeMap<ResourceId, Resource>,
+    /// The rows that are written.
+    changed: BTreeSet<ResourceId>,
+    events: Vec<Event>,
+}
+
+impl Part {
+    fn stack(&self) -> &Stack {
+        &self.view.stack
+    }
+
+    fn name(&self) -> &str {
+        &self.view.stack.name
+    }
+
+    fn has_row(&self, name: &str) -> bool {
+        self.rows.values().any(|row| row.name == name)
+    }
+
+    fn rows_of(&self, name: &str) -> Vec<ResourceId> {
+        self.rows.values().filter(|row| row.name == name).map(|row| row.id).collect()
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        self.blueprint.definitions().contains_key(name)
+    }
+
+    /// Gives each row the rows that it requires by the new template.
+    fn require(&mut self) {
+        let ids: BTreeMap<String, ResourceId> = self.rows.values().map(|row| (row.name.clone(), row.id)).collect();
+        for row in self.rows.values_mut() {
+            let names = self.blueprint.requires(&row.name).iter();
+            let requires: BTreeSet<ResourceId> = names.filter_map(|name| ids.get(name)).copied().collect();
+            if row.requires.iter().copied().collect::<BTreeSet<_>>() != requires {
+                row.requires = requires.into_iter().collect();
+                self.changed.insert(row.id);
+            }
+        }
+    }
+}
+
+type Parts = BTreeMap<StackId, Part>;
+
+impl Service {
+    /// What a refactoring would do; nothing is changed.
+    ///
+    /// # Errors
+    /// [`Error::Refactor`], [`Error::UnderGuard`] and those of an update of the stacks.
+    pub async fn plan_refactor(&self, caller: &Caller, refactor: RefactorStacks) -> Result<RefactorPlan, Error> {
+        self.planned_refactor(caller, refactor).await.map(|(plan, _)| plan)
+    }
+
+    /// Moves resources between stacks; returns what was moved.
+    ///
+    /// # Errors
+    /// As [`Service::plan_refactor`]. Nothing is changed then.
+    pub async fn refactor_stacks(&self, caller: &Caller, refactor: RefactorStacks) -> Result<RefactorPlan, Error> {
+        let (plan, parts) = self.planned_refactor(caller, refactor).await?;
+        if !plan.obstacles.is_empty() {
+            let mut obstacles = plan.obstacles;
+            let more = obstacles.len().saturating_sub(MOST_LISTED);
+            obstacles.truncate(MOST_LISTED);
+            if more > 0 {
+                obstacles.push(format!("and {more} more"));
+            }
+            return Err(Error::Refactor(format!("Nothing was moved. {}.", obstacles.join("; "))));
+        }
+        self.refuse_older_engines_to("Moving resources between stacks").await?;
+        let names: BTreeMap<StackId, String> = parts.iter().map(|(id, part)| (*id, part.name().to_owned())).collect();
+        let refactored = self.backends.store.refactor(&self.written(caller, parts)).await;
+        let stacks = refactored.map_err(|error| match error {
+            StoreError::Changed(id) => {
+                let name = names.get(&id).map(String::as_str).unwrap_or_default();
+                Error::Refactor(format!("Nothing was moved: the stack {name} is being changed. Try again."))
+            }
+            error => error.into(),
+        })?;
+        stacks.iter().for_each(crate::request::begun);
+        Ok(plan)
+    }
+
+    async fn planned_refactor(
+        &self,
+        caller: &Caller,
+        refactor: RefactorStacks,
+    ) -> Result<(RefactorPlan, Parts), Error> {
+        let mut parts = Parts::new();
+        for (stack, update) in refactor.stacks {
+            let (id, name) = (stack.id, stack.name.clone());
+            let part = self.part(caller, stack, update).await?;
+            if parts.insert(id, part).is_some() {
+                return Err(Error::Value(format!("the stack {name} is given twice")));
+            }
+        }
+        refuse_foreign(&parts)?;
+        let moves = all_moves(&parts, refactor.moves)?;
+        if moves.is_empty() {
+            return Err(Error::Refactor("Nothing moves: no resource leaves a template for another place.".to_owned()));
+        }
+        self.heed_guards_of_moves(&parts, &moves).await?;
+        let mut plan = RefactorPlan::default();
+        for part in parts.values() {
+            plan.obstacles.extend(self.named_in_snapshots(part, &moves).await?);
+        }
+        self.carry_out(&mut parts, &moves, &mut plan);
+        if !plan.obstacles.is_empty() {
+            return Ok((plan, parts));
+        }
+        for part in parts.values_mut() {
+            part.require();
+            plan.obstacles.extend(self.differences(part).await?);
+        }
+        let written: usize = parts.values().map(|part| part.changed.len()).sum();
+        if written > MOST_ROWS {
+            plan.obstacles.push(format!("{written} resources would be written, and at most {MOST_ROWS} are at once"));
+        }
+        Ok((plan, parts))
+    }
+
+    /// A stack at rest, with its new template.
+    async fn part(&self, caller: &Caller, stack: Stack, update: UpdateStack) -> Result<Part, Error> {
+        let refused = |why: &str| Err(Error::Refactor(format!("Nothing was moved: the stack {} {why}.", stack.name)));
+        if stack.parent.is_some() {
+            return refused("is nested, and only resources of root stacks are moved");
+        }
+        if stack.is_pending() {
+            return Err(Error::Busy { stack: stack.name, action: stack.state.action });
+        }
+        if stack.state.status != Status::Complete || stack.is_abandoned() {
+            return refused(&format!("is {}, and only resources of complete stacks are moved", stack.state));
+        }
+        self.allow_update(caller, &stack).await?;
+        let is_guarded = self.heed_guards(&stack, Action::Update).await?;
+        self.demand_plan(caller, &Details::default(), is_guarded)?;
+        let blueprint = Arc::new(self.updated_blueprint(caller, &stack, update).await?);
+        let view = self.view(stack).await?;
+        let rows = view.model().rows().map(|row| (row.id, row.clone())).collect();
+        Ok(Part { view, blueprint, rows, changed: BTreeSet::new(), events: Vec::new() })
+    }
+
+    /// Refuses to take a resource out of its stack, or to give it another name, where a guard would not protect it any more.
+    async fn heed_guards_of_moves(&self, parts: &Parts, moves: &[ResourceMove]) -> Result<(), Error> {
+        for (id, part) in parts {
+            let own = moves.iter().filter(|one| one.from.stack == *id);
+            let (renamed, leaving): (Vec<_>, Vec<_>) = own.partition(|one| one.to.stack == *id);
+            let renamed: Vec<(&str, &str)> =
+                renamed.into_iter().map(|one| (one.from.resource.as_str(), one.to.resource.as_str())).collect();
+            let leaving: BTreeSet<&str> = leaving.into_iter().map(|one| one.from.resource.as_str()).collect();
+            self.refuse_moves(part.stack(), &renamed, &leaving).await?;
+        }
+        Ok(())
+    }
+
+    /// The resources that leave a stack and are in one of its snapshots: restored, the stack would have them again.
+    async fn named_in_snapshots(&self, part: &Part, moves: &[ResourceMove]) -> Result<Vec<String>, Error> {
+        let leaving: Vec<&str> = moves
+            .iter()
+            .filter(|one| one.from.stack == part.stack().id)
+            .map(|one| one.from.resource.as_str())
+            .collect();
+        if leaving.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut found = Vec::new();
+        for snapshot in self.backends.store.snapshots(part.stack().id).await? {
+            let resources = snapshot.data.get("resources").and_then(Value::as_map);
+            let named = leaving.iter().filter(|name| resources.is_some_and(|all| all.contains_key(**name)));
+            let (stack, id) = (part.name(), snapshot.id);
+            found.extend(
+                named.map(|name| format!("{stack}/{name} is in the snapshot {id} of its stack: delete that first")),
+            );
+        }
+        Ok(found)
+    }
+
+    /// Moves the rows in memory.
+    fn carry_out(&self, parts: &mut Parts, moves: &[ResourceMove], plan: &mut RefactorPlan) {
+        let now = self.backends.clock.now();
+        let mut moving = Vec::with_capacity(moves.len());
+        for one in moves {
+            let Some(from) = parts.get_mut(&one.from.stack) else { continue };
+            let stack = from.view.stack.clone();
+            let place = inside(&stack.name, &one.from.resource);
+            let ids = from.rows_of(&one.from.resource);
+            let [id] = ids.as_slice() else {
+                plan.obstacles.push(format!("{place} does not exist, or is being replaced"));
+                continue;
+            };
+            if from.wants(&one.from.resource) {
+                plan.obstacles.push(format!("{place} is still in the template of its stack"));
+                continue;
+            }
+            let Some(row) = from.rows.remove(id) else { continue };
+            let leaves = one.from.stack != one.to.stack;
+            plan.obstacles.extend(obstacle(&row, leaves).map(|why| format!("{place} {why}")));
+            moving.push((one, stack, row));
+        }
+        for (one, stack, mut row) in moving {
+            let Some(to) = parts.get_mut(&one.to.stack) else { continue };
+            let (target, name) = (to.view.stack.clone(), &one.to.resource);
+            if !to.wants(name) {
+                plan.obstacles.push(format!("the template of {} has no resource {name}", target.name));
+                continue;
+            }
+            if to.has_row(name) {
+                plan.obstacles.push(format!("{} already exists", inside(&target.name, name)));
+                continue;
+            }
+            plan.moves.push(MovedResource {
+                from: (stack.name.clone(), row.name.clone()),
+                to: (target.name.clone(), name.clone()),
+                resource_type: row.resource_type.clone(),
+                physical_id: row.physical_id.clone(),
+            });
+            let (before, after) = (inside(&stack.name, &row.name), inside(&target.name, name));
+            if stack.id == target.id {
+                row.rename(name);
+            } else {
+                row.move_to(&stack.name, target.id, name);
+            }
+            row.generation = target.generation + 1;
+            let arrived = self.moved_event(&target, &row, name, format!("moved from {before}"), now);
+            let left = self.moved_event(&stack, &row, &one.from.resource, format!("moved to {after}"), now);
+            to.events.push(arrived);
+            to.changed.insert(row.id);
+            to.rows.insert(row.id, row);
+            if stack.id != target.id {
+                parts.get_mut(&stack.id).into_iter().for_each(|part| part.events.push(left.clone()));
+            }
+        }
+    }
+
+    fn moved_event(&self, stack: &Stack, row: &Resource, name: &str, reason: String, now: jiff::Timestamp) -> Event {
+        Event {
+            id: EventId(self.backends.chance.uuid_of(now)),
+            stack: stack.id,
+            root: stack.root,
+            resource_name: name.to_owned(),
+            resource_type: row.resource_type.clone(),
+            physical_id: row.physical_id.clone(),
+            action: Event::action_of(row.state.action),
+            status: row.state.status,
+            reason,
+            properties: Value::Map(Map::new()),
+            operation: Some(Operation::id_of(stack.id, stack.generation + 1)),
+            time: now,
+        }
+    }
+
+    /// What an update of a stack to its new template would do with objects, with its new rows: nothing, if they belong together.
+    /// The rows get their new definitions.
+    async fn differences(&self, part: &mut Part) -> Result<Vec<String>, Error> {
+        let mut hidden = self.hidden_values_of_change(part.stack(), Some(part.blueprint.sources())).await?;
+        let guards = self.placed_guards(part.stack(), Action::Update).await?;
+        let terms = Terms { guards: guards.map(Arc::new), ..Terms::default() };
+        let mut view = part.view.with_rows(part.rows.values().cloned());
+        let previewed = preview(&self.backends, &mut view, Arc::clone(&part.blueprint), terms, &mut hidden).await?;
+        for entry in previewed.entries.iter().filter(|entry| is_kept(entry) && entry.nested.is_none()) {
+            let row = entry.row.as_ref().and_then(|row| part.rows.get_mut(&row.id));
+            if let Some(row) = row.filter(|row| row.definition != entry.definition) {
+                row.definition.clone_from(&entry.definition);
+                part.changed.insert(row.id);
+            }
+        }
+        let mut found = Vec::new();
+        list_changes(&previewed, part.name(), &mut found);
+        for text in &mut found {
+            hidden.mask(Door::Refactor, text);
+        }
+        Ok(found)
+    }
+
+    /// What the store writes.
+    fn written(&self, caller: &Caller, parts: Parts) -> Refactor {
+        let now = self.backends.clock.now();
+        let author = Author { user_id: caller.user_id.clone(), username: caller.username.clone() };
+        let (mut stacks, mut rows) = (Vec::with_capacity(parts.len()), Vec::new());
+        for (id, part) in parts {
+            let Part { view: LoadedStack { stack, .. }, blueprint, rows: all, changed, mut events } = part;
+            let state = State::new(Action::Update, Status::Complete);
+            let settle = Settle {
+                generation: stack.generation + 1,
+                state,
+                reason: format!("Stack {} completed successfully", state.action),
+                deleted: false,
+                reached: true,
+                now,
+            };
+            events.push(Event {
+                id: EventId(self.backends.chance.uuid_of(now)),
+                stack: id,
+                root: id,
+                resource_name: stack.name.clone(),
+                resource_type: "OS::Heat::Stack".to_owned(),
+                physical_id: Some(id.to_string()),
+                action: Event::action_of(state.action),
+                status: state.status,
+                reason: settle.reason.clone(),
+                properties: Value::Map(Map::new()),
+                operation: Some(Operation::id_of(id, settle.generation)),
+                time: now,
+            });
+            let request = StackRequest {
+                desired: Some(load::accepted(&self.backends, &blueprint)),
+                author: Some(author.clone()),
+                if_generation: Some(stack.generation),
+                ..StackRequest::new(Action::Update, now)
+            };
+            stacks.push(RefactoredStack { id, writes: stack.writes, request, settle, events });
+            rows.extend(all.into_values().filter(|row| changed.contains(&row.id)));
+        }
+        Refactor { stacks, rows }
+    }
+}
+
+/// Refuses stacks of different owners: one of them could not change the objects of the other, such as key pairs.
+fn refuse_foreign(parts: &Parts) -> Result<(), Error> {
+    let mut stacks = parts.values().map(Part::stack);
+    let Some(first) = stacks.next() else { return Err(Error::Value("no stacks are given".to_owned())) };
+    let is_foreign = |one: &&Stack| one.project != first.project || one.user_id != first.user_id;
+    match stacks.find(is_foreign) {
+        Some(other) => Err(Error::Refactor(format!(
+            "Nothing was moved: the stacks {} and {} belong to different users.",
+            first.name, other.name
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The moves that are given, those in the templates, and those of resources that leave one template and appear in exactly one
+/// other with the same name.
+fn all_moves(parts: &Parts, given: Vec<ResourceMove>) -> Result<Vec<ResourceMove>, Error> {
+    let mut moves = given;
+    for one in &moves {
+        if !(parts.contains_key(&one.from.stack) && parts.contains_key(&one.to.stack)) {
+            return Err(Error::Value("a resource moves between stacks whose templates are given".to_owned()));
+        }
+    }
+    let named = |moves: &[ResourceMove], place: &PlaceOfResource| {
+        moves.iter().any(|one| one.from == *place || one.to == *place)
+    };
+    for (id, part) in parts {
+        let place = |resource: &String| PlaceOfResource { stack: *id, resource: resource.clone() };
+        for (from, to) in part.blueprint.moves() {
+            let (from, to) = (place(from), place(to));
+            let is_open = part.has_row(&from.resource) && !part.wants(&from.resource) && !part.has_row(&to.resource);
+            if is_open && !named(&moves, &from) && !named(&moves, &to) {
+                moves.push(ResourceMove { from, to });
+            }
+        }
+    }
+    let leaving: Vec<PlaceOfResource> = parts
+        .iter()
+        .flat_map(|(id, part)| {
+            let present: BTreeSet<&String> = part.rows.values().map(|row| &row.name).collect();
+            let gone = present.into_iter().filter(|name| !part.wants(name));
+            gone.map(|name| PlaceOfResource { stack: *id, resource: name.clone() }).collect::<Vec<_>>()
+        })
+        .collect();
+    for from in leaving.into_iter().filter(|from| !named(&moves, from)).collect::<Vec<_>>() {
+        let arrivals = parts.iter().filter(|(_, part)| part.wants(&from.resource) && !part.has_row(&from.resource));
+        let places = arrivals.map(|(id, _)| PlaceOfResource { stack: *id, resource: from.resource.clone() });
+        if let [to] = places.filter(|to| !named(&moves, to)).collect::<Vec<_>>().as_slice() {
+            moves.push(ResourceMove { from, to: to.clone() });
+        }
+    }
+    let (mut left, mut reached) = (BTreeSet::new(), BTreeSet::new());
+    for one in &moves {
+        if !left.insert(&one.from) || !reached.insert(&one.to) {
+            return Err(Error::Value(format!("the resource {} is moved twice", one.from.resource)));
+        }
+    }
+    Ok(moves)
+}
+
+/// Why a resource stays where it is.
+fn obstacle(row: &Resource, leaves: bool) -> Option<String> {
+    if row.state.status != Status::Complete || row.state.action == Action::Delete {
+        return Some(format!("is {}, and only complete resources are moved", row.state));
+    }
+    if row.replaces.is_some() || row.replaced_by.is_some() {
+        return Some("is being replaced".to_owned());
+    }
+    if !leaves {
+        return None;
+    }
+    if row.child.is_some() {
+        return Some("is a nested stack or a group: move what is in it after taking it out, or keep it".to_owned());
+    }
+    if OF_USERS.iter().any(|key| row.data.contains_key(*key)) {
+        return Some("has a user in the project of the users of its stack".to_owned());
+    }
+    let of_the_service =
+        ["OS::Heat::", "AWS::CloudFormation::", "AWS::AutoScaling::", "AWS::IAM::", "AWS::CloudWatch::"];
+    let is_kept = of_the_service.iter().any(|prefix| row.implementation.starts_with(prefix));
+    if is_kept && !MOVABLE.contains(&row.implementation.as_str()) {
+        return Some(format!("is a part of its stack ({})", row.resource_type));
+    }
+    None
+}
+
+/// What a preview would do, one sentence for each resource.
+fn list_changes(preview: &Preview, place: &str, found: &mut Vec<String>) {
+    for entry in preview.entries.iter().chain(&preview.former) {
+        let path = inside(place, &entry.name);
+        if is_kept(entry) {
+            entry.nested.iter().for_each(|nested| list_changes(nested, &path, found));
+        } else if let Some(why) = change(entry) {
+            found.push(format!("{path} {why}"));
+        }
+    }
+}
+
+/// Whether nothing is done with the object, even if the template says in other words what it is, or what it depends on.
+fn is_kept(entry: &PlannedResource) -> bool {
+    let held = entry.row.as_ref().and_then(|row| row.definition.as_deref());
+    match (&entry.change, held, entry.definition.as_deref()) {
+        (PlannedChange::Unchanged, ..) => true,
+        (PlannedChange::Updated(properties), Some(held), Some(new)) if properties.is_empty() => {
+            let mut said: StoredDefinition = held.clone();
+            said.depends_on.clone_from(&new.depends_on);
+            said.description.clone_from(&new.description);
+            said.says_the_same_beside_properties(new)
+        }
+        _ => false,
+    }
+}
+
+fn change(entry: &PlannedResource) -> Option<String> {
+    let names = |properties: &Map| properties.keys().cloned().collect::<Vec<_>>().join(", ");
+    Some(match &entry.change {
+        PlannedChange::Unchanged => return None,
+        PlannedChange::Updated(properties) => format!("would be updated: {}", names(properties)),
+        PlannedChange::Replaced(reasons) => format!("would be replaced: {}", reasons.join("; ")),
+        PlannedChange::Added => "would be created".to_owned(),
+        PlannedChange::Deleted => "would be deleted".to_owned(),
+        PlannedChange::Refused(why) => format!("would fail: {why}"),
+        PlannedChange::Undecided { awaited, .. } => {
+            let places = awaited.iter().map(|one| format!("{} ({})", one.property, one.place));
+            format!("depends on values that are not known yet: {}", places.collect::<Vec<_>>().join(", "))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    const ID: &str = "3f2504e0-4f89-41d3-9a0c-0305e82c3301";
+
+    fn row(resource_type: &str) -> Resource {
+        let (stack, id) = (ID.parse().expect("an ID"), ID.parse().expect("an ID"));
+        let state = State::new(Action::Create, Status::Complete);
+        Resource { state, ..Resource::new(stack, id, "r", resource_type, Timestamp::UNIX_EPOCH) }
+    }
+
+    #[test]
+    fn what_belongs_to_its_stack_stays() {
+        let server = row("OS::Nova::Server");
+        assert_eq!(obstacle(&server, true), None);
+        let with = |key: &str| {
+            let data = Map::from_iter([(key.to_owned(), Value::from("x"))]);
+            obstacle(&Resource { data, ..server.clone() }, true)
+        };
+        assert!(with("user_id").is_some_and(|why| why.contains("has a user")));
+        assert!(with("access_key").is_some_and(|why| why.contains("has a user")));
+        assert_eq!(with("internal_ports"), None);
+        for (kind, moves) in [
+            ("OS::Heat::WaitConditionHandle", false),
+            ("OS::Heat::ScalingPolicy", false),
+            ("OS::Heat::SoftwareDeployment", false),
+            ("AWS::CloudFormation::WaitCondition", false),
+            ("OS::Heat::Value", true),
+            ("OS::Neutron::Net", true),
+        ] {
+            assert_eq!(obstacle(&row(kind), true).is_none(), moves, "{kind}");
+            assert_eq!(obstacle(&row(kind), false), None, "in its stack it may get another name");
+        }
+        let nested = Resource { child: ID.parse().ok(), ..row("app.yaml") };
+        assert!(obstacle(&nested, true).is_some_and(|why| why.contains("nested stack")));
+    }
+
+    #[test]
+    fn what_is_not_complete_stays() {
+        let failed = Resource { state: State::new(Action::Update, Status::Failed), ..row("OS::Nova::Server") };
+        assert!(obstacle(&failed, false).is_some_and(|why| why.contains("UPDATE_FAILED")));
+        let replaced = Resource { replaced_by: ID.parse().ok(), ..row("OS::Nova::Server") };
+        assert!(obstacle(&replaced, false).is_some_and(|why| why.contains("being replaced")));
+    }
+}

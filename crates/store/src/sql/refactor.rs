@@ -1,0 +1,89 @@
+//! Resources that move between stacks.
+
+use sea_orm::ConnectionTrait;
+use sea_orm::sea_query::{Cond, Expr, ExprTrait, Query};
+
+use super::commit::apply_settle;
+use super::leases::is_marked;
+use super::operations::end_operation;
+use super::pool::Transaction;
+use super::reading::find_stack;
+use super::statement_retry::Fault;
+use super::{SqlStore, schema};
+use crate::refactor::{Refactor, RefactoredStack};
+use crate::{Batch, Error, Event, Stack, StackId};
+
+impl SqlStore {
+    pub(super) async fn move_rows(&self, refactor: &Refactor) -> Result<Vec<Stack>, Error> {
+        let mark = self.outside.uuid().to_string();
+        let stacks = self.retry(|| self.move_once(refactor, &mark)).await?;
+        for stack in &stacks {
+            self.hub.ring(stack.id);
+            self.hub.tell(Some(stack.root));
+            self.tell_couriers(stack, false);
+        }
+        Ok(stacks)
+    }
+
+    /// All leases are locked first: no engine can claim one of the stacks until the transaction ends. Then rows, stacks and
+    /// events, as in a batch of an engine.
+    async fn move_once(&self, refactor: &Refactor, mark: &str) -> Result<Vec<Stack>, Fault> {
+        let parts = refactor.in_order();
+        let tx = self.begin().await?;
+        for part in &parts {
+            if !lock(&tx, part, mark).await? {
+                // An earlier attempt has written everything and lost its connection.
+                let mut stacks = Vec::with_capacity(parts.len());
+                for part in &parts {
+                    stacks.push(find_stack(&tx, part.id).await?.ok_or(Error::Changed(part.id))?);
+                }
+                return Ok(stacks);
+            }
+            refuse_messages(&tx, part.id).await?;
+        }
+        self.save(&tx, &Batch { save: refactor.rows.clone().into(), ..Batch::default() }).await?;
+        let mut written: Vec<(Stack, Vec<Event>)> = Vec::with_capacity(parts.len());
+        for part in parts {
+            let begun = self.request_in(&tx, part.id, &part.request).await?;
+            let (_, started) = begun.ok_or(Error::Changed(part.id))?;
+            apply_settle(&tx, part.id, &part.settle).await?;
+            let stack = find_stack(&tx, part.id).await?.ok_or(Error::Changed(part.id))?;
+            end_operation(&tx, &stack, &part.settle).await?;
+            written.push((stack, std::iter::once(started).chain(part.events.iter().cloned()).collect()));
+        }
+        let events: Vec<(&Stack, &[Event])> =
+            written.iter().map(|(stack, events)| (stack, events.as_slice())).collect();
+        self.append_events(&tx, &events).await?;
+        tx.commit().await?;
+        Ok(written.into_iter().map(|(stack, _)| stack).collect())
+    }
+}
+
+/// Locks a lease that nobody has, if its stack is as it was read. False: an earlier attempt has written this.
+async fn lock(tx: &Transaction, part: &RefactoredStack, mark: &str) -> Result<bool, Fault> {
+    let update = Query::update()
+        .table(schema::LEASE)
+        .value("writes", Expr::col("writes").add(1))
+        .value("mark", mark)
+        .and_where(Expr::col("stack").eq(part.id.to_string()))
+        .and_where(Expr::col("expires").eq(0))
+        .and_where(Expr::col("writes").eq(part.writes))
+        .cond_where(Cond::any().add(Expr::col("mark").is_null()).add(Expr::col("mark").ne(mark)))
+        .to_owned();
+    if tx.execute(&update).await?.rows_affected() > 0 {
+        return Ok(true);
+    }
+    if is_marked(tx, part.id, mark).await? { Ok(false) } else { Err(Error::Changed(part.id).into()) }
+}
+
+/// Refuses a stack with messages that no engine has handled yet: they may be for a row that moves.
+async fn refuse_messages(tx: &Transaction, stack: StackId) -> Result<(), Fault> {
+    let select = Query::select()
+        .column("id")
+        .from(schema::MESSAGE)
+        .and_where(Expr::col("stack").eq(stack.to_string()))
+        .and_where(Expr::col("due").is_not_null())
+        .limit(1)
+        .to_owned();
+    if tx.query_one(&select).await?.is_some() { Err(Error::Changed(stack).into()) } else { Ok(()) }
+}

@@ -1,0 +1,172 @@
+//! Resources that move between stacks: all or nothing, and only while no engine works on one of the stacks.
+
+use kiln_resource::{Action, Status};
+use kiln_store::{
+    Author, Batch, Error, EventQuery, Message, MessageId, MessageKind, OperationQuery, Operations, Refactor,
+    RefactoredStack, Resource, Stack, StackRequest, Store,
+};
+use kiln_value::Value;
+use uuid::Uuid;
+
+use crate::bed::beds;
+use crate::make::{at, claim, claimed, engine, event, resource, settle, settling, text};
+use crate::proxy::{Cut, Proxy};
+
+fn part(stack: &Stack) -> RefactoredStack {
+    let author = Some(Author { user_id: "u1".to_owned(), username: "demo".to_owned() });
+    let request = StackRequest {
+        desired: Some(text("refactored")),
+        author,
+        if_generation: Some(stack.generation),
+        ..StackRequest::new(Action::Update, at(50))
+    };
+    let settle = settle(stack.generation + 1, Action::Update, Status::Complete);
+    RefactoredStack { id: stack.id, writes: stack.writes, request, settle, events: vec![event(stack, "r", 50)] }
+}
+
+pub(crate) fn nothing(stack: &Stack) -> Refactor {
+    Refactor { stacks: vec![part(stack)], rows: Vec::new() }
+}
+
+/// A settled stack with one resource.
+async fn settled(store: &dyn Store, name: &str) -> (Stack, Resource) {
+    let (made, lease) = claimed(store, name).await;
+    let row = resource(made.id, "r");
+    let save = Batch { save: vec![row.clone()].into(), ..settling(settle(1, Action::Create, Status::Complete)) };
+    store.commit(lease, save).await.unwrap();
+    store.release(&[lease]).await.unwrap();
+    (store.stack(made.id).await.unwrap().unwrap(), row)
+}
+
+#[tokio::test]
+async fn rows_move_between_stacks_in_one_transaction() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let store = &*bed.store;
+        let (from, row) = settled(store, "from").await;
+        let (to, stays) = settled(store, "to").await;
+        let moved = Resource { stack: to.id, name: "moved".to_owned(), ..row.clone() };
+        let refactor = Refactor { stacks: vec![part(&to), part(&from)], rows: vec![moved.clone()] };
+        let stacks = store.refactor(&refactor).await.unwrap();
+        assert_eq!(stacks.len(), 2);
+        for (before, after) in [(&from, &stacks), (&to, &stacks)]
+            .map(|(before, stacks)| (before, stacks.iter().find(|stack| stack.id == before.id).unwrap()))
+        {
+            assert_eq!(store.stack(after.id).await.unwrap().as_ref(), Some(after));
+            assert_eq!((after.generation, after.settled), (before.generation + 1, before.generation + 1));
+            assert_eq!((after.state.action, after.state.status), (Action::Update, Status::Complete));
+            // A rollback returns to what is now, and not to where a resource is that is gone.
+            assert_eq!(after.desired, text("refactored").digests());
+            assert_eq!(after.previous, Some(after.desired.clone()));
+            assert!(after.writes > before.writes, "what was read before is out of date");
+            let events = store.events(&EventQuery { stacks: vec![after.id], ..EventQuery::default() }).await.unwrap();
+            assert_eq!(events.len(), 3, "create, update, and what moved: {events:?}");
+            let query = OperationQuery { of: Operations::OfTree(after.id), marker: None, limit: Some(1) };
+            let operations = store.operations(&query).await.unwrap();
+            let [operation] = operations.as_slice() else { panic!("{operations:?}") };
+            assert_eq!(operation.end.as_ref().map(|end| end.status), Some(Status::Complete));
+            assert_eq!(operation.desired.as_ref(), Some(&after.desired), "a revision");
+        }
+        assert_eq!(store.resources(from.id).await.unwrap(), []);
+        // In the order of their creation.
+        assert_eq!(store.resources(to.id).await.unwrap(), [moved, stays]);
+        // No engine has anything to do.
+        assert!(store.claim(engine(), crate::make::TTL, &[from.id, to.id], 2).await.unwrap().is_empty());
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn nothing_moves_if_one_of_the_stacks_is_not_at_rest() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let store = &*bed.store;
+        let (from, row) = settled(store, "from").await;
+        let (to, stays) = settled(store, "to").await;
+        let refactor = Refactor {
+            stacks: vec![part(&from), part(&to)],
+            rows: vec![
+                Resource { stack: to.id, ..row.clone() },
+                Resource { name: "other".to_owned(), ..stays.clone() },
+            ],
+        };
+        let is_refused = async |refactor: &Refactor| {
+            let refused = store.refactor(refactor).await.unwrap_err();
+            assert!(matches!(refused, Error::Changed(id) if id == to.id), "{refused:?}");
+            assert_eq!(store.resources(from.id).await.unwrap(), std::slice::from_ref(&row));
+            assert_eq!(store.resources(to.id).await.unwrap(), std::slice::from_ref(&stays));
+            assert_eq!(store.stack(from.id).await.unwrap(), Some(from.clone()));
+        };
+        // A message that nobody has handled.
+        let (id, kind, body) = (MessageId(Uuid::new_v4()), MessageKind::Signal, Value::Null);
+        let message =
+            Message { id, stack: to.id, resource: Some("r".to_owned()), kind, body, due: at(-9), sent: at(-9) };
+        store.send(&message).await.unwrap();
+        is_refused(&refactor).await;
+        // An engine that has claimed it.
+        let lease = claim(store, engine(), to.id).await;
+        is_refused(&refactor).await;
+        store.commit(lease, Batch { handled: vec![id], ..Batch::default() }).await.unwrap();
+        is_refused(&refactor).await;
+        store.release(&[lease]).await.unwrap();
+        // What the engine has written since.
+        is_refused(&refactor).await;
+        let (from_now, to_now) = (store.stack(from.id).await.unwrap(), store.stack(to.id).await.unwrap().unwrap());
+        assert_eq!(from_now, Some(from.clone()));
+        let stacks = vec![part(&from), part(&to_now)];
+        // Another request.
+        store.request(to.id, StackRequest::new(Action::Check, at(9))).await.unwrap();
+        is_refused(&Refactor { stacks, ..refactor.clone() }).await;
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn of_two_at_once_one_is_refused() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let store = &*bed.store;
+        let (one, row) = settled(store, "one").await;
+        let (two, _) = settled(store, "two").await;
+        let refactor = |stacks, name: &str| {
+            let row = Resource { stack: two.id, name: name.to_owned(), ..row.clone() };
+            Refactor { stacks, rows: vec![row] }
+        };
+        let first = refactor(vec![part(&one), part(&two)], "first");
+        let second = refactor(vec![part(&two), part(&one)], "second");
+        let results = tokio::join!(store.refactor(&first), store.refactor(&second));
+        let winner = match results {
+            (Ok(_), Err(Error::Changed(_))) => "first",
+            (Err(Error::Changed(_)), Ok(_)) => "second",
+            other => panic!("{other:?}"),
+        };
+        let names: Vec<String> = store.resources(two.id).await.unwrap().into_iter().map(|row| row.name).collect();
+        assert_eq!(names, [winner, "r"]);
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_is_cut_at_the_commit_moves_once() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        if bed.is_server() {
+            let proxy = Proxy::start(&bed).await;
+            let store = proxy.store().await;
+            for after in [false, true] {
+                let (from, row) = settled(&*bed.store, &format!("from-{after}")).await;
+                let (to, _) = settled(&*bed.store, &format!("to-{after}")).await;
+                let moved = Resource { stack: to.id, ..row.clone() };
+                let refactor = Refactor { stacks: vec![part(&from), part(&to)], rows: vec![moved] };
+                proxy.cut(Cut::AtCommit { after, left: 1 });
+                let stacks = store.refactor(&refactor).await.unwrap();
+                assert!(stacks.iter().all(|stack| stack.generation == 2 && stack.settled == 2), "{stacks:?}");
+                assert_eq!(bed.store.count_resources(to.id).await.unwrap(), 2);
+                assert_eq!(bed.store.count_resources(from.id).await.unwrap(), 0);
+            }
+            assert!(proxy.cuts() >= 2, "{}", proxy.cuts());
+            drop(store);
+        }
+        bed.end().await;
+    }
+}
