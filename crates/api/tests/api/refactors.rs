@@ -205,15 +205,21 @@ async fn moved_resources_are_as_if_they_had_always_been_there() {
             let refused = world.refactor(&other.refactoring(&moves)).await;
             assert!(refused.status.as_u16() == 409 && refused.text.contains("would be"), "{seed} {round}: {refused:?}");
             assert_eq!(world.places().await, before);
-            let moved = world.refactor(&wish.refactoring(&moves)).await;
-            assert_eq!(moved.status.as_u16(), 200, "{seed} {round}: {}", moved.text);
-            assert_eq!(moved.json()["refactor"]["moves"].as_array().map(Vec::len), Some(moves.len()), "{}", moved.text);
+            let answer = world.refactor(&wish.refactoring(&moves)).await;
+            assert_eq!(answer.status.as_u16(), 200, "{seed} {round}: {}", answer.text);
+            assert_eq!(
+                answer.json()["refactor"]["moves"].as_array().map(Vec::len),
+                Some(moves.len()),
+                "{}",
+                answer.text
+            );
             let after = world.places().await;
             assert!(after.keys().eq(before.keys()), "{seed} {round}: the same rows");
             let mut wanted: Vec<(StackId, String)> =
                 wish.0.iter().map(|one| (world.ids[one.stack], one.name.clone())).collect();
             let mut found: Vec<(StackId, String)> = after.into_values().collect();
-            (wanted.sort(), found.sort());
+            wanted.sort();
+            found.sort();
             assert_eq!(found, wanted, "{seed} {round}");
             world.is_done(&wish).await;
             if round % 3 == 1 {

@@ -57,9 +57,9 @@ impl RefactorArgs {
         let done = connection.client.refactor_stacks(&stacks, &moves, self.plan).await?;
         let obstacles: Vec<String> = texts(&done, "obstacles");
         let columns = ["from", "to", "resource_type", "physical_resource_id"].map(str::to_owned).to_vec();
-        let moved = done.get("moves").and_then(Value::as_list).unwrap_or_default();
+        let entries = done.get("moves").and_then(Value::as_list).unwrap_or_default();
         let row = |one: &Value| columns.iter().map(|key| Cell::from(one.str_at(key).unwrap_or_default())).collect();
-        let rows = moved.iter().map(row).collect();
+        let rows = entries.iter().map(row).collect();
         self.output.list(List { columns: columns.clone(), rows }, Format::Table)?;
         if obstacles.is_empty() {
             return Ok(());
