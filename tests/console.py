@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the console commands of Heat with those of Kiln, output for output: tests/console.py KILN [-v]
+"""Compares the console commands of Heat with those of Kiln, output for output: tests/console.py KILN [-v] [--short]
 
 Every line of `console.txt` runs with heat-manage, heat-status and heat-keystone-setup-domain of Heat, and with a Kiln that is called
 so. Exit codes, outputs and errors are compared, without times, IDs, random values and lines of the log; of errors in a command line
@@ -9,7 +9,7 @@ heat-keystone-setup-domain has a simulated Keystone.
 
 A text in brackets before a line is the reason of an expected difference, of all Heats or of one version: `[19: reason] LINE`.
 docs/compatibility.md must name every reason; a difference that is gone is a failure. Compared are the Heat of PyPI (27) and, where
-it is installed, that of Debian (19). `-v` shows all differences. Prints `N passed, N failed`.
+it is installed and `--short` is not given, that of Debian (19). `-v` shows all differences. Prints `N passed, N failed`.
 """
 import concurrent.futures
 import contextlib
@@ -261,7 +261,7 @@ def compare(heat, kiln, version):
 def versions():
     """The folders of the commands of the Heats that are here."""
     found = {'27': install('heat-27', *PYPI) / 'bin'}
-    if DEBIAN.exists():
+    if DEBIAN.exists() and '--short' not in sys.argv:
         said = subprocess.run([DEBIAN, '--version'], capture_output=True, text=True).stdout.strip()
         found[said.split('.')[0]] = DEBIAN.parent
     return found

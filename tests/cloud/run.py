@@ -232,6 +232,18 @@ def locked(project):
     check('locked: the server is deleted', ids['server'] not in listed, listed)
 
 
+def commands(name, user, folder):
+    """Runs commands of Kiln in a folder, as a user, and checks their exit codes."""
+    binary = os.environ.get('KILN', str(ROOT / 'target/release/kiln'))
+
+    def kiln(*words, expect=0):
+        done = subprocess.run([binary, *words], env=user.env, cwd=folder, capture_output=True, text=True, timeout=600)
+        check(f'{name}: kiln {" ".join(words)}', done.returncode == expect, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    return kiln
+
+
 def imported(project):
     """What a person made by hand becomes a stack as it is; the stack is then one as any other."""
     user = project.user
@@ -256,12 +268,7 @@ def imported(project):
     ])
     user.run('server', 'add', 'volume', 'hand-server', 'hand-volume')
     with tempfile.TemporaryDirectory() as folder:
-        binary = os.environ.get('KILN', str(ROOT / 'target/release/kiln'))
-
-        def kiln(*words, expect=0):
-            done = subprocess.run([binary, *words], env=user.env, cwd=folder, capture_output=True, text=True, timeout=600)
-            check(f'imported: kiln {" ".join(words)}', done.returncode == expect, done.stdout + done.stderr)
-            return done.stdout + done.stderr
+        kiln = commands('imported', user, folder)
 
         def shown():
             """The objects, with the numbers that grow with each change."""
@@ -289,12 +296,71 @@ def imported(project):
         check('imported: nothing left', not ours, ours)
 
 
+WHOLE = f'''heat_template_version: 2018-08-31
+resources:
+  net: {{type: OS::Neutron::Net}}
+  subnet: {{type: OS::Neutron::Subnet, properties: {{network: {{get_resource: net}}, cidr: 10.67.0.0/24}}}}
+  port: {{type: OS::Neutron::Port, properties: {{network: {{get_resource: net}}}}, depends_on: subnet}}
+  server:
+    type: OS::Nova::Server
+    properties: {{image: {IMAGE}, flavor: {FLAVOR}, networks: [{{port: {{get_resource: port}}}}]}}
+'''
+APART = f'''heat_template_version: 2018-08-31
+parameters: {{network: {{type: string}}}}
+resources:
+  port: {{type: OS::Neutron::Port, properties: {{network: {{get_param: network}}}}}}
+  server:
+    type: OS::Nova::Server
+    properties: {{image: {IMAGE}, flavor: {FLAVOR}, networks: [{{port: {{get_resource: port}}}}]}}
+'''
+BASE = '''heat_template_version: 2018-08-31
+resources:
+  backend: {type: OS::Neutron::Net}
+  subnet: {type: OS::Neutron::Subnet, properties: {network: {get_resource: backend}, cidr: 10.67.0.0/24}}
+'''
+
+
+def refactored(project):
+    """A stack is split in two; no object changes, and both are deleted."""
+    user = project.user
+    with tempfile.TemporaryDirectory() as folder:
+        place = pathlib.Path(folder)
+        kiln = commands('refactored', user, folder)
+        for name, text in (('whole', WHOLE), ('apart', APART), ('base', BASE), ('empty', 'heat_template_version: 2018-08-31\n')):
+            (place / f'{name}.yaml').write_text(text)
+        kiln('stack', 'create', '-t', 'empty.yaml', '--wait', 'base')
+        kiln('stack', 'create', '-t', 'whole.yaml', '--wait', 'whole')
+        ids = {row['resource_name']: row['physical_resource_id'] for row in user.json('stack', 'resource', 'list', 'whole')}
+
+        def shown():
+            kinds = {'net': 'network', 'subnet': 'subnet', 'port': 'port', 'server': 'server'}
+            return user.many([(kind, 'show', ids[name]) for name, kind in kinds.items()])
+
+        before = shown()
+        (place / 'moves.yaml').write_text(
+            f"stacks:\n  whole: {{template: apart.yaml, parameters: {{network: {ids['net']}}}}}\n  base: {{template: base.yaml}}\n"
+            'moves:\n  - {from: whole/net, to: base/backend}\n')
+        kiln('stack', 'refactor', '--moves', 'moves.yaml', '--plan')
+        kiln('stack', 'refactor', '--moves', 'moves.yaml')
+        changed = [(old, new) for old, new in zip(before, shown()) if old != new]
+        check('refactored: nothing was changed', not changed, changed)
+        for stack in ('whole', 'base'):
+            kiln('stack', 'plan', '--existing', '--converge', '--detailed-exitcode', stack)
+        moved = {row['resource_name']: row['physical_resource_id'] for row in user.json('stack', 'resource', 'list', 'base')}
+        check('refactored: what has moved', moved == {'backend': ids['net'], 'subnet': ids['subnet']}, moved)
+        for stack in ('whole', 'base'):
+            kiln('stack', 'delete', '--yes', '--wait', stack)
+        left = {row['ID'] for kind in ('network', 'port') for row in user.json(kind, 'list')} & set(ids.values())
+        check('refactored: nothing left', not left, left)
+
+
 def main():
     with Project() as project:
         chosen = cases(project)
-        for name in sys.argv[1:] or [*chosen, 'locked', 'imported']:
-            if name in ('locked', 'imported'):
-                case({'locked': locked, 'imported': imported}[name], project)
+        others = {'locked': locked, 'imported': imported, 'refactored': refactored}
+        for name in sys.argv[1:] or [*chosen, *others]:
+            if name in others:
+                case(others[name], project)
             else:
                 case(run_case, project, name, *chosen[name], name=name)
     finish()

@@ -1,4 +1,4 @@
-//! Edits the text of a template: only the values that change are written anew.
+//! Reads files, and edits the text of a template: only the values that change are written anew.
 
 use std::path::Path;
 
@@ -20,6 +20,13 @@ pub(crate) fn read(file: &Path) -> Outcome<Page> {
     let wrong = |why: String| Failure::new(format!("{}: {why}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
     Page::read(text).map_err(|error| wrong(error.to_string()))
+}
+
+/// The value in a YAML or JSON file.
+pub(crate) fn value(file: &Path) -> Outcome<Value> {
+    let wrong = |why: String| Failure::new(format!("{}: {why}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    kiln_yaml::parse(&text).map(|document| document.value).map_err(|error| wrong(error.to_string()))
 }
 
 /// The text of a template with these values in it.

@@ -9,7 +9,7 @@ use kiln_server::whole_file;
 use kiln_template::parameter::HIDDEN;
 use kiln_value::{Value, text};
 
-use super::objects::{beside, read};
+use super::objects::beside;
 use crate::commands::edit::{self, NewValue, with};
 use crate::commands::effect::Effect;
 use crate::commands::stack::{Content, WaitArgs, ended, short};
@@ -64,7 +64,7 @@ impl CommitArgs {
 
     pub(super) async fn run(self, connection: &Connection) -> Outcome {
         let file = self.objects.clone().unwrap_or_else(|| beside(Path::new(&self.template)));
-        let given = read(&file)?;
+        let given = edit::value(&file)?;
         let objects = given.get("objects").and_then(Value::as_map).cloned().unwrap_or_default();
         let mut confirmed: Vec<String> =
             given.get("confirmed").and_then(Value::as_list).into_iter().flatten().map(text::str).collect();

@@ -6,7 +6,6 @@ use kiln_value::Value;
 
 use crate::commands::export::{Object, objects};
 use crate::commands::terraform::type_of;
-use crate::failure::{Failure, Outcome};
 
 /// The file beside a template: `web.yaml` → `web.import.json`.
 pub(super) fn beside(template: &Path) -> PathBuf {
@@ -19,13 +18,6 @@ pub(super) struct Named {
     pub(super) resource_type: String,
     pub(super) id: String,
     pub(super) name: String,
-}
-
-/// Reads a JSON file.
-pub(super) fn read(file: &Path) -> Outcome<Value> {
-    let wrong = |why: String| Failure::new(format!("{}: {why}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
-    kiln_yaml::parse(&text).map(|document| document.value).map_err(|error| wrong(error.to_string()))
 }
 
 /// The objects in a state of Terraform or OpenTofu (format 4), and the addresses of resources that Kiln has no type for.

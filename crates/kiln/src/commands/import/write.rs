@@ -10,8 +10,9 @@ use kiln_console::output::{json_text, visible};
 use kiln_server::whole_file;
 use kiln_value::{Map, Value, value};
 
-use super::objects::{Named, beside, of_export, of_state, read};
+use super::objects::{Named, beside, of_export, of_state};
 use super::selection::SelectionArgs;
+use crate::commands::edit;
 use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
@@ -109,8 +110,8 @@ impl WriteArgs {
     /// The objects that are meant.
     async fn objects(&self, connection: &Connection) -> Outcome<Vec<ObjectToWrite>> {
         let named = match (&self.export, &self.terraform_state) {
-            (Some(file), _) => Some((of_export(&read(file)?), Vec::new())),
-            (None, Some(file)) => Some(of_state(&read(file)?)),
+            (Some(file), _) => Some((of_export(&edit::value(file)?), Vec::new())),
+            (None, Some(file)) => Some(of_state(&edit::value(file)?)),
             (None, None) => None,
         };
         if named.is_none() && self.ids.is_empty() && self.selection.is_empty() && !self.all {

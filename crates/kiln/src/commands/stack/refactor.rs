@@ -8,6 +8,7 @@ use kiln_console::output::{Cell, Format, List, OutputArgs};
 use kiln_value::{Map, Value, text};
 
 use super::change;
+use crate::commands::edit;
 use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
@@ -44,7 +45,7 @@ pub(crate) struct RefactorArgs {
 
 impl RefactorArgs {
     pub(super) async fn run(self, connection: &Connection) -> Outcome {
-        let given = read(&self.moves)?;
+        let given = edit::value(&self.moves)?;
         let folder = self.moves.parent().unwrap_or(Path::new(""));
         let mut stacks = Vec::new();
         for (name, entry) in given.get("stacks").and_then(Value::as_map).into_iter().flatten() {
@@ -104,12 +105,6 @@ impl RefactorArgs {
     fn wrong(&self, why: &str) -> Failure {
         Failure::new(format!("{}: {why}", self.moves.display()))
     }
-}
-
-fn read(file: &Path) -> Outcome<Value> {
-    let wrong = |why: String| Failure::new(format!("{}: {why}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
-    kiln_yaml::parse(&text).map(|document| document.value).map_err(|error| wrong(error.to_string()))
 }
 
 fn texts(answer: &Value, key: &str) -> Vec<String> {
