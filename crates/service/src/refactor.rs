@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use kiln_identity::Caller;
 use kiln_plan::Blueprint;
@@ -22,6 +23,9 @@ use crate::{Door, Error, Service, UpdateStack};
 
 /// Rows that one transaction moves at most.
 const MOST_ROWS: usize = 10_000;
+/// Attempts to write a refactoring while engines have leases of its stacks, and the time between two of them.
+const ATTEMPTS: usize = 20;
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(100);
 /// Obstacles that an error lists.
 const MOST_LISTED: usize = 20;
 /// What stack users and the agents of servers have in the data of their resources.
@@ -155,17 +159,33 @@ impl Service {
             return Err(Error::Refactor(format!("Nothing was moved. {}.", obstacles.join("; "))));
         }
         self.refuse_older_engines_to("Moving resources between stacks").await?;
-        let names: BTreeMap<StackId, String> = parts.iter().map(|(id, part)| (*id, part.name().to_owned())).collect();
-        let refactored = self.backends.store.refactor(&self.written(caller, parts)).await;
-        let stacks = refactored.map_err(|error| match error {
-            StoreError::Changed(id) => {
-                let name = names.get(&id).map(String::as_str).unwrap_or_default();
-                Error::Refactor(format!("Nothing was moved: the stack {name} is being changed. Try again."))
-            }
-            error => error.into(),
-        })?;
+        let stacks = self.write(&self.written(caller, parts)).await?;
         stacks.iter().for_each(crate::request::begun);
         Ok(plan)
+    }
+
+    /// Writes a refactoring. The engine that has ended the last request of a stack may still have its lease for a moment.
+    async fn write(&self, refactor: &Refactor) -> Result<Vec<Stack>, Error> {
+        let mut attempt = 1;
+        loop {
+            let id = match self.backends.store.refactor(refactor).await {
+                Err(StoreError::Changed(id)) => id,
+                done => return Ok(done?),
+            };
+            let stack = load::stack(&*self.backends.store, id).await?;
+            let read = refactor.stacks.iter().find(|part| part.id == id);
+            let is_same = read.is_some_and(|part| {
+                (part.writes, part.request.if_generation) == (stack.writes, Some(stack.generation))
+            });
+            if !is_same || attempt == ATTEMPTS {
+                let name = stack.name;
+                return Err(Error::Refactor(format!(
+                    "Nothing was moved: the stack {name} is being changed. Try again."
+                )));
+            }
+            self.backends.clock.sleep(BETWEEN_ATTEMPTS).await;
+            attempt += 1;
+        }
     }
 
     async fn planned_refactor(

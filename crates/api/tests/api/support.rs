@@ -188,6 +188,13 @@ impl App {
         Self { router: api.router(), api, service, ..self }
     }
 
+    /// The same process with another clock.
+    pub(crate) fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        let service = Service { backends: Backends { clock, ..self.service.backends.clone() }, ..self.service.clone() };
+        let api = Api::new(Parts { options: Options::default(), service: service.clone() });
+        Self { router: api.router(), api, service, ..self }
+    }
+
     /// Demands plans for changes, and approvals of plans.
     pub(crate) fn demanding_plans(self, plan_approvals: usize) -> Self {
         let options = kiln_service::Options { plans_required: true, plan_approvals, ..self.service.options.clone() };
