@@ -214,6 +214,20 @@ async fn what_would_change_something_is_refused_and_nothing_moves() {
     world.kiln(&["stack", "protect", "web", "--resource", "net", "--from", "delete", "--reason", "ours"]).ok();
     refused("ours");
     world.kiln(&["stack", "unprotect", "web", "--resource", "net"]).ok();
+    let ignored = world.kiln(&["stack", "drift", "web", "--ignore", "net.tags", "--reason", "theirs"]).ok();
+    refused("it would leave the stack, and ");
+    refused("theirs");
+    // Nor does it hold for another name in the same stack.
+    world
+        .folder
+        .write("renamed.yaml", &whole().replace("  net:", "  lan:").replace("get_resource: net", "get_resource: lan"));
+    let rename = "stacks: {web: {template: renamed.yaml}}\nmoves: [{from: web/net, to: web/lan}]\n";
+    world.folder.write("split.yaml", rename);
+    refused("it would move to lan, where ");
+    world.kiln(&["guard", "lift", ignored.split(' ').nth(1).unwrap()]).ok();
+    let plan = world.kiln(&["stack", "refactor", "--moves", "split.yaml", "--plan", "-f", "value"]).ok();
+    assert!(plan.starts_with("web/net web/lan OS::Neutron::Net "), "{plan}");
+    world.folder.write("split.yaml", &split);
     // A snapshot, which would bring it back.
     world.kiln(&["stack", "snapshot", "create", "--name", "s", "web"]).ok();
     let ran = world.refactor("split.yaml");
