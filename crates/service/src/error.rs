@@ -22,6 +22,17 @@ impl Invalid {
     }
 }
 
+/// Sentences that a text lists.
+const MOST_LISTED: usize = 20;
+
+/// The first ones of many sentences, and the number of the others.
+pub(crate) fn listed(mut sentences: Vec<String>) -> String {
+    let more = sentences.len().saturating_sub(MOST_LISTED);
+    sentences.truncate(MOST_LISTED);
+    sentences.extend((more > 0).then(|| format!("and {more} more")));
+    sentences.join("; ")
+}
+
 /// Errors of the use cases, with Heat's texts.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

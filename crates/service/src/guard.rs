@@ -277,17 +277,12 @@ impl Service {
         tree.refuse_deletes(now, |path| name(path).is_some_and(|name| goes(&name)))
     }
 
-    /// Refuses to take guarded resources out of a root stack, or to give them a name that no guard protects.
-    pub(crate) async fn refuse_moves(
-        &self,
-        stack: &Stack,
-        renamed: &[(&str, &str)],
-        leaving: &BTreeSet<&str>,
-    ) -> Result<(), Error> {
+    /// Refuses to give guarded resources of a root stack names for which the guard does not hold, or to take them out of it (no
+    /// name).
+    pub(crate) async fn refuse_moves(&self, stack: &Stack, moves: &[(&str, Option<&str>)]) -> Result<(), Error> {
         let Some(tree) = self.guarded_tree(stack, Action::Update, None).await? else { return Ok(()) };
         let now = self.backends.clock.now();
-        renamed.iter().try_for_each(|(from, to)| tree.refuse_move(now, from, Some(to)))?;
-        leaving.iter().try_for_each(|from| tree.refuse_move(now, from, None))
+        moves.iter().try_for_each(|(from, to)| tree.refuse_move(now, from, *to))
     }
 
     /// Refuses a change of a frozen stack that is no request to it; `is_signal`: a signal to one of its resources.

@@ -14,14 +14,13 @@ use kiln_value::{Map, Value, text, value};
 use kiln_view::import::{ComparedObject, FoundObject, ObjectKey, Scan, Written, compare, scan, write};
 
 use crate::create::CheckedCreate;
+use crate::error::listed;
 use crate::import::{ObjectsToImport, fit};
 use crate::preview_create::CloudOfCaller;
 use crate::{CreateStack, Door, Error, Guarded, HiddenValues, Masked, Service};
 
 /// Owners that are looked up at the same time.
 const AT_ONCE: usize = 8;
-/// Differences that an error lists.
-const MOST_LISTED: usize = 20;
 
 /// What there is in the project of a caller.
 pub struct Inventory {
@@ -160,13 +159,8 @@ impl Service {
         let id = StackId(self.backends.chance.uuid());
         let (checked, plan, objects) = self.planned_import(caller, import, id).await?;
         if !plan.expose().is_empty() {
-            let mut obstacles = plan.into_shown(Door::Import).obstacles();
-            let more = obstacles.len().saturating_sub(MOST_LISTED);
-            obstacles.truncate(MOST_LISTED);
-            if more > 0 {
-                obstacles.push(format!("and {more} more"));
-            }
-            return Err(Error::Import(format!("Nothing was imported. {}.", obstacles.join("; "))));
+            let obstacles = listed(plan.into_shown(Door::Import).obstacles());
+            return Err(Error::Import(format!("Nothing was imported. {obstacles}.")));
         }
         self.heed_claims(caller, &objects).await?;
         self.request_create(caller, id, checked, None).await

@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use kiln_identity::Caller;
 use kiln_plan::Blueprint;
-use kiln_resource::{Action, Resource, ResourceId, StackId, State, Status, StoredDefinition};
+use kiln_resource::{Action, Resource, ResourceId, StackId, Status, StoredDefinition};
 use kiln_stack::{LoadedStack, load};
 use kiln_store::{
-    Author, Details, Error as StoreError, Event, EventId, Operation, Refactor, RefactoredStack, Settle, Stack,
-    StackRequest,
+    Author, Details, Error as StoreError, Event, EventId, Operation, Refactor, RefactoredStack, Stack, StackRequest,
 };
 use kiln_value::{Map, Value};
 use kiln_view::preview::{PlannedChange, PlannedResource, Preview, Terms, preview};
 
+use crate::error::listed;
 use crate::guard::inside;
 use crate::{Door, Error, Service, UpdateStack};
 
@@ -26,18 +26,10 @@ const MOST_ROWS: usize = 10_000;
 /// Attempts to write a refactoring while engines have leases of its stacks, and the time between two of them.
 const ATTEMPTS: usize = 20;
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(100);
-/// Obstacles that an error lists.
-const MOST_LISTED: usize = 20;
 /// What stack users and the agents of servers have in the data of their resources.
 const OF_USERS: [&str; 3] = ["user_id", "access_key", "password"];
 /// The types of the orchestration service itself that have nothing of their stack. Others have URLs with its name, or users.
-const MOVABLE: [&str; 5] = [
-    "OS::Heat::None",
-    "OS::Heat::RandomString",
-    "OS::Heat::TestResource",
-    "OS::Heat::UpdateWaitConditionHandle",
-    "OS::Heat::Value",
-];
+const MOVABLE: [&str; 4] = ["OS::Heat::None", "OS::Heat::RandomString", "OS::Heat::TestResource", "OS::Heat::Value"];
 
 /// The place of a resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,10 +69,10 @@ pub struct RefactorPlan {
 /// A move, in names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MovedResource {
-    /// The name of the present stack, and that of the resource in it.
-    pub from: (String, String),
-    /// The names that follow.
-    pub to: (String, String),
+    /// Its stack and its name: `web/net`.
+    pub from: String,
+    /// Those that it gets.
+    pub to: String,
     /// Its type.
     pub resource_type: String,
     /// Its object.
@@ -150,13 +142,7 @@ impl Service {
     pub async fn refactor_stacks(&self, caller: &Caller, refactor: RefactorStacks) -> Result<RefactorPlan, Error> {
         let (plan, parts) = self.planned_refactor(caller, refactor).await?;
         if !plan.obstacles.is_empty() {
-            let mut obstacles = plan.obstacles;
-            let more = obstacles.len().saturating_sub(MOST_LISTED);
-            obstacles.truncate(MOST_LISTED);
-            if more > 0 {
-                obstacles.push(format!("and {more} more"));
-            }
-            return Err(Error::Refactor(format!("Nothing was moved. {}.", obstacles.join("; "))));
+            return Err(Error::Refactor(format!("Nothing was moved. {}.", listed(plan.obstacles))));
         }
         self.refuse_older_engines_to("Moving resources between stacks").await?;
         let stacks = self.write(&self.written(caller, parts)).await?;
@@ -248,14 +234,12 @@ impl Service {
     }
 
     /// Refuses to take a resource out of its stack, or to give it another name, where a guard would not protect it any more.
-    async fn heed_guards_of_moves(&self, parts: &Parts, moves: &[ResourceMove]) -> Result<(), Error> {
+    async fn heed_guards_of_moves<'m>(&self, parts: &Parts, moves: &'m [ResourceMove]) -> Result<(), Error> {
         for (id, part) in parts {
             let own = moves.iter().filter(|one| one.from.stack == *id);
-            let (renamed, leaving): (Vec<_>, Vec<_>) = own.partition(|one| one.to.stack == *id);
-            let renamed: Vec<(&str, &str)> =
-                renamed.into_iter().map(|one| (one.from.resource.as_str(), one.to.resource.as_str())).collect();
-            let leaving: BTreeSet<&str> = leaving.into_iter().map(|one| one.from.resource.as_str()).collect();
-            self.refuse_moves(part.stack(), &renamed, &leaving).await?;
+            let new_name = |one: &'m ResourceMove| (one.to.stack == *id).then_some(one.to.resource.as_str());
+            let own: Vec<_> = own.map(|one| (one.from.resource.as_str(), new_name(one))).collect();
+            self.refuse_moves(part.stack(), &own).await?;
         }
         Ok(())
     }
@@ -315,12 +299,6 @@ impl Service {
                 plan.obstacles.push(format!("{} already exists", inside(&target.name, name)));
                 continue;
             }
-            plan.moves.push(MovedResource {
-                from: (stack.name.clone(), row.name.clone()),
-                to: (target.name.clone(), name.clone()),
-                resource_type: row.resource_type.clone(),
-                physical_id: row.physical_id.clone(),
-            });
             let (before, after) = (inside(&stack.name, &row.name), inside(&target.name, name));
             if stack.id == target.id {
                 row.rename(name);
@@ -328,13 +306,20 @@ impl Service {
                 row.move_to(&stack.name, target.id, name);
             }
             row.generation = target.generation + 1;
-            let arrived = self.moved_event(&target, &row, name, format!("moved from {before}"), now);
-            let left = self.moved_event(&stack, &row, &one.from.resource, format!("moved to {after}"), now);
-            to.events.push(arrived);
-            to.changed.insert(row.id);
-            to.rows.insert(row.id, row);
+            to.events.push(self.moved_event(&target, &row, name, format!("moved from {before}"), now));
             if stack.id != target.id {
-                parts.get_mut(&stack.id).into_iter().for_each(|part| part.events.push(left.clone()));
+                let left = self.moved_event(&stack, &row, &one.from.resource, format!("moved to {after}"), now);
+                parts.entry(stack.id).and_modify(|part| part.events.push(left));
+            }
+            plan.moves.push(MovedResource {
+                from: before,
+                to: after,
+                resource_type: row.resource_type.clone(),
+                physical_id: row.physical_id.clone(),
+            });
+            if let Some(to) = parts.get_mut(&target.id) {
+                to.changed.insert(row.id);
+                to.rows.insert(row.id, row);
             }
         }
     }
@@ -385,37 +370,14 @@ impl Service {
         let author = Author { user_id: caller.user_id.clone(), username: caller.username.clone() };
         let (mut stacks, mut rows) = (Vec::with_capacity(parts.len()), Vec::new());
         for (id, part) in parts {
-            let Part { view: LoadedStack { stack, .. }, blueprint, rows: all, changed, mut events } = part;
-            let state = State::new(Action::Update, Status::Complete);
-            let settle = Settle {
-                generation: stack.generation + 1,
-                state,
-                reason: format!("Stack {} completed successfully", state.action),
-                deleted: false,
-                reached: true,
-                now,
-            };
-            events.push(Event {
-                id: EventId(self.backends.chance.uuid_of(now)),
-                stack: id,
-                root: id,
-                resource_name: stack.name.clone(),
-                resource_type: "OS::Heat::Stack".to_owned(),
-                physical_id: Some(id.to_string()),
-                action: Event::action_of(state.action),
-                status: state.status,
-                reason: settle.reason.clone(),
-                properties: Value::Map(Map::new()),
-                operation: Some(Operation::id_of(id, settle.generation)),
-                time: now,
-            });
+            let Part { view: LoadedStack { stack, .. }, blueprint, rows: all, changed, events } = part;
             let request = StackRequest {
                 desired: Some(load::accepted(&self.backends, &blueprint)),
                 author: Some(author.clone()),
                 if_generation: Some(stack.generation),
                 ..StackRequest::new(Action::Update, now)
             };
-            stacks.push(RefactoredStack { id, writes: stack.writes, request, settle, events });
+            stacks.push(RefactoredStack { id, writes: stack.writes, request, events });
             rows.extend(all.into_values().filter(|row| changed.contains(&row.id)));
         }
         Refactor { stacks, rows }
@@ -554,6 +516,7 @@ fn change(entry: &PlannedResource) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
+    use kiln_resource::State;
 
     use super::*;
 

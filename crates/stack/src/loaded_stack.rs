@@ -56,6 +56,11 @@ pub struct OutputValue {
     pub error: Option<String>,
 }
 
+/// The row of each name that is shown to users.
+fn shown(model: &Model, rollback: Option<i64>) -> BTreeMap<String, ResourceId> {
+    model.shown(rollback).into_iter().map(|(name, row)| (name.to_owned(), row.id)).collect()
+}
+
 impl LoadedStack {
     /// Loads a stack; `None` if it does not exist.
     ///
@@ -109,7 +114,7 @@ impl LoadedStack {
             load::blueprint(backends, stack, &stack.desired).await?.map_err(|error| Error::Damaged(error.into()))?;
         let (writes, rows) = backends.store.resources_and_writes(stack.id).await?;
         let model = Model::new(rows);
-        let shown = model.shown(stack.rollback()).into_iter().map(|(name, row)| (name.to_owned(), row.id)).collect();
+        let shown = shown(&model, stack.rollback());
         Ok((Content { blueprint: Arc::new(blueprint), model: Arc::new(model), shown: Arc::new(shown) }, writes))
     }
 
@@ -128,7 +133,7 @@ impl LoadedStack {
     #[must_use]
     pub fn with_rows(&self, rows: impl IntoIterator<Item = Resource>) -> Self {
         let model = Model::new(rows);
-        let shown = model.shown(None).into_iter().map(|(name, row)| (name.to_owned(), row.id)).collect();
+        let shown = shown(&model, None);
         Self {
             backends: self.backends.clone(),
             stack: self.stack.clone(),

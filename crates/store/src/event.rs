@@ -39,7 +39,17 @@ pub struct Event {
 impl Event {
     /// The start event of a request. Its ID is derived from the stack and the generation.
     pub(crate) fn of_start(stack: &Stack) -> Self {
-        let name = format!("generation {}", stack.generation);
+        Self::of_state(stack, "generation")
+    }
+
+    /// The event of a request that has ended with its start.
+    pub(crate) fn of_end(stack: &Stack) -> Self {
+        Self::of_state(stack, "end of generation")
+    }
+
+    /// The state of a stack. `what` tells the events of one request apart.
+    fn of_state(stack: &Stack, what: &str) -> Self {
+        let name = format!("{what} {}", stack.generation);
         Self {
             id: EventId(Uuid::new_v5(&stack.id.0, name.as_bytes())),
             stack: stack.id,

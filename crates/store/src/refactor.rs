@@ -1,5 +1,7 @@
 //! Resources that move between stacks.
 
+use kiln_resource::{Action, State, Status};
+
 use crate::{Event, Resource, Settle, StackId, StackRequest};
 
 /// Rows of resources that move between stacks, in one transaction: each of the stacks is updated, and the update ends at once.
@@ -20,10 +22,17 @@ pub struct RefactoredStack {
     pub writes: i64,
     /// The update; `if_generation` is what was read.
     pub request: StackRequest,
-    /// Its end.
-    pub settle: Settle,
-    /// The events between begin and end, and that of the end.
+    /// The events between its begin and its end.
     pub events: Vec<Event>,
+}
+
+impl RefactoredStack {
+    /// The end of the update, which has this number.
+    pub(crate) fn settle(&self, generation: i64) -> Settle {
+        let state = State::new(Action::Update, Status::Complete);
+        let reason = format!("Stack {} completed successfully", state.action);
+        Settle { generation, state, reason, deleted: false, reached: true, now: self.request.now }
+    }
 }
 
 impl Refactor {

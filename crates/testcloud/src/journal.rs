@@ -67,6 +67,15 @@ impl Journal {
         counts
     }
 
+    /// The requests that change something, other than those for tokens and trusts, by [`RecordedCall::call`].
+    pub fn writes(&self) -> Vec<String> {
+        let calls = self.list();
+        let calls = calls.iter().map(RecordedCall::call);
+        calls
+            .filter(|call| !call.starts_with("GET ") && !call.contains("/auth/") && !call.contains("/OS-TRUST/"))
+            .collect()
+    }
+
     /// How many entries `wanted` matches.
     pub fn count(&self, wanted: impl Fn(&RecordedCall) -> bool) -> usize {
         self.entries().iter().filter(|entry| wanted(entry)).count()

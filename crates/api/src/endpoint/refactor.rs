@@ -95,32 +95,27 @@ async fn create(call: &Call) -> Result<Response, ApiError> {
 
 fn moves(body: &Map, stacks: &BTreeMap<String, StackId>) -> Result<Vec<ResourceMove>, ApiError> {
     let place = |entry: &Value, key: &str| {
-        let text = entry.str_at(key)?;
-        let (stack, resource) = text.split_once('/')?;
-        Some((text.to_owned(), stack.to_owned(), resource.to_owned())).filter(|(_, _, resource)| !resource.is_empty())
-    };
-    let found = |(text, stack, resource): (String, String, String)| match stacks.get(&stack) {
-        Some(_) if resource.contains('/') => {
-            Err(ApiError::bad_request(format!("{text} is in a nested stack: only resources of root stacks are moved.")))
-        }
-        Some(stack) => Ok(PlaceOfResource { stack: *stack, resource }),
-        None => Err(ApiError::bad_request(format!("{text}: the stack {stack} is not among the given ones."))),
-    };
-    let given = body.get("moves").and_then(Value::as_list).unwrap_or_default();
-    let one = |entry: &Value| {
-        let (Some(from), Some(to)) = (place(entry, "from"), place(entry, "to")) else {
+        let text = entry.str_at(key).unwrap_or_default();
+        let Some((stack, resource)) = text.split_once('/').filter(|(_, resource)| !resource.is_empty()) else {
             return Err(ApiError::bad_request("A move has from and to, each as STACK/RESOURCE."));
         };
-        Ok(ResourceMove { from: found(from)?, to: found(to)? })
+        match stacks.get(stack) {
+            None => Err(ApiError::bad_request(format!("{text}: the stack {stack} is not among the given ones."))),
+            Some(_) if resource.contains('/') => Err(ApiError::bad_request(format!(
+                "{text} is in a nested stack: only resources of root stacks are moved."
+            ))),
+            Some(stack) => Ok(PlaceOfResource { stack: *stack, resource: resource.to_owned() }),
+        }
     };
-    given.iter().map(one).collect()
+    let given = body.get("moves").and_then(Value::as_list).unwrap_or_default();
+    given.iter().map(|entry| Ok(ResourceMove { from: place(entry, "from")?, to: place(entry, "to")? })).collect()
 }
 
 fn view(plan: &RefactorPlan) -> Value {
     let moved = |one: &MovedResource| {
         value!({
-            "from": (format!("{}/{}", one.from.0, one.from.1)),
-            "to": (format!("{}/{}", one.to.0, one.to.1)),
+            "from": (&one.from),
+            "to": (&one.to),
             "resource_type": (&one.resource_type),
             "physical_resource_id": (one.physical_id.clone()),
         })
@@ -136,12 +131,47 @@ mod tests {
     use http::Method;
     use serde_json::{Value, json};
 
-    use crate::support::App;
+    use crate::support::{App, user};
 
     fn template(names: &[&str]) -> Value {
         let resources: serde_json::Map<String, Value> =
             names.iter().map(|name| ((*name).to_owned(), json!({"type": "OS::Heat::RandomString"}))).collect();
         json!({"heat_template_version": "2018-08-31", "resources": resources})
+    }
+
+    /// A stack with one resource leaves it to another stack.
+    async fn moved(app: &App, from: &str, to: &str) -> crate::support::Answer {
+        let (none, all) = (template(&[]), template(&["a"]));
+        let body = json!({"stacks": [{"stack": from, "template": none}, {"stack": to, "template": all}]});
+        app.json(Method::POST, "/v1/tenant1/refactors", &body).await
+    }
+
+    #[tokio::test]
+    async fn stacks_of_others_stay_and_so_do_those_that_need_plans() {
+        let app = App::new().await;
+        app.create("mine", template(&["a"])).await;
+        app.settle("mine").await;
+        let bob = kiln_identity::Caller { user_id: "bob-id".to_owned(), ..user(&["member", "reader"]) };
+        let of_bob = app.clone().used_by(bob);
+        of_bob.create("theirs", template(&[])).await;
+        app.settle("theirs").await;
+        for caller in [&app, &of_bob] {
+            let refused = moved(caller, "mine", "theirs").await;
+            assert!(
+                refused.status.as_u16() == 409 && refused.text.contains("belong to different users"),
+                "{refused:?}"
+            );
+        }
+        app.create("other", template(&[])).await;
+        app.settle("other").await;
+        let refused = moved(&app.clone().demanding_plans(0), "mine", "other").await;
+        assert!(refused.status.as_u16() == 409 && refused.text.contains("Changes need a saved plan"), "{refused:?}");
+        let reader = app.clone().used_by(user(&["reader"]));
+        assert_eq!(moved(&reader, "mine", "other").await.status.as_u16(), 403);
+        let foreign = kiln_identity::Caller { project_id: "tenant2".to_owned(), ..user(&["member", "reader"]) };
+        let body = json!({"stacks": [{"stack": "mine"}]});
+        let answer = app.clone().used_by(foreign).json(Method::POST, "/v1/tenant2/refactors", &body).await;
+        assert_eq!(answer.status.as_u16(), 404, "{answer:?}");
     }
 
     #[tokio::test]

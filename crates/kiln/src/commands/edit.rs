@@ -1,5 +1,6 @@
 //! Reads files, and edits the text of a template: only the values that change are written anew.
 
+use std::fmt::Display;
 use std::path::Path;
 
 use kiln_authoring::{Page, patch};
@@ -17,16 +18,18 @@ pub(crate) struct NewValue<'v> {
 
 /// The template in a file.
 pub(crate) fn read(file: &Path) -> Outcome<Page> {
-    let wrong = |why: String| Failure::new(format!("{}: {why}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
-    Page::read(text).map_err(|error| wrong(error.to_string()))
+    read_as(file, Page::read)
 }
 
 /// The value in a YAML or JSON file.
 pub(crate) fn value(file: &Path) -> Outcome<Value> {
-    let wrong = |why: String| Failure::new(format!("{}: {why}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
-    kiln_yaml::parse(&text).map(|document| document.value).map_err(|error| wrong(error.to_string()))
+    read_as(file, |text| kiln_yaml::parse(&text).map(|document| document.value))
+}
+
+fn read_as<T, E: Display>(file: &Path, parse: impl FnOnce(String) -> Result<T, E>) -> Outcome<T> {
+    let wrong = |why: &dyn Display| Failure::new(format!("{}: {why}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+    parse(text).map_err(|error| wrong(&error))
 }
 
 /// The text of a template with these values in it.

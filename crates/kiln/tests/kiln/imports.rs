@@ -1,7 +1,7 @@
 //! Objects that exist become resources: as they are, or not at all.
 
 use kiln_resource::Method;
-use kiln_testcloud::{Account, RecordedCall, Testcloud};
+use kiln_testcloud::{Account, Testcloud};
 use kiln_value::value;
 
 use crate::cloud_user::CloudUser;
@@ -79,11 +79,7 @@ impl World {
 
     /// Requests that change something, other than those for tokens and trusts.
     fn writes(&self) -> Vec<String> {
-        let calls = self.cloud.journal().list();
-        let calls = calls.iter().map(RecordedCall::call);
-        calls
-            .filter(|call| !call.starts_with("GET ") && !call.contains("/auth/") && !call.contains("/OS-TRUST/"))
-            .collect()
+        self.cloud.journal().writes()
     }
 
     /// A command of another user, with a database of its own.

@@ -1,6 +1,6 @@
 //! Resources move between stacks: no object changes, and all stacks are changed or none.
 
-use kiln_testcloud::{RecordedCall, Testcloud};
+use kiln_testcloud::Testcloud;
 
 use crate::plan::local;
 use crate::run::{Folder, Ran};
@@ -78,11 +78,7 @@ impl World {
 
     /// Requests that change something, other than those for tokens and trusts.
     fn writes(&self) -> Vec<String> {
-        let calls = self.cloud.journal().list();
-        let calls = calls.iter().map(RecordedCall::call);
-        calls
-            .filter(|call| !call.starts_with("GET ") && !call.contains("/auth/") && !call.contains("/OS-TRUST/"))
-            .collect()
+        self.cloud.journal().writes()
     }
 
     fn id(&self, stack: &str, resource: &str) -> String {

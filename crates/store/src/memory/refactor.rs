@@ -2,7 +2,7 @@
 
 use super::state::State;
 use crate::refactor::Refactor;
-use crate::{Error, Stack};
+use crate::{Error, Event, Stack};
 
 impl State {
     pub(super) fn refactor(&mut self, refactor: &Refactor, now: i64) -> Result<Vec<Stack>, Error> {
@@ -10,10 +10,8 @@ impl State {
         for part in &parts {
             let row = self.stacks.get(&part.id).filter(|row| row.stack.deleted.is_none());
             let row = row.ok_or(Error::Changed(part.id))?;
-            let has_messages =
-                self.messages.range((part.id, i64::MIN, i64::MIN, crate::MessageId(uuid::Uuid::nil()))..);
-            let has_messages = has_messages.take(1).any(|((stack, ..), _)| *stack == part.id);
-            if row.lease.expires != 0 || row.stack.writes != part.writes || has_messages {
+            let messages = self.backlog(part.id, false).messages;
+            if row.lease.expires != 0 || row.stack.writes != part.writes || messages > 0 {
                 return Err(Error::Changed(part.id));
             }
             self.check_request(part.id, row.stack.generation, &part.request, now)?;
@@ -23,13 +21,15 @@ impl State {
         }
         let mut stacks = Vec::with_capacity(parts.len());
         for part in parts {
-            let (_, started) = self.request(part.id, &part.request, now).ok_or(Error::Changed(part.id))?;
-            self.apply_settle(part.id, &part.settle);
+            let (begun, started) = self.request(part.id, &part.request, now).ok_or(Error::Changed(part.id))?;
+            let settle = part.settle(begun.generation);
+            self.apply_settle(part.id, &settle);
             let row = self.stacks.get_mut(&part.id).ok_or(Error::Changed(part.id))?;
             row.stack.writes += 1;
             let stack = row.stack.clone();
-            self.end_operation(&stack, &part.settle);
-            let events: Vec<_> = std::iter::once(started).chain(part.events.iter().cloned()).collect();
+            self.end_operation(&stack, &settle);
+            let ended = Event::of_end(&stack);
+            let events: Vec<_> = std::iter::once(started).chain(part.events.iter().cloned()).chain([ended]).collect();
             self.post(stack.id, &events, now);
             for event in events {
                 self.append(event);

@@ -45,11 +45,14 @@ impl SqlStore {
         let mut written: Vec<(Stack, Vec<Event>)> = Vec::with_capacity(parts.len());
         for part in parts {
             let begun = self.request_in(&tx, part.id, &part.request).await?;
-            let (_, started) = begun.ok_or(Error::Changed(part.id))?;
-            apply_settle(&tx, part.id, &part.settle).await?;
+            let (begun, started) = begun.ok_or(Error::Changed(part.id))?;
+            let settle = part.settle(begun.generation);
+            apply_settle(&tx, part.id, &settle).await?;
             let stack = find_stack(&tx, part.id).await?.ok_or(Error::Changed(part.id))?;
-            end_operation(&tx, &stack, &part.settle).await?;
-            written.push((stack, std::iter::once(started).chain(part.events.iter().cloned()).collect()));
+            end_operation(&tx, &stack, &settle).await?;
+            let ended = Event::of_end(&stack);
+            let events = std::iter::once(started).chain(part.events.iter().cloned()).chain([ended]).collect();
+            written.push((stack, events));
         }
         let events: Vec<(&Stack, &[Event])> =
             written.iter().map(|(stack, events)| (stack, events.as_slice())).collect();
