@@ -12,7 +12,7 @@ use kiln_value::{Chain, Secret, secret};
 use crate::checks;
 
 /// Heat's default of `auth_encryption_key`. It is public.
-const PUBLIC_KEY: &str = "notgood but just long enough i t";
+pub(crate) const PUBLIC_KEY: &str = "notgood but just long enough i t";
 
 /// Whether a key is Heat's default.
 pub fn is_public(key: &Secret<String>) -> bool {
@@ -64,7 +64,7 @@ async fn opened(options: Options, migrate: bool) -> Result<SqlStore> {
 }
 
 /// An error of the key or of the database, without its password: the message of a library may contain the URL.
-fn refused(url: &str, error: &kiln_store::Error) -> anyhow::Error {
+pub(crate) fn refused(url: &str, error: &kiln_store::Error) -> anyhow::Error {
     let why = match error {
         kiln_store::Error::Unusable(why) => Chain(&**why).to_string(),
         error => Chain(error).to_string(),

@@ -27,6 +27,7 @@ pub mod shutdown;
 pub mod signatures;
 pub mod stack_user_domain;
 pub mod systemd;
+pub mod take_over;
 pub mod topology_types;
 pub mod upgrade_check;
 pub mod web_templates;

@@ -25,6 +25,7 @@ pub mod software_store;
 mod sql;
 pub mod stack;
 mod store;
+pub mod take_over;
 mod version;
 
 pub use content::{Desired, DesiredText, Digest};
@@ -48,7 +49,7 @@ pub use refactor::{Refactor, RefactoredStack};
 pub use snapshot::Snapshot;
 pub use software_store::{ConfigQuery, DeploymentQuery, SoftwareStore};
 pub use sql::{
-    Durability, EngineLock, Options, SCHEMA, SchemaState, SchemaVersions, Simulation, SqlStore, UrlParameter,
+    Durability, EngineLock, ForeignDatabase, ForeignKeys, ForeignRow, ForeignSnapshot, Options, SCHEMA, SchemaState, SchemaVersions, Simulation, SqlStore, UrlParameter,
     url_parameters,
 };
 pub use stack::{Details, NewStack, Parent, Stack, StackRequest, StackSummary};
@@ -56,4 +57,5 @@ pub use store::{
     Batch, BriefResources, Cause, Census, Doorbell, EngineInfo, Error, EventPurge, Retention, Room, Settle, Store,
     Summary, UnusedCredentials, UnusedUserProject,
 };
+pub use take_over::{TakeOver, TakeOverState, TakenSoftware, TakenStack, TakenTree};
 pub use version::version_of;

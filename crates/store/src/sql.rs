@@ -14,6 +14,7 @@ mod default_file;
 mod dialect;
 mod engine_lock;
 mod events;
+mod foreign;
 mod guards;
 mod housekeeping;
 mod inbox;
@@ -40,6 +41,7 @@ mod simulation;
 mod snapshots;
 mod software;
 mod statement_retry;
+mod take_over;
 mod tls;
 mod wires;
 mod writing;
@@ -73,6 +75,7 @@ use crate::{
 
 pub use self::connection_url::{UrlParameter, url_parameters};
 pub use self::engine_lock::EngineLock;
+pub use self::foreign::{ForeignDatabase, ForeignKeys, ForeignRow, ForeignSnapshot};
 pub use self::migrations::{SCHEMA, SchemaState, SchemaVersions};
 pub(crate) use self::migrations::{WITH_GUARDS, WITH_PLANS};
 pub use self::options::{Durability, Options};

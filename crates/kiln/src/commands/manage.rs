@@ -3,6 +3,7 @@
 mod doctor;
 mod report;
 pub(crate) mod setup_domain;
+mod take_over;
 
 use clap::{Args, ValueEnum};
 use kiln_config::options::kiln;
@@ -29,6 +30,9 @@ group! {
         /// Check policy files
         #[command(subcommand)]
         Policy(PolicyCommand),
+        /// Take over the stacks of a Heat
+        #[command(subcommand)]
+        TakeOver(take_over::TakeOverCommand),
         Doctor(doctor::DoctorArgs),
         Report(report::ReportArgs),
         PurgeDeleted(PurgeArgs),

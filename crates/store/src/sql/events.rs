@@ -22,18 +22,24 @@ impl SqlStore {
     /// Appends events of stacks, in order, with entries of the outbox for them. A transaction does this when it will wait for
     /// no row of these stacks any more, so that two with events of one stack do not deadlock.
     pub(super) async fn append_events(&self, tx: &Transaction, new: &[(&Stack, &[Event])]) -> Result<(), Fault> {
-        // In one order, so that two transactions with the same stacks do not deadlock.
-        let stacks: BTreeSet<StackId> = new.iter().flat_map(|(_, events)| *events).map(|event| event.stack).collect();
-        let places = stacks.iter().map(|stack| vec![stack.to_string().into(), 1.into()]).collect();
-        let count = Expr::col((schema::EVENT_ORDER, "commits")).add(1);
-        let changed = OnConflict::column("stack").value("commits", count).to_owned();
-        insert(tx, schema::EVENT_ORDER, &["stack", "commits"], places, Some(changed)).await?;
-        let events = new.iter().flat_map(|(_, events)| *events).map(|event| rows::of_event(event, &self.vault));
-        insert_each(tx, schema::EVENT, &schema::EVENT_COLUMNS, events, None).await?;
+        let events: Vec<&Event> = new.iter().flat_map(|(_, events)| *events).collect();
+        self.insert_events(tx, &events).await?;
         for (stack, events) in new {
             self.post(tx, stack, events).await?;
         }
         Ok(())
+    }
+
+    /// Inserts events that nobody is told of.
+    pub(super) async fn insert_events(&self, tx: &Transaction, events: &[&Event]) -> Result<(), Fault> {
+        // In one order, so that two transactions with the same stacks do not deadlock.
+        let stacks: BTreeSet<StackId> = events.iter().map(|event| event.stack).collect();
+        let places = stacks.iter().map(|stack| vec![stack.to_string().into(), 1.into()]).collect();
+        let count = Expr::col((schema::EVENT_ORDER, "commits")).add(1);
+        let changed = OnConflict::column("stack").value("commits", count).to_owned();
+        insert(tx, schema::EVENT_ORDER, &["stack", "commits"], places, Some(changed)).await?;
+        let events = events.iter().map(|event| rows::of_event(event, &self.vault));
+        insert_each(tx, schema::EVENT, &schema::EVENT_COLUMNS, events, None).await
     }
 
     pub(super) async fn read_event(&self, stack: StackId, id: EventId) -> Result<Option<Event>, Error> {

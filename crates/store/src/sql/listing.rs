@@ -6,7 +6,7 @@ use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, Order, Query, SelectStatem
 use sea_orm::{ConnectionTrait, QueryResult};
 
 use super::guards::guards_of;
-use super::reading::select_stacks;
+use super::reading::{belongs_to_kiln, select_stacks};
 use super::rows::Columns;
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
@@ -142,7 +142,7 @@ fn behind(keys: &[Expr], order: &Order, marker: &[Value]) -> Cond {
 }
 
 fn stacks_of(query: &StackQuery) -> Cond {
-    let mut all = Cond::all();
+    let mut all = Cond::all().add(belongs_to_kiln());
     if let Some(project) = &query.project {
         all = all.add(Expr::col("project").eq(project.as_str()));
     }

@@ -21,6 +21,7 @@ mod m0014_event_order;
 mod m0015_operations;
 mod m0016_plans;
 mod m0017_guards;
+mod m0018_take_over;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -71,6 +72,7 @@ const MIGRATIONS: &[&[Change]] = &[
     m0015_operations::CHANGES,
     m0016_plans::CHANGES,
     m0017_guards::CHANGES,
+    m0018_take_over::CHANGES,
 ];
 
 /// The oldest version of the schema whose programs can use the present one. A migration that only adds what older programs

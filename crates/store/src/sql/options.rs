@@ -65,6 +65,15 @@ pub enum Durability {
     Power,
 }
 
+/// What connections are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    Write,
+    Read,
+    /// Reading a database of another application.
+    Foreign,
+}
+
 impl Options {
     /// Default options, except for the database and the key.
     pub fn new(url: impl Into<String>, key: Secret<String>) -> Self {
@@ -116,9 +125,10 @@ impl Options {
 
     fn pools(&self, url: &ConnectionUrl, mode: Mode, losses: &Losses) -> Result<(Pool, Pool), Error> {
         let refused = |error: sqlx::Error| Error::Unusable(error.into());
-        let pulse = Arc::new(Pulse::new(self.place(url, mode, false).map_err(refused)?));
+        let pulse = Arc::new(Pulse::new(self.place(url, mode, Access::Write).map_err(refused)?));
         let pool = |connections: u32, read_only: bool| {
-            let place = self.place(url, mode, read_only).map_err(refused)?;
+            let access = if read_only { Access::Read } else { Access::Write };
+            let place = self.place(url, mode, access).map_err(refused)?;
             Ok::<_, Error>(Pool::new(place, connections, self.max_age, losses.clone(), Arc::clone(&pulse)))
         };
         Ok(if !url.native.starts_with("sqlite:") {
@@ -134,17 +144,34 @@ impl Options {
         })
     }
 
+    /// One pool for a database of another application, in which nothing is changed.
+    pub(super) async fn connect_to_foreign(&self, losses: &Losses) -> Result<Pool, Error> {
+        let url = self.connection_url()?;
+        let refused = |error: sqlx::Error| Error::Unusable(error.into());
+        let mut last = String::new();
+        for mode in url.tls.mode.attempts() {
+            let place = || self.place(&url, *mode, Access::Foreign).map_err(refused);
+            let pulse = Arc::new(Pulse::new(place()?));
+            let pool = Pool::new(place()?, self.max_connections, self.max_age, losses.clone(), pulse);
+            match retry(losses, PATIENCE, |_| opened([&pool, &pool])).await? {
+                Ok(()) => return Ok(pool),
+                Err(disagreement) => last = disagreement,
+            }
+        }
+        Err(Error::Unusable(last.into()))
+    }
+
     /// Whether the database belongs to this process and ends with it.
     pub fn is_private(&self) -> bool {
         is_in_memory(&self.url)
     }
 
     /// Where the database is, with the options of its connections.
-    fn place(&self, url: &ConnectionUrl, mode: Mode, read_only: bool) -> Result<Place, sqlx::Error> {
+    fn place(&self, url: &ConnectionUrl, mode: Mode, access: Access) -> Result<Place, sqlx::Error> {
         let (native, demands) = (&url.native, url.demands);
         match native.split_once(':').map_or("", |(scheme, _)| scheme) {
             "sqlite" => {
-                let (options, is_private) = (Box::new(self.sqlite(native, read_only)?), self.is_private());
+                let (options, is_private) = (Box::new(self.sqlite(native, access)?), self.is_private());
                 Ok(Place::Sqlite { options, is_private, is_simulated: self.simulation.is_some() })
             }
             "mysql" => {
@@ -158,7 +185,7 @@ impl Options {
         }
     }
 
-    fn sqlite(&self, url: &str, read_only: bool) -> Result<SqliteConnectOptions, sqlx::Error> {
+    fn sqlite(&self, url: &str, access: Access) -> Result<SqliteConnectOptions, sqlx::Error> {
         let synchronous = match self.durability {
             Durability::Process => SqliteSynchronous::Normal,
             Durability::Power => SqliteSynchronous::Full,
@@ -175,12 +202,14 @@ impl Options {
         if is_in_memory(url) {
             return Ok(options);
         }
-        let options = options.journal_mode(SqliteJournalMode::Wal);
-        Ok(if read_only {
-            options.pragma("query_only", "ON").pragma("cache_size", "-4096")
-        } else {
+        let own = options.clone().journal_mode(SqliteJournalMode::Wal);
+        Ok(match access {
+            Access::Read => own.pragma("query_only", "ON").pragma("cache_size", "-4096"),
             // Commits with many rows stay in memory: by default, SQLite spills them to the disk from 2 MB.
-            options.pragma("cache_size", "-16384").pragma("temp_store", "MEMORY").pragma("wal_autocheckpoint", "4000")
+            Access::Write => {
+                own.pragma("cache_size", "-16384").pragma("temp_store", "MEMORY").pragma("wal_autocheckpoint", "4000")
+            }
+            Access::Foreign => options.create_if_missing(false).read_only(true),
         })
     }
 }

@@ -209,7 +209,10 @@ impl Lent {
 
     async fn begin(&mut self) -> Result<(), sqlx::Error> {
         // SQLite must know at the start that the transaction will write: one that has read may be unable to.
-        let begin = if self.pool.place.is_server() { "BEGIN" } else { "BEGIN IMMEDIATE" };
+        self.begin_by(if self.pool.place.is_server() { "BEGIN" } else { "BEGIN IMMEDIATE" }).await
+    }
+
+    async fn begin_by(&mut self, begin: &'static str) -> Result<(), sqlx::Error> {
         if let Some(held) = &mut self.held {
             held.in_transaction = true;
         }
@@ -281,6 +284,24 @@ impl Transaction {
     pub(super) async fn begin(pool: &Pool) -> Result<Self, Fault> {
         let mut lent = pool.take().await?;
         lent.begin().await.map_err(query_error)?;
+        let packet = lent.packet();
+        Ok(Self { lent: tokio::sync::Mutex::new(lent), backend: pool.place().backend(), packet })
+    }
+
+    /// Begins a transaction that only reads, and sees everything as it is now.
+    pub(super) async fn snapshot(pool: &Pool) -> Result<Self, Fault> {
+        let mut lent = pool.take().await?;
+        let begin = match pool.place() {
+            Place::Sqlite { .. } => "BEGIN",
+            Place::Postgres { .. } => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            Place::MySql { .. } => {
+                let next = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ";
+                let set = lent.run(async |connection| connection.execute_text(next.to_owned()).await);
+                set.await.map_err(query_error)?;
+                "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
+            }
+        };
+        lent.begin_by(begin).await.map_err(query_error)?;
         let packet = lent.packet();
         Ok(Self { lent: tokio::sync::Mutex::new(lent), backend: pool.place().backend(), packet })
     }

@@ -6,14 +6,25 @@ use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, Order, Query, SelectStatem
 use super::guards::guards_of;
 use super::rows::Columns;
 use super::statement_retry::Fault;
+use crate::take_over::waiting;
 use super::{SqlStore, schema};
 use crate::{BriefResources, Desired, DesiredText, Digest, Error, Resource, Stack, StackId, Summary};
 
 /// IDs in one statement.
 const CHUNK: usize = 1_000;
 
-/// Selects stacks, without conditions.
+/// Selects stacks that belong to Kiln, without conditions.
 pub(super) fn select_stacks() -> SelectStatement {
+    select_all_stacks().and_where(belongs_to_kiln()).to_owned()
+}
+
+/// That a stack is not one that is taken over, and belongs to Heat until its project is switched.
+pub(super) fn belongs_to_kiln() -> Expr {
+    Expr::col((schema::STACK, "project")).not_like(waiting("%"))
+}
+
+/// Selects stacks, also those that belong to Heat.
+pub(super) fn select_all_stacks() -> SelectStatement {
     let writes = writes_of(Expr::col((schema::STACK, "id")));
     let guards = guards_of(Expr::col((schema::STACK, "project")));
     Query::select().columns(schema::STACK_COLUMNS).expr(writes).expr(guards).from(schema::STACK).to_owned()

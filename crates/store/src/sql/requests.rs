@@ -93,14 +93,7 @@ impl SqlStore {
     pub(super) async fn create_in(&self, tx: &Transaction, new: &[NewStack]) -> Result<Vec<(Stack, Event)>, Fault> {
         self.store_contents(tx, new.iter().map(|stack| &stack.desired)).await?;
         let stacks: Vec<Stack> = new.iter().map(Stack::started).collect();
-        let rows = stacks.iter().map(row_of).collect::<Result<_, _>>()?;
-        insert(tx, schema::STACK, &ROW_COLUMNS, rows, None).await.map_err(|fault| match new {
-            [stack, ..] if fault.is_duplicate_of(schema::LIVE_NAME) => Error::NameTaken(stack.name.clone()).into(),
-            _ => fault,
-        })?;
-        let leases = stacks.iter().map(|stack| vec![stack.id.to_string().into(), 0.into(), 0.into(), 0.into()]);
-        insert(tx, schema::LEASE, &["stack", "epoch", "expires", "writes"], leases.collect(), None).await?;
-        insert_tags(tx, stacks.iter().map(|stack| (stack.id, stack.tags.as_slice()))).await?;
+        insert_stacks(tx, &stacks).await?;
         save_snapshots(tx, &self.vault, new.iter().filter_map(|stack| stack.adopt.as_ref())).await?;
         let begun = stacks
             .iter()
@@ -244,6 +237,18 @@ const ROW_COLUMNS: [&str; schema::STACK_COLUMNS.len() + 2] = {
     columns
 };
 
+/// Inserts stacks with their leases and tags.
+pub(super) async fn insert_stacks(tx: &Transaction, stacks: &[Stack]) -> Result<(), Fault> {
+    let rows = stacks.iter().map(row_of).collect::<Result<_, _>>()?;
+    insert(tx, schema::STACK, &ROW_COLUMNS, rows, None).await.map_err(|fault| match stacks {
+        [stack, ..] if fault.is_duplicate_of(schema::LIVE_NAME) => Error::NameTaken(stack.name.clone()).into(),
+        _ => fault,
+    })?;
+    let leases = stacks.iter().map(|stack| vec![stack.id.to_string().into(), 0.into(), 0.into(), 0.into()]);
+    insert(tx, schema::LEASE, &["stack", "epoch", "expires", "writes"], leases.collect(), None).await?;
+    insert_tags(tx, stacks.iter().map(|stack| (stack.id, stack.tags.as_slice()))).await
+}
+
 /// Refuses a request unless the tree of its stack had a version before it. No row is locked for this: a request to a nested
 /// stack that commits at the same time is not seen.
 async fn check_version(tx: &Transaction, stack: &Stack, version: &str) -> Result<(), Fault> {
@@ -295,7 +300,7 @@ fn row_of(stack: &Stack) -> Result<Vec<Expr>, Fault> {
         stack.updated.map(micros).into(),
         stack.deleted.map(micros).into(),
         parent.is_none().then(|| plain(&stack.name)).into(),
-        micros(stack.created).into(),
+        stack.is_pending().then(|| micros(stack.created)).into(),
     ])
 }
 

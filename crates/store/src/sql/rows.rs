@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::secrets::Vault;
 use super::statement_retry::Fault;
 use crate::outbox::NewEntry;
+use crate::take_over::TakeOver;
 use crate::{
     Author, Cause, Desired, Destination, Digest, Error, Event, Message, OutboxEntry, Parent, Plan, Resource, Snapshot,
     Stack, StackId, StackSummary,
@@ -308,6 +309,19 @@ impl<'r> Columns<'r> {
             created: self.time()?,
             updated: self.optional_time()?,
             id,
+        })
+    }
+
+    /// [`super::schema::TAKE_OVER_COLUMNS`].
+    pub(super) fn take_over(&mut self) -> Result<TakeOver, Fault> {
+        Ok(TakeOver {
+            root: self.parsed()?,
+            project: self.text()?,
+            name: self.text()?,
+            digest: self.text()?,
+            state: self.parsed()?,
+            reason: self.text()?,
+            time: self.time()?,
         })
     }
 

@@ -57,6 +57,9 @@ pub(super) const ENGINE: &str = "kiln_engine";
 /// Rings of the doorbell, for other processes.
 pub(super) const RING: &str = "kiln_ring";
 
+/// Stacks that are taken over from Heat.
+pub(super) const TAKE_OVER: &str = "kiln_take_over";
+
 /// The index that keeps names unique. Databases report its name (or its column) when they reject a row.
 pub(super) const LIVE_NAME: &str = "live_name";
 
@@ -229,6 +232,9 @@ pub(super) const ORPHAN_COLUMNS: [&str; 12] = [
     "reason",
     "time",
 ];
+
+/// The columns of the record of a take-over, in reading and writing order.
+pub(super) const TAKE_OVER_COLUMNS: [&str; 7] = ["root", "project", "name", "digest", "state", "reason", "time"];
 
 /// The columns of a software config, in reading and writing order.
 pub(super) const SOFTWARE_CONFIG_COLUMNS: [&str; 6] = ["id", "project", "name", "namespace", "body", "created"];

@@ -1,0 +1,282 @@
+//! `kiln manage take-over …`: the stacks of a Heat come under Kiln.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use kiln_config::{Config, ConfigArgs};
+use kiln_console::output::{Cell, Format, List, OutputArgs, json_text, print};
+use kiln_server::take_over::Heat;
+use kiln_server::database;
+use kiln_take_over::{Finding, Grade, Import, Imported, Inventory, Outcome, Selection, inventory};
+use kiln_value::{Map, Value, value};
+
+use crate::cli::Global;
+use crate::commands::effect::Effect;
+use crate::failure::{Failure, Outcome as Done};
+
+group! {
+    /// `manage take-over …`.
+    TakeOverCommand with Global {
+        Inventory(InventoryArgs),
+        Import(ImportArgs),
+        Status(StatusArgs),
+        Drop(DropArgs),
+    }
+}
+
+/// The Heat, and which of its stacks.
+#[derive(Args, Debug)]
+struct HeatArgs {
+    /// Configuration file of Heat, as it is: for its database, its key and its [trustee]
+    #[arg(long, value_name = "FILE", default_value = "/etc/heat/heat.conf")]
+    heat_config: PathBuf,
+    /// Only the stacks of this project
+    #[arg(long, value_name = "ID")]
+    project: Option<String>,
+    /// Only the stack with this name or ID
+    #[arg(long, value_name = "STACK")]
+    stack: Option<String>,
+}
+
+impl HeatArgs {
+    fn selection(&self) -> Selection {
+        Selection { project: self.project.clone(), stack: self.stack.clone() }
+    }
+
+    async fn open(&self) -> Done<Heat> {
+        let heat = Heat::open(&self.heat_config).await?;
+        let release = failing(heat.database.release().await)?;
+        if !release.is_supported() {
+            return Err(Failure::new(format!("{}: the database has {release}", self.heat_config.display())));
+        }
+        if heat.has_public_key {
+            eprintln!(
+                "Heat encrypts with its default key, which is public: who can read its database can read all its secrets."
+            );
+        }
+        Ok(heat)
+    }
+}
+
+fn failing<T>(result: Result<T, kiln_store::Error>) -> Done<T> {
+    result.map_err(|error| Failure::new(kiln_value::Chain(&error).to_string()))
+}
+
+/// Show what is in a Heat, and what stands in the way of its take-over
+#[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
+#[command(after_help = "\
+Reads the database of Heat, converts each stack with its nested stacks as an import does, and prints what was \
+found: stacks in progress, types and templates that Kiln does not accept, data that the key does not decrypt, \
+names that are not unique. Of each stack it plans an update with its own template, which should change nothing. Heat may run meanwhile. Exits with 1 if a stack cannot be taken over.
+
+Examples:
+  kiln manage take-over inventory --heat-config heat.conf
+  kiln manage take-over inventory --heat-config heat.conf --project 1f2e -f json")]
+pub(crate) struct InventoryArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    #[command(flatten)]
+    heat: HeatArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl InventoryArgs {
+    async fn run(self, _: &Global) -> Done {
+        let heat = self.heat.open().await?;
+        let (database, converter) = heat.for_reading(&Config::load(&self.config)?).await?;
+        let found = failing(Box::pin(inventory(&database, &converter, &self.heat.selection(), progress)).await)?;
+        if self.output.format == Some(Format::Json) {
+            print(&format!("{}\n", json_text(&document(&found))))?;
+        } else {
+            self.output.list(summary(&found), Format::Table)?;
+            let findings = found.projects.values().flat_map(|project| &project.findings);
+            for (id, name, finding) in findings {
+                print(&line(name, id, finding))?;
+            }
+        }
+        if found.is_ready() {
+            return Ok(());
+        }
+        let (ready, all) = found.projects.values().fold((0, 0), |(ready, all), one| (ready + one.ready, all + one.stacks));
+        Err(Failure::new(format!("{} of {all} stacks cannot be taken over", all - ready)))
+    }
+}
+
+/// One row for each project.
+fn summary(found: &Inventory) -> List {
+    let columns = ["Project", "Stacks", "Nested", "Resources", "Events", "Ready", "Unchanged"].map(str::to_owned).to_vec();
+    let row = |(project, one): (&String, &kiln_take_over::ProjectInventory)| -> Vec<Cell> {
+        let counts = [one.stacks, one.nested, one.resources, one.events, one.ready, one.unchanged];
+        let counts = counts.into_iter().map(|count| Cell::from(Value::from(count)));
+        std::iter::once(Cell::from(project.as_str())).chain(counts).collect()
+    };
+    List { columns, rows: found.projects.iter().map(row).collect() }
+}
+
+fn line(name: &str, id: &str, finding: &Finding) -> String {
+    format!("{:<7} {name} ({id}): {finding}\n{:<7} hint: {}\n", finding.grade.to_string(), "", finding.hint)
+}
+
+fn document(found: &Inventory) -> Value {
+    let projects: Map = found
+        .projects
+        .iter()
+        .map(|(project, one)| {
+            let findings: Vec<Value> = one
+                .findings
+                .iter()
+                .map(|(id, name, finding)| {
+                    value!({
+                        "stack_id": id, "stack": name, "place": (&finding.place), "grade": (finding.grade.to_string()),
+                        "what": (&finding.what), "hint": (&finding.hint),
+                    })
+                })
+                .collect();
+            let project = project.clone();
+            let counts = value!({
+                "stacks": (one.stacks), "nested": (one.nested), "resources": (one.resources), "events": (one.events),
+                "ready": (one.ready), "unchanged": (one.unchanged), "findings": findings,
+            });
+            (project, counts)
+        })
+        .collect();
+    value!({ "release": (found.release.to_string()), "projects": projects })
+}
+
+/// Import stacks of Heat; they belong to Heat until their project is switched
+#[derive(Args, Debug)]
+#[command(add = Effect::Changes("what it writes can be dropped again; Heat's tables and the cloud are only read"))]
+#[command(after_help = "\
+Writes the stacks with their resources, events, snapshots, software configs and credentials into Kiln's tables, \
+each stack with its nested stacks in one transaction. Nobody sees an imported stack in Kiln, and no engine works \
+on it: it belongs to Heat. Heat's tables are only read, and Heat may go on. A second import reads what has changed \
+since; one that was interrupted goes on. The database of Kiln may be that of Heat.
+
+Examples:
+  kiln manage take-over import --heat-config heat.conf --config-file kiln.conf --dry-run
+  kiln manage take-over import --heat-config heat.conf --config-file kiln.conf
+  kiln manage take-over import --heat-config heat.conf --config-file kiln.conf --stack web")]
+pub(crate) struct ImportArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    #[command(flatten)]
+    heat: HeatArgs,
+    /// Write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Import at most this many of the newest events of each stack with its nested stacks; 0: all
+    #[arg(long, value_name = "NUMBER", default_value_t = 1000)]
+    events: usize,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl ImportArgs {
+    async fn run(self, _: &Global) -> Done {
+        let heat = self.heat.open().await?;
+        let config = Config::load(&self.config)?;
+        let (heat, converter) = heat.for_importing(&config, self.events).await?;
+        let store = database::open_with(database::options(&config)?).await?;
+        let import = Import { heat: &heat, converter: &converter, store: &store, dry_run: self.dry_run };
+        let mut rows: Vec<Imported> = Vec::new();
+        let only = self.heat.selection();
+        let run = import.run(&only, |imported, done, all| {
+            progress(done, all);
+            rows.push(imported);
+        });
+        failing(Box::pin(run).await)?;
+        let refused = rows.iter().filter(|one| one.outcome == Outcome::Refused).count();
+        let columns = ["ID", "Stack Name", "Project", "Stacks", "Result", "Reason"].map(str::to_owned).to_vec();
+        let row = |one: &Imported| -> Vec<Cell> {
+            let reasons = one.findings.iter().filter(|finding| finding.grade == Grade::Blocks);
+            let reasons: Vec<String> = reasons.map(ToString::to_string).collect();
+            vec![
+                one.tree.root.as_str().into(),
+                one.tree.name.as_str().into(),
+                one.tree.project.as_str().into(),
+                Value::from(one.tree.ids.len()).into(),
+                one.outcome.as_str().into(),
+                reasons.join("; ").as_str().into(),
+            ]
+        };
+        self.output.list(List { columns, rows: rows.iter().map(row).collect() }, Format::Table)?;
+        if refused == 0 {
+            return Ok(());
+        }
+        let failure = Failure::new(format!("{refused} of {} stacks were not imported", rows.len()));
+        Err(failure.hint("kiln manage take-over inventory says what to do about each"))
+    }
+}
+
+/// Show which stacks of Heat are imported, and which belong to Kiln
+#[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
+#[command(after_help = "\
+Example:
+  kiln manage take-over status --config-file kiln.conf")]
+pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Only the stacks of this project
+    #[arg(long, value_name = "ID")]
+    project: Option<String>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl StatusArgs {
+    async fn run(self, _: &Global) -> Done {
+        let store = database::open_with(database::options(&Config::load(&self.config)?)?).await?;
+        let records = failing(store.take_overs(self.project.as_deref()).await)?;
+        let columns = ["ID", "Stack Name", "Project", "State", "Time", "Reason"].map(str::to_owned).to_vec();
+        let row = |record: &kiln_store::TakeOver| -> Vec<Cell> {
+            vec![
+                record.root.to_string().into(),
+                record.name.as_str().into(),
+                record.project.as_str().into(),
+                record.state.as_str().into(),
+                record.time.to_string().into(),
+                record.reason.as_str().into(),
+            ]
+        };
+        Ok(self.output.list(List { columns, rows: records.iter().map(row).collect() }, Format::Table)?)
+    }
+}
+
+/// Remove imported stacks that still belong to Heat from Kiln's tables
+#[derive(Args, Debug)]
+#[command(add = Effect::Changes("an import writes the same again"))]
+#[command(after_help = "\
+Removes only what an import has written. Heat's tables, trusts, users and objects in the cloud stay as they are.
+
+Example:
+  kiln manage take-over drop --config-file kiln.conf")]
+pub(crate) struct DropArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Only the stacks of this project
+    #[arg(long, value_name = "ID")]
+    project: Option<String>,
+}
+
+impl DropArgs {
+    async fn run(self, _: &Global) -> Done {
+        let store = database::open_with(database::options(&Config::load(&self.config)?)?).await?;
+        let dropped = failing(store.drop_take_overs(self.project.as_deref()).await)?;
+        Ok(print(&format!("Dropped {dropped} imported stacks.\n"))?)
+    }
+}
+
+/// One line for each hundredth, on the terminal only.
+fn progress(done: usize, all: usize) {
+    use std::io::IsTerminal as _;
+    let step = (all / 100).max(1);
+    if done % step == 0 && std::io::stderr().is_terminal() {
+        eprint!("\r{done} of {all} stacks");
+        if done == all {
+            eprintln!();
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Stacks that are taken over from Heat: only commands of operators call this.
+
+use sea_orm::ConnectionTrait;
+use sea_orm::sea_query::{Expr, ExprTrait, Order, Query};
+
+use super::pool::Transaction;
+use super::requests::insert_stacks;
+use super::rows::{Columns, micros, of_resource, of_software_config, of_software_deployment, plain};
+use super::snapshots::save_snapshots;
+use super::statement_retry::Fault;
+use super::writing::insert;
+use super::{SqlStore, schema};
+use crate::take_over::{TakeOver, TakeOverState, TakenSoftware, TakenStack, TakenTree, awaited, waiting};
+use crate::{Error, Stack, StackId};
+
+impl SqlStore {
+    /// Stores a tree instead of an earlier import of it, or only the record of a refused one. A tree that belongs to Kiln is
+    /// not touched: [`Error::Changed`].
+    pub async fn take_tree(&self, tree: &TakenTree) -> Result<(), Error> {
+        self.retry(|| self.take_once(tree)).await
+    }
+
+    async fn take_once(&self, tree: &TakenTree) -> Result<(), Fault> {
+        let record = &tree.record;
+        let tx = self.begin().await?;
+        remove(&tx, record.root).await?;
+        let texts = tree.stacks.iter().flat_map(|taken| std::iter::once(&taken.desired).chain(&taken.previous));
+        self.store_contents(&tx, texts).await?;
+        let is_switched = record.state == TakeOverState::Switched;
+        let stored = |taken: &TakenStack| if is_switched { taken.stack.clone() } else { hidden(&taken.stack) };
+        let stacks: Vec<Stack> = tree.stacks.iter().map(stored).collect();
+        insert_stacks(&tx, &stacks).await?;
+        if let Some((id, credentials)) = &tree.credentials {
+            let sealed = self.vault.seal(&id.to_string(), credentials.expose())?;
+            let plan = self.vault.seal(&super::credentials::plan_row(*id), "{}")?;
+            let row = vec![id.to_string().into(), sealed.into(), plan.into(), self.outside.now(), self.outside.now()];
+            insert(&tx, schema::CREDENTIALS, &["id", "envelope", "plan", "created", "touched"], vec![row], None).await?;
+        }
+        let rows = tree.resources.iter().map(|row| of_resource(row, &self.vault)).collect::<Result<_, _>>()?;
+        insert(&tx, schema::RESOURCE, &schema::RESOURCE_COLUMNS, rows, None).await?;
+        save_snapshots(&tx, &self.vault, &tree.snapshots).await?;
+        self.insert_events(&tx, &tree.events.iter().collect::<Vec<_>>()).await?;
+        let row = vec![
+            record.root.to_string().into(),
+            plain(&record.project).into(),
+            plain(&record.name).into(),
+            record.digest.as_str().into(),
+            record.state.as_str().into(),
+            plain(&record.reason).into(),
+            micros(record.time).into(),
+        ];
+        insert(&tx, schema::TAKE_OVER, &schema::TAKE_OVER_COLUMNS, vec![row], None).await?;
+        tx.commit().await
+    }
+
+    /// Stores the software configs and deployments of a project instead of those of an earlier import. Not for a project that
+    /// belongs to Kiln.
+    pub async fn take_software(&self, project: &str, software: &TakenSoftware) -> Result<(), Error> {
+        self.retry(|| async {
+            let tx = self.begin().await?;
+            for table in [schema::SOFTWARE_DEPLOYMENT, schema::SOFTWARE_CONFIG] {
+                let own = Expr::col("project").eq(waiting(project));
+                tx.execute(&Query::delete().from_table(table).and_where(own).to_owned()).await?;
+            }
+            let configs = software.configs.iter().map(|config| {
+                let config = kiln_resource::SoftwareConfig { project: waiting(&config.project), ..config.clone() };
+                of_software_config(&config, &self.vault)
+            });
+            let rows = configs.collect::<Result<_, _>>()?;
+            insert(&tx, schema::SOFTWARE_CONFIG, &schema::SOFTWARE_CONFIG_COLUMNS, rows, None).await?;
+            let deployments = software.deployments.iter().map(|one| {
+                let user_project = one.user_project.as_deref().map(waiting);
+                let project = waiting(&one.project);
+                of_software_deployment(
+                    &kiln_resource::SoftwareDeployment { project, user_project, ..one.clone() },
+                    &self.vault,
+                )
+            });
+            let rows = deployments.collect::<Result<_, _>>()?;
+            insert(&tx, schema::SOFTWARE_DEPLOYMENT, &schema::SOFTWARE_DEPLOYMENT_COLUMNS, rows, None).await?;
+            tx.commit().await
+        })
+        .await
+    }
+
+    /// The trees that are taken over, of all projects or of one, by project and name.
+    pub async fn take_overs(&self, project: Option<&str>) -> Result<Vec<TakeOver>, Error> {
+        let mut select = Query::select();
+        select.columns(schema::TAKE_OVER_COLUMNS).from(schema::TAKE_OVER);
+        if let Some(project) = project {
+            select.and_where(Expr::col("project").eq(plain(project)));
+        }
+        for column in ["project", "name", "root"] {
+            select.order_by(column, Order::Asc);
+        }
+        self.retry(|| async {
+            self.reader.query_all(&select).await?.iter().map(|row| Columns::of(row).take_over()).collect()
+        })
+        .await
+    }
+
+    /// The stacks of an imported tree, parents first, with the projects that they have in Heat.
+    pub async fn taken_stacks(&self, root: StackId) -> Result<Vec<Stack>, Error> {
+        let select = super::reading::select_all_stacks()
+            .and_where(Expr::col("root").eq(root.to_string()))
+            .order_by("depth", Order::Asc)
+            .order_by("id", Order::Asc)
+            .to_owned();
+        self.retry(|| async {
+            let rows = self.reader.query_all(&select).await?;
+            let read = |row| {
+                let stack = Columns::of(row).stack()?;
+                Ok(Stack { project: awaited(&stack.project).to_owned(), ..stack })
+            };
+            rows.iter().map(read).collect()
+        })
+        .await
+    }
+
+    /// Removes what was imported of trees that still belong to Heat, and of the software of their projects. Nothing in the
+    /// cloud or in Keystone is touched. Returns the number of trees.
+    pub async fn drop_take_overs(&self, project: Option<&str>) -> Result<u64, Error> {
+        let mut dropped = 0;
+        for record in self.take_overs(project).await? {
+            if record.state == TakeOverState::Switched {
+                continue;
+            }
+            self.drop_take_over(record.root).await?;
+            self.take_software(&record.project, &TakenSoftware::default()).await?;
+            dropped += 1;
+        }
+        Ok(dropped)
+    }
+
+    /// Removes what was imported of a tree that still belongs to Heat: [`Error::Changed`] if it does not.
+    pub async fn drop_take_over(&self, root: StackId) -> Result<(), Error> {
+        self.retry(|| async {
+            let tx = self.begin().await?;
+            remove(&tx, root).await?;
+            tx.commit().await
+        })
+        .await
+    }
+}
+
+/// The stack as it is stored until its switch.
+fn hidden(stack: &Stack) -> Stack {
+    Stack { project: waiting(&stack.project), ..stack.clone() }
+}
+
+/// Removes an imported tree with its record.
+async fn remove(tx: &Transaction, root: StackId) -> Result<(), Fault> {
+    let root_id = root.to_string();
+    // The row is locked first: no switch of the tree comes between.
+    let record = Query::update()
+        .table(schema::TAKE_OVER)
+        .value("digest", "")
+        .and_where(Expr::col("root").eq(root_id.as_str()))
+        .to_owned();
+    tx.execute(&record).await?;
+    let columns = Query::select()
+        .columns(["id", "project", "credentials"])
+        .from(schema::STACK)
+        .and_where(Expr::col("root").eq(root_id.as_str()))
+        .to_owned();
+    let (mut stacks, mut credentials) = (Vec::new(), Vec::new());
+    for row in tx.query_all(&columns).await? {
+        let mut columns = Columns::of(&row);
+        stacks.push(columns.text()?);
+        let project = columns.text()?;
+        if awaited(&project) == project {
+            return Err(Error::Changed(root).into());
+        }
+        credentials.extend(columns.optional_text()?);
+    }
+    let of_stacks: [&'static str; 7] = [
+        schema::RESOURCE,
+        schema::EVENT,
+        schema::EVENT_ORDER,
+        schema::SNAPSHOT,
+        schema::TAG,
+        schema::LEASE,
+        schema::MESSAGE,
+    ];
+    for stacks in stacks.chunks(500) {
+        for table in of_stacks {
+            let own = Expr::col("stack").is_in(stacks.iter().map(String::as_str));
+            tx.execute(&Query::delete().from_table(table).and_where(own).to_owned()).await?;
+        }
+        let own = Expr::col("id").is_in(stacks.iter().map(String::as_str));
+        tx.execute(&Query::delete().from_table(schema::STACK).and_where(own).to_owned()).await?;
+    }
+    // The trust itself belongs to Heat and stays.
+    let own = Expr::col("id").is_in(credentials);
+    tx.execute(&Query::delete().from_table(schema::CREDENTIALS).and_where(own).to_owned()).await?;
+    let record =
+        Query::delete().from_table(schema::TAKE_OVER).and_where(Expr::col("root").eq(root_id.as_str())).to_owned();
+    tx.execute(&record).await?;
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! Stacks that are taken over from Heat.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use kiln_resource::{Resource, SoftwareConfig, SoftwareDeployment};
+use kiln_value::Secret;
+
+use crate::{CredentialsId, DesiredText, Event, Snapshot, Stack, StackId};
+
+/// What the project of a stack is called until it is switched.
+const OF_HEAT: &str = "heat:";
+
+/// The project of a stack in the database until its project is switched. No token is of such a project, so that no request,
+/// signal or list of a tenant reaches the stack, and it has no work for an engine: it belongs to Heat.
+pub fn waiting(project: &str) -> String {
+    format!("{OF_HEAT}{project}")
+}
+
+/// The project of such a stack after its switch; the same for other projects.
+pub fn awaited(project: &str) -> &str {
+    project.strip_prefix(OF_HEAT).unwrap_or(project)
+}
+
+/// A stack of Heat with its nested stacks, as Kiln stores it. Its projects are those of Heat.
+#[derive(Clone, Debug)]
+pub struct TakenTree {
+    /// What is known about it.
+    pub record: TakeOver,
+    /// The stacks, parents first. They have no work.
+    pub stacks: Vec<TakenStack>,
+    /// Their resources, in the order of their creation.
+    pub resources: Vec<Resource>,
+    /// Their events, in their order.
+    pub events: Vec<Event>,
+    /// Their snapshots.
+    pub snapshots: Vec<Snapshot>,
+    /// The credentials of the root stack.
+    pub credentials: Option<(CredentialsId, Secret<String>)>,
+}
+
+/// A stack with its texts.
+#[derive(Clone, Debug)]
+pub struct TakenStack {
+    /// The stack.
+    pub stack: Stack,
+    /// Its texts.
+    pub desired: DesiredText,
+    /// The texts to which a rollback returns.
+    pub previous: Option<DesiredText>,
+}
+
+/// The software configs and deployments of a project.
+#[derive(Clone, Debug, Default)]
+pub struct TakenSoftware {
+    /// The configs.
+    pub configs: Vec<SoftwareConfig>,
+    /// The deployments.
+    pub deployments: Vec<SoftwareDeployment>,
+}
+
+/// What is known about a stack of Heat that is taken over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakeOver {
+    /// The root stack.
+    pub root: StackId,
+    /// Its project.
+    pub project: String,
+    /// Its name.
+    pub name: String,
+    /// A digest of all its rows in Heat's tables: as long as it is the same, nothing has changed there.
+    pub digest: String,
+    /// How far it is.
+    pub state: TakeOverState,
+    /// Why it could not be imported; empty if it could.
+    pub reason: String,
+    /// When it was imported.
+    pub time: Timestamp,
+}
+
+/// How far a take-over is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TakeOverState {
+    /// It could not be imported.
+    Refused,
+    /// It is in Kiln's tables, and belongs to Heat.
+    Imported,
+    /// It belongs to Kiln.
+    Switched,
+}
+
+impl TakeOverState {
+    /// The stored word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Imported => "imported",
+            Self::Switched => "switched",
+        }
+    }
+}
+
+impl fmt::Display for TakeOverState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for TakeOverState {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let states = [Self::Refused, Self::Imported, Self::Switched];
+        states.into_iter().find(|state| state.as_str() == word).ok_or_else(|| format!("state of a take-over {word:?}"))
+    }
+}

@@ -1,0 +1,104 @@
+//! The IDs of objects that Heat does not store, in the form in which Kiln needs them to undo what was made.
+
+use kiln_plan::Kind;
+use kiln_resource::{Facts, Resource, State};
+use kiln_value::text;
+
+/// Gives a row the ID that Kiln's type needs and Heat has left out.
+pub(super) fn complete(row: &mut Resource, kind: &Kind, facts: &Facts) {
+    if row.physical_id.is_some() || row.state == State::INIT {
+        return;
+    }
+    let property = |name: &str| text::str(facts.property(name));
+    row.physical_id = match kind.resource_type().name.as_str() {
+        "OS::Keystone::UserRoleAssignment" | "OS::Keystone::GroupRoleAssignment" => Some(row.name.clone()),
+        "AWS::EC2::SubnetRouteTableAssociation" => {
+            Some(format!("{}:{}", property("RouteTableId"), property("SubnetId")))
+        }
+        "AWS::EC2::VPCGatewayAttachment" => Some(facts.physical_name.clone()),
+        _ => None,
+    };
+}
+
+/// Gives the attachments of gateways the routers that they have connected: those of the route tables of their VPC.
+pub(super) fn complete_attachments(rows: &mut [Resource]) {
+    let tables: Vec<(String, String)> = rows
+        .iter()
+        .filter(|row| row.implementation == "AWS::EC2::RouteTable")
+        .filter_map(|row| Some((text::str(row.properties().get("VpcId")?), row.physical_id.clone()?)))
+        .collect();
+    for row in rows.iter_mut().filter(|row| row.implementation == "AWS::EC2::VPCGatewayAttachment") {
+        let vpc = row.properties().get("VpcId").map(text::str).unwrap_or_default();
+        let routers: Vec<&str> = tables.iter().filter(|(of, _)| *of == vpc).map(|(_, id)| id.as_str()).collect();
+        row.data.insert("routers".to_owned(), routers.join(",").into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use kiln_resource::{Action, ResourceId, StackId, Status, StoredDefinition};
+    use kiln_value::value;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn row(resource_type: &str, properties: &kiln_value::Value, id: Option<&str>) -> Resource {
+        let mut row = Resource::new(
+            StackId(Uuid::nil()),
+            ResourceId(Uuid::nil()),
+            "one",
+            resource_type,
+            jiff::Timestamp::UNIX_EPOCH,
+        );
+        row.state = State::new(Action::Create, Status::Complete);
+        row.physical_id = id.map(str::to_owned);
+        let properties = properties.as_map().cloned().unwrap_or_default();
+        let definition = StoredDefinition::of_type(resource_type).with_properties(properties.clone(), properties);
+        row.definition = Some(Arc::new(definition));
+        row
+    }
+
+    #[test]
+    fn types_without_an_id_in_heat_get_what_undoes_them() {
+        let types = kiln_resource::shipped::types().unwrap();
+        let types = kiln_plan::ResourceTypes::new(kiln_resource::Registry::build(types, |_| None));
+        let subnet = value!({"RouteTableId": "r1", "SubnetId": "s1"});
+        for (name, properties, id, expected) in [
+            ("OS::Keystone::UserRoleAssignment", value!({}), None, Some("one")),
+            ("OS::Keystone::GroupRoleAssignment", value!({}), None, Some("one")),
+            ("AWS::EC2::SubnetRouteTableAssociation", subnet, None, Some("r1:s1")),
+            ("AWS::EC2::VPCGatewayAttachment", value!({}), None, Some("s-one")),
+            ("OS::Heat::WaitCondition", value!({}), None, None),
+            ("OS::Nova::Server", value!({}), Some("id"), Some("id")),
+        ] {
+            let mut row = row(name, &properties, id);
+            let facts = Facts {
+                physical_name: "s-one".to_owned(),
+                properties: row.properties().clone(),
+                ..Facts::default()
+            };
+            complete(&mut row, &Kind::Type(Arc::clone(types.types.get(name).unwrap())), &facts);
+            assert_eq!(row.physical_id.as_deref(), expected, "{name}");
+            row.physical_id = None;
+            row.state = State::INIT;
+            complete(&mut row, &Kind::Type(Arc::clone(types.types.get(name).unwrap())), &facts);
+            assert_eq!(row.physical_id, None, "{name}");
+        }
+    }
+
+    #[test]
+    fn gateways_know_the_routers_of_their_network() {
+        let of = |vpc: &str| value!({ "VpcId": vpc });
+        let mut rows = vec![
+            row("AWS::EC2::RouteTable", &of("v1"), Some("r1")),
+            row("AWS::EC2::RouteTable", &of("v2"), Some("r2")),
+            row("AWS::EC2::RouteTable", &of("v1"), Some("r3")),
+            row("AWS::EC2::VPCGatewayAttachment", &of("v1"), Some("a")),
+        ];
+        complete_attachments(&mut rows);
+        assert_eq!(rows[3].data.get("routers"), Some(&"r1,r3".into()));
+        assert!(rows[0].data.is_empty());
+    }
+}

@@ -1,0 +1,169 @@
+//! Imports stacks of Heat into Kiln's tables. Until their project is switched they belong to Heat.
+
+use std::collections::{BTreeSet, HashMap};
+
+use jiff::Timestamp;
+use kiln_store::{Error, SqlStore, TakeOver, TakeOverState, TakenTree};
+
+use crate::convert::{Converted, Converter};
+use crate::heat::HeatDatabase;
+use crate::trees::{Selection, Tree, trees};
+use crate::{Finding, Grade};
+
+/// An import: from a database of Heat into a store.
+pub struct Import<'a> {
+    /// The database of Heat.
+    pub heat: &'a HeatDatabase,
+    /// Its conversion.
+    pub converter: &'a Converter,
+    /// Kiln's tables.
+    pub store: &'a SqlStore,
+    /// Whether nothing is written.
+    pub dry_run: bool,
+}
+
+/// The result for one tree.
+#[derive(Debug)]
+pub struct Imported {
+    /// The tree.
+    pub tree: Tree,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// What was found.
+    pub findings: Vec<Finding>,
+}
+
+/// What became of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// It was imported, or imported again.
+    Imported,
+    /// It is in Heat as it was when it was imported.
+    Unchanged,
+    /// Something stands in its way.
+    Refused,
+    /// It belongs to Kiln already.
+    Switched,
+    /// It is deleted in Heat, and its import was removed.
+    Gone,
+}
+
+impl Outcome {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Imported => "imported",
+            Self::Unchanged => "unchanged",
+            Self::Refused => "refused",
+            Self::Switched => "switched",
+            Self::Gone => "gone",
+        }
+    }
+}
+
+impl Import<'_> {
+    /// Imports the selected trees, each in one transaction. What has not changed in Heat since an earlier import is left as it
+    /// is, so that an import that was interrupted goes on. `seen` gets each result with the number of trees behind and of all.
+    ///
+    /// # Errors
+    /// Errors of the databases; what was imported before stays.
+    pub async fn run(
+        &self,
+        only: &Selection,
+        mut seen: impl FnMut(Imported, usize, usize),
+    ) -> Result<(), Error> {
+        let (found, _) = trees(self.heat, only).await?;
+        let records = self.store.take_overs(only.project.as_deref()).await?;
+        let known: HashMap<String, &TakeOver> =
+            records.iter().map(|record| (record.root.to_string(), record)).collect();
+        for (index, tree) in found.iter().enumerate() {
+            let imported = self.one(tree, known.get(&tree.root).copied()).await?;
+            seen(imported, index + 1, found.len());
+        }
+        if only.stack.is_none() {
+            self.remove_gone(&records, &found, &mut seen).await?;
+        }
+        let projects: BTreeSet<&str> = found.iter().map(|tree| tree.project.as_str()).collect();
+        for project in projects {
+            self.software(project, &records).await?;
+        }
+        Ok(())
+    }
+
+    async fn one(&self, tree: &Tree, known: Option<&TakeOver>) -> Result<Imported, Error> {
+        let done = |outcome, findings| Ok(Imported { tree: tree.clone(), outcome, findings });
+        if known.is_some_and(|known| known.state == TakeOverState::Switched) {
+            return done(Outcome::Switched, Vec::new());
+        }
+        let (digest, read) = self.heat.tree(&tree.root, &tree.ids).await?;
+        if known.is_some_and(|known| known.state == TakeOverState::Imported && known.digest == digest) {
+            return done(Outcome::Unchanged, Vec::new());
+        }
+        let now = Timestamp::now();
+        let converted = match &read {
+            Ok(read) => self.converter.convert(tree, read, now),
+            Err(damaged) => Converted::refused(damaged.finding()),
+        };
+        let (outcome, taken) = match converted.tree {
+            Some(taken) => (Outcome::Imported, Some(taken)),
+            None => (Outcome::Refused, refused(tree, digest, &converted.findings, now)),
+        };
+        match taken {
+            Some(taken) if !self.dry_run => match self.store.take_tree(&taken).await {
+                Err(Error::Changed(_)) => done(Outcome::Switched, converted.findings),
+                stored => stored.and(done(outcome, converted.findings)),
+            },
+            _ => done(outcome, converted.findings),
+        }
+    }
+
+    /// Removes the imports of stacks that do not live in Heat any more.
+    async fn remove_gone(
+        &self,
+        records: &[TakeOver],
+        found: &[Tree],
+        seen: &mut impl FnMut(Imported, usize, usize),
+    ) -> Result<(), Error> {
+        let live: BTreeSet<&str> = found.iter().map(|tree| tree.root.as_str()).collect();
+        for record in records.iter().filter(|record| record.state != TakeOverState::Switched) {
+            let root = record.root.to_string();
+            if live.contains(root.as_str()) {
+                continue;
+            }
+            if !self.dry_run {
+                self.store.drop_take_over(record.root).await?;
+            }
+            let (name, project) = (record.name.clone(), record.project.clone());
+            let tree = Tree { root, name, project, ids: Vec::new(), namesakes: 0 };
+            seen(Imported { tree, outcome: Outcome::Gone, findings: Vec::new() }, found.len(), found.len());
+        }
+        Ok(())
+    }
+
+    async fn software(&self, project: &str, records: &[TakeOver]) -> Result<(), Error> {
+        let is_switched = |record: &TakeOver| record.project == project && record.state == TakeOverState::Switched;
+        if self.dry_run || records.iter().any(is_switched) {
+            return Ok(());
+        }
+        match self.heat.software(project).await? {
+            Ok(software) => self.store.take_software(project, &self.converter.software(&software)).await,
+            Err(damaged) => Err(Error::Damaged(damaged.into())),
+        }
+    }
+}
+
+/// The record of a tree that was not imported.
+fn refused(tree: &Tree, digest: String, findings: &[Finding], now: Timestamp) -> Option<TakenTree> {
+    let reasons = findings.iter().filter(|finding| finding.grade == Grade::Blocks).map(ToString::to_string);
+    let record = TakeOver {
+        root: tree.root.parse().ok()?,
+        project: tree.project.clone(),
+        name: tree.name.clone(),
+        digest,
+        state: TakeOverState::Refused,
+        reason: reasons.collect::<Vec<_>>().join("; "),
+        time: now,
+    };
+    let (stacks, resources, events, snapshots) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    Some(TakenTree { record, stacks, resources, events, snapshots, credentials: None })
+}

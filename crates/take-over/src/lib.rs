@@ -1,0 +1,21 @@
+//! Takes stacks of Heat over: reads its database and converts its stacks to those of Kiln.
+//!
+//! [`HeatDatabase`] reads a tree of stacks as it is at one moment, [`Converter`] makes of it what Kiln stores, or says what
+//! stands in the way. Nothing here writes to a database or calls a cloud.
+
+mod convert;
+mod finding;
+mod first_day;
+mod heat;
+mod import;
+mod inventory;
+mod resource_data;
+mod trees;
+
+pub use convert::{Converted, Converter};
+pub use finding::{Finding, Grade};
+pub use first_day::{Change, FirstDay};
+pub use heat::{CipherError, HeatDatabase, HeatKey, HeatTree, Release};
+pub use import::{Import, Imported, Outcome};
+pub use inventory::{Inventory, ProjectInventory, inventory};
+pub use trees::{Selection, Tree};
