@@ -24,6 +24,8 @@ pub struct Heat {
     pub database: HeatDatabase,
     /// Its key.
     pub key: HeatKey,
+    /// The options of its database.
+    pub options: Options,
     /// Whether that is the default, which is public.
     pub has_public_key: bool,
     /// The user to whom its trusts delegate; `None`: its configuration has none.
@@ -42,8 +44,9 @@ impl Heat {
         let key = HeatKey::new(&secret).with_context(|| format!("{place}: [DEFAULT] auth_encryption_key"))?;
         let options = Options { max_connections: CONNECTIONS, ..Options::new(url, Secret::new(PUBLIC_KEY.to_owned())) };
         let opened = Box::pin(HeatDatabase::open(&options)).await;
-        let database = opened.map_err(|error| database::refused(&options.url, &error)).with_context(|| place.to_string())?;
-        Ok(Self { database, key, has_public_key, trustee: trustee(&config)? })
+        let database =
+            opened.map_err(|error| database::refused(&options.url, &error)).with_context(|| place.to_string())?;
+        Ok(Self { database, key, options, has_public_key, trustee: trustee(&config)? })
     }
 
     /// Its database, and the conversion of its stacks with the types of a Kiln, without credentials.

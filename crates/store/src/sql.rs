@@ -16,6 +16,7 @@ mod engine_lock;
 mod events;
 mod foreign;
 mod guards;
+mod heat_fence;
 mod housekeeping;
 mod inbox;
 mod leases;
@@ -76,6 +77,7 @@ use crate::{
 pub use self::connection_url::{UrlParameter, url_parameters};
 pub use self::engine_lock::EngineLock;
 pub use self::foreign::{ForeignDatabase, ForeignKeys, ForeignRow, ForeignSnapshot};
+pub use self::heat_fence::HeatFence;
 pub use self::migrations::{SCHEMA, SchemaState, SchemaVersions};
 pub(crate) use self::migrations::{WITH_GUARDS, WITH_PLANS};
 pub use self::options::{Durability, Options};

@@ -193,7 +193,8 @@ impl<'a> Work<'a> {
             Some(parent) => taken.stacks.iter().find(|one| one.stack.id == parent.stack)?.stack.depth + 1,
             None => 0,
         };
-        let row_of_parent = parent.as_ref().and_then(|parent| taken.resources.iter().find(|row| row.id == parent.resource));
+        let row_of_parent =
+            parent.as_ref().and_then(|parent| taken.resources.iter().find(|row| row.id == parent.resource));
         let facade = row_of_parent.and_then(|row| row.definition.as_deref()).cloned();
         let numbers: Vec<i64> = heat.template.into_iter().chain(heat.previous_template).collect();
         let numbers = numbers.into_iter().chain(member.rows.iter().filter_map(|row| row.template));
@@ -208,7 +209,11 @@ impl<'a> Work<'a> {
                     let built = templates.build(heat, number, template, environment, depth, facade.as_ref());
                     if let Err(error) = built {
                         let which = if is_present { "its template" } else { "a former template of it" };
-                        self.block(place, format!("Kiln refuses {which}: {error}"), "update the stack in Heat with a template that Kiln accepts");
+                        self.block(
+                            place,
+                            format!("Kiln refuses {which}: {error}"),
+                            "update the stack in Heat with a template that Kiln accepts",
+                        );
                     }
                 }
                 Err(error) => {
@@ -281,7 +286,11 @@ impl<'a> Work<'a> {
 
     fn state(&mut self, place: &str, action: &str, status: &str) -> Option<State> {
         let (Ok(action), Ok(status)) = (action.parse::<Action>(), status.parse::<Status>()) else {
-            self.block(place, format!("its state is {action}_{status}"), "report it: no supported Heat has such a state");
+            self.block(
+                place,
+                format!("its state is {action}_{status}"),
+                "report it: no supported Heat has such a state",
+            );
             return None;
         };
         if status == Status::InProgress {
@@ -325,7 +334,8 @@ impl<'a> Work<'a> {
             };
             let own = old.template.filter(|number| templates.get(&heat.id, *number).is_some()).unwrap_or(present);
             let blueprint = templates.get(&heat.id, own)?;
-            let (Some(definition), Some(kind)) = (blueprint.definitions().get(&old.name), blueprint.kind(&old.name)) else {
+            let (Some(definition), Some(kind)) = (blueprint.definitions().get(&old.name), blueprint.kind(&old.name))
+            else {
                 self.block(
                     &at,
                     format!("the template with which it was made ({own}) does not have it"),
@@ -353,7 +363,8 @@ impl<'a> Work<'a> {
             made_by.insert(*id, own);
             if !kind.is_nested() {
                 let wanted = blueprint.wanted_names(&old.name);
-                row.attributes = self.kept_attributes(old).into_iter().filter(|(name, _)| wanted.contains(name)).collect();
+                row.attributes =
+                    self.kept_attributes(old).into_iter().filter(|(name, _)| wanted.contains(name)).collect();
             }
             let mut metadata = old.metadata.clone();
             let values = self.values(old, &at);
@@ -383,7 +394,13 @@ impl<'a> Work<'a> {
             };
             let held = Arc::make_mut(held);
             definition.deletion_policy().as_str().clone_into(&mut held.deletion_policy);
-            if let Ok(resolved) = blueprint.resolve(definition, scope) {
+            if let Ok(mut resolved) = blueprint.resolve(definition, scope) {
+                // What only the cloud knows is as Heat has resolved it.
+                for (key, value) in resolved.metadata.iter_mut().filter(|(_, value)| has_null(value)) {
+                    if let Some(known) = row.metadata.get(key) {
+                        value.clone_from(known);
+                    }
+                }
                 *held = resolved.with_properties(held.given().clone(), held.properties.clone());
             }
         }
@@ -600,6 +617,15 @@ impl<'a> Work<'a> {
             snapshots.push(Snapshot { id: SnapshotId(id), stack: StackId(stack), name, state, reason, data, created });
         }
         snapshots
+    }
+}
+
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::List(items) => items.iter().any(has_null),
+        Value::Map(map) => map.values().any(has_null),
+        _ => false,
     }
 }
 

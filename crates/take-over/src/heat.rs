@@ -9,8 +9,7 @@ pub use cipher::{CipherError, HeatKey};
 pub(crate) use database::Listed;
 pub use database::{HeatDatabase, Release};
 
-pub(crate) use rows::{
-    HeatCredentials, HeatEvent, HeatProperties, HeatResource, HeatSoftware,
-    HeatStack, HeatTemplate,
-};
 pub use rows::HeatTree;
+pub(crate) use rows::{
+    HeatCredentials, HeatEvent, HeatProperties, HeatResource, HeatSoftware, HeatStack, HeatTemplate,
+};

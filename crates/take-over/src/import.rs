@@ -67,11 +67,7 @@ impl Import<'_> {
     ///
     /// # Errors
     /// Errors of the databases; what was imported before stays.
-    pub async fn run(
-        &self,
-        only: &Selection,
-        mut seen: impl FnMut(Imported, usize, usize),
-    ) -> Result<(), Error> {
+    pub async fn run(&self, only: &Selection, mut seen: impl FnMut(Imported, usize, usize)) -> Result<(), Error> {
         let (found, _) = trees(self.heat, only).await?;
         let records = self.store.take_overs(only.project.as_deref()).await?;
         let known: HashMap<String, &TakeOver> =

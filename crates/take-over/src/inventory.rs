@@ -94,7 +94,8 @@ pub async fn inventory(
         let project = projects.entry(stack.project).or_default();
         let owner = stack.owner.unwrap_or_default();
         let what = format!("it belongs to the stack {owner}, which is deleted");
-        let finding = Finding::notice("", what, "it is not taken over: delete it in Heat if its objects are not needed");
+        let finding =
+            Finding::notice("", what, "it is not taken over: delete it in Heat if its objects are not needed");
         project.findings.push((stack.id, stack.name, finding));
     }
     Ok(Inventory { release, projects })

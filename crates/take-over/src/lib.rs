@@ -1,7 +1,8 @@
 //! Takes stacks of Heat over: reads its database and converts its stacks to those of Kiln.
 //!
 //! [`HeatDatabase`] reads a tree of stacks as it is at one moment, [`Converter`] makes of it what Kiln stores, or says what
-//! stands in the way. Nothing here writes to a database or calls a cloud.
+//! stands in the way. [`Import`] stores it beside Kiln's own stacks, where it belongs to Heat until [`Switch`]. No cloud is
+//! called.
 
 mod convert;
 mod finding;
@@ -10,6 +11,7 @@ mod heat;
 mod import;
 mod inventory;
 mod resource_data;
+mod switch;
 mod trees;
 
 pub use convert::{Converted, Converter};
@@ -18,4 +20,5 @@ pub use first_day::{Change, FirstDay};
 pub use heat::{CipherError, HeatDatabase, HeatKey, HeatTree, Release};
 pub use import::{Import, Imported, Outcome};
 pub use inventory::{Inventory, ProjectInventory, inventory};
+pub use switch::{Switch, Switched};
 pub use trees::{Selection, Tree};

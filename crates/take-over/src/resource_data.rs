@@ -72,11 +72,8 @@ mod tests {
     use super::*;
 
     fn converted(resource_type: &str, values: &[(&str, &str)], metadata: &Value) -> (Value, Value, usize) {
-        let facts = Facts {
-            resource_type: resource_type.to_owned(),
-            physical_name: "s-r-abc".to_owned(),
-            ..Facts::default()
-        };
+        let facts =
+            Facts { resource_type: resource_type.to_owned(), physical_name: "s-r-abc".to_owned(), ..Facts::default() };
         let values = values.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let mut metadata = metadata.as_map().cloned().unwrap_or_default();
         let mut findings = Vec::new();

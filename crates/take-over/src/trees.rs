@@ -29,7 +29,10 @@ pub struct Tree {
 }
 
 /// The selected trees by project and name, and the live stacks that belong to none: their owners are deleted.
-pub(crate) async fn trees(heat: &HeatDatabase, only: &Selection) -> Result<(Vec<Tree>, Vec<Listed>), kiln_store::Error> {
+pub(crate) async fn trees(
+    heat: &HeatDatabase,
+    only: &Selection,
+) -> Result<(Vec<Tree>, Vec<Listed>), kiln_store::Error> {
     Ok(of(heat.live_stacks().await?, only))
 }
 

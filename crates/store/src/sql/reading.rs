@@ -6,8 +6,8 @@ use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, Order, Query, SelectStatem
 use super::guards::guards_of;
 use super::rows::Columns;
 use super::statement_retry::Fault;
-use crate::take_over::waiting;
 use super::{SqlStore, schema};
+use crate::take_over::waiting;
 use crate::{BriefResources, Desired, DesiredText, Digest, Error, Resource, Stack, StackId, Summary};
 
 /// IDs in one statement.
@@ -18,9 +18,9 @@ pub(super) fn select_stacks() -> SelectStatement {
     select_all_stacks().and_where(belongs_to_kiln()).to_owned()
 }
 
-/// That a stack is not one that is taken over, and belongs to Heat until its project is switched.
+/// That a stack, or a config or deployment, is not one that was imported and belongs to Heat until its project is switched.
 pub(super) fn belongs_to_kiln() -> Expr {
-    Expr::col((schema::STACK, "project")).not_like(waiting("%"))
+    Expr::col("project").not_like(waiting("%"))
 }
 
 /// Selects stacks, also those that belong to Heat.

@@ -6,6 +6,7 @@ use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement};
 
 use super::pool::Transaction;
+use super::reading::belongs_to_kiln;
 use super::rows::{self, Columns, plain};
 use super::statement_retry::Fault;
 use super::writing::insert;
@@ -267,7 +268,7 @@ fn select_configs(with_body: bool) -> SelectStatement {
             select.column(column);
         }
     }
-    select.from(schema::SOFTWARE_CONFIG).to_owned()
+    select.from(schema::SOFTWARE_CONFIG).and_where(belongs_to_kiln()).to_owned()
 }
 
 fn select_deployments(of: Cond) -> SelectStatement {
@@ -275,6 +276,7 @@ fn select_deployments(of: Cond) -> SelectStatement {
         .columns(schema::SOFTWARE_DEPLOYMENT_COLUMNS)
         .from(schema::SOFTWARE_DEPLOYMENT)
         .cond_where(of)
+        .and_where(belongs_to_kiln())
         .order_by("created", Order::Asc)
         .order_by("id", Order::Asc)
         .to_owned()

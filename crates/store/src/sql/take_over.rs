@@ -1,7 +1,7 @@
 //! Stacks that are taken over from Heat: only commands of operators call this.
 
 use sea_orm::ConnectionTrait;
-use sea_orm::sea_query::{Expr, ExprTrait, Order, Query};
+use sea_orm::sea_query::{Cond, Expr, ExprTrait, Order, Query};
 
 use super::pool::Transaction;
 use super::requests::insert_stacks;
@@ -34,7 +34,8 @@ impl SqlStore {
             let sealed = self.vault.seal(&id.to_string(), credentials.expose())?;
             let plan = self.vault.seal(&super::credentials::plan_row(*id), "{}")?;
             let row = vec![id.to_string().into(), sealed.into(), plan.into(), self.outside.now(), self.outside.now()];
-            insert(&tx, schema::CREDENTIALS, &["id", "envelope", "plan", "created", "touched"], vec![row], None).await?;
+            insert(&tx, schema::CREDENTIALS, &["id", "envelope", "plan", "created", "touched"], vec![row], None)
+                .await?;
         }
         let rows = tree.resources.iter().map(|row| of_resource(row, &self.vault)).collect::<Result<_, _>>()?;
         insert(&tx, schema::RESOURCE, &schema::RESOURCE_COLUMNS, rows, None).await?;
@@ -69,12 +70,8 @@ impl SqlStore {
             let rows = configs.collect::<Result<_, _>>()?;
             insert(&tx, schema::SOFTWARE_CONFIG, &schema::SOFTWARE_CONFIG_COLUMNS, rows, None).await?;
             let deployments = software.deployments.iter().map(|one| {
-                let user_project = one.user_project.as_deref().map(waiting);
                 let project = waiting(&one.project);
-                of_software_deployment(
-                    &kiln_resource::SoftwareDeployment { project, user_project, ..one.clone() },
-                    &self.vault,
-                )
+                of_software_deployment(&kiln_resource::SoftwareDeployment { project, ..one.clone() }, &self.vault)
             });
             let rows = deployments.collect::<Result<_, _>>()?;
             insert(&tx, schema::SOFTWARE_DEPLOYMENT, &schema::SOFTWARE_DEPLOYMENT_COLUMNS, rows, None).await?;
@@ -117,6 +114,93 @@ impl SqlStore {
         .await
     }
 
+    /// Gives the imported stacks of a project to Kiln, all at once. Returns their number, without nested ones.
+    ///
+    /// # Errors
+    /// [`Error::NameTaken`] if a stack of Kiln in the project has the name of one of them.
+    pub async fn switch_project(&self, project: &str) -> Result<u64, Error> {
+        self.retry(|| async {
+            let tx = self.begin().await?;
+            let switched = self.rename_project(&tx, &waiting(project), project).await?;
+            set_state(&tx, project, [TakeOverState::Imported, TakeOverState::Switched]).await?;
+            tx.commit().await?;
+            Ok(switched)
+        })
+        .await
+    }
+
+    /// Gives the stacks of a project that were taken over back to Heat, all at once. Returns their number, without nested ones.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] names a stack that Kiln has changed since: Heat does not know that change.
+    pub async fn switch_project_back(&self, project: &str) -> Result<u64, Error> {
+        self.retry(|| async {
+            let tx = self.begin().await?;
+            let taken = Query::select()
+                .column("root")
+                .from(schema::TAKE_OVER)
+                .and_where(Expr::col("project").eq(plain(project)))
+                .and_where(Expr::col("state").eq(TakeOverState::Switched.as_str()))
+                .to_owned();
+            let changed = Query::select()
+                .column((schema::STACK, "id"))
+                .from(schema::STACK)
+                .inner_join(schema::LEASE, Expr::col((schema::LEASE, "stack")).equals((schema::STACK, "id")))
+                .and_where(Expr::col((schema::STACK, "root")).in_subquery(taken))
+                .cond_where(
+                    Cond::any()
+                        .add(Expr::col((schema::STACK, "generation")).ne(1))
+                        .add(Expr::col((schema::LEASE, "writes")).ne(0))
+                        .add(Expr::col((schema::STACK, "messages")).ne(0)),
+                )
+                .limit(1)
+                .to_owned();
+            if let Some(row) = tx.query_one(&changed).await? {
+                return Err(Error::Changed(Columns::of(&row).parsed()?).into());
+            }
+            let back = self.rename_project(&tx, project, &waiting(project)).await?;
+            set_state(&tx, project, [TakeOverState::Switched, TakeOverState::Imported]).await?;
+            tx.commit().await?;
+            Ok(back)
+        })
+        .await
+    }
+
+    /// Changes the project of the stacks that were taken over, and of the software of the project. Returns the number of root
+    /// stacks.
+    async fn rename_project(&self, tx: &Transaction, from: &str, to: &str) -> Result<u64, Fault> {
+        let taken = Query::select()
+            .column("root")
+            .from(schema::TAKE_OVER)
+            .and_where(Expr::col("project").eq(awaited(from)))
+            .to_owned();
+        let of_taken = |is_root: bool| {
+            let parent = Expr::col("parent_stack");
+            Query::update()
+                .table(schema::STACK)
+                .value("project", to)
+                .and_where(Expr::col("project").eq(from))
+                .and_where(Expr::col("root").in_subquery(taken.clone()))
+                .and_where(if is_root { parent.is_null() } else { parent.is_not_null() })
+                .to_owned()
+        };
+        let roots = tx.execute(&of_taken(true)).await.map_err(|error| {
+            let fault = Fault::from(error);
+            if fault.is_duplicate_of(schema::LIVE_NAME) {
+                Error::NameTaken(awaited(from).to_owned()).into()
+            } else {
+                fault
+            }
+        })?;
+        tx.execute(&of_taken(false)).await?;
+        for (table, column) in [(schema::SOFTWARE_CONFIG, "project"), (schema::SOFTWARE_DEPLOYMENT, "project")] {
+            let update =
+                Query::update().table(table).value(column, to).and_where(Expr::col(column).eq(from)).to_owned();
+            tx.execute(&update).await?;
+        }
+        Ok(roots.rows_affected())
+    }
+
     /// Removes what was imported of trees that still belong to Heat, and of the software of their projects. Nothing in the
     /// cloud or in Keystone is touched. Returns the number of trees.
     pub async fn drop_take_overs(&self, project: Option<&str>) -> Result<u64, Error> {
@@ -141,6 +225,18 @@ impl SqlStore {
         })
         .await
     }
+}
+
+/// Changes the state of the trees of a project that have the first of two states to the second.
+async fn set_state(tx: &Transaction, project: &str, [from, to]: [TakeOverState; 2]) -> Result<(), Fault> {
+    let update = Query::update()
+        .table(schema::TAKE_OVER)
+        .value("state", to.as_str())
+        .and_where(Expr::col("project").eq(plain(project)))
+        .and_where(Expr::col("state").eq(from.as_str()))
+        .to_owned();
+    tx.execute(&update).await?;
+    Ok(())
 }
 
 /// The stack as it is stored until its switch.

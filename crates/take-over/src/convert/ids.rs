@@ -74,11 +74,8 @@ mod tests {
             ("OS::Nova::Server", value!({}), Some("id"), Some("id")),
         ] {
             let mut row = row(name, &properties, id);
-            let facts = Facts {
-                physical_name: "s-one".to_owned(),
-                properties: row.properties().clone(),
-                ..Facts::default()
-            };
+            let facts =
+                Facts { physical_name: "s-one".to_owned(), properties: row.properties().clone(), ..Facts::default() };
             complete(&mut row, &Kind::Type(Arc::clone(types.types.get(name).unwrap())), &facts);
             assert_eq!(row.physical_id.as_deref(), expected, "{name}");
             row.physical_id = None;

@@ -70,7 +70,10 @@ mod tests {
         let own = fernet::Fernet::new(&URL_SAFE.encode("notgood but just long enough i t")).unwrap();
         let text = own.encrypt("\"s\u{e4}cret\"".as_bytes());
         assert_eq!(public.decrypt(FERNET, &text).as_deref(), Ok("\"s\u{e4}cret\""));
-        assert_eq!(key("another").decrypt(FERNET, &text).err(), None.or(key("0123456789abcdef").decrypt(FERNET, &text).err()));
+        assert_eq!(
+            key("another").decrypt(FERNET, &text).err(),
+            None.or(key("0123456789abcdef").decrypt(FERNET, &text).err())
+        );
         for broken in ["", "gAAAA", &text[..text.len() - 4]] {
             assert_eq!(public.decrypt(FERNET, broken), Err(CipherError::WrongKey));
         }

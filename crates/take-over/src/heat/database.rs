@@ -208,12 +208,7 @@ impl Reader<'_> {
     }
 
     /// The rows with these numbers in a column.
-    async fn of(
-        &mut self,
-        table: &Table,
-        column: &'static str,
-        numbers: Vec<i64>,
-    ) -> Result<Vec<ForeignRow>, Error> {
+    async fn of(&mut self, table: &Table, column: &'static str, numbers: Vec<i64>) -> Result<Vec<ForeignRow>, Error> {
         let numbers: Vec<i64> = numbers.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
         self.read(table, ForeignKeys::Numbers(column, &numbers), "id").await
     }

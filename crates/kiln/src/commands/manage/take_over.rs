@@ -1,16 +1,18 @@
 //! `kiln manage take-over …`: the stacks of a Heat come under Kiln.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use kiln_config::{Config, ConfigArgs};
 use kiln_console::output::{Cell, Format, List, OutputArgs, json_text, print};
-use kiln_server::take_over::Heat;
 use kiln_server::database;
-use kiln_take_over::{Finding, Grade, Import, Imported, Inventory, Outcome, Selection, inventory};
+use kiln_server::take_over::Heat;
+use kiln_store::HeatFence;
+use kiln_take_over::{Finding, Grade, Import, Imported, Inventory, Outcome, Selection, Switch, Switched, inventory};
 use kiln_value::{Map, Value, value};
 
 use crate::cli::Global;
+use crate::commands::confirm::ConfirmArgs;
 use crate::commands::effect::Effect;
 use crate::failure::{Failure, Outcome as Done};
 
@@ -19,6 +21,7 @@ group! {
     TakeOverCommand with Global {
         Inventory(InventoryArgs),
         Import(ImportArgs),
+        Switch(SwitchArgs),
         Status(StatusArgs),
         Drop(DropArgs),
     }
@@ -42,20 +45,21 @@ impl HeatArgs {
     fn selection(&self) -> Selection {
         Selection { project: self.project.clone(), stack: self.stack.clone() }
     }
+}
 
-    async fn open(&self) -> Done<Heat> {
-        let heat = Heat::open(&self.heat_config).await?;
-        let release = failing(heat.database.release().await)?;
-        if !release.is_supported() {
-            return Err(Failure::new(format!("{}: the database has {release}", self.heat_config.display())));
-        }
-        if heat.has_public_key {
-            eprintln!(
-                "Heat encrypts with its default key, which is public: who can read its database can read all its secrets."
-            );
-        }
-        Ok(heat)
+/// The Heat with this configuration file.
+async fn open(heat_config: &Path) -> Done<Heat> {
+    let heat = Heat::open(heat_config).await?;
+    let release = failing(heat.database.release().await)?;
+    if !release.is_supported() {
+        return Err(Failure::new(format!("{}: the database has {release}", heat_config.display())));
     }
+    if heat.has_public_key {
+        eprintln!(
+            "Heat encrypts with its default key, which is public: who can read its database can read all its secrets."
+        );
+    }
+    Ok(heat)
 }
 
 fn failing<T>(result: Result<T, kiln_store::Error>) -> Done<T> {
@@ -84,7 +88,7 @@ pub(crate) struct InventoryArgs {
 
 impl InventoryArgs {
     async fn run(self, _: &Global) -> Done {
-        let heat = self.heat.open().await?;
+        let heat = open(&self.heat.heat_config).await?;
         let (database, converter) = heat.for_reading(&Config::load(&self.config)?).await?;
         let found = failing(Box::pin(inventory(&database, &converter, &self.heat.selection(), progress)).await)?;
         if self.output.format == Some(Format::Json) {
@@ -99,14 +103,16 @@ impl InventoryArgs {
         if found.is_ready() {
             return Ok(());
         }
-        let (ready, all) = found.projects.values().fold((0, 0), |(ready, all), one| (ready + one.ready, all + one.stacks));
+        let (ready, all) =
+            found.projects.values().fold((0, 0), |(ready, all), one| (ready + one.ready, all + one.stacks));
         Err(Failure::new(format!("{} of {all} stacks cannot be taken over", all - ready)))
     }
 }
 
 /// One row for each project.
 fn summary(found: &Inventory) -> List {
-    let columns = ["Project", "Stacks", "Nested", "Resources", "Events", "Ready", "Unchanged"].map(str::to_owned).to_vec();
+    let columns =
+        ["Project", "Stacks", "Nested", "Resources", "Events", "Ready", "Unchanged"].map(str::to_owned).to_vec();
     let row = |(project, one): (&String, &kiln_take_over::ProjectInventory)| -> Vec<Cell> {
         let counts = [one.stacks, one.nested, one.resources, one.events, one.ready, one.unchanged];
         let counts = counts.into_iter().map(|count| Cell::from(Value::from(count)));
@@ -175,7 +181,7 @@ pub(crate) struct ImportArgs {
 
 impl ImportArgs {
     async fn run(self, _: &Global) -> Done {
-        let heat = self.heat.open().await?;
+        let heat = open(&self.heat.heat_config).await?;
         let config = Config::load(&self.config)?;
         let (heat, converter) = heat.for_importing(&config, self.events).await?;
         let store = database::open_with(database::options(&config)?).await?;
@@ -207,6 +213,82 @@ impl ImportArgs {
         }
         let failure = Failure::new(format!("{refused} of {} stacks were not imported", rows.len()));
         Err(failure.hint("kiln manage take-over inventory says what to do about each"))
+    }
+}
+
+/// Give the stacks of a project to Kiln, or back to Heat
+#[derive(Args, Debug)]
+#[command(add = Effect::Destroys)]
+#[command(after_help = "\
+Imports what has changed since the last import, lets the tables of Heat refuse all changes of the project (by \
+triggers, also if an engine of Heat is started again), imports the rest, and gives the stacks to Kiln. If a stack \
+cannot be imported, nothing is switched. From then on, requests for the project must reach Kiln.
+
+With --back, the stacks belong to Heat again. This is possible until Kiln has changed one of them.
+
+Examples:
+  kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 1f2e
+  kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 1f2e --back")]
+pub(crate) struct SwitchArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Configuration file of Heat, as it is: for its database, its key and its [trustee]
+    #[arg(long, value_name = "FILE", default_value = "/etc/heat/heat.conf")]
+    heat_config: PathBuf,
+    /// The project; may be given several times
+    #[arg(long, value_name = "ID", required = true)]
+    project: Vec<String>,
+    /// Give the stacks back to Heat
+    #[arg(long)]
+    back: bool,
+    /// Import at most this many of the newest events of each stack with its nested stacks; 0: all
+    #[arg(long, value_name = "NUMBER", default_value_t = 1000)]
+    events: usize,
+    #[command(flatten)]
+    confirm: ConfirmArgs,
+}
+
+impl SwitchArgs {
+    async fn run(self, _: &Global) -> Done {
+        self.confirm.if_demanded("Give the stacks to another service [y/N]? ").await?;
+        let heat = open(&self.heat_config).await?;
+        let config = Config::load(&self.config)?;
+        let fence = failing(HeatFence::open(&heat.options).await)?;
+        let (heat, converter) = heat.for_importing(&config, self.events).await?;
+        let store = database::open_with(database::options(&config)?).await?;
+        let import = Import { heat: &heat, converter: &converter, store: &store, dry_run: false };
+        let switch = Switch { import, fence: &fence };
+        for project in &self.project {
+            if self.back {
+                let stacks = switch.back(project).await.map_err(|error| match error {
+                    kiln_store::Error::Changed(stack) => {
+                        let failure = Failure::new(format!("project {project}: Kiln has changed the stack {stack}"));
+                        failure.hint("Heat does not know that change: nothing was given back")
+                    }
+                    error => Failure::new(kiln_value::Chain(&error).to_string()),
+                })?;
+                print(&format!("Project {project}: {stacks} stacks belong to Heat.\n"))?;
+                continue;
+            }
+            match Box::pin(switch.project(project)).await {
+                Ok(Switched::Done(stacks)) => print(&format!("Project {project}: {stacks} stacks belong to Kiln.\n"))?,
+                Ok(Switched::Refused(refused)) => {
+                    for one in &refused {
+                        for finding in &one.findings {
+                            print(&line(&one.tree.name, &one.tree.root, finding))?;
+                        }
+                    }
+                    let what = format!("project {project}: {} stacks could not be imported", refused.len());
+                    return Err(Failure::new(what).hint("nothing was switched: Heat goes on with the project"));
+                }
+                Err(kiln_store::Error::NameTaken(_)) => {
+                    let what = format!("project {project}: a stack of Kiln has the name of a stack of Heat");
+                    return Err(Failure::new(what).hint("nothing was switched: delete or rename one of them"));
+                }
+                Err(error) => return Err(Failure::new(kiln_value::Chain(&error).to_string())),
+            }
+        }
+        Ok(())
     }
 }
 

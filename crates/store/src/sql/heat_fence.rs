@@ -1,0 +1,122 @@
+//! The fence around projects that have left a Heat, in the database of that Heat.
+
+use std::fmt;
+
+use sea_orm::ConnectionTrait;
+use sea_orm::sea_query::{Expr, ExprTrait, Query};
+
+use super::dialect::Dialect;
+use super::pool::Pool;
+use super::statement_retry::{Fault, Losses};
+use super::{Options, dialect_of};
+use crate::Error;
+
+/// What the error of a refused write says.
+const FENCED: &str = "this project belongs to Kiln: kiln manage take-over switch";
+/// The tables whose rows are refused: the column with the project, or with the stack.
+const FENCED_TABLES: [(&str, &str); 6] = [
+    ("stack", "tenant"),
+    ("software_config", "tenant"),
+    ("software_deployment", "tenant"),
+    ("resource", "stack_id"),
+    ("event", "stack_id"),
+    ("snapshot", "stack_id"),
+];
+
+/// A fence around projects in the database of Heat: its tables refuse every change of their stacks, whoever makes it.
+#[derive(Clone)]
+pub struct HeatFence {
+    pool: Pool,
+    dialect: Dialect,
+}
+
+impl HeatFence {
+    /// Connects as a user who may define tables and triggers. `options`: the URL of Heat's database.
+    pub async fn open(options: &Options) -> Result<Self, Error> {
+        let (pool, _) = options.connect(&Losses::default()).await?;
+        let dialect = dialect_of(&pool).await?;
+        Ok(Self { pool, dialect })
+    }
+
+    /// Refuses changes of the stacks of a project from now on.
+    pub async fn raise(&self, project: &str) -> Result<(), Error> {
+        for statement in self.definitions() {
+            match self.pool.execute_unprepared(&statement).await.map_err(Fault::from) {
+                Err(fault) if !fault.says_exists() => return Err(fault.into()),
+                _ => {}
+            }
+        }
+        let mut insert = Query::insert();
+        insert.into_table("kiln_heat_fence").columns(["project"]).values([project.into()]).map_err(Fault::from)?;
+        match self.pool.execute(&insert).await.map_err(Fault::from) {
+            Err(fault) if !fault.is_duplicate() => Err(fault.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Accepts changes of the stacks of a project again.
+    pub async fn lower(&self, project: &str) -> Result<(), Error> {
+        let delete =
+            Query::delete().from_table("kiln_heat_fence").and_where(Expr::col("project").eq(project)).to_owned();
+        match self.pool.execute(&delete).await.map_err(Fault::from) {
+            Err(fault) if !fault.says_missing() => Err(fault.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The table of the fenced projects, and the triggers.
+    fn definitions(&self) -> Vec<String> {
+        let name = if self.dialect == Dialect::Sqlite { "TEXT" } else { "VARCHAR(255)" };
+        let mut all = vec![format!("CREATE TABLE IF NOT EXISTS kiln_heat_fence (project {name} NOT NULL PRIMARY KEY)")];
+        if self.dialect == Dialect::Postgres {
+            for kind in ["tenant", "stack_id"] {
+                let test = condition(kind, "row_before").replace("row_before", "was");
+                all.push(format!(
+                    "CREATE OR REPLACE FUNCTION kiln_heat_fence_{kind}() RETURNS trigger AS $$ DECLARE was RECORD; BEGIN \
+                     IF TG_OP = 'INSERT' THEN was := NEW; ELSE was := OLD; END IF; \
+                     IF {test} THEN RAISE EXCEPTION '{FENCED}'; END IF; \
+                     IF TG_OP = 'DELETE' THEN RETURN OLD; END IF; RETURN NEW; END $$ LANGUAGE plpgsql"
+                ));
+            }
+        }
+        for (table, column) in FENCED_TABLES {
+            for (action, row) in [("INSERT", "NEW"), ("UPDATE", "OLD"), ("DELETE", "OLD")] {
+                let trigger = format!("kiln_heat_fence_{table}_{}", action.to_lowercase());
+                let test = condition(column, row);
+                all.push(match self.dialect {
+                    Dialect::Sqlite => format!(
+                        "CREATE TRIGGER IF NOT EXISTS {trigger} BEFORE {action} ON {table} WHEN {test} \
+                         BEGIN SELECT RAISE(ABORT, '{FENCED}'); END"
+                    ),
+                    Dialect::Postgres => format!(
+                        "CREATE TRIGGER {trigger} BEFORE {action} ON {table} FOR EACH ROW EXECUTE FUNCTION \
+                         kiln_heat_fence_{column}()"
+                    ),
+                    Dialect::MariaDb | Dialect::MySql => format!(
+                        "CREATE TRIGGER {trigger} BEFORE {action} ON {table} FOR EACH ROW BEGIN IF {test} THEN \
+                         SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = '{FENCED}'; END IF; END"
+                    ),
+                });
+            }
+        }
+        all
+    }
+}
+
+impl fmt::Debug for HeatFence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HeatFence").field("dialect", &self.dialect).finish_non_exhaustive()
+    }
+}
+
+/// That a row is of a fenced project.
+fn condition(column: &str, row: &str) -> String {
+    if column == "tenant" {
+        format!("EXISTS (SELECT 1 FROM kiln_heat_fence WHERE project = {row}.tenant)")
+    } else {
+        format!(
+            "EXISTS (SELECT 1 FROM kiln_heat_fence INNER JOIN stack ON stack.tenant = kiln_heat_fence.project WHERE stack.id = \
+             {row}.stack_id)"
+        )
+    }
+}
