@@ -68,8 +68,8 @@ pub async fn stacks_of_heat(store: &SqlStore) -> Result<()> {
     match store.stacks_of_heat().await? {
         None | Some(0) => Ok(()),
         Some(stacks) => bail!(
-            "this database contains {stacks} live stacks of Heat, which Kiln does not show: Kiln has its own tables and does \
-             not take over stacks of Heat. Let Heat continue with them, or abandon them there and adopt them here"
+            "this database contains {stacks} live stacks of Heat, which Kiln does not show: it has its own tables. Take \
+             them over with 'kiln manage take-over', or let Heat continue with them"
         ),
     }
 }

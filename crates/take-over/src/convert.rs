@@ -27,6 +27,14 @@ use crate::trees::Tree;
 
 use self::stacks::Templates;
 
+/// The groups whose members are deployments.
+const DEPLOYMENT_GROUPS: [&str; 4] = [
+    "OS::Heat::SoftwareDeploymentGroup",
+    "OS::Heat::SoftwareDeployments",
+    "OS::Heat::StructuredDeploymentGroup",
+    "OS::Heat::StructuredDeployments",
+];
+
 /// What conversions have in common.
 pub struct Converter {
     /// The types of this Kiln.
@@ -321,6 +329,11 @@ impl<'a> Work<'a> {
             root_id: taken.record.root.to_string(),
             path: Vec::new(),
         };
+        // Heat writes null for what a group of deployments leaves out, and Kiln nothing.
+        let owner = taken.resources.iter().rfind(|row| row.child == Some(member.id));
+        let is_of_deployments = owner.is_some_and(|row| {
+            DEPLOYMENT_GROUPS.contains(&row.implementation.as_str())
+        });
         let ids: HashMap<i64, ResourceId> =
             member.rows.iter().filter_map(|row| Some((row.number, row.uuid.parse().ok()?))).collect();
         let mut rows: Vec<Resource> = Vec::new();
@@ -357,7 +370,8 @@ impl<'a> Work<'a> {
                 row.child = old.physical_id.as_deref().and_then(|id| id.parse().ok());
             }
             if state != State::INIT {
-                let given = self.given(old, &at);
+                let mut given = self.given(old, &at);
+                given.retain(|_, value| !(is_of_deployments && value.is_null()));
                 row.definition = Some(Arc::new(self.definition(&definition.resource_type, kind, &at, given)));
             }
             made_by.insert(*id, own);
@@ -374,10 +388,20 @@ impl<'a> Work<'a> {
             ids::complete(&mut row, kind, &facts);
             rows.push(row);
         }
-        ids::complete_attachments(&mut rows);
+        let references = references(&rows, templates.get(&heat.id, present)?, &facts_of_stack);
+        for definition in rows.iter_mut().filter_map(|row| row.definition.as_mut()).filter(|_| !references.is_empty()) {
+            let definition = Arc::make_mut(definition);
+            let renamed = |map: &Map| -> Map {
+                map.iter().map(|(name, value)| (name.clone(), refer(value, &references))).collect()
+            };
+            let (given, properties) = (renamed(definition.given()), renamed(&definition.properties));
+            *definition = definition.clone().with_properties(given, properties);
+        }
         if !heat.convergence {
             require_as_in_template(&mut rows, templates.get(&heat.id, present)?);
         }
+        ids::complete_attachments(&mut rows);
+        ids::complete_addresses(&mut rows);
         // What templates say beside properties is resolved when all rows are known.
         let model = Model::new(rows.clone());
         let mut scopes: BTreeMap<i64, StackScope> = BTreeMap::new();
@@ -617,6 +641,32 @@ impl<'a> Work<'a> {
             snapshots.push(Snapshot { id: SnapshotId(id), stack: StackId(stack), name, state, reason, data, created });
         }
         snapshots
+    }
+}
+
+/// By the ID of the nested stack of a group, what `get_resource` gives for the group in Kiln, if that is something else: its
+/// name, which stays when the nested stack is replaced.
+fn references(rows: &[Resource], blueprint: &kiln_plan::Blueprint, stack: &StackFacts) -> HashMap<String, String> {
+    let reference = |row: &Resource| {
+        let id = row.physical_id.clone()?;
+        let kind = blueprint.kind(&row.name).filter(|kind| kind.is_nested())?;
+        let driver = &kind.entry()?.driver;
+        let reference = driver.reference(&facts(row, kind, stack));
+        let is_other = !driver.refers_by_arn() && reference.as_str() != Some(&id);
+        is_other.then(|| (id, text::str(&reference)))
+    };
+    rows.iter().filter_map(reference).collect()
+}
+
+/// The value with the references of Kiln.
+fn refer(value: &Value, references: &HashMap<String, String>) -> Value {
+    match value {
+        Value::Str(text) => references.get(&**text).map_or_else(|| value.clone(), |name| name.as_str().into()),
+        Value::List(items) => items.iter().map(|item| refer(item, references)).collect::<Vec<Value>>().into(),
+        Value::Map(map) => {
+            map.iter().map(|(name, value)| (name.clone(), refer(value, references))).collect::<Map>().into()
+        }
+        other => other.clone(),
     }
 }
 

@@ -57,6 +57,8 @@ components:
 ";
 
 /// Blocks by page and begin.
+const TAKE_OVER: &str = "crates/kiln/tests/kiln/take_over.rs";
+
 const LISTED: &[(&str, &str, Treatment)] = &[
     ("README.md", "cargo run --release -- demo", By("tests/book.py")),
     ("README.md", "Outputs:", By("tests/book.py")),
@@ -70,6 +72,21 @@ const LISTED: &[(&str, &str, Treatment)] = &[
         "docs/topology.md",
         "error: No component has",
         Output(&["template", "validate", "-t", "app.yaml", "--offline"], &[("app.yaml", MISSPELT)]),
+    ),
+    ("docs/moving-from-heat.md", "kiln manage take-over inventory", By(TAKE_OVER)),
+    ("docs/moving-from-heat.md", "+-------", Not("the stacks of a cloud of its own, some of them in progress")),
+    ("docs/moving-from-heat.md", "kiln manage take-over import", By(TAKE_OVER)),
+    ("docs/moving-from-heat.md", "kiln manage take-over status", By(TAKE_OVER)),
+    (
+        "docs/moving-from-heat.md",
+        "kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 345de0deed754a2ab8091344a1397b46\n",
+        By(TAKE_OVER),
+    ),
+    ("docs/moving-from-heat.md", "systemctl stop heat-api", Not("it stops the services of a host with a Heat")),
+    (
+        "docs/moving-from-heat.md",
+        "kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 345de0deed754a2ab8091344a1397b46 --back",
+        By(TAKE_OVER),
     ),
     ("docs/cloudformation.md", "export AWS_ENDPOINT_URL_CLOUDFORMATION", By("tests/cloud/aws.py")),
     ("docs/cloudformation.md", "import boto3", By("tests/cloud/aws.py")),

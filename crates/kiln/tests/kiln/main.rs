@@ -44,6 +44,7 @@ mod service;
 mod signed;
 mod software;
 mod standstill;
+mod take_over;
 mod template;
 mod terminal;
 mod testcloud;

@@ -10,7 +10,7 @@ use super::migrations::SchemaVersions;
 use super::rows::{Columns, micros};
 use super::statement_retry::Fault;
 use super::{SqlStore, migrations, schema};
-use crate::{Batch, EngineId, Error, ResourceId, Settle, StackId, Store as _};
+use crate::{Batch, EngineId, Error, ResourceId, Settle, StackId, Store as _, TakeOverState};
 
 /// How long a reset may take.
 const RESET: std::time::Duration = std::time::Duration::from_mins(1);
@@ -49,8 +49,7 @@ impl SqlStore {
         .await
     }
 
-    /// The number of live stacks of Heat in the same database, without nested ones: their rows are in Heat's tables, which
-    /// Kiln does not read otherwise. `None`: there are no such tables.
+    /// The number of live stacks of Heat in the same database that do not belong to Kiln, without nested ones. `None`: there are no such tables.
     pub async fn stacks_of_heat(&self) -> Result<Option<u64>, Error> {
         let (tables, own) = match self.dialect {
             Dialect::Sqlite => ("sqlite_master", "type = 'table' AND name"),
@@ -59,13 +58,18 @@ impl SqlStore {
                 ("information_schema.tables", "table_schema = DATABASE() AND table_name")
             }
         };
-        let tables = format!("SELECT COUNT(*) FROM {tables} WHERE {own} IN ('stack', 'raw_template')");
-        let live = "SELECT COUNT(*) FROM stack WHERE deleted_at IS NULL AND owner_id IS NULL";
+        let count = |names: &str| format!("SELECT COUNT(*) FROM {tables} WHERE {own} IN ({names})");
+        let (heat, kiln) = (count("'stack', 'raw_template'"), count(&format!("'{}'", schema::TAKE_OVER)));
+        let all = "SELECT COUNT(*) FROM stack WHERE deleted_at IS NULL AND owner_id IS NULL";
+        let (take_over, switched) = (schema::TAKE_OVER, TakeOverState::Switched);
+        let others = format!("{all} AND id NOT IN (SELECT root FROM {take_over} WHERE state = '{switched}')");
         self.retry(|| async {
-            if self.count(&tables).await? < 2 {
+            if self.count(&heat).await? < 2 {
                 return Ok(None);
             }
-            self.count(live).await.map(Some)
+            // The schema may be older.
+            let query = if self.count(&kiln).await? == 0 { all } else { &others };
+            self.count(query).await.map(Some)
         })
         .await
     }

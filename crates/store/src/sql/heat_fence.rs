@@ -70,7 +70,7 @@ impl HeatFence {
         let mut all = vec![format!("CREATE TABLE IF NOT EXISTS kiln_heat_fence (project {name} NOT NULL PRIMARY KEY)")];
         if self.dialect == Dialect::Postgres {
             for kind in ["tenant", "stack_id"] {
-                let test = condition(kind, "row_before").replace("row_before", "was");
+                let test = condition(kind, "was");
                 all.push(format!(
                     "CREATE OR REPLACE FUNCTION kiln_heat_fence_{kind}() RETURNS trigger AS $$ DECLARE was RECORD; BEGIN \
                      IF TG_OP = 'INSERT' THEN was := NEW; ELSE was := OLD; END IF; \
@@ -89,11 +89,11 @@ impl HeatFence {
                          BEGIN SELECT RAISE(ABORT, '{FENCED}'); END"
                     ),
                     Dialect::Postgres => format!(
-                        "CREATE TRIGGER {trigger} BEFORE {action} ON {table} FOR EACH ROW EXECUTE FUNCTION \
+                        "CREATE OR REPLACE TRIGGER {trigger} BEFORE {action} ON {table} FOR EACH ROW EXECUTE FUNCTION \
                          kiln_heat_fence_{column}()"
                     ),
                     Dialect::MariaDb | Dialect::MySql => format!(
-                        "CREATE TRIGGER {trigger} BEFORE {action} ON {table} FOR EACH ROW BEGIN IF {test} THEN \
+                        "CREATE TRIGGER IF NOT EXISTS {trigger} BEFORE {action} ON {table} FOR EACH ROW BEGIN IF {test} THEN \
                          SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = '{FENCED}'; END IF; END"
                     ),
                 });

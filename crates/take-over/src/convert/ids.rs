@@ -15,9 +15,24 @@ pub(super) fn complete(row: &mut Resource, kind: &Kind, facts: &Facts) {
         "AWS::EC2::SubnetRouteTableAssociation" => {
             Some(format!("{}:{}", property("RouteTableId"), property("SubnetId")))
         }
-        "AWS::EC2::VPCGatewayAttachment" => Some(facts.physical_name.clone()),
+        // The name of the latter is also what `Ref` gives.
+        "AWS::EC2::VPCGatewayAttachment" | "AWS::AutoScaling::LaunchConfiguration" => Some(facts.physical_name.clone()),
         _ => None,
     };
+}
+
+/// Gives elastic IPs their addresses, to which `Ref` refers: Heat asks for them, and stores them in the associations only.
+pub(super) fn complete_addresses(rows: &mut [Resource]) {
+    let associated = |row: &Resource| {
+        let address = row.properties().get("EIP").filter(|_| row.implementation == "AWS::EC2::EIPAssociation")?;
+        Some((row.requires.clone(), address.clone()))
+    };
+    let found: Vec<_> = rows.iter().filter_map(associated).collect();
+    for row in rows.iter_mut().filter(|row| row.implementation == "AWS::EC2::EIP") {
+        if let Some((_, address)) = found.iter().find(|(requires, _)| requires.contains(&row.id)) {
+            row.data.insert("address".to_owned(), address.clone());
+        }
+    }
 }
 
 /// Gives the attachments of gateways the routers that they have connected: those of the route tables of their VPC.
@@ -70,6 +85,7 @@ mod tests {
             ("OS::Keystone::GroupRoleAssignment", value!({}), None, Some("one")),
             ("AWS::EC2::SubnetRouteTableAssociation", subnet, None, Some("r1:s1")),
             ("AWS::EC2::VPCGatewayAttachment", value!({}), None, Some("s-one")),
+            ("AWS::AutoScaling::LaunchConfiguration", value!({}), None, Some("s-one")),
             ("OS::Heat::WaitCondition", value!({}), None, None),
             ("OS::Nova::Server", value!({}), Some("id"), Some("id")),
         ] {
@@ -83,6 +99,19 @@ mod tests {
             complete(&mut row, &Kind::Type(Arc::clone(types.types.get(name).unwrap())), &facts);
             assert_eq!(row.physical_id, None, "{name}");
         }
+    }
+
+    #[test]
+    fn addresses_are_known_from_their_associations() {
+        let mut rows = vec![
+            row("AWS::EC2::EIP", &value!({}), Some("f1")),
+            row("AWS::EC2::EIPAssociation", &value!({"EIP": "172.24.1.9"}), Some("172.24.1.9")),
+        ];
+        complete_addresses(&mut rows);
+        assert!(rows[0].data.is_empty(), "it belongs to another one");
+        rows[1].requires.push(rows[0].id);
+        complete_addresses(&mut rows);
+        assert_eq!(rows[0].data.get("address"), Some(&"172.24.1.9".into()));
     }
 
     #[test]

@@ -1,0 +1,344 @@
+//! Stacks in databases that Heat itself has made (`tests/heat_database/make.py`) come under Kiln.
+//!
+//! ```sh
+//! crates/store/tests/databases.sh .ci/tests kiln:kiln take_over -- --include-ignored
+//! ```
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use kiln_testcloud::Testcloud;
+use sea_orm::{ConnectionTrait as _, Database, DatabaseConnection, DbBackend, Statement};
+use serde_json::{Map, Value};
+
+use crate::databases::{servers, with_url};
+use crate::run::{Folder, Ran};
+
+/// The project in these databases.
+const PROJECT: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+/// The databases, and one of them changed to what legacy stacks look like.
+const WAYS: [&str; 3] = ["convergence", "convergence-encrypted", LEGACY];
+const LEGACY: &str = "legacy";
+/// What no output and no table of Kiln may show in clear.
+const PLANTED: [&str; 3] = ["parameter-planted", "user-password-planted", "config-planted"];
+
+/// A database of Heat, and the configurations of Heat and Kiln.
+struct Heat {
+    folder: Folder,
+    db: DatabaseConnection,
+    kiln: String,
+    heat: String,
+}
+
+impl Heat {
+    /// Fills an empty database with the rows that Heat has made. Kiln gets the same database, so that it encrypts everything.
+    async fn load(name: &str, way: &str, cloud: &Testcloud, url: impl FnOnce(&Path) -> String) -> Self {
+        let folder = Folder::new(&format!("take-over-{name}-{way}"));
+        let url = url(folder.path());
+        let db = Box::pin(Database::connect(&url)).await.unwrap();
+        let made = if way == LEGACY { "convergence" } else { way };
+        let rows = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../tests/heat_database/27-{made}.json"));
+        let tables: Map<String, Value> = serde_json::from_str(&std::fs::read_to_string(rows).unwrap()).unwrap();
+        for (table, content) in &tables {
+            fill(&db, table, content).await;
+        }
+        if way == LEGACY {
+            let no = if db.get_database_backend() == DbBackend::Postgres { "FALSE" } else { "0" };
+            db.execute_unprepared(&format!("UPDATE stack SET convergence = {no}")).await.unwrap();
+            let rows = "UPDATE resource SET current_template_id = NULL, requires = '[]', needed_by = '[]'";
+            db.execute_unprepared(rows).await.unwrap();
+        }
+        let kiln = with_url(&folder, cloud, &url);
+        let text = std::fs::read_to_string(&kiln).unwrap();
+        std::fs::write(&kiln, text.replace("[DEFAULT]\n", "[DEFAULT]\nencrypt_parameters_and_properties = true\n"))
+            .unwrap();
+        let heat = folder.path().join("heat.conf").display().to_string();
+        std::fs::write(&heat, format!("[database]\nconnection = {url}\n")).unwrap();
+        Self { folder, db, kiln, heat }
+    }
+
+    fn take_over(&self, command: &str, more: &[&str]) -> Ran {
+        let mut words = vec!["manage", "take-over", command, "--config-file", &self.kiln];
+        if matches!(command, "inventory" | "import" | "switch") {
+            words.extend(["--heat-config", &self.heat]);
+        }
+        words.extend(more);
+        let ran = self.folder.run(&words);
+        for planted in PLANTED {
+            assert!(!ran.out.contains(planted) && !ran.err.contains(planted), "{command} shows {planted}: {ran:?}");
+        }
+        ran
+    }
+
+    /// The results of an import by the names of the stacks.
+    fn import(&self, more: &[&str]) -> String {
+        let words: Vec<&str> =
+            ["-f", "value", "-c", "Stack Name", "-c", "Result"].into_iter().chain(more.iter().copied()).collect();
+        self.take_over("import", &words).ok()
+    }
+
+    async fn values(&self, query: &str) -> Vec<String> {
+        let query = Statement::from_string(self.db.get_database_backend(), query);
+        let rows = self.db.query_all_raw(query).await.unwrap();
+        rows.iter().map(|row| row.try_get_by_index::<Option<String>>(0).unwrap().unwrap_or_default()).collect()
+    }
+
+    /// Everything in Kiln's tables that is a text.
+    async fn texts(&self) -> String {
+        let mut all = String::new();
+        for (table, columns) in [
+            ("kiln_content", "body"),
+            ("kiln_resource", "COALESCE(definition, '') || COALESCE(data, '') || COALESCE(attributes, '')"),
+            ("kiln_event", "COALESCE(properties, '')"),
+            ("kiln_credentials", "envelope"),
+            ("kiln_software_config", "body"),
+        ] {
+            let columns = if self.db.get_database_backend() == DbBackend::MySql && columns.contains("||") {
+                columns.replace("COALESCE", "IFNULL").replace(" || ", ", ").replacen("IFNULL", "CONCAT(IFNULL", 1) + ")"
+            } else {
+                columns.to_owned()
+            };
+            for value in self.values(&format!("SELECT {columns} FROM {table}")).await {
+                writeln!(all, "{value}").unwrap();
+            }
+        }
+        all
+    }
+}
+
+/// Creates a table and inserts its rows.
+async fn fill(db: &DatabaseConnection, table: &str, content: &Value) {
+    let backend = db.get_database_backend();
+    let quoted = |name: &str| if backend == DbBackend::MySql { format!("`{name}`") } else { format!("\"{name}\"") };
+    let columns = content["columns"].as_object().unwrap();
+    let defined: Vec<String> = columns
+        .iter()
+        .map(|(name, kind)| {
+            let kind = match kind.as_str().unwrap() {
+                "int" | "bigint" => "BIGINT",
+                "tinyint" if backend == DbBackend::Postgres => "BOOLEAN",
+                "tinyint" => "INTEGER",
+                "datetime" if backend == DbBackend::Postgres => "TIMESTAMP",
+                "datetime" => "DATETIME",
+                "longtext" | "text" | "mediumtext" if backend == DbBackend::MySql => "LONGTEXT",
+                "varchar" => "VARCHAR(255)",
+                _ => "TEXT",
+            };
+            format!("{} {kind}", quoted(name))
+        })
+        .collect();
+    db.execute_unprepared(&format!("CREATE TABLE {} ({})", quoted(table), defined.join(", "))).await.unwrap();
+    for row in content["rows"].as_array().unwrap() {
+        let values = row.as_array().unwrap().iter().zip(columns.values());
+        let values: Vec<String> = values
+            .map(|(value, kind)| match value {
+                Value::Null => "NULL".to_owned(),
+                Value::Number(number) if kind == "tinyint" && backend == DbBackend::Postgres => {
+                    (number.as_i64() == Some(1)).to_string()
+                }
+                Value::Number(number) => number.to_string(),
+                Value::String(text) => {
+                    let text = text.replace('\'', "''");
+                    if backend == DbBackend::MySql {
+                        format!("'{}'", text.replace('\\', "\\\\"))
+                    } else {
+                        format!("'{text}'")
+                    }
+                }
+                other => panic!("{other}"),
+            })
+            .collect();
+        db.execute_unprepared(&format!("INSERT INTO {} VALUES ({})", quoted(table), values.join(", "))).await.unwrap();
+    }
+}
+
+fn sqlite(folder: &Path) -> String {
+    format!("sqlite://{}/heat.db?mode=rwc", folder.display())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stacks_of_heat_come_under_kiln_and_go_back() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    for way in WAYS {
+        come_and_go(&Heat::load("sqlite", way, &cloud, sqlite).await).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs servers: crates/store/tests/databases.sh"]
+async fn stacks_of_heat_come_under_kiln_and_go_back_on_servers() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    for server in servers() {
+        let name = if server.is_postgres() { "postgres" } else { "mariadb" };
+        for way in ["convergence-encrypted", "legacy"] {
+            let test = async |database: &str| {
+                let heat = Heat::load(name, way, &cloud, |_| server.database(database)).await;
+                come_and_go(&heat).await;
+            };
+            server.with_database(test).await;
+        }
+    }
+}
+
+async fn come_and_go(heat: &Heat) {
+    // What is there.
+    let found: Value = serde_json::from_str(&heat.take_over("inventory", &["-f", "json"]).ok()).unwrap();
+    let project = &found["projects"][PROJECT];
+    assert_eq!(
+        (&project["stacks"], &project["nested"], &project["ready"]),
+        (&2.into(), &2.into(), &2.into()),
+        "{found}"
+    );
+    assert_eq!(project["unchanged"], 1, "only the failed stack has something to do: {found}");
+    assert!(project["findings"].as_array().unwrap().iter().all(|finding| finding["stack"] == "failed"), "{found}");
+
+    // Import: restartable, and nobody sees it.
+    assert_eq!(heat.import(&["--dry-run"]), "failed imported\nweb imported\n");
+    assert_eq!(heat.take_over("status", &["-f", "value"]).ok(), "");
+    assert_eq!(heat.import(&[]), "failed imported\nweb imported\n");
+    assert_eq!(heat.import(&[]), "failed unchanged\nweb unchanged\n");
+    let uuids = "SELECT uuid FROM resource INNER JOIN stack ON stack.id = resource.stack_id WHERE deleted_at IS NULL ORDER BY uuid";
+    assert_eq!(heat.values("SELECT id FROM kiln_resource ORDER BY id").await, heat.values(uuids).await);
+    let events =
+        "SELECT uuid FROM event INNER JOIN stack ON stack.id = event.stack_id WHERE deleted_at IS NULL ORDER BY uuid";
+    assert_eq!(heat.values("SELECT id FROM kiln_event ORDER BY id").await, heat.values(events).await);
+    let projects = heat.values("SELECT DISTINCT project FROM kiln_stack").await;
+    assert_eq!(projects, [format!("heat:{PROJECT}")]);
+    let work = "SELECT id FROM kiln_stack WHERE due IS NOT NULL OR settled < generation";
+    assert_eq!(heat.values(work).await, [""; 0]);
+    let texts = heat.texts().await;
+    assert!(PLANTED.iter().all(|planted| !texts.contains(planted)), "{texts}");
+
+    // What changes in Heat is imported again, alone.
+    let change = "UPDATE stack SET status_reason = 'changed' WHERE name = 'web'";
+    heat.db.execute_unprepared(change).await.unwrap();
+    assert_eq!(heat.import(&[]), "failed unchanged\nweb imported\n");
+
+    // Switch and back.
+    let only = ["--project", PROJECT];
+    let done = heat.take_over("switch", &only);
+    assert_eq!(done.ok(), format!("Project {PROJECT}: 2 stacks belong to Kiln.\n"));
+    for refused in [
+        "UPDATE stack SET status_reason = 'again' WHERE name = 'web'",
+        "UPDATE resource SET status_reason = 'again'",
+        "DELETE FROM event",
+        "INSERT INTO stack (id, name, tenant) VALUES ('x', 'x', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa')",
+    ] {
+        let error = heat.db.execute_unprepared(refused).await.unwrap_err().to_string();
+        assert!(error.contains("belongs to Kiln"), "{refused}: {error}");
+    }
+    let other = "INSERT INTO stack (id, name, tenant) VALUES ('x', 'x', 'another project')";
+    heat.db.execute_unprepared(other).await.unwrap();
+    heat.db.execute_unprepared("DELETE FROM stack WHERE id = 'x'").await.unwrap();
+    assert_eq!(heat.import(&[]), "failed switched\nweb switched\n");
+    assert_eq!(heat.take_over("drop", &[]).ok(), "Dropped 0 imported stacks.\n");
+    let back = heat.take_over("switch", &["--project", PROJECT, "--back"]);
+    assert_eq!(back.ok(), format!("Project {PROJECT}: 2 stacks belong to Heat.\n"));
+    heat.db.execute_unprepared("UPDATE resource SET status_reason = 'again'").await.unwrap();
+
+    // After a change by Kiln there is no way back.
+    heat.take_over("switch", &only).ok();
+    heat.db.execute_unprepared("UPDATE kiln_lease SET writes = 1").await.unwrap();
+    let back = heat.take_over("switch", &["--project", PROJECT, "--back"]);
+    assert!(back.code == 1 && back.err.contains("Kiln has changed the stack"), "{back:?}");
+    heat.db.execute_unprepared("UPDATE kiln_lease SET writes = 0").await.unwrap();
+    heat.take_over("switch", &["--project", PROJECT, "--back"]).ok();
+
+    assert_eq!(heat.take_over("drop", &[]).ok(), "Dropped 2 imported stacks.\n");
+    for table in ["stack", "resource", "event", "event_order", "lease", "tag", "snapshot", "credentials", "take_over"] {
+        let left = heat.values(&format!("SELECT 'a row' FROM kiln_{table}")).await;
+        assert_eq!(left, [""; 0], "kiln_{table}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_stands_in_the_way_is_named_and_the_rest_is_imported() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let template = "UPDATE raw_template SET template = ";
+    let of_failed = " WHERE id = (SELECT raw_template_id FROM stack WHERE name = 'failed')";
+    for (change, told) in [
+        ("UPDATE stack SET status = 'IN_PROGRESS' WHERE name = 'failed'", "its state is CREATE_IN_PROGRESS"),
+        ("UPDATE stack SET raw_template_id = 999 WHERE name = 'failed'", "its template is gone"),
+        (&format!("{template}'{{'{of_failed}"), "template is not JSON"),
+        (&format!("{template}'{{\"heat_template_version\": \"1999-01-01\"}}'{of_failed}"), "Kiln refuses its template"),
+        (
+            &format!(
+                "{template}'{{\"heat_template_version\": \"2018-08-31\", \"resources\": {{\"a\": {{\"type\": \"Own::Type\"}}}}}}'\
+                 {of_failed}"
+            ),
+            "Own::Type",
+        ),
+        ("UPDATE resource SET created_at = 'never' WHERE name = 'bad'", "created_at is not a time"),
+        ("UPDATE resource SET rsrc_metadata = '[]' WHERE name = 'bad'", "rsrc_metadata is not a JSON object"),
+        ("UPDATE stack SET id = 'x' WHERE name = 'failed'", "the ID \"x\" of a stack is not a UUID"),
+        (
+            "INSERT INTO stack (id, name, tenant, raw_template_id, action, status, created_at) SELECT \
+             'bbbbbbbb-0000-0000-0000-000000000000', name, tenant, raw_template_id, action, status, created_at FROM stack \
+             WHERE name = 'failed'",
+            "1 other live stacks of the project have the same name",
+        ),
+    ] {
+        let heat = Heat::load("hostile", "convergence", &cloud, sqlite).await;
+        heat.db.execute_unprepared(change).await.unwrap();
+        let inventory = heat.take_over("inventory", &[]);
+        assert!(inventory.code == 1 && inventory.out.contains(told), "{change}: {inventory:?}");
+        let import = heat.take_over("import", &["-f", "value", "-c", "Stack Name", "-c", "Result", "-c", "Reason"]);
+        assert!(
+            import.code == 1 && import.out.contains("failed refused") && import.out.contains(told),
+            "{change}: {import:?}"
+        );
+        assert!(import.out.contains("web imported"), "{change}: {import:?}");
+        let switch = heat.take_over("switch", &["--project", PROJECT]);
+        assert!(switch.code == 1 && switch.err.contains("could not be imported"), "{change}: {switch:?}");
+        heat.db.execute_unprepared("UPDATE stack SET status_reason = 'free'").await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_key_is_named_and_nothing_is_imported() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let heat = Heat::load("key", "convergence-encrypted", &cloud, sqlite).await;
+    let text = std::fs::read_to_string(&heat.heat).unwrap();
+    std::fs::write(&heat.heat, format!("[DEFAULT]\nauth_encryption_key = another key of a Heat\n{text}")).unwrap();
+    let ran = heat.take_over("inventory", &[]);
+    assert!(ran.code == 1 && ran.out.contains("the key does not decrypt it"), "{ran:?}");
+    let ran = heat.take_over("import", &["-f", "value", "-c", "Result"]);
+    assert_eq!((ran.code, ran.out.as_str()), (1, "refused\nrefused\n"), "{ran:?}");
+    assert_eq!(heat.values("SELECT id FROM kiln_stack").await, [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_commands_of_the_manual_work() {
+    let page = include_str!("../../../../docs/moving-from-heat.md");
+    let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("    kiln ")).collect();
+    assert_eq!(commands.len(), 5, "{commands:?}");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let heat = Heat::load("manual", "convergence", &cloud, sqlite).await;
+    for command in commands {
+        let words = command.split(' ').map(|word| match word {
+            "345de0deed754a2ab8091344a1397b46" => PROJECT,
+            "kiln.conf" => &heat.kiln,
+            word => word,
+        });
+        heat.folder.run(&words.collect::<Vec<_>>()).ok();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn databases_that_are_none_of_a_heat_are_told() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let heat = Heat::load("none", "convergence", &cloud, sqlite).await;
+    heat.db.execute_unprepared("UPDATE alembic_version SET version_num = 'x'").await.unwrap();
+    let ran = heat.take_over("inventory", &[]);
+    assert!(ran.code == 1 && ran.err.contains("a schema that this version does not know"), "{ran:?}");
+    heat.db.execute_unprepared("DROP TABLE alembic_version").await.unwrap();
+    heat.db.execute_unprepared("CREATE TABLE migrate_version (version INTEGER)").await.unwrap();
+    heat.db.execute_unprepared("INSERT INTO migrate_version VALUES (80)").await.unwrap();
+    let ran = heat.take_over("inventory", &[]);
+    assert!(ran.code == 1 && ran.err.contains("schema 80, of before Rocky (11): not supported"), "{ran:?}");
+    heat.db.execute_unprepared("UPDATE migrate_version SET version = 86").await.unwrap();
+    heat.take_over("inventory", &["--project", "none"]).ok();
+    heat.db.execute_unprepared("DROP TABLE raw_template").await.unwrap();
+    let ran = heat.take_over("inventory", &[]);
+    assert!(ran.code == 1 && ran.err.contains("the database has no tables of Heat"), "{ran:?}");
+}

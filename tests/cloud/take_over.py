@@ -1,0 +1,317 @@
+#!/usr/bin/env python3
+"""Stacks that the Python Heat has made come under Kiln in place, with Heat's database and configuration.
+
+    devcloud/devcloud up heat && tests/cloud/take_over.py BINARY [WORD...]
+
+Heat creates each stack of tests/data/corpus/runs.jsonl that the reference could create, or those with a WORD in their path, and
+one with a scaling group, a wait condition and hidden parameters. Then:
+
+- `inventory` says that nothing is in the way, and which plans would change something,
+- `import` writes all of them beside Heat's tables, while Heat runs; a second one finds nothing new,
+- `switch` gives the projects to Kiln: Heat cannot change their stacks any more; `--back` gives them back; they are switched again,
+- Heat is stopped and Kiln started with `heat.conf` at the same addresses: all stacks, resources and events have their IDs,
+  the alarm URL that Heat has made scales the group, the URL of the wait handle takes a signal,
+- each stack is updated with its own template: its objects stay,
+- each stack is deleted. Afterwards the cloud has no object of theirs, and no stack user.
+
+Prints one line per failure, and `N passed, N failed`. Heat is started again at the end.
+"""
+import contextlib
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from harness.pypi import OPENSTACK, virtual_environment  # noqa: E402
+
+virtual_environment('openstack', *OPENSTACK)
+
+import requests  # noqa: E402
+from heatclient import client as heat  # noqa: E402
+
+from public import Fixtures, CORPUS, OLD_IMAGE, chosen, connect, edited  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+CONFIG = '/var/tmp/devcloud/etc/heat/heat.conf'
+API = 'http://127.0.0.1:8004'
+OWN = '''
+heat_template_version: 2018-08-31
+parameters:
+  secret: {type: string, hidden: true}
+resources:
+  random: {type: OS::Heat::RandomString, properties: {length: 12}}
+  hidden: {type: OS::Heat::Value, properties: {value: {get_param: secret}}}
+  net: {type: OS::Neutron::Net, properties: {name: taken-net, tags: [a, b]}}
+  subnet: {type: OS::Neutron::Subnet, properties: {network: {get_resource: net}, cidr: 10.78.0.0/24}}
+  group:
+    type: OS::Heat::AutoScalingGroup
+    properties:
+      min_size: 1
+      max_size: 4
+      resource: {type: OS::Neutron::Port, properties: {network: {get_resource: net}}}
+    depends_on: subnet
+  out:
+    type: OS::Heat::ScalingPolicy
+    properties:
+      adjustment_type: change_in_capacity
+      auto_scaling_group_id: {get_resource: group}
+      scaling_adjustment: 1
+      cooldown: 1
+  handle: {type: OS::Heat::WaitConditionHandle}
+  members:
+    type: OS::Heat::ResourceGroup
+    properties: {count: 2, resource_def: {type: OS::Cinder::Volume, properties: {size: 1}}}
+  config: {type: OS::Heat::SoftwareConfig, properties: {config: 'true'}}
+outputs:
+  alarm: {value: {get_attr: [out, alarm_url]}}
+  size: {value: {get_attr: [group, current_size]}}
+  curl: {value: {get_attr: [handle, curl_cli]}}
+  random: {value: {get_attr: [random, value]}}
+'''
+SIGNAL = '{"status": "SUCCESS", "id": "x", "data": "done"}'
+RESULTS = {'passed': 0, 'failed': 0}
+
+
+def check(what, right, more=''):
+    RESULTS['passed' if right else 'failed'] += 1
+    if not right:
+        print(f'FAILED {what}: {str(more)[:1500]}', flush=True)
+
+
+class Side:
+    """A user, with the client of Heat's API."""
+
+    def __init__(self, name):
+        self.name, self.cloud = name, connect(name)
+        self.project = self.cloud.session.get_project_id()
+        self.client = heat.Client('1', session=self.cloud.session, endpoint_override=f'{API}/v1/{self.project}')
+
+    def stacks(self):
+        """The stacks of the project: Heat lists those of all projects to an administrator."""
+        own = [stack for stack in self.client.stacks.list() if f'/{self.project}/' in stack.links[0]['href']]
+        return {stack.stack_name: stack for stack in own}
+
+    def tree(self):
+        """What clients see of all stacks."""
+        found = {}
+        for name, stack in self.stacks().items():
+            rows = self.client.resources.list(stack.id, nested_depth=5)
+            events = self.client.events.list(stack.id)
+            found[name] = {
+                'stack': (stack.id, stack.stack_status, stack.stack_owner, stack.creation_time),
+                'resources': sorted((row.resource_name, row.physical_resource_id, row.resource_type, row.resource_status,
+                                     sorted(row.required_by)) for row in rows),
+                'events': sorted((event.id, event.resource_name, event.resource_status) for event in events),
+                'parameters': self.client.stacks.get(stack.id).parameters,
+            }
+        return found
+
+    def settled(self, name, seconds=180):
+        for _ in range(seconds * 2):
+            try:
+                stack = self.client.stacks.get(name)
+            except Exception as missing:  # heatclient has an exception of its own for each status
+                if getattr(missing, 'code', 0) == 404:
+                    return None
+                raise
+            if not stack.stack_status.endswith('IN_PROGRESS'):
+                return stack
+            time.sleep(0.5)
+        raise TimeoutError(name)
+
+    def objects(self):
+        net, compute, disks = self.cloud.network, self.cloud.compute, self.cloud.block_storage
+        return {
+            'networks': {one.id for one in net.networks(project_id=self.project)},
+            'ports': {one.id for one in net.ports(project_id=self.project)},
+            'routers': {one.id for one in net.routers(project_id=self.project)},
+            'addresses': {one.id for one in net.ips(project_id=self.project)},
+            'servers': {one.id for one in compute.servers()},
+            'volumes': {one.id for one in disks.volumes()},
+        }
+
+
+def devcloud(*words):
+    subprocess.run([str(ROOT / 'devcloud/devcloud'), *words], check=True, stdout=subprocess.DEVNULL)
+
+
+def database(statement):
+    done = subprocess.run(['mariadb', '-h127.0.0.1', '-P13306', '-udevcloud', '-pdevcloud', 'heat', '-Nse', statement],
+                          capture_output=True, text=True)
+    return done.returncode, (done.stdout + done.stderr).strip()
+
+
+class Kiln:
+    def __init__(self, binary):
+        self.binary = binary
+
+    def take_over(self, word, *words, code=0):
+        both = ['--heat-config', CONFIG, '--config-file', CONFIG]
+        words = ['manage', 'take-over', word, *(both if word in ('inventory', 'import', 'switch') else both[2:]), *words]
+        done = subprocess.run([self.binary, *words], capture_output=True, text=True, timeout=600)
+        check(f'kiln {" ".join(words)}', done.returncode == code, done.stdout + done.stderr)
+        return done.stdout
+
+    @contextlib.contextmanager
+    def serving(self):
+        with open('/tmp/kiln-take-over.log', 'w') as log:
+            process = subprocess.Popen([self.binary, 'serve', '--config-file', CONFIG], stdout=log, stderr=log)
+            try:
+                for _ in range(120):
+                    with contextlib.suppress(requests.RequestException):
+                        if requests.get(f'{API}/healthcheck', timeout=5).ok:
+                            break
+                    time.sleep(0.5)
+                yield
+            finally:
+                process.terminate()
+                process.wait(timeout=60)
+
+
+def made_by_heat(sides, runs, values, scratch):
+    """Creates the stacks; returns template, files, environment and parameters by user and name."""
+    made = {}
+    for number, asked in enumerate(runs):
+        for placeholder, value in values.items():
+            asked = json.loads(json.dumps(asked).replace(f'"{placeholder}"', f'"{value}"'))
+        side = sides['admin' if asked['as'] == 'admin' else 'demo']
+        folder = pathlib.Path(scratch) / str(number)
+        subprocess.run(['cp', '-r', str(CORPUS / 'heat-templates'), str(folder.parent / f'{number}-t')], check=True)
+        folder.mkdir()
+        (folder.parent / f'{number}-t').rename(folder / 'heat-templates')
+        template, files, environment = edited(folder, asked)
+        name = f'taken-{number}'
+        fields = dict(template=template, files=files, environment=environment, parameters=asked['parameters'])
+        try:
+            side.client.stacks.create(stack_name=name, disable_rollback=True, **fields)
+        except Exception as refused:  # a service that this cloud does not have
+            print(f'not made by Heat: {asked["path"]}: {refused}'[:300], flush=True)
+            continue
+        finally:
+            subprocess.run(['rm', '-r', str(folder)], check=True)
+        stack = side.settled(name)
+        if stack.stack_status == 'CREATE_COMPLETE':
+            made[side.name, name] = fields
+        else:
+            print(f'not made by Heat: {asked["path"]}: {stack.stack_status_reason[:200]}', flush=True)
+            side.client.stacks.delete(name)
+            side.settled(name)
+    fields = dict(template=OWN, files={}, environment={}, parameters={'secret': 'swordfish-planted'})
+    sides['demo'].client.stacks.create(stack_name='taken-own', disable_rollback=True, **fields)
+    stack = sides['demo'].settled('taken-own')
+    check('Heat makes the own stack', stack.stack_status == 'CREATE_COMPLETE', stack.stack_status_reason)
+    made['demo', 'taken-own'] = fields
+    return made
+
+
+def until(right, seconds=30):
+    """Waits until something is true; returns what it is at the end."""
+    for _ in range(seconds * 2):
+        if found := right():
+            return found
+        time.sleep(0.5)
+    return right()
+
+
+def output(side, name, key):
+    stack = side.client.stacks.get(name)
+    return next(one['output_value'] for one in stack.outputs if one['output_key'] == key)
+
+
+def under_kiln(sides, made, before):
+    demo = sides['demo']
+    for name, side in sides.items():
+        after = side.tree()
+        for stack, seen in before[name].items():
+            for part, value in seen.items():
+                check(f'{stack}: {part} are as in Heat', after.get(stack, {}).get(part) == value,
+                      f'{value} {after.get(stack, {}).get(part)}')
+    kept = output(demo, 'taken-own', 'random')
+    answer = requests.post(output(demo, 'taken-own', 'alarm'), timeout=30)
+    check('the alarm URL of Heat scales', answer.ok, f'{answer.status_code} {answer.text}')
+    check('the group has grown', until(lambda: output(demo, 'taken-own', 'size') == 2 and demo.settled('taken-own')))
+    curl = output(demo, 'taken-own', 'curl')
+    done = subprocess.run(f"{curl} --data-binary '{SIGNAL}' -o /dev/null -w '%{{http_code}}'", shell=True, text=True,
+                          capture_output=True, timeout=60)
+    check('the wait handle of Heat takes a signal', done.stdout == '200', done.stdout + done.stderr)
+    stored = until(lambda: demo.client.resources.metadata('taken-own', 'handle').get('x'))
+    check('the signal is stored', stored and stored.get('data') == 'done', stored)
+    check('a random string keeps its value', output(demo, 'taken-own', 'random') == kept)
+    for (name, stack), fields in made.items():
+        side = sides[name]
+        ids = {row.resource_name: row.physical_resource_id for row in side.client.resources.list(stack)}
+        side.client.stacks.update(stack, existing=True, **{k: v for k, v in fields.items() if k != 'environment'},
+                                  environment=fields['environment'])
+        done = side.settled(stack)
+        check(f'{stack} is updated', done.stack_status == 'UPDATE_COMPLETE', done.stack_status_reason)
+        now = {row.resource_name: row.physical_resource_id for row in side.client.resources.list(stack)}
+        check(f'{stack}: objects stay', ids == now, f'{ids} {now}')
+    for name, stack in made:
+        sides[name].client.stacks.delete(stack)
+    for name, stack in made:
+        left = sides[name].settled(stack, 300)
+        check(f'{stack} is deleted', left is None, left and left.stack_status_reason)
+
+
+def main():
+    binary, words = sys.argv[1], sys.argv[2:]
+    runs = [run for run in chosen([word for word in words if word != '--short'])
+            if run.get('stack_status') == 'CREATE_COMPLETE']
+    kiln = Kiln(binary)
+    sides = {name: Side(name) for name in ('demo', 'admin')}
+    # Of an earlier run.
+    for table in database("SHOW TABLES LIKE 'kiln%'")[1].split():
+        database(f'DROP TABLE {table}')
+    for trigger in database("SELECT trigger_name FROM information_schema.triggers WHERE trigger_schema = 'heat'")[1].split():
+        database(f'DROP TRIGGER {trigger}')
+    for side in sides.values():
+        for name in [name for name in side.stacks() if name.startswith('taken-')]:
+            side.client.stacks.delete(name)
+            side.settled(name)
+    images = {name for run in runs for name in OLD_IMAGE.findall((CORPUS / run['path']).read_text())}
+    with tempfile.TemporaryDirectory() as scratch, \
+            Fixtures(sides['demo'].cloud, sides['admin'].cloud, images) as values:
+        objects = {name: side.objects() for name, side in sides.items()}
+        made = made_by_heat(sides, runs, values, scratch)
+        before = {name: side.tree() for name, side in sides.items()}
+        projects = [word for side in sides.values() for word in ('--project', side.project)]
+        found = json.loads(kiln.take_over('inventory', '-f', 'json'))
+        counts = [found['projects'].get(side.project, {}) for side in sides.values()]
+        stacks, ready, unchanged = (sum(one.get(key, 0) for one in counts) for key in ('stacks', 'ready', 'unchanged'))
+        print(f'{stacks} stacks, {ready} ready, {unchanged} with an empty plan', flush=True)
+        for one in counts:
+            for finding in one.get('findings', []):
+                print(f'  {finding["grade"]} {finding["stack"]} {finding["place"]}: {finding["what"]}', flush=True)
+        check('all stacks can be taken over', ready == stacks)
+        kiln.take_over('import')
+        again = kiln.take_over('import', '-f', 'value', '-c', 'Result').split()
+        check('a second import finds nothing new', set(again) == {'unchanged'}, again)
+        check('Heat sees what it saw', before == {name: side.tree() for name, side in sides.items()})
+        kiln.take_over('switch', *projects)
+        code, said = database("UPDATE stack SET status_reason = 'x'")
+        check('Heat cannot change the stacks', code != 0 and 'belongs to Kiln' in said, said)
+        kiln.take_over('switch', '--back', *projects)
+        code, said = database("UPDATE stack SET status_reason = status_reason WHERE deleted_at IS NULL")
+        check('Heat can change them again', code == 0, said)
+        kiln.take_over('switch', *projects)
+        devcloud('down', 'heat')
+        try:
+            with kiln.serving():
+                under_kiln(sides, made, before)
+                time.sleep(5)
+                for name, side in sides.items():
+                    for kind, ids in side.objects().items():
+                        left = ids - objects[name][kind]
+                        check(f'no {kind} of {name} are left', not left, left)
+        finally:
+            database('DELETE FROM kiln_heat_fence')
+            devcloud('up', 'heat')
+    print(f'{RESULTS["passed"]} passed, {RESULTS["failed"]} failed')
+    sys.exit(RESULTS['failed'] > 0)
+
+
+if __name__ == '__main__':
+    main()
