@@ -331,9 +331,7 @@ impl<'a> Work<'a> {
         };
         // Heat writes null for what a group of deployments leaves out, and Kiln nothing.
         let owner = taken.resources.iter().rfind(|row| row.child == Some(member.id));
-        let is_of_deployments = owner.is_some_and(|row| {
-            DEPLOYMENT_GROUPS.contains(&row.implementation.as_str())
-        });
+        let is_of_deployments = owner.is_some_and(|row| DEPLOYMENT_GROUPS.contains(&row.implementation.as_str()));
         let ids: HashMap<i64, ResourceId> =
             member.rows.iter().filter_map(|row| Some((row.number, row.uuid.parse().ok()?))).collect();
         let mut rows: Vec<Resource> = Vec::new();

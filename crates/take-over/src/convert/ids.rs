@@ -109,7 +109,8 @@ mod tests {
         ];
         complete_addresses(&mut rows);
         assert!(rows[0].data.is_empty(), "it belongs to another one");
-        rows[1].requires.push(rows[0].id);
+        let address = rows[0].id;
+        rows[1].requires.push(address);
         complete_addresses(&mut rows);
         assert_eq!(rows[0].data.get("address"), Some(&"172.24.1.9".into()));
     }
