@@ -72,6 +72,8 @@ outputs:
   random: {value: {get_attr: [random, value]}}
 '''
 SIGNAL = '{"status": "SUCCESS", "id": "x", "data": "done"}'
+ID_IN_KILN = dict.fromkeys(('AWS::AutoScaling::LaunchConfiguration', 'AWS::EC2::VPCGatewayAttachment',
+                            'AWS::EC2::SubnetRouteTableAssociation', 'OS::Keystone::UserRoleAssignment'), 'an ID')
 RESULTS = {'passed': 0, 'failed': 0}
 
 
@@ -102,7 +104,8 @@ class Side:
             events = self.client.events.list(stack.id)
             found[name] = {
                 'stack': (stack.id, stack.stack_status, stack.stack_owner, stack.creation_time),
-                'resources': sorted((row.resource_name, row.physical_resource_id, row.resource_type, row.resource_status,
+                # Some types have an ID in Kiln only.
+                'resources': sorted((row.resource_name, ID_IN_KILN.get(row.resource_type, row.physical_resource_id), row.resource_type, row.resource_status,
                                      sorted(row.required_by)) for row in rows),
                 'events': sorted((event.id, event.resource_name, event.resource_status) for event in events),
                 'parameters': self.client.stacks.get(stack.id).parameters,

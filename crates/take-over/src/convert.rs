@@ -13,8 +13,8 @@ use kiln_plan::hidden::{Door, HiddenValues};
 use kiln_plan::{Kind, Model, ResourceTypes, Sources, StackScope, facts};
 use kiln_resource::{Action, Resource, StackFacts, State, Status, StoredDefinition, properties, translation};
 use kiln_store::{
-    CredentialsId, Event, EventId, ResourceId, Snapshot, SnapshotId, StackId, TakeOver, TakeOverState, TakenStack,
-    TakenTree,
+    CredentialsId, Event, EventId, Parent, ResourceId, Snapshot, SnapshotId, StackId, TakeOver, TakeOverState,
+    TakenStack, TakenTree,
 };
 use kiln_template::environment::Environment;
 use kiln_value::{Map, Path, Secret, Value, text};
@@ -196,7 +196,7 @@ impl<'a> Work<'a> {
     ) -> Option<(TakenStack, Vec<Resource>, Vec<Sources>)> {
         let heat = member.heat;
         let state = self.state(place, &heat.action, &heat.status)?;
-        let parent = self.parent(member, place, taken)?;
+        let parent = self.parent(member, place, taken).ok()?;
         let depth = match &parent {
             Some(parent) => taken.stacks.iter().find(|one| one.stack.id == parent.stack)?.stack.depth + 1,
             None => 0,
@@ -214,7 +214,7 @@ impl<'a> Work<'a> {
             let is_present = heat.template == Some(number);
             match self.decrypted_environment(&template.environment) {
                 Ok(environment) => {
-                    let built = templates.build(heat, number, template, environment, depth, facade.as_ref());
+                    let built = templates.build(heat, number, template, &environment, depth, facade.as_ref());
                     if let Err(error) = built {
                         let which = if is_present { "its template" } else { "a former template of it" };
                         self.block(
@@ -276,10 +276,10 @@ impl<'a> Work<'a> {
         Some((TakenStack { stack, desired, previous }, rows, sources))
     }
 
-    /// The resource that a nested stack belongs to; the outer `None`: there is none.
-    fn parent(&mut self, member: &Member<'a>, place: &str, taken: &TakenTree) -> Option<Option<kiln_store::Parent>> {
-        let Some(owner) = &member.heat.owner else { return Some(None) };
-        let owner: StackId = owner.parse().ok()?;
+    /// The resource that a nested stack belongs to. The error was noted.
+    fn parent(&mut self, member: &Member<'a>, place: &str, taken: &TakenTree) -> Result<Option<Parent>, ()> {
+        let Some(owner) = &member.heat.owner else { return Ok(None) };
+        let owner: StackId = owner.parse().map_err(drop)?;
         let mut rows = taken.resources.iter().filter(|row| row.stack == owner && row.child == Some(member.id));
         let Some(row) = rows.next_back() else {
             self.block(
@@ -287,9 +287,9 @@ impl<'a> Work<'a> {
                 format!("the nested stack {} belongs to no resource", member.heat.name),
                 "delete the nested stack in Heat",
             );
-            return None;
+            return Err(());
         };
-        Some(Some(kiln_store::Parent { stack: owner, resource: row.id, resource_name: row.name.clone() }))
+        Ok(Some(Parent { stack: owner, resource: row.id, resource_name: row.name.clone() }))
     }
 
     fn state(&mut self, place: &str, action: &str, status: &str) -> Option<State> {

@@ -79,11 +79,11 @@ impl FirstDay {
     }
 }
 
-fn note(preview: &Preview, place: &str, changes: &mut Vec<Change>) {
+fn note(preview: &Preview, place: &str, found: &mut Vec<Change>) {
     for entry in &preview.entries {
         let place = if place.is_empty() { entry.name.clone() } else { format!("{place}/{}", entry.name) };
         if let Some(nested) = &entry.nested {
-            note(nested, &place, changes);
+            note(nested, &place, found);
         }
         let names = |map: &kiln_value::Map| map.keys().cloned().collect::<Vec<_>>().join(", ");
         let what = match &entry.change {
@@ -100,6 +100,6 @@ fn note(preview: &Preview, place: &str, changes: &mut Vec<Change>) {
                 format!("depends on {}", of.join(", "))
             }
         };
-        changes.push(Change { place, what });
+        found.push(Change { place, what });
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use jiff::Timestamp;
-use kiln_store::{Error, SqlStore, TakeOver, TakeOverState, TakenTree};
+use kiln_store::{Error, SqlStore, Store as _, TakeOver, TakeOverState, TakenTree};
 
 use crate::convert::{Converted, Converter};
 use crate::heat::HeatDatabase;
@@ -95,7 +95,7 @@ impl Import<'_> {
         if known.is_some_and(|known| known.state == TakeOverState::Imported && known.digest == digest) {
             return done(Outcome::Unchanged, Vec::new());
         }
-        let now = Timestamp::now();
+        let now = self.store.now().await?;
         let converted = match &read {
             Ok(read) => self.converter.convert(tree, read, now),
             Err(damaged) => Converted::refused(damaged.finding()),

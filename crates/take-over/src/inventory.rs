@@ -69,7 +69,7 @@ pub async fn inventory(
         let project = projects.entry(tree.project.clone()).or_default();
         project.stacks += 1;
         project.nested += tree.ids.len() - 1;
-        let converted = match &read {
+        let outcome = match &read {
             Ok(read) => {
                 project.resources += read.resources.len();
                 project.events += read.events.len();
@@ -77,8 +77,8 @@ pub async fn inventory(
             }
             Err(damaged) => Converted::refused(damaged.finding()),
         };
-        let mut findings = converted.findings;
-        if let Some(taken) = &converted.tree {
+        let mut findings = outcome.findings;
+        if let Some(taken) = &outcome.tree {
             project.ready += 1;
             let changes = first_day.changes(taken).await?;
             project.unchanged += usize::from(changes.is_empty());

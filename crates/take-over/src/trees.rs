@@ -33,13 +33,13 @@ pub(crate) async fn trees(
     heat: &HeatDatabase,
     only: &Selection,
 ) -> Result<(Vec<Tree>, Vec<Listed>), kiln_store::Error> {
-    Ok(of(heat.live_stacks().await?, only))
+    Ok(of(&heat.live_stacks().await?, only))
 }
 
-fn of(listed: Vec<Listed>, only: &Selection) -> (Vec<Tree>, Vec<Listed>) {
+fn of(listed: &[Listed], only: &Selection) -> (Vec<Tree>, Vec<Listed>) {
     let mut below: HashMap<&str, Vec<&Listed>> = HashMap::new();
     let mut named: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    for stack in &listed {
+    for stack in listed {
         match &stack.owner {
             Some(owner) => below.entry(owner).or_default().push(stack),
             None => *named.entry((&stack.project, &stack.name)).or_default() += 1,
@@ -90,14 +90,14 @@ mod tests {
             stack("6", "x", Some("7")),
             stack("7", "y", Some("6")),
         ];
-        let (trees, lost) = of(listed.clone(), &Selection::default());
+        let (trees, lost) = of(&listed, &Selection::default());
         let ids: Vec<Vec<&str>> = trees.iter().map(|tree| tree.ids.iter().map(String::as_str).collect()).collect();
         assert_eq!(ids, [vec!["1", "2", "3"], vec!["4"]]);
         assert!(trees.iter().all(|tree| tree.namesakes == 1));
         assert_eq!(lost.iter().map(|stack| stack.id.as_str()).collect::<Vec<_>>(), ["5", "6", "7"]);
         let only = Selection { stack: Some("4".to_owned()), ..Selection::default() };
-        assert_eq!(of(listed.clone(), &only).0.len(), 1);
+        assert_eq!(of(&listed, &only).0.len(), 1);
         let only = Selection { project: Some("q".to_owned()), ..Selection::default() };
-        assert_eq!(of(listed, &only), (Vec::new(), Vec::new()));
+        assert_eq!(of(&listed, &only), (Vec::new(), Vec::new()));
     }
 }

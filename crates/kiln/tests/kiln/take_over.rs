@@ -26,8 +26,9 @@ const PLANTED: [&str; 3] = ["parameter-planted", "user-password-planted", "confi
 struct Heat {
     folder: Folder,
     db: DatabaseConnection,
-    kiln: String,
-    heat: String,
+    /// The configuration files of Kiln and of Heat.
+    kiln_conf: String,
+    source: String,
 }
 
 impl Heat {
@@ -51,19 +52,22 @@ impl Heat {
             let template = "UPDATE stack SET raw_template_id = prev_raw_template_id WHERE name = 'gone'";
             db.execute_unprepared(template).await.unwrap();
         }
-        let kiln = with_url(&folder, cloud, &url);
-        let text = std::fs::read_to_string(&kiln).unwrap();
-        std::fs::write(&kiln, text.replace("[DEFAULT]\n", "[DEFAULT]\nencrypt_parameters_and_properties = true\n"))
-            .unwrap();
-        let heat = folder.path().join("heat.conf").display().to_string();
-        std::fs::write(&heat, format!("[database]\nconnection = {url}\n")).unwrap();
-        Self { folder, db, kiln, heat }
+        let kiln_conf = with_url(&folder, cloud, &url);
+        let text = std::fs::read_to_string(&kiln_conf).unwrap();
+        std::fs::write(
+            &kiln_conf,
+            text.replace("[DEFAULT]\n", "[DEFAULT]\nencrypt_parameters_and_properties = true\n"),
+        )
+        .unwrap();
+        let source = folder.path().join("heat.conf").display().to_string();
+        std::fs::write(&source, format!("[database]\nconnection = {url}\n")).unwrap();
+        Self { folder, db, kiln_conf, source }
     }
 
     fn take_over(&self, command: &str, more: &[&str]) -> Ran {
-        let mut words = vec!["manage", "take-over", command, "--config-file", &self.kiln];
+        let mut words = vec!["manage", "take-over", command, "--config-file", &self.kiln_conf];
         if matches!(command, "inventory" | "import" | "switch") {
-            words.extend(["--heat-config", &self.heat]);
+            words.extend(["--heat-config", &self.source]);
         }
         words.extend(more);
         let ran = self.folder.run(&words);
@@ -301,8 +305,8 @@ async fn what_stands_in_the_way_is_named_and_the_rest_is_imported() {
 async fn a_wrong_key_is_named_and_nothing_is_imported() {
     let cloud = Testcloud::builder().start().await.unwrap();
     let heat = Heat::load("key", "convergence-encrypted", &cloud, sqlite).await;
-    let text = std::fs::read_to_string(&heat.heat).unwrap();
-    std::fs::write(&heat.heat, format!("[DEFAULT]\nauth_encryption_key = another key of a Heat\n{text}")).unwrap();
+    let text = std::fs::read_to_string(&heat.source).unwrap();
+    std::fs::write(&heat.source, format!("[DEFAULT]\nauth_encryption_key = another key of a Heat\n{text}")).unwrap();
     let ran = heat.take_over("inventory", &[]);
     assert!(ran.code == 1 && ran.out.contains("the key does not decrypt it"), "{ran:?}");
     let ran = heat.take_over("import", &["-f", "value", "-c", "Result"]);
@@ -320,7 +324,7 @@ async fn the_commands_of_the_manual_work() {
     for command in commands {
         let words = command.split(' ').map(|word| match word {
             "345de0deed754a2ab8091344a1397b46" => PROJECT,
-            "kiln.conf" => &heat.kiln,
+            "kiln.conf" => &heat.kiln_conf,
             word => word,
         });
         heat.folder.run(&words.collect::<Vec<_>>()).ok();

@@ -37,11 +37,11 @@ impl<'a> Templates<'a> {
         stack: &HeatStack,
         number: i64,
         template: &HeatTemplate,
-        environment: Map,
+        environment: &Map,
         depth: u32,
         parent: Option<&StoredDefinition>,
     ) -> Result<(), Diagnostic> {
-        let built = self.read(stack, template, &environment, depth, parent);
+        let built = self.read(stack, template, environment, depth, parent);
         let (built, error) = match built {
             Ok(blueprint) => (Some(Arc::new(blueprint)), Ok(())),
             Err(error) => (None, Err(error)),

@@ -48,10 +48,10 @@ impl<'r> Values<'r> {
         value
     }
 
-    fn damaged(&self, why: impl ToString) -> Damaged {
+    fn damaged(&self, why: impl Into<String>) -> Damaged {
         let row = self.row.first().and_then(Clone::clone).unwrap_or_default();
         let column = self.columns.get(self.next - 1).copied().unwrap_or_default();
-        Damaged { table: self.table, row, column, why: why.to_string() }
+        Damaged { table: self.table, row, column, why: why.into() }
     }
 
     /// A text; NULL is the empty one.

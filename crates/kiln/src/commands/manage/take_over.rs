@@ -30,7 +30,7 @@ group! {
 /// The Heat, and which of its stacks.
 #[derive(Args, Debug)]
 struct HeatArgs {
-    /// Configuration file of Heat, as it is: for its database, its key and its [trustee]
+    /// Configuration file of Heat, as it is: for its database, its key and its trustee
     #[arg(long, value_name = "FILE", default_value = "/etc/heat/heat.conf")]
     heat_config: PathBuf,
     /// Only the stacks of this project
@@ -232,7 +232,7 @@ Examples:
 pub(crate) struct SwitchArgs {
     #[command(flatten)]
     config: ConfigArgs,
-    /// Configuration file of Heat, as it is: for its database, its key and its [trustee]
+    /// Configuration file of Heat, as it is: for its database, its key and its trustee
     #[arg(long, value_name = "FILE", default_value = "/etc/heat/heat.conf")]
     heat_config: PathBuf,
     /// The project; may be given several times
@@ -355,7 +355,7 @@ impl DropArgs {
 fn progress(done: usize, all: usize) {
     use std::io::IsTerminal as _;
     let step = (all / 100).max(1);
-    if done % step == 0 && std::io::stderr().is_terminal() {
+    if done.is_multiple_of(step) && std::io::stderr().is_terminal() {
         eprint!("\r{done} of {all} stacks");
         if done == all {
             eprintln!();
