@@ -10,6 +10,7 @@ use kiln_testcloud::Testcloud;
 
 use crate::run::Folder;
 use crate::service::Service;
+use crate::take_over::heat_in;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -300,6 +301,7 @@ async fn run_commands(name: &str, least: usize, find: impl FnOnce(&Folder) -> Ve
     let cloud = Testcloud::builder().build_time(std::time::Duration::from_millis(50)).start().await.unwrap();
     let service = Service::start(&folder, &cloud);
     prepare(&folder, &cloud);
+    heat_in(&folder).await;
     let mut all = find(&folder);
     let mut seen = BTreeSet::new();
     all.retain(|line| seen.insert(line.clone()));

@@ -36,13 +36,7 @@ impl Heat {
     async fn load(name: &str, way: &str, cloud: &Testcloud, url: impl FnOnce(&Path) -> String) -> Self {
         let folder = Folder::new(&format!("take-over-{name}-{way}"));
         let url = url(folder.path());
-        let db = Box::pin(Database::connect(&url)).await.unwrap();
-        let made = if way == LEGACY { "convergence" } else { way };
-        let rows = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../tests/heat_database/27-{made}.json"));
-        let tables: Map<String, Value> = serde_json::from_str(&std::fs::read_to_string(rows).unwrap()).unwrap();
-        for (table, content) in &tables {
-            fill(&db, table, content).await;
-        }
+        let db = made_by_heat(&url, if way == LEGACY { "convergence" } else { way }).await;
         if way == LEGACY {
             let no = if db.get_database_backend() == DbBackend::Postgres { "FALSE" } else { "0" };
             db.execute_unprepared(&format!("UPDATE stack SET convergence = {no}")).await.unwrap();
@@ -111,6 +105,24 @@ impl Heat {
         }
         all
     }
+}
+
+/// Fills an empty database with the rows that Heat has made.
+async fn made_by_heat(url: &str, way: &str) -> DatabaseConnection {
+    let db = Box::pin(Database::connect(url)).await.unwrap();
+    let rows = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../tests/heat_database/27-{way}.json"));
+    let tables: Map<String, Value> = serde_json::from_str(&std::fs::read_to_string(rows).unwrap()).unwrap();
+    for (table, content) in &tables {
+        fill(&db, table, content).await;
+    }
+    db
+}
+
+/// Writes the configuration `heat.conf` of a Heat with stacks into a folder.
+pub(crate) async fn heat_in(folder: &Folder) {
+    let url = sqlite(folder.path());
+    made_by_heat(&url, "convergence").await;
+    folder.write("heat.conf", &format!("[database]\nconnection = {url}\n"));
 }
 
 /// Creates a table and inserts its rows.
