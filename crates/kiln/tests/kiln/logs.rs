@@ -308,7 +308,10 @@ async fn the_manual_goes_from_a_failed_stack_to_the_cause() {
     while let Some((before, block)) = rest.split_once("```console\n$ ") {
         let (block, after) = block.split_once("```").unwrap();
         let (command, shown) = block.split_once('\n').unwrap();
-        let replaced = now.iter().fold(command.to_owned(), |command, (old, new)| command.replace(old, new));
+        // The longest first: a time begins with a date that is one of the old words too.
+        let mut words: Vec<(&String, &String)> = now.iter().collect();
+        words.sort_by_key(|(old, _)| std::cmp::Reverse(old.len()));
+        let replaced = words.into_iter().fold(command.to_owned(), |command, (old, new)| command.replace(old, new));
         let place = replaced.replace("/var/log/kiln", &folder.path().display().to_string());
         let line = format!("PATH=\"$(dirname \"$KILN\"):/usr/bin:/bin\"; {place}");
         let mut shell = std::process::Command::new("sh");
