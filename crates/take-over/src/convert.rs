@@ -469,7 +469,7 @@ impl<'a> Work<'a> {
             Err(error) => {
                 self.findings.push(Finding::notice(
                     at,
-                    format!("its stored properties are not valid in Kiln: {}", error.text),
+                    format!("its stored property {} is not valid in Kiln", error.path),
                     "the next update compares them as they are",
                 ));
                 given.clone()

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use kiln_plan::ResourceTypes;
-use kiln_plan::hidden::HiddenValues;
+use kiln_plan::hidden::Door;
 use kiln_resource::NoCloud;
 use kiln_stack::clock::{Chance, SystemClock};
+use kiln_stack::hidden_values::{derive_below, hidden_values};
 use kiln_stack::{Backends, Caches, LoadedStack};
 use kiln_store::{Error, Options, SqlStore, Store as _, TakeOverState, TakenTree};
 use kiln_value::Secret;
@@ -59,10 +60,14 @@ impl FirstDay {
         let view = LoadedStack::load(&backends, root).await?;
         let mut view = view.ok_or_else(|| Error::NotFound(format!("stack {root}")))?;
         let blueprint = Arc::clone(&view.blueprint);
-        let previewed =
-            preview(&backends, &mut view, blueprint, Terms::default(), &mut HiddenValues::default()).await?;
+        let mut hidden = hidden_values(&backends, &view.stack).await?;
+        derive_below(&backends, &view.stack, &mut hidden).await?;
+        let previewed = preview(&backends, &mut view, blueprint, Terms::default(), &mut hidden).await?;
         let mut changes = Vec::new();
         note(&previewed, "", &mut changes);
+        for change in &mut changes {
+            hidden.mask(Door::Plan, &mut change.what);
+        }
         Ok(changes)
     }
 

@@ -314,6 +314,24 @@ async fn what_stands_in_the_way_is_named_and_the_rest_is_imported() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn hidden_values_are_in_no_finding() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let heat = Heat::load("hidden", "convergence", &cloud, sqlite).await;
+    // The plan of the first day sets the hidden value.
+    let properties = "UPDATE resource_properties_data SET data = '{\"value\": \"other\"}' WHERE id = (SELECT \
+                      rsrc_prop_data_id FROM resource WHERE name = 'hidden')";
+    heat.db.execute_unprepared(properties).await.unwrap();
+    let inventory = heat.take_over("inventory", &[]);
+    assert!(inventory.out.contains("hidden: the next update would change it"), "{inventory:?}");
+    // A template that takes the hidden value for a number.
+    let number = "UPDATE raw_template SET template = REPLACE(template, '\"secret\": {\"type\": \"string\"', '\"secret\": \
+                  {\"type\": \"number\"')";
+    heat.db.execute_unprepared(number).await.unwrap();
+    let inventory = heat.take_over("inventory", &[]);
+    assert!(inventory.out.contains("could not convert string"), "{inventory:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_key_is_named_and_nothing_is_imported() {
     let cloud = Testcloud::builder().start().await.unwrap();
     let heat = Heat::load("key", "convergence-encrypted", &cloud, sqlite).await;

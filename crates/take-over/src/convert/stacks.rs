@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use kiln_plan::hidden::mask_errors;
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
 use kiln_resource::StoredDefinition;
 use kiln_template::{Facade, Files, StackIdentity};
@@ -70,6 +71,9 @@ impl<'a> Templates<'a> {
             update_policy: definition.update_policy.clone(),
         });
         let identity = StackIdentity::new(stack.project.as_str(), stack.name.as_str(), stack.id.clone()).ok();
+        // An operator may see the text, and the values of hidden parameters are none of his.
+        let shown = sources.clone();
         Blueprint::build(sources, self.types, identity, Nesting { facade, depth })
+            .map_err(|error| mask_errors(&shown, vec![error.clone()]).pop().unwrap_or(error))
     }
 }
