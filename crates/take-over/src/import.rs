@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use jiff::Timestamp;
-use kiln_store::{Error, SqlStore, Store as _, TakeOver, TakeOverState, TakenTree};
+use kiln_store::{Error, SqlStore, Store as _, TakeOver, TakeOverState, TakenSoftware, TakenTree};
 
 use crate::convert::{Converted, Converter};
 use crate::heat::HeatDatabase;
@@ -141,10 +141,14 @@ impl Import<'_> {
         if self.dry_run || records.iter().any(is_switched) {
             return Ok(());
         }
-        match self.heat.software(project).await? {
-            Ok(software) => self.store.take_software(project, &self.converter.software(&software)).await,
-            Err(damaged) => Err(Error::Damaged(damaged.into())),
-        }
+        self.store.take_software(project, &self.software_of(project).await?).await
+    }
+
+    /// The software configs and deployments that Heat has of a project.
+    pub(crate) async fn software_of(&self, project: &str) -> Result<TakenSoftware, Error> {
+        let read = self.heat.software(project).await?;
+        let software = read.map_err(|damaged| Error::Damaged(damaged.into()))?;
+        Ok(self.converter.software(&software))
     }
 }
 

@@ -67,7 +67,8 @@ impl Switch<'_> {
     /// # Errors
     /// [`Error::Changed`] names a stack that Kiln has changed since the switch.
     pub async fn back(&self, project: &str) -> Result<u64, Error> {
-        let stacks = self.import.store.switch_project_back(project).await?;
+        let software = self.import.software_of(project).await?;
+        let stacks = self.import.store.switch_project_back(project, &software).await?;
         self.fence.lower(project).await?;
         Ok(stacks)
     }

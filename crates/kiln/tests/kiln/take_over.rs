@@ -255,6 +255,20 @@ async fn come_and_go(heat: &Heat) {
     assert_eq!(back.ok(), format!("Project {PROJECT}: 3 stacks belong to Heat.\n"));
     heat.db.execute_unprepared("UPDATE resource SET status_reason = 'again'").await.unwrap();
 
+    // What Kiln has made itself in the project is none of Heat's.
+    let configs = "SELECT id FROM kiln_software_config WHERE project NOT LIKE 'heat:%'";
+    let own = format!(
+        "INSERT INTO kiln_software_config (id, project, body, created) VALUES ('own', '{PROJECT}', 'not read', 0)"
+    );
+    heat.db.execute_unprepared(&own).await.unwrap();
+    heat.take_over("switch", &only).ok();
+    assert_eq!(heat.values(configs).await.len(), 2, "that of Heat, and that of Kiln");
+    heat.take_over("switch", &["--project", PROJECT, "--back"]).ok();
+    assert_eq!(heat.values(configs).await, ["own"]);
+    heat.import(&[]);
+    assert_eq!(heat.values(configs).await, ["own"]);
+    heat.db.execute_unprepared("DELETE FROM kiln_software_config WHERE id = 'own'").await.unwrap();
+
     // After a change by Kiln there is no way back.
     heat.take_over("switch", &only).ok();
     heat.db.execute_unprepared("UPDATE kiln_lease SET writes = 1").await.unwrap();

@@ -1,7 +1,7 @@
 //! Stacks that are taken over from Heat: only commands of operators call this.
 
 use sea_orm::ConnectionTrait;
-use sea_orm::sea_query::{Cond, Expr, ExprTrait, Order, Query};
+use sea_orm::sea_query::{Cond, Expr, ExprTrait, Order, Query, UpdateStatement};
 
 use super::pool::Transaction;
 use super::requests::insert_stacks;
@@ -122,6 +122,9 @@ impl SqlStore {
         self.retry(|| async {
             let tx = self.begin().await?;
             let switched = self.rename_project(&tx, &waiting(project), project).await?;
+            for table in [schema::SOFTWARE_CONFIG, schema::SOFTWARE_DEPLOYMENT] {
+                tx.execute(&rename(table, &waiting(project), project)).await?;
+            }
             set_state(&tx, project, [TakeOverState::Imported, TakeOverState::Switched]).await?;
             tx.commit().await?;
             Ok(switched)
@@ -129,11 +132,12 @@ impl SqlStore {
         .await
     }
 
-    /// Gives the stacks of a project that were taken over back to Heat, all at once. Returns their number, without nested ones.
+    /// Gives the stacks of a project that were taken over back to Heat, all at once, with the software configs and deployments
+    /// that Heat has: others of the project were made by Kiln, and stay. Returns the number of stacks, without nested ones.
     ///
     /// # Errors
     /// [`Error::Changed`] names a stack that Kiln has changed since: Heat does not know that change.
-    pub async fn switch_project_back(&self, project: &str) -> Result<u64, Error> {
+    pub async fn switch_project_back(&self, project: &str, software: &TakenSoftware) -> Result<u64, Error> {
         self.retry(|| async {
             let tx = self.begin().await?;
             let taken = Query::select()
@@ -159,6 +163,14 @@ impl SqlStore {
                 return Err(Error::Changed(Columns::of(&row).parsed()?).into());
             }
             let back = self.rename_project(&tx, project, &waiting(project)).await?;
+            let configs: Vec<&str> = software.configs.iter().map(|one| one.id.as_str()).collect();
+            let deployments: Vec<&str> = software.deployments.iter().map(|one| one.id.as_str()).collect();
+            for (table, ids) in [(schema::SOFTWARE_CONFIG, configs), (schema::SOFTWARE_DEPLOYMENT, deployments)] {
+                for ids in ids.chunks(500) {
+                    let taken = Expr::col("id").is_in(ids.iter().copied());
+                    tx.execute(&rename(table, project, &waiting(project)).and_where(taken).to_owned()).await?;
+                }
+            }
             set_state(&tx, project, [TakeOverState::Switched, TakeOverState::Imported]).await?;
             tx.commit().await?;
             Ok(back)
@@ -166,8 +178,7 @@ impl SqlStore {
         .await
     }
 
-    /// Changes the project of the stacks that were taken over, and of the software of the project. Returns the number of root
-    /// stacks.
+    /// Changes the project of the stacks that were taken over. Returns the number of root stacks.
     async fn rename_project(&self, tx: &Transaction, from: &str, to: &str) -> Result<u64, Fault> {
         let taken = Query::select()
             .column("root")
@@ -176,10 +187,7 @@ impl SqlStore {
             .to_owned();
         let of_taken = |is_root: bool| {
             let parent = Expr::col("parent_stack");
-            Query::update()
-                .table(schema::STACK)
-                .value("project", to)
-                .and_where(Expr::col("project").eq(from))
+            rename(schema::STACK, from, to)
                 .and_where(Expr::col("root").in_subquery(taken.clone()))
                 .and_where(if is_root { parent.is_null() } else { parent.is_not_null() })
                 .to_owned()
@@ -193,11 +201,6 @@ impl SqlStore {
             }
         })?;
         tx.execute(&of_taken(false)).await?;
-        for (table, column) in [(schema::SOFTWARE_CONFIG, "project"), (schema::SOFTWARE_DEPLOYMENT, "project")] {
-            let update =
-                Query::update().table(table).value(column, to).and_where(Expr::col(column).eq(from)).to_owned();
-            tx.execute(&update).await?;
-        }
         Ok(roots.rows_affected())
     }
 
@@ -225,6 +228,11 @@ impl SqlStore {
         })
         .await
     }
+}
+
+/// The statement that changes the project of the rows of a table.
+fn rename(table: &'static str, from: &str, to: &str) -> UpdateStatement {
+    Query::update().table(table).value("project", to).and_where(Expr::col("project").eq(from)).to_owned()
 }
 
 /// Changes the state of the trees of a project that have the first of two states to the second.
