@@ -7,11 +7,11 @@ use kiln_plan::{Blueprint, Kind, Nesting, Rules, define, facts, failure_of};
 use kiln_resource::constraint::{Judge, LookupCollector, ask};
 use kiln_resource::translation::Answers;
 use kiln_resource::{Facts, Failure, StoredDefinition};
-use kiln_template::Facade;
 use kiln_template::constraint::CustomConstraints;
-use kiln_value::{Class, Diagnostic, Map, Value};
+use kiln_value::{Class, Diagnostic, Map};
 
 use crate::gather::Question;
+use crate::load::facade_of;
 use crate::loaded_stack::{GroupContent, group_content};
 use crate::sizes::check_nested;
 
@@ -94,12 +94,7 @@ impl Question {
             let text = format!("Request limit exceeded: Recursion depth exceeds {}.", self.nested_depth);
             return Some(Err(Failure::other(Class::RequestLimitExceeded, text)));
         }
-        let facade = Facade {
-            metadata: Value::Map(definition.metadata.clone()),
-            deletion_policy: definition.deletion_policy.clone(),
-            update_policy: definition.update_policy.clone(),
-        };
-        let place = Nesting { facade: Some(facade), depth: self.depth };
+        let place = Nesting { facade: Some(facade_of(definition)), depth: self.depth };
         let built = Blueprint::build(sources, &self.backends.resource_types, parent.identity.clone(), place);
         Some(built.map_err(|error| refusal(&error.to_string())))
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use kiln_plan::{Blueprint, Nesting, Sources};
-use kiln_resource::StackFacts;
+use kiln_resource::{StackFacts, StoredDefinition};
 use kiln_store::{Desired, DesiredText, Error, Stack, StackId, Store};
 use kiln_template::StackIdentity;
 use kiln_template::environment::Environment;
@@ -149,9 +149,14 @@ async fn facade(backends: &Backends, stack: &Stack) -> Result<Option<Facade>, Er
     let Some(parent) = &stack.parent else { return Ok(None) };
     let rows = backends.store.resources(parent.stack).await?;
     let row = rows.into_iter().find(|row| row.id == parent.resource);
-    Ok(row.and_then(|row| row.definition).map(|definition| Facade {
+    Ok(row.and_then(|row| row.definition).map(|definition| facade_of(&definition)))
+}
+
+/// What the templates of a nested stack see of the resource that it belongs to.
+pub fn facade_of(definition: &StoredDefinition) -> Facade {
+    Facade {
         metadata: Value::Map(definition.metadata.clone()),
         deletion_policy: definition.deletion_policy.clone(),
         update_policy: definition.update_policy.clone(),
-    }))
+    }
 }

@@ -4,7 +4,7 @@ mod ids;
 mod software;
 mod stacks;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -16,12 +16,14 @@ use kiln_store::{
     CredentialsId, Event, EventId, Parent, ResourceId, Snapshot, SnapshotId, StackId, TakeOver, TakeOverState,
     TakenStack, TakenTree,
 };
-use kiln_template::environment::Environment;
 use kiln_value::{Map, Path, Secret, Value, text};
 use uuid::Uuid;
 
 use crate::Finding;
-use crate::heat::{CipherError, HeatCredentials, HeatKey, HeatProperties, HeatResource, HeatStack, HeatTree};
+use crate::finding::below;
+use crate::heat::{
+    CipherError, HeatCredentials, HeatKey, HeatProperties, HeatResource, HeatStack, HeatTree, StoredData,
+};
 use crate::resource_data::data_of;
 use crate::trees::Tree;
 
@@ -66,7 +68,7 @@ impl Converted {
 impl Converter {
     /// Converts a tree. All findings are collected, also behind the first that blocks it.
     pub fn convert(&self, tree: &Tree, heat: &HeatTree, now: Timestamp) -> Converted {
-        let mut work = Work { converter: self, heat, findings: Vec::new(), places: HashMap::new() };
+        let mut work = Work::new(self, heat);
         let taken = work.tree(tree, now);
         let is_blocked = work.findings.iter().any(|finding| finding.grade == crate::Grade::Blocks);
         Converted { tree: taken.filter(|_| !is_blocked), findings: work.findings }
@@ -80,6 +82,24 @@ struct Work<'a> {
     findings: Vec<Finding>,
     /// The paths of the stacks below the root.
     places: HashMap<&'a str, String>,
+    /// The resources by their stacks.
+    rows: HashMap<&'a str, Vec<&'a HeatResource>>,
+    /// What types have stored, by the numbers of the resources.
+    data: HashMap<i64, Vec<&'a StoredData>>,
+    /// The tags by stacks.
+    tags: HashMap<&'a str, Vec<&'a str>>,
+    /// The resources of the converted stacks by their nested stacks; of two, the later one.
+    owners: HashMap<StackId, Owner>,
+}
+
+/// The resource that a nested stack belongs to.
+#[derive(Clone)]
+struct Owner {
+    parent: Parent,
+    /// The depth of the nested stack.
+    depth: u32,
+    implementation: String,
+    definition: Option<Arc<StoredDefinition>>,
 }
 
 /// A stack on the way.
@@ -90,6 +110,21 @@ struct Member<'a> {
 }
 
 impl<'a> Work<'a> {
+    fn new(converter: &'a Converter, heat: &'a HeatTree) -> Self {
+        let (findings, places, owners) = (Vec::new(), HashMap::new(), HashMap::new());
+        let (mut rows, mut data, mut tags) = (HashMap::new(), HashMap::new(), HashMap::new());
+        for row in &heat.resources {
+            rows.entry(row.stack.as_str()).or_insert_with(Vec::new).push(row);
+        }
+        for stored in &heat.data {
+            data.entry(stored.resource).or_insert_with(Vec::new).push(stored);
+        }
+        for (stack, tag) in &heat.tags {
+            tags.entry(stack.as_str()).or_insert_with(Vec::new).push(tag.as_str());
+        }
+        Self { converter, heat, findings, places, rows, data, tags, owners }
+    }
+
     fn block(&mut self, place: &str, what: impl Into<String>, hint: impl Into<String>) {
         self.findings.push(Finding::blocks(place, what, hint));
     }
@@ -106,10 +141,6 @@ impl<'a> Work<'a> {
             );
         }
         self.refuse_backups();
-        let mut of_stack: HashMap<&str, Vec<&HeatResource>> = HashMap::new();
-        for row in &heat.resources {
-            of_stack.entry(&row.stack).or_default().push(row);
-        }
         let mut templates = Templates::new(&self.converter.types);
         let mut taken = TakenTree {
             record: TakeOver {
@@ -131,10 +162,11 @@ impl<'a> Work<'a> {
         for stack in &heat.stacks {
             let place = self.place_of(stack);
             let Some(id) = self.id_of(&stack.id) else { continue };
-            let rows = of_stack.remove(stack.id.as_str()).unwrap_or_default();
+            let rows = self.rows.remove(stack.id.as_str()).unwrap_or_default();
             let member = Member { heat: stack, id, rows };
-            if let Some(converted) = self.stack(&member, root, &place, &mut templates, &taken) {
+            if let Some(converted) = self.stack(&member, root, &place, &mut templates) {
                 let (stack, resources, sources) = converted;
+                self.note_owners(&stack.stack, &resources);
                 taken.stacks.push(stack);
                 taken.resources.extend(resources);
                 hidden.extend(sources);
@@ -165,8 +197,7 @@ impl<'a> Work<'a> {
     fn place_of(&mut self, stack: &'a HeatStack) -> String {
         let above = stack.owner.as_deref().and_then(|owner| self.places.get(owner));
         let place = match (above, &stack.parent_resource) {
-            (Some(above), Some(name)) if above.is_empty() => name.clone(),
-            (Some(above), Some(name)) => format!("{above}/{name}"),
+            (Some(above), Some(name)) => below(above, name),
             _ => String::new(),
         };
         self.places.insert(&stack.id, place.clone());
@@ -176,8 +207,8 @@ impl<'a> Work<'a> {
     /// Resources of legacy stacks that are replaced wait in backups. Usually there are none left.
     fn refuse_backups(&mut self) {
         for backup in &self.heat.backups {
-            let left = self.heat.resources.iter().filter(|row| row.stack == backup.id && row.physical_id.is_some());
-            let left = left.count();
+            let rows = self.rows.get(backup.id.as_str()).into_iter().flatten();
+            let left = rows.filter(|row| row.physical_id.is_some()).count();
             if left > 0 {
                 let what = format!("its backup stack still has {left} replaced resources with objects");
                 self.findings.push(Finding::blocks("", what, "update the stack in Heat once more, which deletes them"));
@@ -185,25 +216,35 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// A stack with its rows and its sources. `taken`: the stacks above it.
+    /// Notes the nested stacks of the resources of a stack.
+    fn note_owners(&mut self, stack: &kiln_store::Stack, rows: &[Resource]) {
+        let owner = |row: &Resource| Owner {
+            parent: Parent { stack: stack.id, resource: row.id, resource_name: row.name.clone() },
+            depth: stack.depth + 1,
+            implementation: row.implementation.clone(),
+            definition: row.definition.clone(),
+        };
+        self.owners.extend(rows.iter().filter_map(|row| Some((row.child?, owner(row)))));
+    }
+
+    /// A stack with its rows and its sources, after the stacks above it.
     fn stack(
         &mut self,
         member: &Member<'a>,
         root: StackId,
         place: &str,
         templates: &mut Templates<'a>,
-        taken: &TakenTree,
     ) -> Option<(TakenStack, Vec<Resource>, Vec<Sources>)> {
         let heat = member.heat;
         let state = self.state(place, &heat.action, &heat.status)?;
-        let parent = self.parent(member, place, taken).ok()?;
-        let depth = match &parent {
-            Some(parent) => taken.stacks.iter().find(|one| one.stack.id == parent.stack)?.stack.depth + 1,
-            None => 0,
-        };
-        let row_of_parent =
-            parent.as_ref().and_then(|parent| taken.resources.iter().find(|row| row.id == parent.resource));
-        let facade = row_of_parent.and_then(|row| row.definition.as_deref()).cloned();
+        let owner = self.owners.get(&member.id).cloned();
+        if owner.is_none() && heat.owner.is_some() {
+            let what = format!("the nested stack {} belongs to no resource", heat.name);
+            self.block(place, what, "delete the nested stack in Heat");
+            return None;
+        }
+        let depth = owner.as_ref().map_or(0, |owner| owner.depth);
+        let facade = owner.as_ref().and_then(|owner| owner.definition.as_deref());
         let numbers: Vec<i64> = heat.template.into_iter().chain(heat.previous_template).collect();
         let numbers = numbers.into_iter().chain(member.rows.iter().filter_map(|row| row.template));
         for number in numbers {
@@ -214,7 +255,7 @@ impl<'a> Work<'a> {
             let is_present = heat.template == Some(number);
             match self.decrypted_environment(&template.environment) {
                 Ok(environment) => {
-                    let built = templates.build(heat, number, template, &environment, depth, facade.as_ref());
+                    let built = templates.build(heat, number, template, &environment, depth, facade);
                     if let Err(error) = built {
                         let which = if is_present { "its template" } else { "a former template of it" };
                         self.block(
@@ -235,7 +276,7 @@ impl<'a> Work<'a> {
             }
             return None;
         };
-        let rows = self.rows(member, place, templates, number, taken)?;
+        let rows = self.converted_rows(member, root, place, templates, number, owner.as_ref())?;
         let blueprint = templates.get(&heat.id, number)?;
         let desired = kiln_stack::load::texts(blueprint.sources());
         let previous = heat.previous_template.and_then(|number| templates.get(&heat.id, number));
@@ -243,7 +284,7 @@ impl<'a> Work<'a> {
         sources.extend(previous.map(|previous| previous.sources().clone()));
         let previous = previous.map(|previous| kiln_stack::load::texts(previous.sources()));
         let previous = previous.or_else(|| (state.status == Status::Complete).then(|| desired.clone()));
-        let tags = self.heat.tags.iter().filter(|(stack, _)| *stack == heat.id).map(|(_, tag)| tag.clone()).collect();
+        let tags = self.tags.remove(heat.id.as_str()).unwrap_or_default();
         let trustor = self.heat.credentials.as_ref().and_then(|one| one.trustor.clone());
         let stack = kiln_store::Stack {
             id: member.id,
@@ -260,7 +301,7 @@ impl<'a> Work<'a> {
             settled: 1,
             disable_rollback: heat.disable_rollback,
             timeout_mins: heat.timeout,
-            tags,
+            tags: tags.into_iter().map(str::to_owned).collect(),
             username: heat.username.clone(),
             user_id: trustor.unwrap_or_default(),
             credentials: None,
@@ -271,25 +312,9 @@ impl<'a> Work<'a> {
             deleted: None,
             writes: 0,
             guards: 0,
-            parent,
+            parent: owner.map(|owner| owner.parent),
         };
         Some((TakenStack { stack, desired, previous }, rows, sources))
-    }
-
-    /// The resource that a nested stack belongs to. The error was noted.
-    fn parent(&mut self, member: &Member<'a>, place: &str, taken: &TakenTree) -> Result<Option<Parent>, ()> {
-        let Some(owner) = &member.heat.owner else { return Ok(None) };
-        let owner: StackId = owner.parse().map_err(drop)?;
-        let mut rows = taken.resources.iter().filter(|row| row.stack == owner && row.child == Some(member.id));
-        let Some(row) = rows.next_back() else {
-            self.block(
-                place,
-                format!("the nested stack {} belongs to no resource", member.heat.name),
-                "delete the nested stack in Heat",
-            );
-            return Err(());
-        };
-        Ok(Some(Parent { stack: owner, resource: row.id, resource_name: row.name.clone() }))
     }
 
     fn state(&mut self, place: &str, action: &str, status: &str) -> Option<State> {
@@ -312,13 +337,14 @@ impl<'a> Work<'a> {
     }
 
     /// The rows of a stack, with their definitions.
-    fn rows(
+    fn converted_rows(
         &mut self,
         member: &Member<'a>,
+        root: StackId,
         place: &str,
         templates: &Templates<'a>,
         present: i64,
-        taken: &TakenTree,
+        owner: Option<&Owner>,
     ) -> Option<Vec<Resource>> {
         let heat = member.heat;
         let facts_of_stack = StackFacts {
@@ -326,19 +352,18 @@ impl<'a> Work<'a> {
             name: heat.name.clone(),
             project_id: heat.project.clone(),
             user_project_id: heat.user_project.clone(),
-            root_id: taken.record.root.to_string(),
+            root_id: root.to_string(),
             path: Vec::new(),
         };
         // Heat writes null for what a group of deployments leaves out, and Kiln nothing.
-        let owner = taken.resources.iter().rfind(|row| row.child == Some(member.id));
-        let is_of_deployments = owner.is_some_and(|row| DEPLOYMENT_GROUPS.contains(&row.implementation.as_str()));
+        let is_of_deployments = owner.is_some_and(|owner| DEPLOYMENT_GROUPS.contains(&owner.implementation.as_str()));
         let ids: HashMap<i64, ResourceId> =
             member.rows.iter().filter_map(|row| Some((row.number, row.uuid.parse().ok()?))).collect();
         let mut rows: Vec<Resource> = Vec::new();
         // The template of each row.
         let mut made_by: HashMap<ResourceId, i64> = HashMap::new();
         for old in &member.rows {
-            let at = if place.is_empty() { old.name.clone() } else { format!("{place}/{}", old.name) };
+            let at = below(place, &old.name);
             let (Some(id), Some(state)) = (ids.get(&old.number), self.state(&at, &old.action, &old.status)) else {
                 self.block(&at, "its row has no ID", "report it: Heat writes no such rows");
                 continue;
@@ -521,7 +546,7 @@ impl<'a> Work<'a> {
     /// What the type of a resource has stored, decrypted.
     fn values(&mut self, old: &HeatResource, at: &str) -> Vec<(String, String)> {
         let mut values = Vec::new();
-        for stored in self.heat.data.iter().filter(|stored| stored.resource == old.number) {
+        for stored in self.data.remove(&old.number).unwrap_or_default() {
             let value = match &stored.method {
                 Some(method) => self.converter.key.decrypt(method, &stored.value),
                 None => Ok(stored.value.clone()),
@@ -539,13 +564,13 @@ impl<'a> Work<'a> {
 
     /// Each nested stack belongs to a resource whose type has nested stacks in Kiln too.
     fn check_children(&mut self, taken: &TakenTree) {
+        let known: HashSet<StackId> = taken.stacks.iter().map(|one| one.stack.id).collect();
         for row in &taken.resources {
-            let has_stack = row.child.is_some_and(|child| taken.stacks.iter().any(|one| one.stack.id == child));
+            let has_stack = row.child.is_some_and(|child| known.contains(&child));
             if row.child.is_some() && !has_stack && row.state.action != Action::Delete {
-                let above = self.places.get(row.stack.to_string().as_str()).cloned().unwrap_or_default();
-                let at = if above.is_empty() { row.name.clone() } else { format!("{above}/{}", row.name) };
+                let above = self.places.get(row.stack.to_string().as_str()).map_or("", String::as_str);
                 self.findings.push(Finding::blocks(
-                    at,
+                    below(above, &row.name),
                     "its nested stack is gone",
                     "mark the resource unhealthy in Heat and update the stack",
                 ));
@@ -683,9 +708,4 @@ fn require_as_in_template(rows: &mut [Resource], blueprint: &kiln_plan::Blueprin
     for row in rows {
         row.requires = blueprint.requires(&row.name).iter().filter_map(|name| ids.get(name).copied()).collect();
     }
-}
-
-/// The environment of a stored template.
-fn environment_of(sections: &Map) -> Result<Environment, kiln_value::Diagnostic> {
-    Environment::from_sections(sections)
 }

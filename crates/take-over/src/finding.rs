@@ -45,6 +45,11 @@ impl Finding {
     }
 }
 
+/// The place of a resource in a stack with this place.
+pub(crate) fn below(place: &str, resource: &str) -> String {
+    if place.is_empty() { resource.to_owned() } else { format!("{place}/{resource}") }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.place.is_empty() {

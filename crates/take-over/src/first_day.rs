@@ -12,6 +12,8 @@ use kiln_store::{Error, Options, SqlStore, Store as _, TakeOverState, TakenTree}
 use kiln_value::Secret;
 use kiln_view::preview::{PlannedChange, Preview, Terms, preview};
 
+use crate::finding::below;
+
 /// The number of trees after which the store is made anew.
 const TREES: usize = 50;
 
@@ -42,9 +44,8 @@ impl FirstDay {
     ///
     /// # Errors
     /// Errors of the store in memory.
-    pub async fn changes(&mut self, tree: &TakenTree) -> Result<Vec<Change>, Error> {
+    pub async fn changes(&mut self, mut tree: TakenTree) -> Result<Vec<Change>, Error> {
         let store = self.store().await?;
-        let mut tree = tree.clone();
         tree.record.state = TakeOverState::Switched;
         tree.events.clear();
         store.take_tree(&tree).await?;
@@ -86,7 +87,7 @@ impl FirstDay {
 
 fn note(preview: &Preview, place: &str, found: &mut Vec<Change>) {
     for entry in &preview.entries {
-        let place = if place.is_empty() { entry.name.clone() } else { format!("{place}/{}", entry.name) };
+        let place = below(place, &entry.name);
         if let Some(nested) = &entry.nested {
             note(nested, &place, found);
         }

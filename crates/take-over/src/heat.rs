@@ -11,5 +11,5 @@ pub use database::{HeatDatabase, Release};
 
 pub use rows::HeatTree;
 pub(crate) use rows::{
-    HeatCredentials, HeatEvent, HeatProperties, HeatResource, HeatSoftware, HeatStack, HeatTemplate,
+    HeatCredentials, HeatEvent, HeatProperties, HeatResource, HeatSoftware, HeatStack, HeatTemplate, StoredData,
 };

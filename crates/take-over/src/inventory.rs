@@ -78,7 +78,7 @@ pub async fn inventory(
             Err(damaged) => Converted::refused(damaged.finding()),
         };
         let mut findings = outcome.findings;
-        if let Some(taken) = &outcome.tree {
+        if let Some(taken) = outcome.tree {
             project.ready += 1;
             let changes = first_day.changes(taken).await?;
             project.unchanged += usize::from(changes.is_empty());

@@ -75,7 +75,7 @@ mod tests {
 
     fn stack(id: &str, name: &str, owner: Option<&str>) -> Listed {
         let (id, name, project) = (id.to_owned(), name.to_owned(), "p".to_owned());
-        Listed { id, name, project, owner: owner.map(str::to_owned), backup: false }
+        Listed { id, name, project, owner: owner.map(str::to_owned) }
     }
 
     #[test]

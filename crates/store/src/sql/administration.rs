@@ -5,7 +5,6 @@ use kiln_resource::{OperationState, State, Status};
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ConnectionTrait, Statement};
 
-use super::dialect::Dialect;
 use super::migrations::SchemaVersions;
 use super::rows::{Columns, micros};
 use super::statement_retry::Fault;
@@ -49,17 +48,11 @@ impl SqlStore {
         .await
     }
 
-    /// The number of live stacks of Heat in the same database that do not belong to Kiln, without nested ones. `None`: there are no such tables.
+    /// The number of live stacks of Heat in the same database that do not belong to Kiln, without nested ones. `None`: there are
+    /// no such tables.
     pub async fn stacks_of_heat(&self) -> Result<Option<u64>, Error> {
-        let (tables, own) = match self.dialect {
-            Dialect::Sqlite => ("sqlite_master", "type = 'table' AND name"),
-            Dialect::Postgres => ("information_schema.tables", "table_schema = current_schema() AND table_name"),
-            Dialect::MariaDb | Dialect::MySql => {
-                ("information_schema.tables", "table_schema = DATABASE() AND table_name")
-            }
-        };
-        let count = |names: &str| format!("SELECT COUNT(*) FROM {tables} WHERE {own} IN ({names})");
-        let (heat, kiln) = (count("'stack', 'raw_template'"), count(&format!("'{}'", schema::TAKE_OVER)));
+        let heat = self.dialect.count_tables(&["stack", "raw_template"]);
+        let kiln = self.dialect.count_tables(&[schema::TAKE_OVER]);
         let all = "SELECT COUNT(*) FROM stack WHERE deleted_at IS NULL AND owner_id IS NULL";
         let (take_over, switched) = (schema::TAKE_OVER, TakeOverState::Switched);
         let others = format!("{all} AND id NOT IN (SELECT root FROM {take_over} WHERE state = '{switched}')");

@@ -113,6 +113,16 @@ impl Dialect {
         words.iter().fold(statement.to_owned(), |text, (word, sql)| text.replace(word, sql))
     }
 
+    /// A query that counts the tables of the database with these names.
+    pub(super) fn count_tables(self, names: &[&'static str]) -> String {
+        let (tables, own) = match self {
+            Self::Sqlite => ("sqlite_master", "type = 'table' AND name"),
+            Self::Postgres => ("information_schema.tables", "table_schema = current_schema() AND table_name"),
+            Self::MariaDb | Self::MySql => ("information_schema.tables", "table_schema = DATABASE() AND table_name"),
+        };
+        format!("SELECT COUNT(*) FROM {tables} WHERE {own} IN ('{}')", names.join("', '"))
+    }
+
     /// The clause that changes a column of short texts to accept any text; `None`: it already does.
     pub(super) fn widen(self, column: &str, null: &str) -> Option<String> {
         match self {

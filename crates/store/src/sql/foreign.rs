@@ -91,15 +91,8 @@ impl ForeignSnapshot {
     }
 
     /// Whether there is a table.
-    pub async fn has_table(&self, table: &str) -> Result<bool, Error> {
-        let (tables, name, own) = match self.dialect {
-            Dialect::Sqlite => ("sqlite_master", "name", "type = 'table'"),
-            Dialect::Postgres => ("information_schema.tables", "table_name", "table_schema = current_schema()"),
-            Dialect::MariaDb | Dialect::MySql => {
-                ("information_schema.tables", "table_name", "table_schema = DATABASE()")
-            }
-        };
-        let query = format!("SELECT COUNT(*) FROM {tables} WHERE {own} AND {name} = '{}'", table.replace('\'', "''"));
+    pub async fn has_table(&self, table: &'static str) -> Result<bool, Error> {
+        let query = self.dialect.count_tables(&[table]);
         let query = sea_orm::Statement::from_string(self.tx.get_database_backend(), query);
         let row = self.tx.query_one_raw(query).await.map_err(Fault::from)?;
         Ok(row.map_or(Ok(0), |row| Columns::of(&row).count())? > 0)

@@ -1,8 +1,10 @@
 //! The IDs of objects that Heat does not store, in the form in which Kiln needs them to undo what was made.
 
+use std::collections::HashMap;
+
 use kiln_plan::Kind;
-use kiln_resource::{Facts, Resource, State};
-use kiln_value::text;
+use kiln_resource::{Facts, Resource, ResourceId, State};
+use kiln_value::{Value, text};
 
 /// Gives a row the ID that Kiln's type needs and Heat has left out.
 pub(super) fn complete(row: &mut Resource, kind: &Kind, facts: &Facts) {
@@ -23,29 +25,30 @@ pub(super) fn complete(row: &mut Resource, kind: &Kind, facts: &Facts) {
 
 /// Gives elastic IPs their addresses, to which `Ref` refers: Heat asks for them, and stores them in the associations only.
 pub(super) fn complete_addresses(rows: &mut [Resource]) {
-    let associated = |row: &Resource| {
-        let address = row.properties().get("EIP").filter(|_| row.implementation == "AWS::EC2::EIPAssociation")?;
-        Some((row.requires.clone(), address.clone()))
-    };
-    let found: Vec<_> = rows.iter().filter_map(associated).collect();
-    for row in rows.iter_mut().filter(|row| row.implementation == "AWS::EC2::EIP") {
-        if let Some((_, address)) = found.iter().find(|(requires, _)| requires.contains(&row.id)) {
-            row.data.insert("address".to_owned(), address.clone());
+    let mut addresses: HashMap<ResourceId, Value> = HashMap::new();
+    for row in rows.iter().filter(|row| row.implementation == "AWS::EC2::EIPAssociation") {
+        let Some(address) = row.properties().get("EIP") else { continue };
+        for required in &row.requires {
+            addresses.entry(*required).or_insert_with(|| address.clone());
         }
+    }
+    for row in rows.iter_mut().filter(|row| row.implementation == "AWS::EC2::EIP") {
+        row.data.extend(addresses.remove(&row.id).map(|address| ("address".to_owned(), address)));
     }
 }
 
 /// Gives the attachments of gateways the routers that they have connected: those of the route tables of their VPC.
 pub(super) fn complete_attachments(rows: &mut [Resource]) {
-    let tables: Vec<(String, String)> = rows
-        .iter()
-        .filter(|row| row.implementation == "AWS::EC2::RouteTable")
-        .filter_map(|row| Some((text::str(row.properties().get("VpcId")?), row.physical_id.clone()?)))
-        .collect();
+    let mut routers: HashMap<String, Vec<String>> = HashMap::new();
+    for row in rows.iter().filter(|row| row.implementation == "AWS::EC2::RouteTable") {
+        if let (Some(vpc), Some(id)) = (row.properties().get("VpcId"), &row.physical_id) {
+            routers.entry(text::str(vpc)).or_default().push(id.clone());
+        }
+    }
     for row in rows.iter_mut().filter(|row| row.implementation == "AWS::EC2::VPCGatewayAttachment") {
         let vpc = row.properties().get("VpcId").map(text::str).unwrap_or_default();
-        let routers: Vec<&str> = tables.iter().filter(|(of, _)| *of == vpc).map(|(_, id)| id.as_str()).collect();
-        row.data.insert("routers".to_owned(), routers.join(",").into());
+        let connected = routers.get(&vpc).map_or_else(String::new, |ids| ids.join(","));
+        row.data.insert("routers".to_owned(), connected.into());
     }
 }
 
@@ -53,7 +56,7 @@ pub(super) fn complete_attachments(rows: &mut [Resource]) {
 mod tests {
     use std::sync::Arc;
 
-    use kiln_resource::{Action, ResourceId, StackId, Status, StoredDefinition};
+    use kiln_resource::{Action, StackId, Status, StoredDefinition};
     use kiln_value::value;
     use uuid::Uuid;
 

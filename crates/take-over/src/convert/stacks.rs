@@ -6,10 +6,11 @@ use std::sync::Arc;
 use kiln_plan::hidden::mask_errors;
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
 use kiln_resource::StoredDefinition;
-use kiln_template::{Facade, Files, StackIdentity};
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_stack::load::facade_of;
+use kiln_template::environment::Environment;
+use kiln_template::{Files, StackIdentity};
+use kiln_value::{Diagnostic, Map};
 
-use super::environment_of;
 use crate::heat::{HeatStack, HeatTemplate};
 
 /// The templates of stacks by the ID of the stack and the number of the template.
@@ -62,14 +63,10 @@ impl<'a> Templates<'a> {
         let files = template.files.iter().filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned())));
         let sources = Sources {
             template: Arc::new(template.template.clone()),
-            environment: Arc::new(environment_of(environment)?),
+            environment: Arc::new(Environment::from_sections(environment)?),
             files: Arc::new(Files(files.collect())),
         };
-        let facade = parent.map(|definition| Facade {
-            metadata: Value::Map(definition.metadata.clone()),
-            deletion_policy: definition.deletion_policy.clone(),
-            update_policy: definition.update_policy.clone(),
-        });
+        let facade = parent.map(facade_of);
         let identity = StackIdentity::new(stack.project.as_str(), stack.name.as_str(), stack.id.clone()).ok();
         // An operator may see the text, and the values of hidden parameters are none of his.
         let shown = sources.clone();

@@ -64,11 +64,9 @@ pub struct Listed {
     pub project: String,
     /// Its owner.
     pub owner: Option<String>,
-    /// Whether it is the backup of its owner.
-    pub backup: bool,
 }
 
-const LISTED: &[&str] = &["id", "name", "tenant", "owner_id", "backup"];
+const LISTED: &[&str] = &["id", "name", "tenant", "owner_id"];
 
 impl HeatDatabase {
     /// Connects to the database of these options.
@@ -109,9 +107,8 @@ impl HeatDatabase {
         let rows = snapshot.rows("stack", LISTED, ForeignKeys::Null("deleted_at"), "id").await?;
         let read = |row: ForeignRow| {
             let text = |at: usize| row.get(at).cloned().flatten().filter(|text| !text.is_empty());
-            let backup = text(4).is_some_and(|flag| matches!(flag.as_str(), "1" | "true" | "t"));
             let [id, name, project] = [0, 1, 2].map(|at| text(at).unwrap_or_default());
-            Listed { id, name, project, owner: text(3), backup }
+            Listed { id, name, project, owner: text(3) }
         };
         Ok(rows.into_iter().map(read).collect())
     }
@@ -126,16 +123,25 @@ impl HeatDatabase {
         let events = reader.read(&rows::EVENTS, ForeignKeys::Texts("stack_id", ids), "id").await?;
         let tags = reader.read(&rows::TAGS, ForeignKeys::Texts("stack_id", ids), "id").await?;
         let snapshots = reader.read(&rows::SNAPSHOTS, ForeignKeys::Texts("stack_id", ids), "id").await?;
-        let data = reader.of(&rows::RESOURCE_DATA, "resource_id", numbers(&resources, 0)).await?;
-        let properties = [numbers(&resources, 13), numbers(&resources, 14), numbers(&events, 9)];
+        let data = reader.of(&rows::RESOURCE_DATA, "resource_id", numbers(&rows::RESOURCES, "id", &resources)).await?;
+        let properties = [
+            numbers(&rows::RESOURCES, "rsrc_prop_data_id", &resources),
+            numbers(&rows::RESOURCES, "attr_data_id", &resources),
+            numbers(&rows::EVENTS, "rsrc_prop_data_id", &events),
+        ];
         let properties = properties.into_iter().flatten().collect();
         let properties = reader.of(&rows::PROPERTIES, "id", properties).await?;
-        let templates = [numbers(&stacks, 12), numbers(&stacks, 13), numbers(&resources, 12)];
+        let templates = [
+            numbers(&rows::STACKS, "raw_template_id", &stacks),
+            numbers(&rows::STACKS, "prev_raw_template_id", &stacks),
+            numbers(&rows::RESOURCES, "current_template_id", &resources),
+        ];
         let templates = reader.of(&rows::TEMPLATES, "id", templates.into_iter().flatten().collect()).await?;
-        let files = reader.of(&rows::FILES, "id", numbers(&templates, 3)).await?;
+        let files = reader.of(&rows::FILES, "id", numbers(&rows::TEMPLATES, "files_id", &templates)).await?;
         let of_root = stacks.iter().filter(|row| row.first().and_then(Option::as_deref) == Some(root));
         let credentials: Vec<ForeignRow> = of_root.cloned().collect();
-        let credentials = reader.of(&rows::CREDENTIALS, "id", numbers(&credentials, 14)).await?;
+        let credentials =
+            reader.of(&rows::CREDENTIALS, "id", numbers(&rows::STACKS, "user_creds_id", &credentials)).await?;
         let digest = reader.digest.finalize().iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
         let read = || {
             let (backups, stacks) = all(&stacks, HeatStack::read)?.into_iter().partition(|stack| stack.backup);
@@ -214,9 +220,10 @@ impl Reader<'_> {
     }
 }
 
-/// The numbers in a column.
-fn numbers(rows: &[ForeignRow], column: usize) -> Vec<i64> {
-    rows.iter().filter_map(|row| row.get(column)?.as_deref()?.parse().ok()).collect()
+/// The numbers in a column of these rows of a table.
+fn numbers(table: &Table, column: &str, rows: &[ForeignRow]) -> Vec<i64> {
+    let at = table.columns.iter().position(|name| *name == column);
+    rows.iter().filter_map(|row| row.get(at?)?.as_deref()?.parse().ok()).collect()
 }
 
 fn all<T>(rows: &[ForeignRow], read: impl Fn(&ForeignRow) -> Result<T, Damaged>) -> Result<Vec<T>, Damaged> {

@@ -31,13 +31,13 @@ table!(STACKS = "stack":
     "convergence" "created_at" "updated_at");
 table!(RESOURCES = "resource":
     "id" "uuid" "name" "nova_instance" "action" "status" "status_reason" "stack_id" "rsrc_metadata" "requires" "replaces"
-    "replaced_by" "current_template_id" "rsrc_prop_data_id" "attr_data_id" "engine_id" "created_at" "updated_at");
+    "replaced_by" "current_template_id" "rsrc_prop_data_id" "attr_data_id" "created_at" "updated_at");
 table!(RESOURCE_DATA = "resource_data": "id" "resource_id" "key" "value" "redact" "decrypt_method");
 table!(PROPERTIES = "resource_properties_data": "id" "data" "encrypted");
 table!(TEMPLATES = "raw_template": "id" "template" "environment" "files_id" "files");
 table!(FILES = "raw_template_files": "id" "files");
 table!(CREDENTIALS = "user_creds":
-    "id" "username" "password" "decrypt_method" "tenant" "tenant_id" "auth_url" "region_name" "trust_id"
+    "id" "username" "password" "decrypt_method" "tenant" "trust_id"
     "trustor_user_id");
 table!(EVENTS = "event":
     "id" "uuid" "stack_id" "resource_action" "resource_status" "resource_name" "physical_resource_id"
@@ -152,8 +152,6 @@ pub struct HeatResource {
     pub properties: Option<i64>,
     /// The attributes that others have read; a row as of properties.
     pub attributes: Option<i64>,
-    /// The engine that works on it.
-    pub engine: Option<String>,
     /// Time of its creation.
     pub created: Timestamp,
     /// Time of its last change.
@@ -179,7 +177,6 @@ impl HeatResource {
             template: values.optional_number()?,
             properties: values.optional_number()?,
             attributes: values.optional_number()?,
-            engine: values.optional_text(),
             created: values.time()?,
             updated: values.optional_time()?,
         })
@@ -274,8 +271,6 @@ pub struct HeatCredentials {
     pub method: Option<String>,
     /// Name of the project.
     pub project_name: Option<String>,
-    /// ID of the project.
-    pub project: Option<String>,
     /// ID of the trust, which may be encrypted.
     pub trust: Option<String>,
     /// The user who has delegated his roles.
@@ -286,10 +281,9 @@ impl HeatCredentials {
     pub(super) fn read(row: &ForeignRow) -> Result<Self, Damaged> {
         let mut values = CREDENTIALS.values(row);
         let (number, username, password) = (values.number()?, values.optional_text(), values.optional_text());
-        let (method, project_name, project) = (values.optional_text(), values.optional_text(), values.optional_text());
-        let (_auth_url, _region) = (values.optional_text(), values.optional_text());
+        let (method, project_name) = (values.optional_text(), values.optional_text());
         let (trust, trustor) = (values.optional_text(), values.optional_text());
-        Ok(Self { number, username, password, method, project_name, project, trust, trustor })
+        Ok(Self { number, username, password, method, project_name, trust, trustor })
     }
 }
 

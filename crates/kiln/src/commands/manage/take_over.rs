@@ -72,7 +72,8 @@ fn failing<T>(result: Result<T, kiln_store::Error>) -> Done<T> {
 #[command(after_help = "\
 Reads the database of Heat, converts each stack with its nested stacks as an import does, and prints what was \
 found: stacks in progress, types and templates that Kiln does not accept, data that the key does not decrypt, \
-names that are not unique. Of each stack it plans an update with its own template, which should change nothing. Heat may run meanwhile. Exits with 1 if a stack cannot be taken over.
+names that are not unique. It also plans an update of each stack with its own template, which should change \
+nothing. Heat may run meanwhile. Exits with 1 if a stack cannot be taken over.
 
 Examples:
   kiln manage take-over inventory --heat-config heat.conf
