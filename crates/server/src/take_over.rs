@@ -28,6 +28,8 @@ pub struct Heat {
     pub options: Options,
     /// Whether that is the default, which is public.
     pub has_public_key: bool,
+    /// Whether it encrypts parameters and properties.
+    pub encrypts: bool,
     /// The user to whom its trusts delegate; `None`: its configuration has none.
     pub trustee: Option<Credentials>,
 }
@@ -46,7 +48,8 @@ impl Heat {
         let opened = Box::pin(HeatDatabase::open(&options)).await;
         let database =
             opened.map_err(|error| database::refused(&options.url, &error)).with_context(|| place.to_string())?;
-        Ok(Self { database, key, options, has_public_key, trustee: trustee(&config)? })
+        let encrypts = config.flag(&stacks::ENCRYPT_PARAMETERS_AND_PROPERTIES)?;
+        Ok(Self { database, key, options, has_public_key, encrypts, trustee: trustee(&config)? })
     }
 
     /// Its database, and the conversion of its stacks with the types of a Kiln, without credentials.

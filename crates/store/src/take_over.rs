@@ -40,6 +40,14 @@ pub struct TakenTree {
     pub credentials: Option<(CredentialsId, Secret<String>)>,
 }
 
+impl TakenTree {
+    /// A tree without stacks.
+    pub fn of(record: TakeOver) -> Self {
+        let (stacks, resources, events, snapshots) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { record, stacks, resources, events, snapshots, credentials: None }
+    }
+}
+
 /// A stack with its texts.
 #[derive(Clone, Debug)]
 pub struct TakenStack {
@@ -88,6 +96,8 @@ pub enum TakeOverState {
     Imported,
     /// It belongs to Kiln.
     Switched,
+    /// It goes back to Heat: nobody works on it, and Kiln's rows are newer than Heat's until they are written there.
+    Returning,
 }
 
 impl TakeOverState {
@@ -97,7 +107,13 @@ impl TakeOverState {
             Self::Refused => "refused",
             Self::Imported => "imported",
             Self::Switched => "switched",
+            Self::Returning => "returning",
         }
+    }
+
+    /// Whether Kiln's rows are the newer ones: an import would undo changes.
+    pub fn is_newer_in_kiln(self) -> bool {
+        matches!(self, Self::Switched | Self::Returning)
     }
 }
 
@@ -111,7 +127,7 @@ impl FromStr for TakeOverState {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        let states = [Self::Refused, Self::Imported, Self::Switched];
+        let states = [Self::Refused, Self::Imported, Self::Switched, Self::Returning];
         states.into_iter().find(|state| state.as_str() == word).ok_or_else(|| format!("state of a take-over {word:?}"))
     }
 }

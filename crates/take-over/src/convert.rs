@@ -27,6 +27,7 @@ use crate::heat::{
 use crate::resource_data::data_of;
 use crate::trees::Tree;
 
+pub(crate) use self::ids::heat_id;
 use self::stacks::Templates;
 
 /// The groups whose members are deployments.
@@ -411,7 +412,7 @@ impl<'a> Work<'a> {
             ids::complete(&mut row, kind, &facts);
             rows.push(row);
         }
-        let references = references(&rows, templates.get(&heat.id, present)?, &facts_of_stack);
+        let references = references(rows.iter(), templates.get(&heat.id, present)?, &facts_of_stack);
         for definition in rows.iter_mut().filter_map(|row| row.definition.as_mut()).filter(|_| !references.is_empty()) {
             let definition = Arc::make_mut(definition);
             let renamed = |map: &Map| -> Map {
@@ -667,9 +668,23 @@ impl<'a> Work<'a> {
     }
 }
 
+/// The IDs of the nested stacks of groups by what `get_resource` gives for the groups in Kiln.
+pub(crate) fn nested_ids(
+    rows: &[&Resource],
+    blueprint: &kiln_plan::Blueprint,
+    stack: &StackFacts,
+) -> HashMap<String, String> {
+    let references = references(rows.iter().copied(), blueprint, stack);
+    references.into_iter().map(|(id, reference)| (reference, id)).collect()
+}
+
 /// By the ID of the nested stack of a group, what `get_resource` gives for the group in Kiln, if that is something else: its
 /// name, which stays when the nested stack is replaced.
-fn references(rows: &[Resource], blueprint: &kiln_plan::Blueprint, stack: &StackFacts) -> HashMap<String, String> {
+fn references<'r>(
+    rows: impl Iterator<Item = &'r Resource>,
+    blueprint: &kiln_plan::Blueprint,
+    stack: &StackFacts,
+) -> HashMap<String, String> {
     let reference = |row: &Resource| {
         let id = row.physical_id.clone()?;
         let kind = blueprint.kind(&row.name).filter(|kind| kind.is_nested())?;
@@ -678,11 +693,11 @@ fn references(rows: &[Resource], blueprint: &kiln_plan::Blueprint, stack: &Stack
         let is_other = !driver.refers_by_arn() && reference.as_str() != Some(&id);
         is_other.then(|| (id, text::str(&reference)))
     };
-    rows.iter().filter_map(reference).collect()
+    rows.filter_map(reference).collect()
 }
 
-/// The value with the references of Kiln.
-fn refer(value: &Value, references: &HashMap<String, String>) -> Value {
+/// The value with other references.
+pub(crate) fn refer(value: &Value, references: &HashMap<String, String>) -> Value {
     match value {
         Value::Str(text) => references.get(&**text).map_or_else(|| value.clone(), |name| name.as_str().into()),
         Value::List(items) => items.iter().map(|item| refer(item, references)).collect::<Vec<Value>>().into(),

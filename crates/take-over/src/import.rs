@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kiln_store::{Error, SqlStore, Store as _, TakeOver, TakeOverState, TakenSoftware, TakenTree};
 
 use crate::convert::{Converted, Converter};
-use crate::heat::HeatDatabase;
+use crate::heat::{HeatDatabase, HeatSoftware};
 use crate::trees::{Selection, Tree, trees};
 use crate::{Finding, Grade};
 
@@ -42,7 +42,7 @@ pub enum Outcome {
     Unchanged,
     /// Something stands in its way.
     Refused,
-    /// It belongs to Kiln already.
+    /// It belongs to Kiln already, or goes back to Heat.
     Switched,
     /// It is deleted in Heat, and its import was removed.
     Gone,
@@ -88,7 +88,7 @@ impl Import<'_> {
 
     async fn one(&self, tree: &Tree, known: Option<&TakeOver>) -> Result<Imported, Error> {
         let done = |outcome, findings| Ok(Imported { tree: tree.clone(), outcome, findings });
-        if known.is_some_and(|known| known.state == TakeOverState::Switched) {
+        if known.is_some_and(|known| known.state.is_newer_in_kiln()) {
             return done(Outcome::Switched, Vec::new());
         }
         let (digest, read) = self.heat.tree(&tree.root, &tree.ids).await?;
@@ -121,7 +121,7 @@ impl Import<'_> {
         seen: &mut impl FnMut(Imported, usize, usize),
     ) -> Result<(), Error> {
         let live: BTreeSet<&str> = found.iter().map(|tree| tree.root.as_str()).collect();
-        for record in records.iter().filter(|record| record.state != TakeOverState::Switched) {
+        for record in records.iter().filter(|record| !record.state.is_newer_in_kiln()) {
             let root = record.root.to_string();
             if live.contains(root.as_str()) {
                 continue;
@@ -137,18 +137,20 @@ impl Import<'_> {
     }
 
     async fn software(&self, project: &str, records: &[TakeOver]) -> Result<(), Error> {
-        let is_switched = |record: &TakeOver| record.project == project && record.state == TakeOverState::Switched;
+        let is_switched = |record: &TakeOver| record.project == project && record.state.is_newer_in_kiln();
         if self.dry_run || records.iter().any(is_switched) {
             return Ok(());
         }
-        self.store.take_software(project, &self.software_of(project).await?).await
+        let (_, software) = self.software_in_heat(project).await?;
+        self.store.take_software(project, &software).await
     }
 
-    /// The software configs and deployments that Heat has of a project.
-    pub(crate) async fn software_of(&self, project: &str) -> Result<TakenSoftware, Error> {
+    /// The software configs and deployments that Heat has of a project, and the same as Kiln stores them.
+    pub(crate) async fn software_in_heat(&self, project: &str) -> Result<(HeatSoftware, TakenSoftware), Error> {
         let read = self.heat.software(project).await?;
         let software = read.map_err(|damaged| Error::Damaged(damaged.into()))?;
-        Ok(self.converter.software(&software))
+        let taken = self.converter.software(&software);
+        Ok((software, taken))
     }
 }
 
@@ -164,6 +166,5 @@ fn refused(tree: &Tree, digest: String, findings: &[Finding], now: Timestamp) ->
         reason: reasons.collect::<Vec<_>>().join("; "),
         time: now,
     };
-    let (stacks, resources, events, snapshots) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    Some(TakenTree { record, stacks, resources, events, snapshots, credentials: None })
+    Some(TakenTree::of(record))
 }

@@ -4,21 +4,27 @@
 //! stands in the way. [`Import`] stores it beside Kiln's own stacks, where it belongs to Heat until [`Switch`]. No cloud is
 //! called.
 
+mod compare;
 mod convert;
+mod export;
 mod finding;
 mod first_day;
 mod heat;
 mod import;
 mod inventory;
+mod kiln_tree;
 mod resource_data;
 mod switch;
 mod trees;
+mod way_back;
 
+pub use compare::{Comparison, compare};
 pub use convert::{Converted, Converter};
+pub use export::{Exported, Exporter};
 pub use finding::{Finding, Grade};
 pub use first_day::{Change, FirstDay};
 pub use heat::{CipherError, HeatDatabase, HeatKey, HeatTree, Release};
 pub use import::{Import, Imported, Outcome};
 pub use inventory::{Inventory, ProjectInventory, inventory};
-pub use switch::{Switch, Switched};
+pub use switch::{Returned, Switch, Switched};
 pub use trees::{Selection, Tree};

@@ -1,10 +1,11 @@
 //! What resource types have stored, from the keys of Heat to those of Kiln.
 
-use kiln_resource::Facts;
 use kiln_resource::shared_software::{COLLECT, METADATA_OBJECT, METADATA_QUEUE};
-use kiln_value::{Map, Value, value};
+use kiln_resource::{Facts, Resource};
+use kiln_value::{Map, Value, text, value};
 
 use crate::Finding;
+use crate::heat::{FERNET, StoredData};
 
 /// The key of the metadata of a server with what its agent has to know.
 const COLLECT_METADATA: &str = "os-collect-config";
@@ -52,7 +53,7 @@ pub(crate) fn data_of(
             }
             ("OS::Heat::WaitConditionHandle", "heat_signal_url") => ("endpoint".to_owned(), value.into()),
             ("AWS::EC2::Instance", "port_id") => {
-                let ports = kiln_value::text::json(&value!([{ "id": value }]));
+                let ports = text::json(&value!([{ "id": value }]));
                 ("internal_ports".to_owned(), ports.into())
             }
             _ => (key, value.into()),
@@ -65,6 +66,74 @@ pub(crate) fn data_of(
     // It stays set if an engine is killed while it scales.
     metadata.shift_remove("scaling_in_progress");
     data
+}
+
+/// The keys of Heat that are the same in Kiln; the others are Kiln's own.
+const SHARED: [&str; 27] = [
+    "user_id",
+    "password",
+    "access_key",
+    "secret_key",
+    "credential_id",
+    "ec2_signed_url",
+    "token",
+    "endpoint",
+    "heat_signal_url",
+    "swift_signal_url",
+    "swift_signal_object_name",
+    "zaqar_signal_queue_id",
+    "internal_ports",
+    "snapshot_image_id",
+    "private_key",
+    "name_blacklist",
+    "value",
+    "backup_id",
+    "snapshot_id",
+    "executions",
+    "name",
+    "outputs",
+    "signature",
+    "expires",
+    "paths",
+    "methods",
+    "project",
+];
+/// What Heat encrypts.
+const SECRETS: [&str; 6] = ["password", "access_key", "secret_key", "credential_id", "token", "private_key"];
+
+/// What Heat stores of a row of Kiln: the reverse of [`data_of`]. `kept`: what it has stored before; what only Heat needs stays.
+/// Secrets have a method and are not encrypted yet. What belongs to the metadata in Heat is added to `metadata`.
+pub(crate) fn heat_data(row: &Resource, kept: &[StoredData], metadata: &mut Map) -> Vec<StoredData> {
+    let own = row.implementation.as_str();
+    let mut stored: Vec<StoredData> = kept.iter().filter(|one| UNUSED.contains(&one.key.as_str())).cloned().collect();
+    for (key, value) in &row.data {
+        let text = || text::str(value);
+        let part = |name: &str| value.get(name).map(text::str).unwrap_or_default();
+        let (key, text) = match key.as_str() {
+            COLLECT => {
+                metadata.insert(COLLECT_METADATA.to_owned(), value.clone());
+                continue;
+            }
+            METADATA_OBJECT => ("metadata_object_name", part("object")),
+            METADATA_QUEUE => ("metadata_queue_id", part("queue")),
+            "zaqar_queue_signed_url_data" => ("zaqar_queue_signed_url_data", text::json(value)),
+            "endpoint" if own == "OS::Heat::WaitConditionHandle" && !row.data.contains_key("token") => {
+                ("heat_signal_url", text())
+            }
+            "internal_ports" if own == "AWS::EC2::Instance" => {
+                let ports: Value = serde_json::from_str(&text()).unwrap_or_default();
+                let Some(id) = ports.at(0).and_then(|port| port.str_at("id")) else { continue };
+                ("port_id", id.to_owned())
+            }
+            "paths" | "methods" | "outputs" if !matches!(value, Value::Str(_)) => (key.as_str(), text::json(value)),
+            key if SHARED.contains(&key) => (key, text()),
+            _ => continue,
+        };
+        let is_secret = SECRETS.contains(&key) || (key == "value" && own == "OS::Heat::RandomString");
+        let method = is_secret.then(|| FERNET.to_owned());
+        stored.push(StoredData { resource: 0, key: key.to_owned(), value: text, method });
+    }
+    stored
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::databases::{servers, with_url};
 use crate::run::{Folder, Ran};
+use crate::running::Running;
 
 /// The project in these databases.
 const PROJECT: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
@@ -60,7 +61,7 @@ impl Heat {
 
     fn take_over(&self, command: &str, more: &[&str]) -> Ran {
         let mut words = vec!["manage", "take-over", command, "--config-file", &self.kiln_conf];
-        if matches!(command, "inventory" | "import" | "switch") {
+        if matches!(command, "inventory" | "import" | "compare" | "switch") {
             words.extend(["--heat-config", &self.source]);
         }
         words.extend(more);
@@ -76,6 +77,17 @@ impl Heat {
         let words: Vec<&str> =
             ["-f", "value", "-c", "Stack Name", "-c", "Result"].into_iter().chain(more.iter().copied()).collect();
         self.take_over("import", &words).ok()
+    }
+
+    /// A command of the demo user of the cloud, for a service.
+    fn client(&self, cloud: &Testcloud, url: &str, words: &[&str]) -> Ran {
+        self.folder.client(cloud, url, words).output().unwrap().into()
+    }
+
+    /// The comparison of the stacks by their names.
+    fn compared(&self, more: &[&str]) -> String {
+        let columns = ["-f", "value", "-c", "Stack Name", "-c", "State", "-c", "Differences", "-c", "Can Go Back"];
+        self.take_over("compare", &[&columns, more].concat()).ok()
     }
 
     async fn values(&self, query: &str) -> Vec<String> {
@@ -134,9 +146,14 @@ async fn fill(db: &DatabaseConnection, table: &str, content: &Value) {
         .iter()
         .map(|(name, kind)| {
             let kind = match kind.as_str().unwrap() {
-                "int" | "bigint" => "BIGINT",
+                "int" if name == "id" => match backend {
+                    DbBackend::Postgres => "SERIAL PRIMARY KEY",
+                    DbBackend::MySql => "INTEGER AUTO_INCREMENT PRIMARY KEY",
+                    _ => "INTEGER PRIMARY KEY AUTOINCREMENT",
+                },
+                "bigint" => "BIGINT",
                 "tinyint" if backend == DbBackend::Postgres => "BOOLEAN",
-                "tinyint" => "INTEGER",
+                "int" | "tinyint" => "INTEGER",
                 "datetime" if backend == DbBackend::Postgres => "TIMESTAMP",
                 "datetime" => "DATETIME",
                 "longtext" | "text" | "mediumtext" if backend == DbBackend::MySql => "LONGTEXT",
@@ -168,6 +185,10 @@ async fn fill(db: &DatabaseConnection, table: &str, content: &Value) {
             })
             .collect();
         db.execute_unprepared(&format!("INSERT INTO {} VALUES ({})", quoted(table), values.join(", "))).await.unwrap();
+    }
+    if backend == DbBackend::Postgres && columns.get("id").is_some_and(|kind| kind == "int") {
+        let next = format!("SELECT setval('{table}_id_seq', (SELECT COALESCE(MAX(id), 1) FROM {table}))");
+        db.execute_unprepared(&next).await.unwrap();
     }
 }
 
@@ -233,6 +254,14 @@ async fn come_and_go(heat: &Heat) {
     heat.db.execute_unprepared(change).await.unwrap();
     assert_eq!(heat.import(&[]), "failed unchanged\ngone unchanged\nweb imported\n");
 
+    // Every field is as in Heat.
+    assert_eq!(heat.compared(&[]), "failed imported [] yes\ngone imported [] yes\nweb imported [] yes\n");
+    let change = "UPDATE stack SET status_reason = 'again' WHERE name = 'web'";
+    heat.db.execute_unprepared(change).await.unwrap();
+    let compared = heat.take_over("compare", &["--stack", "web"]);
+    assert!(compared.code == 1 && compared.out.contains("state differs"), "{compared:?}");
+    heat.import(&[]);
+
     // Switch and back.
     let only = ["--project", PROJECT];
     let done = heat.take_over("switch", &only);
@@ -255,26 +284,12 @@ async fn come_and_go(heat: &Heat) {
     assert_eq!(back.ok(), format!("Project {PROJECT}: 3 stacks belong to Heat.\n"));
     heat.db.execute_unprepared("UPDATE resource SET status_reason = 'again'").await.unwrap();
 
-    // What Kiln has made itself in the project is none of Heat's.
-    let configs = "SELECT id FROM kiln_software_config WHERE project NOT LIKE 'heat:%'";
-    let own = format!(
-        "INSERT INTO kiln_software_config (id, project, body, created) VALUES ('own', '{PROJECT}', 'not read', 0)"
-    );
-    heat.db.execute_unprepared(&own).await.unwrap();
+    // A stack that is in progress does not go back.
     heat.take_over("switch", &only).ok();
-    assert_eq!(heat.values(configs).await.len(), 2, "that of Heat, and that of Kiln");
-    heat.take_over("switch", &["--project", PROJECT, "--back"]).ok();
-    assert_eq!(heat.values(configs).await, ["own"]);
-    heat.import(&[]);
-    assert_eq!(heat.values(configs).await, ["own"]);
-    heat.db.execute_unprepared("DELETE FROM kiln_software_config WHERE id = 'own'").await.unwrap();
-
-    // After a change by Kiln there is no way back.
-    heat.take_over("switch", &only).ok();
-    heat.db.execute_unprepared("UPDATE kiln_lease SET writes = 1").await.unwrap();
+    heat.db.execute_unprepared("UPDATE kiln_stack SET generation = 2 WHERE name = 'web'").await.unwrap();
     let back = heat.take_over("switch", &["--project", PROJECT, "--back"]);
-    assert!(back.code == 1 && back.err.contains("Kiln has changed the stack"), "{back:?}");
-    heat.db.execute_unprepared("UPDATE kiln_lease SET writes = 0").await.unwrap();
+    assert!(back.code == 1 && back.err.contains("is in progress"), "{back:?}");
+    heat.db.execute_unprepared("UPDATE kiln_stack SET generation = 1 WHERE name = 'web'").await.unwrap();
     heat.take_over("switch", &["--project", PROJECT, "--back"]).ok();
 
     assert_eq!(heat.take_over("drop", &[]).ok(), "Dropped 3 imported stacks.\n");
@@ -392,4 +407,150 @@ async fn databases_that_are_none_of_a_heat_are_told() {
     heat.db.execute_unprepared("DROP TABLE raw_template").await.unwrap();
     let ran = heat.take_over("inventory", &[]);
     assert!(ran.code == 1 && ran.err.contains("the database has no tables of Heat"), "{ran:?}");
+}
+
+const NEW: &str = "
+heat_template_version: 2018-08-31
+parameters: {secret: {type: string, hidden: true}}
+resources:
+  word: {type: OS::Heat::RandomString, properties: {length: 9}}
+  hidden: {type: OS::Heat::Value, properties: {value: {get_param: secret}}}
+  group:
+    type: OS::Heat::ResourceGroup
+    properties: {count: 2, resource_def: {type: OS::Heat::RandomString, properties: {salt: {get_resource: word}}}}
+";
+const WEB: &str = "
+heat_template_version: 2018-08-31
+parameters:
+  secret: {type: string, hidden: true, default: hush}
+  count: {type: number, default: 2}
+resources:
+  random: {type: OS::Heat::RandomString, properties: {length: 12}}
+  more: {type: OS::Heat::Value, properties: {value: [{get_param: secret}, {get_attr: [random, value]}]}}
+  group:
+    type: OS::Heat::ResourceGroup
+    properties:
+      count: {get_param: count}
+      resource_def: {type: OS::Heat::RandomString, properties: {length: 8}}
+";
+
+/// The stacks are changed by a Kiln, and Heat gets them back as they are then.
+async fn change_and_go_back(heat: &Heat, cloud: &Testcloud) {
+    // The project of the demo user.
+    let service = Running::start(heat.folder.kiln(&["serve", "--config-file", &heat.kiln_conf]));
+    let config = ["software", "config", "create", "probe", "--group", "script"];
+    heat.client(cloud, &service.url(), &config).ok();
+    assert_eq!(service.stop().0, 0);
+    let project = heat.values("SELECT project FROM kiln_software_config").await.remove(0);
+    heat.db.execute_unprepared("DELETE FROM kiln_software_config").await.unwrap();
+    for table in ["stack", "software_config", "software_deployment"] {
+        heat.db.execute_unprepared(&format!("UPDATE {table} SET tenant = '{project}'")).await.unwrap();
+    }
+    let only = ["--project", project.as_str()];
+    heat.take_over("switch", &only).ok();
+    let service = Running::start(heat.folder.kiln(&["serve", "--config-file", &heat.kiln_conf]));
+    let url = service.url();
+    let template = |name: &str, text: &str| heat.folder.write(name, text).display().to_string();
+    let (web, new) = (template("web.yaml", WEB), template("new.yaml", NEW));
+    let secret = "secret=parameter-planted";
+    for words in [
+        vec!["stack", "update", "web", "-t", &web, "--parameter", secret, "--parameter", "count=4", "--wait"],
+        vec!["stack", "create", "new", "-t", &new, "--parameter", secret, "--tags", "red,black", "--wait"],
+        vec!["stack", "snapshot", "create", "web", "--name", "kept"],
+        vec!["stack", "delete", "--yes", "--wait", "gone"],
+        vec!["software", "config", "create", "own", "--group", "script"],
+    ] {
+        heat.client(cloud, &url, &words).ok();
+    }
+    assert_eq!(service.stop().0, 0);
+
+    // What this Heat cannot store is named, and nothing changes.
+    let compared = heat.take_over("compare", &only);
+    assert!(compared.code == 1 && compared.out.contains("was made by Kiln"), "{compared:?}");
+    for told in ["template differs", "it is not in Heat", "it is deleted in Kiln", "more: this resource is not in Heat"]
+    {
+        assert!(compared.out.contains(told), "{told}: {compared:?}");
+    }
+    let back = ["--project", project.as_str(), "--back"];
+    let refused = heat.take_over("switch", &back);
+    assert!(refused.code == 1 && refused.err.contains("Heat cannot store 1 stacks"), "{refused:?}");
+    heat.db.execute_unprepared("DELETE FROM kiln_snapshot").await.unwrap();
+
+    // All or nothing of a stack, and then the rest.
+    let full = match heat.db.get_database_backend() {
+        DbBackend::Sqlite => "CREATE TRIGGER full BEFORE INSERT ON stack_tag BEGIN SELECT RAISE(ABORT, 'full'); END",
+        DbBackend::MySql => "CREATE TRIGGER full BEFORE INSERT ON stack_tag FOR EACH ROW SIGNAL SQLSTATE '45000'",
+        _ => "ALTER TABLE stack_tag ADD CONSTRAINT full_ CHECK (tag <> 'black')",
+    };
+    heat.db.execute_unprepared(full).await.unwrap();
+    let stopped = heat.take_over("switch", &back);
+    assert_eq!(stopped.code, 1, "{stopped:?}");
+    let live = "SELECT name FROM stack WHERE deleted_at IS NULL AND owner_id IS NULL ORDER BY name";
+    assert_eq!(heat.values(live).await, ["failed", "web"]);
+    let free = match heat.db.get_database_backend() {
+        DbBackend::Postgres => "ALTER TABLE stack_tag DROP CONSTRAINT full_",
+        _ => "DROP TRIGGER full",
+    };
+    heat.db.execute_unprepared(free).await.unwrap();
+    let fenced = heat.db.execute_unprepared("UPDATE stack SET status_reason = '' WHERE name = 'web'").await;
+    assert!(fenced.unwrap_err().to_string().contains("belongs to Kiln"));
+    // Meanwhile no import overwrites it, and no request reaches it.
+    assert_eq!(heat.import(&[]), "failed unchanged\nweb switched\n");
+    let service = Running::start(heat.folder.kiln(&["serve", "--config-file", &heat.kiln_conf]));
+    let lost = heat.client(cloud, &service.url(), &["stack", "show", "web"]);
+    assert!(lost.code != 0 && lost.err.contains("Stack not found"), "{lost:?}");
+    assert_eq!(service.stop().0, 0);
+
+    let done = heat.take_over("switch", &back);
+    assert_eq!(done.ok(), format!("Project {project}: 2 stacks belong to Heat.\n"));
+    assert_eq!(heat.values(live).await, ["failed", "new", "web"]);
+    let names = "SELECT resource.name FROM resource INNER JOIN stack ON stack.id = resource.stack_id WHERE stack.name = 'web' \
+                 ORDER BY resource.name";
+    assert_eq!(heat.values(names).await, ["group", "more", "random"]);
+    let depths = "SELECT CAST(nested_depth AS CHAR(1)) FROM stack WHERE name LIKE 'new-%'";
+    assert_eq!(heat.values(depths).await, ["1"]);
+    let tags = "SELECT tag FROM stack_tag INNER JOIN stack ON stack.id = stack_tag.stack_id WHERE name = 'new' ORDER BY stack_tag.id";
+    assert_eq!(heat.values(tags).await, ["red", "black"]);
+    assert_eq!(heat.values("SELECT name FROM software_config ORDER BY name").await, ["own", "script"]);
+    let deleted = "SELECT action FROM stack WHERE name = 'gone' AND deleted_at IS NOT NULL";
+    assert_eq!(heat.values(deleted).await, ["DELETE"]);
+
+    // Heat's rows say the same as Kiln's: every field, and the next import changes nothing.
+    assert_eq!(heat.compared(&[]), "failed imported [] yes\nnew imported [] yes\nweb imported [] yes\n");
+    assert_eq!(heat.import(&[]), "failed unchanged\nnew unchanged\nweb unchanged\n");
+    let inventory: Value = serde_json::from_str(&heat.take_over("inventory", &["-f", "json"]).ok()).unwrap();
+    let found = &inventory["projects"][&project]["findings"];
+    assert!(found.as_array().unwrap().iter().all(|finding| finding["stack"] == "failed"), "{inventory}");
+
+    // And Kiln gets them again.
+    heat.take_over("switch", &only).ok();
+    let service = Running::start(heat.folder.kiln(&["serve", "--config-file", &heat.kiln_conf]));
+    let url = service.url();
+    heat.client(cloud, &url, &["stack", "update", "new", "--existing", "--wait"]).ok();
+    heat.client(cloud, &url, &["stack", "delete", "--yes", "--wait", "web", "new", "failed"]).ok();
+    assert_eq!(service.stop().0, 0);
+    assert_eq!(heat.take_over("switch", &back).ok(), format!("Project {project}: 3 stacks belong to Heat.\n"));
+    assert_eq!(heat.values(live).await, [""; 0]);
+    assert_eq!(heat.values("SELECT name FROM resource").await, [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_kiln_has_changed_is_written_for_heat() {
+    for way in WAYS {
+        let cloud = Testcloud::builder().start().await.unwrap();
+        change_and_go_back(&Heat::load("changed", way, &cloud, sqlite).await, &cloud).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs servers: crates/store/tests/databases.sh"]
+async fn stacks_that_kiln_has_changed_are_written_for_heat_on_servers() {
+    for server in servers() {
+        let cloud = Testcloud::builder().start().await.unwrap();
+        let test = async |database: &str| {
+            let heat = Heat::load("changed", "convergence-encrypted", &cloud, |_| server.database(database)).await;
+            change_and_go_back(&heat, &cloud).await;
+        };
+        server.with_database(test).await;
+    }
 }

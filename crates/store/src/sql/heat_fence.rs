@@ -6,7 +6,8 @@ use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
 
 use super::dialect::Dialect;
-use super::pool::Pool;
+use super::heat_writing::HeatWriter;
+use super::pool::{Pool, Transaction};
 use super::statement_retry::{Fault, Losses};
 use super::{Options, dialect_of};
 use crate::Error;
@@ -62,6 +63,12 @@ impl HeatFence {
             Err(fault) if !fault.says_missing() => Err(fault.into()),
             _ => Ok(()),
         }
+    }
+
+    /// Begins to write rows of a project whose fence is raised.
+    pub async fn pass(&self, project: &str) -> Result<HeatWriter, Error> {
+        let tx = Transaction::begin(&self.pool).await?;
+        Ok(HeatWriter::begin(tx, self.dialect, project).await?)
     }
 
     /// The table of the fenced projects, and the triggers.

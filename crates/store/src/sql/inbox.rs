@@ -11,6 +11,7 @@ use sea_orm::sea_query::{CaseStatement, Cond, Expr, ExprTrait, OnConflict, Order
 use sea_orm::{ConnectionTrait, QueryResult};
 
 use super::pool::Transaction;
+use super::reading::belongs_to_kiln;
 use super::rows::{self, Columns, micros, micros_of};
 use super::secrets::Vault;
 use super::statement_retry::Fault;
@@ -48,6 +49,7 @@ impl SqlStore {
             .table(schema::STACK)
             .value("messages", Expr::col("messages").add(1))
             .and_where(Expr::col("id").eq(message.stack.to_string()))
+            .and_where(belongs_to_kiln())
             .and_where(Expr::col("deleted").is_null())
             .to_owned();
         if tx.execute(&count).await?.rows_affected() == 0 {

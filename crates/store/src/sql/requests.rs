@@ -10,7 +10,7 @@ use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Query};
 
 use super::operations::begin_operations;
 use super::pool::Transaction;
-use super::reading::{find_stack, select_stacks};
+use super::reading::{belongs_to_kiln, find_stack, select_stacks};
 use super::rows::{Columns, json, micros, micros_of, optional_id, pack, plain};
 use super::snapshots::{fail_unfinished_snapshots, save_snapshots};
 use super::statement_retry::Fault;
@@ -133,6 +133,7 @@ impl SqlStore {
             .value("updated", micros(request.now))
             .value("details", details(&request.details.clone().with_origin())?)
             .and_where(Expr::col("id").eq(id.to_string()))
+            .and_where(belongs_to_kiln())
             .and_where(Expr::col("deleted").is_null());
         if matches!(request.action, Action::Update | Action::Restore) {
             // Before `desired` is set: MariaDB evaluates assignments from left to right.

@@ -125,55 +125,127 @@ impl SqlStore {
             for table in [schema::SOFTWARE_CONFIG, schema::SOFTWARE_DEPLOYMENT] {
                 tx.execute(&rename(table, &waiting(project), project)).await?;
             }
-            set_state(&tx, project, [TakeOverState::Imported, TakeOverState::Switched]).await?;
+            for state in [TakeOverState::Imported, TakeOverState::Returning] {
+                set_state(&tx, project, [state, TakeOverState::Switched]).await?;
+            }
             tx.commit().await?;
             Ok(switched)
         })
         .await
     }
 
-    /// Gives the stacks of a project that were taken over back to Heat, all at once, with the software configs and deployments
-    /// that Heat has: others of the project were made by Kiln, and stay. Returns the number of stacks, without nested ones.
+    /// Begins to give all stacks of a project to Heat, also those that Kiln has made: from now on nobody works on them. Returns
+    /// their records. Called again, it goes on.
     ///
     /// # Errors
-    /// [`Error::Changed`] names a stack that Kiln has changed since: Heat does not know that change.
-    pub async fn switch_project_back(&self, project: &str, software: &TakenSoftware) -> Result<u64, Error> {
+    /// [`Error::Changed`] names a stack that is being worked on, or has messages.
+    pub async fn leave_project(&self, project: &str) -> Result<Vec<TakeOver>, Error> {
         self.retry(|| async {
             let tx = self.begin().await?;
-            let taken = Query::select()
-                .column("root")
-                .from(schema::TAKE_OVER)
-                .and_where(Expr::col("project").eq(plain(project)))
-                .and_where(Expr::col("state").eq(TakeOverState::Switched.as_str()))
+            // The stacks are locked first, so that no request or message comes between.
+            let own = Expr::col("project").eq(project);
+            let leave = rename(schema::STACK, project, &waiting(project));
+            tx.execute(&leave).await?;
+            let of_project = Expr::col((schema::STACK, "project")).eq(waiting(project));
+            let messages = Query::select()
+                .column("stack")
+                .from(schema::MESSAGE)
+                .and_where(Expr::col("due").is_not_null())
                 .to_owned();
-            let changed = Query::select()
+            let busy = Query::select()
                 .column((schema::STACK, "id"))
                 .from(schema::STACK)
-                .inner_join(schema::LEASE, Expr::col((schema::LEASE, "stack")).equals((schema::STACK, "id")))
-                .and_where(Expr::col((schema::STACK, "root")).in_subquery(taken))
+                .and_where(of_project.clone())
+                .and_where(Expr::col("deleted").is_null())
                 .cond_where(
                     Cond::any()
-                        .add(Expr::col((schema::STACK, "generation")).ne(1))
-                        .add(Expr::col((schema::LEASE, "writes")).ne(0))
-                        .add(Expr::col((schema::STACK, "messages")).ne(0)),
+                        .add(Expr::col("settled").lt(Expr::col("generation")))
+                        .add(Expr::col("due").is_not_null())
+                        .add(Expr::col("id").in_subquery(messages)),
                 )
                 .limit(1)
                 .to_owned();
-            if let Some(row) = tx.query_one(&changed).await? {
+            if let Some(row) = tx.query_one(&busy).await? {
                 return Err(Error::Changed(Columns::of(&row).parsed()?).into());
             }
-            let back = self.rename_project(&tx, project, &waiting(project)).await?;
-            let configs: Vec<&str> = software.configs.iter().map(|one| one.id.as_str()).collect();
-            let deployments: Vec<&str> = software.deployments.iter().map(|one| one.id.as_str()).collect();
-            for (table, ids) in [(schema::SOFTWARE_CONFIG, configs), (schema::SOFTWARE_DEPLOYMENT, deployments)] {
-                for ids in ids.chunks(500) {
-                    let taken = Expr::col("id").is_in(ids.iter().copied());
-                    tx.execute(&rename(table, project, &waiting(project)).and_where(taken).to_owned()).await?;
-                }
+            for table in [schema::SOFTWARE_CONFIG, schema::SOFTWARE_DEPLOYMENT] {
+                tx.execute(
+                    &Query::update().table(table).value("project", waiting(project)).and_where(own.clone()).to_owned(),
+                )
+                .await?;
             }
-            set_state(&tx, project, [TakeOverState::Switched, TakeOverState::Imported]).await?;
-            tx.commit().await?;
-            Ok(back)
+            set_state(&tx, project, [TakeOverState::Switched, TakeOverState::Returning]).await?;
+            let known = Query::select().column("root").from(schema::TAKE_OVER).to_owned();
+            let made = Query::select()
+                .columns(["id", "name"])
+                .from(schema::STACK)
+                .and_where(of_project)
+                .and_where(Expr::col("deleted").is_null())
+                .and_where(Expr::col("parent_stack").is_null())
+                .and_where(Expr::col("id").not_in_subquery(known))
+                .to_owned();
+            let mut rows = Vec::new();
+            for row in tx.query_all(&made).await? {
+                let mut columns = Columns::of(&row);
+                let (root, name) = (columns.text()?, columns.text()?);
+                let state = TakeOverState::Returning.as_str();
+                let now = self.outside.now();
+                rows.push(vec![
+                    root.into(),
+                    plain(project).into(),
+                    name.into(),
+                    "".into(),
+                    state.into(),
+                    "".into(),
+                    now,
+                ]);
+            }
+            insert(&tx, schema::TAKE_OVER, &schema::TAKE_OVER_COLUMNS, rows, None).await?;
+            tx.commit().await
+        })
+        .await?;
+        let mut records = self.take_overs(Some(project)).await?;
+        records.retain(|record| record.state == TakeOverState::Returning);
+        Ok(records)
+    }
+
+    /// Notes that a tree is in Heat's tables as it is in Kiln's: it belongs to Heat. `digest`: of Heat's rows.
+    pub async fn note_returned(&self, root: StackId, digest: &str) -> Result<(), Error> {
+        let update = Query::update()
+            .table(schema::TAKE_OVER)
+            .value("state", TakeOverState::Imported.as_str())
+            .value("digest", digest)
+            .and_where(Expr::col("root").eq(root.to_string()))
+            .to_owned();
+        self.retry(|| async {
+            self.writer.execute(&update).await?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// The software configs and deployments of a project in Kiln's tables, also while the project belongs to Heat.
+    pub async fn taken_software(&self, project: &str) -> Result<TakenSoftware, Error> {
+        let own = || Expr::col("project").is_in([project.to_owned(), waiting(project)]);
+        let of = |table, columns: &[&'static str]| {
+            let columns = columns.iter().copied();
+            Query::select().columns(columns).from(table).and_where(own()).order_by("id", Order::Asc).to_owned()
+        };
+        let configs = of(schema::SOFTWARE_CONFIG, &schema::SOFTWARE_CONFIG_COLUMNS);
+        let deployments = of(schema::SOFTWARE_DEPLOYMENT, &schema::SOFTWARE_DEPLOYMENT_COLUMNS);
+        self.retry(|| async {
+            let mut software = TakenSoftware::default();
+            for row in self.reader.query_all(&configs).await? {
+                let mut config = Columns::of(&row).software_config(&self.vault)?;
+                project.clone_into(&mut config.project);
+                software.configs.push(config);
+            }
+            for row in self.reader.query_all(&deployments).await? {
+                let mut deployment = Columns::of(&row).software_deployment(&self.vault)?;
+                project.clone_into(&mut deployment.project);
+                software.deployments.push(deployment);
+            }
+            Ok(software)
         })
         .await
     }
@@ -209,7 +281,7 @@ impl SqlStore {
     pub async fn drop_take_overs(&self, project: Option<&str>) -> Result<u64, Error> {
         let mut dropped = 0;
         for record in self.take_overs(project).await? {
-            if record.state == TakeOverState::Switched {
+            if record.state.is_newer_in_kiln() {
                 continue;
             }
             self.drop_take_over(record.root).await?;

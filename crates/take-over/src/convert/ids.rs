@@ -23,6 +23,18 @@ pub(super) fn complete(row: &mut Resource, kind: &Kind, facts: &Facts) {
     };
 }
 
+/// The ID that Heat stores for a row of Kiln: the reverse of [`complete`].
+pub(crate) fn heat_id(row: &Resource) -> Option<String> {
+    const WITHOUT: [&str; 5] = [
+        "OS::Keystone::UserRoleAssignment",
+        "OS::Keystone::GroupRoleAssignment",
+        "AWS::EC2::SubnetRouteTableAssociation",
+        "AWS::EC2::VPCGatewayAttachment",
+        "AWS::AutoScaling::LaunchConfiguration",
+    ];
+    row.physical_id.clone().filter(|_| !WITHOUT.contains(&row.implementation.as_str()))
+}
+
 /// Gives elastic IPs their addresses, to which `Ref` refers: Heat asks for them, and stores them in the associations only.
 pub(super) fn complete_addresses(rows: &mut [Resource]) {
     let mut addresses: HashMap<ResourceId, Value> = HashMap::new();
@@ -97,6 +109,7 @@ mod tests {
                 Facts { physical_name: "s-one".to_owned(), properties: row.properties().clone(), ..Facts::default() };
             complete(&mut row, &Kind::Type(Arc::clone(types.types.get(name).unwrap())), &facts);
             assert_eq!(row.physical_id.as_deref(), expected, "{name}");
+            assert_eq!(heat_id(&row).as_deref(), id, "{name}: what Heat has stored");
             row.physical_id = None;
             row.state = State::INIT;
             complete(&mut row, &Kind::Type(Arc::clone(types.types.get(name).unwrap())), &facts);

@@ -2,15 +2,16 @@
 
 use aes::Aes128;
 use aes::cipher::block_padding::Pkcs7;
-use aes::cipher::{BlockDecryptMut as _, KeyIvInit as _};
+use aes::cipher::{BlockDecryptMut as _, BlockEncryptMut as _, KeyIvInit as _};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE;
 use hmac::{Hmac, Mac as _};
+use jiff::Timestamp;
 use kiln_value::Secret;
 use sha2::Sha256;
 
 /// The method of all releases since Mitaka: Fernet.
-const FERNET: &str = "cryptography_decrypt_v1";
+pub(crate) const FERNET: &str = "cryptography_decrypt_v1";
 /// Heat uses so many characters of a key: the first half signs, the second half encrypts.
 const KEY_LENGTH: usize = 32;
 const HALF: usize = KEY_LENGTH / 2;
@@ -63,6 +64,24 @@ impl HeatKey {
         self.opened(text).and_then(|bytes| String::from_utf8(bytes).ok()).ok_or(CipherError::WrongKey)
     }
 
+    /// The text encrypted as Heat does since Mitaka. `vector`: random; `now`: a part of the result.
+    ///
+    /// # Errors
+    /// [`CipherError::TooShort`], which [`HeatKey::new`] has excluded.
+    pub fn encrypt(&self, text: &str, vector: [u8; VECTOR], now: Timestamp) -> Result<String, CipherError> {
+        let (signing, encrypting) = self.0.split_at(HALF);
+        let cipher =
+            cbc::Encryptor::<Aes128>::new_from_slices(encrypting, &vector).map_err(|_| CipherError::TooShort)?;
+        let mut token = vec![VERSION];
+        token.extend(now.as_second().to_be_bytes());
+        token.extend(vector);
+        token.extend(cipher.encrypt_padded_vec_mut::<Pkcs7>(text.as_bytes()));
+        let mut signature = Hmac::<Sha256>::new_from_slice(signing).map_err(|_| CipherError::TooShort)?;
+        signature.update(&token);
+        token.extend(signature.finalize().into_bytes());
+        Ok(URL_SAFE.encode(token))
+    }
+
     /// The content of a Fernet token, if the key has signed it.
     fn opened(&self, token: &str) -> Option<Vec<u8>> {
         let bytes = URL_SAFE.decode(token).ok().filter(|bytes| bytes.first() == Some(&VERSION))?;
@@ -103,6 +122,9 @@ mod tests {
         for broken in ["", "gAAAA", &text[..text.len() - 4]] {
             assert_eq!(public.decrypt(FERNET, broken), Err(CipherError::WrongKey));
         }
+        let own = public.encrypt("s\u{e4}cret", [7; VECTOR], Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!(public.decrypt(FERNET, &own).as_deref(), Ok("s\u{e4}cret"));
+        assert_eq!(key("0123456789abcdef").decrypt(FERNET, &own), Err(CipherError::WrongKey));
         let old = public.decrypt("oslo_decrypt_v1", text).unwrap_err();
         assert!(old.to_string().contains("before Mitaka"), "{old}");
     }

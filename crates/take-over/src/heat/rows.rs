@@ -1,5 +1,7 @@
 //! The rows of Heat's tables.
 
+use std::fmt;
+
 use indexmap::IndexMap;
 use jiff::Timestamp;
 use kiln_store::ForeignRow;
@@ -234,7 +236,7 @@ pub struct HeatTemplate {
     /// The environment with the parameters. Hidden ones may be encrypted, each as a list of a method and a text.
     pub environment: Map,
     /// The row with its files.
-    pub(super) files_row: Option<i64>,
+    pub(crate) files_row: Option<i64>,
     /// The files.
     pub files: Map,
 }
@@ -259,7 +261,7 @@ pub(super) fn read_files(row: &ForeignRow) -> Result<(i64, Map), Damaged> {
 }
 
 /// The credentials of a stack.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub struct HeatCredentials {
     /// Number of the row.
     pub number: i64,
@@ -463,8 +465,8 @@ pub struct HeatSoftware {
     pub deployments: Vec<HeatDeployment>,
 }
 
-/// A stack with everything that belongs to it and its nested stacks.
-#[derive(Clone)]
+/// A stack with everything that belongs to it and its nested stacks. Rows that are not in the tables yet have negative numbers.
+#[derive(Clone, Default, PartialEq)]
 pub struct HeatTree {
     /// The stacks, parents first.
     pub stacks: Vec<HeatStack>,
@@ -488,4 +490,11 @@ pub struct HeatTree {
     pub snapshots: Vec<HeatSnapshot>,
     /// A digest of all these rows.
     pub digest: String,
+}
+
+impl fmt::Debug for HeatTree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stacks = self.stacks.iter().map(|stack| &stack.id);
+        f.debug_struct("HeatTree").field("stacks", &stacks.collect::<Vec<_>>()).finish_non_exhaustive()
+    }
 }

@@ -8,7 +8,10 @@ use kiln_console::output::{Cell, Format, List, OutputArgs, json_text, print};
 use kiln_server::database;
 use kiln_server::take_over::Heat;
 use kiln_store::HeatFence;
-use kiln_take_over::{Finding, Grade, Import, Imported, Inventory, Outcome, Selection, Switch, Switched, inventory};
+use kiln_take_over::{
+    Comparison, Finding, Grade, Import, Imported, Inventory, Outcome, Returned, Selection, Switch, Switched, compare,
+    inventory,
+};
 use kiln_value::{Map, Value, value};
 
 use crate::cli::Global;
@@ -21,6 +24,7 @@ group! {
     TakeOverCommand with Global {
         Inventory(InventoryArgs),
         Import(ImportArgs),
+        Compare(CompareArgs),
         Switch(SwitchArgs),
         Status(StatusArgs),
         Drop(DropArgs),
@@ -225,7 +229,10 @@ Imports what has changed since the last import, lets the tables of Heat refuse a
 triggers, also if an engine of Heat is started again), imports the rest, and gives the stacks to Kiln. If a stack \
 cannot be imported, nothing is switched. From then on, requests for the project must reach Kiln.
 
-With --back, the stacks belong to Heat again. This is possible until Kiln has changed one of them.
+With --back, all stacks of the project belong to Heat, also those that Kiln has made. What Kiln has changed is \
+written into Heat's tables, each stack with its nested stacks in one transaction; 'compare' says before what that \
+would be, and what Heat cannot store. Refused while a stack is in progress. After an interruption, run the command \
+again, or without --back to keep the stacks in Kiln.
 
 Examples:
   kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 1f2e
@@ -255,20 +262,14 @@ impl SwitchArgs {
         let heat = open(&self.heat_config).await?;
         let config = Config::load(&self.config)?;
         let fence = failing(HeatFence::open(&heat.options).await)?;
+        let encrypts = heat.encrypts;
         let (heat, converter) = heat.for_importing(&config, self.events).await?;
         let store = database::open_with(database::options(&config)?).await?;
         let import = Import { heat: &heat, converter: &converter, store: &store, dry_run: false };
-        let switch = Switch { import, fence: &fence };
+        let switch = Switch { import, fence: &fence, encrypts };
         for project in &self.project {
             if self.back {
-                let stacks = switch.back(project).await.map_err(|error| match error {
-                    kiln_store::Error::Changed(stack) => {
-                        let failure = Failure::new(format!("project {project}: Kiln has changed the stack {stack}"));
-                        failure.hint("Heat does not know that change: nothing was given back")
-                    }
-                    error => Failure::new(kiln_value::Chain(&error).to_string()),
-                })?;
-                print(&format!("Project {project}: {stacks} stacks belong to Heat.\n"))?;
+                give_back(&switch, project).await?;
                 continue;
             }
             match Box::pin(switch.project(project)).await {
@@ -290,6 +291,91 @@ impl SwitchArgs {
             }
         }
         Ok(())
+    }
+}
+
+async fn give_back(switch: &Switch<'_>, project: &str) -> Done {
+    match Box::pin(switch.back(project)).await {
+        Ok(Returned::Done(stacks)) => Ok(print(&format!("Project {project}: {stacks} stacks belong to Heat.\n"))?),
+        Ok(Returned::Refused(refused)) => {
+            for (record, findings) in &refused {
+                for finding in findings {
+                    print(&line(&record.name, &record.root.to_string(), finding))?;
+                }
+            }
+            let what = format!("project {project}: Heat cannot store {} stacks as they are", refused.len());
+            Err(Failure::new(what).hint("nothing was given back: Kiln goes on with the project"))
+        }
+        Err(kiln_store::Error::Changed(stack)) => {
+            let failure = Failure::new(format!("project {project}: the stack {stack} is in progress"));
+            Err(failure.hint("wait for its end, and run the command again"))
+        }
+        Err(error) => Err(Failure::new(kiln_value::Chain(&error).to_string())),
+    }
+}
+
+/// Compare what Kiln has stored with Heat's tables, and say what could go back
+#[derive(Args, Debug)]
+#[command(add = Effect::Reads, visible_alias = "verify-back")]
+#[command(after_help = "\
+Converts the rows of Heat again and compares every field with Kiln's tables: of an imported stack nothing may \
+differ, of a stack that belongs to Kiln it is what Kiln has changed since. For each stack it also says whether Heat \
+could store it as it is now, which 'switch --back' needs. No cloud is called, and nothing is written. Exits with 1 if \
+an imported stack differs, or a stack cannot go back.
+
+Examples:
+  kiln manage take-over compare --heat-config heat.conf --config-file kiln.conf
+  kiln manage take-over verify-back --heat-config heat.conf --config-file kiln.conf --project 1f2e -f json")]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    #[command(flatten)]
+    heat: HeatArgs,
+    /// Compare at most this many of the newest events of each stack with its nested stacks, as the import did; 0: all
+    #[arg(long, value_name = "NUMBER", default_value_t = 1000)]
+    events: usize,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl CompareArgs {
+    async fn run(self, _: &Global) -> Done {
+        let heat = open(&self.heat.heat_config).await?;
+        let config = Config::load(&self.config)?;
+        let encrypts = heat.encrypts;
+        let (heat, converter) = heat.for_importing(&config, self.events).await?;
+        let store = database::open_with(database::options(&config)?).await?;
+        let import = Import { heat: &heat, converter: &converter, store: &store, dry_run: true };
+        let mut rows: Vec<Comparison> = Vec::new();
+        let only = self.heat.selection();
+        let run = compare(&import, encrypts, &only, |comparison, done, all| {
+            progress(done, all);
+            rows.push(comparison);
+        });
+        failing(Box::pin(run).await)?;
+        let columns = ["ID", "Stack Name", "Project", "State", "Differences", "Can Go Back"];
+        let row = |one: &Comparison| -> Vec<Cell> {
+            let differences = one.differences.iter().map(|change| match change.place.as_str() {
+                "" => change.what.clone(),
+                place => format!("{place}: {}", change.what),
+            });
+            let reasons: Vec<String> = one.findings.iter().map(ToString::to_string).collect();
+            let can = if reasons.is_empty() { "yes".to_owned() } else { format!("no: {}", reasons.join("; ")) };
+            vec![
+                one.record.root.to_string().into(),
+                one.record.name.as_str().into(),
+                one.record.project.as_str().into(),
+                one.record.state.as_str().into(),
+                Value::from(differences.map(Value::from).collect::<Vec<Value>>()).into(),
+                can.as_str().into(),
+            ]
+        };
+        let columns = columns.map(str::to_owned).to_vec();
+        self.output.list(List { columns, rows: rows.iter().map(row).collect() }, Format::Table)?;
+        match rows.iter().filter(|one| !one.is_right()).count() {
+            0 => Ok(()),
+            wrong => Err(Failure::new(format!("{wrong} of {} stacks differ or cannot go back", rows.len()))),
+        }
     }
 }
 
