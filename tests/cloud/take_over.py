@@ -12,7 +12,10 @@ one with a scaling group, a wait condition and hidden parameters. Then:
 - Heat is stopped and Kiln started with `heat.conf` at the same addresses: all stacks, resources and events have their IDs,
   the alarm URL that Heat has made scales the group, the URL of the wait handle takes a signal,
 - each stack is updated with its own template: its objects stay,
-- each stack is deleted. Afterwards the cloud has no object of theirs, and no stack user.
+- every second stack is deleted, and Kiln makes one,
+- `compare` says that the others can go back, and `switch --back` writes what has changed into Heat's tables,
+- Heat is started again: it shows what Kiln has shown, its old and Kiln's new alarm URLs scale, it updates each stack without a
+  change of an object, and deletes each. Afterwards the cloud has no object of theirs.
 
 Prints one line per failure, and `N passed, N failed`. Heat is started again at the end.
 """
@@ -120,7 +123,8 @@ class Side:
                 if getattr(missing, 'code', 0) == 404:
                     return None
                 raise
-            if not stack.stack_status.endswith('IN_PROGRESS'):
+            # Heat marks a stack as deleted shortly after that.
+            if not stack.stack_status.endswith('IN_PROGRESS') and stack.stack_status != 'DELETE_COMPLETE':
                 return stack
             time.sleep(0.5)
         raise TimeoutError(name)
@@ -153,7 +157,7 @@ class Kiln:
 
     def take_over(self, word, *words, code=0):
         both = ['--heat-config', CONFIG, '--config-file', CONFIG]
-        words = ['manage', 'take-over', word, *(both if word in ('inventory', 'import', 'switch') else both[2:]), *words]
+        words = ['manage', 'take-over', word, *(both if word in ('inventory', 'import', 'compare', 'switch') else both[2:]), *words]
         done = subprocess.run([self.binary, *words], capture_output=True, text=True, timeout=600)
         check(f'kiln {" ".join(words)}', done.returncode == code, done.stdout + done.stderr)
         return done.stdout
@@ -243,20 +247,62 @@ def under_kiln(sides, made, before):
     stored = until(lambda: demo.client.resources.metadata('taken-own', 'handle').get('x'))
     check('the signal is stored', stored and stored.get('data') == 'done', stored)
     check('a random string keeps its value', output(demo, 'taken-own', 'random') == kept)
+    updated(sides, made)
+
+
+def updated(sides, made):
+    """Every stack is updated with its own template, which changes no object."""
     for (name, stack), fields in made.items():
         side = sides[name]
         ids = {row.resource_name: row.physical_resource_id for row in side.client.resources.list(stack)}
-        side.client.stacks.update(stack, existing=True, **{k: v for k, v in fields.items() if k != 'environment'},
-                                  environment=fields['environment'])
+        side.client.stacks.update(stack, existing=True, **fields)
         done = side.settled(stack)
         check(f'{stack} is updated', done.stack_status == 'UPDATE_COMPLETE', done.stack_status_reason)
         now = {row.resource_name: row.physical_resource_id for row in side.client.resources.list(stack)}
         check(f'{stack}: objects stay', ids == now, f'{ids} {now}')
-    for name, stack in made:
+
+
+def deleted(sides, stacks):
+    for name, stack in stacks:
         sides[name].client.stacks.delete(stack)
-    for name, stack in made:
+    for name, stack in stacks:
         left = sides[name].settled(stack, 300)
         check(f'{stack} is deleted', left is None, left and left.stack_status_reason)
+
+
+def changed_by_kiln(sides, made):
+    """Kiln deletes every second stack and makes one of its own; returns the stacks that are left, and what clients see."""
+    gone = [one for one in list(made)[::2] if one[1] != 'taken-own']
+    deleted(sides, gone)
+    left = {one: fields for one, fields in made.items() if one not in gone}
+    fields = dict(template=OWN, files={}, environment={}, parameters={'secret': 'swordfish-planted'})
+    sides['demo'].client.stacks.create(stack_name='taken-kiln', disable_rollback=True, tags='red,black', **fields)
+    stack = sides['demo'].settled('taken-kiln')
+    check('Kiln makes a stack', stack.stack_status == 'CREATE_COMPLETE', stack.stack_status_reason)
+    left['demo', 'taken-kiln'] = fields
+    return left, {name: side.tree() for name, side in sides.items()}
+
+
+def under_heat_again(sides, left, before):
+    """Heat goes on with what Kiln has left."""
+    demo = sides['demo']
+    for name, side in sides.items():
+        after = side.tree()
+        check(f'{name}: Heat has the stacks that Kiln had', set(after) == set(before[name]), set(after) ^ set(before[name]))
+        for stack, seen in before[name].items():
+            for part, value in seen.items():
+                check(f'{stack}: {part} are as in Kiln', after.get(stack, {}).get(part) == value,
+                      f'{value} {after.get(stack, {}).get(part)}')
+    for stack in ('taken-own', 'taken-kiln'):
+        size = output(demo, stack, 'size')
+        random = output(demo, stack, 'random')
+        answer = requests.post(output(demo, stack, 'alarm'), timeout=30)
+        check(f'{stack}: the alarm URL scales in Heat', answer.ok, f'{answer.status_code} {answer.text}')
+        check(f'{stack}: the group has grown', until(lambda: output(demo, stack, 'size') == size + 1, 90))
+        demo.settled(stack)
+        check(f'{stack}: a random string keeps its value', output(demo, stack, 'random') == random)
+    updated(sides, left)
+    deleted(sides, list(left))
 
 
 def main():
@@ -304,14 +350,21 @@ def main():
         try:
             with kiln.serving():
                 under_kiln(sides, made, before)
-                time.sleep(5)
-                for name, side in sides.items():
-                    for kind, ids in side.objects().items():
-                        left = ids - objects[name][kind]
-                        check(f'no {kind} of {name} are left', not left, left)
+                left, before = changed_by_kiln(sides, made)
+            compared = json.loads(kiln.take_over('compare', '-f', 'json'))
+            check('every stack can go back', all(one['Can Go Back'] == 'yes' for one in compared), compared)
+            kiln.take_over('switch', '--back', *projects)
+            compared = json.loads(kiln.take_over('compare', '-f', 'json'))
+            check('Heat has what Kiln had', not any(one['Differences'] for one in compared), compared)
         finally:
             database('DELETE FROM kiln_heat_fence')
             devcloud('up', 'heat')
+        under_heat_again(sides, left, before)
+        time.sleep(5)
+        for name, side in sides.items():
+            for kind, ids in side.objects().items():
+                more = ids - objects[name][kind]
+                check(f'no {kind} of {name} are left', not more, more)
     print(f'{RESULTS["passed"]} passed, {RESULTS["failed"]} failed')
     sys.exit(RESULTS['failed'] > 0)
 

@@ -82,6 +82,7 @@ impl Service {
         let service = kiln_service::Service {
             recent: Arc::default(),
             shared: kiln_service::SharedCredentials::default(),
+            heat_projects: std::sync::Arc::default(),
             templates: None,
             options,
             backends: Backends {

@@ -42,6 +42,7 @@ pub(crate) fn run(case: &Case) -> Outcome {
 pub(crate) fn service(backends: &Backends) -> Service {
     Service {
         shared: kiln_service::SharedCredentials::default(),
+        heat_projects: std::sync::Arc::default(),
         templates: None,
         options: kiln_service::Options::default(),
         backends: backends.clone(),

@@ -84,7 +84,7 @@ impl Api {
     async fn answer(&self, request: Request<Body>) -> Response {
         let backends = &self.parts.service.backends;
         if request.uri().path() == "/healthcheck" {
-            return kiln_web::health(backends).await;
+            return kiln_web::health(backends, self.parts.service.heat_projects.count()).await;
         }
         if request.uri().path() == openapi::PATH {
             return reply::json_bytes(StatusCode::OK, openapi::json().into());
@@ -125,6 +125,9 @@ impl Api {
         };
         kiln_web::known(&caller);
         known.caller = Some(Arc::clone(&caller));
+        if self.parts.service.heat_projects.has(&caller.project_id) {
+            return ApiError::of_heat().into_response();
+        }
         let (endpoint, params) = match route::find(&head.method, path) {
             Match::Found(endpoint, params) => (endpoint, params),
             Match::Method(methods) if head.method == Method::OPTIONS => {

@@ -137,6 +137,11 @@ impl ApiError {
         Self::new(Class::HTTPForbidden, explanation(StatusCode::FORBIDDEN))
     }
 
+    /// The stacks of the project belong to a Heat.
+    pub fn of_heat() -> Self {
+        Self::new(Class::HTTPServiceUnavailable, kiln_service::OF_HEAT)
+    }
+
     /// The body was not received in time: 408.
     pub fn too_slow() -> Self {
         Self::new(Class::HTTPRequestTimeout, "The body of the request was not received in time.")

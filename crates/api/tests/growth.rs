@@ -144,6 +144,7 @@ impl App {
         let service = Service {
             templates: None,
             shared: kiln_service::SharedCredentials::default(),
+            heat_projects: std::sync::Arc::default(),
             options: kiln_service::Options::default(),
             backends,
             recent: Arc::default(),

@@ -75,7 +75,7 @@ impl Cfn {
     async fn answer(&self, request: Request<Body>) -> Response {
         let backends = &self.parts.service.backends;
         if request.uri().path() == "/healthcheck" {
-            return kiln_web::health(backends).await;
+            return kiln_web::health(backends, self.parts.service.heat_projects.count()).await;
         }
         let (head, body) = request.into_parts();
         let track = Track::begin(backends, &head);
@@ -176,8 +176,17 @@ impl Cfn {
         })
     }
 
-    /// The caller: by a signature, or by a token as in the REST API.
+    /// The caller, unless the stacks of his project belong to a Heat.
     async fn authenticate(&self, head: &Head, params: &Params, body: &[u8]) -> Result<Arc<Caller>, Fault> {
+        let caller = self.authenticated(head, params, body).await?;
+        if self.parts.service.heat_projects.has(&caller.project_id) {
+            return Err(Fault::of_heat());
+        }
+        Ok(caller)
+    }
+
+    /// The caller: by a signature, or by a token as in the REST API.
+    async fn authenticated(&self, head: &Head, params: &Params, body: &[u8]) -> Result<Arc<Caller>, Fault> {
         let identity = &self.parts.service.identity;
         let names = params.pairs().map(|(name, _)| name);
         if !SignedRequest::is_signed(head, names) && head.headers.contains_key("x-auth-token") {

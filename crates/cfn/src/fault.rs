@@ -79,6 +79,11 @@ impl Fault {
         Self::new(UNAVAILABLE, None)
     }
 
+    /// The stacks of the project belong to a Heat.
+    pub(crate) fn of_heat() -> Self {
+        Self::new(UNAVAILABLE, Some(kiln_service::OF_HEAT))
+    }
+
     /// The cause is logged but not sent to the client.
     pub(crate) fn internal(cause: impl std::fmt::Display) -> Self {
         tracing::error!(%cause, "a request failed");

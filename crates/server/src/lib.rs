@@ -9,6 +9,7 @@ pub mod clients;
 pub mod database;
 pub mod doctor;
 pub mod heartbeat_thread;
+mod heat_projects;
 pub mod in_process;
 pub mod lifecycle_plugins;
 pub mod listeners;

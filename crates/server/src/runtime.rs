@@ -30,6 +30,7 @@ use crate::checks::{self, OwnUser};
 use crate::clients;
 use crate::database;
 use crate::heartbeat_thread::HeartbeatThread;
+use crate::heat_projects;
 use crate::lifecycle_plugins;
 use crate::listeners;
 use crate::own_certificate;
@@ -90,6 +91,11 @@ impl Runtime {
             return Err(error);
         }
         let database = database::open_with(database::options(config)?).await?;
+        let heat_projects = if config.flag(&kiln::IGNORE_HEAT_TABLES)? {
+            Arc::default()
+        } else {
+            heat_projects::followed(&database).await?
+        };
         let requests: Arc<dyn Store> = Arc::new(database.for_requests());
         let store: Arc<dyn Store> = Arc::new(database);
         let policy_files = PolicyFiles::of(config)?;
@@ -141,6 +147,7 @@ impl Runtime {
                 policy,
                 templates: web_templates::reader(config)?,
                 shared: SharedCredentials::default(),
+                heat_projects,
             },
             clock,
             api: api_options(config)?,
@@ -196,6 +203,7 @@ impl Runtime {
                 policy,
                 templates: None,
                 shared: SharedCredentials::default(),
+                heat_projects: Arc::default(),
             },
             clock,
             api: kiln_api::Options::default(),

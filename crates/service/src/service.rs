@@ -7,7 +7,7 @@ use kiln_stack::{Backends, LoadedStack};
 use kiln_store::{Error, Stack};
 use kiln_view::RecentReads;
 
-use crate::{Options, SharedCredentials, TemplateReader};
+use crate::{HeatProjects, Options, SharedCredentials, TemplateReader};
 
 /// The use cases. Cheap to clone; each file of this crate contains the methods of one use case.
 #[derive(Clone)]
@@ -26,6 +26,8 @@ pub struct Service {
     pub templates: Option<Arc<dyn TemplateReader>>,
     /// The credentials that new stacks share.
     pub shared: SharedCredentials,
+    /// The projects that are refused, because their stacks belong to a Heat.
+    pub heat_projects: Arc<HeatProjects>,
 }
 
 impl Service {

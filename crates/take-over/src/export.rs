@@ -564,7 +564,8 @@ pub(crate) fn rows_say_the_same(one: &Resource, other: &Resource) -> bool {
     let of = |row: &Resource| {
         let ids = (row.replaces, row.replaced_by, row.physical_id.clone());
         let given = row.definition.as_ref().map(|one| one.given().clone());
-        (row.name.clone(), row.state, row.reason.clone(), ids, given, row.data.clone(), row.metadata.clone())
+        let values = (given, row.data.clone(), row.metadata.clone());
+        (row.name.clone(), row.state, row.reason.clone(), row.updated, ids, values)
     };
     let required = |row: &Resource| row.requires.iter().copied().collect::<HashSet<_>>();
     of(one) == of(other) && required(one) == required(other)

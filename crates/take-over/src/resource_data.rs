@@ -9,6 +9,8 @@ use crate::heat::{FERNET, StoredData};
 
 /// The key of the metadata of a server with what its agent has to know.
 const COLLECT_METADATA: &str = "os-collect-config";
+/// The key of the metadata of a group while it scales.
+const SCALING: &str = "scaling_in_progress";
 /// The marks of breakpoints: no stack that waits at one is taken over.
 const BREAKPOINTS: [&str; 5] = ["pre-create", "pre-update", "pre-delete", "post-create", "post-update"];
 /// What only Heat needs.
@@ -64,7 +66,7 @@ pub(crate) fn data_of(
         data.insert(COLLECT.to_owned(), collect);
     }
     // It stays set if an engine is killed while it scales.
-    metadata.shift_remove("scaling_in_progress");
+    metadata.shift_remove(SCALING);
     data
 }
 
@@ -133,6 +135,7 @@ pub(crate) fn heat_data(row: &Resource, kept: &[StoredData], metadata: &mut Map)
         let method = is_secret.then(|| FERNET.to_owned());
         stored.push(StoredData { resource: 0, key: key.to_owned(), value: text, method });
     }
+    metadata.shift_remove(SCALING);
     stored
 }
 
@@ -180,6 +183,53 @@ mod tests {
         }
         let (data, _, findings) = converted("OS::Nova::Server", &[("metadata_queue_id", "q")], &empty);
         assert_eq!((data, findings), (value!({"metadata_queue": {"queue": "q"}}), 1));
+    }
+
+    #[test]
+    fn what_heat_has_stored_is_what_it_gets_back() {
+        for (resource_type, key, text) in [
+            ("OS::Heat::WaitConditionHandle", "heat_signal_url", "http://h"),
+            ("OS::Heat::SoftwareDeployment", "heat_signal_url", "http://h"),
+            ("OS::Heat::WaitConditionHandle", "ec2_signed_url", "http://h"),
+            ("AWS::EC2::Instance", "port_id", "p1"),
+            ("OS::Nova::Server", "internal_ports", "[{\"id\": \"p1\"}]"),
+            ("OS::Nova::Server", "metadata_object_name", "o1"),
+            ("OS::Nova::Server", "metadata_queue_id", "q"),
+            ("OS::Heat::SoftwareDeployment", "zaqar_queue_signed_url_data", "{\"paths\": [\"/v2\"]}"),
+            ("OS::Heat::ResourceGroup", "name_blacklist", "0,1"),
+        ] {
+            let (data, _, _) = converted(resource_type, &[(key, text)], &value!({}));
+            let mut row = Resource::new(
+                kiln_resource::StackId(uuid::Uuid::nil()),
+                kiln_resource::ResourceId(uuid::Uuid::nil()),
+                "r",
+                resource_type,
+                jiff::Timestamp::UNIX_EPOCH,
+            );
+            row.data = data.as_map().cloned().unwrap();
+            // Kiln's own entries stay behind, and what only Heat needs is kept.
+            row.data.insert("recorded".to_owned(), 1.into());
+            let of_heat = |key: &str, value: &str| {
+                let (key, value) = (key.to_owned(), value.to_owned());
+                StoredData { resource: 0, key, value, method: None }
+            };
+            let kept = [of_heat("external_ports", "[]"), of_heat(key, "old")];
+            let stored = heat_data(&row, &kept, &mut Map::new());
+            assert_eq!(stored, [of_heat("external_ports", "[]"), of_heat(key, text)], "{resource_type} {key}");
+        }
+        let mut row = Resource::new(
+            kiln_resource::StackId(uuid::Uuid::nil()),
+            kiln_resource::ResourceId(uuid::Uuid::nil()),
+            "r",
+            "OS::Heat::RandomString",
+            jiff::Timestamp::UNIX_EPOCH,
+        );
+        row.data.insert("value".to_owned(), "s".into());
+        row.data.insert(COLLECT.to_owned(), 1.into());
+        let mut metadata = Map::new();
+        let stored = heat_data(&row, &[], &mut metadata);
+        assert_eq!(stored.first().and_then(|one| one.method.as_deref()), Some(FERNET), "a secret is encrypted");
+        assert_eq!(Value::from(metadata), value!({"os-collect-config": 1}));
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub fn is_up(engine: &EngineInfo, now: Timestamp) -> bool {
 
 /// 200 while requests can be processed: without an engine they are stored and wait. 503 without a database, or if it has no
 /// room.
-pub async fn health(backends: &Backends) -> Response {
+pub async fn health(backends: &Backends, heat_projects: usize) -> Response {
     let now = backends.clock.now();
     let engines = tokio::time::timeout(PATIENCE, backends.store.engines()).await;
     let (status, text) = match engines {
@@ -35,6 +35,9 @@ pub async fn health(backends: &Backends) -> Response {
                 0 => writeln!(text, "engine: down"),
                 up => writeln!(text, "engine: up ({up})"),
             };
+            if heat_projects > 0 {
+                _ = writeln!(text, "heat: {heat_projects} projects belong to it");
+            }
             (status, text)
         }
         failed => {

@@ -135,6 +135,7 @@ impl App {
         let service = Service {
             templates: None,
             shared: kiln_service::SharedCredentials::default(),
+            heat_projects: std::sync::Arc::default(),
             // The clock of the database is not stopped.
             options: kiln_service::Options { limits, plan_lifetime: CENTURIES, ..kiln_service::Options::default() },
             backends,

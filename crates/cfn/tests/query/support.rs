@@ -150,6 +150,7 @@ impl App {
         let service = Service {
             templates,
             shared: SharedCredentials::default(),
+            heat_projects: std::sync::Arc::default(),
             options: of_service,
             backends,
             recent: Arc::default(),

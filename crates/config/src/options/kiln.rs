@@ -9,6 +9,11 @@ const fn own(name: &'static str, kind: Kind, help: &'static str) -> ConfigOption
 }
 
 options! {
+    IGNORE_HEAT_TABLES = own(
+        "ignore_heat_tables", Flag,
+        "Serve also projects whose stacks belong to a Heat: they look empty. false: their requests get 503 until 'kiln manage \
+        take-over switch'.",
+    ).default("false");
     API_SOCKET = own(
         "api_socket", Path, "Unix socket of the REST API, for an HTTP server on the same host. It has no TLS.",
     );

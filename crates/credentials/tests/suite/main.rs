@@ -121,6 +121,7 @@ impl World {
             policy,
             templates: None,
             shared: SharedCredentials::default(),
+            heat_projects: std::sync::Arc::default(),
         };
         Self { cloud, connector, identity, steps, time, memory, service }
     }

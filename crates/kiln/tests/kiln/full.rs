@@ -10,7 +10,7 @@ use kiln_testcloud::Testcloud;
 use crate::run::Folder;
 use crate::running::Running;
 
-fn health(url: &str) -> String {
+pub(crate) fn health(url: &str) -> String {
     let mut stream = TcpStream::connect(url.trim_start_matches("http://")).unwrap();
     stream.write_all(b"GET /healthcheck HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();

@@ -16,9 +16,9 @@ const HEAT: &[&str] = &[
     "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)",
     "CREATE TABLE raw_template (id INTEGER PRIMARY KEY, template TEXT)",
     "CREATE TABLE stack (id VARCHAR(36) PRIMARY KEY, name VARCHAR(255), owner_id VARCHAR(36), raw_template_id INTEGER, \
-     deleted_at DATETIME)",
-    "INSERT INTO stack VALUES ('a', 'a', NULL, 1, NULL), ('b', 'b', NULL, 1, NULL), ('c', 'a-c', 'a', 1, NULL), \
-     ('d', 'd', NULL, 1, '2026-01-01 00:00:00')",
+     deleted_at DATETIME, tenant VARCHAR(255))",
+    "INSERT INTO stack VALUES ('a', 'a', NULL, 1, NULL, 'p'), ('b', 'b', NULL, 1, NULL, 'p'), ('c', 'a-c', 'a', 1, NULL, \
+     'p'), ('d', 'd', NULL, 1, '2026-01-01 00:00:00', 'q')",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,12 +6,14 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use kiln_testcloud::Testcloud;
 use sea_orm::{ConnectionTrait as _, Database, DatabaseConnection, DbBackend, Statement};
 use serde_json::{Map, Value};
 
 use crate::databases::{servers, with_url};
+use crate::full::health;
 use crate::run::{Folder, Ran};
 use crate::running::Running;
 
@@ -497,8 +499,11 @@ async fn change_and_go_back(heat: &Heat, cloud: &Testcloud) {
     // Meanwhile no import overwrites it, and no request reaches it.
     assert_eq!(heat.import(&[]), "failed unchanged\nweb switched\n");
     let service = Running::start(heat.folder.kiln(&["serve", "--config-file", &heat.kiln_conf]));
-    let lost = heat.client(cloud, &service.url(), &["stack", "show", "web"]);
-    assert!(lost.code != 0 && lost.err.contains("Stack not found"), "{lost:?}");
+    let url = service.url();
+    let refused = heat.client(cloud, &url, &["stack", "list"]);
+    assert!(refused.code != 0 && refused.err.contains("belong to another Orchestration service"), "{refused:?}");
+    let health = health(&url);
+    assert!(health.contains("heat: 1 projects belong to it"), "{health}");
     assert_eq!(service.stop().0, 0);
 
     let done = heat.take_over("switch", &back);
@@ -522,10 +527,12 @@ async fn change_and_go_back(heat: &Heat, cloud: &Testcloud) {
     let found = &inventory["projects"][&project]["findings"];
     assert!(found.as_array().unwrap().iter().all(|finding| finding["stack"] == "failed"), "{inventory}");
 
-    // And Kiln gets them again.
-    heat.take_over("switch", &only).ok();
+    // And Kiln gets them again, also one that runs already.
     let service = Running::start(heat.folder.kiln(&["serve", "--config-file", &heat.kiln_conf]));
     let url = service.url();
+    assert_ne!(heat.client(cloud, &url, &["stack", "list"]).code, 0);
+    heat.take_over("switch", &only).ok();
+    while heat.client(cloud, &url, &["stack", "list"]).code != 0 {}
     heat.client(cloud, &url, &["stack", "update", "new", "--existing", "--wait"]).ok();
     heat.client(cloud, &url, &["stack", "delete", "--yes", "--wait", "web", "new", "failed"]).ok();
     assert_eq!(service.stop().0, 0);
@@ -553,4 +560,67 @@ async fn stacks_that_kiln_has_changed_are_written_for_heat_on_servers() {
         };
         server.with_database(test).await;
     }
+}
+
+/// Kills of each command, at moments that are spread over its run.
+const KILLS: u32 = 12;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_loses_nothing_and_never_lets_both_work() {
+    let kills = std::env::var("KILN_KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let heat = Heat::load("killed", "convergence", &cloud, sqlite).await;
+    let of_kiln = format!("SELECT id FROM kiln_stack WHERE project = '{PROJECT}'");
+    let rows = "SELECT name FROM stack WHERE deleted_at IS NULL ORDER BY id";
+    let stacks = heat.values(rows).await;
+    heat.take_over("import", &["--stack", "none"]).ok();
+    // What Kiln has changed, for the way back.
+    let change = "UPDATE kiln_stack SET reason = 'changed by Kiln'";
+    let (only, back) = (["--project", PROJECT], ["--project", PROJECT, "--back"]);
+    for (command, words) in [("import", &[][..]), ("switch", &only), ("switch", &back)] {
+        if words.len() == back.len() {
+            heat.db.execute_unprepared(change).await.unwrap();
+        }
+        let begun = std::time::Instant::now();
+        let mut last = std::time::Duration::from_millis(300);
+        for kill in 0..kills {
+            let mut all = vec!["manage", "take-over", command, "--config-file", &heat.kiln_conf];
+            all.extend(["--heat-config", &heat.source]);
+            all.extend(words);
+            let mut process = heat.folder.kiln(&all).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            std::thread::sleep(last * kill / kills);
+            process.kill().unwrap();
+            process.wait().unwrap();
+            // At most one of them works on the stacks.
+            let is_kilns = !heat.values(&of_kiln).await.is_empty();
+            let write = heat.db.execute_unprepared("UPDATE stack SET timeout = timeout").await;
+            assert!(!(is_kilns && write.is_ok()), "{command} {words:?}: both after kill {kill}");
+            assert_eq!(heat.values(rows).await, stacks);
+            if kill == 0 {
+                last = last.max(begun.elapsed());
+            }
+        }
+        heat.take_over(command, words).ok();
+    }
+    assert_eq!(heat.compared(&[]), "failed imported [] yes\ngone imported [] yes\nweb imported [] yes\n");
+    let reasons = "SELECT DISTINCT status_reason FROM stack WHERE deleted_at IS NULL";
+    assert_eq!(heat.values(reasons).await, ["changed by Kiln"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_operators_at_once_are_one_after_the_other() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let heat = Heat::load("two", "convergence", &cloud, sqlite).await;
+    for (command, words) in
+        [("import", &[][..]), ("switch", &["--project", PROJECT]), ("switch", &["--project", PROJECT, "--back"])]
+    {
+        let mut all = vec!["manage", "take-over", command, "--config-file", &heat.kiln_conf];
+        all.extend(["--heat-config", &heat.source]);
+        all.extend(words);
+        let both =
+            [(); 2].map(|()| heat.folder.kiln(&all).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+        let done = both.map(|one| Ran::from(one.wait_with_output().unwrap()));
+        assert!(done.iter().any(|one| one.code == 0), "{command}: {done:?}");
+    }
+    assert_eq!(heat.compared(&[]), "failed imported [] yes\ngone imported [] yes\nweb imported [] yes\n");
 }

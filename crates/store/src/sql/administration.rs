@@ -1,5 +1,7 @@
 //! What only operators do, by commands: these calls are not part of [`crate::Store`].
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use kiln_resource::{OperationState, State, Status};
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
@@ -63,6 +65,29 @@ impl SqlStore {
             // The schema may be older.
             let query = if self.count(&kiln).await? == 0 { all } else { &others };
             self.count(query).await.map(Some)
+        })
+        .await
+    }
+
+    /// The projects with live stacks that belong to a Heat: in its tables, if they are here, or imported and not switched.
+    pub async fn projects_of_heat(&self) -> Result<BTreeSet<String>, Error> {
+        let heat = self.dialect.count_tables(&["stack", "raw_template"]);
+        let (take_over, switched) = (schema::TAKE_OVER, TakeOverState::Switched);
+        let known = format!("SELECT DISTINCT project FROM {take_over} WHERE state <> '{switched}'");
+        let live = format!(
+            "SELECT DISTINCT tenant FROM stack WHERE deleted_at IS NULL AND owner_id IS NULL AND id NOT IN (SELECT root FROM \
+             {take_over} WHERE state = '{switched}')"
+        );
+        self.retry(|| async {
+            let mut projects = BTreeSet::new();
+            let queries = if self.count(&heat).await? < 2 { vec![&known] } else { vec![&known, &live] };
+            for query in queries {
+                let query = Statement::from_string(self.writer.get_database_backend(), query.as_str());
+                for row in self.writer.query_all_raw(query).await? {
+                    projects.extend(Columns::of(&row).optional_text()?);
+                }
+            }
+            Ok(projects)
         })
         .await
     }
