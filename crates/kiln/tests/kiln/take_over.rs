@@ -379,7 +379,7 @@ async fn a_wrong_key_is_named_and_nothing_is_imported() {
 async fn the_commands_of_the_manual_work() {
     let page = include_str!("../../../../docs/moving-from-heat.md");
     let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("    kiln ")).collect();
-    assert_eq!(commands.len(), 5, "{commands:?}");
+    assert_eq!(commands.len(), 7, "{commands:?}");
     let cloud = Testcloud::builder().start().await.unwrap();
     let heat = Heat::load("manual", "convergence", &cloud, sqlite).await;
     for command in commands {
