@@ -5,6 +5,7 @@
 //! ```
 
 use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -623,4 +624,25 @@ async fn two_operators_at_once_are_one_after_the_other() {
         assert!(done.iter().any(|one| one.code == 0), "{command}: {done:?}");
     }
     assert_eq!(heat.compared(&[]), "failed imported [] yes\ngone imported [] yes\nweb imported [] yes\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_follows_what_heat_changes() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let heat = Heat::load("follow", "convergence", &cloud, sqlite).await;
+    let words = ["manage", "take-over", "import", "--follow", "1", "--config-file", &heat.kiln_conf];
+    let mut command = heat.folder.kiln(&[&words[..], &["--heat-config", &heat.source]].concat());
+    let mut following = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    let mut next = || lines.next().unwrap().unwrap().split_once("  ").unwrap().1.to_owned();
+    let first = [next(), next(), next()];
+    assert!(first.iter().all(|line| line.starts_with("imported ")), "{first:?}");
+    heat.db.execute_unprepared("UPDATE resource SET action = 'SIGNAL' WHERE name = 'random'").await.unwrap();
+    assert!(next().starts_with("refused   web "));
+    heat.db.execute_unprepared("UPDATE resource SET action = 'UPDATE' WHERE name = 'random'").await.unwrap();
+    assert!(next().starts_with("imported  web "));
+    heat.db.execute_unprepared("UPDATE stack SET deleted_at = created_at WHERE name = 'failed'").await.unwrap();
+    assert!(next().starts_with("gone      failed "));
+    let stop = std::process::Command::new("kill").args(["-TERM", &following.id().to_string()]).status().unwrap();
+    assert!(stop.success() && following.wait().unwrap().success());
 }

@@ -1,5 +1,6 @@
 //! `kiln manage take-over …`: the stacks of a Heat come under Kiln.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -7,7 +8,7 @@ use kiln_config::{Config, ConfigArgs};
 use kiln_console::output::{Cell, Format, List, OutputArgs, json_text, print};
 use kiln_server::database;
 use kiln_server::take_over::Heat;
-use kiln_store::HeatFence;
+use kiln_store::{HeatFence, Store as _};
 use kiln_take_over::{
     Comparison, Finding, Grade, Import, Imported, Inventory, Outcome, Returned, Selection, Switch, Switched, compare,
     inventory,
@@ -163,12 +164,14 @@ fn document(found: &Inventory) -> Value {
 Writes the stacks with their resources, events, snapshots, software configs and credentials into Kiln's tables, \
 each stack with its nested stacks in one transaction. Nobody sees an imported stack in Kiln, and no engine works \
 on it: it belongs to Heat. Heat's tables are only read, and Heat may go on. A second import reads what has changed \
-since; one that was interrupted goes on. The database of Kiln may be that of Heat.
+since; one that was interrupted goes on. With --follow it goes on by itself, so that a switch finds little to do. The \
+database of Kiln may be that of Heat.
 
 Examples:
   kiln manage take-over import --heat-config heat.conf --config-file kiln.conf --dry-run
   kiln manage take-over import --heat-config heat.conf --config-file kiln.conf
-  kiln manage take-over import --heat-config heat.conf --config-file kiln.conf --stack web")]
+  kiln manage take-over import --heat-config heat.conf --config-file kiln.conf --stack web
+  kiln manage take-over import --heat-config heat.conf --config-file kiln.conf --follow")]
 pub(crate) struct ImportArgs {
     #[command(flatten)]
     config: ConfigArgs,
@@ -177,6 +180,9 @@ pub(crate) struct ImportArgs {
     /// Write nothing
     #[arg(long)]
     dry_run: bool,
+    /// Go on until Ctrl-C: read Heat again after so many seconds, and import what has changed
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "60", conflicts_with = "dry_run")]
+    follow: Option<u64>,
     /// Import at most this many of the newest events of each stack with its nested stacks; 0: all
     #[arg(long, value_name = "NUMBER", default_value_t = 1000)]
     events: usize,
@@ -193,6 +199,9 @@ impl ImportArgs {
         let import = Import { heat: &heat, converter: &converter, store: &store, dry_run: self.dry_run };
         let mut rows: Vec<Imported> = Vec::new();
         let only = self.heat.selection();
+        if let Some(seconds) = self.follow {
+            return follow(&import, &only, std::time::Duration::from_secs(seconds)).await;
+        }
         let run = import.run(&only, |imported, done, all| {
             progress(done, all);
             rows.push(imported);
@@ -218,6 +227,33 @@ impl ImportArgs {
         }
         let failure = Failure::new(format!("{refused} of {} stacks were not imported", rows.len()));
         Err(failure.hint("kiln manage take-over inventory says what to do about each"))
+    }
+}
+
+/// Imports again and again, and prints a line for each stack that has changed.
+async fn follow(import: &Import<'_>, only: &Selection, interval: std::time::Duration) -> Done {
+    let (_sender, stop) = kiln_server::shutdown::on_signal();
+    let mut told: HashMap<String, Outcome> = HashMap::new();
+    loop {
+        let begun = failing(import.store.now().await)?.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let mut changed: Vec<String> = Vec::new();
+        let run = import.run(only, |one, _, _| {
+            // A stack that is refused is read again each time.
+            let is_told = told.insert(one.tree.root.clone(), one.outcome) == Some(one.outcome);
+            if one.outcome == Outcome::Unchanged || (one.outcome != Outcome::Imported && is_told) {
+                return;
+            }
+            let reasons = one.findings.iter().filter(|finding| finding.grade == Grade::Blocks);
+            let reasons: Vec<String> = reasons.map(ToString::to_string).collect();
+            let why = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
+            changed.push(format!("{begun}  {:<9} {} ({}){why}\n", one.outcome.as_str(), one.tree.name, one.tree.root));
+        });
+        failing(Box::pin(run).await)?;
+        print(&changed.concat())?;
+        tokio::select! {
+            () = tokio::time::sleep(interval) => {}
+            () = kiln_server::shutdown::stopped(stop.clone()) => return Ok(()),
+        }
     }
 }
 
@@ -325,7 +361,7 @@ an imported stack differs, or a stack cannot go back.
 
 Examples:
   kiln manage take-over compare --heat-config heat.conf --config-file kiln.conf
-  kiln manage take-over verify-back --heat-config heat.conf --config-file kiln.conf --project 1f2e -f json")]
+  kiln manage take-over verify-back --heat-config heat.conf --config-file kiln.conf -f json")]
 pub(crate) struct CompareArgs {
     #[command(flatten)]
     config: ConfigArgs,
