@@ -267,6 +267,12 @@ def deleted(sides, stacks):
         sides[name].client.stacks.delete(stack)
     for name, stack in stacks:
         left = sides[name].settled(stack, 300)
+        if left and 'Cannot delete a domain that is enabled' in left.stack_status_reason:
+            # Heat does not disable it, Kiln does.
+            for row in sides[name].client.resources.list(stack, filters={'type': 'OS::Keystone::Domain'}):
+                sides[name].cloud.identity.update_domain(row.physical_resource_id, is_enabled=False)
+            sides[name].client.stacks.delete(stack)
+            left = sides[name].settled(stack, 300)
         check(f'{stack} is deleted', left is None, left and left.stack_status_reason)
 
 

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Order, Query, SelectStatement};
+use sea_orm::{ConnectionTrait, QueryResult};
 
 use super::dialect::Dialect;
 use super::pool::{Pool, Transaction};
@@ -82,8 +82,7 @@ impl ForeignSnapshot {
         let mut rows = Vec::new();
         for page in pages(&select, keys) {
             for row in self.tx.query_all(&page).await.map_err(Fault::from)? {
-                let mut values = Columns::of(&row);
-                let row = (0..columns.len()).map(|_| values.optional_text()).collect::<Result<_, Fault>>()?;
+                let row = (0..columns.len()).map(|at| text_at(&row, at)).collect::<Result<_, Fault>>()?;
                 rows.push(row);
             }
         }
@@ -97,6 +96,14 @@ impl ForeignSnapshot {
         let row = self.tx.query_one_raw(query).await.map_err(Fault::from)?;
         Ok(row.map_or(Ok(0), |row| Columns::of(&row).count())? > 0)
     }
+}
+
+/// A value of a row. SQLite may have bytes that are no text: they become U+FFFD, so that one row does not stop the others.
+fn text_at(row: &QueryResult, at: usize) -> Result<Option<String>, Fault> {
+    row.try_get_by_index(at).or_else(|error| {
+        let bytes: Option<Vec<u8>> = row.try_get_by_index(at).map_err(|_| error)?;
+        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    })
 }
 
 /// A query for each page of the keys.
