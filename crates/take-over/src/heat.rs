@@ -9,7 +9,7 @@ mod writing;
 pub(crate) use cipher::FERNET;
 pub use cipher::{CipherError, HeatKey};
 pub(crate) use database::Listed;
-pub use database::{HeatDatabase, Release};
+pub use database::{HeatDatabase, ReadTree, Release};
 
 pub use rows::HeatTree;
 pub(crate) use rows::{

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use kiln_store::{Error, SqlStore, Store as _, TakeOver, TakeOverState, TakenSoftware, TakenTree};
 
 use crate::convert::{Converted, Converter};
-use crate::heat::{HeatDatabase, HeatSoftware};
-use crate::trees::{Selection, Tree, trees};
+use crate::heat::{HeatDatabase, HeatSoftware, ReadTree};
+use crate::trees::{Selection, Tree, groups, read, trees};
 use crate::{Finding, Grade};
 
 /// An import: from a database of Heat into a store.
@@ -72,9 +72,14 @@ impl Import<'_> {
         let records = self.store.take_overs(only.project.as_deref()).await?;
         let known: HashMap<String, &TakeOver> =
             records.iter().map(|record| (record.root.to_string(), record)).collect();
-        for (index, tree) in found.iter().enumerate() {
-            let imported = self.one(tree, known.get(&tree.root).copied()).await?;
-            seen(imported, index + 1, found.len());
+        let mut done = 0;
+        for group in groups(&found) {
+            let read = read(self.heat, group).await?;
+            for (tree, read) in group.iter().zip(read) {
+                let imported = self.one(tree, read, known.get(&tree.root).copied()).await?;
+                done += 1;
+                seen(imported, done, found.len());
+            }
         }
         if only.stack.is_none() {
             self.remove_gone(&records, &found, &mut seen).await?;
@@ -86,12 +91,12 @@ impl Import<'_> {
         Ok(())
     }
 
-    async fn one(&self, tree: &Tree, known: Option<&TakeOver>) -> Result<Imported, Error> {
+    async fn one(&self, tree: &Tree, read: ReadTree, known: Option<&TakeOver>) -> Result<Imported, Error> {
         let done = |outcome, findings| Ok(Imported { tree: tree.clone(), outcome, findings });
         if known.is_some_and(|known| known.state.is_newer_in_kiln()) {
             return done(Outcome::Switched, Vec::new());
         }
-        let (digest, read) = self.heat.tree(&tree.root, &tree.ids).await?;
+        let ReadTree { digest, tree: read } = read;
         if known.is_some_and(|known| known.state == TakeOverState::Imported && known.digest == digest) {
             return done(Outcome::Unchanged, Vec::new());
         }

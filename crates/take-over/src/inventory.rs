@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::convert::{Converted, Converter};
 use crate::heat::HeatDatabase;
-use crate::trees::{Selection, trees};
+use crate::trees::{Selection, groups, read, trees};
 use crate::{Finding, FirstDay, Release};
 
 /// The whole inventory.
@@ -63,32 +63,39 @@ pub async fn inventory(
     }
     let (found, lost) = trees(heat, only).await?;
     let mut first_day = FirstDay::new(Arc::clone(&converter.types));
-    for (index, tree) in found.iter().enumerate() {
-        seen(index, found.len());
-        let (_, read) = heat.tree(&tree.root, &tree.ids).await?;
-        let project = projects.entry(tree.project.clone()).or_default();
-        project.stacks += 1;
-        project.nested += tree.ids.len() - 1;
-        let outcome = match &read {
-            Ok(read) => {
-                project.resources += read.resources.len();
-                project.events += read.events.len();
-                converter.convert(tree, read, Timestamp::UNIX_EPOCH)
+    let mut done = 0;
+    for group in groups(&found) {
+        for (tree, read) in group.iter().zip(read(heat, group).await?) {
+            seen(done, found.len());
+            done += 1;
+            let project = projects.entry(tree.project.clone()).or_default();
+            project.stacks += 1;
+            project.nested += tree.ids.len() - 1;
+            let outcome = match &read.tree {
+                Ok(read) => {
+                    project.resources += read.resources.len();
+                    project.events += read.events.len();
+                    converter.convert(tree, read, Timestamp::UNIX_EPOCH)
+                }
+                Err(damaged) => Converted::refused(damaged.finding()),
+            };
+            let mut findings = outcome.findings;
+            if let Some(taken) = outcome.tree {
+                project.ready += 1;
+                let changes = first_day.changes(taken).await?;
+                project.unchanged += usize::from(changes.is_empty());
+                findings.extend(changes.into_iter().map(|change| {
+                    let what = format!("the next update would change it: {}", change.what);
+                    Finding::notice(
+                        change.place,
+                        what,
+                        "look at 'kiln stack plan' of the stack before its first update",
+                    )
+                }));
             }
-            Err(damaged) => Converted::refused(damaged.finding()),
-        };
-        let mut findings = outcome.findings;
-        if let Some(taken) = outcome.tree {
-            project.ready += 1;
-            let changes = first_day.changes(taken).await?;
-            project.unchanged += usize::from(changes.is_empty());
-            findings.extend(changes.into_iter().map(|change| {
-                let what = format!("the next update would change it: {}", change.what);
-                Finding::notice(change.place, what, "look at 'kiln stack plan' of the stack before its first update")
-            }));
+            let findings = findings.into_iter();
+            project.findings.extend(findings.map(|finding| (tree.root.clone(), tree.name.clone(), finding)));
         }
-        let findings = findings.into_iter();
-        project.findings.extend(findings.map(|finding| (tree.root.clone(), tree.name.clone(), finding)));
     }
     for stack in lost {
         let project = projects.entry(stack.project).or_default();

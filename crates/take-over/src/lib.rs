@@ -23,7 +23,7 @@ pub use convert::{Converted, Converter};
 pub use export::{Exported, Exporter};
 pub use finding::{Finding, Grade};
 pub use first_day::{Change, FirstDay};
-pub use heat::{CipherError, HeatDatabase, HeatKey, HeatTree, Release};
+pub use heat::{CipherError, HeatDatabase, HeatKey, HeatTree, ReadTree, Release};
 pub use import::{Import, Imported, Outcome};
 pub use inventory::{Inventory, ProjectInventory, inventory};
 pub use switch::{Returned, Switch, Switched};

@@ -134,8 +134,8 @@ impl Switch<'_> {
             writer.commit().await?;
         }
         let ids: Vec<String> = tree.stacks.iter().chain(&tree.backups).map(|stack| stack.id.clone()).collect();
-        let (digest, _) = heat.tree(&record.root.to_string(), &ids).await?;
-        store.note_returned(record.root, &digest).await
+        let written = heat.tree(&record.root.to_string(), &ids).await?;
+        store.note_returned(record.root, &written.digest).await
     }
 
     async fn write_software(&self, project: &str, now: Timestamp) -> Result<(), Error> {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::heat::{HeatDatabase, Listed};
+use crate::heat::{HeatDatabase, Listed, ReadTree};
 
 /// Which trees.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +26,29 @@ pub struct Tree {
     pub ids: Vec<String>,
     /// How many other live root stacks of the project have the same name.
     pub namesakes: usize,
+}
+
+/// Stacks that are read together.
+const TOGETHER: usize = 60;
+
+/// The trees in groups that are read together: of at most [`TOGETHER`] stacks, or of one tree.
+pub(crate) fn groups(trees: &[Tree]) -> Vec<&[Tree]> {
+    let (mut groups, mut begin, mut stacks) = (Vec::new(), 0, 0);
+    for (at, tree) in trees.iter().enumerate() {
+        if at > begin && stacks + tree.ids.len() > TOGETHER {
+            groups.extend(trees.get(begin..at));
+            (begin, stacks) = (at, 0);
+        }
+        stacks += tree.ids.len();
+    }
+    groups.extend(trees.get(begin..).filter(|rest| !rest.is_empty()));
+    groups
+}
+
+/// Reads the trees of a group.
+pub(crate) async fn read(heat: &HeatDatabase, group: &[Tree]) -> Result<Vec<ReadTree>, kiln_store::Error> {
+    let wanted: Vec<(&str, &[String])> = group.iter().map(|tree| (tree.root.as_str(), tree.ids.as_slice())).collect();
+    heat.trees(&wanted).await
 }
 
 /// The selected trees by project and name, and the live stacks that belong to none: their owners are deleted.
@@ -76,6 +99,21 @@ mod tests {
     fn stack(id: &str, name: &str, owner: Option<&str>) -> Listed {
         let (id, name, project) = (id.to_owned(), name.to_owned(), "p".to_owned());
         Listed { id, name, project, owner: owner.map(str::to_owned) }
+    }
+
+    #[test]
+    fn trees_are_read_in_groups_of_some_stacks() {
+        let tree = |stacks: usize| Tree {
+            root: String::new(),
+            name: String::new(),
+            project: String::new(),
+            ids: vec![String::new(); stacks],
+            namesakes: 0,
+        };
+        let trees: Vec<Tree> = [30, 30, 1, 100, 59, 1, 1].into_iter().map(tree).collect();
+        let sizes: Vec<usize> = groups(&trees).iter().map(|group| group.len()).collect();
+        assert_eq!(sizes, [2, 1, 1, 2, 1]);
+        assert!(groups(&[]).is_empty());
     }
 
     #[test]

@@ -89,8 +89,8 @@ impl<'a> WayBack<'a> {
         let kiln = kiln_tree(self.import.store, record).await?;
         let (mut heat, mut known, mut findings) = (HeatTree::default(), None, Vec::new());
         if let Some(tree) = self.tree(record) {
-            let (_, read) = self.import.heat.tree(&tree.root, &tree.ids).await?;
-            match read {
+            let read = self.import.heat.tree(&tree.root, &tree.ids).await?;
+            match read.tree {
                 Ok(read) => {
                     let converted = self.import.converter.convert(tree, &read, self.now);
                     known = converted.tree;

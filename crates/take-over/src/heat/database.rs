@@ -1,6 +1,6 @@
 //! Reads Heat's tables.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
 use indexmap::IndexMap;
@@ -113,71 +113,82 @@ impl HeatDatabase {
         Ok(rows.into_iter().map(read).collect())
     }
 
-    /// The tree of a root stack, as it is at one moment. `ids`: all stacks of the tree. The inner error names the first row that
-    /// cannot be read; the digest is that of all rows also then.
-    pub async fn tree(&self, root: &str, ids: &[String]) -> Result<(String, Result<HeatTree, Damaged>), Error> {
+    /// The tree of a root stack, as it is at one moment: [`HeatDatabase::trees`] for one.
+    pub async fn tree(&self, root: &str, ids: &[String]) -> Result<ReadTree, Error> {
+        let mut read = self.trees(&[(root, ids)]).await?;
+        read.pop().ok_or_else(|| Error::NotFound(format!("stack {root}")))
+    }
+
+    /// Some trees, as they are at one moment: for each the ID of the root stack, and those of all its stacks. They are read
+    /// together, because a query costs more than the rows of a usual stack.
+    pub async fn trees(&self, wanted: &[(&str, &[String])]) -> Result<Vec<ReadTree>, Error> {
         let snapshot = self.database.snapshot().await?;
-        let mut reader = Reader { snapshot: &snapshot, digest: Sha256::new() };
-        let stacks = reader.read(&rows::STACKS, ForeignKeys::Texts("id", ids), "id").await?;
-        let resources = reader.read(&rows::RESOURCES, ForeignKeys::Texts("stack_id", ids), "id").await?;
-        let events = reader.read(&rows::EVENTS, ForeignKeys::Texts("stack_id", ids), "id").await?;
-        let tags = reader.read(&rows::TAGS, ForeignKeys::Texts("stack_id", ids), "id").await?;
-        let snapshots = reader.read(&rows::SNAPSHOTS, ForeignKeys::Texts("stack_id", ids), "id").await?;
-        let data = reader.of(&rows::RESOURCE_DATA, "resource_id", numbers(&rows::RESOURCES, "id", &resources)).await?;
-        let properties = [
-            numbers(&rows::RESOURCES, "rsrc_prop_data_id", &resources),
-            numbers(&rows::RESOURCES, "attr_data_id", &resources),
-            numbers(&rows::EVENTS, "rsrc_prop_data_id", &events),
+        let mut reader = Reader::new(&snapshot, wanted);
+        let stacks = reader.of_stacks(&rows::STACKS, "id").await?;
+        let resources = reader.of_stacks(&rows::RESOURCES, "stack_id").await?;
+        let events = reader.of_stacks(&rows::EVENTS, "stack_id").await?;
+        let tags = reader.of_stacks(&rows::TAGS, "stack_id").await?;
+        let snapshots = reader.of_stacks(&rows::SNAPSHOTS, "stack_id").await?;
+        let data = reader.of_numbers(&rows::RESOURCE_DATA, "resource_id", &[resources.numbers("id")]).await?;
+        let numbers = [
+            resources.numbers("rsrc_prop_data_id"),
+            resources.numbers("attr_data_id"),
+            events.numbers("rsrc_prop_data_id"),
         ];
-        let properties = properties.into_iter().flatten().collect();
-        let properties = reader.of(&rows::PROPERTIES, "id", properties).await?;
-        let templates = [
-            numbers(&rows::STACKS, "raw_template_id", &stacks),
-            numbers(&rows::STACKS, "prev_raw_template_id", &stacks),
-            numbers(&rows::RESOURCES, "current_template_id", &resources),
+        let properties = reader.of_numbers(&rows::PROPERTIES, "id", &numbers).await?;
+        let numbers = [
+            stacks.numbers("raw_template_id"),
+            stacks.numbers("prev_raw_template_id"),
+            resources.numbers("current_template_id"),
         ];
-        let templates = reader.of(&rows::TEMPLATES, "id", templates.into_iter().flatten().collect()).await?;
-        let files = reader.of(&rows::FILES, "id", numbers(&rows::TEMPLATES, "files_id", &templates)).await?;
-        let of_root = stacks.iter().filter(|row| row.first().and_then(Option::as_deref) == Some(root));
-        let credentials: Vec<ForeignRow> = of_root.cloned().collect();
-        let credentials =
-            reader.of(&rows::CREDENTIALS, "id", numbers(&rows::STACKS, "user_creds_id", &credentials)).await?;
-        let digest = reader.digest.finalize().iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
-        let read = || {
-            let (backups, stacks) = all(&stacks, HeatStack::read)?.into_iter().partition(|stack| stack.backup);
-            let files: HashMap<i64, _> = all(&files, read_files)?.into_iter().collect();
-            let mut templates = all(&templates, HeatTemplate::read)?;
-            for template in &mut templates {
-                if let Some(found) = template.files_row.and_then(|row| files.get(&row)) {
-                    template.files.clone_from(found);
+        let templates = reader.of_numbers(&rows::TEMPLATES, "id", &numbers).await?;
+        let files = reader.of_numbers(&rows::FILES, "id", &[templates.numbers("files_id")]).await?;
+        let roots =
+            stacks.only(|tree, row| row.first().and_then(Option::as_deref) == wanted.get(tree).map(|one| one.0));
+        let credentials = reader.of_numbers(&rows::CREDENTIALS, "id", &[roots.numbers("user_creds_id")]).await?;
+        let digests = reader
+            .digests
+            .into_iter()
+            .map(|digest| digest.finalize().iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")));
+        let trees = digests.zip(wanted).enumerate().map(|(tree, (digest, (root, _)))| {
+            let read = || {
+                let (backups, stacks) =
+                    all(stacks.of(tree), HeatStack::read)?.into_iter().partition(|stack| stack.backup);
+                let files: HashMap<i64, _> = all(files.of(tree), read_files)?.into_iter().collect();
+                let mut templates = all(templates.of(tree), HeatTemplate::read)?;
+                for template in &mut templates {
+                    if let Some(found) = template.files_row.and_then(|row| files.get(&row)) {
+                        template.files.clone_from(found);
+                    }
                 }
-            }
-            let properties = all(&properties, HeatProperties::read)?;
-            Ok(HeatTree {
-                stacks: parents_first(stacks, root),
-                backups,
-                resources: all(&resources, HeatResource::read)?,
-                data: all(&data, StoredData::read)?,
-                properties: properties.into_iter().map(|one| (one.number, one)).collect::<IndexMap<_, _>>(),
-                templates: templates.into_iter().map(|one| (one.number, one)).collect(),
-                credentials: all(&credentials, HeatCredentials::read)?.pop(),
-                events: all(&events, HeatEvent::read)?,
-                tags: all(&tags, read_tag)?,
-                snapshots: all(&snapshots, HeatSnapshot::read)?,
-                digest: digest.clone(),
-            })
-        };
-        let tree = read();
-        Ok((digest, tree))
+                let properties = all(properties.of(tree), HeatProperties::read)?;
+                Ok(HeatTree {
+                    stacks: parents_first(stacks, root),
+                    backups,
+                    resources: all(resources.of(tree), HeatResource::read)?,
+                    data: all(data.of(tree), StoredData::read)?,
+                    properties: properties.into_iter().map(|one| (one.number, one)).collect::<IndexMap<_, _>>(),
+                    templates: templates.into_iter().map(|one| (one.number, one)).collect(),
+                    credentials: all(credentials.of(tree), HeatCredentials::read)?.pop(),
+                    events: all(events.of(tree), HeatEvent::read)?,
+                    tags: all(tags.of(tree), read_tag)?,
+                    snapshots: all(snapshots.of(tree), HeatSnapshot::read)?,
+                    digest: digest.clone(),
+                })
+            };
+            let tree = read();
+            ReadTree { digest, tree }
+        });
+        Ok(trees.collect())
     }
 
     /// The software configs and deployments of a project. The inner error names the first row that cannot be read.
     pub async fn software(&self, project: &str) -> Result<Result<HeatSoftware, Damaged>, Error> {
         let snapshot = self.database.snapshot().await?;
-        let mut reader = Reader { snapshot: &snapshot, digest: Sha256::new() };
         let own = [project.to_owned()];
-        let configs = reader.read(&rows::CONFIGS, ForeignKeys::Texts("tenant", &own), "id").await?;
-        let deployments = reader.read(&rows::DEPLOYMENTS, ForeignKeys::Texts("tenant", &own), "id").await?;
+        let of =
+            |table: &'static Table| snapshot.rows(table.name, table.columns, ForeignKeys::Texts("tenant", &own), "id");
+        let (configs, deployments) = (of(&rows::CONFIGS).await?, of(&rows::DEPLOYMENTS).await?);
         let read = || {
             let (configs, deployments) = (all(&configs, HeatConfig::read)?, all(&deployments, HeatDeployment::read)?);
             Ok(HeatSoftware { configs, deployments })
@@ -186,44 +197,119 @@ impl HeatDatabase {
     }
 }
 
-/// Reads tables and adds their rows to a digest.
+/// A tree that was read.
+#[derive(Debug)]
+pub struct ReadTree {
+    /// A digest of all its rows.
+    pub digest: String,
+    /// The tree. The error names the first row that cannot be read.
+    pub tree: Result<HeatTree, Damaged>,
+}
+
+/// Reads tables and adds the rows of each tree to its digest.
 struct Reader<'s> {
     snapshot: &'s ForeignSnapshot,
-    digest: Sha256,
+    stacks: Vec<String>,
+    /// The trees of the stacks.
+    trees: HashMap<String, usize>,
+    digests: Vec<Sha256>,
 }
 
-impl Reader<'_> {
-    async fn read(
-        &mut self,
-        table: &Table,
-        keys: ForeignKeys<'_>,
-        order: &'static str,
-    ) -> Result<Vec<ForeignRow>, Error> {
-        let rows = self.snapshot.rows(table.name, table.columns, keys, order).await?;
-        for value in rows.iter().flatten() {
-            match value {
-                // The length tells columns apart.
-                Some(text) => {
-                    self.digest.update(text.len().to_le_bytes());
-                    self.digest.update(text.as_bytes());
-                }
-                None => self.digest.update([0xff]),
+/// The rows of a table by trees.
+struct TreeRows {
+    table: &'static Table,
+    rows: Vec<Vec<ForeignRow>>,
+}
+
+impl<'s> Reader<'s> {
+    fn new(snapshot: &'s ForeignSnapshot, wanted: &[(&str, &[String])]) -> Self {
+        let of_trees =
+            wanted.iter().enumerate().flat_map(|(tree, (_, ids))| ids.iter().map(move |id| (id.clone(), tree)));
+        let trees: HashMap<String, usize> = of_trees.collect();
+        let stacks = wanted.iter().flat_map(|(_, ids)| ids.iter().cloned()).collect();
+        Self { snapshot, stacks, trees, digests: vec![Sha256::new(); wanted.len()] }
+    }
+
+    /// The rows whose column has the ID of a stack.
+    async fn of_stacks(&mut self, table: &'static Table, column: &'static str) -> Result<TreeRows, Error> {
+        let keys = ForeignKeys::Texts(column, &self.stacks);
+        let read = self.snapshot.rows(table.name, table.columns, keys, "id").await?;
+        let at = table.position(column);
+        let mut rows = vec![Vec::new(); self.digests.len()];
+        for row in read {
+            let stack = at.and_then(|at| row.get(at)?.as_deref());
+            if let Some(of_tree) = stack.and_then(|stack| rows.get_mut(*self.trees.get(stack)?)) {
+                of_tree.push(row);
             }
         }
-        Ok(rows)
+        Ok(self.digested(TreeRows { table, rows }))
     }
 
-    /// The rows with these numbers in a column.
-    async fn of(&mut self, table: &Table, column: &'static str, numbers: Vec<i64>) -> Result<Vec<ForeignRow>, Error> {
-        let numbers: Vec<i64> = numbers.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
-        self.read(table, ForeignKeys::Numbers(column, &numbers), "id").await
+    /// The rows whose column has a number that a tree asks for.
+    async fn of_numbers(
+        &mut self,
+        table: &'static Table,
+        column: &'static str,
+        numbers: &[Vec<Vec<i64>>],
+    ) -> Result<TreeRows, Error> {
+        let mut askers: BTreeMap<i64, BTreeSet<usize>> = BTreeMap::new();
+        for (tree, number) in numbers
+            .iter()
+            .flat_map(|of_trees| of_trees.iter().enumerate())
+            .flat_map(|(tree, numbers)| numbers.iter().map(move |number| (tree, *number)))
+        {
+            askers.entry(number).or_default().insert(tree);
+        }
+        let keys: Vec<i64> = askers.keys().copied().collect();
+        let read = self.snapshot.rows(table.name, table.columns, ForeignKeys::Numbers(column, &keys), "id").await?;
+        let at = table.position(column);
+        let mut rows = vec![Vec::new(); self.digests.len()];
+        for row in read {
+            let number = at.and_then(|at| row.get(at)?.as_deref()?.parse::<i64>().ok());
+            for tree in number.and_then(|number| askers.get(&number)).into_iter().flatten() {
+                if let Some(of_tree) = rows.get_mut(*tree) {
+                    of_tree.push(row.clone());
+                }
+            }
+        }
+        Ok(self.digested(TreeRows { table, rows }))
+    }
+
+    fn digested(&mut self, rows: TreeRows) -> TreeRows {
+        for (digest, rows) in self.digests.iter_mut().zip(&rows.rows) {
+            for value in rows.iter().flatten() {
+                match value {
+                    // The length tells columns apart.
+                    Some(text) => {
+                        digest.update(text.len().to_le_bytes());
+                        digest.update(text.as_bytes());
+                    }
+                    None => digest.update([0xff]),
+                }
+            }
+        }
+        rows
     }
 }
 
-/// The numbers in a column of these rows of a table.
-fn numbers(table: &Table, column: &str, rows: &[ForeignRow]) -> Vec<i64> {
-    let at = table.columns.iter().position(|name| *name == column);
-    rows.iter().filter_map(|row| row.get(at?)?.as_deref()?.parse().ok()).collect()
+impl TreeRows {
+    fn of(&self, tree: usize) -> &[ForeignRow] {
+        self.rows.get(tree).map_or(&[], Vec::as_slice)
+    }
+
+    /// The numbers in a column, by trees.
+    fn numbers(&self, column: &str) -> Vec<Vec<i64>> {
+        let at = self.table.position(column);
+        let number = |row: &ForeignRow| row.get(at?)?.as_deref()?.parse().ok();
+        self.rows.iter().map(|rows| rows.iter().filter_map(number).collect()).collect()
+    }
+
+    /// Some of the rows.
+    fn only(&self, is_wanted: impl Fn(usize, &ForeignRow) -> bool) -> Self {
+        let of =
+            |(tree, rows): (usize, &Vec<ForeignRow>)| rows.iter().filter(|row| is_wanted(tree, row)).cloned().collect();
+        Self { table: self.table, rows: self.rows.iter().enumerate().map(of).collect() }
+    }
 }
 
 fn all<T>(rows: &[ForeignRow], read: impl Fn(&ForeignRow) -> Result<T, Damaged>) -> Result<Vec<T>, Damaged> {

@@ -19,11 +19,16 @@ impl Table {
     fn values<'r>(&self, row: &'r ForeignRow) -> Values<'r> {
         Values::new(self.name, self.columns, row)
     }
+
+    /// The position of a column.
+    pub(super) fn position(&self, column: &str) -> Option<usize> {
+        self.columns.iter().position(|name| *name == column)
+    }
 }
 
 macro_rules! table {
     ($const:ident = $name:literal: $($column:literal)*) => {
-        pub(super) const $const: Table = Table { name: $name, columns: &[$($column),*] };
+        pub(super) static $const: Table = Table { name: $name, columns: &[$($column),*] };
     };
 }
 
