@@ -284,6 +284,8 @@ impl<'a> Work<'a> {
             );
         }
         let mut environment = sources.environment.to_stored().as_map().cloned().unwrap_or_default();
+        // Those of Heat, which are decrypted here.
+        environment.insert("encrypted_param_names".to_owned(), Vec::<Value>::new().into());
         if self.exporter.encrypts {
             let schemata = Template::from_value((*sources.template).clone()).and_then(|one| one.parameter_schemata());
             let hidden = schemata.unwrap_or_default().into_iter().filter(|(_, schema)| schema.hidden);

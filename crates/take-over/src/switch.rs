@@ -1,7 +1,9 @@
 //! Gives the stacks of a project to Kiln, and back to Heat.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
-use kiln_store::{Error, HeatFence, TakeOver};
+use kiln_store::{Error, HeatFence, Store as _, TakeOver};
 
 use crate::Finding;
 use crate::export::export_software;
@@ -9,6 +11,9 @@ use crate::heat::{delete_tree, write_software, write_tree};
 use crate::import::{Import, Imported, Outcome};
 use crate::trees::Selection;
 use crate::way_back::{Prepared, WayBack};
+
+/// After so long, each service has noticed that a project belongs to Heat: it reads that every 3 seconds.
+const NOTICED: Duration = Duration::from_secs(5);
 
 /// A switch of projects.
 pub struct Switch<'a> {
@@ -52,10 +57,18 @@ impl Switch<'_> {
         }
         self.fence.raise(project).await?;
         let switched = self.behind_fence(project).await;
-        if !matches!(switched, Ok(Switched::Done(_))) {
+        // A commit without an answer may have switched the project, and stacks on their way back are newer in Kiln: only a fence
+        // around what is Heat's alone is lowered.
+        if !matches!(switched, Ok(Switched::Done(_))) && self.is_heats(project).await? {
             self.fence.lower(project).await?;
         }
         switched
+    }
+
+    /// Whether Kiln has no stack of a project that may be newer than Heat's.
+    async fn is_heats(&self, project: &str) -> Result<bool, Error> {
+        let records = self.import.store.take_overs(Some(project)).await?;
+        Ok(!records.iter().any(|record| record.state.is_newer_in_kiln()))
     }
 
     async fn behind_fence(&self, project: &str) -> Result<Switched, Error> {
@@ -100,22 +113,41 @@ impl Switch<'_> {
             return Ok(Returned::Refused(refused));
         }
         self.fence.raise(project).await?;
-        let records = import.store.leave_project(project).await?;
-        for record in &records {
-            let prepared = way_back.prepare(record).await?;
-            if prepared.is_refused() {
-                refused.push((record.clone(), prepared.exported.findings));
-                continue;
+        let mut done = 0;
+        loop {
+            let records = import.store.leave_project(project).await?;
+            for record in &records {
+                let prepared = way_back.prepare(record).await?;
+                if prepared.is_refused() {
+                    refused.push((record.clone(), prepared.exported.findings));
+                    continue;
+                }
+                self.write(&way_back, record, &prepared).await?;
             }
-            self.write(&way_back, record, &prepared).await?;
-        }
-        if !refused.is_empty() {
-            import.store.switch_project(project).await?;
-            return Ok(Returned::Refused(refused));
+            if !refused.is_empty() {
+                import.store.switch_project(project).await?;
+                return Ok(Returned::Refused(refused));
+            }
+            done += records.len();
+            if records.is_empty() || !self.serves().await? {
+                break;
+            }
+            // A request that a service has accepted before it noticed may have made a stack: it goes back too.
+            tokio::time::sleep(NOTICED).await;
         }
         self.write_software(project, way_back.now).await?;
         self.fence.lower(project).await?;
-        Ok(Returned::Done(records.len()))
+        Ok(Returned::Done(done))
+    }
+
+    /// Whether a Kiln may be serving requests: one of its engines was seen lately.
+    async fn serves(&self) -> Result<bool, Error> {
+        let store = self.import.store;
+        let now = store.now().await?;
+        let engines = store.engines().await?;
+        Ok(engines
+            .iter()
+            .any(|one| one.interval > 0 && now.duration_since(one.seen).as_secs() < 2 * i64::from(one.interval)))
     }
 
     async fn write(&self, way_back: &WayBack<'_>, record: &TakeOver, prepared: &Prepared) -> Result<(), Error> {

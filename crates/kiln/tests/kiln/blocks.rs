@@ -77,6 +77,8 @@ const LISTED: &[(&str, &str, Treatment)] = &[
     ("docs/moving-from-heat.md", "+-------", Not("the stacks of a cloud of its own, some of them in progress")),
     ("docs/moving-from-heat.md", "kiln manage take-over import", By(TAKE_OVER)),
     ("docs/moving-from-heat.md", "kiln manage take-over status", By(TAKE_OVER)),
+    ("docs/moving-from-heat.md", "kiln manage take-over compare", By(TAKE_OVER)),
+    ("docs/moving-from-heat.md", "kiln manage take-over verify-back", By(TAKE_OVER)),
     (
         "docs/moving-from-heat.md",
         "kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 345de0deed754a2ab8091344a1397b46\n",

@@ -87,6 +87,20 @@ impl Heat {
         self.folder.client(cloud, url, words).output().unwrap().into()
     }
 
+    /// Gives all stacks to the project of the demo user of the cloud; its ID.
+    async fn move_to_demo(&self, cloud: &Testcloud) -> String {
+        let service = Running::start(self.folder.kiln(&["serve", "--config-file", &self.kiln_conf]));
+        let config = ["software", "config", "create", "probe", "--group", "script"];
+        self.client(cloud, &service.url(), &config).ok();
+        assert_eq!(service.stop().0, 0);
+        let project = self.values("SELECT project FROM kiln_software_config").await.remove(0);
+        self.db.execute_unprepared("DELETE FROM kiln_software_config").await.unwrap();
+        for table in ["stack", "software_config", "software_deployment"] {
+            self.db.execute_unprepared(&format!("UPDATE {table} SET tenant = '{project}'")).await.unwrap();
+        }
+        project
+    }
+
     /// The comparison of the stacks by their names.
     fn compared(&self, more: &[&str]) -> String {
         let columns = ["-f", "value", "-c", "Stack Name", "-c", "State", "-c", "Differences", "-c", "Can Go Back"];
@@ -439,16 +453,7 @@ resources:
 
 /// The stacks are changed by a Kiln, and Heat gets them back as they are then.
 async fn change_and_go_back(heat: &Heat, cloud: &Testcloud) {
-    // The project of the demo user.
-    let service = Running::start(heat.folder.kiln(&["serve", "--config-file", &heat.kiln_conf]));
-    let config = ["software", "config", "create", "probe", "--group", "script"];
-    heat.client(cloud, &service.url(), &config).ok();
-    assert_eq!(service.stop().0, 0);
-    let project = heat.values("SELECT project FROM kiln_software_config").await.remove(0);
-    heat.db.execute_unprepared("DELETE FROM kiln_software_config").await.unwrap();
-    for table in ["stack", "software_config", "software_deployment"] {
-        heat.db.execute_unprepared(&format!("UPDATE {table} SET tenant = '{project}'")).await.unwrap();
-    }
+    let project = heat.move_to_demo(cloud).await;
     let only = ["--project", project.as_str()];
     heat.take_over("switch", &only).ok();
     let service = Running::start(heat.folder.kiln(&["serve", "--config-file", &heat.kiln_conf]));
@@ -645,4 +650,44 @@ async fn an_import_follows_what_heat_changes() {
     assert!(next().starts_with("gone      failed "));
     let stop = std::process::Command::new("kill").args(["-TERM", &following.id().to_string()]).status().unwrap();
     assert!(stop.success() && following.wait().unwrap().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stacks_that_are_made_during_the_way_back_go_back_too() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let heat = Heat::load("busy", "convergence", &cloud, sqlite).await;
+    let project = heat.move_to_demo(&cloud).await;
+    heat.take_over("switch", &["--project", &project]).ok();
+    let service = Running::start(heat.folder.kiln(&["serve", "--config-file", &heat.kiln_conf]));
+    let url = service.url();
+    let template = "heat_template_version: 2018-08-31\nresources: {word: {type: OS::Heat::RandomString}}\n";
+    let template = heat.folder.write("word.yaml", template).display().to_string();
+    let mut made = std::thread::scope(|scope| {
+        let user = scope.spawn(|| {
+            let mut made = Vec::new();
+            for number in 0.. {
+                let name = format!("made-{number:03}");
+                let ran = heat.client(&cloud, &url, &["stack", "create", &name, "-t", &template]);
+                made.push(name);
+                if ran.err.contains("belong to another Orchestration service") {
+                    break;
+                }
+            }
+            made
+        });
+        // Until no stack is in progress at that moment.
+        let back = ["--project", project.as_str(), "--back"];
+        while heat.take_over("switch", &back).code != 0 {}
+        user.join().unwrap()
+    });
+    assert_eq!(service.stop().0, 0);
+    let own = format!("SELECT name FROM kiln_stack WHERE project = '{project}'");
+    assert_eq!(heat.values(&own).await, [""; 0]);
+    let live =
+        "SELECT name FROM stack WHERE deleted_at IS NULL AND owner_id IS NULL AND name LIKE 'made-%' ORDER BY name";
+    let live = heat.values(live).await;
+    // The last one was refused, or it was made and only the wait for it was refused.
+    made.pop_if(|last| live.last() != Some(last));
+    assert!(made.len() > 1, "{made:?}");
+    assert_eq!(live, made);
 }
