@@ -533,6 +533,8 @@ impl<'a> Work<'a> {
             .flatten()
             .filter_map(|name| name.as_str().map(str::to_owned))
             .collect();
+        // Afterwards none is encrypted.
+        environment.shift_remove("encrypted_param_names");
         let Some(parameters) = environment.get_mut("parameters").and_then(Value::as_map_mut) else {
             return Ok(environment);
         };

@@ -284,7 +284,7 @@ impl<'a> Work<'a> {
             );
         }
         let mut environment = sources.environment.to_stored().as_map().cloned().unwrap_or_default();
-        // Those of Heat, which are decrypted here.
+        // Of this row, whatever a client has sent.
         environment.insert("encrypted_param_names".to_owned(), Vec::<Value>::new().into());
         if self.exporter.encrypts {
             let schemata = Template::from_value((*sources.template).clone()).and_then(|one| one.parameter_schemata());

@@ -103,7 +103,13 @@ impl Switch<'_> {
         // Before anything changes.
         let way_back = WayBack::new(import, self.encrypts, &only).await?;
         let mut refused = Vec::new();
-        for record in way_back.candidates(project).await? {
+        let candidates = way_back.candidates(project).await?;
+        if candidates.is_empty() {
+            // All stacks were given back before a kill; or the project was never switched, and has no fence.
+            self.fence.lower(project).await?;
+            return Ok(Returned::Done(0));
+        }
+        for record in candidates {
             let prepared = way_back.prepare(&record).await?;
             if prepared.is_refused() {
                 refused.push((record, prepared.exported.findings));
@@ -116,6 +122,8 @@ impl Switch<'_> {
         let mut done = 0;
         loop {
             let records = import.store.leave_project(project).await?;
+            // Before the stacks: after a kill, one that is still on its way shows that Heat has not gone on.
+            self.write_software(project, way_back.now).await?;
             for record in &records {
                 let prepared = way_back.prepare(record).await?;
                 if prepared.is_refused() {
@@ -135,7 +143,6 @@ impl Switch<'_> {
             // A request that a service has accepted before it noticed may have made a stack: it goes back too.
             tokio::time::sleep(NOTICED).await;
         }
-        self.write_software(project, way_back.now).await?;
         self.fence.lower(project).await?;
         Ok(Returned::Done(done))
     }

@@ -47,11 +47,15 @@ impl<'a> WayBack<'a> {
         Ok(Self { import, encrypts, release, now, chance: Chance::from_os(), trees })
     }
 
-    /// The stacks of a project that would go back: those that were taken over, and those that Kiln has made.
+    /// The stacks of a project that would go back: those that were taken over, and those that Kiln has made. None if the project
+    /// is Heat's: what Kiln has imported of it is older than what Heat has.
     pub(crate) async fn candidates(&self, project: &str) -> Result<Vec<TakeOver>, Error> {
         let store = self.import.store;
         let mut records = store.take_overs(Some(project)).await?;
         records.retain(|record| record.state.is_newer_in_kiln());
+        if records.is_empty() {
+            return Ok(records);
+        }
         let known: HashSet<StackId> = records.iter().map(|record| record.root).collect();
         let own = StackQuery { project: Some(project.to_owned()), ..StackQuery::default() };
         let made = store.stacks(&own).await?;

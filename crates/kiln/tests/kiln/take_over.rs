@@ -58,7 +58,10 @@ impl Heat {
         )
         .unwrap();
         let source = folder.path().join("heat.conf").display().to_string();
-        std::fs::write(&source, format!("[database]\nconnection = {url}\n")).unwrap();
+        let encrypts = way.contains("encrypted");
+        let text =
+            format!("[DEFAULT]\nencrypt_parameters_and_properties = {encrypts}\n[database]\nconnection = {url}\n");
+        std::fs::write(&source, text).unwrap();
         Self { folder, db, kiln_conf, source }
     }
 
@@ -526,6 +529,19 @@ async fn change_and_go_back(heat: &Heat, cloud: &Testcloud) {
     let deleted = "SELECT action FROM stack WHERE name = 'gone' AND deleted_at IS NOT NULL";
     assert_eq!(heat.values(deleted).await, ["DELETE"]);
 
+    // What a Heat that encrypts gets is encrypted with its key.
+    if std::fs::read_to_string(&heat.source).unwrap().contains("properties = true") {
+        for (table, column) in [
+            ("raw_template", "environment"),
+            ("resource_properties_data", "data"),
+            ("resource_data", "value"),
+            ("user_creds", "password"),
+        ] {
+            let stored = heat.values(&format!("SELECT {column} FROM {table}")).await.concat();
+            assert!(PLANTED.iter().all(|planted| !stored.contains(planted)), "{table}: {stored}");
+        }
+    }
+
     // Heat's rows say the same as Kiln's: every field, and the next import changes nothing.
     assert_eq!(heat.compared(&[]), "failed imported [] yes\nnew imported [] yes\nweb imported [] yes\n");
     assert_eq!(heat.import(&[]), "failed unchanged\nnew unchanged\nweb unchanged\n");
@@ -565,6 +581,32 @@ async fn stacks_that_kiln_has_changed_are_written_for_heat_on_servers() {
             change_and_go_back(&heat, &cloud).await;
         };
         server.with_database(test).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_way_back_does_nothing_to_a_project_that_is_heats() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let heat = Heat::load("heats", "convergence", &cloud, sqlite).await;
+    let back = ["--project", PROJECT, "--back"];
+    let configs = "SELECT name FROM software_config ORDER BY name";
+    let made_by_heat = "INSERT INTO software_config SELECT 'later', created_at, updated_at, 'later', \"group\", config, tenant FROM \
+                        software_config";
+    // It was never switched: only imported, or not even that.
+    for before in [None, Some("import"), Some("switch")] {
+        match before {
+            Some("switch") => {
+                heat.take_over("switch", &["--project", PROJECT]).ok();
+                heat.take_over("switch", &back).ok();
+            }
+            Some(command) => drop(heat.take_over(command, &[]).ok()),
+            None => {}
+        }
+        // What Heat makes after that is not in Kiln.
+        heat.db.execute_unprepared(made_by_heat).await.unwrap();
+        assert_eq!(heat.take_over("switch", &back).ok(), format!("Project {PROJECT}: 0 stacks belong to Heat.\n"));
+        assert_eq!(heat.values(configs).await, ["later", "script"], "{before:?}");
+        heat.db.execute_unprepared("DELETE FROM software_config WHERE id = 'later'").await.unwrap();
     }
 }
 
