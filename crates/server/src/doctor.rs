@@ -177,7 +177,7 @@ async fn of_database(config: &Config, report: &mut Report) {
     report.add("stored credentials", grade, details, "set the key of this database");
     let (grade, details) = match tokio::try_join!(store.engines(), store.now()) {
         Ok((engines, now)) => {
-            let up = engines.iter().filter(|engine| kiln_web::is_up(engine, now)).count();
+            let up = engines.iter().filter(|engine| engine.is_up(now)).count();
             (if up == 0 { Grade::Warning } else { Grade::Ok }, format!("{up} up, {} down", engines.len() - up))
         }
         Err(error) => (Grade::Failed, error.to_string()),

@@ -197,7 +197,7 @@ async fn engines(store: &SqlStore, text: &mut String) -> Result<()> {
         held.entry(engine).or_default().push((stack, seconds));
     }
     for engine in &engines {
-        let status = if kiln_web::is_up(engine, now) { "up" } else { "down" };
+        let status = if engine.is_up(now) { "up" } else { "down" };
         let leases = held.get(&engine.id).map_or(0, Vec::len);
         let (host, pid) = (&engine.hostname, engine.pid);
         _ = writeln!(text, "{} on {host}, process {pid}: {status}, seen {}, {leases} leases", engine.id, engine.seen);

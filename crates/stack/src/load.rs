@@ -48,8 +48,8 @@ pub async fn place(store: &dyn Store, of: &Stack) -> Result<Vec<String>, Error> 
 }
 
 /// The paths of the stacks of a whole tree: the names of the resources from the root stack to each, joined with slashes.
-pub fn places(tree: &[Stack]) -> HashMap<StackId, String> {
-    let by_id: HashMap<StackId, &Stack> = tree.iter().map(|stack| (stack.id, stack)).collect();
+pub fn places<'s>(tree: impl IntoIterator<Item = &'s Stack>) -> HashMap<StackId, String> {
+    let by_id: HashMap<StackId, &Stack> = tree.into_iter().map(|stack| (stack.id, stack)).collect();
     let path = |stack: &Stack| {
         let (mut names, mut next) = (Vec::new(), stack.parent.as_ref());
         while let Some(parent) = next {
@@ -59,7 +59,7 @@ pub fn places(tree: &[Stack]) -> HashMap<StackId, String> {
         names.reverse();
         names.join("/")
     };
-    tree.iter().map(|stack| (stack.id, path(stack))).collect()
+    by_id.values().map(|stack| (stack.id, path(stack))).collect()
 }
 
 /// The identity that template functions see.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kiln_resource::{SoftwareChange, State};
 use kiln_value::Secret;
 
@@ -242,6 +242,11 @@ pub struct EngineInfo {
 }
 
 impl EngineInfo {
+    /// Whether it is alive: it has not stopped, and has missed at most one report.
+    pub fn is_up(&self, now: Timestamp) -> bool {
+        self.interval > 0 && now.duration_since(self.seen) <= SignedDuration::from_secs(2 * i64::from(self.interval))
+    }
+
     /// Whether it keeps to plans.
     pub fn keeps_plans(&self) -> bool {
         self.schema >= WITH_PLANS

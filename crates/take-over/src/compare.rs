@@ -1,15 +1,15 @@
 //! Compares what Kiln has stored of the stacks of a Heat with Heat's tables, field by field. No cloud is called.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt::Debug;
 
 use jiff::Timestamp;
 use kiln_cloud::Credentials;
 use kiln_resource::{Resource, ResourceId};
+use kiln_stack::load::places;
 use kiln_store::{Error, Stack, StackId, TakeOver, TakeOverState, TakenStack, TakenTree};
 use kiln_value::Value;
 
-use crate::finding::below;
+use crate::finding::{below, is_blocked};
 use crate::import::Import;
 use crate::resource_data::heat_data;
 use crate::trees::Selection;
@@ -31,7 +31,7 @@ impl Comparison {
     /// Whether it is as it should be: an imported stack is the same, and one of Kiln can go back.
     pub fn is_right(&self) -> bool {
         let is_same = self.differences.is_empty() || self.record.state != TakeOverState::Imported;
-        is_same && self.findings.iter().all(|finding| finding.grade != crate::Grade::Blocks)
+        is_same && !is_blocked(&self.findings)
     }
 }
 
@@ -57,8 +57,7 @@ pub async fn compare(
     for project in projects {
         let made = way_back.candidates(&project).await?;
         let known: HashSet<StackId> = records.iter().map(|record| record.root).collect();
-        let is_switched = records.iter().any(|record| record.project == project && record.state.is_newer_in_kiln());
-        records.extend(made.into_iter().filter(|record| is_switched && !known.contains(&record.root)));
+        records.extend(made.into_iter().filter(|record| !known.contains(&record.root)));
     }
     records.retain(is_wanted);
     let all = records.len();
@@ -82,13 +81,8 @@ fn change(place: &str, what: impl Into<String>) -> Change {
 /// The differences between two trees. Values are not shown: they may be secrets.
 fn differences(kiln: &TakenTree, known: &TakenTree) -> Vec<Change> {
     let mut found = Differences::default();
-    let mut places: HashMap<StackId, String> = HashMap::new();
-    for taken in kiln.stacks.iter().chain(&known.stacks) {
-        let place = taken.stack.parent.as_ref().map_or_else(String::new, |parent| {
-            below(places.get(&parent.stack).map_or("", String::as_str), &parent.resource_name)
-        });
-        places.entry(taken.stack.id).or_insert(place);
-    }
+    // Of a stack that both have, where it is in Kiln.
+    let places = places(known.stacks.iter().chain(&kiln.stacks).map(|taken| &taken.stack));
     let stacks: HashMap<StackId, &TakenStack> = known.stacks.iter().map(|one| (one.stack.id, one)).collect();
     let mut left: HashSet<StackId> = stacks.keys().copied().collect();
     for taken in &kiln.stacks {
@@ -154,7 +148,7 @@ impl Differences {
         self.changes.push(change(place, what));
     }
 
-    fn field<T: PartialEq + Debug>(&mut self, place: &str, name: &str, one: &T, other: &T) {
+    fn field<T: PartialEq>(&mut self, place: &str, name: &str, one: &T, other: &T) {
         if one != other {
             self.note(place, format!("{name} differs"));
         }
@@ -205,8 +199,9 @@ impl Differences {
             let data = heat_data(row, &[], &mut metadata);
             (metadata, data)
         };
-        self.field(place, "metadata", &stored(one).0, &stored(other).0);
-        self.field(place, "data", &stored(one).1, &stored(other).1);
+        let ((metadata, data), (others_metadata, others_data)) = (stored(one), stored(other));
+        self.field(place, "metadata", &metadata, &others_metadata);
+        self.field(place, "data", &data, &others_data);
         if one.child.is_none() {
             self.field(place, "attributes", &one.attributes, &other.attributes);
         }

@@ -20,7 +20,7 @@ use kiln_value::{Map, Path, Secret, Value, text};
 use uuid::Uuid;
 
 use crate::Finding;
-use crate::finding::below;
+use crate::finding::{below, is_blocked};
 use crate::heat::{
     CipherError, HeatCredentials, HeatKey, HeatProperties, HeatResource, HeatStack, HeatTree, StoredData,
 };
@@ -71,7 +71,7 @@ impl Converter {
     pub fn convert(&self, tree: &Tree, heat: &HeatTree, now: Timestamp) -> Converted {
         let mut work = Work::new(self, heat);
         let taken = work.tree(tree, now);
-        let is_blocked = work.findings.iter().any(|finding| finding.grade == crate::Grade::Blocks);
+        let is_blocked = is_blocked(&work.findings);
         Converted { tree: taken.filter(|_| !is_blocked), findings: work.findings }
     }
 }

@@ -12,14 +12,14 @@ use kiln_store::{CredentialsId, DesiredText, Event, Snapshot, Stack, StackId, Ta
 use kiln_template::Template;
 use kiln_value::{Map, Secret, Value, text, value};
 
+use crate::Finding;
 use crate::convert::{heat_id, nested_ids, refer};
-use crate::finding::below;
+use crate::finding::{below, is_blocked};
 use crate::heat::{
     CipherError, FERNET, HeatConfig, HeatCredentials, HeatDeployment, HeatEvent, HeatKey, HeatProperties, HeatResource,
     HeatSnapshot, HeatSoftware, HeatStack, HeatTemplate, HeatTree, Release, StoredData,
 };
 use crate::resource_data::heat_data;
-use crate::{Finding, Grade};
 
 /// What exports have in common.
 pub struct Exporter<'a> {
@@ -57,7 +57,7 @@ impl Exporter<'_> {
     pub fn export(&self, kiln: &TakenTree, heat: &HeatTree, known: Option<&TakenTree>) -> Exported {
         let mut work = Work::new(self, kiln, heat, known);
         let tree = work.tree();
-        let is_blocked = work.findings.iter().any(|finding| finding.grade == Grade::Blocks);
+        let is_blocked = is_blocked(&work.findings);
         Exported { tree: Some(tree).filter(|_| !is_blocked), findings: work.findings }
     }
 }
@@ -185,14 +185,10 @@ impl<'a> Work<'a> {
         for row in &self.kiln.resources {
             rows.entry(row.stack).or_default().push(row);
         }
-        let mut places: HashMap<StackId, String> = HashMap::new();
+        let places = load::places(self.kiln.stacks.iter().map(|taken| &taken.stack));
         for taken in &self.kiln.stacks {
-            let parent = taken.stack.parent.as_ref();
-            let place = parent.map_or_else(String::new, |parent| {
-                below(places.get(&parent.stack).map_or("", String::as_str), &parent.resource_name)
-            });
-            places.insert(taken.stack.id, place.clone());
-            self.stack(taken, rows.get(&taken.stack.id).map_or(&[], Vec::as_slice), &place);
+            let place = places.get(&taken.stack.id).map_or("", String::as_str);
+            self.stack(taken, rows.get(&taken.stack.id).map_or(&[], Vec::as_slice), place);
         }
         self.events();
         self.snapshots();
@@ -347,14 +343,20 @@ impl<'a> Work<'a> {
         template: Option<i64>,
         previous: Option<i64>,
     ) {
-        let known: Vec<Option<&Resource>> = rows.iter().map(|row| self.known_rows.get(&row.id).copied()).collect();
+        // The rows with those of Heat, where Kiln has changed nothing.
+        let rows: Vec<(&Resource, Option<&HeatResource>)> = rows.iter().map(|row| (*row, self.kept(row))).collect();
         // Rows of a legacy stack do not name their template and what they require: after a change, all of them must.
         let is_legacy = self.stacks.get(taken.stack.id.to_string().as_str()).is_some_and(|old| !old.convergence);
-        let is_changed = self.tree.stacks.last().is_some_and(|stack| stack.convergence)
-            || !rows.iter().zip(&known).all(|(row, known)| known.is_some_and(|known| rows_say_the_same(known, row)));
-        let was_legacy = is_legacy && is_changed;
+        let is_kept = rows.iter().all(|(_, kept)| kept.is_some());
+        let was_legacy = is_legacy && !(is_kept && self.tree.stacks.last().is_some_and(|stack| !stack.convergence));
         if was_legacy && let Some(stack) = self.tree.stacks.last_mut() {
             stack.convergence = true;
+        }
+        if is_kept && !was_legacy {
+            for old in rows.iter().filter_map(|(_, kept)| *kept) {
+                self.keep(old.clone());
+            }
+            return;
         }
         let stack_id = taken.stack.id.to_string();
         let sources = load::sources(&taken.desired);
@@ -362,44 +364,54 @@ impl<'a> Work<'a> {
         let blueprint = sources.as_ref().ok().and_then(|sources| {
             Blueprint::build(sources.clone(), self.exporter.types, load::identity(&taken.stack), nesting).ok()
         });
-        let references = blueprint.as_ref().map(|one| nested_ids(rows, one, &load::stack_facts(&taken.stack)));
+        let of_stack: Vec<&Resource> = rows.iter().map(|(row, _)| *row).collect();
+        let references = blueprint.as_ref().map(|one| nested_ids(&of_stack, one, &load::stack_facts(&taken.stack)));
         let references = references.unwrap_or_default();
         let declared = sources.as_ref().ok().and_then(|one| {
             let template = &one.template;
             let resources = template.get("resources").or_else(|| template.get("Resources"));
-            resources.and_then(Value::as_map).cloned()
+            resources.and_then(Value::as_map)
         });
-        let declared = declared.unwrap_or_default();
-        for (row, known) in rows.iter().zip(known) {
+        for (row, kept) in rows {
             let at = below(place, &row.name);
-            let old = self.rows.get(row.id.to_string().as_str()).copied();
-            let same = known.filter(|known| rows_say_the_same(known, row));
-            let own = if declared.contains_key(&row.name) && row.replaced_by.is_none() {
+            let is_declared = declared.is_some_and(|declared| declared.contains_key(&row.name));
+            let own = if is_declared && row.replaced_by.is_none() {
                 template
             } else {
+                let old = self.rows.get(row.id.to_string().as_str());
                 previous.or(old.and_then(|old| old.template)).or(template)
             };
-            if let (Some(old), Some(_)) = (old, same) {
-                let mut kept = old.clone();
-                if was_legacy {
-                    kept.template = own;
-                    kept.requires = self.requires(row);
+            match kept {
+                Some(old) if was_legacy => {
+                    self.keep(HeatResource { template: own, requires: self.requires(row), ..old.clone() });
                 }
-                self.tree.data.extend(self.data.remove(&old.number).unwrap_or_default());
-                self.tree.resources.push(kept);
-                continue;
+                Some(old) => self.keep(old.clone()),
+                None => self.row(row, &Place { stack: &stack_id, template: own, references: &references, at: &at }),
             }
-            self.row(row, known, &Place { stack: &stack_id, template: own, references: &references, at: &at });
         }
+    }
+
+    /// Heat's row, if Kiln has changed nothing of it.
+    fn kept(&self, row: &Resource) -> Option<&'a HeatResource> {
+        let known = self.known_rows.get(&row.id)?;
+        self.rows.get(row.id.to_string().as_str()).copied().filter(|_| rows_say_the_same(known, row))
+    }
+
+    /// Keeps a row of Heat with what its type has stored.
+    fn keep(&mut self, old: HeatResource) {
+        self.tree.data.extend(self.data.remove(&old.number).unwrap_or_default());
+        self.tree.resources.push(old);
     }
 
     fn requires(&self, row: &Resource) -> Vec<Value> {
         row.requires.iter().filter_map(|id| self.numbers.get(id)).map(|number| (*number).into()).collect()
     }
 
-    /// A row that Kiln has made or changed. `known`: the row as Kiln would store that of Heat.
-    fn row(&mut self, row: &Resource, known: Option<&Resource>, place: &Place<'_>) {
+    /// A row that Kiln has made or changed.
+    fn row(&mut self, row: &Resource, place: &Place<'_>) {
         let Place { stack, template, references, at } = *place;
+        // As Kiln would store the row of Heat.
+        let known = self.known_rows.get(&row.id).copied();
         let old = self.rows.get(row.id.to_string().as_str()).copied();
         let number = self.numbers.get(&row.id).copied().unwrap_or_default();
         let given = |row: &Resource| row.definition.as_ref().map(|one| one.given().clone()).unwrap_or_default();
@@ -562,7 +574,7 @@ fn says_the_same(one: &Stack, other: &Stack) -> bool {
 }
 
 /// Whether Heat would store two states of a row in the same way.
-pub(crate) fn rows_say_the_same(one: &Resource, other: &Resource) -> bool {
+fn rows_say_the_same(one: &Resource, other: &Resource) -> bool {
     let of = |row: &Resource| {
         let ids = (row.replaces, row.replaced_by, row.physical_id.clone());
         let given = row.definition.as_ref().map(|one| one.given().clone());

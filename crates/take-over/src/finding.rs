@@ -45,6 +45,17 @@ impl Finding {
     }
 }
 
+/// Whether one of the findings blocks the stack.
+pub(crate) fn is_blocked(findings: &[Finding]) -> bool {
+    findings.iter().any(|finding| finding.grade == Grade::Blocks)
+}
+
+/// What blocks the stack, in one line; empty: nothing.
+pub fn reasons(findings: &[Finding]) -> String {
+    let reasons = findings.iter().filter(|finding| finding.grade == Grade::Blocks).map(ToString::to_string);
+    reasons.collect::<Vec<_>>().join("; ")
+}
+
 /// The place of a resource in a stack with this place.
 pub(crate) fn below(place: &str, resource: &str) -> String {
     if place.is_empty() { resource.to_owned() } else { format!("{place}/{resource}") }

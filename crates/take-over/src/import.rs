@@ -5,10 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 use jiff::Timestamp;
 use kiln_store::{Error, SqlStore, Store as _, TakeOver, TakeOverState, TakenSoftware, TakenTree};
 
+use crate::Finding;
 use crate::convert::{Converted, Converter};
+use crate::finding::reasons;
 use crate::heat::{HeatDatabase, HeatSoftware, ReadTree};
 use crate::trees::{Selection, Tree, groups, read, trees};
-use crate::{Finding, Grade};
 
 /// An import: from a database of Heat into a store.
 pub struct Import<'a> {
@@ -161,14 +162,13 @@ impl Import<'_> {
 
 /// The record of a tree that was not imported.
 fn refused(tree: &Tree, digest: String, findings: &[Finding], now: Timestamp) -> Option<TakenTree> {
-    let reasons = findings.iter().filter(|finding| finding.grade == Grade::Blocks).map(ToString::to_string);
     let record = TakeOver {
         root: tree.root.parse().ok()?,
         project: tree.project.clone(),
         name: tree.name.clone(),
         digest,
         state: TakeOverState::Refused,
-        reason: reasons.collect::<Vec<_>>().join("; "),
+        reason: reasons(findings),
         time: now,
     };
     Some(TakenTree::of(record))

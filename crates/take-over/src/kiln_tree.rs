@@ -1,6 +1,6 @@
 //! A stack with its nested stacks, as it is in Kiln's tables.
 
-use kiln_store::{Error, EventQuery, SqlStore, Store as _, TakeOver, TakenStack, TakenTree};
+use kiln_store::{Error, EventQuery, SqlStore, StackId, Store as _, TakeOver, TakenStack, TakenTree};
 
 /// Reads the tree of a record, whoever it belongs to; `None`: it is deleted in Kiln.
 pub(crate) async fn kiln_tree(store: &SqlStore, record: &TakeOver) -> Result<Option<TakenTree>, Error> {
@@ -10,8 +10,9 @@ pub(crate) async fn kiln_tree(store: &SqlStore, record: &TakeOver) -> Result<Opt
         return Ok(None);
     }
     let mut tree = TakenTree::of(record.clone());
+    let ids: Vec<StackId> = found.iter().map(|stack| stack.id).collect();
+    tree.resources = store.resources_of(&ids).await?;
     for stack in found {
-        tree.resources.extend(store.resources(stack.id).await?);
         tree.snapshots.extend(store.snapshots(stack.id).await?);
         if let Some(credentials) = stack.credentials.filter(|_| stack.id == record.root) {
             tree.credentials = Some((credentials, store.credentials(credentials).await?));

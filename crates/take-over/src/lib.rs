@@ -21,7 +21,7 @@ mod way_back;
 pub use compare::{Comparison, compare};
 pub use convert::{Converted, Converter};
 pub use export::{Exported, Exporter};
-pub use finding::{Finding, Grade};
+pub use finding::{Finding, Grade, reasons};
 pub use first_day::{Change, FirstDay};
 pub use heat::{CipherError, HeatDatabase, HeatKey, HeatTree, ReadTree, Release};
 pub use import::{Import, Imported, Outcome};

@@ -71,7 +71,7 @@ pub(crate) fn data_of(
 }
 
 /// The keys of Heat that are the same in Kiln; the others are Kiln's own.
-const SHARED: [&str; 27] = [
+const SHARED: [&str; 28] = [
     "user_id",
     "password",
     "access_key",
@@ -84,6 +84,7 @@ const SHARED: [&str; 27] = [
     "swift_signal_url",
     "swift_signal_object_name",
     "zaqar_signal_queue_id",
+    "zaqar_queue_signed_url_data",
     "internal_ports",
     "snapshot_image_id",
     "private_key",
@@ -118,7 +119,6 @@ pub(crate) fn heat_data(row: &Resource, kept: &[StoredData], metadata: &mut Map)
             }
             METADATA_OBJECT => ("metadata_object_name", part("object")),
             METADATA_QUEUE => ("metadata_queue_id", part("queue")),
-            "zaqar_queue_signed_url_data" => ("zaqar_queue_signed_url_data", text::json(value)),
             "endpoint" if own == "OS::Heat::WaitConditionHandle" && !row.data.contains_key("token") => {
                 ("heat_signal_url", text())
             }
@@ -127,7 +127,7 @@ pub(crate) fn heat_data(row: &Resource, kept: &[StoredData], metadata: &mut Map)
                 let Some(id) = ports.at(0).and_then(|port| port.str_at("id")) else { continue };
                 ("port_id", id.to_owned())
             }
-            "paths" | "methods" | "outputs" if !matches!(value, Value::Str(_)) => (key.as_str(), text::json(value)),
+            key if SHARED.contains(&key) && matches!(value, Value::List(_) | Value::Map(_)) => (key, text::json(value)),
             key if SHARED.contains(&key) => (key, text()),
             _ => continue,
         };
@@ -151,6 +151,11 @@ mod tests {
         let mut findings = Vec::new();
         let data = data_of(&facts, values, &mut metadata, &mut findings, "r");
         (data.into(), metadata.into(), findings.len())
+    }
+
+    fn row(resource_type: &str) -> Resource {
+        let (stack, id) = (kiln_resource::StackId(uuid::Uuid::nil()), kiln_resource::ResourceId(uuid::Uuid::nil()));
+        Resource::new(stack, id, "r", resource_type, jiff::Timestamp::UNIX_EPOCH)
     }
 
     #[test]
@@ -199,13 +204,7 @@ mod tests {
             ("OS::Heat::ResourceGroup", "name_blacklist", "0,1"),
         ] {
             let (data, _, _) = converted(resource_type, &[(key, text)], &value!({}));
-            let mut row = Resource::new(
-                kiln_resource::StackId(uuid::Uuid::nil()),
-                kiln_resource::ResourceId(uuid::Uuid::nil()),
-                "r",
-                resource_type,
-                jiff::Timestamp::UNIX_EPOCH,
-            );
+            let mut row = row(resource_type);
             row.data = data.as_map().cloned().unwrap();
             // Kiln's own entries stay behind, and what only Heat needs is kept.
             row.data.insert("recorded".to_owned(), 1.into());
@@ -217,13 +216,7 @@ mod tests {
             let stored = heat_data(&row, &kept, &mut Map::new());
             assert_eq!(stored, [of_heat("external_ports", "[]"), of_heat(key, text)], "{resource_type} {key}");
         }
-        let mut row = Resource::new(
-            kiln_resource::StackId(uuid::Uuid::nil()),
-            kiln_resource::ResourceId(uuid::Uuid::nil()),
-            "r",
-            "OS::Heat::RandomString",
-            jiff::Timestamp::UNIX_EPOCH,
-        );
+        let mut row = row("OS::Heat::RandomString");
         row.data.insert("value".to_owned(), "s".into());
         row.data.insert(COLLECT.to_owned(), 1.into());
         let mut metadata = Map::new();

@@ -152,9 +152,7 @@ impl Switch<'_> {
         let store = self.import.store;
         let now = store.now().await?;
         let engines = store.engines().await?;
-        Ok(engines
-            .iter()
-            .any(|one| one.interval > 0 && now.duration_since(one.seen).as_secs() < 2 * i64::from(one.interval)))
+        Ok(engines.iter().any(|engine| engine.is_up(now)))
     }
 
     async fn write(&self, way_back: &WayBack<'_>, record: &TakeOver, prepared: &Prepared) -> Result<(), Error> {

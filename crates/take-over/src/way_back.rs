@@ -9,6 +9,7 @@ use kiln_store::{Error, StackId, StackQuery, Store as _, TakeOver, TakeOverState
 use crate::Release;
 use crate::convert::Converted;
 use crate::export::{Exported, Exporter};
+use crate::finding::is_blocked;
 use crate::heat::HeatTree;
 use crate::import::Import;
 use crate::kiln_tree::kiln_tree;
@@ -18,7 +19,7 @@ use crate::trees::{Selection, Tree, trees};
 pub(crate) struct WayBack<'a> {
     import: &'a Import<'a>,
     encrypts: bool,
-    pub(crate) release: Release,
+    release: Release,
     pub(crate) now: Timestamp,
     chance: Chance,
     /// The live trees in Heat by the IDs of their root stacks.
@@ -71,7 +72,7 @@ impl<'a> WayBack<'a> {
         Ok(records)
     }
 
-    pub(crate) fn exporter(&self) -> Exporter<'_> {
+    fn exporter(&self) -> Exporter<'_> {
         let converter = self.import.converter;
         Exporter {
             types: &converter.types,
@@ -84,7 +85,7 @@ impl<'a> WayBack<'a> {
     }
 
     /// The tree of a record in Heat.
-    pub(crate) fn tree(&self, record: &TakeOver) -> Option<&Tree> {
+    fn tree(&self, record: &TakeOver) -> Option<&Tree> {
         self.trees.get(&record.root.to_string())
     }
 
@@ -114,6 +115,6 @@ impl<'a> WayBack<'a> {
 impl Prepared {
     /// Whether something stands in the way.
     pub(crate) fn is_refused(&self) -> bool {
-        self.exported.findings.iter().any(|finding| finding.grade == crate::Grade::Blocks)
+        is_blocked(&self.exported.findings)
     }
 }

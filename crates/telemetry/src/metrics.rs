@@ -224,7 +224,7 @@ async fn text(backends: &Backends) -> Result<String, kiln_store::Error> {
     let waited = backends.store.oldest_call();
     let (census, engines) = (backends.store.census().await?, backends.store.engines().await?);
     let now = backends.clock.now();
-    let up = engines.iter().filter(|engine| kiln_web::is_up(engine, now)).count();
+    let up = engines.iter().filter(|engine| engine.is_up(now)).count();
     let mut text = String::new();
     let gauge = |text: &mut String, name: &str, about: &str| {
         _ = write!(text, "# HELP kiln_{name} {about}\n# TYPE kiln_{name} gauge\n");

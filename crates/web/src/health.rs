@@ -7,17 +7,10 @@ use std::time::Duration;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
-use jiff::{SignedDuration, Timestamp};
 use kiln_stack::Backends;
-use kiln_store::EngineInfo;
 
 /// Timeout of the database.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Whether an engine is alive: it has not stopped, and has missed at most one report.
-pub fn is_up(engine: &EngineInfo, now: Timestamp) -> bool {
-    engine.interval > 0 && now.duration_since(engine.seen) <= SignedDuration::from_secs(2 * i64::from(engine.interval))
-}
 
 /// 200 while requests can be processed: without an engine they are stored and wait. 503 without a database, or if it has no
 /// room.
@@ -26,7 +19,7 @@ pub async fn health(backends: &Backends, heat_projects: usize) -> Response {
     let engines = tokio::time::timeout(PATIENCE, backends.store.engines()).await;
     let (status, text) = match engines {
         Ok(Ok(engines)) => {
-            let up = engines.iter().filter(|engine| is_up(engine, now)).count();
+            let up = engines.iter().filter(|engine| engine.is_up(now)).count();
             let is_full = tokio::time::timeout(PATIENCE, backends.store.is_full()).await.unwrap_or(false);
             let (status, database) =
                 if is_full { (StatusCode::SERVICE_UNAVAILABLE, "full") } else { (StatusCode::OK, "up") };

@@ -16,7 +16,7 @@ mod version;
 pub use address::address;
 pub use body::{BodyError, read_body};
 pub use cors::Cors;
-pub use health::{health, is_up};
+pub use health::health;
 pub use limits::ConnectionLimits;
 pub use query::Query;
 pub use server::{Listener, Listeners, ServeError, Tls, serve};

@@ -4,7 +4,6 @@ use axum::response::Response;
 use http::Method;
 use kiln_store::EngineInfo;
 use kiln_value::{Value, value};
-use kiln_web::is_up;
 
 use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
@@ -33,7 +32,7 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
 }
 
 fn service(engine: &EngineInfo, now: jiff::Timestamp) -> Value {
-    let is_up = is_up(engine, now);
+    let is_up = engine.is_up(now);
     value!({
         "id": (engine.id.to_string()),
         "engine_id": (engine.id.to_string()),

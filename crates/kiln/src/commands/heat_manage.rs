@@ -333,7 +333,7 @@ fn listed(engines: &[EngineInfo], now: jiff::Timestamp) -> String {
     };
     let heading = line(["Hostname", "Binary", "Engine_Id", "Host", "Topic", "Status", "Updated At"]);
     let rows = engines.iter().map(|engine| {
-        let status = if kiln_web::is_up(engine, now) { "up" } else { "down" };
+        let status = if engine.is_up(now) { "up" } else { "down" };
         let seen = engine.seen.strftime("%Y-%m-%d %H:%M:%S").to_string();
         let id = engine.id.to_string();
         line([&engine.hostname, "heat-engine", &id, &engine.hostname, "engine", status, &seen])

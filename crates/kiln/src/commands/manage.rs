@@ -185,7 +185,7 @@ impl ListArgs {
         let engines = store.engines().await.map_err(|error| Failure::new(error.to_string()))?;
         let now = store.now().await.map_err(|error| Failure::new(error.to_string()))?;
         let row = |engine: &kiln_store::EngineInfo| -> Vec<Cell> {
-            let status = if kiln_web::is_up(engine, now) { "up" } else { "down" };
+            let status = if engine.is_up(now) { "up" } else { "down" };
             vec![
                 engine.hostname.as_str().into(),
                 engine.id.to_string().into(),

@@ -82,8 +82,8 @@ impl SqlStore {
             let mut projects = BTreeSet::new();
             let queries = if self.count(&heat).await? < 2 { vec![&known] } else { vec![&known, &live] };
             for query in queries {
-                let query = Statement::from_string(self.writer.get_database_backend(), query.as_str());
-                for row in self.writer.query_all_raw(query).await? {
+                let query = Statement::from_string(self.reader.get_database_backend(), query.as_str());
+                for row in self.reader.query_all_raw(query).await? {
                     projects.extend(Columns::of(&row).optional_text()?);
                 }
             }
@@ -93,8 +93,8 @@ impl SqlStore {
     }
 
     async fn count(&self, query: &str) -> Result<u64, Fault> {
-        let query = Statement::from_string(self.writer.get_database_backend(), query);
-        let row = self.writer.query_one_raw(query).await?;
+        let query = Statement::from_string(self.reader.get_database_backend(), query);
+        let row = self.reader.query_one_raw(query).await?;
         row.map_or(Ok(0), |row| Columns::of(&row).count())
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use sea_orm::ConnectionTrait;
-use sea_orm::sea_query::{Expr, ExprTrait, Query};
+use sea_orm::sea_query::{DeleteStatement, Expr, ExprTrait, InsertStatement, Query};
 
 use super::dialect::Dialect;
 use super::heat_writing::HeatWriter;
@@ -47,9 +47,7 @@ impl HeatFence {
                 _ => {}
             }
         }
-        let mut insert = Query::insert();
-        insert.into_table("kiln_heat_fence").columns(["project"]).values([project.into()]).map_err(Fault::from)?;
-        match self.pool.execute(&insert).await.map_err(Fault::from) {
+        match self.pool.execute(&raised(project)?).await.map_err(Fault::from) {
             Err(fault) if !fault.is_duplicate() => Err(fault.into()),
             _ => Ok(()),
         }
@@ -57,9 +55,7 @@ impl HeatFence {
 
     /// Accepts changes of the stacks of a project again.
     pub async fn lower(&self, project: &str) -> Result<(), Error> {
-        let delete =
-            Query::delete().from_table("kiln_heat_fence").and_where(Expr::col("project").eq(project)).to_owned();
-        match self.pool.execute(&delete).await.map_err(Fault::from) {
+        match self.pool.execute(&lowered(project)).await.map_err(Fault::from) {
             Err(fault) if !fault.says_missing() => Err(fault.into()),
             _ => Ok(()),
         }
@@ -114,6 +110,18 @@ impl fmt::Debug for HeatFence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HeatFence").field("dialect", &self.dialect).finish_non_exhaustive()
     }
+}
+
+/// The statement that fences a project.
+pub(super) fn raised(project: &str) -> Result<InsertStatement, Fault> {
+    let mut insert = Query::insert();
+    insert.into_table("kiln_heat_fence").columns(["project"]).values([project.into()]).map_err(Fault::from)?;
+    Ok(insert)
+}
+
+/// The statement that ends the fence of a project.
+pub(super) fn lowered(project: &str) -> DeleteStatement {
+    Query::delete().from_table("kiln_heat_fence").and_where(Expr::col("project").eq(project)).to_owned()
 }
 
 /// That a row is of a fenced project.

@@ -7,6 +7,7 @@ use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ConnectionTrait, DbBackend};
 
 use super::dialect::Dialect;
+use super::heat_fence::{lowered, raised};
 use super::pool::Transaction;
 use super::statement_retry::Fault;
 use crate::Error;
@@ -78,9 +79,7 @@ pub struct HeatWriter {
 
 impl HeatWriter {
     pub(super) async fn begin(tx: Transaction, dialect: Dialect, project: &str) -> Result<Self, Fault> {
-        let delete =
-            Query::delete().from_table("kiln_heat_fence").and_where(Expr::col("project").eq(project)).to_owned();
-        tx.execute(&delete).await?;
+        tx.execute(&lowered(project)).await?;
         Ok(Self { tx, dialect, project: project.to_owned() })
     }
 
@@ -116,15 +115,15 @@ impl HeatWriter {
         Ok(insert)
     }
 
-    /// Changes the row with this value of its column `id`. Returns whether there is such a row.
-    pub async fn update(&self, table: &'static str, id: HeatValue, columns: HeatColumns) -> Result<bool, Error> {
+    /// Changes the row with this value of its column `id`.
+    pub async fn update(&self, table: &'static str, id: HeatValue, columns: HeatColumns) -> Result<(), Error> {
         let mut update = Query::update();
         update.table(table).and_where(Expr::col("id").eq(self.expression(id)));
         for (name, value) in columns {
             update.value(name, self.expression(value));
         }
-        let done = self.tx.execute(&update).await.map_err(Fault::from)?;
-        Ok(done.rows_affected() > 0)
+        self.tx.execute(&update).await.map_err(Fault::from)?;
+        Ok(())
     }
 
     /// Deletes the rows whose column has one of these values.
@@ -145,10 +144,7 @@ impl HeatWriter {
 
     /// Raises the fence again and commits.
     pub async fn commit(self) -> Result<(), Error> {
-        let mut insert = Query::insert();
-        insert.into_table("kiln_heat_fence").columns(["project"]);
-        insert.values([self.project.as_str().into()]).map_err(Fault::from)?;
-        self.tx.execute(&insert).await.map_err(Fault::from)?;
+        self.tx.execute(&raised(&self.project)?).await.map_err(Fault::from)?;
         Ok(self.tx.commit().await?)
     }
 

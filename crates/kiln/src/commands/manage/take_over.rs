@@ -8,10 +8,10 @@ use kiln_config::{Config, ConfigArgs};
 use kiln_console::output::{Cell, Format, List, OutputArgs, json_text, print};
 use kiln_server::database;
 use kiln_server::take_over::Heat;
-use kiln_store::{HeatFence, Store as _};
+use kiln_store::{HeatFence, SqlStore, Store as _};
 use kiln_take_over::{
-    Comparison, Finding, Grade, Import, Imported, Inventory, Outcome, Returned, Selection, Switch, Switched, compare,
-    inventory,
+    Comparison, Converter, Finding, HeatDatabase, Import, Imported, Inventory, Outcome, Returned, Selection, Switch,
+    Switched, compare, inventory, reasons,
 };
 use kiln_value::{Map, Value, value};
 
@@ -65,6 +65,30 @@ async fn open(heat_config: &Path) -> Done<Heat> {
         );
     }
     Ok(heat)
+}
+
+/// A Heat and a Kiln, to import from one into the other.
+struct Both {
+    heat: HeatDatabase,
+    converter: Converter,
+    store: SqlStore,
+    /// Whether Heat encrypts parameters and properties.
+    encrypts: bool,
+}
+
+impl Both {
+    /// `events`: at most so many of each stack with its nested stacks; 0: all.
+    async fn open(heat: Heat, config: &ConfigArgs, events: usize) -> Done<Self> {
+        let config = Config::load(config)?;
+        let encrypts = heat.encrypts;
+        let (heat, converter) = heat.for_importing(&config, events).await?;
+        let store = database::open_with(database::options(&config)?).await?;
+        Ok(Self { heat, converter, store, encrypts })
+    }
+
+    fn import(&self, dry_run: bool) -> Import<'_> {
+        Import { heat: &self.heat, converter: &self.converter, store: &self.store, dry_run }
+    }
 }
 
 fn failing<T>(result: Result<T, kiln_store::Error>) -> Done<T> {
@@ -192,11 +216,8 @@ pub(crate) struct ImportArgs {
 
 impl ImportArgs {
     async fn run(self, _: &Global) -> Done {
-        let heat = open(&self.heat.heat_config).await?;
-        let config = Config::load(&self.config)?;
-        let (heat, converter) = heat.for_importing(&config, self.events).await?;
-        let store = database::open_with(database::options(&config)?).await?;
-        let import = Import { heat: &heat, converter: &converter, store: &store, dry_run: self.dry_run };
+        let both = Both::open(open(&self.heat.heat_config).await?, &self.config, self.events).await?;
+        let import = both.import(self.dry_run);
         let mut rows: Vec<Imported> = Vec::new();
         let only = self.heat.selection();
         if let Some(seconds) = self.follow {
@@ -210,15 +231,13 @@ impl ImportArgs {
         let refused = rows.iter().filter(|one| one.outcome == Outcome::Refused).count();
         let columns = ["ID", "Stack Name", "Project", "Stacks", "Result", "Reason"].map(str::to_owned).to_vec();
         let row = |one: &Imported| -> Vec<Cell> {
-            let reasons = one.findings.iter().filter(|finding| finding.grade == Grade::Blocks);
-            let reasons: Vec<String> = reasons.map(ToString::to_string).collect();
             vec![
                 one.tree.root.as_str().into(),
                 one.tree.name.as_str().into(),
                 one.tree.project.as_str().into(),
                 Value::from(one.tree.ids.len()).into(),
                 one.outcome.as_str().into(),
-                reasons.join("; ").as_str().into(),
+                reasons(&one.findings).as_str().into(),
             ]
         };
         self.output.list(List { columns, rows: rows.iter().map(row).collect() }, Format::Table)?;
@@ -243,9 +262,10 @@ async fn follow(import: &Import<'_>, only: &Selection, interval: std::time::Dura
             if one.outcome == Outcome::Unchanged || (one.outcome != Outcome::Imported && is_told) {
                 return;
             }
-            let reasons = one.findings.iter().filter(|finding| finding.grade == Grade::Blocks);
-            let reasons: Vec<String> = reasons.map(ToString::to_string).collect();
-            let why = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
+            let mut why = reasons(&one.findings);
+            if !why.is_empty() {
+                why.insert_str(0, ": ");
+            }
             changed.push(format!("{begun}  {:<9} {} ({}){why}\n", one.outcome.as_str(), one.tree.name, one.tree.root));
         });
         failing(Box::pin(run).await)?;
@@ -296,13 +316,9 @@ impl SwitchArgs {
     async fn run(self, _: &Global) -> Done {
         self.confirm.if_demanded("Give the stacks to another service [y/N]? ").await?;
         let heat = open(&self.heat_config).await?;
-        let config = Config::load(&self.config)?;
         let fence = failing(HeatFence::open(&heat.options).await)?;
-        let encrypts = heat.encrypts;
-        let (heat, converter) = heat.for_importing(&config, self.events).await?;
-        let store = database::open_with(database::options(&config)?).await?;
-        let import = Import { heat: &heat, converter: &converter, store: &store, dry_run: false };
-        let switch = Switch { import, fence: &fence, encrypts };
+        let both = Both::open(heat, &self.config, self.events).await?;
+        let switch = Switch { import: both.import(false), fence: &fence, encrypts: both.encrypts };
         for project in &self.project {
             if self.back {
                 give_back(&switch, project).await?;
@@ -330,6 +346,7 @@ impl SwitchArgs {
     }
 }
 
+/// Gives the stacks of a project to Heat.
 async fn give_back(switch: &Switch<'_>, project: &str) -> Done {
     match Box::pin(switch.back(project)).await {
         Ok(Returned::Done(stacks)) => Ok(print(&format!("Project {project}: {stacks} stacks belong to Heat.\n"))?),
@@ -376,15 +393,11 @@ pub(crate) struct CompareArgs {
 
 impl CompareArgs {
     async fn run(self, _: &Global) -> Done {
-        let heat = open(&self.heat.heat_config).await?;
-        let config = Config::load(&self.config)?;
-        let encrypts = heat.encrypts;
-        let (heat, converter) = heat.for_importing(&config, self.events).await?;
-        let store = database::open_with(database::options(&config)?).await?;
-        let import = Import { heat: &heat, converter: &converter, store: &store, dry_run: true };
+        let both = Both::open(open(&self.heat.heat_config).await?, &self.config, self.events).await?;
+        let import = both.import(true);
         let mut rows: Vec<Comparison> = Vec::new();
         let only = self.heat.selection();
-        let run = compare(&import, encrypts, &only, |comparison, done, all| {
+        let run = compare(&import, both.encrypts, &only, |comparison, done, all| {
             progress(done, all);
             rows.push(comparison);
         });
@@ -395,8 +408,8 @@ impl CompareArgs {
                 "" => change.what.clone(),
                 place => format!("{place}: {}", change.what),
             });
-            let reasons: Vec<String> = one.findings.iter().map(ToString::to_string).collect();
-            let can = if reasons.is_empty() { "yes".to_owned() } else { format!("no: {}", reasons.join("; ")) };
+            let reasons = reasons(&one.findings);
+            let can = if reasons.is_empty() { "yes".to_owned() } else { format!("no: {reasons}") };
             vec![
                 one.record.root.to_string().into(),
                 one.record.name.as_str().into(),
