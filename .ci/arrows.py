@@ -42,6 +42,7 @@ ALLOWED = {
                  "kiln-store", "kiln-stack", "kiln-view", "kiln-identity", "kiln-service", "kiln-topology", "kiln-web"},
     "kiln-cfn": {"kiln-value", "kiln-template", "kiln-resource", "kiln-plan", "kiln-store", "kiln-stack",
                  "kiln-view", "kiln-identity", "kiln-service", "kiln-web"},
+    "kiln-dashboard": {"kiln-value", "kiln-cloud", "kiln-web"},
     "kiln-plugin": {"kiln-value", "kiln-resource"},
     "kiln-client": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-plan-document", "kiln-cloud"},
     "kiln-testcloud": {"kiln-cloud"},

@@ -40,6 +40,7 @@ pub struct Api {
     parts: Arc<Parts>,
     watchers: Arc<Watchers>,
     stopping: Arc<watch::Sender<bool>>,
+    beside: Router,
 }
 
 /// What is known of a request while it is processed, for the log.
@@ -53,10 +54,17 @@ impl Api {
     /// Builds the API from its parts.
     pub fn new(parts: Parts) -> Self {
         let watchers = Arc::new(Watchers::new(&parts.options.connections));
-        Self { parts: Arc::new(parts), watchers, stopping: Arc::new(watch::Sender::new(false)) }
+        Self { parts: Arc::new(parts), watchers, stopping: Arc::new(watch::Sender::new(false)), beside: Router::new() }
     }
 
-    /// The router, to be served or called directly.
+    /// Serves other routes on the same listeners.
+    #[must_use]
+    pub fn with_beside(mut self, routes: Router) -> Self {
+        self.beside = routes;
+        self
+    }
+
+    /// The router of the API, to be called directly.
     pub fn router(&self) -> Router {
         let api = self.clone();
         Router::new().fallback(move |request: Request<Body>| {
@@ -72,7 +80,8 @@ impl Api {
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServeError> {
         let limits = self.parts.options.connections.clone();
-        let (router, stopping) = (self.router(), self.stopping);
+        let router = self.router().merge(self.beside);
+        let stopping = self.stopping;
         let shutdown = async move {
             shutdown.await;
             // Those who wait for events are not worth waiting for.

@@ -6,7 +6,7 @@ use kiln_value::{Secret, Value, value};
 
 use crate::error::CloudError;
 use crate::session::Session;
-use crate::token::{Token, TokenInfo};
+use crate::token::{DomainInfo, Principal, Token, TokenInfo};
 
 const TRUSTS: &str = "/v3/OS-TRUST/trusts";
 
@@ -155,6 +155,24 @@ pub async fn delete_trust(session: &Session, trust_id: &str) -> Result<TrustDele
         }
         Err(error) => Err(error),
     }
+}
+
+/// The projects in which the user of the session has a role. Those that are disabled are left out.
+pub async fn own_projects(session: &Session) -> Result<Vec<Principal>, CloudError> {
+    let answered = session.call(&CloudRequest::new("identity", Method::Get, "/v3/auth/projects")).await?;
+    let listed = answered.body.get("projects").and_then(Value::as_list).ok_or_else(|| malformed("no projects"))?;
+    let usable = listed.iter().filter(|project| project.get("enabled") != Some(&Value::Bool(false)));
+    let read = usable.map(|project| {
+        let text = |key| project.str_at(key).map(str::to_owned);
+        let domain = DomainInfo { id: text("domain_id").unwrap_or_default(), ..DomainInfo::default() };
+        Some(Principal { id: text("id")?, name: text("name")?, domain })
+    });
+    read.collect::<Option<_>>().ok_or_else(|| malformed("a project has no name"))
+}
+
+/// Revokes the token of the session.
+pub async fn revoke_own_token(session: &Session) -> Result<(), CloudError> {
+    session.revoke().await
 }
 
 fn malformed(message: &str) -> CloudError {

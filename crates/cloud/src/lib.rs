@@ -33,8 +33,8 @@ pub use connector::Connector;
 pub use credentials::{Credentials, Named, Scope};
 pub use error::CloudError;
 pub use keystone::{
-    TrustDeletion, TrustMark, TrustParty, create_trust, delete_trust, ec2_token, find_trust, has_trust, trust_end,
-    validate_expired_token, validate_token,
+    TrustDeletion, TrustMark, TrustParty, create_trust, delete_trust, ec2_token, find_trust, has_trust, own_projects,
+    revoke_own_token, trust_end, validate_expired_token, validate_token,
 };
 pub use request_retry::RetryPolicy;
 pub use session::{Options, Session};

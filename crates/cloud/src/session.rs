@@ -224,6 +224,15 @@ impl Session {
         token_info(&self.keystone_at("/v3/auth/tokens", query, HttpMethod::GET, headers, None).await?)
     }
 
+    /// Revokes the token of the session.
+    pub(crate) async fn revoke(&self) -> Result<(), CloudError> {
+        let own = self.token().await?;
+        let mut headers = json_headers();
+        headers.insert("x-auth-token", secret_header(&own.secret)?);
+        headers.insert("x-subject-token", secret_header(&own.secret)?);
+        self.keystone(HttpMethod::DELETE, headers, None).await.map(drop)
+    }
+
     /// The token of the user whose EC2 key signed a request (`POST /v3/ec2tokens`). A wrong signature is a
     /// [`CloudError::Status`] of 401.
     ///

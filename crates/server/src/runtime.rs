@@ -14,6 +14,7 @@ use kiln_config::option::ConfigOption;
 use kiln_config::options::{clouds, kiln, server, stacks};
 use kiln_config::{Account, Config, heats_own, hostname};
 use kiln_credentials::{Signalling, StoredClouds};
+use kiln_dashboard::Dashboard;
 use kiln_engine::{Engine, LifecyclePlugin, MessageBus};
 use kiln_identity::{Deferred, Identity, Keystone, KeystoneOptions, Local};
 use kiln_plan::ResourceTypes;
@@ -58,6 +59,8 @@ pub struct Runtime {
     api: kiln_api::Options,
     cfn: kiln_cfn::Options,
     engine: kiln_engine::Options,
+    /// Where users of the dashboard sign in, and the secret of their sessions; `None`: no dashboard.
+    dashboard: Option<(Connector, Secret<String>)>,
     /// Where notifications are sent.
     bus: Option<Arc<dyn MessageBus>>,
     /// What runs before and after operations.
@@ -130,6 +133,11 @@ impl Runtime {
         let signatures = signatures::sessions(config, own.session.clone())?;
         let keystone = Keystone::new(connector.clone(), service_credentials, trustee, Arc::clone(&policy), options);
         let identity: Arc<dyn Identity> = Arc::new(keystone.with_signatures(signatures));
+        let dashboard = if config.flag(&kiln::DASHBOARD)? {
+            Some((connector.clone(), database::options(config)?.key))
+        } else {
+            None
+        };
         let clouds = StoredClouds::new(Arc::clone(&store), connector, Arc::clone(&identity));
         let clouds = Arc::new(clouds.with_signalling(signalling(config, &service)?));
         let clock = clock(&*store).await?;
@@ -151,6 +159,7 @@ impl Runtime {
             },
             clock,
             api: api_options(config)?,
+            dashboard,
             cfn: cfn_options(config)?,
             bus: kiln_bus::of_config(config, &engine.hostname)?,
             plugins: lifecycle_plugins::of_config(config)?,
@@ -207,6 +216,7 @@ impl Runtime {
             },
             clock,
             api: kiln_api::Options::default(),
+            dashboard: None,
             cfn: kiln_cfn::Options::default(),
             // The process stops after its work. The next one must not wait long for the leases of a killed process.
             engine: kiln_engine::Options {
@@ -230,9 +240,13 @@ impl Runtime {
         checks::key(&*self.service.backends.store).await
     }
 
-    /// The API.
+    /// The API, with the dashboard beside it if the service has one.
     pub fn api(&self) -> Api {
-        Api::new(kiln_api::Parts { options: self.api.clone(), service: self.service.clone() })
+        let api = Api::new(kiln_api::Parts { options: self.api.clone(), service: self.service.clone() });
+        let Some((connector, secret)) = self.dashboard.clone() else { return api };
+        let parts =
+            kiln_dashboard::Parts { api: api.router(), connector, secret, proxy_headers: self.api.proxy_headers };
+        api.with_beside(Dashboard::new(parts).router())
     }
 
     /// The API answers `GET /report` with these reports.

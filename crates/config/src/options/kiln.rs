@@ -14,6 +14,10 @@ options! {
         "Serve also projects whose stacks belong to a Heat: they look empty. false: their requests get 503 until 'kiln manage \
         take-over switch'.",
     ).default("false");
+    DASHBOARD = own(
+        "dashboard", Flag,
+        "Serve the dashboard on the listener of the REST API, below /dashboard. Users sign in with their Keystone credentials.",
+    ).default("false");
     API_SOCKET = own(
         "api_socket", Path, "Unix socket of the REST API, for an HTTP server on the same host. It has no TLS.",
     );

@@ -213,6 +213,7 @@ fn options(cloud: &Testcloud, database: LocalDatabase) -> Vec<(&'static str, &'s
         ("database", "connection", database.url),
         ("DEFAULT", "auth_encryption_key", database.key.expose().clone()),
         ("DEFAULT", "encrypt_parameters_and_properties", "true".to_owned()),
+        ("kiln", "dashboard", "true".to_owned()),
         ("keystone_authtoken", "auth_url", cloud.auth_url()),
         ("keystone_authtoken", "username", user.to_owned()),
         ("keystone_authtoken", "password", password.to_owned()),
@@ -229,7 +230,11 @@ async fn instructions(cloud: &Testcloud, url: &str, stack: &str) -> Result<Strin
     let variables = format!("  {}\n", exports(cloud).trim_end().replace('\n', "\n  "));
     Ok(format!(
         "
-Kiln is still running. In another terminal:
+Kiln is still running. In a browser, user {user}, password {password}:
+
+  {url}/dashboard/
+
+In another terminal:
 
 {variables}  kiln stack show {stack}
   kiln stack resource list {stack}
@@ -245,6 +250,8 @@ or use curl:
 
 Press Ctrl-C to stop.
 ",
+        user = demo.user,
+        password = demo.password,
         token = token.secret.expose(),
     ))
 }

@@ -1,0 +1,140 @@
+//! Which part answers a request.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::any;
+use http::header::{CACHE_CONTROL, HeaderValue, LOCATION};
+use http::request::Parts as Head;
+use http::{Method, Request, StatusCode};
+use kiln_cloud::Connector;
+use kiln_value::Secret;
+use serde_json::json;
+
+use crate::error::PageError;
+use crate::files;
+use crate::forward;
+use crate::login::{self, Form};
+use crate::page_request::{self, Place};
+use crate::seal::Seal;
+use crate::session::Session;
+
+/// What the dashboard works with.
+pub struct Parts {
+    /// The REST API, which answers the requests of the page.
+    pub api: Router,
+    /// Connects to the Keystone where users sign in.
+    pub connector: Connector,
+    /// The secret of the service (`auth_encryption_key`): the key of the cookies is derived from it, so that every process of
+    /// a service reads the cookies of the others.
+    pub secret: Secret<String>,
+    /// Whether headers of a proxy tell the address that the browser used.
+    pub proxy_headers: bool,
+}
+
+/// Everything below `/dashboard`. Cheap to clone.
+#[derive(Clone)]
+pub struct Dashboard {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    api: Router,
+    connector: Connector,
+    seal: Seal,
+    proxy_headers: bool,
+}
+
+impl Dashboard {
+    /// A dashboard of these parts.
+    pub fn new(parts: Parts) -> Self {
+        let Parts { api, connector, secret, proxy_headers } = parts;
+        Self { inner: Arc::new(Inner { api, connector, seal: Seal::new(&secret), proxy_headers }) }
+    }
+
+    /// The routes, for the listener of the REST API.
+    pub fn router(&self) -> Router {
+        let answer = |dashboard: Self| {
+            any(move |request: Request<Body>| {
+                let dashboard = dashboard.clone();
+                async move { dashboard.answer(request).await }
+            })
+        };
+        Router::new()
+            .route("/dashboard", answer(self.clone()))
+            .route("/dashboard/", answer(self.clone()))
+            .route("/dashboard/{*path}", answer(self.clone()))
+    }
+
+    async fn answer(&self, request: Request<Body>) -> Response {
+        let (head, body) = request.into_parts();
+        let place = Place::of(&head, self.inner.proxy_headers);
+        let path = head.uri.path().strip_prefix("/dashboard").unwrap_or_default().to_owned();
+        let mut response = match path.as_str() {
+            // Relative, so that the prefix of a proxy stays.
+            "" => (StatusCode::FOUND, [(LOCATION, "dashboard/")]).into_response(),
+            "/session" | "/projects" => self.session(&head, body, &path, &place).await.unwrap_or_else(Into::into),
+            _ => match path.strip_prefix("/api") {
+                Some(below) if below.starts_with('/') => {
+                    let below = below.to_owned();
+                    self.forward(head, body, &below, &place).await.unwrap_or_else(Into::into)
+                }
+                _ => files::answer(&head, path.trim_start_matches('/')),
+            },
+        };
+        page_request::protect(response.headers_mut());
+        response
+    }
+
+    /// Requests of the page about its session.
+    async fn session(&self, head: &Head, body: Body, path: &str, place: &Place) -> Result<Response, PageError> {
+        page_request::check(head, place)?;
+        let Inner { connector, seal, .. } = &*self.inner;
+        let current = Session::of(&head.headers, place, seal);
+        let mut response = match (path, &head.method) {
+            ("/session", &Method::GET) => axum::Json(json!({ "session": current })).into_response(),
+            ("/session", &Method::POST) => {
+                let session = login::sign_in(connector, Form::read(body).await?).await?;
+                signed_in(&session, place, seal)?
+            }
+            ("/session", &Method::PUT) => {
+                let session = login::change_project(connector, &required(current)?, body).await?;
+                signed_in(&session, place, seal)?
+            }
+            ("/session", &Method::DELETE) => {
+                if let Some(session) = &current {
+                    login::sign_out(connector, session).await;
+                }
+                let mut response = axum::Json(json!({ "session": null })).into_response();
+                place.remove_cookie(response.headers_mut());
+                response
+            }
+            ("/projects", &Method::GET) => {
+                let projects = login::projects(connector, &required(current)?).await?;
+                axum::Json(json!({ "projects": projects })).into_response()
+            }
+            _ => return Err(PageError::Method),
+        };
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        Ok(response)
+    }
+
+    async fn forward(&self, head: Head, body: Body, path: &str, place: &Place) -> Result<Response, PageError> {
+        page_request::check(&head, place)?;
+        let session = required(Session::of(&head.headers, place, &self.inner.seal))?;
+        page_request::check_project(&head, &session)?;
+        forward::forward(&self.inner.api, head, body, path, &session).await
+    }
+}
+
+fn required(session: Option<Session>) -> Result<Session, PageError> {
+    session.ok_or(PageError::SignedOut)
+}
+
+fn signed_in(session: &Session, place: &Place, seal: &Seal) -> Result<Response, PageError> {
+    let mut response = axum::Json(json!({ "session": session })).into_response();
+    place.set_cookie(response.headers_mut(), &session.sealed(seal)?)?;
+    Ok(response)
+}

@@ -1,0 +1,87 @@
+//! Why a request of the page is refused.
+
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
+use kiln_cloud::CloudError;
+use serde_json::json;
+
+/// Why a request of the page is refused. The page shows the text.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PageError {
+    /// The request is not from the page.
+    #[error("The request is not from a page of this dashboard: {0}.")]
+    Foreign(&'static str),
+    /// There is no session, or its cookie is not valid any more.
+    #[error("You are not signed in.")]
+    SignedOut,
+    /// Another tab of the browser has changed the project.
+    #[error("The session is now in the project {0}: another tab has changed it.")]
+    OtherProject(String),
+    /// The form cannot be read.
+    #[error("{0}")]
+    Form(String),
+    /// Keystone refuses the user.
+    #[error("Keystone refused to sign you in: the user, the password or the project is wrong.")]
+    Refused,
+    /// The user has no project.
+    #[error("You have no role in any project.")]
+    NoProject,
+    /// Keystone does not answer.
+    #[error("Keystone cannot sign you in now: {0}")]
+    Keystone(String),
+    /// The session is too large for a cookie.
+    #[error("The token is too large for a session: {0} bytes.")]
+    TooLarge(usize),
+    /// There is no such request.
+    #[error("The method is not allowed.")]
+    Method,
+}
+
+impl PageError {
+    /// The error of a request to Keystone.
+    pub(crate) fn of_keystone(error: &CloudError) -> Self {
+        let cause = match error {
+            CloudError::NoToken { cause, .. } => cause,
+            error => error,
+        };
+        match cause.status() {
+            Some(400 | 401 | 403 | 404) => Self::Refused,
+            _ => Self::Keystone(cause.to_string()),
+        }
+    }
+
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Foreign(_) => StatusCode::FORBIDDEN,
+            Self::SignedOut | Self::Refused => StatusCode::UNAUTHORIZED,
+            Self::OtherProject(_) => StatusCode::CONFLICT,
+            Self::Form(_) | Self::TooLarge(_) => StatusCode::BAD_REQUEST,
+            Self::NoProject => StatusCode::FORBIDDEN,
+            Self::Keystone(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+        }
+    }
+
+    /// What the page distinguishes.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Foreign(_) => "Foreign",
+            Self::SignedOut => "SignedOut",
+            Self::OtherProject(_) => "OtherProject",
+            Self::Form(_) => "Form",
+            Self::Refused => "Refused",
+            Self::NoProject => "NoProject",
+            Self::Keystone(_) => "Keystone",
+            Self::TooLarge(_) => "TooLarge",
+            Self::Method => "Method",
+        }
+    }
+}
+
+impl From<PageError> for Response {
+    fn from(error: PageError) -> Self {
+        // The shape of the API's errors, so that the page reads one.
+        let body = json!({ "error": { "type": error.kind(), "message": error.to_string() } });
+        (error.status(), axum::Json(body)).into_response()
+    }
+}

@@ -1,0 +1,19 @@
+//! The dashboard: pages that show stacks in a browser.
+//!
+//! [`Dashboard`] serves everything below `/dashboard`: the files of the page (`files`), the session of a browser
+//! (`session`, in a sealed cookie), and the requests of the page, which it passes with the token of the session to the REST
+//! API (`forward`). The page has no rights of its own: each request is checked by the policy of the API.
+//!
+//! The source of the page is in the folder `dashboard/`; `npm run build` there writes `files/`. The threats that this crate
+//! answers to are in `docs/dashboard.md`.
+
+mod dashboard;
+mod error;
+mod files;
+mod forward;
+mod login;
+mod page_request;
+mod seal;
+mod session;
+
+pub use dashboard::{Dashboard, Parts};
