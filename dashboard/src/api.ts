@@ -1,0 +1,108 @@
+// Requests to the server: the session, and the REST API below it.
+
+import { signal } from "@preact/signals";
+
+export interface NameAndId {
+  id: string;
+  name: string;
+}
+
+export interface Session {
+  user: NameAndId;
+  project: NameAndId;
+  roles: string[];
+  expires_at: string;
+}
+
+/** The session of this browser: undefined before the server has answered, null if nobody is signed in. */
+export const session = signal<Session | null | undefined>(undefined);
+/** Whether the token of the session has expired: the page stays, and asks for the password above it. */
+export const expired = signal(false);
+
+/** An error that the server has explained. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly type: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+async function send(path: string, init: RequestInit): Promise<Response> {
+  const headers = new Headers(init.headers);
+  headers.set("X-Kiln-Dashboard", session.peek()?.project.id ?? "-");
+  let response: Response;
+  try {
+    response = await fetch(path, { ...init, headers, redirect: "error" });
+  } catch (error) {
+    if (init.signal?.aborted) throw error;
+    throw new ApiError(0, "Unreachable", "The service does not answer.");
+  }
+  if (response.ok) return response;
+  const body = await response.json().catch(() => ({}));
+  const { type = "", message = response.statusText } = body.error ?? {};
+  if (response.status === 401 && type !== "Refused") expired.value = true;
+  throw new ApiError(response.status, type, message);
+}
+
+async function json<T>(path: string, init: RequestInit): Promise<T> {
+  const response = await send(path, init);
+  const text = await response.text();
+  return (text ? JSON.parse(text) : null) as T;
+}
+
+function withBody(method: string, body: unknown): RequestInit {
+  return { method, body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
+}
+
+/** The parts of a path, encoded. */
+export function path(...parts: string[]): string {
+  return parts.map((part) => "/" + encodeURIComponent(part)).join("");
+}
+
+export const get = <T>(path: string): Promise<T> => json<T>("api" + path, {});
+export const post = <T>(path: string, body: unknown): Promise<T> => json<T>("api" + path, withBody("POST", body));
+export const remove = (path: string): Promise<unknown> => json("api" + path, { method: "DELETE" });
+
+/** A stream of server-sent events. */
+export function stream(path: string, lastEvent: string | undefined, signal: AbortSignal): Promise<Response> {
+  const headers: Record<string, string> = { Accept: "text/event-stream" };
+  if (lastEvent) headers["Last-Event-ID"] = lastEvent;
+  return send("api" + path, { headers, signal });
+}
+
+interface SessionAnswer {
+  session: Session | null;
+}
+
+function begin({ session: begun }: SessionAnswer): void {
+  expired.value = false;
+  session.value = begun;
+}
+
+export async function loadSession(): Promise<void> {
+  begin(await json<SessionAnswer>("session", {}));
+}
+
+export type Form =
+  | { method: "password"; user: string; password: string; domain: string; project: string }
+  | { method: "application_credential"; id: string; secret: string }
+  | { method: "token"; token: string };
+
+export async function signIn(form: Form): Promise<void> {
+  begin(await json<SessionAnswer>("session", withBody("POST", form)));
+}
+
+export async function changeProject(id: string): Promise<void> {
+  begin(await json<SessionAnswer>("session", withBody("PUT", { project_id: id })));
+}
+
+export async function signOut(): Promise<void> {
+  begin(await json<SessionAnswer>("session", { method: "DELETE" }));
+}
+
+export async function projects(): Promise<NameAndId[]> {
+  return (await json<{ projects: NameAndId[] }>("projects", {})).projects;
+}

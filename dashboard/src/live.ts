@@ -1,0 +1,126 @@
+// The stream of the events of the project. One tab of a browser reads it and tells the others, because a browser has few
+// connections to a host (six with HTTP/1.1).
+
+import { effect, signal } from "@preact/signals";
+import { ApiError, session, stream } from "./api";
+import type { StackEvent } from "./event";
+
+/** Whether the page shows what happens; false: it shows what was read last. */
+export const isLive = signal(false);
+
+type Listener = (events: StackEvent[]) => void;
+const listeners = new Set<Listener>();
+const reloaders = new Set<() => void>();
+
+/** Calls a function with new events until the result is called. */
+export function onEvents(listener: Listener): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Calls a function when events may have been missed, so that lists must be read again. */
+export function onGap(reload: () => void): () => void {
+  reloaders.add(reload);
+  return () => reloaders.delete(reload);
+}
+
+type Message = { kind: "events"; events: StackEvent[] } | { kind: "gap" } | { kind: "live"; live: boolean } | { kind: "ask" };
+
+function deliver(message: Message): void {
+  if (message.kind === "events") for (const listener of listeners) listener(message.events);
+  if (message.kind === "gap") for (const reload of reloaders) reload();
+  if (message.kind === "live") isLive.value = message.live;
+}
+
+/** Shorter pauses would load a service that is starting, longer ones would bore. */
+const PAUSES = [500, 1000, 2000, 5000];
+
+class Reader {
+  private last: string | undefined;
+  private readonly end = new AbortController();
+  private readonly channel: BroadcastChannel;
+  private leads = false;
+
+  constructor(project: string) {
+    this.channel = new BroadcastChannel(`kiln-events-${location.pathname}-${project}`);
+    this.channel.onmessage = ({ data }: MessageEvent<Message>) => {
+      if (data.kind === "ask") {
+        if (this.leads) this.channel.postMessage({ kind: "live", live: isLive.peek() });
+      } else deliver(data);
+    };
+    this.channel.postMessage({ kind: "ask" });
+    // Locks exist only in secure contexts: with plain HTTP each tab has its own connection.
+    if (navigator.locks) {
+      const held = () => this.lead();
+      navigator.locks.request(`kiln-events-${project}`, { signal: this.end.signal }, held).catch(() => {});
+    } else void this.lead();
+  }
+
+  close(): void {
+    this.end.abort();
+    this.channel.close();
+    isLive.value = false;
+  }
+
+  private tell(message: Message): void {
+    deliver(message);
+    if (navigator.locks && !this.end.signal.aborted) this.channel.postMessage(message);
+  }
+
+  private async lead(): Promise<void> {
+    this.leads = true;
+    let failures = 0;
+    while (!this.end.signal.aborted) {
+      try {
+        const response = await stream("/events", this.last, this.end.signal);
+        // Events between two streams come with the second one, except for the first stream of a tab.
+        if (!this.last || failures > 0) this.tell({ kind: "gap" });
+        failures = 0;
+        this.tell({ kind: "live", live: true });
+        await this.read(response);
+      } catch (error) {
+        if (this.end.signal.aborted) return;
+        if (error instanceof ApiError && error.status === 400) this.last = undefined;
+        failures += 1;
+      }
+      if (failures > 0) {
+        this.tell({ kind: "live", live: false });
+        const pause = PAUSES[Math.min(failures, PAUSES.length) - 1];
+        await new Promise((done) => setTimeout(done, pause));
+      }
+    }
+  }
+
+  private async read(response: Response): Promise<void> {
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) throw new ApiError(0, "Ended", "The stream has ended.");
+      const parts = (rest + value).split("\n\n");
+      rest = parts.pop()!;
+      const events: StackEvent[] = [];
+      for (const part of parts) {
+        const data = part.split("\n").find((line) => line.startsWith("data: "));
+        if (data) events.push(JSON.parse(data.slice(6)));
+      }
+      if (events.length > 0) {
+        this.last = events[events.length - 1]!.id;
+        this.tell({ kind: "events", events });
+      }
+    }
+  }
+}
+
+/** Reads the stream of the session's project, as long as there is a session. */
+export function follow(): void {
+  let reader: Reader | undefined;
+  let project: string | undefined;
+  effect(() => {
+    const now = session.value?.project.id;
+    if (now === project) return;
+    project = now;
+    reader?.close();
+    reader = now ? new Reader(now) : undefined;
+  });
+}

@@ -1,0 +1,124 @@
+// The page: who is signed in, and the view of the address.
+
+import { effect, signal } from "@preact/signals";
+import { render } from "preact";
+import { ApiError, changeProject, expired, loadSession, projects, session, signOut } from "./api";
+import { GuardsView } from "./guards";
+import { follow, isLive } from "./live";
+import { Login } from "./login";
+import { NewStack } from "./new_stack";
+import { Dialog, Failure, Loading, useLoaded } from "./parts";
+import { PlanPage, PlansView } from "./plans";
+import { go, link, route } from "./route";
+import { ServicesView } from "./services";
+import { StackPage } from "./stack/stack_page";
+import { StacksView } from "./stacks";
+import { ThemeChoice } from "./theme";
+
+const lost = signal<unknown>(undefined);
+
+function View() {
+  const [what = "stacks", ...rest] = route.value;
+  if (what === "stacks" && rest.length >= 2) {
+    const [name, id, tab = "resources", ...below] = rest as [string, string, string?, ...string[]];
+    return <StackPage key={id} name={name} id={id} tab={tab} below={below} />;
+  }
+  if (what === "stacks") return <StacksView />;
+  if (what === "new") return <NewStack />;
+  if (what === "plans" && rest[0]) return <PlanPage key={rest[0]} id={rest[0]} />;
+  if (what === "plans") return <PlansView />;
+  if (what === "guards") return <GuardsView />;
+  if (what === "services") return <ServicesView />;
+  return (
+    <main>
+      <h1>There is no such view</h1>
+      <p>
+        <a href={link("stacks")}>All stacks</a>
+      </p>
+    </main>
+  );
+}
+
+function ProjectChoice() {
+  const { value } = useLoaded(projects, [session.value?.project.id]);
+  const current = session.value!.project;
+  const choose = (event: Event) => {
+    const id = (event.target as HTMLSelectElement).value;
+    changeProject(id).then(() => go("stacks"), (error) => (lost.value = error));
+  };
+  const all = value.value ?? [current];
+  return (
+    <label>
+      <span class="hidden">Project</span>
+      <select value={current.id} onChange={choose}>
+        {(all.some(({ id }) => id === current.id) ? all : [current, ...all]).map(({ id, name }) => (
+          <option key={id} value={id}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function Header() {
+  const [what = "stacks"] = route.value;
+  const views: [string, string][] = [["stacks", "Stacks"], ["plans", "Plans"], ["guards", "Guards"]];
+  if (session.value!.roles.includes("admin")) views.push(["services", "Engines"]);
+  return (
+    <header>
+      <a class="brand" href={link("stacks")}>
+        Kiln
+      </a>
+      <nav aria-label="Main">
+        {views.map(([key, label]) => (
+          <a key={key} href={link(key)} aria-current={key === what ? "page" : undefined}>
+            {label}
+          </a>
+        ))}
+      </nav>
+      <span class={isLive.value ? "live" : "live off"} role="status">
+        {isLive.value ? "live" : "not live: connecting"}
+      </span>
+      <ProjectChoice />
+      <ThemeChoice />
+      <span class="user">{session.value!.user.name}</span>
+      <button type="button" onClick={() => signOut().catch((error) => (lost.value = error))}>
+        Sign out
+      </button>
+    </header>
+  );
+}
+
+function Page() {
+  if (session.value === undefined) return <Loading error={lost.value} />;
+  if (session.value === null) return <Login />;
+  return (
+    <>
+      <a class="skip" href={location.hash || "#/stacks"} onClick={() => document.querySelector("main")?.focus()}>
+        Skip to the content
+      </a>
+      <Header />
+      <Failure error={lost.value} />
+      <View key={session.value.project.id} />
+      {expired.value && (
+        <Dialog title="Your session has expired" close={() => (expired.value = false)}>
+          <p>Sign in again to continue. Nothing on this page is lost.</p>
+          <Login again />
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+effect(() => {
+  const [what = "stacks", name] = route.value;
+  document.title = `${name ?? what} · Kiln`;
+});
+// Another tab has signed out, signed in or changed the project.
+addEventListener("unhandledrejection", ({ reason }) => {
+  if (reason instanceof ApiError && reason.type === "OtherProject") lost.value = reason;
+});
+loadSession().catch((error) => (lost.value = error));
+follow();
+render(<Page />, document.body);

@@ -1,0 +1,117 @@
+// What can be done with a stack. Each dialog has the command that does the same.
+
+import { useSignal } from "@preact/signals";
+import { get, post, remove } from "../api";
+import { Command, Dialog, Failure, Field, Loading, quoted, useLoaded } from "../parts";
+import { type PlanDocument, PlanTable } from "../plan_table";
+import { go } from "../route";
+import type { StackData, StackJson } from "./stack_data";
+
+interface Action {
+  label: string;
+  body: Record<string, unknown>;
+  command: string;
+  explains: string;
+}
+
+/** The actions that a state allows. */
+function actionsOf(status: string, name: string): Action[] {
+  const stack = `kiln stack`;
+  const act = (label: string, key: string, command: string, explains: string): Action => {
+    return { label, body: { [key]: null }, command: `${stack} ${command} ${quoted(name)}`, explains };
+  };
+  if (status.endsWith("_IN_PROGRESS")) {
+    if (!status.startsWith("UPDATE") && !status.startsWith("CREATE")) return [];
+    return [
+      act("Cancel and roll back", "cancel_update", "cancel", "The stack returns to its state before the operation."),
+      act("Cancel", "cancel_without_rollback", "cancel --no-rollback", "What was done stays."),
+    ];
+  }
+  const again = act("Retry", "continue", "continue", "The operation that failed goes on where it failed.");
+  const rest = [
+    act("Check", "check", "check", "Reads each object and reports those that are missing or broken."),
+    act("Suspend", "suspend", "suspend", "Servers are suspended."),
+    act("Resume", "resume", "resume", "Servers that are suspended run again."),
+  ];
+  return status.endsWith("_FAILED") ? [again, ...rest] : rest;
+}
+
+export function Actions(props: { data: StackData; stack: StackJson; failed: (reason: unknown) => void }) {
+  const { data, stack } = props;
+  const open = useSignal<Action | "delete" | undefined>(undefined);
+  const close = () => (open.value = undefined);
+  const act = async (action: Action) => {
+    close();
+    try {
+      await post(`${data.base}/actions`, action.body);
+      props.failed(undefined);
+    } catch (error) {
+      props.failed(error);
+    }
+  };
+  const action = open.value;
+  return (
+    <span class="actions">
+      {actionsOf(stack.stack_status, stack.stack_name).map((each) => (
+        <button key={each.label} type="button" onClick={() => (open.value = each)}>
+          {each.label}
+        </button>
+      ))}
+      <button type="button" class="danger" onClick={() => (open.value = "delete")}>
+        Delete
+      </button>
+      {action === "delete" && <Delete data={data} close={close} />}
+      {action !== undefined && action !== "delete" && (
+        <Dialog title={`${action.label}: ${stack.stack_name}`} close={close}>
+          <p>{action.explains}</p>
+          <Command text={action.command} />
+          <button type="button" class="main" onClick={() => act(action)}>
+            {action.label}
+          </button>{" "}
+          <button type="button" onClick={close}>
+            Close
+          </button>
+        </Dialog>
+      )}
+    </span>
+  );
+}
+
+/** Shows what would be deleted and lost, and asks for the name. */
+function Delete({ data, close }: { data: StackData; close: () => void }) {
+  const load = async () => (await get<{ plan: PlanDocument }>(`${data.base}/preview_delete`)).plan;
+  const plan = useLoaded(load, [data.base]);
+  const typed = useSignal("");
+  const error = useSignal<unknown>(undefined);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    try {
+      await remove(data.base);
+      close();
+      go("stacks");
+    } catch (failed) {
+      error.value = failed;
+    }
+  };
+  return (
+    <Dialog title={`Delete ${data.root.name}`} close={close}>
+      {plan.value.value ? <PlanTable plan={plan.value.value} /> : <Loading error={plan.error.value} />}
+      <form onSubmit={submit}>
+        <Field
+          label={`Type the name of the stack: ${data.root.name}`}
+          value={typed.value}
+          onInput={(event) => (typed.value = event.currentTarget.value)}
+          autocomplete="off"
+        />
+        <Failure error={error.value} />
+        <Command text={`kiln stack delete ${quoted(data.root.name)}`} />
+        <button type="submit" class="danger" disabled={typed.value !== data.root.name}>
+          Delete
+        </button>{" "}
+        <button type="button" onClick={close}>
+          Close
+        </button>
+      </form>
+    </Dialog>
+  );
+}

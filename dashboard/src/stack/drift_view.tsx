@@ -1,0 +1,101 @@
+// What others have changed in the cloud. It is read when asked for: it reads every object.
+
+import { useSignal } from "@preact/signals";
+import { get } from "../api";
+import { Command, Failure, Id, LongTable, quoted, when } from "../parts";
+import { shown } from "../value";
+import type { StackData } from "./stack_data";
+
+interface Difference {
+  property?: string;
+  path?: string;
+  expected?: unknown;
+  actual?: unknown;
+}
+
+interface DriftJson {
+  status: string;
+  checked_at: string;
+  resources: {
+    resource_name: string;
+    resource_type: string;
+    stack_name: string;
+    physical_resource_id: string | null;
+    drift_status: string;
+    drift_status_reason: string | null;
+    differences: Difference[];
+  }[];
+}
+
+const words = (status: string) => status.replaceAll("_", " ").toLowerCase();
+
+export function DriftView({ data }: { data: StackData }) {
+  const drift = useSignal<DriftJson | undefined>(undefined);
+  const error = useSignal<unknown>(undefined);
+  const busy = useSignal(false);
+  const check = async () => {
+    busy.value = true;
+    try {
+      drift.value = (await get<{ drift: DriftJson }>(`${data.base}/drift`)).drift;
+      error.value = undefined;
+    } catch (failed) {
+      error.value = failed;
+    } finally {
+      busy.value = false;
+    }
+  };
+  const found = drift.value?.resources.filter((one) => one.drift_status !== "IN_SYNC") ?? [];
+  return (
+    <>
+      <p>
+        <button type="button" onClick={check} disabled={busy.value}>
+          {busy.value ? "Checking…" : "Check now"}
+        </button>{" "}
+        This reads each object from the cloud. Nothing is changed.
+      </p>
+      <Failure error={error.value} />
+      {drift.value && (
+        <>
+          <p role="status">
+            <strong>{words(drift.value.status)}</strong>, {when(drift.value.checked_at)}:{" "}
+            {drift.value.resources.length - found.length} of {drift.value.resources.length} resources are in sync.
+          </p>
+          <LongTable
+            label="Drift"
+            rows={found}
+            keyOf={(one) => `${one.stack_name}/${one.resource_name}/${one.physical_resource_id}`}
+            head={
+              <>
+                <th>Resource</th>
+                <th>Type</th>
+                <th>Drift</th>
+                <th>Object</th>
+                <th>Differences</th>
+              </>
+            }
+            row={(one) => {
+              const differences = one.differences.map(
+                (each) => `${each.path ?? each.property}: ${shown(each.expected)} → ${shown(each.actual)}`,
+              );
+              const text = differences.join("; ") || one.drift_status_reason || "";
+              return (
+                <>
+                  <td>{one.resource_name}</td>
+                  <td>{one.resource_type}</td>
+                  <td>{words(one.drift_status)}</td>
+                  <td>
+                    <Id id={one.physical_resource_id} />
+                  </td>
+                  <td class="reason" title={text}>
+                    {text}
+                  </td>
+                </>
+              );
+            }}
+          />
+        </>
+      )}
+      <Command text={`kiln stack drift ${quoted(data.root.name)}`} />
+    </>
+  );
+}

@@ -1,0 +1,86 @@
+// The events of a stack, the newest first.
+
+import { useSignal } from "@preact/signals";
+import { stackOf } from "../event";
+import { Loading, LongTable, Status, when } from "../parts";
+import type { StackData } from "./stack_data";
+
+/** A field of CSV. A leading sign would be a formula in a spreadsheet. */
+function csv(text: string): string {
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return `"${safe.replaceAll('"', '""')}"`;
+}
+
+export function EventsView({ data }: { data: StackData }) {
+  const search = useSignal("");
+  const events = data.events.value.value;
+  if (!events) return <Loading error={data.events.error.value} />;
+  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const shown = events.filter((event) => {
+    const text = `${event.resource_name} ${event.resource_status} ${event.resource_status_reason} ${event.physical_resource_id}`;
+    const lower = text.toLowerCase();
+    return words.every((word) => lower.includes(word));
+  });
+  shown.reverse();
+  const save = () => {
+    const rows = shown.map((event) => {
+      const { event_time, resource_name, resource_status, resource_status_reason, physical_resource_id, id } = event;
+      const stack = stackOf(event.links, "stack")?.name ?? "";
+      return [event_time, stack, resource_name, resource_status, resource_status_reason, physical_resource_id ?? "", id];
+    });
+    const head = ["time", "stack", "resource", "status", "reason", "object", "id"];
+    const text = [head, ...rows].map((row) => row.map(csv).join(",")).join("\r\n");
+    const url = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+    const anchor = document.createElement("a");
+    anchor.href = url;
+    anchor.download = `${data.root.name}-events.csv`;
+    anchor.click();
+    URL.revokeObjectURL(url);
+  };
+  return (
+    <>
+      <div class="bar">
+        <input
+          type="search"
+          placeholder="Search resource, status, reason"
+          aria-label="Search events"
+          value={search.value}
+          onInput={(event) => (search.value = event.currentTarget.value)}
+        />
+        <span class="quiet">
+          {shown.length} of {events.length}
+        </span>
+        <button type="button" onClick={save}>
+          Save as CSV
+        </button>
+      </div>
+      <LongTable
+        label="Events"
+        rows={shown}
+        keyOf={(event) => event.id}
+        head={
+          <>
+            <th>Time</th>
+            <th>Stack</th>
+            <th>Resource</th>
+            <th>Status</th>
+            <th>Reason</th>
+          </>
+        }
+        row={(event) => (
+          <>
+            <td>{when(event.event_time)}</td>
+            <td>{stackOf(event.links, "stack")?.name}</td>
+            <td>{event.resource_name}</td>
+            <td>
+              <Status status={event.resource_status} />
+            </td>
+            <td class="reason" title={event.resource_status_reason}>
+              {event.resource_status_reason}
+            </td>
+          </>
+        )}
+      />
+    </>
+  );
+}

@@ -1,0 +1,110 @@
+// A stack: its state and its views.
+
+import { useSignal } from "@preact/signals";
+import { get } from "../api";
+import { Id, kindOf, Loading, Status, Tabs, useLoaded, when } from "../parts";
+import { link } from "../route";
+import { ShapeView } from "../shape/shape_view";
+import { Actions } from "./actions";
+import { DriftView } from "./drift_view";
+import { EventsView } from "./events_view";
+import { OperationsView } from "./operations_view";
+import { OutputsView } from "./outputs_view";
+import { ResourcePage } from "./resource_page";
+import { ResourcesView } from "./resources_view";
+import { useStack } from "./stack_data";
+import { TemplateView } from "./template_view";
+import { TimeView } from "./time_view";
+
+const TABS: [string, string][] = [
+  ["resources", "Resources"],
+  ["time", "Time"],
+  ["shape", "Shape"],
+  ["events", "Events"],
+  ["outputs", "Outputs"],
+  ["template", "Template"],
+  ["operations", "Operations"],
+  ["drift", "Drift"],
+];
+
+interface OperationJson {
+  id: string;
+  status: string;
+  root_cause: { resource?: string; path?: string; reason?: string; message?: string } | null;
+}
+
+/** The first failure of the latest operation: those that follow from it are not shown. */
+function RootCause({ base, turn }: { base: string; turn: number }) {
+  const load = async () => {
+    const { operations } = await get<{ operations: OperationJson[] }>(`${base}/operations?limit=1`);
+    const latest = operations[0];
+    return latest && (await get<{ operation: OperationJson }>(`${base}/operations/${latest.id}`)).operation.root_cause;
+  };
+  const { value } = useLoaded(load, [base, turn]);
+  const cause = value.value;
+  if (!cause) return null;
+  return (
+    <p class="failure" role="alert">
+      <strong>Root cause: {cause.path ?? cause.resource}</strong>
+      <br />
+      {cause.message ?? cause.reason}
+    </p>
+  );
+}
+
+export function StackPage(props: { name: string; id: string; tab: string; below: string[] }) {
+  const data = useStack({ name: props.name, id: props.id });
+  const { stack, tree, turn } = data;
+  const error = useSignal<unknown>(undefined);
+  const current = stack.value.value;
+  if (!current) return <main tabIndex={-1}><Loading error={stack.error.value} /></main>;
+  const base = ["stacks", props.name, props.id];
+  const failed = kindOf(current.stack_status) === "failed";
+  return (
+    <main tabIndex={-1}>
+      <p class="crumbs">
+        <a href={link("stacks")}>Stacks</a> / <a href={link(...base)}>{current.stack_name}</a>
+        {props.tab === "resource" && ` / ${props.below[2] ?? ""}`}
+      </p>
+      <div class="bar">
+        <h1>{current.stack_name}</h1>
+        <Status status={current.stack_status} />
+        <Id id={current.id} />
+        <span class="quiet">{when(current.updated_time ?? current.creation_time)}</span>
+        <Actions data={data} stack={current} failed={(reason) => (error.value = reason)} />
+      </div>
+      <Loaded error={error.value ?? stack.error.value ?? tree.error.value} />
+      {failed && <p>{current.stack_status_reason}</p>}
+      {failed && <RootCause base={data.base} turn={turn.value} />}
+      <Tabs base={base} tabs={TABS} current={props.tab} />
+      <Tab data={data} tab={props.tab} below={props.below} />
+    </main>
+  );
+}
+
+function Loaded({ error }: { error: unknown }) {
+  return error ? <Loading error={error} /> : null;
+}
+
+function Tab({ data, tab, below }: { data: ReturnType<typeof useStack>; tab: string; below: string[] }) {
+  switch (tab) {
+    case "time":
+      return <TimeView data={data} />;
+    case "shape":
+      return <ShapeView data={data} />;
+    case "events":
+      return <EventsView data={data} />;
+    case "outputs":
+      return <OutputsView data={data} />;
+    case "template":
+      return <TemplateView data={data} />;
+    case "operations":
+      return <OperationsView data={data} />;
+    case "drift":
+      return <DriftView data={data} />;
+    case "resource":
+      return <ResourcePage data={data} stack={{ name: below[0] ?? "", id: below[1] ?? "" }} name={below[2] ?? ""} />;
+    default:
+      return <ResourcesView data={data} />;
+  }
+}

@@ -1,0 +1,132 @@
+// All stacks of the project.
+
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { get } from "./api";
+import { isOfStack, stackOf, type StackEvent } from "./event";
+import { onEvents, onGap } from "./live";
+import { kindOf, Loading, LongTable, paced, Status, useLoaded, when } from "./parts";
+import { link } from "./route";
+
+export interface Stack {
+  id: string;
+  stack_name: string;
+  description: string;
+  stack_status: string;
+  stack_status_reason: string;
+  creation_time: string;
+  updated_time: string | null;
+  stack_owner: string | null;
+  tags: string[] | null;
+}
+
+const PAGE = 1000;
+
+/** All stacks, page by page. */
+async function load(): Promise<Map<string, Stack>> {
+  const all = new Map<string, Stack>();
+  for (let marker = ""; ; ) {
+    const { stacks } = await get<{ stacks: Stack[] }>(`/stacks?limit=${PAGE}${marker}`);
+    for (const stack of stacks) all.set(stack.id, stack);
+    if (stacks.length < PAGE) return all;
+    marker = `&marker=${stacks[stacks.length - 1]!.id}`;
+  }
+}
+
+const KINDS = ["all", "failed", "progress", "complete"] as const;
+
+export function StacksView() {
+  const { value, error, reload } = useLoaded(load, []);
+  const search = useSignal("");
+  const kind = useSignal<(typeof KINDS)[number]>("all");
+  useEffect(() => {
+    const again = paced(reload, 300);
+    const seen = (events: StackEvent[]) => {
+      const known = value.peek();
+      if (!known) return again();
+      let next: Map<string, Stack> | undefined;
+      for (const event of events.filter(isOfStack)) {
+        const stack = known.get(event.physical_resource_id!);
+        // A new stack, or one that is gone, is not in the event.
+        if (!stack || event.resource_status === "DELETE_COMPLETE") {
+          if (stack || stackOf(event.links, "stack")) again();
+          continue;
+        }
+        next ??= new Map(known);
+        const { resource_status: stack_status, resource_status_reason: stack_status_reason } = event;
+        next.set(stack.id, { ...stack, stack_status, stack_status_reason, updated_time: event.event_time });
+      }
+      if (next) value.value = next;
+    };
+    const ends = [onEvents(seen), onGap(again)];
+    return () => ends.forEach((end) => end());
+  }, []);
+  if (!value.value) return <Loading error={error.value} />;
+  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const all = [...value.value.values()];
+  const shown = all.filter((stack) => {
+    if (kind.value !== "all" && kindOf(stack.stack_status) !== kind.value) return false;
+    const text = [stack.stack_name, stack.id, stack.description, stack.stack_owner, ...(stack.tags ?? [])].join(" ").toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+  return (
+    <main tabIndex={-1}>
+      <div class="bar">
+        <h1>Stacks</h1>
+        <input
+          type="search"
+          placeholder="Search name, ID, tag, owner"
+          aria-label="Search stacks"
+          value={search.value}
+          onInput={(event) => (search.value = event.currentTarget.value)}
+        />
+        <label>
+          <span class="hidden">State</span>
+          <select value={kind.value} onChange={(event) => (kind.value = event.currentTarget.value as typeof kind.value)}>
+            {KINDS.map((key) => (
+              <option key={key} value={key}>
+                {key === "progress" ? "in progress" : key}
+              </option>
+            ))}
+          </select>
+        </label>
+        <span class="quiet">
+          {shown.length} of {all.length}
+        </span>
+        <a class="button main" href={link("new")}>
+          New stack
+        </a>
+      </div>
+      {all.length === 0 && <p>There is no stack in this project.</p>}
+      <LongTable
+        label="Stacks"
+        rows={shown}
+        keyOf={(stack) => stack.id}
+        head={
+          <>
+            <th>Name</th>
+            <th>Status</th>
+            <th>Last change</th>
+            <th>Owner</th>
+            <th>Reason</th>
+          </>
+        }
+        row={(stack) => (
+          <>
+            <td>
+              <a href={link("stacks", stack.stack_name, stack.id)}>{stack.stack_name}</a>
+            </td>
+            <td>
+              <Status status={stack.stack_status} />
+            </td>
+            <td>{when(stack.updated_time ?? stack.creation_time)}</td>
+            <td>{stack.stack_owner}</td>
+            <td class="reason" title={stack.stack_status_reason}>
+              {kindOf(stack.stack_status) === "failed" ? stack.stack_status_reason : ""}
+            </td>
+          </>
+        )}
+      />
+    </main>
+  );
+}
