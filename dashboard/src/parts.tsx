@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import { ApiError } from "./api";
 import { link } from "./route";
 
@@ -172,12 +172,17 @@ export function Tabs(props: { base: string[]; tabs: [string, string][]; current:
 
 export function Field(props: { label: string; hint?: string } & JSX.InputHTMLAttributes<HTMLInputElement>) {
   const { label, hint, ...input } = props;
+  const id = useId();
   return (
-    <label class="field">
-      <span>{label}</span>
-      <input {...input} />
-      {hint && <small class="quiet">{hint}</small>}
-    </label>
+    <div class="field">
+      <label for={id}>{label}</label>
+      <input {...input} id={id} aria-describedby={hint ? `${id}-hint` : undefined} />
+      {hint && (
+        <small class="quiet" id={`${id}-hint`}>
+          {hint}
+        </small>
+      )}
+    </div>
   );
 }
 

@@ -7,10 +7,9 @@ import { shown } from "../value";
 import type { StackData } from "./stack_data";
 
 interface Difference {
-  property?: string;
-  path?: string;
-  expected?: unknown;
-  actual?: unknown;
+  property: string;
+  expected: unknown;
+  actual: unknown;
 }
 
 interface DriftJson {
@@ -75,7 +74,7 @@ export function DriftView({ data }: { data: StackData }) {
             }
             row={(one) => {
               const differences = one.differences.map(
-                (each) => `${each.path ?? each.property}: ${shown(each.expected)} → ${shown(each.actual)}`,
+                (each) => `${each.property}: ${shown(each.expected)} → ${shown(each.actual)}`,
               );
               const text = differences.join("; ") || one.drift_status_reason || "";
               return (

@@ -73,6 +73,11 @@ export function operationsOf(events: StackEvent[], root: StackId): Operation[] {
       if (!event.resource_status.endsWith("_IN_PROGRESS")) current.to = time;
     } else current.events.push(event);
   }
+  for (const operation of all) {
+    // The time of a request is in seconds, that of what follows in ms.
+    const first = operation.events[0] && timeOf(operation.events[0]);
+    if (first && first - operation.from < 1000) operation.from = Math.max(operation.from, first);
+  }
   return all.reverse();
 }
 

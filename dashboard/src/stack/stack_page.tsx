@@ -30,7 +30,7 @@ const TABS: [string, string][] = [
 interface OperationJson {
   id: string;
   status: string;
-  root_cause: { resource?: string; path?: string; reason?: string; message?: string } | null;
+  root_cause: { resource_path: string; resource_type: string; error: string; message: string } | null;
 }
 
 /** The first failure of the latest operation: those that follow from it are not shown. */
@@ -45,9 +45,11 @@ function RootCause({ base, turn }: { base: string; turn: number }) {
   if (!cause) return null;
   return (
     <p class="failure" role="alert">
-      <strong>Root cause: {cause.path ?? cause.resource}</strong>
+      <strong>
+        Root cause: {cause.resource_path} ({cause.resource_type})
+      </strong>
       <br />
-      {cause.message ?? cause.reason}
+      {cause.error}: {cause.message}
     </p>
   );
 }

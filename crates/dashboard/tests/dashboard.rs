@@ -1,0 +1,284 @@
+//! The dashboard at a simulated Keystone, with an API that returns what it was sent.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::response::Response;
+use http::header::{COOKIE, SET_COOKIE};
+use http::{HeaderMap, Request, StatusCode};
+use kiln_cloud::{Connector, SharedClient, TlsOptions};
+use kiln_dashboard::{Dashboard, Parts};
+use kiln_testcloud::Testcloud;
+use kiln_value::Secret;
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+const ORIGIN: &str = "http://kiln.example:8004";
+
+struct App {
+    cloud: Testcloud,
+    router: Router,
+}
+
+/// A response with its body.
+struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: String,
+}
+
+impl Answer {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+
+    fn kind(&self) -> String {
+        self.json()["error"]["type"].as_str().unwrap().to_owned()
+    }
+
+    /// `name=value` of the cookie.
+    fn cookie(&self) -> String {
+        self.headers[SET_COOKIE].to_str().unwrap().split(';').next().unwrap().to_owned()
+    }
+}
+
+/// An API that answers with the request.
+fn api() -> Router {
+    Router::new().fallback(|request: Request<Body>| async move {
+        let (head, body) = request.into_parts();
+        let headers = head.headers.iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()));
+        let headers: Vec<(String, String)> = headers.collect();
+        let body = String::from_utf8(to_bytes(body, 1024).await.unwrap().to_vec()).unwrap();
+        let told =
+            json!({"method": head.method.as_str(), "uri": head.uri.to_string(), "headers": headers, "body": body});
+        Response::new(Body::from(told.to_string()))
+    })
+}
+
+impl App {
+    async fn new() -> Self {
+        Self::with("secret", false).await
+    }
+
+    async fn with(secret: &str, proxy_headers: bool) -> Self {
+        let cloud = Testcloud::builder().start().await.unwrap();
+        let router = Self::router(&cloud, secret, proxy_headers);
+        Self { cloud, router }
+    }
+
+    fn router(cloud: &Testcloud, secret: &str, proxy_headers: bool) -> Router {
+        let transport = std::sync::Arc::new(SharedClient::new(&TlsOptions::default()).unwrap());
+        let options = kiln_cloud::Options::new(cloud.auth_url().parse().unwrap());
+        let connector = Connector::new(transport, options);
+        Dashboard::new(Parts { api: api(), connector, secret: Secret::new(secret.to_owned()), proxy_headers }).router()
+    }
+
+    async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Option<Value>) -> Answer {
+        let mut request = Request::builder().method(method).uri(path).header("host", "kiln.example:8004");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
+        let response = self.router.clone().oneshot(request.body(body).unwrap()).await.unwrap();
+        let (head, body) = response.into_parts();
+        let body = to_bytes(body, 1 << 20).await.unwrap();
+        Answer { status: head.status, headers: head.headers, body: String::from_utf8_lossy(&body).into_owned() }
+    }
+
+    async fn sign_in(&self, password: &str, project: &str) -> Answer {
+        let user = self.cloud.users().demo.user;
+        let form =
+            json!({"method": "password", "user": user, "password": password, "domain": "Default", "project": project});
+        self.send("POST", "/dashboard/session", &[("origin", ORIGIN), ("x-kiln-dashboard", "-")], Some(form)).await
+    }
+}
+
+#[tokio::test]
+async fn the_token_is_in_the_sealed_cookie_only() {
+    let app = App::new().await;
+    let wrong = app.sign_in("wrong", "demo").await;
+    assert_eq!((wrong.status, wrong.kind().as_str()), (StatusCode::UNAUTHORIZED, "Refused"));
+    assert!(!wrong.headers.contains_key(SET_COOKIE) && !wrong.body.contains("wrong\""));
+
+    let right = app.sign_in(app.cloud.users().demo.password, "demo").await;
+    assert_eq!(right.status, StatusCode::OK, "{}", right.body);
+    let session = &right.json()["session"];
+    assert_eq!((&session["user"]["name"], &session["project"]["name"]), (&json!("demo"), &json!("demo")));
+    let line = right.headers[SET_COOKIE].to_str().unwrap();
+    assert!(line.ends_with("; Path=/dashboard; HttpOnly; SameSite=Strict"), "{line}");
+
+    let (cookie, project) = (right.cookie(), session["project"]["id"].as_str().unwrap().to_owned());
+    let page = [(COOKIE.as_str(), cookie.as_str()), ("x-kiln-dashboard", &project)];
+    let told = app.send("GET", "/dashboard/api/stacks?limit=1", &page, None).await.json();
+    assert_eq!(told["uri"], format!("/v1/{project}/stacks?limit=1"));
+    let headers: Vec<(String, String)> = serde_json::from_value(told["headers"].clone()).unwrap();
+    let token = &headers.iter().find(|(name, _)| name == "x-auth-token").unwrap().1;
+    // The API gets the token; the browser cannot read it.
+    assert!(!cookie.contains(token) && !right.body.contains(token));
+    assert!(headers.iter().all(|(name, _)| !["cookie", "origin", "x-kiln-dashboard"].contains(&name.as_str())));
+}
+
+#[tokio::test]
+async fn headers_of_a_browser_do_not_reach_the_api() {
+    let app = App::new().await;
+    let session = app.sign_in(app.cloud.users().demo.password, "demo").await;
+    let (cookie, project) = (session.cookie(), session.json()["session"]["project"]["id"].as_str().unwrap().to_owned());
+    let sent = [
+        ("cookie", cookie.as_str()),
+        ("x-kiln-dashboard", &project),
+        ("origin", ORIGIN),
+        ("x-auth-token", "forged"),
+        ("x-auth-key", "forged"),
+        ("x-service-token", "forged"),
+    ];
+    let told = app.send("POST", "/dashboard/api/stacks", &sent, Some(json!({"a": 1}))).await;
+    assert!(!told.body.contains("forged"), "{}", told.body);
+    assert_eq!(told.json()["body"], "{\"a\":1}");
+}
+
+#[tokio::test]
+async fn requests_of_other_sites_are_refused() {
+    let app = App::new().await;
+    let session = app.sign_in(app.cloud.users().demo.password, "demo").await;
+    let (cookie, project) = (session.cookie(), session.json()["session"]["project"]["id"].as_str().unwrap().to_owned());
+    let foreign: [&[(&str, &str)]; 4] = [
+        // A form or an image of another site: no header of the page.
+        &[("origin", "http://evil.example")],
+        &[],
+        // Another name for this address (DNS rebinding), or another port.
+        &[("x-kiln-dashboard", &project), ("origin", "http://evil.example:8004")],
+        &[("x-kiln-dashboard", &project), ("origin", "http://kiln.example:9000")],
+    ];
+    for headers in foreign {
+        for (method, path) in [("POST", "api/stacks"), ("DELETE", "session"), ("PUT", "session"), ("GET", "api/stacks")]
+        {
+            let headers = [headers, &[("cookie", cookie.as_str())]].concat();
+            let refused = app.send(method, &format!("/dashboard/{path}"), &headers, None).await;
+            assert_eq!((refused.status, refused.kind().as_str()), (StatusCode::FORBIDDEN, "Foreign"), "{headers:?}");
+        }
+    }
+    // A change needs an Origin; browsers send none with a read.
+    let own = [("cookie", cookie.as_str()), ("x-kiln-dashboard", project.as_str())];
+    assert_eq!(app.send("DELETE", "/dashboard/api/stacks/a/b", &own, None).await.status, StatusCode::FORBIDDEN);
+    assert_eq!(app.send("GET", "/dashboard/api/stacks", &own, None).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_cookie_of_another_service_or_a_changed_one_is_no_session() {
+    let app = App::new().await;
+    let other = App::with("another secret", false).await;
+    let session = app.sign_in(app.cloud.users().demo.password, "demo").await;
+    let cookie = session.cookie();
+    let ask = async |app: &App, cookie: &str| {
+        let sent = [("cookie", cookie), ("x-kiln-dashboard", "-")];
+        app.send("GET", "/dashboard/session", &sent, None).await.json()["session"].clone()
+    };
+    assert_eq!(ask(&app, &cookie).await["user"]["name"], "demo");
+    assert_eq!(ask(&app, &format!("other=1; {cookie}; more=2")).await["user"]["name"], "demo");
+    assert_eq!(ask(&other, &cookie).await, Value::Null);
+    assert_eq!(ask(&app, &cookie[..cookie.len() - 1]).await, Value::Null);
+    assert_eq!(ask(&app, &cookie.replace("kiln-dashboard=", "__Host-kiln-dashboard=")).await, Value::Null);
+    let refused = app.send("GET", "/dashboard/api/stacks", &[("x-kiln-dashboard", "-")], None).await;
+    assert_eq!((refused.status, refused.kind().as_str()), (StatusCode::UNAUTHORIZED, "SignedOut"));
+}
+
+#[tokio::test]
+async fn a_tab_of_another_project_does_not_act_in_this_one() {
+    let app = App::new().await;
+    let session = app.sign_in(app.cloud.users().demo.password, "demo").await;
+    let sent = [("cookie", session.cookie()), ("x-kiln-dashboard", "another".to_owned())];
+    let sent = sent.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let refused = app.send("GET", "/dashboard/api/stacks", &sent, None).await;
+    assert_eq!((refused.status, refused.kind().as_str()), (StatusCode::CONFLICT, "OtherProject"));
+}
+
+#[tokio::test]
+async fn without_a_project_the_first_one_is_taken_and_can_be_changed() {
+    let app = App::new().await;
+    let session = app.sign_in(app.cloud.users().demo.password, "").await;
+    assert_eq!(session.status, StatusCode::OK, "{}", session.body);
+    let project = session.json()["session"]["project"].clone();
+    let cookie = session.cookie();
+    let sent = [("cookie", cookie.as_str()), ("x-kiln-dashboard", "-"), ("origin", ORIGIN)];
+    let listed = app.send("GET", "/dashboard/projects", &sent, None).await.json();
+    assert!(listed["projects"].as_array().unwrap().contains(&project), "{listed}");
+    let same = app.send("PUT", "/dashboard/session", &sent, Some(json!({"project_id": project["id"]}))).await;
+    assert_eq!(same.json()["session"]["project"], project);
+    let none = app.send("PUT", "/dashboard/session", &sent, Some(json!({"project_id": "none"}))).await;
+    assert_eq!((none.status, none.kind().as_str()), (StatusCode::UNAUTHORIZED, "Refused"));
+}
+
+#[tokio::test]
+async fn signing_out_revokes_the_token() {
+    let app = App::new().await;
+    let session = app.sign_in(app.cloud.users().demo.password, "demo").await;
+    let cookie = session.cookie();
+    let sent = [("cookie", cookie.as_str()), ("x-kiln-dashboard", "-"), ("origin", ORIGIN)];
+    assert_eq!(app.send("GET", "/dashboard/projects", &sent, None).await.status, StatusCode::OK);
+    let out = app.send("DELETE", "/dashboard/session", &sent, None).await;
+    assert_eq!((out.status, out.json()), (StatusCode::OK, json!({"session": null})));
+    assert!(out.headers[SET_COOKIE].to_str().unwrap().contains("Max-Age=0"));
+    // A copy of the cookie is worth nothing now.
+    assert_eq!(app.send("GET", "/dashboard/projects", &sent, None).await.status, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn behind_a_proxy_with_https_and_a_prefix() {
+    let app = App::with("secret", true).await;
+    let proxy = [
+        ("x-forwarded-proto", "https"),
+        ("x-forwarded-host", "cloud.example"),
+        ("x-forwarded-prefix", "/orchestration"),
+        ("x-kiln-dashboard", "-"),
+    ];
+    let form = json!({"method": "password", "user": "demo", "password": app.cloud.users().demo.password,
+                      "domain": "Default", "project": "demo"});
+    let headers = [&proxy[..], &[("origin", "https://cloud.example")]].concat();
+    let session = app.send("POST", "/dashboard/session", &headers, Some(form)).await;
+    let line = session.headers[SET_COOKIE].to_str().unwrap();
+    assert!(
+        line.starts_with("__Host-kiln-dashboard=") && line.ends_with("; Path=/; Secure; HttpOnly; SameSite=Strict")
+    );
+    let redirect = app.send("GET", "/dashboard", &proxy, None).await;
+    assert_eq!((redirect.status, redirect.headers["location"].to_str().unwrap()), (StatusCode::FOUND, "dashboard/"));
+}
+
+#[tokio::test]
+async fn files_are_compressed_kept_and_protected() {
+    let app = App::new().await;
+    let plain = app.send("GET", "/dashboard/page.js", &[], None).await;
+    let small = app.send("GET", "/dashboard/page.js", &[("accept-encoding", "gzip, br")], None).await;
+    assert_eq!(small.headers["content-encoding"], "gzip");
+    assert!(small.body.len() < plain.body.len());
+    let etag = plain.headers["etag"].to_str().unwrap();
+    let same = app.send("GET", "/dashboard/page.js", &[("if-none-match", etag)], None).await;
+    assert_eq!((same.status, same.body.as_str()), (StatusCode::NOT_MODIFIED, ""));
+    for path in ["", "page.js", "page.css", "layout.js", "icon.svg", "none", "..%2Fapi", "api", "session"] {
+        let answer = app.send("GET", &format!("/dashboard/{path}"), &[], None).await;
+        let header = |name: &str| answer.headers[name].to_str().unwrap().to_owned();
+        let policy = header("content-security-policy");
+        assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+        assert_eq!(
+            (header("x-frame-options"), header("referrer-policy")),
+            ("DENY".to_owned(), "no-referrer".to_owned())
+        );
+    }
+    assert_eq!(app.send("GET", "/dashboard/none", &[], None).await.status, StatusCode::NOT_FOUND);
+    assert_eq!(app.send("POST", "/dashboard/page.js", &[], None).await.status, StatusCode::METHOD_NOT_ALLOWED);
+    // Nothing of the first load is from elsewhere.
+    let page = app.send("GET", "/dashboard/", &[], None).await.body;
+    assert!(page.contains("src=\"page.js\"") && !page.contains("//"), "{page}");
+}
+
+#[tokio::test]
+async fn what_is_not_a_form_is_refused_without_its_values() {
+    let app = App::new().await;
+    let headers = [("origin", ORIGIN), ("x-kiln-dashboard", "-")];
+    for form in [json!({"method": "password", "user": "u", "password": ["planted"]}), json!("planted"), json!({})] {
+        let refused = app.send("POST", "/dashboard/session", &headers, Some(form)).await;
+        assert_eq!((refused.status, refused.kind().as_str()), (StatusCode::BAD_REQUEST, "Form"));
+        assert!(!refused.body.contains("planted"));
+    }
+    let long = json!({"method": "token", "token": "x".repeat(70_000)});
+    assert_eq!(app.send("POST", "/dashboard/session", &headers, Some(long)).await.status, StatusCode::BAD_REQUEST);
+}

@@ -1,0 +1,81 @@
+// Kiln with a simulated cloud, and a browser that is signed in.
+
+import { spawn } from "node:child_process";
+import { after } from "node:test";
+import { existsSync } from "node:fs";
+import assert from "node:assert/strict";
+import { chromium } from "playwright-core";
+
+const KILN = process.env.KILN ?? new URL("../../target/debug/kiln", import.meta.url).pathname;
+const BROWSERS = ["/usr/bin/chromium", "/usr/bin/google-chrome"];
+
+/** Ends a process when the tests of the file have ended. */
+function ended(child) {
+  after(() => child.kill("SIGINT"));
+  return child;
+}
+
+/** Starts 'kiln demo' and waits until its stack exists: its address, and the Keystone. */
+export async function demo(...args) {
+  const child = ended(spawn(KILN, ["demo", "--port", "0", "--build-time", "0.3", "--progress", "none", ...args]));
+  let out = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (out += data));
+  for (let wait = 0; !out.includes("Press Ctrl-C"); wait += 1) {
+    assert.ok(child.exitCode === null && wait < 600, out);
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  const url = /Kiln at (\S+)/.exec(out)[1];
+  const cloud = /OS_AUTH_URL=(\S+)/.exec(out)[1];
+  return { url, cloud, child, dashboard: `${url}/dashboard/` };
+}
+
+/** A Chromium without a window. */
+export async function browser() {
+  const executablePath = BROWSERS.find(existsSync);
+  assert.ok(executablePath, "no Chromium: apt install chromium");
+  const started = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+  after(() => started.close());
+  return started;
+}
+
+/** A page that fails its test on messages in the console, except those of refused requests that the test expects. */
+export async function open(browser, url, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  const page = await context.newPage();
+  page.messages = [];
+  page.on("console", (message) => page.messages.push(message.text()));
+  page.on("pageerror", (error) => page.messages.push(String(error)));
+  page.setDefaultTimeout(15_000);
+  await page.goto(url);
+  return page;
+}
+
+export async function signIn(page, { user = "demo", password = "password", project = "demo" } = {}) {
+  await page.getByLabel("User", { exact: true }).fill(user);
+  await page.getByLabel("Password", { exact: true }).fill(password);
+  await page.getByLabel("Project", { exact: true }).fill(project);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+/** A token of a user, for requests beside the page. */
+export async function token(cloud, user = "demo", password = "password", project = "demo") {
+  const domain = { name: "Default" };
+  const body = {
+    auth: {
+      identity: { methods: ["password"], password: { user: { name: user, domain, password } } },
+      scope: { project: { name: project, domain } },
+    },
+  };
+  const response = await fetch(`${cloud}/auth/tokens`, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } });
+  assert.equal(response.status, 201);
+  return { token: response.headers.get("x-subject-token"), project: (await response.json()).token.project.id };
+}
+
+/** A request to the REST API beside the page. */
+export async function api({ url, cloud }, method, path, body, user = "demo") {
+  const { token: secret, project } = await token(cloud, user, "password", "demo");
+  const headers = { "x-auth-token": secret, "content-type": "application/json" };
+  const response = await fetch(`${url}/v1/${project}${path}`, { method, headers, body: body && JSON.stringify(body) });
+  const text = await response.text();
+  return { status: response.status, body: text ? JSON.parse(text) : null };
+}
