@@ -67,6 +67,9 @@ function Header() {
   if (session.value!.roles.includes("admin")) views.push(["services", "Engines"]);
   return (
     <header>
+      <button type="button" class="skip" onClick={() => document.querySelector("main")?.focus()}>
+        Skip to the content
+      </button>
       <a class="brand" href={link("stacks")}>
         Kiln
       </a>
@@ -95,9 +98,6 @@ function Page() {
   if (session.value === null) return <Login />;
   return (
     <>
-      <a class="skip" href={location.hash || "#/stacks"} onClick={() => document.querySelector("main")?.focus()}>
-        Skip to the content
-      </a>
       <Header />
       <Failure error={lost.value} />
       <View key={session.value.project.id} />

@@ -23,7 +23,7 @@ export interface Stack {
 const PAGE = 1000;
 
 /** All stacks, page by page. */
-async function load(): Promise<Map<string, Stack>> {
+export async function loadStacks(): Promise<Map<string, Stack>> {
   const all = new Map<string, Stack>();
   for (let marker = ""; ; ) {
     const { stacks } = await get<{ stacks: Stack[] }>(`/stacks?limit=${PAGE}${marker}`);
@@ -36,7 +36,7 @@ async function load(): Promise<Map<string, Stack>> {
 const KINDS = ["all", "failed", "progress", "complete"] as const;
 
 export function StacksView() {
-  const { value, error, reload } = useLoaded(load, []);
+  const { value, error, reload } = useLoaded(loadStacks, []);
   const search = useSignal("");
   const kind = useSignal<(typeof KINDS)[number]>("all");
   useEffect(() => {

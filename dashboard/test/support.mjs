@@ -2,31 +2,76 @@
 
 import { spawn } from "node:child_process";
 import { after } from "node:test";
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
 
 const KILN = process.env.KILN ?? new URL("../../target/debug/kiln", import.meta.url).pathname;
 const BROWSERS = ["/usr/bin/chromium", "/usr/bin/google-chrome"];
 
-/** Ends a process when the tests of the file have ended. */
-function ended(child) {
-  after(() => child.kill("SIGINT"));
-  return child;
-}
+/** What is ended when the tests of the file have ended. */
+const ends = [];
+after(async () => {
+  for (const end of ends.reverse()) await end();
+});
 
 /** Starts 'kiln demo' and waits until its stack exists: its address, and the Keystone. */
 export async function demo(...args) {
-  const child = ended(spawn(KILN, ["demo", "--port", "0", "--build-time", "0.3", "--progress", "none", ...args]));
-  let out = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (out += data));
-  for (let wait = 0; !out.includes("Press Ctrl-C"); wait += 1) {
-    assert.ok(child.exitCode === null && wait < 600, out);
-    await new Promise((done) => setTimeout(done, 100));
-  }
+  const child = spawn(KILN, ["demo", "--port", "0", "--build-time", "0.3", "--progress", "none", ...args]);
+  const out = await started(child, /Press Ctrl-C/);
   const url = /Kiln at (\S+)/.exec(out)[1];
   const cloud = /OS_AUTH_URL=(\S+)/.exec(out)[1];
   return { url, cloud, child, dashboard: `${url}/dashboard/` };
+}
+
+async function started(child, sign) {
+  let out = "";
+  ends.push(() => child.kill("SIGINT"));
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (out += data));
+  for (let wait = 0; !sign.test(out); wait += 1) {
+    assert.ok(child.exitCode === null && wait < 600, out);
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  return out;
+}
+
+/** A simulated cloud, and 'kiln serve' that can be stopped and started again on the same port and database. */
+export async function service(options = {}) {
+  const out = await started(spawn(KILN, ["testcloud", "--port", "0", "--build-time", "0.3"]), /Press Ctrl-C/);
+  const cloud = /OS_AUTH_URL=(\S+)/.exec(out)[1];
+  const folder = mkdtempSync(join(tmpdir(), "kiln-dashboard-"));
+  ends.push(() => rmSync(folder, { recursive: true, force: true }));
+  const env = {
+    PATH: process.env.PATH,
+    OS_DATABASE__CONNECTION: `sqlite://${folder}/kiln.db?mode=rwc`,
+    OS_DEFAULT__AUTH_ENCRYPTION_KEY: "0123456789abcdef0123456789abcdef",
+    OS_KEYSTONE_AUTHTOKEN__AUTH_URL: cloud,
+    OS_KEYSTONE_AUTHTOKEN__USERNAME: "heat",
+    OS_KEYSTONE_AUTHTOKEN__PASSWORD: "password",
+    OS_KEYSTONE_AUTHTOKEN__PROJECT_NAME: "service",
+    OS_KILN__DASHBOARD: "true",
+    OS_KILN__CFN_API: "false",
+    ...options,
+  };
+  const self = { cloud, url: "", dashboard: "", stop: undefined, start: undefined };
+  let child;
+  let port = "0";
+  self.start = async () => {
+    child = spawn(KILN, ["serve", "--bind-host", "127.0.0.1", "--bind-port", port], { env });
+    const said = await started(child, /serving.*address=\S*:\d+/);
+    port = /address=\S*:(\d+)/.exec(said)[1];
+    self.url = `http://127.0.0.1:${port}`;
+    self.dashboard = `${self.url}/dashboard/`;
+  };
+  self.stop = async (signal) => {
+    const gone = new Promise((done) => child.once("exit", done));
+    child.kill(signal);
+    await gone;
+  };
+  await self.start();
+  return self;
 }
 
 /** A Chromium without a window. */
@@ -34,7 +79,7 @@ export async function browser() {
   const executablePath = BROWSERS.find(existsSync);
   assert.ok(executablePath, "no Chromium: apt install chromium");
   const started = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
-  after(() => started.close());
+  ends.push(() => started.close());
   return started;
 }
 

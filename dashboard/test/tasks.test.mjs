@@ -1,0 +1,217 @@
+// What people do with the page, from signing in to deleting a stack.
+
+import { test, before } from "node:test";
+import assert from "node:assert/strict";
+import { api, browser, demo, open, signIn } from "./support.mjs";
+
+const VALUES = {
+  heat_template_version: "2018-08-31",
+  parameters: { size: { type: "number", default: 8 }, secret: { type: "string", hidden: true, default: "planted-secret" } },
+  resources: {
+    one: { type: "OS::Heat::RandomString", properties: { length: { get_param: "size" } } },
+    two: { type: "OS::Heat::Value", properties: { value: { get_attr: ["one", "value"] } } },
+  },
+  outputs: { text: { value: { get_attr: ["two", "value"] } } },
+};
+
+let kiln, chrome;
+before(async () => {
+  kiln = await demo();
+  chrome = await browser();
+});
+
+const opened = async (options) => {
+  const page = await open(chrome, kiln.dashboard, options);
+  await signIn(page);
+  await page.getByRole("link", { name: "three-tier" }).waitFor();
+  return page;
+};
+const row = (page, name) => page.getByRole("row").filter({ has: page.getByRole("link", { name, exact: true }) });
+const create = (name, template) => api(kiln, "POST", "/stacks", { stack_name: name, template, disable_rollback: true });
+
+test("wrong credentials are refused, right ones show the stacks, each view shows the stack", async () => {
+  const page = await open(chrome, kiln.dashboard);
+  await signIn(page, { password: "wrong" });
+  await page.getByRole("alert").filter({ hasText: "refused to sign you in" }).waitFor();
+  assert.match(page.messages.pop(), /401/);
+  await signIn(page);
+  await page.getByRole("link", { name: "three-tier" }).click();
+  const views = {
+    Resources: "OS::Nova::ServerGroup",
+    Time: "data_attachment",
+    Events: "Stack CREATE completed successfully",
+    Outputs: "Where the web server answers",
+    Template: "heat_template_version",
+    Operations: "Stack CREATE completed successfully",
+  };
+  for (const [view, text] of Object.entries(views)) {
+    await page.getByRole("link", { name: view, exact: true }).click();
+    await page.getByText(text).first().waitFor();
+  }
+  await page.getByRole("link", { name: "Drift", exact: true }).click();
+  await page.getByRole("button", { name: "Check now" }).click();
+  await page.getByText("11 of 14 resources are in sync").waitFor();
+  // The address is permanent: the same view opens in another tab without signing in.
+  await page.getByRole("link", { name: "Time", exact: true }).click();
+  const other = await page.context().newPage();
+  await other.goto(page.url());
+  await other.getByText("14 of 14 resources").waitFor();
+  assert.deepEqual(page.messages, []);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("button", { name: "Sign in" }).waitFor();
+});
+
+test("a stack that another client creates appears, and two tabs have one connection", async () => {
+  const page = await opened();
+  const streams = new Set();
+  page.context().on("request", (request) => {
+    if (request.url().endsWith("/api/events")) streams.add(request);
+  });
+  await page.getByText("live", { exact: true }).waitFor();
+  const other = await page.context().newPage();
+  await other.goto(kiln.dashboard);
+  await other.getByText("live", { exact: true }).waitFor();
+  await create("values", VALUES);
+  for (const tab of [page, other]) await row(tab, "values").getByText("create complete").waitFor();
+  assert.equal(streams.size, 0, "the second tab has its own stream");
+  // The other tab leads when the first one is closed.
+  await page.close();
+  await other.getByText("live", { exact: true }).waitFor();
+  await create("values-2", VALUES);
+  await row(other, "values-2").getByText("create complete").waitFor();
+  assert.equal(streams.size, 1);
+});
+
+test("a hidden parameter is not in any view", async () => {
+  await create("hidden", VALUES);
+  const page = await opened();
+  const bodies = [];
+  page.on("response", (response) => bodies.push(response.text().catch(() => "")));
+  await row(page, "hidden").getByText("create complete").waitFor();
+  await page.getByRole("link", { name: "hidden", exact: true }).click();
+  for (const view of ["Resources", "Time", "Shape", "Events", "Outputs", "Operations", "Drift"]) {
+    await page.getByRole("link", { name: view, exact: true }).click();
+    await page.waitForLoadState("networkidle").catch(() => {});
+    assert.ok(!(await page.content()).includes("planted-secret"), view);
+  }
+  const seen = (await Promise.all(bodies)).filter((body) => body.includes("planted-secret"));
+  assert.deepEqual(seen, []);
+});
+
+test("a failing nested stack: the root cause comes first, and the failed operation goes on after a fix", async () => {
+  const inner = { heat_template_version: "2018-08-31", resources: { server: { type: "OS::Nova::Server", properties: { image: "cirros", flavor: "m1.tiny", networks: [{ network: "no-such-network" }] } } } };
+  const group = { type: "OS::Heat::ResourceGroup", properties: { count: 2, resource_def: { type: "inner.yaml" } } };
+  const template = { heat_template_version: "2018-08-31", resources: { group, after: { type: "OS::Heat::RandomString", depends_on: "group" } } };
+  const made = await api(kiln, "POST", "/stacks", { stack_name: "broken", template, files: { "inner.yaml": JSON.stringify(inner) }, disable_rollback: true });
+  assert.equal(made.status, 201, JSON.stringify(made.body));
+  const page = await opened();
+  await row(page, "broken").locator(".status.failed").waitFor();
+  await page.getByRole("link", { name: "broken", exact: true }).click();
+  const cause = page.getByRole("alert").filter({ hasText: "Root cause" });
+  await cause.waitFor();
+  assert.match(await cause.innerText(), /group\/[01]\/server \(OS::Nova::Server\)[\s\S]*no-such-network/);
+  await page.getByRole("link", { name: "Time", exact: true }).click();
+  await page.getByLabel("Shown").selectOption("failed");
+  await page.getByRole("region", { name: "Time of each resource" }).getByText("server").first().waitFor();
+  await page.getByRole("button", { name: "Retry" }).click();
+  await page.getByRole("dialog").getByText("kiln stack continue broken").waitFor();
+});
+
+test("a new stack from a form: validated, planned, executed", async () => {
+  const page = await opened();
+  await page.getByRole("link", { name: "New stack" }).click();
+  await page.getByLabel("Template", { exact: true }).fill("{\n  bad");
+  await page.getByRole("button", { name: "Validate" }).click();
+  await page.getByRole("alert").waitFor();
+  assert.match(page.messages.pop(), /400/);
+  await page.getByLabel("Template", { exact: true }).fill(JSON.stringify(VALUES));
+  await page.getByRole("button", { name: "Validate" }).click();
+  assert.equal(await page.getByLabel("secret").getAttribute("type"), "password");
+  await page.getByLabel("Name of the stack").fill("formed");
+  await page.getByLabel("size").fill("12");
+  await page.getByRole("button", { name: "Show the plan" }).click();
+  await page.getByText("create formed: 2 of 2 resources").waitFor();
+  await page.getByRole("button", { name: "Execute" }).click();
+  await page.getByText("2 of 2 resources").waitFor();
+  const made = await api(kiln, "GET", "/stacks/formed");
+  const { status, body } = made.status === 200 ? made : await api(kiln, "GET", new URL(page.url()).hash.slice(1).replace("/time", ""));
+  assert.equal(status, 200);
+  assert.equal(body.stack.parameters.size, "12");
+  assert.deepEqual(page.messages, []);
+});
+
+test("a delete shows what is lost and asks for the name; the keyboard is enough", async () => {
+  await create("gone", VALUES);
+  const page = await opened();
+  await row(page, "gone").getByText("create complete").waitFor();
+  const reach = async (name) => {
+    for (let steps = 0; steps < 80; steps += 1) {
+      await page.keyboard.press("Tab");
+      const found = await page.evaluate(() => document.activeElement?.textContent?.trim() || document.activeElement?.id);
+      if (found === name) return;
+    }
+    assert.fail(`${name} is not reached by Tab`);
+  };
+  await reach("gone");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "gone" }).waitFor();
+  await reach("Delete");
+  await page.keyboard.press("Enter");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("delete gone: 2 of 2 resources").waitFor();
+  assert.ok(await dialog.getByRole("button", { name: "Delete" }).isDisabled());
+  await dialog.getByLabel("Type the name").focus();
+  await page.keyboard.type("gone");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Stacks" }).waitFor();
+  await row(page, "gone").waitFor({ state: "detached" });
+});
+
+test("the shape is chosen and opened by keys", async () => {
+  const page = await opened();
+  await page.getByRole("link", { name: "three-tier" }).click();
+  await page.getByRole("link", { name: "Shape", exact: true }).click();
+  const canvas = page.getByRole("application");
+  await page.waitForFunction(() => {
+    const canvas = document.querySelector("canvas");
+    const pixels = canvas?.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height).data;
+    return pixels?.some((value) => value !== 0);
+  });
+  await canvas.focus();
+  await page.keyboard.press("ArrowDown");
+  const first = await page.locator(".chosen strong").innerText();
+  await page.keyboard.press("ArrowLeft");
+  const second = await page.locator(".chosen strong").innerText();
+  assert.notEqual(first, second);
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: second }).waitFor();
+});
+
+test("a session whose token is revoked asks for the password again and loses nothing", async () => {
+  const page = await opened();
+  await page.getByRole("link", { name: "New stack" }).click();
+  await page.getByLabel("Template", { exact: true }).fill(JSON.stringify(VALUES));
+  // The session of a browser is its token: another tab that signs out revokes it.
+  await page.evaluate(async () => {
+    const session = (await (await fetch("session", { headers: { "X-Kiln-Dashboard": "-" } })).json()).session;
+    const cookies = await fetch("session", { method: "DELETE", headers: { "X-Kiln-Dashboard": session.project.id } });
+    return cookies.status;
+  });
+  await page.getByRole("button", { name: "Validate" }).click();
+  const dialog = page.getByRole("dialog", { name: "Your session has expired" });
+  await dialog.getByLabel("Password", { exact: true }).fill("password");
+  await dialog.getByRole("button", { name: "Sign in" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Validate" }).click();
+  await page.getByLabel("Name of the stack").waitFor();
+});
+
+test("what a user may not see is refused by the policy of the API", async () => {
+  const page = await opened();
+  await page.goto(`${kiln.dashboard}#/services`);
+  await page.getByRole("alert").filter({ hasText: "not authorized" }).waitFor();
+  const admin = await open(chrome, kiln.dashboard);
+  await signIn(admin, { user: "admin", project: "admin" });
+  await admin.getByRole("link", { name: "Engines" }).click();
+  await admin.getByText("kiln-engine").waitFor();
+});
