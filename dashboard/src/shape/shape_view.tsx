@@ -189,6 +189,7 @@ export function ShapeView({ data }: { data: StackData }) {
       <canvas
         ref={canvas}
         class="shape"
+        aria-busy={laid.value === undefined}
         tabIndex={0}
         role="application"
         aria-label={`${graph.value.nodes.length} resources. Arrow keys choose one, Enter opens it. The view Resources shows them as a table.`}

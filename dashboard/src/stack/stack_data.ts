@@ -44,7 +44,8 @@ export function useStack(root: StackId) {
     }, 500);
     const seen = (news: StackEvent[]) => {
       const known = tree.value.peek();
-      if (!known) return;
+      // What comes while the lists are read may be in neither.
+      if (!known || !events.value.peek()) return all();
       const inside = new Set([root.id]);
       for (const resource of known.values()) if (resource.nested) inside.add(resource.nested);
       const own = news.filter((event) => inside.has(stackOf(event.links, "stack")?.id ?? ""));
@@ -68,8 +69,9 @@ export function useStack(root: StackId) {
         if (!resource || status === "DELETE_COMPLETE" || status.endsWith("_COMPLETE")) again();
       }
       tree.value.value = next;
-      const past = events.value.peek();
-      if (past) events.value.value = [...past, ...own.filter((event) => !past.some(({ id }) => id === event.id))];
+      const past = events.value.peek() ?? [];
+      const ids = new Set(past.map(({ id }) => id));
+      events.value.value = [...past, ...own.filter((event) => !ids.has(event.id))];
     };
     const ends = [onEvents(seen), onGap(all)];
     return () => ends.forEach((end) => end());

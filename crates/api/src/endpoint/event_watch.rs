@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
-use futures::stream;
+use futures::{StreamExt as _, future, stream};
 use http::Method;
 use http::StatusCode;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
@@ -223,7 +223,9 @@ pub(super) async fn stream(
         stopping: call.stopping.clone(),
         _place: place,
     };
-    let mut response = Response::new(Body::from_stream(stream::unfold(Some(sent), Sent::next)));
+    // Proxies that send the head with the first part would keep a client waiting until the first event.
+    let begun = stream::once(future::ready(Ok(Bytes::from_static(b":\n\n"))));
+    let mut response = Response::new(Body::from_stream(begun.chain(stream::unfold(Some(sent), Sent::next))));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     // nginx would collect events before it sends them.
