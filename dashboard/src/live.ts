@@ -3,7 +3,7 @@
 
 import { effect, signal } from "@preact/signals";
 import { ApiError, session, stream } from "./api";
-import type { StackEvent } from "./event";
+import { readEvent, type StackEvent } from "./event";
 
 /** Whether the page shows what happens; false: it shows what was read last. */
 export const isLive = signal(false);
@@ -35,7 +35,11 @@ function deliver(message: Message): void {
 /** Shorter pauses would load a service that is starting, longer ones would bore. */
 const PAUSES = [500, 1000, 2000, 5000];
 
+/** Events of this time are shown together: a busy project has thousands in a second. */
+const TOGETHER = 200;
+
 class Reader {
+  private waiting: StackEvent[] = [];
   private last: string | undefined;
   private readonly end = new AbortController();
   private readonly channel: BroadcastChannel;
@@ -99,16 +103,18 @@ class Reader {
       if (done) throw new ApiError(0, "Ended", "The stream has ended.");
       const parts = (rest + value).split("\n\n");
       rest = parts.pop()!;
-      const events: StackEvent[] = [];
       for (const part of parts) {
         const data = part.split("\n").find((line) => line.startsWith("data: "));
-        if (data) events.push(JSON.parse(data.slice(6)));
-      }
-      if (events.length > 0) {
-        this.last = events[events.length - 1]!.id;
-        this.tell({ kind: "events", events });
+        if (data) this.show(readEvent(JSON.parse(data.slice(6))));
       }
     }
+  }
+
+  private show(event: StackEvent): void {
+    this.last = event.id;
+    this.waiting.push(event);
+    if (this.waiting.length > 1) return;
+    setTimeout(() => this.tell({ kind: "events", events: this.waiting.splice(0) }), TOGETHER);
   }
 }
 

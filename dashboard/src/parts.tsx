@@ -39,28 +39,43 @@ export function Id({ id }: { id: string | null | undefined }) {
   return id ? <code class="id">{id}</code> : <span class="quiet">none</span>;
 }
 
-/** What is loaded from the server: loaded again when a key changes, and by the returned function. */
+/**
+ * What is loaded from the server: loaded again when a key changes, and by the returned function. While it is being loaded,
+ * that function has it loaded once more afterwards, so that no answer is dropped however often it is called.
+ */
 export function useLoaded<T>(load: () => Promise<T>, keys: unknown[]) {
   const value = useSignal<T | undefined>(undefined);
   const error = useSignal<unknown>(undefined);
-  const turn = useRef(0);
+  const state = useRef({ turn: 0, busy: false, again: false });
+  const latest = useRef(load);
+  latest.current = load;
   const reload = () => {
-    const mine = ++turn.current;
-    load().then(
-      (loaded) => {
-        if (mine !== turn.current) return;
-        value.value = loaded;
-        error.value = undefined;
-      },
-      (failed) => {
-        if (mine === turn.current) error.value = failed;
-      },
+    const { current } = state;
+    current.again = current.busy;
+    if (current.busy) return;
+    current.busy = true;
+    const { turn } = current;
+    const end = (show: () => void) => {
+      // The view shows something else now.
+      if (turn !== state.current.turn) return;
+      show();
+      current.busy = false;
+      if (current.again) reload();
+    };
+    latest.current().then(
+      (loaded) =>
+        end(() => {
+          value.value = loaded;
+          error.value = undefined;
+        }),
+      (failed) => end(() => (error.value = failed)),
     );
   };
   useEffect(() => {
-    value.value = undefined;
     reload();
-    return () => void (turn.current += 1);
+    return () => {
+      state.current = { turn: state.current.turn + 1, busy: false, again: false };
+    };
   }, keys);
   return { value, error, reload };
 }

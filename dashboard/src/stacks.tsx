@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get } from "./api";
-import { isOfStack, stackOf, type StackEvent } from "./event";
+import type { StackEvent } from "./event";
 import { onEvents, onGap } from "./live";
 import { kindOf, Loading, LongTable, paced, Status, useLoaded, when } from "./parts";
 import { link } from "./route";
@@ -45,16 +45,20 @@ export function StacksView() {
       const known = value.peek();
       if (!known) return again();
       let next: Map<string, Stack> | undefined;
-      for (const event of events.filter(isOfStack)) {
-        const stack = known.get(event.physical_resource_id!);
+      for (const event of events.filter(({ ofStack }) => ofStack)) {
+        const stack = known.get(event.stack.id);
         // A new stack, or one that is gone, is not in the event.
-        if (!stack || event.resource_status === "DELETE_COMPLETE") {
-          if (stack || stackOf(event.links, "stack")) again();
+        if (!stack || event.status === "DELETE_COMPLETE") {
+          again();
           continue;
         }
         next ??= new Map(known);
-        const { resource_status: stack_status, resource_status_reason: stack_status_reason } = event;
-        next.set(stack.id, { ...stack, stack_status, stack_status_reason, updated_time: event.event_time });
+        next.set(stack.id, {
+          ...stack,
+          stack_status: event.status,
+          stack_status_reason: event.reason,
+          updated_time: new Date(event.time).toISOString(),
+        });
       }
       if (next) value.value = next;
     };

@@ -118,6 +118,11 @@ impl Watch {
         }
     }
 
+    /// Whether the next events are there already, as far as is known.
+    pub fn may_have_more(&self) -> bool {
+        self.may_have_news
+    }
+
     /// Whether the tree of a root is watched.
     async fn is_of(&mut self, root: StackId) -> Result<bool, Error> {
         match &self.what {

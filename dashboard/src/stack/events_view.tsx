@@ -1,7 +1,6 @@
 // The events of a stack, the newest first.
 
 import { useSignal } from "@preact/signals";
-import { stackOf } from "../event";
 import { Loading, LongTable, Status, when } from "../parts";
 import type { StackData } from "./stack_data";
 
@@ -13,20 +12,19 @@ function csv(text: string): string {
 
 export function EventsView({ data }: { data: StackData }) {
   const search = useSignal("");
-  const events = data.events.value.value;
-  if (!events) return <Loading error={data.events.error.value} />;
+  const events = data.events.value;
+  if (!events) return <Loading error={data.eventsError.value} />;
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
   const shown = events.filter((event) => {
-    const text = `${event.resource_name} ${event.resource_status} ${event.resource_status_reason} ${event.physical_resource_id}`;
+    const text = `${event.resource} ${event.status} ${event.reason} ${event.object}`;
     const lower = text.toLowerCase();
     return words.every((word) => lower.includes(word));
   });
   shown.reverse();
   const save = () => {
     const rows = shown.map((event) => {
-      const { event_time, resource_name, resource_status, resource_status_reason, physical_resource_id, id } = event;
-      const stack = stackOf(event.links, "stack")?.name ?? "";
-      return [event_time, stack, resource_name, resource_status, resource_status_reason, physical_resource_id ?? "", id];
+      const { time, stack, resource, status, reason, object, id } = event;
+      return [new Date(time).toISOString(), stack.name, resource, status, reason, object ?? "", id];
     });
     const head = ["time", "stack", "resource", "status", "reason", "object", "id"];
     const text = [head, ...rows].map((row) => row.map(csv).join(",")).join("\r\n");
@@ -69,14 +67,14 @@ export function EventsView({ data }: { data: StackData }) {
         }
         row={(event) => (
           <>
-            <td>{when(event.event_time)}</td>
-            <td>{stackOf(event.links, "stack")?.name}</td>
-            <td>{event.resource_name}</td>
+            <td>{when(event.time)}</td>
+            <td>{event.stack.name}</td>
+            <td>{event.resource}</td>
             <td>
-              <Status status={event.resource_status} />
+              <Status status={event.status} />
             </td>
-            <td class="reason" title={event.resource_status_reason}>
-              {event.resource_status_reason}
+            <td class="reason" title={event.reason}>
+              {event.reason}
             </td>
           </>
         )}

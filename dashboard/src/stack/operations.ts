@@ -1,7 +1,7 @@
 // What happened in an operation, from the events of a stack.
 
 import { get, path } from "../api";
-import { isOfStack, type StackEvent, type StackId, stackOf, timeOf } from "../event";
+import { type EventJson, readEvent, type StackEvent, type StackId } from "../event";
 import { keyOf, type Tree } from "./tree";
 
 /** A part of the time in which something was done with a resource. */
@@ -43,39 +43,39 @@ export async function loadEvents(root: StackId): Promise<StackEvent[]> {
   const all: StackEvent[] = [];
   for (let page = 0, marker = ""; page < PAGES; page += 1) {
     const query = `nested_depth=50&sort_dir=desc&limit=${PAGE}${marker}`;
-    const { events } = await get<{ events: StackEvent[] }>(`${path("stacks", root.name, root.id)}/events?${query}`);
-    all.push(...events);
-    if (events.length < PAGE || (page > 0 && events.some((event) => begins(event, root)))) break;
+    const { events } = await get<{ events: EventJson[] }>(`${path("stacks", root.name, root.id)}/events?${query}`);
+    const read = events.map(readEvent);
+    all.push(...read);
+    if (events.length < PAGE || (page > 0 && read.some((event) => begins(event, root)))) break;
     marker = `&marker=${events[events.length - 1]!.id}`;
   }
   return all.reverse();
 }
 
 function begins(event: StackEvent, root: StackId): boolean {
-  return event.physical_resource_id === root.id && isOfStack(event) && event.resource_status.endsWith("_IN_PROGRESS");
+  return event.ofStack && event.stack.id === root.id && event.status.endsWith("_IN_PROGRESS");
 }
 
 /** The operations in events that are in order, the newest first. */
 export function operationsOf(events: StackEvent[], root: StackId): Operation[] {
   const all: Operation[] = [];
   for (const event of events) {
-    const time = timeOf(event);
+    const { id, time, status, reason } = event;
     if (begins(event, root)) {
-      const action = event.resource_status.replace("_IN_PROGRESS", "");
-      const { id, resource_status: status, resource_status_reason: reason } = event;
+      const action = status.replace("_IN_PROGRESS", "");
       all.push({ id, action, status, reason, from: time, to: undefined, events: [] });
     }
     const current = all[all.length - 1];
     if (!current) continue;
-    if (event.physical_resource_id === root.id && isOfStack(event)) {
-      current.status = event.resource_status;
-      current.reason = event.resource_status_reason;
-      if (!event.resource_status.endsWith("_IN_PROGRESS")) current.to = time;
+    if (event.ofStack && event.stack.id === root.id) {
+      current.status = status;
+      current.reason = reason;
+      if (!status.endsWith("_IN_PROGRESS")) current.to = time;
     } else current.events.push(event);
   }
   for (const operation of all) {
     // The time of a request is in seconds, that of what follows in ms.
-    const first = operation.events[0] && timeOf(operation.events[0]);
+    const first = operation.events[0]?.time;
     if (first && first - operation.from < 1000) operation.from = Math.max(operation.from, first);
   }
   return all.reverse();
@@ -86,19 +86,17 @@ export function barsOf(operation: Operation, tree: Tree): Bar[] {
   const bars = new Map<string, Bar>();
   for (const event of operation.events) {
     // The event of a nested stack itself: its resource in the stack above has one too.
-    if (isOfStack(event)) continue;
-    const stack = stackOf(event.links, "stack");
-    if (!stack) continue;
-    const key = keyOf(stack.id, event.resource_name);
+    if (event.ofStack) continue;
+    const { time, stack, status } = event;
+    const key = keyOf(stack.id, event.resource);
     let bar = bars.get(key);
     if (!bar) {
       const resource = tree.get(key);
-      const names = resource?.path ?? [stack.name, event.resource_name];
+      const names = resource?.path ?? [stack.name, event.resource];
       bar = { key, path: names, type: resource?.type ?? "", segments: [], status: "", reason: "", critical: false };
       bars.set(key, bar);
     }
-    const time = timeOf(event);
-    const [action = "", ...rest] = event.resource_status.split("_");
+    const [action = "", ...rest] = status.split("_");
     const last = bar.segments[bar.segments.length - 1];
     if (rest.join("_") === "IN_PROGRESS") {
       if (last && last.to === undefined && last.action === action) continue;
@@ -106,12 +104,12 @@ export function barsOf(operation: Operation, tree: Tree): Bar[] {
       bar.segments.push({ action, from: time, to: undefined, failed: false });
     } else if (last && last.to === undefined) {
       last.to = time;
-      last.failed = event.resource_status.endsWith("_FAILED");
+      last.failed = status.endsWith("_FAILED");
     } else {
-      bar.segments.push({ action, from: time, to: time, failed: event.resource_status.endsWith("_FAILED") });
+      bar.segments.push({ action, from: time, to: time, failed: status.endsWith("_FAILED") });
     }
-    bar.status = event.resource_status;
-    bar.reason = event.resource_status_reason;
+    bar.status = status;
+    bar.reason = event.reason;
   }
   markCritical(bars, tree);
   return ordered(bars);

@@ -1,7 +1,7 @@
 // One resource: state, attributes, events.
 
 import { get, path } from "../api";
-import type { StackEvent, StackId } from "../event";
+import type { EventJson, StackId } from "../event";
 import { Command, Id, Loading, quoted, Status, useLoaded, when } from "../parts";
 import { shown } from "../value";
 import type { StackData } from "./stack_data";
@@ -26,7 +26,7 @@ export function ResourcePage({ data, stack, name }: { data: StackData; stack: St
   const keys = [base, known?.status];
   const resource = useLoaded(async () => (await get<{ resource: ResourceJson }>(base)).resource, keys);
   const events = useLoaded(
-    async () => (await get<{ events: StackEvent[] }>(`${base}/events?sort_dir=desc&limit=100`)).events,
+    async () => (await get<{ events: EventJson[] }>(`${base}/events?sort_dir=desc&limit=100`)).events,
     keys,
   );
   const one = resource.value.value;

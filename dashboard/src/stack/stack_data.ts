@@ -1,9 +1,9 @@
 // A stack with its resources and events, kept up to date by the stream.
 
-import { useSignal } from "@preact/signals";
+import { useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get, path } from "../api";
-import { isOfStack, type StackEvent, type StackId, stackOf } from "../event";
+import type { StackEvent, StackId } from "../event";
 import { onEvents, onGap } from "../live";
 import { paced, useLoaded } from "../parts";
 import { loadEvents } from "./operations";
@@ -22,12 +22,27 @@ export interface StackJson {
   tags: string[] | null;
 }
 
+/** The events of a list and those of the stream that are not in it. */
+function merged(past: StackEvent[], news: StackEvent[], inside: ReadonlySet<string>): StackEvent[] {
+  const ids = new Set(past.map(({ id }) => id));
+  return [...past, ...news.filter(({ id, stack }) => !ids.has(id) && inside.has(stack.id))];
+}
+
 export function useStack(root: StackId) {
   const base = path("stacks", root.name, root.id);
   const load = async () => (await get<{ stack: StackJson }>(`${base}?resolve_outputs=false`)).stack;
   const stack = useLoaded(load, [root.id]);
   const tree = useLoaded<Tree>(() => loadTree(root), [root.id]);
-  const events = useLoaded<StackEvent[]>(() => loadEvents(root), [root.id]);
+  const past = useLoaded<StackEvent[]>(() => loadEvents(root), [root.id]);
+  /** Events of the stream: a list that is on its way may be older than they are. */
+  const news = useSignal<StackEvent[]>([]);
+  /** The stacks of the tree. */
+  const inside = useComputed(() => {
+    const ids = new Set([root.id]);
+    for (const { nested } of tree.value.value?.values() ?? []) if (nested) ids.add(nested);
+    return ids;
+  });
+  const events = useComputed(() => past.value.value && merged(past.value.value, news.value, inside.value));
   /** Raised with each change: what is read on request is read again. */
   const turn = useSignal(0);
   useEffect(() => {
@@ -39,44 +54,43 @@ export function useStack(root: StackId) {
     const all = paced(() => {
       stack.reload();
       tree.reload();
-      events.reload();
+      past.reload();
       turn.value += 1;
     }, 500);
-    const seen = (news: StackEvent[]) => {
+    const seen = (come: StackEvent[]) => {
       const known = tree.value.peek();
-      // What comes while the lists are read may be in neither.
-      if (!known || !events.value.peek()) return all();
-      const inside = new Set([root.id]);
-      for (const resource of known.values()) if (resource.nested) inside.add(resource.nested);
-      const own = news.filter((event) => inside.has(stackOf(event.links, "stack")?.id ?? ""));
-      // The nested stack of a resource that has just begun is not known yet.
-      if (own.length < news.length && stack.value.peek()?.stack_status.endsWith("_IN_PROGRESS")) again();
-      if (own.length === 0) return;
+      // What comes while the resources are read may not be in them.
+      if (!known) return all();
+      const ids = inside.peek();
+      const inTree = come.filter((event) => ids.has(event.stack.id));
+      if (inTree.length < come.length && stack.value.peek()?.stack_status.endsWith("_IN_PROGRESS")) {
+        // They may be of a nested stack that has just begun: the tree tells.
+        again();
+        news.value = [...news.peek(), ...come];
+      } else news.value = [...news.peek(), ...inTree];
+      if (inTree.length === 0) return;
       const next: Tree = new Map(known);
-      for (const event of own) {
-        const { resource_status: status, resource_status_reason: reason } = event;
-        if (isOfStack(event)) {
+      for (const event of inTree) {
+        const { status, reason, stack: own } = event;
+        if (event.ofStack) {
           const current = stack.value.peek();
-          if (event.physical_resource_id === root.id && current) {
+          if (own.id === root.id && current) {
             stack.value.value = { ...current, stack_status: status, stack_status_reason: reason };
             again();
           }
           continue;
         }
-        const key = keyOf(stackOf(event.links, "stack")!.id, event.resource_name);
+        const key = keyOf(own.id, event.resource);
         const resource = next.get(key);
-        if (resource) next.set(key, { ...resource, status, reason, object: event.physical_resource_id ?? resource.object });
+        if (resource) next.set(key, { ...resource, status, reason, object: event.object ?? resource.object });
         if (!resource || status === "DELETE_COMPLETE" || status.endsWith("_COMPLETE")) again();
       }
       tree.value.value = next;
-      const past = events.value.peek() ?? [];
-      const ids = new Set(past.map(({ id }) => id));
-      events.value.value = [...past, ...own.filter((event) => !ids.has(event.id))];
     };
     const ends = [onEvents(seen), onGap(all)];
     return () => ends.forEach((end) => end());
   }, [root.id]);
-  return { root, base, stack, tree, events, turn };
+  return { root, base, stack, tree, events, eventsError: past.error, turn };
 }
 
 export type StackData = ReturnType<typeof useStack>;

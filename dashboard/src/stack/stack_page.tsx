@@ -105,7 +105,7 @@ function Tab({ data, tab, below }: { data: ReturnType<typeof useStack>; tab: str
     case "drift":
       return <DriftView data={data} />;
     case "resource":
-      return <ResourcePage data={data} stack={{ name: below[0] ?? "", id: below[1] ?? "" }} name={below[2] ?? ""} />;
+      return <ResourcePage key={below.join("/")} data={data} stack={{ name: below[0] ?? "", id: below[1] ?? "" }} name={below[2] ?? ""} />;
     default:
       return <ResourcesView data={data} />;
   }

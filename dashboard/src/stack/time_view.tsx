@@ -10,7 +10,7 @@ export function TimeView({ data }: { data: StackData }) {
   const chosen = useSignal("");
   const only = useSignal("all");
   const now = useSignal(Date.now());
-  const operations = useComputed(() => operationsOf(data.events.value.value ?? [], data.root));
+  const operations = useComputed(() => operationsOf(data.events.value ?? [], data.root));
   const operation = useComputed(() => operations.value.find(({ id }) => id === chosen.value) ?? operations.value[0]);
   const bars = useComputed(() => {
     const tree = data.tree.value.value;
@@ -22,11 +22,11 @@ export function TimeView({ data }: { data: StackData }) {
     const timer = setInterval(() => (now.value = Date.now()), 500);
     return () => clearInterval(timer);
   }, [runs]);
-  if (!data.events.value.value || !data.tree.value.value) return <Loading error={data.events.error.value} />;
+  if (!data.events.value || !data.tree.value.value) return <Loading error={data.eventsError.value} />;
   const current = operation.value;
   if (!current) return <p>No operation is in the events of this stack.</p>;
   // The clock of this computer may be behind that of the service.
-  const latest = current.events.length > 0 ? Date.parse(current.events[current.events.length - 1]!.event_time) : current.from;
+  const latest = current.events.length > 0 ? current.events[current.events.length - 1]!.time : current.from;
   const end = current.to ?? Math.max(now.value, latest);
   const span = Math.max(end - current.from, 1);
   const shown = bars.value.filter((bar) => {

@@ -259,7 +259,10 @@ impl Sent {
         match events {
             Ok(events) => {
                 let text = this.text(&events);
-                tokio::time::sleep(PAUSE).await;
+                // A client that is behind catches up without pauses.
+                if !this.watch.may_have_more() {
+                    tokio::time::sleep(PAUSE).await;
+                }
                 Some((Ok(text.into()), Some(this)))
             }
             Err(error) => {
