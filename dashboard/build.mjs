@@ -2,7 +2,7 @@
 import { copyFile } from "node:fs/promises";
 import { build } from "esbuild";
 
-const out = "../crates/dashboard/files";
+const out = process.argv[2] ?? "../crates/dashboard/files";
 await build({
   entryPoints: { page: "src/page.tsx", layout: "src/shape/layout_worker.ts" },
   outdir: out,

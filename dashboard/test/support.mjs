@@ -78,7 +78,7 @@ export async function service(options = {}) {
 export async function browser() {
   const executablePath = BROWSERS.find(existsSync);
   assert.ok(executablePath, "no Chromium: apt install chromium");
-  const started = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+  const started = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"] });
   ends.push(() => started.close());
   return started;
 }
@@ -123,4 +123,10 @@ export async function api({ url, cloud }, method, path, body, user = "demo") {
   const response = await fetch(`${url}/v1/${project}${path}`, { method, headers, body: body && JSON.stringify(body) });
   const text = await response.text();
   return { status: response.status, body: text ? JSON.parse(text) : null };
+}
+
+/** Saves a picture for the documentation, if KILN_PICTURES names a folder. */
+export async function picture(page, name) {
+  const folder = process.env.KILN_PICTURES;
+  if (folder) await page.screenshot({ path: join(folder, `${name}.png`) });
 }

@@ -2,7 +2,7 @@
 
 import { test, before } from "node:test";
 import assert from "node:assert/strict";
-import { api, browser, demo, open, signIn } from "./support.mjs";
+import { api, browser, demo, open, picture, signIn } from "./support.mjs";
 
 const VALUES = {
   heat_template_version: "2018-08-31",
@@ -47,6 +47,7 @@ test("wrong credentials are refused, right ones show the stacks, each view shows
   for (const [view, text] of Object.entries(views)) {
     await page.getByRole("link", { name: view, exact: true }).click();
     await page.getByText(text).first().waitFor();
+    if (view === "Time") await picture(page, "dashboard-time");
   }
   await page.getByRole("link", { name: "Drift", exact: true }).click();
   await page.getByRole("button", { name: "Check now" }).click();
@@ -187,6 +188,7 @@ test("the shape is chosen and opened by keys", async () => {
     return pixels?.some((value) => value !== 0);
   });
   await canvas.focus();
+  await picture(page, "dashboard-shape");
   await page.keyboard.press("ArrowDown");
   const first = await page.locator(".chosen strong").innerText();
   await page.keyboard.press("ArrowLeft");

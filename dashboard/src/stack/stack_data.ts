@@ -22,10 +22,16 @@ export interface StackJson {
   tags: string[] | null;
 }
 
+/** Events whose stack is not known are kept as long, in ms. */
+const UNPLACED = 30_000;
+/** More events are not kept: the oldest go. */
+const KEPT = 60_000;
+
 /** The events of a list and those of the stream that are not in it. */
 function merged(past: StackEvent[], news: StackEvent[], inside: ReadonlySet<string>): StackEvent[] {
   const ids = new Set(past.map(({ id }) => id));
-  return [...past, ...news.filter(({ id, stack }) => !ids.has(id) && inside.has(stack.id))];
+  const all = [...past, ...news.filter(({ id, stack }) => !ids.has(id) && inside.has(stack.id))];
+  return all.slice(-KEPT);
 }
 
 export function useStack(root: StackId) {
@@ -52,6 +58,7 @@ export function useStack(root: StackId) {
       turn.value += 1;
     }, 1000);
     const all = paced(() => {
+      news.value = news.peek().slice(-KEPT);
       stack.reload();
       tree.reload();
       past.reload();
@@ -64,9 +71,10 @@ export function useStack(root: StackId) {
       const ids = inside.peek();
       const inTree = come.filter((event) => ids.has(event.stack.id));
       if (inTree.length < come.length && stack.value.peek()?.stack_status.endsWith("_IN_PROGRESS")) {
-        // They may be of a nested stack that has just begun: the tree tells.
+        // They may be of a nested stack that has just begun, or of another stack: the tree tells soon.
         again();
-        news.value = [...news.peek(), ...come];
+        const since = come[0]!.time - UNPLACED;
+        news.value = [...news.peek().filter(({ stack, time }) => ids.has(stack.id) || time > since), ...come];
       } else news.value = [...news.peek(), ...inTree];
       if (inTree.length === 0) return;
       const next: Tree = new Map(known);

@@ -41,7 +41,7 @@ const CLOUD_PORT: u16 = 15000;
 #[command(after_help = "\
 Starts a simulated OpenStack (Keystone, Nova, Neutron, Cinder, Glance) and Kiln's API and engine on \
 the loopback interface, creates a stack from examples/three-tier.yaml, shows its progress and prints \
-the outputs. The services keep running for the openstack client or curl. Press Ctrl-C to stop; all \
+the outputs. The services keep running for a browser, the openstack client or curl. Press Ctrl-C to stop; all \
 data is deleted unless --keep is set.
 
 Examples:

@@ -62,6 +62,7 @@ Options in section [kiln], in addition to those in 'kiln engine --help':
                                      bind_port (8000; a free port if REST has one); Keystone
                                      user for signatures: [ec2authtoken], [keystone_authtoken]
   cfn_page_size = 1000               maximum number of entries in a list of the CloudFormation API
+  dashboard = false                  serve the dashboard below /dashboard on the listener of the REST API
   api_socket, cfn_socket             also listen on these Unix sockets (paths), for an HTTP server on
                                      this host; socket_mode = 660: their permissions
   tcp = true                         false: listen on these sockets only
