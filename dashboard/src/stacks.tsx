@@ -41,14 +41,20 @@ export function StacksView() {
   const kind = useSignal<(typeof KINDS)[number]>("all");
   useEffect(() => {
     const again = paced(reload, 300);
+    const asked = new Set<string>();
     const seen = (events: StackEvent[]) => {
       const known = value.peek();
       if (!known) return again();
       let next: Map<string, Stack> | undefined;
       for (const event of events.filter(({ ofStack }) => ofStack)) {
         const stack = known.get(event.stack.id);
-        // A new stack, or one that is gone, is not in the event.
-        if (!stack || event.status === "DELETE_COMPLETE") {
+        if (!stack) {
+          // A new stack, or a nested one, which no list has.
+          if (!asked.has(event.stack.id)) again();
+          asked.add(event.stack.id);
+          continue;
+        }
+        if (event.status === "DELETE_COMPLETE") {
           again();
           continue;
         }

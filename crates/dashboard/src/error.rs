@@ -52,11 +52,10 @@ impl PageError {
 
     fn status(&self) -> StatusCode {
         match self {
-            Self::Foreign(_) => StatusCode::FORBIDDEN,
             Self::SignedOut | Self::Refused => StatusCode::UNAUTHORIZED,
             Self::OtherProject(_) => StatusCode::CONFLICT,
             Self::Form(_) | Self::TooLarge(_) => StatusCode::BAD_REQUEST,
-            Self::NoProject => StatusCode::FORBIDDEN,
+            Self::Foreign(_) | Self::NoProject => StatusCode::FORBIDDEN,
             Self::Keystone(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
         }
