@@ -1,7 +1,7 @@
 //! What a command prints.
 //!
 //! [`output`] prints results as a table, JSON, YAML, CSV or shell variables; [`progress`] shows an operation while it
-//! runs; [`plan`] shows what a request would change; [`resource_graph`] draws the resources of a stack; [`picture`] shows an
+//! runs; [`plan`] shows what a request would change; [`resource_graph`] draws the resources of a stack, [`timeline`] how long they took; [`picture`] shows an
 //! excerpt of a file with the place of an error; [`mistakes`] finds the places of errors in the files of a stack.
 
 pub mod mistakes;
@@ -12,3 +12,4 @@ pub mod picture;
 pub mod plan;
 pub mod progress;
 pub mod resource_graph;
+pub mod timeline;

@@ -5,6 +5,8 @@ mod json;
 mod table;
 mod yaml;
 
+pub use table::terminal_width;
+
 use std::borrow::Cow;
 use std::io::{self, Write};
 

@@ -67,6 +67,6 @@ impl Table {
 }
 
 /// Width of the terminal; `None` if there is none.
-pub(super) fn terminal_width() -> Option<u16> {
+pub fn terminal_width() -> Option<u16> {
     console::Term::stdout().size_checked().map(|(_, columns)| columns)
 }

@@ -20,6 +20,7 @@ mod resource;
 mod revision;
 mod show;
 mod snapshot;
+mod timeline;
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -101,6 +102,7 @@ group! {
         Unprotect(protect::UnprotectArgs),
         Freeze(protect::FreezeArgs),
         Thaw(protect::ThawArgs),
+        Timeline(timeline::TimelineArgs),
         /// List the failed resources of a stack
         #[command(subcommand)]
         Failures(failures::FailuresCommand),

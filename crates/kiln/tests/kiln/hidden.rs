@@ -316,7 +316,9 @@ impl World {
                 let listed = self.said(&["stack", "event", "list", "failing"]);
                 let shown = self.said(&["stack", "resource", "show", "failing", "random"]);
                 let streamed = self.rest(&format!("/stacks/failing/{}/events?wait=1", self.id("failing")));
-                [listed, shown, streamed, self.said(&["stack", "failures", "list", "failing"])].concat()
+                let failures = self.said(&["stack", "failures", "list", "failing"]);
+                let timeline = ["text", "svg", "json"].map(|f| self.said(&["stack", "timeline", "failing", "-f", f]));
+                [listed, shown, streamed, failures, timeline.concat()].concat()
             }
             Door::Event => {
                 let stack = self.id("main").parse().unwrap();
