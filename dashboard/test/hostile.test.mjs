@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { api, browser, demo, open, signIn } from "./support.mjs";
 
 const MARKUP = `<img src=x onerror="window.hit=1"><script>window.hit=1</script>`;
-const VIEWS = ["Resources", "Time", "Shape", "Events", "Outputs", "Template", "Operations", "Drift"];
+const VIEWS = ["Resources", "Time", "Shape", "Events", "Outputs", "Template", "Operations", "Drift", "Change"];
 const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
 let kiln, chrome;

@@ -3,7 +3,7 @@
 import http from "node:http";
 import { after, test } from "node:test";
 import assert from "node:assert/strict";
-import { api, browser, open, service, signIn } from "./support.mjs";
+import { api, browser, open, secondUser, service, signIn } from "./support.mjs";
 
 const VALUE = { heat_template_version: "2018-08-31", resources: { one: { type: "OS::Heat::RandomString" } } };
 
@@ -23,6 +23,33 @@ test("a service that is killed and starts again: the page says so and goes on", 
   await page.getByRole("link", { name: "later" }).click();
   await page.getByRole("link", { name: "Events", exact: true }).click();
   await page.getByText("Stack CREATE completed successfully").waitFor();
+});
+
+test("a plan with data loss is approved by a second user", async () => {
+  const kiln = await service({ OS_KILN__PLAN_APPROVALS: "1" });
+  await secondUser(kiln.cloud, "second");
+  const volume = { type: "OS::Cinder::Volume", properties: { size: 1 } };
+  await api(kiln, "POST", "/stacks", { stack_name: "data", template: { ...VALUE, resources: { volume } } });
+  const chrome = await browser();
+  const page = await open(chrome, kiln.dashboard);
+  await signIn(page);
+  await page.getByRole("row").filter({ hasText: "data" }).getByText("create complete").waitFor();
+  const { body } = await api(kiln, "POST", "/plans", { action: "delete", stack: "data" });
+  await page.getByRole("link", { name: "Plans" }).click();
+  await page.getByRole("link", { name: /delete/ }).click();
+  await page.getByText("loses the volume's data").waitFor();
+  await page.getByText("1 more approval is needed. Your own does not count.").waitFor();
+  await page.getByRole("button", { name: "Execute" }).click();
+  await page.getByRole("alert").waitFor();
+  const other = await open(chrome, `${kiln.dashboard}#/plans/${body.plan.id}`);
+  await signIn(other, { user: "second" });
+  await other.getByRole("button", { name: "Approve" }).click();
+  await other.getByText("1 more approval").waitFor({ state: "detached" });
+  await page.reload();
+  await page.getByRole("button", { name: "Execute" }).click();
+  await page.getByRole("heading", { name: "data" }).waitFor();
+  await page.getByRole("link", { name: "Stacks" }).first().click();
+  await page.getByText("There is no stack in this project.").waitFor();
 });
 
 /** A proxy that serves Kiln below /orchestration. */

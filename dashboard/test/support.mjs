@@ -130,3 +130,18 @@ export async function picture(page, name) {
   const folder = process.env.KILN_PICTURES;
   if (folder) await page.screenshot({ path: join(folder, `${name}.png`) });
 }
+
+/** Makes a user who is a member of the project demo, with the password 'password'. */
+export async function secondUser(cloud, name) {
+  const admin = await token(cloud, "admin", "password", "admin");
+  const { project } = await token(cloud);
+  const call = async (method, path, body) => {
+    const headers = { "x-auth-token": admin.token, "content-type": "application/json" };
+    const response = await fetch(cloud + path, { method, headers, body: body && JSON.stringify(body) });
+    assert.ok(response.ok, `${method} ${path}: ${response.status}`);
+    return response.status === 204 ? null : response.json();
+  };
+  const { user } = await call("POST", "/users", { user: { name, domain_id: "default", password: "password" } });
+  const { roles } = await call("GET", "/roles?name=member");
+  await call("PUT", `/projects/${project}/users/${user.id}/roles/${roles[0].id}`);
+}

@@ -90,7 +90,7 @@ test("a hidden parameter is not in any view", async () => {
   page.on("response", (response) => bodies.push(response.text().catch(() => "")));
   await row(page, "hidden").getByText("create complete").waitFor();
   await page.getByRole("link", { name: "hidden", exact: true }).click();
-  for (const view of ["Resources", "Time", "Shape", "Events", "Outputs", "Operations", "Drift"]) {
+  for (const view of ["Resources", "Time", "Shape", "Events", "Outputs", "Operations", "Drift", "Change"]) {
     await page.getByRole("link", { name: view, exact: true }).click();
     await page.waitForTimeout(300);
     assert.ok(!(await page.content()).includes("planted-secret"), view);
@@ -147,6 +147,25 @@ test("a new stack from a form: validated, planned, executed", async () => {
   const { status, body } = made.status === 200 ? made : await api(kiln, "GET", new URL(page.url()).hash.slice(1).replace("/time", ""));
   assert.equal(status, 200);
   assert.equal(body.stack.parameters.size, "12");
+  assert.deepEqual(page.messages, []);
+});
+
+test("a parameter is changed by a plan; a hidden one stays", async () => {
+  await create("scaled", VALUES);
+  const page = await opened();
+  await row(page, "scaled").getByText("create complete").waitFor();
+  await page.getByRole("link", { name: "scaled", exact: true }).click();
+  await page.getByRole("link", { name: "Change", exact: true }).click();
+  assert.equal(await page.getByLabel("secret").inputValue(), "");
+  assert.ok(await page.getByRole("button", { name: "Show the plan" }).isDisabled());
+  await page.getByLabel("size").fill("20");
+  await page.getByText("kiln stack update scaled --existing --parameter size=20").waitFor();
+  await page.getByRole("button", { name: "Show the plan" }).click();
+  await page.getByText("length: 8 → 20").waitFor();
+  await page.getByRole("button", { name: "Execute" }).click();
+  await page.locator("h1 + .status.complete").filter({ hasText: "update complete" }).waitFor();
+  await page.getByRole("link", { name: "Outputs", exact: true }).click();
+  await page.getByText("20", { exact: true }).waitFor();
   assert.deepEqual(page.messages, []);
 });
 

@@ -6,6 +6,7 @@ import { Id, kindOf, Loading, Status, Tabs, useLoaded, when } from "../parts";
 import { link } from "../route";
 import { ShapeView } from "../shape/shape_view";
 import { Actions } from "./actions";
+import { ChangeView } from "./change_view";
 import { DriftView } from "./drift_view";
 import { EventsView } from "./events_view";
 import { OperationsView } from "./operations_view";
@@ -25,6 +26,7 @@ const TABS: [string, string][] = [
   ["template", "Template"],
   ["operations", "Operations"],
   ["drift", "Drift"],
+  ["change", "Change"],
 ];
 
 interface OperationJson {
@@ -104,6 +106,8 @@ function Tab({ data, tab, below }: { data: ReturnType<typeof useStack>; tab: str
       return <OperationsView data={data} />;
     case "drift":
       return <DriftView data={data} />;
+    case "change":
+      return <ChangeView data={data} />;
     case "resource":
       return <ResourcePage key={below.join("/")} data={data} stack={{ name: below[0] ?? "", id: below[1] ?? "" }} name={below[2] ?? ""} />;
     default:
