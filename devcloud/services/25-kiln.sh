@@ -57,6 +57,7 @@ $(auth_conf kiln)
 $(auth_conf kiln | grep -v project)
 
 [kiln]
+dashboard = true
 template_urls = true
 template_url_networks = $IP/32
 CONF
