@@ -201,11 +201,13 @@ test("the shape is chosen and opened by keys", async () => {
   await page.getByRole("link", { name: "three-tier" }).click();
   await page.getByRole("link", { name: "Shape", exact: true }).click();
   const canvas = page.getByRole("application");
-  await page.waitForFunction(() => {
+  await page.locator("canvas[aria-busy=false]").waitFor();
+  const drawn = await page.evaluate(async () => {
+    for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
     const canvas = document.querySelector("canvas");
-    const pixels = canvas?.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height).data;
-    return pixels?.some((value) => value !== 0);
+    return canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value !== 0);
   });
+  assert.ok(drawn);
   await canvas.focus();
   await picture(page, "dashboard-shape");
   await page.keyboard.press("ArrowDown");
