@@ -78,6 +78,7 @@ export function PlanPage({ id }: { id: string }) {
     }
   };
   const missing = plan.approvals_needed - plan.approvals.length;
+  const ended = plan.status !== "READY";
   const own = plan.user_id === session.value?.user.id;
   return (
     <main tabIndex={-1}>
@@ -90,13 +91,13 @@ export function PlanPage({ id }: { id: string }) {
         </h1>
         <span>{plan.status.toLowerCase()}</span>
         <Id id={plan.id} />
-        <button type="button" onClick={() => act("approve")}>
+        <button type="button" disabled={ended} onClick={() => act("approve")}>
           Approve
         </button>
-        <button type="button" onClick={() => act("reject")}>
+        <button type="button" disabled={ended} onClick={() => act("reject")}>
           Reject
         </button>
-        <button type="button" class="main" onClick={() => act("execute")}>
+        <button type="button" class="main" disabled={ended} onClick={() => act("execute")}>
           Execute
         </button>
       </div>
