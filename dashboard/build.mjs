@@ -6,11 +6,11 @@ const out = process.argv[2] ?? "../crates/dashboard/files";
 // What is in page.js is under these licences, which must be with it.
 const libraries = ["preact", "@preact/signals", "@preact/signals-core"];
 const licences = await Promise.all(libraries.map((name) => readFile(`node_modules/${name}/LICENSE`, "utf8")));
-const notice = [...new Set(licences)].map((text) => text.trim()).join("\n\n");
-await build({
-  banner: { js: `/*! ${libraries.join(", ")}:\n\n${notice}\n*/` },
-  entryPoints: { page: "src/page.tsx", layout: "src/shape/layout_worker.ts" },
-  outdir: out,
+// They differ in their authors alone.
+const [authors, terms] = [/^Copyright .*$/m, new Set(licences.map((text) => text.replace(/^Copyright .*\n/m, "").trim()))];
+if (terms.size !== 1) throw new Error("the licences of the libraries differ");
+const copyright = [...new Set(licences.map((text) => authors.exec(text)[0]))].join("\n");
+const options = {
   bundle: true,
   minify: true,
   format: "esm",
@@ -19,5 +19,8 @@ await build({
   jsxImportSource: "preact",
   legalComments: "none",
   charset: "utf8",
-});
+};
+const banner = { js: `/*! ${libraries.join(", ")}\n${copyright}\n\n${[...terms][0]}\n*/` };
+await build({ ...options, banner, entryPoints: ["src/page.tsx"], outfile: `${out}/page.js` });
+await build({ ...options, entryPoints: ["src/shape/layout_worker.ts"], outfile: `${out}/layout.js` });
 for (const file of ["index.html", "page.css", "icon.svg"]) await copyFile(`src/${file}`, `${out}/${file}`);

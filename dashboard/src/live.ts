@@ -46,7 +46,9 @@ class Reader {
   private leads = false;
 
   constructor(project: string) {
-    this.channel = new BroadcastChannel(`kiln-events-${location.pathname}-${project}`);
+    // Another Kiln below another prefix of the same host has other events.
+    const name = `kiln-events-${location.pathname}-${project}`;
+    this.channel = new BroadcastChannel(name);
     this.channel.onmessage = ({ data }: MessageEvent<Message>) => {
       if (data.kind === "ask") {
         if (this.leads) this.channel.postMessage({ kind: "live", live: isLive.peek() });
@@ -56,7 +58,7 @@ class Reader {
     // Locks exist only in secure contexts: with plain HTTP each tab has its own connection.
     if (navigator.locks) {
       const held = () => this.lead();
-      navigator.locks.request(`kiln-events-${project}`, { signal: this.end.signal }, held).catch(() => {});
+      navigator.locks.request(name, { signal: this.end.signal }, held).catch(() => {});
     } else void this.lead();
   }
 
@@ -77,14 +79,15 @@ class Reader {
     while (!this.end.signal.aborted) {
       try {
         const response = await stream("/events", this.last, this.end.signal);
-        // Events between two streams come with the second one, except for the first stream of a tab.
-        if (!this.last || failures > 0) this.tell({ kind: "gap" });
+        // A stream goes on after the last event; only the first one of a tab has none.
+        if (!this.last) this.tell({ kind: "gap" });
         failures = 0;
         this.tell({ kind: "live", live: true });
         await this.read(response);
       } catch (error) {
         if (this.end.signal.aborted) return;
-        if (error instanceof ApiError && error.status === 400) this.last = undefined;
+        // The last event may be purged meanwhile.
+        if (error instanceof ApiError && (error.status === 400 || error.status === 404)) this.last = undefined;
         failures += 1;
       }
       if (failures > 0) {

@@ -2,7 +2,7 @@
 
 import { effect, signal } from "@preact/signals";
 import { render } from "preact";
-import { ApiError, changeProject, expired, loadSession, projects, session, signOut } from "./api";
+import { changeProject, expired, loadSession, projects, session, signOut } from "./api";
 import { GuardsView } from "./guards";
 import { follow, isLive } from "./live";
 import { Login } from "./login";
@@ -114,10 +114,6 @@ function Page() {
 effect(() => {
   const [what = "stacks", name] = route.value;
   document.title = `${name ?? what} · Kiln`;
-});
-// Another tab has signed out, signed in or changed the project.
-addEventListener("unhandledrejection", ({ reason }) => {
-  if (reason instanceof ApiError && reason.type === "OtherProject") lost.value = reason;
 });
 loadSession().catch((error) => (lost.value = error));
 follow();

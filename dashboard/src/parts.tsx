@@ -1,6 +1,6 @@
 // Small parts that several views use.
 
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import { ApiError } from "./api";
@@ -138,6 +138,18 @@ export function LongTable<T>(props: {
       </table>
     </div>
   );
+}
+
+/** Whether a text has each of the words that are searched for. */
+export function searched(search: string): (text: string) => boolean {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  return (text) => words.length === 0 || words.every((word) => text.toLowerCase().includes(word));
+}
+
+/** The field of a search: what is in it, and what it searches. */
+export function Search({ text, label, hint }: { text: Signal<string>; label: string; hint: string }) {
+  const type = (event: Event) => (text.value = (event.currentTarget as HTMLInputElement).value);
+  return <input type="search" placeholder={`Search ${hint}`} aria-label={label} value={text.value} onInput={type} />;
 }
 
 /** A dialog of the browser: Escape closes it, and the focus stays in it. */

@@ -25,6 +25,8 @@ export interface PlanDocument {
   stack: string;
   totals: Record<string, number>;
   resources: Entry[];
+  /** The snapshots that are deleted with the stack. */
+  snapshots?: { id: string; name?: string }[];
 }
 
 const RISKS = ["data_loss", "replacement", "interruption", "change", "none"];
@@ -48,6 +50,9 @@ export function PlanTable({ plan }: { plan: PlanDocument }) {
       <p role="status">
         {plan.action} {plan.stack}: {changed.length} of {plan.resources.length} resources ({totals.join(", ") || "no change"}).
       </p>
+      {plan.snapshots && (
+        <p class="failure">Deletes snapshots: {plan.snapshots.map(({ id, name }) => name ?? id).join(", ")}</p>
+      )}
       <LongTable
         label="Plan"
         rows={changed}

@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks";
 import { get } from "./api";
 import type { StackEvent } from "./event";
 import { onEvents, onGap } from "./live";
-import { kindOf, Loading, LongTable, paced, Status, useLoaded, when } from "./parts";
+import { kindOf, Loading, LongTable, paced, Search, searched, Status, useLoaded, when } from "./parts";
 import { link } from "./route";
 
 export interface Stack {
@@ -72,24 +72,17 @@ export function StacksView() {
     return () => ends.forEach((end) => end());
   }, []);
   if (!value.value) return <Loading error={error.value} />;
-  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const matches = searched(search.value);
   const all = [...value.value.values()];
   const shown = all.filter((stack) => {
     if (kind.value !== "all" && kindOf(stack.stack_status) !== kind.value) return false;
-    const text = [stack.stack_name, stack.id, stack.description, stack.stack_owner, ...(stack.tags ?? [])].join(" ").toLowerCase();
-    return words.every((word) => text.includes(word));
+    return matches([stack.stack_name, stack.id, stack.description, stack.stack_owner, ...(stack.tags ?? [])].join(" "));
   });
   return (
     <main tabIndex={-1}>
       <div class="bar">
         <h1>Stacks</h1>
-        <input
-          type="search"
-          placeholder="Search name, ID, tag, owner"
-          aria-label="Search stacks"
-          value={search.value}
-          onInput={(event) => (search.value = event.currentTarget.value)}
-        />
+        <Search text={search} label="Search stacks" hint="name, ID, tag, owner" />
         <label>
           <span class="hidden">State</span>
           <select value={kind.value} onChange={(event) => (kind.value = event.currentTarget.value as typeof kind.value)}>

@@ -10,22 +10,18 @@ export function yaml(value: unknown, depth = 0): string {
   const indent = "  ".repeat(depth);
   if (Array.isArray(value)) {
     if (value.length === 0) return " []";
-    return value.map((item) => `\n${indent}-${nested(item, depth + 1)}`).join("");
+    return value.map((item) => `\n${indent}-${yaml(item, depth + 1)}`).join("");
   }
   if (typeof value === "object" && value !== null) {
     const entries = Object.entries(value);
     if (entries.length === 0) return " {}";
-    return entries.map(([key, item]) => `\n${indent}${scalar(key)}:${nested(item, depth + 1)}`).join("");
+    return entries.map(([key, item]) => `\n${indent}${scalar(key)}:${yaml(item, depth + 1)}`).join("");
   }
   if (typeof value === "string" && value.includes("\n") && !/^\s|[^\P{Cc}\n]|[^\S\n]\n/u.test(value)) {
     const sign = value.endsWith("\n\n") ? "|+" : value.endsWith("\n") ? "|" : "|-";
     return ` ${sign}\n${value.replace(/\n$/, "").split("\n").map((line) => (line ? indent + line : "")).join("\n")}`;
   }
   return ` ${typeof value === "string" ? scalar(value) : JSON.stringify(value)}`;
-}
-
-function nested(value: unknown, depth: number): string {
-  return yaml(value, depth);
 }
 
 function scalar(text: string): string {

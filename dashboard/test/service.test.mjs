@@ -52,6 +52,28 @@ test("a plan with data loss is approved by a second user", async () => {
   await page.getByText("There is no stack in this project.").waitFor();
 });
 
+test("the last event is purged while a tab is not connected: the stream begins anew", async () => {
+  const kiln = await service();
+  const page = await open(await browser(), kiln.dashboard);
+  await signIn(page);
+  await page.getByText("live", { exact: true }).waitFor();
+  await api(kiln, "POST", "/stacks", { stack_name: "first", template: VALUE });
+  await page.getByRole("row").filter({ hasText: "first" }).getByText("create complete").waitFor();
+  let refused = 0;
+  await page.route("**/api/events", (route) => {
+    if (!route.request().headers()["last-event-id"]) return route.continue();
+    refused += 1;
+    return route.fulfill({ status: 404, json: { error: { type: "NotFound", message: "The event does not exist." } } });
+  });
+  await kiln.stop("SIGKILL");
+  await page.getByText("not live").waitFor();
+  await kiln.start();
+  await page.getByText("live", { exact: true }).waitFor();
+  assert.ok(refused > 0, "the stream did not go on after its last event");
+  await api(kiln, "POST", "/stacks", { stack_name: "second", template: VALUE });
+  await page.getByRole("row").filter({ hasText: "second" }).getByText("create complete").waitFor();
+});
+
 /** A proxy that serves Kiln below /orchestration. */
 async function proxy(port) {
   const server = http.createServer((request, response) => {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
 
-const KILN = process.env.KILN ?? new URL("../../target/debug/kiln", import.meta.url).pathname;
+export const KILN = process.env.KILN ?? new URL("../../target/debug/kiln", import.meta.url).pathname;
 const BROWSERS = ["/usr/bin/chromium", "/usr/bin/google-chrome"];
 
 /** What is ended when the tests of the file have ended. */

@@ -2,7 +2,8 @@
 
 import { test, before } from "node:test";
 import assert from "node:assert/strict";
-import { api, browser, demo, open, picture, signIn } from "./support.mjs";
+import { spawnSync } from "node:child_process";
+import { api, browser, demo, KILN, open, picture, signIn } from "./support.mjs";
 
 const VALUES = {
   heat_template_version: "2018-08-31",
@@ -170,9 +171,12 @@ test("a parameter is changed by a plan; a hidden one stays", async () => {
 });
 
 test("a delete shows what is lost and asks for the name; the keyboard is enough", async () => {
-  await create("gone", VALUES);
+  const made = await create("gone", VALUES);
   const page = await opened();
   await row(page, "gone").getByText("create complete").waitFor();
+  const saved = await api(kiln, "POST", `/stacks/gone/${made.body.stack.id}/snapshots`, { name: "before" });
+  assert.equal(saved.status, 200);
+  await row(page, "gone").getByText("snapshot complete").waitFor();
   const reach = async (name) => {
     for (let steps = 0; steps < 80; steps += 1) {
       await page.keyboard.press("Tab");
@@ -188,12 +192,44 @@ test("a delete shows what is lost and asks for the name; the keyboard is enough"
   await page.keyboard.press("Enter");
   const dialog = page.getByRole("dialog");
   await dialog.getByText("delete gone: 2 of 2 resources").waitFor();
+  await dialog.getByText("Deletes snapshots: before").waitFor();
   assert.ok(await dialog.getByRole("button", { name: "Delete" }).isDisabled());
   await dialog.getByLabel("Type the name").focus();
   await page.keyboard.type("gone");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Stacks" }).waitFor();
   await row(page, "gone").waitFor({ state: "detached" });
+});
+
+test("the commands that the page shows are commands of kiln", async () => {
+  await create("shown", VALUES);
+  const page = await opened();
+  await row(page, "shown").getByText("create complete").waitFor();
+  await page.getByRole("link", { name: "shown", exact: true }).click();
+  const found = new Set();
+  const collect = async () => (await page.locator(".command code").allInnerTexts()).forEach((text) => found.add(text));
+  for (const view of ["Resources", "Time", "Events", "Outputs", "Template", "Operations", "Drift", "Change"]) {
+    await page.getByRole("link", { name: view, exact: true }).click();
+    await page.locator(".command").first().waitFor();
+    await collect();
+  }
+  for (const action of ["Check", "Suspend", "Resume", "Delete"]) {
+    await page.getByRole("button", { name: action, exact: true }).click();
+    await page.getByRole("dialog").locator(".command").waitFor();
+    await collect();
+    await page.keyboard.press("Escape");
+  }
+  for (const text of ["kiln stack continue x", "kiln stack cancel x", "kiln stack cancel --no-rollback x"]) found.add(text);
+  const { body } = await api(kiln, "POST", "/plans", { action: "delete", stack: "shown" });
+  await page.goto(`${kiln.dashboard}#/plans/${body.plan.id}`);
+  await page.getByText("delete shown: 2 of 2 resources").waitFor();
+  await collect();
+  assert.equal(found.size, 16, [...found].join("\n"));
+  for (const text of found) {
+    // Wrong words and options are errors before the help.
+    const ran = spawnSync(KILN, [...text.split(" ").slice(1), "--help"], { encoding: "utf8" });
+    assert.equal(ran.status, 0, `${text}: ${ran.stderr}`);
+  }
 });
 
 test("the shape is chosen and opened by keys", async () => {

@@ -144,6 +144,22 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(escaped).collect())
 }
 
+/// A text of others for HTML or SVG: nothing in it is a tag or ends an attribute, and control characters are [`visible`].
+pub(crate) fn markup(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in visible(text).chars() {
+        match character {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            other => out.push(other),
+        }
+    }
+    out
+}
+
 fn links(value: &Value) -> String {
     let lines = value.as_list().unwrap_or_default().iter().map(|link| {
         let href = link.str_at("href").unwrap_or_default();

@@ -7,6 +7,8 @@ use jiff::Timestamp;
 use kiln_client::{Event, EventPaths};
 use serde::Serialize;
 
+use crate::output::{markup, visible};
+
 /// Width of names in a terminal.
 const LONGEST_NAME: usize = 40;
 /// Width of the bars without a terminal.
@@ -80,7 +82,7 @@ impl Timeline {
             // Below the stack, whose name is first.
             let path = paths.of(event);
             let below = path.strip_prefix(first.resource_name()).and_then(|path| path.strip_prefix('.'));
-            let path = below.map_or(path.clone(), str::to_owned);
+            let path = below.unwrap_or(&path).to_owned();
             let index = *bars.entry(path.clone()).or_insert_with(|| {
                 timeline.resources.push(Bar { path, status: String::new(), spans: Vec::new() });
                 timeline.resources.len() - 1
@@ -98,23 +100,17 @@ impl Timeline {
 
     /// The lines for a terminal of this width.
     pub fn text(&self, width: Option<usize>) -> String {
-        let names = self.resources.iter().map(|bar| bar.path.chars().count()).max().unwrap_or_default();
-        let names = names.min(LONGEST_NAME);
+        let paths: Vec<_> = self.resources.iter().map(|bar| visible(&bar.path)).collect();
+        let names = paths.iter().map(|path| path.chars().count()).max().unwrap_or_default().min(LONGEST_NAME);
         let bars = width.map_or(BARS, |width| width.saturating_sub(names + 12)).max(10);
         let mut text = format!("{}, {}\n", words(&self.status), duration(self.seconds));
-        for bar in &self.resources {
-            let name: String = bar.path.chars().rev().take(names).collect::<Vec<_>>().into_iter().rev().collect();
+        for (bar, path) in self.resources.iter().zip(paths) {
+            // The end of a path says more than its begin.
+            let name: String = path.chars().skip(path.chars().count().saturating_sub(names)).collect();
             let mut cells = vec![' '; bars];
             for span in &bar.spans {
                 let (from, to) = self.place(span, bars);
-                let sign = if span.failed {
-                    '×'
-                } else if span.to.is_none() {
-                    '░'
-                } else {
-                    '█'
-                };
-                cells.iter_mut().take(to).skip(from).for_each(|cell| *cell = sign);
+                cells.iter_mut().take(to).skip(from).for_each(|cell| *cell = span.look().0);
             }
             let line: String = cells.into_iter().collect();
             let line = format!("{name:names$} {:>9}  {line}", duration(self.took(bar)));
@@ -134,22 +130,16 @@ impl Timeline {
              font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
              <text x=\"8\" y=\"16\" font-weight=\"bold\">{}: {}, {}</text>\n",
             NAMES + WIDTH + 90,
-            escaped(title),
+            markup(title),
             words(&self.status),
             duration(self.seconds)
         );
         for (row, bar) in self.resources.iter().enumerate() {
             let top = ROW * (row + 1);
-            _ = writeln!(svg, "<text x=\"8\" y=\"{}\">{}</text>", top + 15, escaped(&bar.path));
+            _ = writeln!(svg, "<text x=\"8\" y=\"{}\">{}</text>", top + 15, markup(&bar.path));
             for span in &bar.spans {
                 let (from, to) = self.place(span, WIDTH);
-                let colour = if span.failed {
-                    "#b3171f"
-                } else if span.to.is_none() {
-                    "#1f5fa8"
-                } else {
-                    "#1d6f42"
-                };
+                let colour = span.look().1;
                 let (x, wide) = (NAMES + from, (to - from).max(2));
                 _ = writeln!(
                     svg,
@@ -178,6 +168,17 @@ impl Timeline {
     fn took(&self, bar: &Bar) -> f64 {
         let from = bar.spans.first().map_or(0.0, |span| span.from);
         bar.spans.last().map_or(0.0, |span| span.to.unwrap_or(self.seconds)) - from
+    }
+}
+
+impl Span {
+    /// The sign of its cells in a terminal, and its colour in SVG.
+    fn look(&self) -> (char, &'static str) {
+        match (self.failed, self.to) {
+            (true, _) => ('×', "#b3171f"),
+            (false, None) => ('░', "#1f5fa8"),
+            (false, Some(_)) => ('█', "#1d6f42"),
+        }
     }
 }
 
@@ -229,10 +230,6 @@ fn duration(seconds: f64) -> String {
         let minutes = (seconds / 60.0).floor();
         format!("{minutes:.0} m {:02.0} s", (seconds - minutes * 60.0).floor())
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]
@@ -289,6 +286,16 @@ mod tests {
         let svg = timeline.svg("root");
         assert!(svg.contains("&lt;b&gt;") && !svg.contains("<b>"), "{svg}");
         assert_eq!(Timeline::of("other", &operation("CREATE_COMPLETE"), now), None);
+    }
+
+    #[test]
+    fn names_of_others_do_not_change_what_is_shown() {
+        let mut events = operation("CREATE_COMPLETE");
+        events.push(event(4000, "c\u{1b}[2J\"", "3", "CREATE_COMPLETE"));
+        let timeline = Timeline::of("root", &events, "2026-11-29T08:00:05Z".parse().unwrap()).unwrap();
+        for shown in [timeline.text(Some(80)), timeline.svg("\u{1b}")] {
+            assert!(!shown.contains('\u{1b}') && shown.contains("\\u{1b}[2J"), "{shown}");
+        }
     }
 
     #[test]

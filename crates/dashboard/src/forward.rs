@@ -15,7 +15,15 @@ use crate::error::PageError;
 use crate::session::Session;
 
 /// What the API gets of the headers of a browser: no cookie, no `Origin` that CORS would answer, no credentials.
-const PASSED: [HeaderName; 6] = [ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING, USER_AGENT];
+const PASSED: [HeaderName; 7] = [
+    ACCEPT,
+    CONTENT_LENGTH,
+    CONTENT_TYPE,
+    HOST,
+    HeaderName::from_static("last-event-id"),
+    TRANSFER_ENCODING,
+    USER_AGENT,
+];
 
 /// `path` is below the project: `/stacks`.
 pub(crate) async fn forward(
@@ -29,9 +37,8 @@ pub(crate) async fn forward(
     let uri: Result<Uri, _> = format!("/v1/{}{path}{query}", session.project.id).parse();
     head.uri = uri.map_err(|error| PageError::Form(error.to_string()))?;
     let mut headers = HeaderMap::new();
-    let last_event = HeaderName::from_static("last-event-id");
-    for name in PASSED.iter().chain([&last_event]) {
-        headers.extend(head.headers.get(name).map(|value| (name.clone(), value.clone())));
+    for name in PASSED {
+        headers.extend(head.headers.get(&name).cloned().map(|value| (name, value)));
     }
     let token = HeaderValue::try_from(session.token.expose());
     let mut token = token.map_err(|_| PageError::SignedOut)?;

@@ -93,7 +93,8 @@ impl Runtime {
         if let Some(error) = heats_own::refused(config).into_iter().next() {
             return Err(error);
         }
-        let database = database::open_with(database::options(config)?).await?;
+        let database_options = database::options(config)?;
+        let database = database::open_with(database_options.clone()).await?;
         let heat_projects = if config.flag(&kiln::IGNORE_HEAT_TABLES)? {
             Arc::default()
         } else {
@@ -133,11 +134,8 @@ impl Runtime {
         let signatures = signatures::sessions(config, own.session.clone())?;
         let keystone = Keystone::new(connector.clone(), service_credentials, trustee, Arc::clone(&policy), options);
         let identity: Arc<dyn Identity> = Arc::new(keystone.with_signatures(signatures));
-        let dashboard = if config.flag(&kiln::DASHBOARD)? {
-            Some((connector.clone(), database::options(config)?.key))
-        } else {
-            None
-        };
+        let dashboard =
+            if config.flag(&kiln::DASHBOARD)? { Some((connector.clone(), database_options.key.clone())) } else { None };
         let clouds = StoredClouds::new(Arc::clone(&store), connector, Arc::clone(&identity));
         let clouds = Arc::new(clouds.with_signalling(signalling(config, &service)?));
         let clock = clock(&*store).await?;
@@ -165,7 +163,7 @@ impl Runtime {
             plugins: lifecycle_plugins::of_config(config)?,
             preflight_for_all: config.text(&kiln::PREFLIGHT).is_some_and(|what| what == "always"),
             engine,
-            heartbeat: Some(database::options(config)?).filter(|options| !options.is_private()),
+            heartbeat: Some(database_options).filter(|options| !options.is_private()),
         })
     }
 

@@ -16,9 +16,8 @@ interface Action {
 
 /** The actions that a state allows. */
 function actionsOf(status: string, name: string): Action[] {
-  const stack = `kiln stack`;
   const act = (label: string, key: string, command: string, explains: string): Action => {
-    return { label, body: { [key]: null }, command: `${stack} ${command} ${quoted(name)}`, explains };
+    return { label, body: { [key]: null }, command: `kiln stack ${command} ${quoted(name)}`, explains };
   };
   if (status.endsWith("_IN_PROGRESS")) {
     if (!status.startsWith("UPDATE") && !status.startsWith("CREATE")) return [];

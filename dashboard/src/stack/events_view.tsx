@@ -1,7 +1,7 @@
 // The events of a stack, the newest first.
 
 import { useSignal } from "@preact/signals";
-import { Loading, LongTable, Status, when } from "../parts";
+import { Command, Loading, LongTable, quoted, Search, searched, Status, when } from "../parts";
 import type { StackData } from "./stack_data";
 
 /** A field of CSV. A leading sign would be a formula in a spreadsheet. */
@@ -14,12 +14,8 @@ export function EventsView({ data }: { data: StackData }) {
   const search = useSignal("");
   const events = data.events.value;
   if (!events) return <Loading error={data.eventsError.value} />;
-  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const shown = events.filter((event) => {
-    const text = `${event.resource} ${event.status} ${event.reason} ${event.object}`;
-    const lower = text.toLowerCase();
-    return words.every((word) => lower.includes(word));
-  });
+  const matches = searched(search.value);
+  const shown = events.filter(({ resource, status, reason, object }) => matches(`${resource} ${status} ${reason} ${object}`));
   shown.reverse();
   const save = () => {
     const rows = shown.map((event) => {
@@ -38,13 +34,7 @@ export function EventsView({ data }: { data: StackData }) {
   return (
     <>
       <div class="bar">
-        <input
-          type="search"
-          placeholder="Search resource, status, reason"
-          aria-label="Search events"
-          value={search.value}
-          onInput={(event) => (search.value = event.currentTarget.value)}
-        />
+        <Search text={search} label="Search events" hint="resource, status, reason" />
         <span class="quiet">
           {shown.length} of {events.length}
         </span>
@@ -79,6 +69,7 @@ export function EventsView({ data }: { data: StackData }) {
           </>
         )}
       />
+      <Command text={`kiln stack event list ${quoted(data.root.name)} --nested-depth 5`} />
     </>
   );
 }

@@ -1,7 +1,7 @@
 // The outputs and the parameters of a stack.
 
 import { get } from "../api";
-import { Loading, useLoaded } from "../parts";
+import { Command, Loading, quoted, useLoaded } from "../parts";
 import { shown } from "../value";
 import type { StackData } from "./stack_data";
 
@@ -44,6 +44,7 @@ export function OutputsView({ data }: { data: StackData }) {
           </div>
         ))}
       </dl>
+      <Command text={`kiln stack show ${quoted(data.root.name)}`} />
     </>
   );
 }

@@ -1,7 +1,7 @@
 // The resources of a stack as a tree, which a screen reader reads as a table.
 
 import { useSignal } from "@preact/signals";
-import { Id, kindOf, Loading, LongTable, Status } from "../parts";
+import { Command, Id, kindOf, Loading, LongTable, quoted, Search, searched, Status } from "../parts";
 import { link } from "../route";
 import type { StackData } from "./stack_data";
 import type { Resource } from "./tree";
@@ -17,22 +17,15 @@ export function ResourcesView({ data }: { data: StackData }) {
   const failed = useSignal(false);
   const tree = data.tree.value.value;
   if (!tree) return <Loading error={data.tree.error.value} />;
-  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const matches = searched(search.value);
   const shown = [...tree.values()].filter((resource) => {
     if (failed.value && kindOf(resource.status) !== "failed") return false;
-    const text = `${resource.path.join("/")} ${resource.type} ${resource.object ?? ""} ${resource.status}`.toLowerCase();
-    return words.every((word) => text.includes(word));
+    return matches(`${resource.path.join("/")} ${resource.type} ${resource.object ?? ""} ${resource.status}`);
   });
   return (
     <>
       <div class="bar">
-        <input
-          type="search"
-          placeholder="Search name, type, ID, status"
-          aria-label="Search resources"
-          value={search.value}
-          onInput={(event) => (search.value = event.currentTarget.value)}
-        />
+        <Search text={search} label="Search resources" hint="name, type, ID, status" />
         <label>
           <input type="checkbox" checked={failed.value} onChange={() => (failed.value = !failed.value)} /> failed only
         </label>
@@ -73,6 +66,7 @@ export function ResourcesView({ data }: { data: StackData }) {
           </>
         )}
       />
+      <Command text={`kiln stack resource list ${quoted(data.root.name)} --nested-depth 5`} />
     </>
   );
 }

@@ -91,7 +91,7 @@ export function useStack(root: StackId) {
         const key = keyOf(own.id, event.resource);
         const resource = next.get(key);
         if (resource) next.set(key, { ...resource, status, reason, object: event.object ?? resource.object });
-        if (!resource || status === "DELETE_COMPLETE" || status.endsWith("_COMPLETE")) again();
+        if (!resource || status.endsWith("_COMPLETE")) again();
       }
       tree.value.value = next;
     };

@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { get } from "../api";
-import { Id, kindOf, Loading, Status, Tabs, useLoaded, when } from "../parts";
+import { Failure, Id, kindOf, Loading, Status, Tabs, useLoaded, when } from "../parts";
 import { link } from "../route";
 import { ShapeView } from "../shape/shape_view";
 import { Actions } from "./actions";
@@ -13,7 +13,7 @@ import { OperationsView } from "./operations_view";
 import { OutputsView } from "./outputs_view";
 import { ResourcePage } from "./resource_page";
 import { ResourcesView } from "./resources_view";
-import { useStack } from "./stack_data";
+import { type StackData, useStack } from "./stack_data";
 import { TemplateView } from "./template_view";
 import { TimeView } from "./time_view";
 
@@ -77,7 +77,7 @@ export function StackPage(props: { name: string; id: string; tab: string; below:
         <span class="quiet">{when(current.updated_time ?? current.creation_time)}</span>
         <Actions data={data} stack={current} failed={(reason) => (error.value = reason)} />
       </div>
-      <Loaded error={error.value ?? stack.error.value ?? tree.error.value} />
+      <Failure error={error.value ?? stack.error.value ?? tree.error.value} />
       {failed && <p>{current.stack_status_reason}</p>}
       {failed && <RootCause base={data.base} turn={turn.value} />}
       <Tabs base={base} tabs={TABS} current={props.tab} />
@@ -86,11 +86,7 @@ export function StackPage(props: { name: string; id: string; tab: string; below:
   );
 }
 
-function Loaded({ error }: { error: unknown }) {
-  return error ? <Loading error={error} /> : null;
-}
-
-function Tab({ data, tab, below }: { data: ReturnType<typeof useStack>; tab: string; below: string[] }) {
+function Tab({ data, tab, below }: { data: StackData; tab: string; below: string[] }) {
   switch (tab) {
     case "time":
       return <TimeView data={data} />;

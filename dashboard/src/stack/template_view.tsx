@@ -1,7 +1,7 @@
 // The template of a stack.
 
 import { get } from "../api";
-import { Loading, useLoaded } from "../parts";
+import { Command, Loading, quoted, useLoaded } from "../parts";
 import { yaml } from "../value";
 import type { StackData } from "./stack_data";
 
@@ -10,12 +10,15 @@ export function TemplateView({ data }: { data: StackData }) {
   if (!value.value) return <Loading error={error.value} />;
   const lines = yaml(value.value).trimStart().split("\n");
   return (
-    <pre class="template" tabIndex={0} role="region" aria-label="Template">
-      {lines.map((line, at) => (
-        <code key={at} data-line={at + 1}>
-          {line + "\n"}
-        </code>
-      ))}
-    </pre>
+    <>
+      <pre class="template" tabIndex={0} role="region" aria-label="Template">
+        {lines.map((line, at) => (
+          <code key={at} data-line={at + 1}>
+            {line + "\n"}
+          </code>
+        ))}
+      </pre>
+      <Command text={`kiln stack template show ${quoted(data.root.name)}`} />
+    </>
   );
 }

@@ -115,7 +115,7 @@ export function TimeView({ data }: { data: StackData }) {
           );
         }}
       />
-      <Command text={`kiln stack event list ${quoted(data.root.name)} --nested-depth 5`} />
+      <Command text={`kiln stack timeline ${quoted(data.root.name)}`} />
     </>
   );
 }

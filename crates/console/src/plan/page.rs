@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::details::{Mark, lines, output, snapshot_name};
 use super::{Kind, Plan};
-use crate::output::visible;
+use crate::output::markup;
 
 const STYLE: &str = "\
 :root { color-scheme: light dark; }
@@ -29,16 +29,16 @@ small { opacity: .75; }
 impl Plan<'_> {
     /// A page with the plan. It makes no request and runs no script.
     pub fn page(&self) -> String {
-        let title = escaped(&format!("Plan of {}", self.document.stack));
+        let title = markup(&format!("Plan of {}", self.document.stack));
         let mut out = format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" \
              content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<meta name=\"viewport\" \
              content=\"width=device-width\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
         );
-        _ = writeln!(out, "<p><strong>{}</strong></p>", escaped(&self.summary()));
+        _ = writeln!(out, "<p><strong>{}</strong></p>", markup(&self.summary()));
         let legend = self.kinds().map(|kind| {
             let class = kind.class();
-            format!("<code class=\"{class}\">{}</code> {}", escaped(kind.sign()), escaped(kind.words().0))
+            format!("<code class=\"{class}\">{}</code> {}", markup(kind.sign()), markup(kind.words().0))
         });
         let legend: Vec<String> = legend.collect();
         if !legend.is_empty() {
@@ -53,14 +53,14 @@ impl Plan<'_> {
             for one in &self.document.outputs {
                 let (kind, values) = output(one);
                 sign(&mut out, kind);
-                _ = writeln!(out, "<code>{}: {}</code></li>", escaped(&one.name), escaped(&values));
+                _ = writeln!(out, "<code>{}: {}</code></li>", markup(&one.name), markup(&values));
             }
             out += "</ul>\n";
         }
         if self.found().next().is_some() {
             out += "<h2>Pre-flight</h2>\n<ul>\n";
             for check in self.found() {
-                _ = writeln!(out, "<li>{} <code>{}</code></li>", check.verdict.word(), escaped(&check.text()));
+                _ = writeln!(out, "<li>{} <code>{}</code></li>", check.verdict.word(), markup(&check.text()));
             }
             out += "</ul>\n";
         }
@@ -68,7 +68,7 @@ impl Plan<'_> {
             out += "<h2>Snapshots</h2>\n<ul>\n";
             for one in &self.document.snapshots {
                 sign(&mut out, Kind::Deleted);
-                _ = writeln!(out, "<code>{}{}</code></li>", escaped(&one.id), escaped(&snapshot_name(one)));
+                _ = writeln!(out, "<code>{}{}</code></li>", markup(&one.id), markup(&snapshot_name(one)));
             }
             out += "</ul>\n";
         }
@@ -97,15 +97,15 @@ impl Plan<'_> {
             _ = write!(
                 out,
                 "<strong>{}</strong> <code>{}</code>",
-                escaped(node.name),
-                escaped(&node.entry.resource_type)
+                markup(node.name),
+                markup(&node.entry.resource_type)
             );
             if let Some(source) = &node.entry.source {
                 let template = source.template.iter().map(|name| format!("{name}: "));
-                _ = write!(out, " <small>{}{}</small>", escaped(&template.collect::<String>()), escaped(&source.path));
+                _ = write!(out, " <small>{}{}</small>", markup(&template.collect::<String>()), markup(&source.path));
             }
             if !node.entry.waits_for.is_empty() {
-                _ = write!(out, " <small>after {}</small>", escaped(&node.entry.waits_for.join(", ")));
+                _ = write!(out, " <small>after {}</small>", markup(&node.entry.waits_for.join(", ")));
             }
             let details = lines(node.entry, node.kind);
             if !details.is_empty() {
@@ -118,7 +118,7 @@ impl Plan<'_> {
                         Mark::Important => ("  ", "important"),
                     };
                     let indent = if detail.is_inner { "  " } else { "" };
-                    _ = writeln!(out, "<span class=\"{class}\">{indent}{sign}{}</span>", escaped(&detail.text));
+                    _ = writeln!(out, "<span class=\"{class}\">{indent}{sign}{}</span>", markup(&detail.text));
                 }
                 *out += "</pre>";
             }
@@ -134,21 +134,5 @@ impl Plan<'_> {
 }
 
 fn sign(out: &mut String, kind: Kind) {
-    _ = write!(out, "<li><span class=\"sign {}\">{}</span>", kind.class(), escaped(kind.sign()));
-}
-
-/// A text in which nothing is a tag.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in visible(text).chars() {
-        match character {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            other => out.push(other),
-        }
-    }
-    out
+    _ = write!(out, "<li><span class=\"sign {}\">{}</span>", kind.class(), markup(kind.sign()));
 }
