@@ -11,7 +11,7 @@ use http::{Method, Request, StatusCode};
 use kiln_identity::{Caller, Denied};
 use kiln_service::Service;
 use kiln_value::{steps, value};
-use kiln_web::{Listeners, Negotiated, Query, ServeError, Track};
+use kiln_web::{Listeners, Negotiated, Query, Reason, ServeError, Track};
 use percent_encoding::percent_decode_str;
 use tokio::sync::watch;
 use tracing::Instrument as _;
@@ -46,7 +46,6 @@ pub struct Api {
 /// What is known of a request while it is processed, for the log.
 #[derive(Default)]
 struct Known {
-    caller: Option<Arc<Caller>>,
     route: Option<&'static str>,
 }
 
@@ -99,7 +98,7 @@ impl Api {
             return reply::json_bytes(StatusCode::OK, openapi::json().into());
         }
         let (head, body) = request.into_parts();
-        let track = Track::begin(backends, &head);
+        let track = Track::begin(backends, &head, self.parts.options.proxies.client(&head));
         let cors = &self.parts.options.cors;
         if let Some(response) = cors.preflight(&head) {
             return response;
@@ -110,7 +109,7 @@ impl Api {
                 .instrument(track.span())
                 .await;
         cors.apply(&head, &mut response);
-        track.at("rest", known.route).end(backends, &head, known.caller.as_deref(), &mut response);
+        track.at("rest", known.route).end(backends, &head, &mut response);
         response
     }
 
@@ -125,15 +124,14 @@ impl Api {
         }
     }
 
-    /// Handles a request to version 1: first authenticates the caller, then matches the path. Stores the caller in
-    /// `known` for the log.
+    /// Handles a request to version 1: first authenticates the caller, then matches the path. Stores what is
+    /// found in `known`, for the log.
     async fn v1(&self, head: &Head, body: Body, path: &str, known: &mut Known) -> Response {
         let caller = match self.parts.service.identity.authenticate(&head.headers).await {
             Ok(caller) => caller,
             Err(denied) => return refuse(&denied),
         };
         kiln_web::known(&caller);
-        known.caller = Some(Arc::clone(&caller));
         if self.parts.service.heat_projects.has(&caller.project_id) {
             return ApiError::of_heat().into_response();
         }
@@ -188,7 +186,7 @@ impl Api {
 
     /// The address that the client used: `http://host:8004`.
     fn address(&self, head: &Head) -> String {
-        kiln_web::address(head, self.parts.options.proxy_headers)
+        kiln_web::address(head, self.parts.options.proxies.headers)
     }
 }
 
@@ -203,8 +201,9 @@ fn refuse(denied: &Denied) -> Response {
         // The details are only logged.
         Denied::Unavailable(_) => "The Keystone service is temporarily unavailable.".to_owned(),
     };
-    let error = value!({ "code": (status.as_u16()), "title": (crate::error::title(status)), "message": message });
+    let error = value!({ "code": (status.as_u16()), "title": (crate::error::title(status)), "message": (&message) });
     let mut response = reply::json_with(status, &value!({ "error": error }));
+    response.extensions_mut().insert(Reason(message));
     if let Denied::Unauthorized { challenge } = denied
         && let Ok(challenge) = HeaderValue::from_str(challenge)
     {

@@ -1,10 +1,13 @@
 //! Error responses with Heat's status, class and text.
 
+use std::fmt;
+
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::header::{HeaderValue, RETRY_AFTER};
 use kiln_identity::DelegateError;
 use kiln_value::{Class, Diagnostic, Value, value};
+use kiln_web::Reason;
 
 use crate::http::reply;
 
@@ -226,9 +229,20 @@ fn explanation(status: StatusCode) -> &'static str {
     }
 }
 
+/// `StackExists: The Stack (web) already exists.`
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.message {
+            Some(message) => write!(f, "{}: {message}", self.class.name()),
+            None => f.write_str(self.class.name()),
+        }
+    }
+}
+
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = reply::json_with(self.status, &self.body());
+        response.extensions_mut().insert(Reason(self.to_string()));
         if self.status == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static(RETRY_SECONDS));
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use kiln_topology::TypeFiles;
-use kiln_web::{ConnectionLimits, Cors};
+use kiln_web::{ConnectionLimits, Cors, Proxies};
 
 /// Options of the API.
 #[derive(Clone, Debug)]
@@ -14,8 +14,8 @@ pub struct Options {
     pub max_body: usize,
     /// URL of the API for clients, including `/v1` (`heat_api_root`); `None`: the address of each request.
     pub root: Option<String>,
-    /// Use the headers of a proxy, `Forwarded` and `X-Forwarded-…` (`enable_proxy_headers_parsing`).
-    pub proxy_headers: bool,
+    /// The proxies before the service.
+    pub proxies: Proxies,
     /// Stacks with one of these tags are listed only on request (`hidden_stack_tags`).
     pub hidden_stack_tags: Vec<String>,
     /// The revision in `build_info` (`heat_revision`).
@@ -56,7 +56,7 @@ impl Default for Options {
         Self {
             max_body: 1_048_576,
             root: None,
-            proxy_headers: false,
+            proxies: Proxies::default(),
             hidden_stack_tags: vec!["data-processing-cluster".to_owned()],
             revision: "unknown".to_owned(),
             cors: Cors::default(),

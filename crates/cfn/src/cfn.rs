@@ -43,7 +43,6 @@ pub struct Cfn {
 /// What is known of a request while it is processed, for the log.
 #[derive(Default)]
 struct Known {
-    caller: Option<Arc<Caller>>,
     action: Option<&'static str>,
 }
 
@@ -78,7 +77,7 @@ impl Cfn {
             return kiln_web::health(backends, self.parts.service.heat_projects.count()).await;
         }
         let (head, body) = request.into_parts();
-        let track = Track::begin(backends, &head);
+        let track = Track::begin(backends, &head, self.parts.options.proxies.client(&head));
         let mut known = Known::default();
         let cors = &self.parts.options.cors;
         if let Some(response) = cors.preflight(&head) {
@@ -86,7 +85,7 @@ impl Cfn {
         }
         let mut response = self.negotiate(&head, body, &track.id, &mut known).instrument(track.span()).await;
         cors.apply(&head, &mut response);
-        track.of(known.action).at("cfn", known.action).end(backends, &head, known.caller.as_deref(), &mut response);
+        track.of(known.action).at("cfn", known.action).end(backends, &head, &mut response);
         response
     }
 
@@ -95,9 +94,9 @@ impl Cfn {
             return StatusCode::NOT_FOUND.into_response();
         };
         match kiln_web::negotiate(&path, &head.headers) {
-            Negotiated::List => kiln_web::versions(&kiln_web::address(head, self.parts.options.proxy_headers)),
+            Negotiated::List => kiln_web::versions(&kiln_web::address(head, self.parts.options.proxies.headers)),
             Negotiated::V1("" | "/") => self.query(head, body, id, known).await,
-            Negotiated::V1(path) if Path::of(path).is_some() => self.signal(head, path, body, id, known).await,
+            Negotiated::V1(path) if Path::of(path).is_some() => self.signal(head, path, body, id).await,
             Negotiated::V1(_) | Negotiated::Nothing => StatusCode::NOT_FOUND.into_response(),
         }
     }
@@ -139,7 +138,6 @@ impl Cfn {
     ) -> Result<(&'static Action, kiln_value::Value), Fault> {
         let caller = self.authenticate(head, &params, body).await?;
         kiln_web::known(&caller);
-        known.caller = Some(Arc::clone(&caller));
         let action = params.get("Action").and_then(Action::of_name);
         let action = action.ok_or_else(|| Fault::invalid_action(None))?;
         known.action = Some(action.name);
@@ -152,14 +150,13 @@ impl Cfn {
     }
 
     /// A request to the URL of a resource.
-    async fn signal(&self, head: &Head, path: &str, body: Body, id: &str, known: &mut Known) -> Response {
+    async fn signal(&self, head: &Head, path: &str, body: Body, id: &str) -> Response {
         let Some(path) = Path::of(path) else { return StatusCode::NOT_FOUND.into_response() };
         let params = Params::new(Query::parse(head.uri.query()));
         let answered = async {
             let body = self.read(head, body).await?;
             let caller = self.authenticate(head, &params, &body).await?;
             kiln_web::known(&caller);
-            known.caller = Some(Arc::clone(&caller));
             // As in Heat, the signature is checked first.
             if head.method != path.method() {
                 return Ok(StatusCode::NOT_FOUND.into_response());

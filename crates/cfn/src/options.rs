@@ -1,14 +1,14 @@
 //! Options of the API, with the names and defaults of Heat.
 
-use kiln_web::{ConnectionLimits, Cors};
+use kiln_web::{ConnectionLimits, Cors, Proxies};
 
 /// Options of the API.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Maximum size of a request body in bytes (`max_json_body_size`).
     pub max_body: usize,
-    /// Use the headers of a proxy, `Forwarded` and `X-Forwarded-…` (`enable_proxy_headers_parsing`).
-    pub proxy_headers: bool,
+    /// The proxies before the service.
+    pub proxies: Proxies,
     /// Stacks with one of these tags are not listed (`hidden_stack_tags`).
     pub hidden_stack_tags: Vec<String>,
     /// Maximum number of stacks, resources or events in a response; `NextToken` leads to the others
@@ -24,7 +24,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             max_body: 1_048_576,
-            proxy_headers: false,
+            proxies: Proxies::default(),
             hidden_stack_tags: vec!["data-processing-cluster".to_owned()],
             page: 1000,
             cors: Cors::default(),

@@ -5,6 +5,7 @@ use axum::response::Response;
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use kiln_value::{Map, Value, text, value};
+use kiln_web::Reason;
 
 use crate::fault::Fault;
 use crate::xml;
@@ -32,6 +33,7 @@ pub(crate) fn fault(format: Format, fault: &Fault, request_id: &str) -> Response
         "RequestId": request_id,
     });
     let mut response = body(format, fault.status, "ErrorResponse", error);
+    response.extensions_mut().insert(Reason(format!("{}: {}", fault.code, fault.message)));
     if fault.status == StatusCode::SERVICE_UNAVAILABLE {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
     }

@@ -197,11 +197,16 @@ impl Exchange {
             }
         };
         span.record("http.response.status_code", status);
+        let (method, path) = (&request.method, request.url.path());
+        let answer_id = outcome.as_ref().ok().and_then(request_id);
         if let Ok(response) = &outcome {
             room.responded();
             self.clocks.observe(self.key(target.service, target.region), response);
         }
         let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let error = outcome.as_ref().err().map(tracing::field::display);
+        // Without the query and the headers, which may contain secrets.
+        tracing::debug!(service = target.service, %method, path, status, ms, answer_id, error, "cloud call");
         // The service comes from definitions of types, so there are few.
         tracing::trace!(target: "kiln::metric", metric = "cloud_calls", ms, service = target.service, status);
         let verdict = match &outcome {
@@ -222,6 +227,12 @@ impl Exchange {
         }
         Ok(outcome)
     }
+}
+
+/// The ID that the service gave to the request: its log has it.
+fn request_id(response: &HttpResponse) -> Option<&str> {
+    let names = ["x-openstack-request-id", "x-compute-request-id", "x-trans-id"];
+    names.iter().find_map(|name| response.headers.get(*name)?.to_str().ok())
 }
 
 /// The target of a request: a service type, and a region if it is not the default.

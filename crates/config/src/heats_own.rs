@@ -158,7 +158,7 @@ pub static UNREAD: &[Unread] = &[
             ("DEFAULT", "default_log_levels instance_format instance_uuid_format log_config_append log_config"),
             ("DEFAULT", "log_date_format log_options logging_context_format_string logging_debug_format_suffix"),
             ("DEFAULT", "logging_default_format_string logging_exception_prefix logging_user_identity_format"),
-            ("DEFAULT", "publish_errors rate_limit_burst rate_limit_except_level rate_limit_interval verbose"),
+            ("DEFAULT", "publish_errors verbose"),
             ("clients_*", "http_log_debug"),
         ],
     },

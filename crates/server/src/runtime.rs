@@ -3,10 +3,12 @@
 //! A [`Runtime`] holds the parts of a service: store, types, clouds, identity, engine and API. It is built from a
 //! configuration ([`Runtime::of_service`]) or with the credentials of a user ([`Runtime::of_user`]).
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use ipnet::IpNet;
 use kiln_api::{Api, Reporter};
 use kiln_cfn::Cfn;
 use kiln_cloud::{Connector, Credentials, Named, Scope};
@@ -25,7 +27,7 @@ use kiln_store::{SqlStore, Store};
 use kiln_telemetry::logging;
 use kiln_telemetry::traces;
 use kiln_value::{Secret, Value, text};
-use kiln_web::{ConnectionLimits, Cors};
+use kiln_web::{ConnectionLimits, Cors, Proxies};
 
 use crate::checks::{self, OwnUser};
 use crate::clients;
@@ -243,7 +245,7 @@ impl Runtime {
         let api = Api::new(kiln_api::Parts { options: self.api.clone(), service: self.service.clone() });
         let Some((connector, secret)) = self.dashboard.clone() else { return api };
         let parts =
-            kiln_dashboard::Parts { api: api.router(), connector, secret, proxy_headers: self.api.proxy_headers };
+            kiln_dashboard::Parts { api: api.router(), connector, secret, proxy_headers: self.api.proxies.headers };
         api.with_beside(Dashboard::new(parts).router())
     }
 
@@ -471,10 +473,10 @@ fn api_options(config: &Config) -> Result<kiln_api::Options> {
     let mut options = kiln_api::Options::default();
     options.max_body = config.number(&stacks::MAX_JSON_BODY_SIZE)?;
     options.root = config.text(&clouds::HEAT_URL).map(|url| url.replace("/%(tenant_id)s", ""));
-    options.proxy_headers = config.flag(&server::ENABLE_PROXY_HEADERS_PARSING)?;
+    options.proxies = proxies(config)?;
     options.hidden_stack_tags = config.list(&stacks::HIDDEN_STACK_TAGS);
     options.cors = cors(config)?;
-    options.connections = connection_limits(config, options.proxy_headers)?;
+    options.connections = connection_limits(config, options.proxies.headers)?;
     options.topology_types = topology_types::of_service(config)?;
     if let Some(revision) = config.text(&stacks::HEAT_REVISION) {
         options.revision = revision;
@@ -485,12 +487,24 @@ fn api_options(config: &Config) -> Result<kiln_api::Options> {
 fn cfn_options(config: &Config) -> Result<kiln_cfn::Options> {
     let mut options = kiln_cfn::Options::default();
     options.max_body = config.number(&stacks::MAX_JSON_BODY_SIZE)?;
-    options.proxy_headers = config.flag(&server::ENABLE_PROXY_HEADERS_PARSING)?;
+    options.proxies = proxies(config)?;
     options.page = config.number(&kiln::CFN_PAGE_SIZE)?;
     options.hidden_stack_tags = config.list(&stacks::HIDDEN_STACK_TAGS);
     options.cors = cors(config)?;
-    options.connections = connection_limits(config, options.proxy_headers)?;
+    options.connections = connection_limits(config, options.proxies.headers)?;
     Ok(options)
+}
+
+/// The proxies before the service: `enable_proxy_headers_parsing` and `trusted_proxies`.
+fn proxies(config: &Config) -> Result<Proxies> {
+    let network = |text: &String| {
+        let network = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+        network.map_err(|_| anyhow!("[kiln] trusted_proxies: {text:?} is not a network"))
+    };
+    Ok(Proxies {
+        headers: config.flag(&server::ENABLE_PROXY_HEADERS_PARSING)?,
+        trusted: config.list(&kiln::TRUSTED_PROXIES).iter().map(network).collect::<Result<_>>()?,
+    })
 }
 
 /// Requests of pages of other origins, with the options of oslo.middleware.

@@ -48,5 +48,11 @@ impl Service {
 /// Logs the start of an action, in the same format as the engine logs its end.
 pub(crate) fn begun(stack: &Stack) {
     let Stack { id, name, project, state, reason, .. } = stack;
+    of_stack(stack);
     tracing::info!(stack = %id, name, project, %state, reason, "stack");
+}
+
+/// The request is about this stack: the lines of the log after this say so.
+pub(crate) fn of_stack(stack: &Stack) {
+    tracing::Span::current().record("stack", tracing::field::display(stack.id));
 }

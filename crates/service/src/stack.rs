@@ -5,7 +5,7 @@ use kiln_resource::Resource;
 use kiln_store::{Stack, StackId, StackQuery};
 use kiln_value::Value;
 
-use crate::{Error, Service};
+use crate::{Error, Service, request};
 
 impl Service {
     /// The live stack with this ID and name.
@@ -18,7 +18,7 @@ impl Service {
     pub async fn stack_or_deleted(&self, caller: &Caller, id: StackId, name: &str) -> Result<Stack, Error> {
         let stack = self.backends.store.stack(id).await?;
         let stack = stack.filter(|stack| sees(caller, stack) && stack.name == name);
-        stack.ok_or_else(|| Error::NoStack(name.to_owned()))
+        stack.inspect(request::of_stack).ok_or_else(|| Error::NoStack(name.to_owned()))
     }
 
     /// Finds a stack by ID, including deleted ones, then by name: a root stack, else the newest nested stack. Stack users
@@ -42,7 +42,7 @@ impl Service {
                 StackQuery { project, user_project, names, nested: true, limit: Some(1), ..StackQuery::default() };
             stack = store.stacks(&query).await?.pop();
         }
-        stack.ok_or_else(|| Error::NoStack(name.to_owned()))
+        stack.inspect(request::of_stack).ok_or_else(|| Error::NoStack(name.to_owned()))
     }
 
     /// Rejects a stack user who asks for another resource than their own, or for one that does not exist. The user of

@@ -1,5 +1,6 @@
 //! Logs: on standard error, in a file, in systemd's journal. The collectors of metrics and spans.
 
+mod flood;
 mod journal;
 mod line;
 mod sink;
@@ -20,6 +21,7 @@ use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, reload};
 
+use self::flood::{Flood, Lines};
 use self::journal::Journal;
 use self::line::Record;
 use self::sink::{LogFile, Sink};
@@ -110,6 +112,7 @@ pub struct Settings {
     is_watched: bool,
     journal: Option<PathBuf>,
     on_stderr: bool,
+    flood: Flood,
 }
 
 impl Settings {
@@ -132,6 +135,7 @@ impl Settings {
             is_watched: config.flag(&server::WATCH_LOG_FILE)?,
             on_stderr: config.flag(&server::USE_STDERR)? || (!has_file && journal.is_none()),
             journal,
+            flood: Flood::of(config)?,
         })
     }
 
@@ -182,7 +186,7 @@ pub fn of_service(args: &LogArgs, config: &Config, name: &str) -> Result<()> {
     let settings = Settings::of(config)?;
     kiln_trace::set_source(|| Some(spans::origin()?).filter(|origin| *origin != kiln_trace::Origin::default()));
     let (sinks, has_no_journal) = settings.sinks(name)?;
-    start(args, settings.levels(), settings.format, sinks);
+    start(args, settings.levels(), settings.format, sinks, settings.flood);
     if let (true, Some(socket)) = (has_no_journal, &settings.journal) {
         let socket = socket.display();
         tracing::warn!("[DEFAULT] use_journal: cannot send to {socket}, the log goes to standard error");
@@ -192,7 +196,7 @@ pub fn of_service(args: &LogArgs, config: &Config, name: &str) -> Result<()> {
 
 /// Starts the log of a command, which tells only errors.
 pub fn of_command(args: &LogArgs) {
-    start(args, "error", LogFormat::Text, vec![Sink::stderr()]);
+    start(args, "error", LogFormat::Text, vec![Sink::stderr()], Flood::default());
 }
 
 /// Writes events to the sinks.
@@ -200,11 +204,13 @@ struct Log {
     format: LogFormat,
     with_target: bool,
     sinks: Vec<Sink>,
+    lines: Lines,
 }
 
 impl<S: Subscriber> tracing_subscriber::Layer<S> for Log {
     fn on_event(&self, event: &Event<'_>, _: tracing_subscriber::layer::Context<'_, S>) {
-        let record = Record::of(event);
+        let Some(left_out) = self.lines.admit(event.metadata()) else { return };
+        let record = Record::of(event, left_out);
         let mut line = None;
         for sink in &self.sinks {
             sink.write(&record, |has_colour| match &line {
@@ -225,7 +231,7 @@ impl<S: Subscriber> tracing_subscriber::Layer<S> for Log {
     }
 }
 
-fn start(args: &LogArgs, usual: &'static str, format: LogFormat, sinks: Vec<Sink>) {
+fn start(args: &LogArgs, usual: &'static str, format: LogFormat, sinks: Vec<Sink>, flood: Flood) {
     let chosen = match (args.quiet, args.verbose) {
         (true, _) => Some("error"),
         (_, 0) => None,
@@ -236,7 +242,12 @@ fn start(args: &LogArgs, usual: &'static str, format: LogFormat, sinks: Vec<Sink
     let is_fixed = chosen.is_some() || environment.is_some();
     let filter = environment.unwrap_or_else(|| EnvFilter::new(chosen.unwrap_or(usual)));
     let (filter, handle) = reload::Layer::new(filter);
-    let log = Log { format: args.log_format.unwrap_or(format), with_target: args.verbose > 0, sinks };
+    let log = Log {
+        format: args.log_format.unwrap_or(format),
+        with_target: args.verbose > 0,
+        sinks,
+        lines: Lines::new(flood),
+    };
     let collector = Collector.with_filter(filter_fn(metrics::is_collected));
     let recent = Recent.with_filter(LevelFilter::WARN);
     let spans = Spans.with_filter(filter_fn(spans::is_kept));

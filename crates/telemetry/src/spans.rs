@@ -25,6 +25,10 @@ pub(crate) struct Ids {
     pub(crate) user: Option<String>,
     /// The ID of the project.
     pub(crate) project: Option<String>,
+    /// The address of the client.
+    pub(crate) client: Option<String>,
+    /// The ID of the stack.
+    pub(crate) stack: Option<String>,
     /// The operation of a stack.
     pub(crate) operation: Option<String>,
     /// The resource that is worked on.
@@ -117,11 +121,13 @@ impl SpanData {
 
     /// The IDs, as attributes.
     pub(crate) fn ids(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let Ids { request, user, project, operation, resource } = &self.ids;
+        let Ids { request, user, project, client, stack, operation, resource } = &self.ids;
         let named = [
             ("kiln.request", request),
             ("user.id", user),
             ("kiln.project", project),
+            ("client.address", client),
+            ("kiln.stack", stack),
             ("kiln.operation", operation),
             ("kiln.resource", resource),
         ];
@@ -151,6 +157,8 @@ impl Visit for SpanData {
             "request" => self.ids.request = text(),
             "user" => self.ids.user = text(),
             "project" => self.ids.project = text(),
+            "client" => self.ids.client = text(),
+            "stack" => self.ids.stack = text(),
             "operation" => self.ids.operation = text(),
             "resource" => self.ids.resource = text(),
             "traceparent" => self.traceparent = text(),
@@ -189,7 +197,7 @@ impl SpanData {
 
 /// Whether a field is needed without traces.
 fn is_for_logs(field: &Field) -> bool {
-    matches!(field.name(), "request" | "user" | "project" | "operation" | "resource")
+    matches!(field.name(), "request" | "user" | "project" | "client" | "stack" | "operation" | "resource")
 }
 
 /// The random numbers of IDs.
@@ -279,9 +287,10 @@ fn with_present<R>(read: impl FnOnce(&SpanData) -> R) -> Option<R> {
     })
 }
 
-/// What the present work belongs to.
-pub(crate) fn ids() -> Ids {
-    with_present(|data| data.ids.clone()).unwrap_or_default()
+/// What the present work belongs to, and the ID of its trace if that is sent.
+pub(crate) fn ids() -> (Ids, Option<String>) {
+    let trace = |data: &SpanData| Some(data.place.filter(|place| place.is_sampled)?.trace);
+    with_present(|data| (data.ids.clone(), trace(data).map(|trace| format!("{trace:032x}")))).unwrap_or_default()
 }
 
 /// The origin of the present work.

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 /// | --- | --- |
 /// | `title` | the name in a trace; default: the name of the span |
 /// | `kind` | `server` or `client`; default: internal |
-/// | `request`, `user`, `project` | the request of a user: its ID, and who sent it |
+/// | `request`, `user`, `project`, `client` | the request of a user: its ID, who sent it, and from which address |
+/// | `stack` | the ID of the stack that it is about |
 /// | `operation`, `resource` | the ID of an operation of a stack; the name of the resource that is worked on |
 /// | `traceparent` | the span around it, in another process (W3C Trace Context) |
 /// | `span_id` | its ID in a trace, if other processes must know it: 16 hexadecimal digits |

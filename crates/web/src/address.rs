@@ -24,7 +24,7 @@ pub fn address(head: &Parts, proxy_headers: bool) -> String {
 }
 
 /// The value of a parameter in an element of `Forwarded`: `for=10.0.0.1;proto=https;host="heat.example"`.
-fn element<'a>(forwarded: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn element<'a>(forwarded: &'a str, name: &str) -> Option<&'a str> {
     let mut pairs = forwarded.split(';').filter_map(|pair| pair.trim().split_once('='));
     let (_, value) = pairs.find(|(key, _)| key.eq_ignore_ascii_case(name))?;
     Some(value.trim_matches('"')).filter(|value| !value.is_empty())

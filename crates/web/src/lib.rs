@@ -5,6 +5,7 @@
 
 mod address;
 mod body;
+mod client;
 mod cors;
 mod health;
 mod limits;
@@ -15,10 +16,11 @@ mod version;
 
 pub use address::address;
 pub use body::{BodyError, read_body};
+pub use client::Proxies;
 pub use cors::Cors;
 pub use health::health;
 pub use limits::ConnectionLimits;
 pub use query::Query;
 pub use server::{Listener, Listeners, ServeError, Tls, serve};
-pub use track::{Track, known};
+pub use track::{Reason, Track, known};
 pub use version::{Negotiated, negotiate, versions};

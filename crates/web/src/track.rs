@@ -1,5 +1,6 @@
 //! The access log and the ID of a request.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use axum::response::Response;
@@ -23,6 +24,13 @@ pub fn known(caller: &Caller) {
     note_project(&caller.project_id);
 }
 
+/// Why a request is refused: an extension of the response, for the log.
+#[derive(Clone, Debug)]
+pub struct Reason(pub String);
+
+/// The longest reason in the log, in bytes.
+const LONGEST: usize = 500;
+
 /// A request from its start to its response.
 #[derive(Clone, Debug)]
 pub struct Track {
@@ -36,8 +44,8 @@ pub struct Track {
 }
 
 impl Track {
-    /// The start of a request.
-    pub fn begin(backends: &Backends, head: &Parts) -> Self {
+    /// The start of a request from an address.
+    pub fn begin(backends: &Backends, head: &Parts, client: Option<IpAddr>) -> Self {
         let id = format!("req-{}", backends.chance.uuid());
         let traceparent = head.headers.get("traceparent").and_then(|value| value.to_str().ok());
         let span = tracing::info_span!(
@@ -49,6 +57,8 @@ impl Track {
             request = id,
             user = Empty,
             project = Empty,
+            client = client.map(tracing::field::display),
+            stack = Empty,
             traceparent,
             http.request.method = method(head),
             http.route = Empty,
@@ -77,17 +87,17 @@ impl Track {
     }
 
     /// Logs the request, and adds its ID to the response.
-    pub fn end(self, backends: &Backends, head: &Parts, caller: Option<&Caller>, response: &mut Response) {
-        let (user, project) = match caller {
-            Some(caller) => (caller.user_id.as_str(), caller.project_id.as_str()),
-            None => ("-", "-"),
-        };
+    pub fn end(self, backends: &Backends, head: &Parts, response: &mut Response) {
+        // The line has the IDs of the span.
+        let _within = self.span.enter();
         let spent = backends.clock.monotonic().saturating_sub(self.begun);
         let ms = u64::try_from(spent.as_millis()).unwrap_or(u64::MAX);
         let (path, status, id) = (head.uri.path(), response.status().as_u16(), &self.id);
         // Without the query, which may contain data that must not be logged.
         let action = self.action;
-        tracing::info!(method = %head.method, path, action, status, ms, user, project, id, "request");
+        let reason = response.extensions().get::<Reason>();
+        let reason = reason.map(|Reason(text)| &text[..text.floor_char_boundary(LONGEST)]);
+        tracing::info!(method = %head.method, path, action, status, ms, reason, "request");
         let (api, route) = self.place;
         let method = method(head);
         let route = route.unwrap_or("none");

@@ -34,6 +34,11 @@ options! {
         "Maximum number of connections of a client's address; 0: no limit. The log has the first one above it, with the \
         project.",
     ).computed("256; no limit behind a proxy");
+    TRUSTED_PROXIES = own(
+        "trusted_proxies", List,
+        "Networks of the proxies whose X-Forwarded-For or Forwarded says the address of a client, for example 10.1.0.0/16. It \
+        is used with enable_proxy_headers_parsing, for the log, the audit and the limits of an address.",
+    ).default("127.0.0.0/8, ::1");
     MAX_REQUEST_STEPS = own(
         "max_request_steps", Whole(1_000_000, 1_000_000_000_000),
         "Maximum number of steps of the patterns, YAQL expressions and functions in a request; a step takes some 10 ns.",

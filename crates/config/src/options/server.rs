@@ -1,7 +1,7 @@
 //! Options of the database, the APIs, their policy and the logs.
 
 use super::options;
-use crate::option::Kind::{Flag, Limit, List, Path, Repeated, Text, Whole};
+use crate::option::Kind::{Choice, Flag, Limit, List, Path, Repeated, Text, Whole};
 use crate::option::{ConfigOption, Place};
 
 const MAIN: Place = Place::Section("DEFAULT");
@@ -36,6 +36,19 @@ options! {
         MAIN, "use_stderr", Flag, "Write the log to standard error too. Without another destination, it is written there \
         in any case.",
     ).default("false");
+    RATE_LIMIT_INTERVAL = ConfigOption::new(
+        MAIN, "rate_limit_interval", Whole(0, 86_400),
+        "Interval of rate_limit_burst; 0: no limit.",
+    ).default("1").unit("seconds");
+    RATE_LIMIT_BURST = ConfigOption::new(
+        MAIN, "rate_limit_burst", Whole(0, 1_000_000),
+        "Maximum number of lines with the same message in rate_limit_interval, so that a flood of requests does not fill the \
+         disk; 0: no limit. The next line has the number of lines that were left out.",
+    ).default("1000");
+    RATE_LIMIT_EXCEPT_LEVEL = ConfigOption::new(
+        MAIN, "rate_limit_except_level", Choice(&["CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG"]),
+        "Lines of this level and above have no such limit.",
+    ).default("CRITICAL");
     CONNECTION = ConfigOption::new(
         DATABASE, "connection", Text,
         "URL of the database: sqlite:///FILE, postgresql://…, mysql://…. Drivers and parameters as in URLs of \

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use kiln_plan::Note;
-use kiln_resource::State;
 use kiln_resource::physical_name::physical_name;
+use kiln_resource::{State, Status};
 use kiln_store::{Event, EventId};
 use kiln_value::Value;
 
@@ -46,7 +46,12 @@ impl Work {
     /// An event of the stack itself.
     pub(super) fn stack_event(&self, state: State, reason: String) -> Event {
         let (stack, name, project) = (self.stack.id, &self.stack.name, &self.stack.project);
-        tracing::info!(%stack, name, project, %state, reason, "stack");
+        // An operation that fails is what operators search for.
+        if state.status == Status::Failed {
+            tracing::warn!(%stack, name, project, %state, reason, "stack");
+        } else {
+            tracing::info!(%stack, name, project, %state, reason, "stack");
+        }
         let (id, time) = self.id_of_event();
         Event {
             id,

@@ -1,9 +1,11 @@
 //! `kiln manage …`: the commands of `heat-manage` and `heat-keystone-setup-domain`.
 
 mod doctor;
+mod failures;
 mod report;
 pub(crate) mod setup_domain;
 mod take_over;
+mod who_uses;
 
 use clap::{Args, ValueEnum};
 use kiln_config::options::kiln;
@@ -35,6 +37,8 @@ group! {
         TakeOver(take_over::TakeOverCommand),
         Doctor(doctor::DoctorArgs),
         Report(report::ReportArgs),
+        Failures(failures::FailuresArgs),
+        WhoUses(who_uses::WhoUsesArgs),
         PurgeDeleted(PurgeArgs),
         #[command(visible_alias = "rotate-keys")]
         UpdateParams(UpdateParamsArgs),

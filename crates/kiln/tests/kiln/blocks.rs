@@ -105,6 +105,7 @@ const LISTED: &[(&str, &str, Treatment)] = &[
     ),
     ("docs/logs.md", "$ kiln stack failures list", By("crates/kiln/tests/kiln/logs.rs")),
     ("docs/logs.md", "$ kiln stack event list", By("crates/kiln/tests/kiln/logs.rs")),
+    ("docs/logs.md", "$ kiln manage failures", By("crates/kiln/tests/kiln/logs.rs")),
     ("docs/logs.md", "$ grep 'name=", By("crates/kiln/tests/kiln/logs.rs")),
     ("docs/logs.md", "$ grep req-", By("crates/kiln/tests/kiln/logs.rs")),
     ("docs/logs.md", "$ awk", By("crates/kiln/tests/kiln/logs.rs")),

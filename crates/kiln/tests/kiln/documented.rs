@@ -46,7 +46,8 @@ resources:
 /// Commands that run until they are stopped.
 const SERVERS: [&str; 6] = ["kiln serve", "kiln api", "kiln engine", "kiln demo", "kiln testcloud", "--follow"];
 /// Commands that exit with 1 if they find something, or nothing.
-const FINDERS: [&str; 9] = [
+const FINDERS: [&str; 10] = [
+    "kiln manage who-uses",
     "config check",
     "template lint",
     "fmt --check",

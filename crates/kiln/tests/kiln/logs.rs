@@ -59,13 +59,102 @@ async fn every_line_of_an_operation_has_its_id() {
     create(&folder, &cloud, &service.url());
     let log = wait_for(|| service.log(), "state=CREATE_FAILED");
     let ended = log.lines().find(|line| line.contains("state=CREATE_FAILED")).unwrap();
-    let (request, operation) = (value(ended, "request").unwrap(), value(ended, "operation").unwrap());
+    let (request, operation) = (value(ended, "request_id").unwrap(), value(ended, "operation").unwrap());
     // The request of the API has the same ID, also in the line of the access log.
-    let asked = log.lines().find(|line| line.contains("method=POST")).unwrap();
-    assert_eq!(value(asked, "id").unwrap().trim_matches('"'), request);
+    let asked = log.lines().find(|line| line.contains("method=POST path=\"/v1")).unwrap();
+    assert_eq!(value(asked, "request_id").unwrap(), request);
     // A line of a step.
     let retried = log.lines().find(|line| line.contains("create failed, retrying")).unwrap();
-    assert_eq!((value(retried, "request"), value(retried, "operation")), (Some(request), Some(operation)), "{log}");
+    assert_eq!((value(retried, "request_id"), value(retried, "operation")), (Some(request), Some(operation)), "{log}");
+    service.signal("KILL");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_answers_who_asked_what_was_refused_and_what_the_cloud_said() {
+    let folder = Folder::new("log-answers");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    cloud.faults().add(Fault {
+        service: Some(Service::Network),
+        method: Some("POST".to_owned()),
+        path: "/networks".to_owned(),
+        when: When::Count(1),
+        action: Action::Status(409),
+    });
+    let options = "debug = true\n[oslo_middleware]\nenable_proxy_headers_parsing = true\n[kiln]\ncfn_api = false\n";
+    let config = folder.configured(&cloud, options);
+    let service = Running::start(folder.kiln(&["serve", "--config-file", &config]));
+    let url = service.url();
+    create(&folder, &cloud, &url);
+    let log = wait_for(|| service.log(), "state=CREATE_FAILED");
+    let line = |log: &str, what: &str| {
+        log.lines().find(|line| line.contains(what)).unwrap_or_else(|| panic!("{what:?} is not in\n{log}")).to_owned()
+    };
+    // The end of a failed operation is a warning, with the stack, the project and the request.
+    let ended = line(&log, "state=CREATE_FAILED");
+    assert!(ended.contains(" WARN ") && ended.contains("reason="), "{ended}");
+    let (stack, request) = (value(&ended, "stack").unwrap(), value(&ended, "request_id").unwrap());
+    // The request that began it names the stack and the client.
+    let asked = line(&log, "method=POST path=\"/v1");
+    assert_eq!((value(&asked, "stack"), value(&asked, "request_id")), (Some(stack), Some(request)), "{asked}");
+    assert_eq!(value(&asked, "client"), Some("127.0.0.1"));
+    assert!(value(&asked, "user").is_some() && value(&asked, "project").is_some(), "{asked}");
+    // Each call to the cloud, with its answer, for the same request.
+    let call = line(&log, "cloud call service=\"network\" method=POST");
+    assert!(
+        call.contains(" DEBUG ") && value(&call, "status") == Some("409") && value(&call, "ms").is_some(),
+        "{call}"
+    );
+    assert_eq!(value(&call, "request_id"), Some(request), "{call}");
+    // What is refused says why, once; the proxy says who asked.
+    let mut stream = TcpStream::connect(url.trim_start_matches("http://")).unwrap();
+    let request =
+        "GET /v1/p/stacks HTTP/1.1\r\nhost: h\r\nx-forwarded-for: 192.0.2.1, 192.0.2.7\r\nconnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    let log = wait_for(|| service.log(), "status=401");
+    let refused = line(&log, "status=401");
+    assert!(
+        refused.contains("reason=\"The request you have made requires authentication.\"")
+            && value(&refused, "client") == Some("192.0.2.7"),
+        "{refused}"
+    );
+    let twice = folder.client(&cloud, &url, &["stack", "create", "-t", "web.yaml", "web"]).output().unwrap();
+    assert!(!twice.status.success());
+    let log = wait_for(|| service.log(), "StackExists");
+    let exists = line(&log, "INFO request method=POST path=\"/v1/b118ea5561624da68c537baed56e602f/stacks\" status=409");
+    assert!(exists.contains("reason=\"StackExists: The Stack (web) already exists.\""), "{exists}");
+    service.signal("KILL");
+    // The operator finds it without the log.
+    let failures = folder.run(&["manage", "failures", "--config-file", &config, "--since", "1h", "-f", "json"]).json();
+    assert_eq!((&failures[0]["Stack"], &failures[0]["Stack ID"]), (&"web".into(), &stack.into()), "{failures}");
+    assert_eq!(
+        (&failures[0]["Resource Type"], &failures[0]["State"]),
+        (&"OS::Neutron::Port".into(), &"CREATE_FAILED".into())
+    );
+    let none =
+        folder.run(&["manage", "failures", "--config-file", &config, "--since", "2100-01-01T00:00:00Z", "-f", "json"]);
+    assert_eq!(none.json(), serde_json::json!([]));
+    let other = folder.run(&["manage", "failures", "--config-file", &config, "--project", "other", "-f", "json"]);
+    assert_eq!(other.json(), serde_json::json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_leads_to_its_stack() {
+    let folder = Folder::new("log-who-uses");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let config = folder.configured(&cloud, "");
+    let service = Running::start(folder.kiln(&["serve", "--config-file", &config]));
+    let url = service.url();
+    folder.write("inner.yaml", "heat_template_version: 2018-08-31\nresources:\n  net: {type: OS::Neutron::Net}\n");
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources:\n  child: {type: inner.yaml}\n");
+    let asked = |args: &[&str]| Ran::from(folder.client(&cloud, &url, args).output().unwrap());
+    asked(&["stack", "create", "-t", "t.yaml", "--wait", "--poll", "0.05", "one"]).ok();
+    let resources = asked(&["stack", "resource", "list", "--nested-depth", "2", "-f", "json", "one"]).json();
+    let net = resources.as_array().unwrap().iter().find(|row| row["resource_name"] == "net").unwrap();
+    let id = net["physical_resource_id"].as_str().unwrap();
+    let users = folder.run(&["manage", "who-uses", "--config-file", &config, id, "-f", "json"]).json();
+    assert_eq!((&users[0]["Stack"], &users[0]["Resource"]), (&"one".into(), &"child.net".into()), "{users}");
+    let nobody = folder.run(&["manage", "who-uses", "--config-file", &config, "no-such-object"]);
+    assert_eq!((nobody.code, nobody.err.trim()), (1, "error: no stack has an object with the ID no-such-object"));
     service.signal("KILL");
 }
 
@@ -94,7 +183,7 @@ async fn lines_are_those_of_oslo_in_a_file_that_logrotate_moves() {
     let parts: Vec<&str> = line.splitn(11, ' ').collect();
     let [date, time, pid, level, name, request, user, project, a, b, rest] = parts[..] else { panic!("{line}") };
     assert_eq!((date.len(), time.len(), pid), (10, 12, service.pid().as_str()), "{line}");
-    assert_eq!((level, name), ("INFO", "kiln_engine.actor.events"));
+    assert_eq!((level, name), ("WARNING", "kiln_engine.actor.events"));
     assert!(request.starts_with("[req-") && user.len() == 32 && project.len() == 32, "{line}");
     assert!(a == "-" && b == "-" && rest.starts_with("-] stack stack="), "{line}");
     assert!(value(line, "operation").is_some());
@@ -289,7 +378,8 @@ async fn the_manual_goes_from_a_failed_stack_to_the_cause() {
     });
     let log = folder.path().join("kiln.log");
     let options = format!("log_file = {}\naction_retry_limit = 1\n[kiln]\ncfn_api = false\n", log.display());
-    let service = Running::start(folder.kiln(&["serve", "--config-file", &folder.configured(&cloud, &options)]));
+    let config = folder.configured(&cloud, &options);
+    let service = Running::start(folder.kiln(&["serve", "--config-file", &config]));
     let read = || std::fs::read_to_string(&log).unwrap_or_default();
     let started = wait_for(read, "serving address=");
     let url = format!("http://{}", value(&started, "address").unwrap());
@@ -313,6 +403,8 @@ async fn the_manual_goes_from_a_failed_stack_to_the_cause() {
         words.sort_by_key(|(old, _)| std::cmp::Reverse(old.len()));
         let replaced = words.into_iter().fold(command.to_owned(), |command, (old, new)| command.replace(old, new));
         let place = replaced.replace("/var/log/kiln", &folder.path().display().to_string());
+        // An operator has the file where Kiln looks for it.
+        let place = place.replace("kiln manage failures", &format!("kiln manage failures --config-file {config}"));
         let line = format!("PATH=\"$(dirname \"$KILN\"):/usr/bin:/bin\"; {place}");
         let mut shell = std::process::Command::new("sh");
         shell.args(["-c", &line]).current_dir(folder.path()).env("KILN", env!("CARGO_BIN_EXE_kiln"));

@@ -139,7 +139,12 @@ impl Service {
     fn told(&self, message: &str) -> Vec<serde_json::Value> {
         let log = self.log.lock().unwrap();
         let of = |line: &&serde_json::Value| line["fields"]["message"] == message;
-        log.iter().filter(of).map(|line| line["fields"].clone()).collect()
+        let flat = |line: &serde_json::Value| {
+            let mut all = line.as_object().unwrap().clone();
+            all.extend(line["fields"].as_object().unwrap().clone());
+            serde_json::Value::Object(all)
+        };
+        log.iter().filter(of).map(flat).collect()
     }
 }
 
@@ -405,7 +410,9 @@ async fn the_log_tells_what_is_asked_and_done() {
     let requests = service.told("request");
     let made = requests.iter().find(|told| told["method"] == "POST").unwrap();
     assert_eq!((&made["status"], made["ms"].is_u64()), (&201.into(), true), "{made}");
-    assert!(made["path"].as_str().unwrap().ends_with("/stacks") && made["id"].as_str().unwrap().starts_with("req-"));
+    assert!(
+        made["path"].as_str().unwrap().ends_with("/stacks") && made["request_id"].as_str().unwrap().starts_with("req-")
+    );
     assert!(made["user"].as_str().unwrap().len() > 1 && made["project"].as_str().unwrap().len() > 1, "{made}");
     let states: Vec<_> = service.told("stack").iter().map(|told| told["state"].as_str().unwrap().to_owned()).collect();
     assert_eq!(states, ["CREATE_IN_PROGRESS", "CREATE_COMPLETE"]);

@@ -117,7 +117,7 @@ impl SoftwareStore for SqlStore {
     }
 
     async fn resources_by_physical_id(&self, project: &str, id: &str) -> Result<Vec<Resource>, Error> {
-        self.resources_of_project(project, Cond::all().add(Expr::col("physical_id").eq(plain(id)))).await
+        self.resources_of_project(Some(project), with_object(id)).await
     }
 
     async fn creates_without_object(&self, project: &str, implementation: &str) -> Result<Vec<Resource>, Error> {
@@ -126,7 +126,7 @@ impl SoftwareStore for SqlStore {
             .add(Expr::col("implementation").eq(plain(implementation)))
             .add(Expr::col("action").eq(Action::Create.as_str()))
             .add(Expr::col("status").ne(Status::Complete.as_str()));
-        self.resources_of_project(project, of_create).await
+        self.resources_of_project(Some(project), of_create).await
     }
 
     async fn is_config_referenced(&self, id: &str) -> Result<bool, Error> {
@@ -135,20 +135,30 @@ impl SoftwareStore for SqlStore {
     }
 }
 
+/// Resources whose object has this ID.
+fn with_object(id: &str) -> Cond {
+    Cond::all().add(Expr::col("physical_id").eq(plain(id)))
+}
+
 impl SqlStore {
-    async fn resources_of_project(&self, project: &str, which: Cond) -> Result<Vec<Resource>, Error> {
-        let stacks = Query::select()
-            .column("id")
-            .from(schema::STACK)
-            .and_where(Expr::col("project").eq(plain(project)))
-            .to_owned();
-        let select = Query::select()
-            .columns(schema::RESOURCE_COLUMNS)
-            .from(schema::RESOURCE)
-            .cond_where(which)
-            .and_where(Expr::col("stack").in_subquery(stacks))
-            .order_by("seq", Order::Asc)
-            .to_owned();
+    /// The resources of all projects whose object has this ID, for operators.
+    ///
+    /// # Errors
+    /// Errors of the database.
+    pub async fn resources_with_object(&self, id: &str) -> Result<Vec<Resource>, Error> {
+        self.resources_of_project(None, with_object(id)).await
+    }
+
+    /// The resources of a project; `None`: of all projects.
+    async fn resources_of_project(&self, project: Option<&str>, which: Cond) -> Result<Vec<Resource>, Error> {
+        let mut select = Query::select();
+        select.columns(schema::RESOURCE_COLUMNS).from(schema::RESOURCE).cond_where(which);
+        if let Some(project) = project {
+            let of_project = Expr::col("project").eq(plain(project));
+            let stacks = Query::select().column("id").from(schema::STACK).and_where(of_project).to_owned();
+            select.and_where(Expr::col("stack").in_subquery(stacks));
+        }
+        select.order_by("seq", Order::Asc);
         self.retry(|| async {
             let rows = self.reader.query_all(&select).await?;
             rows.iter().map(|row| Columns::of(row).resource(&self.vault)).collect()

@@ -47,6 +47,8 @@ impl Journal {
             ("RESOURCE", &record.ids.resource),
             ("USER_ID", &record.ids.user),
             ("PROJECT_ID", &record.ids.project),
+            ("CLIENT", &record.ids.client),
+            ("STACK_ID", &record.ids.stack),
         ];
         for (name, id) in ids {
             if let Some(id) = id {

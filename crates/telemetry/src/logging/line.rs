@@ -11,6 +11,9 @@ use tracing::{Event, Level, Metadata};
 
 use crate::spans::{self, Ids};
 
+/// The names of what a line belongs to.
+const IDS: [&str; 8] = ["request_id", "trace_id", "user", "project", "client", "stack", "operation", "resource"];
+
 /// An event.
 pub(super) struct Record {
     time: Timestamp,
@@ -18,6 +21,7 @@ pub(super) struct Record {
     pub(super) message: String,
     pub(super) fields: Vec<(&'static str, Shown)>,
     pub(super) ids: Ids,
+    trace: Option<String>,
 }
 
 /// The value of a field.
@@ -88,23 +92,37 @@ impl Visit for Record {
 }
 
 impl Record {
-    /// An event in the present span.
-    pub(super) fn of(event: &Event<'_>) -> Self {
+    /// An event in the present span; before it, this number of events was left out.
+    pub(super) fn of(event: &Event<'_>, left_out: u64) -> Self {
+        let (ids, trace) = spans::ids();
         let mut record = Self {
             time: crate::now(),
             about: event.metadata(),
             message: String::new(),
             fields: Vec::new(),
-            ids: spans::ids(),
+            ids,
+            trace,
         };
         event.record(&mut record);
+        if left_out > 0 {
+            record.fields.push(("left_out", Shown::Json(left_out.into())));
+        }
         record
     }
 
-    /// The request, the operation and the resource, unless the event has them itself.
+    /// What the line belongs to, unless the event says it itself.
     pub(super) fn ids(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let Ids { request, operation, resource, .. } = &self.ids;
-        let all = [("request", request), ("operation", operation), ("resource", resource)];
+        let Ids { request, user, project, client, stack, operation, resource } = &self.ids;
+        let all = [
+            ("request_id", request),
+            ("trace_id", &self.trace),
+            ("user", user),
+            ("project", project),
+            ("client", client),
+            ("stack", stack),
+            ("operation", operation),
+            ("resource", resource),
+        ];
         let is_new = |name: &str| !self.fields.iter().any(|(given, _)| *given == name);
         all.into_iter().filter_map(move |(name, id)| Some((name, id.as_deref()?)).filter(|(name, _)| is_new(name)))
     }
@@ -130,18 +148,21 @@ impl Record {
         line
     }
 
-    /// `{"timestamp": …, "level": …, "fields": {"message": …}, "target": …, "operation": …}`.
+    /// `{"timestamp": …, "level": …, "fields": {"message": …}, "target": …, "request_id": …, "stack": …}`. What the line
+    /// belongs to is always outside of `fields`.
     pub(super) fn json(&self) -> String {
         let mut fields = Map::new();
         fields.insert("message".to_owned(), self.message.clone().into());
+        let mut line = Map::new();
+        let mut own = Map::new();
         for (name, value) in &self.fields {
             let value = match value {
                 Shown::Text(text) | Shown::Plain(text) => text.clone().into(),
                 Shown::Json(value) => value.clone(),
             };
-            fields.insert((*name).to_owned(), value);
+            let place = if IDS.contains(name) { &mut own } else { &mut fields };
+            place.insert((*name).to_owned(), value);
         }
-        let mut line = Map::new();
         line.insert("timestamp".to_owned(), format!("{:.6}", self.time).into());
         line.insert("level".to_owned(), self.about.level().as_str().into());
         line.insert("fields".to_owned(), fields.into());
@@ -149,6 +170,7 @@ impl Record {
         for (name, id) in self.ids() {
             line.insert(name.to_owned(), id.into());
         }
+        line.append(&mut own);
         format!("{}\n", Value::Object(line))
     }
 
@@ -170,7 +192,8 @@ impl Record {
         for (name, value) in &self.fields {
             _ = write!(line, " {name}={value}");
         }
-        for (name, id) in self.ids().filter(|(name, _)| *name != "request") {
+        let is_before = |name: &str| matches!(name, "request_id" | "user" | "project");
+        for (name, id) in self.ids().filter(|(name, _)| !is_before(name)) {
             _ = write!(line, " {name}={id}");
         }
         line.push('\n');

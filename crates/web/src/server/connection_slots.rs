@@ -40,6 +40,11 @@ tokio::task_local! {
     pub(super) static CURRENT: Option<(Arc<ConnectionSlots>, IpAddr)>;
 }
 
+/// The address of the connection; `None` for a Unix socket, and for a request of the process itself.
+pub(crate) fn peer() -> Option<IpAddr> {
+    CURRENT.try_with(|current| current.as_ref().map(|(_, address)| *address)).ok().flatten()
+}
+
 /// Notes the project of a request, so that the log can say whose connections are too many.
 pub(crate) fn note_project(project: &str) {
     // There is no connection in a request of the process itself.
