@@ -1,5 +1,6 @@
 //! The API service and the processing of requests.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -8,10 +9,11 @@ use axum::response::{IntoResponse, Response};
 use http::header::{ALLOW, HeaderValue, WWW_AUTHENTICATE};
 use http::request::Parts as Head;
 use http::{Method, Request, StatusCode};
+use kiln_audit::Attachment;
 use kiln_identity::{Caller, Denied};
 use kiln_service::Service;
 use kiln_value::{steps, value};
-use kiln_web::{Listeners, Negotiated, Query, Reason, ServeError, Track};
+use kiln_web::{Audit, Listeners, Negotiated, Query, Reason, ServeError, Track};
 use percent_encoding::percent_decode_str;
 use tokio::sync::watch;
 use tracing::Instrument as _;
@@ -47,6 +49,8 @@ pub struct Api {
 #[derive(Default)]
 struct Known {
     route: Option<&'static str>,
+    /// `None`: the request is not one of the API.
+    audit: Option<Audit>,
 }
 
 impl Api {
@@ -98,39 +102,59 @@ impl Api {
             return reply::json_bytes(StatusCode::OK, openapi::json().into());
         }
         let (head, body) = request.into_parts();
-        let track = Track::begin(backends, &head, self.parts.options.proxies.client(&head));
+        let client = self.parts.options.proxies.client(&head);
+        let track = Track::begin(backends, &head, client);
         let cors = &self.parts.options.cors;
         if let Some(response) = cors.preflight(&head) {
             return response;
         }
         let mut known = Known::default();
-        let mut response =
-            steps::metered(self.parts.service.options.limits.request_steps, self.negotiate(&head, body, &mut known))
-                .instrument(track.span())
-                .await;
+        let mut response = steps::metered(
+            self.parts.service.options.limits.request_steps,
+            self.negotiate(&head, body, &mut known, (&track.id, client)),
+        )
+        .instrument(track.span())
+        .await;
+        if let Some(audit) = known.audit.take() {
+            let stack = kiln_web::stack_of(&head, &response);
+            let stack = stack.map(|content| Attachment { name: "stack", content });
+            audit.end(backends, &head, &self.address(&head), &response, stack.into_iter().collect());
+        }
         cors.apply(&head, &mut response);
         track.at("rest", known.route).end(backends, &head, &mut response);
         response
     }
 
-    async fn negotiate(&self, head: &Head, body: Body, known: &mut Known) -> Response {
+    async fn negotiate(
+        &self,
+        head: &Head,
+        body: Body,
+        known: &mut Known,
+        (id, client): (&str, Option<IpAddr>),
+    ) -> Response {
         let Ok(path) = percent_decode_str(head.uri.path()).decode_utf8() else {
             return page::not_found(&head.headers);
         };
         match kiln_web::negotiate(&path, &head.headers) {
             Negotiated::List => kiln_web::versions(&self.address(head)),
             Negotiated::Nothing => page::not_found(&head.headers),
-            Negotiated::V1(path) => self.v1(head, body, path, known).await,
+            Negotiated::V1(path) => {
+                let audit = known.audit.insert(Audit::new(self.parts.options.auditor.clone(), id, client));
+                let caller = match self.parts.service.identity.authenticate(&head.headers).await {
+                    Ok(caller) => caller,
+                    Err(denied) => return refuse(&denied),
+                };
+                let backends = &self.parts.service.backends;
+                if audit.begin(backends, head, &self.address(head), Some(&caller)).is_err() {
+                    return ApiError::unaudited().into_response();
+                }
+                self.v1(head, body, path, caller, known).await
+            }
         }
     }
 
-    /// Handles a request to version 1: first authenticates the caller, then matches the path. Stores what is
-    /// found in `known`, for the log.
-    async fn v1(&self, head: &Head, body: Body, path: &str, known: &mut Known) -> Response {
-        let caller = match self.parts.service.identity.authenticate(&head.headers).await {
-            Ok(caller) => caller,
-            Err(denied) => return refuse(&denied),
-        };
+    /// Handles a request to version 1, whose caller is known: matches the path. Stores what is found in `known`, for the log.
+    async fn v1(&self, head: &Head, body: Body, path: &str, caller: Arc<Caller>, known: &mut Known) -> Response {
         kiln_web::known(&caller);
         if self.parts.service.heat_projects.has(&caller.project_id) {
             return ApiError::of_heat().into_response();

@@ -145,6 +145,11 @@ impl ApiError {
         Self::new(Class::HTTPServiceUnavailable, kiln_service::OF_HEAT)
     }
 
+    /// The audit event of the request cannot be written: 503.
+    pub fn unaudited() -> Self {
+        Self::new(Class::HTTPServiceUnavailable, kiln_audit::Refused.to_string())
+    }
+
     /// The body was not received in time: 408.
     pub fn too_slow() -> Self {
         Self::new(Class::HTTPRequestTimeout, "The body of the request was not received in time.")

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use kiln_audit::Auditor;
 use kiln_topology::TypeFiles;
 use kiln_web::{ConnectionLimits, Cors, Proxies};
 
@@ -24,6 +25,8 @@ pub struct Options {
     pub cors: Cors,
     /// Limits of connections.
     pub connections: ConnectionLimits,
+    /// Writes the audit events of requests.
+    pub auditor: Option<Arc<Auditor>>,
     /// The types of files that blueprints and service templates may use.
     pub topology_types: Arc<TypeFiles>,
     /// Writes the text of `GET /report`.
@@ -61,6 +64,7 @@ impl Default for Options {
             revision: "unknown".to_owned(),
             cors: Cors::default(),
             connections: ConnectionLimits::default(),
+            auditor: None,
             // A test reads the types of Kiln, so there are no errors.
             topology_types: TypeFiles::shipped().unwrap_or_default(),
             reporter: None,

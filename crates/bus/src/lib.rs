@@ -1,5 +1,6 @@
 //! Notifications as oslo.messaging sends them, to RabbitMQ and the log. The options are those of heat.conf.
 
+mod audit;
 mod envelope;
 mod log;
 mod rabbit;
@@ -10,10 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use kiln_audit::Destination;
 use kiln_config::Config;
 use kiln_config::options::messages;
 use kiln_engine::MessageBus;
 
+use self::audit::AuditBus;
 use self::envelope::{Envelope, Version};
 use self::log::Log;
 use self::rabbit::{Declarations, Rabbit};
@@ -71,6 +74,47 @@ pub fn of_config(config: &Config, hostname: &str) -> Result<Option<Arc<dyn Messa
         return Ok(rabbit.map(|rabbit| Arc::new(rabbit) as Arc<dyn MessageBus>));
     }
     Ok(Some(Arc::new(Log { envelope: envelope(config, hostname, Version::One)?, first: rabbit })))
+}
+
+/// Where audit events are delivered, if that is RabbitMQ: `[audit_middleware_notifications]`, and where that says nothing, the
+/// destination of notifications.
+pub fn audit_of_config(config: &Config, publisher: &str) -> Result<AuditTo> {
+    let mut options = vec![
+        (&messages::DEFAULT_PUBLISHER_ID, publisher.to_owned()),
+        (&messages::DEFAULT_NOTIFICATION_LEVEL, "INFO".to_owned()),
+    ];
+    if let Some(driver) = config.choice(&messages::AUDIT_DRIVER)? {
+        options.push((&messages::DRIVER, driver));
+    }
+    if let Some(url) = config.text(&messages::AUDIT_TRANSPORT_URL) {
+        options.push((&messages::NOTIFICATIONS_TRANSPORT_URL, url));
+    }
+    let topics = config.list(&messages::AUDIT_TOPICS);
+    if !topics.is_empty() {
+        options.push((&messages::TOPICS, topics.join(",")));
+    }
+    if !config.flag(&messages::AUDIT_USE_OSLO_MESSAGING)? {
+        return Ok(AuditTo::Log);
+    }
+    let config = config.with(options);
+    let drivers = config.all(&messages::DRIVER);
+    if drivers.iter().any(|driver| driver == "log") || drivers.is_empty() {
+        return Ok(AuditTo::Log);
+    }
+    Ok(match of_config(&config, "")? {
+        Some(bus) => AuditTo::Bus(Arc::new(AuditBus(bus))),
+        None => AuditTo::Nothing,
+    })
+}
+
+/// Where audit events go.
+pub enum AuditTo {
+    /// Nowhere: the driver is `noop`.
+    Nothing,
+    /// To the log.
+    Log,
+    /// To RabbitMQ.
+    Bus(Arc<dyn Destination>),
 }
 
 fn envelope(config: &Config, hostname: &str, version: Version) -> Result<Envelope> {

@@ -8,10 +8,11 @@ use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
 use http::request::Parts as Head;
 use http::{Method, Request, StatusCode};
+use kiln_audit::Attachment;
 use kiln_identity::{Caller, Denied, SignatureError, SignedRequest};
 use kiln_service::Service;
 use kiln_value::steps;
-use kiln_web::{BodyError, Listeners, Negotiated, Query, ServeError, Track};
+use kiln_web::{Audit, BodyError, Listeners, Negotiated, Query, ServeError, Track};
 use percent_encoding::percent_decode_str;
 use tracing::Instrument as _;
 
@@ -44,6 +45,10 @@ pub struct Cfn {
 #[derive(Default)]
 struct Known {
     action: Option<&'static str>,
+    /// `None`: the request is not one of the API.
+    audit: Option<Audit>,
+    /// The stack that the request names.
+    stack: Option<String>,
 }
 
 impl Cfn {
@@ -77,13 +82,20 @@ impl Cfn {
             return kiln_web::health(backends, self.parts.service.heat_projects.count()).await;
         }
         let (head, body) = request.into_parts();
-        let track = Track::begin(backends, &head, self.parts.options.proxies.client(&head));
-        let mut known = Known::default();
+        let client = self.parts.options.proxies.client(&head);
+        let track = Track::begin(backends, &head, client);
+        let audit = Audit::new(self.parts.options.auditor.clone(), &track.id, client).without_query();
+        let mut known = Known { audit: Some(audit), ..Known::default() };
         let cors = &self.parts.options.cors;
         if let Some(response) = cors.preflight(&head) {
             return response;
         }
         let mut response = self.negotiate(&head, body, &track.id, &mut known).instrument(track.span()).await;
+        if let Some(audit) = known.audit.take() {
+            let named = [("action", known.action.map(str::to_owned)), ("stack", known.stack.take())];
+            let named = named.into_iter().filter_map(|(name, content)| Some(Attachment { name, content: content? }));
+            audit.end(backends, &head, &self.address(&head), &response, named.collect());
+        }
         cors.apply(&head, &mut response);
         track.of(known.action).at("cfn", known.action).end(backends, &head, &mut response);
         response
@@ -94,10 +106,16 @@ impl Cfn {
             return StatusCode::NOT_FOUND.into_response();
         };
         match kiln_web::negotiate(&path, &head.headers) {
-            Negotiated::List => kiln_web::versions(&kiln_web::address(head, self.parts.options.proxies.headers)),
+            Negotiated::List => {
+                known.audit = None;
+                kiln_web::versions(&self.address(head))
+            }
             Negotiated::V1("" | "/") => self.query(head, body, id, known).await,
-            Negotiated::V1(path) if Path::of(path).is_some() => self.signal(head, path, body, id).await,
-            Negotiated::V1(_) | Negotiated::Nothing => StatusCode::NOT_FOUND.into_response(),
+            Negotiated::V1(path) if Path::of(path).is_some() => self.signal(head, path, body, id, known).await,
+            Negotiated::V1(_) | Negotiated::Nothing => {
+                known.audit = None;
+                StatusCode::NOT_FOUND.into_response()
+            }
         }
     }
 
@@ -138,9 +156,12 @@ impl Cfn {
     ) -> Result<(&'static Action, kiln_value::Value), Fault> {
         let caller = self.authenticate(head, &params, body).await?;
         kiln_web::known(&caller);
+        self.begin_audit(head, &caller, known)?;
         let action = params.get("Action").and_then(Action::of_name);
         let action = action.ok_or_else(|| Fault::invalid_action(None))?;
         known.action = Some(action.name);
+        let stack = params.pairs().find(|(name, _)| *name == "StackName");
+        known.stack = stack.map(|(_, stack)| stack.to_owned());
         params.check()?;
         let params = params.of_action(action.parameters);
         let call = Call { cfn: Arc::clone(&self.parts), caller, params };
@@ -150,13 +171,14 @@ impl Cfn {
     }
 
     /// A request to the URL of a resource.
-    async fn signal(&self, head: &Head, path: &str, body: Body, id: &str) -> Response {
+    async fn signal(&self, head: &Head, path: &str, body: Body, id: &str, known: &mut Known) -> Response {
         let Some(path) = Path::of(path) else { return StatusCode::NOT_FOUND.into_response() };
         let params = Params::new(Query::parse(head.uri.query()));
         let answered = async {
             let body = self.read(head, body).await?;
             let caller = self.authenticate(head, &params, &body).await?;
             kiln_web::known(&caller);
+            self.begin_audit(head, &caller, known)?;
             // As in Heat, the signature is checked first.
             if head.method != path.method() {
                 return Ok(StatusCode::NOT_FOUND.into_response());
@@ -171,6 +193,17 @@ impl Cfn {
             }
             reply::fault(Format::Xml, &fault, id)
         })
+    }
+
+    fn begin_audit(&self, head: &Head, caller: &Caller, known: &mut Known) -> Result<(), Fault> {
+        let Some(audit) = &mut known.audit else { return Ok(()) };
+        let begun = audit.begin(&self.parts.service.backends, head, &self.address(head), Some(caller));
+        begun.map_err(|_| Fault::unavailable())
+    }
+
+    /// The address that the client used.
+    fn address(&self, head: &Head) -> String {
+        kiln_web::address(head, self.parts.options.proxies.headers)
     }
 
     /// The caller, unless the stacks of his project belong to a Heat.

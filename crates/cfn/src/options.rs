@@ -1,5 +1,8 @@
 //! Options of the API, with the names and defaults of Heat.
 
+use std::sync::Arc;
+
+use kiln_audit::Auditor;
 use kiln_web::{ConnectionLimits, Cors, Proxies};
 
 /// Options of the API.
@@ -18,6 +21,8 @@ pub struct Options {
     pub cors: Cors,
     /// Limits of connections.
     pub connections: ConnectionLimits,
+    /// Writes the audit events of requests.
+    pub auditor: Option<Arc<Auditor>>,
 }
 
 impl Default for Options {
@@ -29,6 +34,7 @@ impl Default for Options {
             page: 1000,
             cors: Cors::default(),
             connections: ConnectionLimits::default(),
+            auditor: None,
         }
     }
 }

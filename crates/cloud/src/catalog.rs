@@ -48,6 +48,8 @@ struct Service {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]
+    name: String,
+    #[serde(default)]
     endpoints: Vec<Endpoint>,
 }
 
@@ -89,7 +91,42 @@ pub fn official_type(service: &str) -> &str {
     aliases(service).first().copied().unwrap_or(service)
 }
 
+/// A service with the URLs of its first region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CatalogService<'a> {
+    /// Its type.
+    pub kind: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// The URL for administrators.
+    pub admin: Option<&'a str>,
+    /// The URL for other services.
+    pub internal: Option<&'a str>,
+    /// The URL for users.
+    pub public: Option<&'a str>,
+}
+
 impl Catalog {
+    /// The services with endpoints.
+    pub fn services(&self) -> impl Iterator<Item = CatalogService<'_>> {
+        self.0.iter().filter_map(|service| {
+            let region = service.endpoints.first()?.region.as_deref();
+            let url = |interface: &str| {
+                let mut of_region = service.endpoints.iter().filter(|endpoint| endpoint.region.as_deref() == region);
+                let is_it = |endpoint: &&Endpoint| {
+                    endpoint
+                        .interface
+                        .strip_suffix("URL")
+                        .unwrap_or(&endpoint.interface)
+                        .eq_ignore_ascii_case(interface)
+                };
+                of_region.find(is_it).map(|endpoint| endpoint.url.as_str())
+            };
+            let (kind, name) = (service.kind.as_str(), service.name.as_str());
+            Some(CatalogService { kind, name, admin: url("admin"), internal: url("internal"), public: url("public") })
+        })
+    }
+
     /// The URL of a service in the catalog; `None` if there is none for the interface and region.
     pub fn endpoint(&self, service: &str, interface: Interface, region: Option<&str>) -> Option<&str> {
         let names = aliases(service);

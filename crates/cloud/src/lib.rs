@@ -27,7 +27,7 @@ mod web;
 mod width;
 
 pub use address::NoNetwork;
-pub use catalog::{Catalog, Interface, official_type};
+pub use catalog::{Catalog, CatalogService, Interface, official_type};
 pub use config::{CloudConfig, ConfigError, Environment};
 pub use connector::Connector;
 pub use credentials::{Credentials, Named, Scope};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
-use kiln_ini::{DEFAULT, Given};
+use kiln_ini::Given;
 use kiln_template::hint::nearest;
 use kiln_value::{Chain, Value, value};
 
@@ -98,24 +98,7 @@ pub fn findings(config: &Config) -> Vec<Finding> {
         }));
     }
     all.sort_by_key(|(place, _)| *place);
-    all.into_iter().map(|(_, finding)| finding).chain(audit_filters(config)).collect()
-}
-
-/// Filters of the pipelines in `api-paste.ini` that Kiln does not have, and whose absence an operator must know.
-fn audit_filters(config: &Config) -> Option<Finding> {
-    let named = [("paste_deploy", "api_paste_config"), (DEFAULT, "api_paste_config")];
-    let given = named.iter().find_map(|(section, name)| Some((section, config.ini.all(section, name).last()?)));
-    let name = given.map_or_else(|| "api-paste.ini".to_owned(), |(section, given)| config.ini.replaced(section, given));
-    let file = config.beside(&name);
-    let text = std::fs::read_to_string(&file).ok()?;
-    let line = text.lines().position(|line| !line.starts_with('#') && line.contains("keystonemiddleware.audit:"))?;
-    Some(Finding {
-        level: Level::Warning,
-        place: Some((file, line + 1)),
-        option: None,
-        message: "the audit filter is not supported".to_owned(),
-        hint: Some(heats_own::NO_AUDIT.to_owned()),
-    })
+    all.into_iter().map(|(_, finding)| finding).collect()
 }
 
 /// A problem that was found when the options were read: `[section] name …` at the start of the error is its option.
@@ -191,8 +174,7 @@ fn judge(config: &Config, sections: &Sections, name: (&str, &str), given: &Given
         if fixed.allows(&value) {
             return Some((Level::Note, "has no effect".to_owned(), what));
         }
-        let level = if fixed.is_only_told() { Level::Warning } else { Level::Error };
-        return Some((level, format!("does not support the value {value:?}"), what));
+        return Some((Level::Error, format!("does not support the value {value:?}"), what));
     }
     if let Some(reason) = heats_own::reason(section, key) {
         return Some((Level::Note, "has no effect".to_owned(), Some(reason.to_owned())));
@@ -268,9 +250,9 @@ mod tests {
                 assert_eq!(told(allowed), expected);
             }
             let (other, name) = ("something-else", fixed.name);
-            let level = if fixed.is_only_told() { "warning" } else { "error" };
+
             let expected = format!(
-                "kiln.conf:2: {level}: [{section}] {name} does not support the value {other:?}: {}",
+                "kiln.conf:2: error: [{section}] {name} does not support the value {other:?}: {}",
                 fixed.behaviour
             );
             assert_eq!(told(other), expected);

@@ -47,8 +47,6 @@ const ACCOUNT: &str = "a section with a Keystone user";
 
 /// The section of the audit filter of keystonemiddleware.
 const AUDIT: &str = "audit_middleware_notifications";
-/// What is told about the audit filter.
-pub const NO_AUDIT: &str = "Kiln writes no audit events";
 
 /// What is known of an option whose values are not all built.
 pub fn fixed(section: &str, name: &str) -> Option<&'static Fixed> {
@@ -63,11 +61,6 @@ impl Fixed {
         value.is_empty() || self.allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(value))
     }
 
-    /// Whether a service starts with another value, but warns: stacks are what they are in Heat.
-    pub fn is_only_told(&self) -> bool {
-        self.section == AUDIT
-    }
-
     /// The sections that it may be in.
     fn sections(&self) -> Vec<&'static str> {
         if self.section == ACCOUNT { ACCOUNTS.to_vec() } else { vec![self.section] }
@@ -79,7 +72,7 @@ pub fn refused(config: &Config) -> Vec<Error> {
     let known = FIXED.iter().flat_map(|fixed| fixed.sections().into_iter().map(|section| (section, fixed.name)));
     let names: BTreeSet<(&str, &str)> = known.chain(config.names()).collect();
     let refused = names.into_iter().filter_map(|(section, name)| {
-        let fixed = fixed(section, name).filter(|fixed| !fixed.is_only_told())?;
+        let fixed = fixed(section, name)?;
         let (value, _) = config.given_as(section, name).filter(|(value, _)| !fixed.allows(value))?;
         Some(anyhow!("[{section}] {name} does not support the value {value:?}: {}", fixed.behaviour))
     });
@@ -305,7 +298,7 @@ pub static UNREAD: &[Unread] = &[
         reason: "interfaces are checked until the timeout of the stack",
         options: &[("DEFAULT", "max_interface_check_attempts")],
     },
-    Unread { reason: NO_AUDIT, options: &[(AUDIT, "topics transport_url use_oslo_messaging mem_queue_size")] },
+    Unread { reason: "audit events are written to files before they are sent", options: &[(AUDIT, "mem_queue_size")] },
     Unread {
         reason: "the parts of Kiln exchange no versioned objects of oslo",
         options: &[("oslo_versionedobjects", "*")],
@@ -452,7 +445,6 @@ pub static FIXED: &[Fixed] = &[
         allowed: &["false"],
         behaviour: "/healthcheck is public",
     },
-    Fixed { section: AUDIT, name: "driver", allowed: &["noop"], behaviour: NO_AUDIT },
     Fixed {
         section: "ssl",
         name: "cert_file",

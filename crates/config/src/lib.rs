@@ -9,6 +9,7 @@ pub mod check;
 pub mod heats_own;
 pub mod option;
 pub mod options;
+pub mod paste;
 pub mod reference;
 
 use std::fmt;
@@ -312,6 +313,10 @@ impl Config {
     pub fn all<'a>(&self, at: impl Into<At<'a>>) -> Vec<String> {
         let at = at.into();
         debug_assert!(at.option.kind() == Kind::Repeated, "{at}");
+        let argument = self.arguments.iter().rev().find(|(given, _)| std::ptr::eq(*given, at.option));
+        if let Some((_, value)) = argument {
+            return vec![value.clone()];
+        }
         match self.given(at) {
             None => Vec::new(),
             Some((value, Source::Environment(_))) => vec![value],

@@ -3,6 +3,7 @@
 //! [`runtime::Runtime`] holds the parts of a service: store, types, clouds, identity, engine and API. The other modules
 //! each read one part of the configuration.
 
+mod audit;
 pub mod certificate;
 pub mod checks;
 pub mod clients;

@@ -29,6 +29,7 @@ use kiln_telemetry::traces;
 use kiln_value::{Secret, Value, text};
 use kiln_web::{ConnectionLimits, Cors, Proxies};
 
+use crate::audit::{self, Audit};
 use crate::checks::{self, OwnUser};
 use crate::clients;
 use crate::database;
@@ -63,6 +64,8 @@ pub struct Runtime {
     engine: kiln_engine::Options,
     /// Where users of the dashboard sign in, and the secret of their sessions; `None`: no dashboard.
     dashboard: Option<(Connector, Secret<String>)>,
+    /// Writes audit events, if the service does.
+    audit: Option<Audit>,
     /// Where notifications are sent.
     bus: Option<Arc<dyn MessageBus>>,
     /// What runs before and after operations.
@@ -143,6 +146,10 @@ impl Runtime {
         let clock = clock(&*store).await?;
         let backends = backends(requests, Arc::clone(&clock), catalog, clouds);
         let engine = engine_options(config)?;
+        let audit = Audit::of_config(config)?;
+        let (mut api, mut cfn) = (api_options(config)?, cfn_options(config)?);
+        api.auditor = audit.as_ref().map(|audit| Arc::clone(&audit.auditor));
+        cfn.auditor.clone_from(&api.auditor);
         Ok(Self {
             store,
             own: Some(own),
@@ -158,9 +165,10 @@ impl Runtime {
                 heat_projects,
             },
             clock,
-            api: api_options(config)?,
+            api,
             dashboard,
-            cfn: cfn_options(config)?,
+            audit,
+            cfn,
             bus: kiln_bus::of_config(config, &engine.hostname)?,
             plugins: lifecycle_plugins::of_config(config)?,
             preflight_for_all: config.text(&kiln::PREFLIGHT).is_some_and(|what| what == "always"),
@@ -217,6 +225,7 @@ impl Runtime {
             clock,
             api: kiln_api::Options::default(),
             dashboard: None,
+            audit: None,
             cfn: kiln_cfn::Options::default(),
             // The process stops after its work. The next one must not wait long for the leases of a killed process.
             engine: kiln_engine::Options {
@@ -267,6 +276,13 @@ impl Runtime {
         tokio::select! {
             () = files.follow(&self.service.policy) => {}
             () = shutdown::stopped(stop) => {}
+        }
+    }
+
+    /// Delivers audit events, until a stop is requested.
+    pub async fn deliver_audit(&self, stop: Stop) {
+        if let Some(audit) = &self.audit {
+            audit.deliver(stop).await;
         }
     }
 
@@ -343,6 +359,7 @@ pub fn check_options(config: &Config) -> Vec<anyhow::Error> {
         cfn_options(config).map(drop),
         web_templates::reader(config).map(drop),
         kiln_bus::of_config(config, "").map(drop),
+        audit::check(config),
         lifecycle_plugins::of_config(config).map(drop),
         logging::Settings::of(config).map(drop),
         traces::Settings::of(config).map(drop),

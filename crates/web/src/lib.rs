@@ -4,6 +4,7 @@
 //! limits, versions, queries, addresses behind proxies, rules for browsers, health check and access log. These are here.
 
 mod address;
+mod audit;
 mod body;
 mod client;
 mod cors;
@@ -15,6 +16,7 @@ mod track;
 mod version;
 
 pub use address::address;
+pub use audit::{Audit, stack_of};
 pub use body::{BodyError, read_body};
 pub use client::Proxies;
 pub use cors::Cors;

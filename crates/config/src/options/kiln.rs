@@ -114,6 +114,29 @@ options! {
          plans, and requests that ask for it; or each create and update too.",
     ).default("plans");
     PLAN_LIFETIME = own("plan_lifetime", Span, "How long a saved plan can be executed.").default("604800");
+    AUDIT = own(
+        "audit", Flag,
+        "Write audit events of requests in CADF, to the destination of [audit_middleware_notifications]. See docs/audit.md.",
+    ).computed("true if a pipeline of api-paste.ini has the audit filter of keystonemiddleware");
+    AUDIT_MAP_FILE = own(
+        "audit_map_file", Path, "File with the words of paths and the actions for audit events, as of pycadf.",
+    ).computed("audit_map_file of the filter; otherwise the map of Kiln");
+    AUDIT_IGNORE_METHODS = own("audit_ignore_methods", List, "Methods that are not audited.")
+        .computed("ignore_req_list of the filter; without a filter: GET, HEAD, OPTIONS");
+    AUDIT_IGNORE_PATHS = own("audit_ignore_paths", List, "Paths that are not audited.")
+        .computed("ignore_path_list of the filter");
+    AUDIT_SPOOL = own(
+        "audit_spool", Path,
+        "Folder of audit events that are not delivered yet. Each process has its own file there, which survives a crash.",
+    ).default("/var/lib/kiln/audit");
+    AUDIT_SPOOL_LIMIT = own(
+        "audit_spool_limit", Whole(1, 1_000_000), "Maximum size of the audit events of a process that are not delivered.",
+    ).default("1024").unit("MiB");
+    AUDIT_ON_FAILURE = own(
+        "audit_on_failure", Choice(&["continue", "refuse"]),
+        "What happens to a request whose audit event cannot be written, because the disk or the spool is full: it is carried \
+         out and the log has an error, or it is refused (503).",
+    ).default("continue");
     LEASE = own(
         "lease", Span, "Time without a heartbeat of an engine after which others take over its stacks.",
     ).default("15");

@@ -6,6 +6,7 @@ use crate::option::{ConfigOption, Place};
 
 const MAIN: Place = Place::Section("DEFAULT");
 const NOTIFICATIONS: Place = Place::Section("oslo_messaging_notifications");
+const AUDIT: Place = Place::Section("audit_middleware_notifications");
 const RABBIT: Place = Place::Section("oslo_messaging_rabbit");
 
 options! {
@@ -35,6 +36,18 @@ options! {
     TOPICS = ConfigOption::new(NOTIFICATIONS, "topics", List, "Routing keys are TOPIC.info and TOPIC.error.")
         .older(&["rpc_notifier2/topics", "DEFAULT/notification_topics"])
         .default("notifications");
+    AUDIT_USE_OSLO_MESSAGING = ConfigOption::new(
+        AUDIT, "use_oslo_messaging", Flag, "Send audit events as notifications; false: write them to the log.",
+    ).default("true");
+    AUDIT_DRIVER = ConfigOption::new(
+        AUDIT, "driver", Choice(&["messagingv2", "messaging", "log", "noop"]),
+        "Form of the audit events: messagingv2 or messaging, to RabbitMQ; log: a line of the log each; noop: none.",
+    ).computed("[oslo_messaging_notifications] driver; without one, log");
+    AUDIT_TRANSPORT_URL = ConfigOption::new(AUDIT, "transport_url", Text, "URL of RabbitMQ for audit events.")
+        .secret()
+        .computed("[oslo_messaging_notifications] transport_url");
+    AUDIT_TOPICS = ConfigOption::new(AUDIT, "topics", List, "Routing keys of audit events are TOPIC.info.")
+        .computed("[oslo_messaging_notifications] topics");
     SSL = ConfigOption::new(RABBIT, "ssl", Flag, "Connect with TLS.").older(&["rabbit_use_ssl"]).default("false");
     SSL_CA_FILE = ConfigOption::new(RABBIT, "ssl_ca_file", Path, "File with certificates of authorities.")
         .older(&["kombu_ssl_ca_certs"])

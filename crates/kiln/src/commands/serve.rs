@@ -180,7 +180,11 @@ pub(crate) async fn serve(runtime: &Runtime, mut listeners: Listeners, role: Rol
         runtime.expire_reads(stop.clone()).await;
         Ok(())
     };
-    tokio::try_join!(api, cfn, metrics, policy, clock, reads, engine)?;
+    let audit = async {
+        runtime.deliver_audit(stop.clone()).await;
+        Ok(())
+    };
+    tokio::try_join!(api, cfn, metrics, policy, clock, reads, audit, engine)?;
     tracing::info!("stopped");
     Ok(())
 }

@@ -355,33 +355,6 @@ fn the_check_refuses_what_stops_the_start() {
     }
 }
 
-/// An operator who needs an audit trail must know that there is none.
-#[test]
-fn audit_is_told_not_to_be_built() {
-    let folder = Folder::new("config-audit");
-    folder.write(
-        "api-paste.ini",
-        "[pipeline:heat-api]\npipeline = authtoken audit apiv1app\n[filter:audit]\n\
-         paste.filter_factory = keystonemiddleware.audit:filter_factory\n",
-    );
-    let file = folder.write("heat.conf", "[audit_middleware_notifications]\ndriver = log\n");
-    let ran = folder.run(&["config", "check", file.to_str().unwrap()]);
-    let told: Vec<&str> = ran.out.lines().filter(|line| line.contains("audit")).collect();
-    let here = folder.path().display();
-    assert_eq!(
-        told,
-        [
-            format!(
-                "{here}/heat.conf:2: warning: [audit_middleware_notifications] driver does not support the value \"log\": \
-                 Kiln writes no audit events"
-            ),
-            format!("{here}/api-paste.ini:4: warning: the audit filter is not supported: Kiln writes no audit events"),
-        ],
-        "{}",
-        ran.out
-    );
-}
-
 #[test]
 fn values_in_use_have_sources_and_no_secrets() {
     let folder = Folder::new("config-show");

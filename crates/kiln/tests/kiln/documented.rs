@@ -65,12 +65,13 @@ pub(crate) fn runs(page: &str) -> bool {
 }
 
 const OTHER_PAGES: [&str; 3] = ["README.md", "examples/README.md", "docs/topology.md"];
-const MANUAL: [&str; 21] = [
+const MANUAL: [&str; 22] = [
     "docs/first-stack.md",
     "docs/first-server.md",
     "docs/templates.md",
     "docs/reading-a-plan.md",
     "docs/saved-plans.md",
+    "docs/audit.md",
     "docs/guards.md",
     "docs/preflight.md",
     "docs/drift.md",

@@ -121,7 +121,7 @@ impl World {
     async fn new() -> Self {
         let folder = Folder::new("hidden");
         let cloud = Testcloud::builder().start().await.unwrap();
-        let more = "enable_stack_abandon = true\n[heat_api_cfn]\nbind_host = 127.0.0.1\nbind_port = 0\n";
+        let more = "enable_stack_abandon = true\n[kiln]\naudit = true\naudit_ignore_methods = HEAD\n[heat_api_cfn]\nbind_host = 127.0.0.1\nbind_port = 0\n";
         let config = folder.configured(&cloud, more);
         let mut command = folder.kiln(&["serve", "--config-file", &config]);
         command.env("RUST_LOG", "debug");

@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "processes run by the real clock")]
 
 mod all_types;
+mod audit;
 mod blocks;
 mod book;
 mod cloud_user;

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Result;
+use jiff::Timestamp;
 use kiln_config::Config;
 use kiln_config::options::server;
 use tracing::callsite::Identifier;
@@ -44,7 +45,7 @@ impl Flood {
 pub(super) struct Lines {
     flood: Flood,
     /// The begin of the present interval and the lines in it.
-    places: Mutex<HashMap<Identifier, (Instant, u64)>>,
+    places: Mutex<HashMap<Identifier, (Timestamp, u64)>>,
 }
 
 impl Lines {
@@ -57,14 +58,15 @@ impl Lines {
         if !self.flood.limits(*about.level()) {
             return Some(0);
         }
-        self.admit_at(about.callsite(), Instant::now())
+        self.admit_at(about.callsite(), crate::now())
     }
 
-    fn admit_at(&self, place: Identifier, now: Instant) -> Option<u64> {
+    fn admit_at(&self, place: Identifier, now: Timestamp) -> Option<u64> {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         let (begun, lines) = places.entry(place).or_insert((now, 0));
         let mut left_out = 0;
-        if now.duration_since(*begun) >= self.flood.interval {
+        // A clock that was set back begins a new interval too.
+        if now.duration_since(*begun).unsigned_abs() >= self.flood.interval {
             left_out = lines.saturating_sub(self.flood.burst);
             (*begun, *lines) = (now, 0);
         }
@@ -93,7 +95,7 @@ mod tests {
         let flood = Flood { interval: Duration::from_secs(1), burst: 2, except: Some(Level::ERROR) };
         assert!(flood.limits(Level::WARN) && !flood.limits(Level::ERROR) && !Flood::default().limits(Level::INFO));
         let lines = Lines::new(flood);
-        let begun = Instant::now();
+        let begun = crate::now();
         let admit = |ms| lines.admit_at(place(), begun + Duration::from_millis(ms));
         assert_eq!([admit(0), admit(1), admit(2), admit(3)], [Some(0), Some(0), None, None]);
         assert_eq!([admit(1000), admit(1001), admit(1002)], [Some(2), Some(0), None]);

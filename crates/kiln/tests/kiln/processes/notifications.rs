@@ -19,6 +19,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::processes::cluster::{Cluster, Limits};
+use crate::run::Folder;
+use crate::running::Running;
 
 const STACK: &str = "noted";
 
@@ -222,4 +224,60 @@ async fn over_tls(exchange: &str, options: &str) {
     let all = ["create.start", "create.end"].map(|end| format!("orchestration.stack.{end}"));
     assert_eq!(consumer.up_to(&all[1]).await, all);
     cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs RabbitMQ: crates/kiln/tests/rabbitmq.sh"]
+async fn audit_notifications_survive_a_broker_that_is_away_and_a_killed_service() {
+    let (mut consumer, proxy) = (Consumer::new("heat-audit").await, Proxy::start().await);
+    let folder = Folder::new("audit-bus");
+    let cloud = Testcloud::builder().start().await.expect("a simulated cloud");
+    let spool = folder.path().join("spool");
+    let options = format!(
+        "control_exchange = heat-audit\n[kiln]\naudit = true\naudit_spool = {}\ncfn_api = false\n\
+         [audit_middleware_notifications]\ndriver = messagingv2\ntransport_url = rabbit://guest:guest@127.0.0.1:{}/\n",
+        spool.display(),
+        proxy.port,
+    );
+    let config = folder.configured(&cloud, &options);
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\n");
+    let create = |service: &Running, name: &str| {
+        let args = ["stack", "create", "-t", "t.yaml", name];
+        let ran = folder.client(&cloud, &service.url(), &args).output().expect("a client");
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    };
+    let service = Running::start(folder.kiln(&["serve", "--config-file", &config]));
+    create(&service, "one");
+    let (key, before) = consumer.next().await;
+    assert_eq!((key.as_str(), &before["event_type"]), ("notifications.info", &"audit.http.request".into()));
+    assert_eq!((&before["publisher_id"], &before["priority"]), (&"heat-api".into(), &"INFO".into()));
+    assert_eq!(before["payload"]["outcome"], "pending");
+    let (_, after) = consumer.next().await;
+    assert_eq!(
+        (&after["event_type"], &after["payload"]["outcome"]),
+        (&"audit.http.response".into(), &"success".into())
+    );
+    assert_eq!(after["payload"]["id"], before["payload"]["id"]);
+
+    proxy.is_cut.store(true, Ordering::Relaxed);
+    create(&service, "two");
+    service.signal("KILL");
+    service.wait();
+    let file = std::fs::read_dir(&spool).expect("the spool").next().expect("a file").expect("an entry").path();
+    assert!(std::fs::metadata(&file).expect("a file").len() > 0);
+    proxy.is_cut.store(false, Ordering::Relaxed);
+    let service = Running::start(folder.kiln(&["serve", "--config-file", &config]));
+    // What was confirmed before the kill may come again.
+    let mut seen = Vec::new();
+    while seen.len() < 2 {
+        let (_, message) = consumer.next().await;
+        let stack = message["payload"]["attachments"][0]["content"].clone();
+        if message["payload"]["id"] != before["payload"]["id"] {
+            seen.push((message["event_type"].clone(), stack.is_string()));
+        }
+    }
+    assert_eq!(seen, [("audit.http.request".into(), false), ("audit.http.response".into(), true)]);
+    let (code, log) = service.stop();
+    assert_eq!(code, 0, "{log}");
+    assert!(!file.exists());
 }
