@@ -24,6 +24,7 @@ use crate::error::ApiError;
 use crate::http::route::{self, Match, PathParams};
 use crate::http::watchers::Watchers;
 use crate::http::{body, page, reply};
+use crate::keyed::{self, Begun};
 use crate::link::Links;
 use crate::openapi;
 use crate::options::Options;
@@ -139,22 +140,35 @@ impl Api {
             Negotiated::List => kiln_web::versions(&self.address(head)),
             Negotiated::Nothing => page::not_found(&head.headers),
             Negotiated::V1(path) => {
+                let admission = &self.parts.options.admission;
+                let is_of_guests =
+                    matches!(route::find(&head.method, path), Match::Found(found, _) if found.is_of_guests());
+                let backends = &self.parts.service.backends;
+                if !is_of_guests && let Err(too_many) = admission.of_address(backends, client) {
+                    return ApiError::too_many(too_many);
+                }
                 let audit = known.audit.insert(Audit::new(self.parts.options.auditor.clone(), id, client));
                 let caller = match self.parts.service.identity.authenticate(&head.headers).await {
                     Ok(caller) => caller,
                     Err(denied) => return refuse(&denied),
                 };
-                let backends = &self.parts.service.backends;
                 if audit.begin(backends, head, &self.address(head), Some(&caller)).is_err() {
                     return ApiError::unaudited().into_response();
                 }
-                self.v1(head, body, path, caller, known).await
+                self.v1(head, body, (path, id), caller, known).await
             }
         }
     }
 
     /// Handles a request to version 1, whose caller is known: matches the path. Stores what is found in `known`, for the log.
-    async fn v1(&self, head: &Head, body: Body, path: &str, caller: Arc<Caller>, known: &mut Known) -> Response {
+    async fn v1(
+        &self,
+        head: &Head,
+        body: Body,
+        (path, id): (&str, &str),
+        caller: Arc<Caller>,
+        known: &mut Known,
+    ) -> Response {
         kiln_web::known(&caller);
         if self.parts.service.heat_projects.has(&caller.project_id) {
             return ApiError::of_heat().into_response();
@@ -168,8 +182,19 @@ impl Api {
             Match::None => return page::not_found(&head.headers),
         };
         known.route = Some(endpoint.path);
+        let admission = &self.parts.options.admission;
+        if endpoint.is_change()
+            && let Some(text) = admission.maintenance.text()
+        {
+            return ApiError::maintenance(text).into_response();
+        }
+        if !endpoint.is_of_guests()
+            && let Err(too_many) = admission.of_project(&self.parts.service.backends, &caller.project_id)
+        {
+            return ApiError::too_many(too_many);
+        }
         let project = caller.project_id.clone();
-        let work = self.act(head, body, caller, endpoint, params);
+        let work = self.act(head, body, caller, (endpoint, params), id);
         self.parts.service.backends.caches.threads.within(&project, work).await
     }
 
@@ -179,8 +204,8 @@ impl Api {
         head: &Head,
         body: Body,
         caller: Arc<Caller>,
-        endpoint: &'static Endpoint,
-        params: PathParams,
+        (endpoint, params): (&'static Endpoint, PathParams),
+        request_id: &str,
     ) -> Response {
         let options = &self.parts.options;
         let read =
@@ -195,6 +220,7 @@ impl Api {
         let call = Call {
             api: Arc::clone(&self.parts),
             caller,
+            request_id: request_id.to_owned(),
             params,
             query: Query::parse(head.uri.query()),
             body,
@@ -205,7 +231,16 @@ impl Api {
             watchers: Arc::clone(&self.watchers),
             stopping: self.stopping.subscribe(),
         };
-        endpoint.run(&call).await.unwrap_or_else(IntoResponse::into_response)
+        let keyed = match keyed::begin(&call, &head.method, endpoint).await {
+            Ok(Begun::Run(keyed)) => keyed,
+            Ok(Begun::Answered(response)) => return response,
+            Err(error) => return error.into_response(),
+        };
+        let response = endpoint.run(&call).await.unwrap_or_else(IntoResponse::into_response);
+        match keyed {
+            Some(keyed) => keyed.end(response).await,
+            None => response,
+        }
     }
 
     /// The address that the client used: `http://host:8004`.

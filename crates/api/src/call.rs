@@ -21,6 +21,8 @@ use crate::link::Links;
 pub(crate) struct Call {
     pub(crate) api: Arc<Parts>,
     pub(crate) caller: Arc<Caller>,
+    /// `req-…`.
+    pub(crate) request_id: String,
     pub(crate) params: PathParams,
     pub(crate) query: Query,
     /// The JSON object of the body, if there is one.

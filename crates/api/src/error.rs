@@ -7,7 +7,7 @@ use http::StatusCode;
 use http::header::{HeaderValue, RETRY_AFTER};
 use kiln_identity::DelegateError;
 use kiln_value::{Class, Diagnostic, Value, value};
-use kiln_web::Reason;
+use kiln_web::{Reason, TooMany};
 
 use crate::http::reply;
 
@@ -143,6 +143,20 @@ impl ApiError {
     /// The stacks of the project belong to a Heat.
     pub fn of_heat() -> Self {
         Self::new(Class::HTTPServiceUnavailable, kiln_service::OF_HEAT)
+    }
+
+    /// The operator lets requests read, but not change: 503.
+    pub fn maintenance(text: String) -> Self {
+        Self::new(Class::HTTPServiceUnavailable, text)
+    }
+
+    /// The budget of the client is empty: 429.
+    pub fn too_many(too_many: TooMany) -> Response {
+        let class = Class::of("HTTPTooManyRequests".to_owned());
+        let error = Self { status: StatusCode::TOO_MANY_REQUESTS, ..Self::new(class, too_many.to_string()) };
+        let mut response = error.into_response();
+        response.headers_mut().insert(RETRY_AFTER, too_many.seconds().into());
+        response
     }
 
     /// The audit event of the request cannot be written: 503.

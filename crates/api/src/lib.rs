@@ -14,6 +14,7 @@ mod endpoint;
 mod error;
 mod http;
 mod instantiation;
+mod keyed;
 mod link;
 mod openapi;
 mod options;

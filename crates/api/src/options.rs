@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use kiln_audit::Auditor;
+use kiln_store::AnswerStore;
 use kiln_topology::TypeFiles;
-use kiln_web::{ConnectionLimits, Cors, Proxies};
+use kiln_web::{Admission, ConnectionLimits, Cors, Proxies};
 
 /// Options of the API.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
     /// Maximum size of a request body in bytes (`max_json_body_size`).
     pub max_body: usize,
@@ -25,6 +26,10 @@ pub struct Options {
     pub cors: Cors,
     /// Limits of connections.
     pub connections: ConnectionLimits,
+    /// Stores requests with an idempotency key; `None`: such requests are refused.
+    pub answers: Option<Arc<dyn AnswerStore>>,
+    /// Budgets of clients, and maintenance.
+    pub admission: Admission,
     /// Writes the audit events of requests.
     pub auditor: Option<Arc<Auditor>>,
     /// The types of files that blueprints and service templates may use.
@@ -64,6 +69,8 @@ impl Default for Options {
             revision: "unknown".to_owned(),
             cors: Cors::default(),
             connections: ConnectionLimits::default(),
+            answers: None,
+            admission: Admission::default(),
             auditor: None,
             // A test reads the types of Kiln, so there are no errors.
             topology_types: TypeFiles::shipped().unwrap_or_default(),

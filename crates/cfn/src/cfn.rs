@@ -23,6 +23,7 @@ use crate::options::Options;
 use crate::params::Params;
 use crate::reply::{self, Format};
 use crate::signal::Path;
+use crate::token::{self, Begun};
 
 /// The type of a body with parameters.
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -141,7 +142,7 @@ impl Cfn {
         }
         let params = Params::new(params);
         let format = params.format();
-        match self.act(head, params, &body, known).await {
+        match self.act(head, params, &body, id, known).await {
             Ok((action, result)) => reply::result(format, action.name, id, result),
             Err(fault) => reply::fault(format, &fault, id),
         }
@@ -152,6 +153,7 @@ impl Cfn {
         head: &Head,
         params: Params,
         body: &[u8],
+        id: &str,
         known: &mut Known,
     ) -> Result<(&'static Action, kiln_value::Value), Fault> {
         let caller = self.authenticate(head, &params, body).await?;
@@ -166,8 +168,25 @@ impl Cfn {
         let params = params.of_action(action.parameters);
         let call = Call { cfn: Arc::clone(&self.parts), caller, params };
         call.allow(action.rule)?;
+        let admission = &self.parts.options.admission;
+        if action.is_change()
+            && let Some(text) = admission.maintenance.text()
+        {
+            return Err(Fault::maintenance(&text));
+        }
+        if !action.is_of_guests() {
+            admission.of_project(call.backends(), &call.caller.project_id).map_err(Fault::too_many)?;
+        }
+        let tokened = match token::begin(&call, action, id).await? {
+            Begun::Run(tokened) => tokened,
+            Begun::Answered(result) => return Ok((action, result)),
+        };
         let work = steps::metered(call.service().options.limits.request_steps, action.run(&call));
-        Ok((action, call.backends().caches.threads.within(&call.caller.project_id, work).await?))
+        let result = call.backends().caches.threads.within(&call.caller.project_id, work).await;
+        if let Some(tokened) = tokened {
+            tokened.end(&result).await;
+        }
+        Ok((action, result?))
     }
 
     /// A request to the URL of a resource.

@@ -4,6 +4,7 @@ use http::StatusCode;
 use kiln_identity::{DelegateError, SignatureError};
 use kiln_service::Error;
 use kiln_value::{Class, Diagnostic};
+use kiln_web::TooMany;
 
 /// An error response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +80,16 @@ impl Fault {
         Self::new(UNAVAILABLE, None)
     }
 
+    /// The operator lets requests read, but not change.
+    pub(crate) fn maintenance(text: &str) -> Self {
+        Self::new(UNAVAILABLE, Some(text))
+    }
+
+    /// The budget of the client is empty: the code at which the SDKs of AWS wait and repeat the request.
+    pub(crate) fn too_many(too_many: TooMany) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, code: "Throttling", message: too_many.to_string() }
+    }
+
     /// The stacks of the project belong to a Heat.
     pub(crate) fn of_heat() -> Self {
         Self::new(UNAVAILABLE, Some(kiln_service::OF_HEAT))
@@ -93,6 +104,18 @@ impl Fault {
     /// The code that AWS uses where its tools depend on it.
     pub(crate) fn validation(message: impl Into<String>) -> Self {
         Self { status: StatusCode::BAD_REQUEST, code: "ValidationError", message: message.into() }
+    }
+
+    /// The token was used for another request.
+    pub(crate) fn token_exists(token: &str) -> Self {
+        let message = format!("The token {token} was used for a request with other parameters");
+        Self { code: "TokenAlreadyExistsException", ..Self::validation(message) }
+    }
+
+    /// The request with the token is being processed.
+    pub(crate) fn in_progress(token: &str) -> Self {
+        let message = format!("The request with the token {token} is being processed: try again later");
+        Self { code: "OperationInProgressException", ..Self::validation(message) }
     }
 
     /// A change set does not exist.

@@ -21,6 +21,7 @@ mod signal;
 #[path = "../tests/query/support.rs"]
 #[expect(dead_code, reason = "the tests of actions use less of it than those in tests/query")]
 mod support;
+mod token;
 mod view;
 mod xml;
 

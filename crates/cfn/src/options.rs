@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use kiln_audit::Auditor;
-use kiln_web::{ConnectionLimits, Cors, Proxies};
+use kiln_store::AnswerStore;
+use kiln_web::{Admission, ConnectionLimits, Cors, Proxies};
 
 /// Options of the API.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
     /// Maximum size of a request body in bytes (`max_json_body_size`).
     pub max_body: usize,
@@ -21,6 +22,10 @@ pub struct Options {
     pub cors: Cors,
     /// Limits of connections.
     pub connections: ConnectionLimits,
+    /// Stores requests with a token; `None`: such requests are refused.
+    pub answers: Option<Arc<dyn AnswerStore>>,
+    /// Budgets of clients, and maintenance.
+    pub admission: Admission,
     /// Writes the audit events of requests.
     pub auditor: Option<Arc<Auditor>>,
 }
@@ -34,6 +39,8 @@ impl Default for Options {
             page: 1000,
             cors: Cors::default(),
             connections: ConnectionLimits::default(),
+            answers: None,
+            admission: Admission::default(),
             auditor: None,
         }
     }

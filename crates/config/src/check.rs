@@ -158,6 +158,10 @@ fn judge(config: &Config, sections: &Sections, name: (&str, &str), given: &Given
     if let Some(option) = in_section().find(|option| option.name() == key) {
         return invalid(option, &value);
     }
+    let is_secret = |option: &ConfigOption| option.is_secret() && key.strip_suffix("_file") == Some(option.name());
+    if in_section().any(is_secret) {
+        return None;
+    }
     let is_older = |option: &&ConfigOption| {
         // An older name may have been in another section.
         let is_here = |place: &str| if place.is_empty() { sections.allow(option, section) } else { place == section };

@@ -12,6 +12,7 @@ pub mod options;
 pub mod paste;
 pub mod reference;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -46,6 +47,8 @@ pub struct Config {
     env: fn(&str) -> Option<String>,
     /// Options of the command line.
     arguments: Vec<(&'static ConfigOption, String)>,
+    /// Secrets in files of their own, by section and name.
+    secrets: HashMap<(&'static str, &'static str), (String, PathBuf)>,
 }
 
 /// Where a value is from.
@@ -110,7 +113,9 @@ impl Config {
             let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
             ini.read(&text, number).with_context(|| file.display().to_string())?;
         }
-        Ok(Self { ini, files, env, arguments: Vec::new() })
+        let mut config = Self { ini, files, env, arguments: Vec::new(), secrets: HashMap::new() };
+        config.secrets = config.secrets_in_files()?;
+        Ok(config)
     }
 
     /// Only these options, as `(group, option, value)`.
@@ -120,14 +125,15 @@ impl Config {
             // Values are literal: escape dollar signs.
             ini.add(group, option, value.replace('$', "$$"));
         }
-        Self { ini, files: vec![], env: |_| None, arguments: Vec::new() }
+        Self { ini, files: vec![], env: |_| None, arguments: Vec::new(), secrets: HashMap::new() }
     }
 
     /// The options of a file's text, without the environment; errors name it `kiln.conf`.
     pub fn parse(text: &str) -> Result<Self> {
         let mut ini = Ini::default();
         ini.read(text, 0)?;
-        Ok(Self { ini, files: vec!["kiln.conf".into()], env: |_| None, arguments: Vec::new() })
+        let files = vec!["kiln.conf".into()];
+        Ok(Self { ini, files, env: |_| None, arguments: Vec::new(), secrets: HashMap::new() })
     }
 
     /// All options in all sections with a fixed name.
@@ -157,7 +163,7 @@ impl Config {
     pub fn with(&self, options: Vec<(&'static ConfigOption, String)>) -> Self {
         let (ini, files) = (self.ini.clone(), self.files.clone());
         let arguments = self.arguments.iter().cloned().chain(options).collect();
-        Self { ini, files, env: self.env, arguments }
+        Self { ini, files, env: self.env, arguments, secrets: self.secrets.clone() }
     }
 
     /// Sets an option of the command line, which takes precedence.
@@ -186,7 +192,12 @@ impl Config {
         }
         let mut names = Self::names_of(At { section, option });
         let variable = names.find_map(|(group, name)| self.in_environment(group, name));
-        variable.or_else(|| Self::names_of(At { section, option }).find_map(|(group, name)| self.in_files(group, name)))
+        let given = variable
+            .or_else(|| Self::names_of(At { section, option }).find_map(|(group, name)| self.in_files(group, name)));
+        given.or_else(|| {
+            let (value, file) = self.secrets.get(&(section, option.name()))?;
+            Some((value.clone(), Source::File(file.clone(), 1)))
+        })
     }
 
     /// As [`Config::given`], for an option that Kiln does not read.
@@ -221,6 +232,33 @@ impl Config {
             Some((file, line)) => Source::File(self.files.get(file).cloned().unwrap_or_default(), line),
             None => Source::Program,
         }
+    }
+
+    /// The secrets that are in files of their own: `NAME_file = PATH`, `OS_<GROUP>__<OPTION>_FILE`, or a credential of systemd
+    /// with the name `GROUP.OPTION`.
+    fn secrets_in_files(&self) -> Result<HashMap<(&'static str, &'static str), (String, PathBuf)>> {
+        let credentials = (self.env)("CREDENTIALS_DIRECTORY").filter(|folder| !folder.is_empty());
+        let mut secrets = HashMap::new();
+        for At { section, option } in Self::places().filter(|at| at.option.is_secret()) {
+            let name = format!("{}_file", option.name());
+            let named = self.in_environment(section, &name).or_else(|| self.in_files(section, &name));
+            let credential =
+                credentials.as_ref().map(|folder| Path::new(folder).join(format!("{section}.{}", option.name())));
+            let file = match named {
+                Some((file, _)) => PathBuf::from(file),
+                None => match credential.filter(|file| file.exists()) {
+                    Some(file) => file,
+                    None => continue,
+                },
+            };
+            if self.in_files(section, option.name()).is_some() {
+                bail!("[{section}] {} is set, and it is in the file {} too", option.name(), file.display());
+            }
+            let text = std::fs::read_to_string(&file);
+            let text = text.with_context(|| format!("[{section}] {name}: {}", file.display()))?;
+            secrets.insert((section, option.name()), (text.trim_end_matches(['\r', '\n']).to_owned(), file));
+        }
+        Ok(secrets)
     }
 
     /// Whether an option is set.
@@ -387,6 +425,37 @@ mod tests {
 
     use super::options::{clouds, kiln, messages, server, stacks};
     use super::*;
+
+    #[test]
+    fn secrets_may_be_in_files_of_their_own() {
+        let folder = std::env::temp_dir().join(format!("kiln-config-secrets-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let write = |name: &str, text: &str| {
+            let file = folder.join(name);
+            std::fs::write(&file, text).unwrap();
+            file
+        };
+        let password = write("password", "s3cret\n");
+        let text = format!("[keystone_authtoken]\npassword_file = {}\n", password.display());
+        let config = Config::of_files(vec![write("one.conf", &text)]).unwrap();
+        let at = clouds::PASSWORD.of("keystone_authtoken");
+        assert_eq!(config.given(at), Some(("s3cret".to_owned(), Source::File(password.clone(), 1))));
+        assert_eq!(check::findings(&config), []);
+        let both = write("two.conf", &format!("{text}password = other\n"));
+        let error = Config::of_files(vec![both]).err().unwrap().to_string();
+        assert_eq!(
+            error,
+            format!("[keystone_authtoken] password is set, and it is in the file {} too", password.display())
+        );
+        let missing = write("three.conf", "[database]\nconnection_file = /no/such/file\n");
+        let error = format!("{:#}", Config::of_files(vec![missing]).err().unwrap());
+        assert!(error.starts_with("[database] connection_file: /no/such/file: "), "{error}");
+        // Only secrets are read from files.
+        let other = write("four.conf", "[DEFAULT]\nhost_file = /etc/hostname\n");
+        let told: Vec<_> = check::findings(&Config::of_files(vec![other]).unwrap());
+        assert!(told[0].to_string().contains("host_file is not an option of Kiln or Heat"), "{told:?}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn options_have_types() {

@@ -89,6 +89,9 @@ pub fn markdown() -> String {
 environment variable `OS_<SECTION>__<OPTION>` takes precedence over files. `$name` and `${section.name}` stand for the value
 of another option. A `heat.conf` can be used as it is.
 
+A secret can be in a file of its own: `<option>_file = PATH` in the same section (`password_file`), the variable
+`OS_<SECTION>__<OPTION>_FILE`, or a credential of systemd with the name `<section>.<option>` (`LoadCredential=`).
+
 - `kiln config check FILE…` reports each line that is wrong or has no effect.
 - `kiln config show` prints the values in use and where they are set.
 - `kiln config reference -f sample` prints a file with all options.

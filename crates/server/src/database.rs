@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use kiln_config::Config;
 use kiln_config::options::{kiln, server, stacks};
 use kiln_store::{Durability, Options, SqlStore, Store};
 use kiln_value::{Chain, Secret, secret};
 
-use crate::checks;
+use crate::{checks, encryption_key};
 
 /// Heat's default of `auth_encryption_key`. It is public.
 pub(crate) const PUBLIC_KEY: &str = "notgood but just long enough i t";
@@ -78,14 +78,23 @@ pub(crate) fn refused(url: &str, error: &kiln_store::Error) -> anyhow::Error {
     anyhow!("[database] connection {}: {}", without_password(url), without_secrets(&why, url))
 }
 
+/// The secrets in the database are encrypted with another key.
+pub(crate) fn other_key(noted: &str) -> anyhow::Error {
+    anyhow!(
+        "[DEFAULT] auth_encryption_key is not the key of this database, whose ID is {noted}: set the key of the other hosts, or \
+         add it to [kiln] older_encryption_keys until 'kiln manage update-params' has run"
+    )
+}
+
 /// The options of the store.
 pub fn options(config: &Config) -> Result<Options> {
     let url = config.text(&server::CONNECTION).ok_or_else(|| {
         anyhow!("[database] connection is not set; use for example sqlite:///var/lib/kiln/kiln.db or postgresql://…")
     })?;
     // Heat has a public default. Everyone with access to the database could then decrypt all credentials in it.
-    let Some(key) = config.secret(&stacks::AUTH_ENCRYPTION_KEY) else {
-        bail!("[DEFAULT] auth_encryption_key is not set: run 'openssl rand -hex 16' to generate a key");
+    let key = match config.secret(&stacks::AUTH_ENCRYPTION_KEY) {
+        Some(key) => key,
+        None => encryption_key::read(config)?,
     };
     let mut options = Options::new(url, key);
     options.older_keys = config.list(&kiln::OLDER_ENCRYPTION_KEYS).into_iter().map(Secret::new).collect();

@@ -23,20 +23,22 @@ use kiln_plan::ResourceTypes;
 use kiln_plugin::Plugins;
 use kiln_service::{Limits, Service, SharedCredentials};
 use kiln_stack::{Backends, Chance, Clock as _, Clouds, NoCloud, StoreClock, SystemClock};
-use kiln_store::{SqlStore, Store};
+use kiln_store::{AnswerStore, SqlStore, Store};
 use kiln_telemetry::logging;
 use kiln_telemetry::traces;
 use kiln_value::{Secret, Value, text};
-use kiln_web::{ConnectionLimits, Cors, Proxies};
+use kiln_web::{Admission, ConnectionLimits, Cors, Proxies, Rate};
 
 use crate::audit::{self, Audit};
 use crate::checks::{self, OwnUser};
 use crate::clients;
 use crate::database;
+use crate::encryption_key;
 use crate::heartbeat_thread::HeartbeatThread;
 use crate::heat_projects;
 use crate::lifecycle_plugins;
 use crate::listeners;
+use crate::maintenance;
 use crate::own_certificate;
 use crate::plugins;
 use crate::policy_files::PolicyFiles;
@@ -54,6 +56,8 @@ const CALL_AFTERMATH: Duration = Duration::from_secs(15);
 pub struct Runtime {
     /// The database for the engine. Requests have less patience with it.
     store: Arc<dyn Store>,
+    /// The settings that all processes share.
+    settings: Option<Arc<SqlStore>>,
     /// The Keystone user of the service, if there is a Keystone.
     own: Option<OwnUser>,
     policy_files: Option<PolicyFiles>,
@@ -98,6 +102,7 @@ impl Runtime {
         if let Some(error) = heats_own::refused(config).into_iter().next() {
             return Err(error);
         }
+        encryption_key::make_if_missing(config)?;
         let database_options = database::options(config)?;
         let database = database::open_with(database_options.clone()).await?;
         let heat_projects = if config.flag(&kiln::IGNORE_HEAT_TABLES)? {
@@ -105,7 +110,11 @@ impl Runtime {
         } else {
             heat_projects::followed(&database).await?
         };
-        let requests: Arc<dyn Store> = Arc::new(database.for_requests());
+        let of_requests = Arc::new(database.for_requests());
+        if let Some(noted) = of_requests.note_key().await? {
+            return Err(database::other_key(&noted));
+        }
+        let requests: Arc<dyn Store> = Arc::clone(&of_requests) as Arc<dyn Store>;
         let store: Arc<dyn Store> = Arc::new(database);
         let policy_files = PolicyFiles::of(config)?;
         let policy = Arc::new(policy_files.read()?);
@@ -148,10 +157,16 @@ impl Runtime {
         let engine = engine_options(config)?;
         let audit = Audit::of_config(config)?;
         let (mut api, mut cfn) = (api_options(config)?, cfn_options(config)?);
+        api.admission = admission(config)?;
+        api.admission.maintenance.set(maintenance::read(&of_requests).await?);
+        cfn.admission = api.admission.clone();
+        api.answers = Some(Arc::clone(&of_requests) as Arc<dyn AnswerStore>);
+        cfn.answers.clone_from(&api.answers);
         api.auditor = audit.as_ref().map(|audit| Arc::clone(&audit.auditor));
         cfn.auditor.clone_from(&api.auditor);
         Ok(Self {
             store,
+            settings: Some(of_requests),
             own: Some(own),
             policy_files: Some(policy_files),
             service: Service {
@@ -210,6 +225,7 @@ impl Runtime {
         let policy = Arc::new(kiln_api::policy(true));
         Ok(Self {
             store,
+            settings: None,
             own: None,
             policy_files: None,
             service: Service {
@@ -275,6 +291,15 @@ impl Runtime {
         let Some(files) = &self.policy_files else { return };
         tokio::select! {
             () = files.follow(&self.service.policy) => {}
+            () = shutdown::stopped(stop) => {}
+        }
+    }
+
+    /// Follows whether there is maintenance, until a stop is requested.
+    pub async fn follow_maintenance(&self, stop: Stop) {
+        let Some(store) = &self.settings else { return };
+        tokio::select! {
+            () = maintenance::follow(store, &self.api.admission.maintenance) => {}
             () = shutdown::stopped(stop) => {}
         }
     }
@@ -360,6 +385,7 @@ pub fn check_options(config: &Config) -> Vec<anyhow::Error> {
         web_templates::reader(config).map(drop),
         kiln_bus::of_config(config, "").map(drop),
         audit::check(config),
+        admission(config).map(drop),
         lifecycle_plugins::of_config(config).map(drop),
         logging::Settings::of(config).map(drop),
         traces::Settings::of(config).map(drop),
@@ -510,6 +536,18 @@ fn cfn_options(config: &Config) -> Result<kiln_cfn::Options> {
     options.cors = cors(config)?;
     options.connections = connection_limits(config, options.proxies.headers)?;
     Ok(options)
+}
+
+/// The budgets of requests.
+fn admission(config: &Config) -> Result<Admission> {
+    let rate = |per_second: &'static ConfigOption, burst: &'static ConfigOption| {
+        let (per_second, burst) = (config.number::<f64>(per_second)?, config.number::<f64>(burst)?);
+        Ok::<_, anyhow::Error>((per_second > 0.0).then(|| Rate { per_second, burst: burst.max(1.0) }))
+    };
+    Ok(Admission::new(
+        rate(&kiln::REQUEST_RATE_PER_ADDRESS, &kiln::REQUEST_BURST_PER_ADDRESS)?,
+        rate(&kiln::REQUEST_RATE_PER_PROJECT, &kiln::REQUEST_BURST_PER_PROJECT)?,
+    ))
 }
 
 /// The proxies before the service: `enable_proxy_headers_parsing` and `trusted_proxies`.

@@ -4,6 +4,7 @@
 //! higher `generation`); the engine that holds the stack's [`Lease`] writes the actual state. Every write of an engine
 //! is fenced: it is refused if the epoch of the lease is not the current one.
 
+pub mod answer;
 pub mod content;
 pub mod distinct;
 mod doorbell;
@@ -28,6 +29,7 @@ mod store;
 pub mod take_over;
 mod version;
 
+pub use answer::{AnswerStore, EarlierRequest, KeyedRequest};
 pub use content::{Desired, DesiredText, Digest};
 pub use distinct::Distinct;
 pub use event::Event;

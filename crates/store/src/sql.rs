@@ -5,6 +5,7 @@
 //! is retried after a conflict with another one.
 
 mod administration;
+mod answers;
 mod calls;
 mod commit;
 mod connection;
@@ -38,6 +39,7 @@ mod requests;
 mod rows;
 mod schema;
 mod secrets;
+mod settings;
 mod shared_reads;
 mod simulation;
 mod snapshots;

@@ -4,24 +4,30 @@
 //! limits, versions, queries, addresses behind proxies, rules for browsers, health check and access log. These are here.
 
 mod address;
+mod admission;
 mod audit;
 mod body;
+mod budget;
 mod client;
 mod cors;
 mod health;
 mod limits;
+mod maintenance;
 mod query;
 mod server;
 mod track;
 mod version;
 
 pub use address::address;
+pub use admission::{Admission, TooMany};
 pub use audit::{Audit, stack_of};
 pub use body::{BodyError, read_body};
+pub use budget::Rate;
 pub use client::Proxies;
 pub use cors::Cors;
 pub use health::health;
 pub use limits::ConnectionLimits;
+pub use maintenance::Maintenance;
 pub use query::Query;
 pub use server::{Listener, Listeners, ServeError, Tls, serve};
 pub use track::{Reason, Track, known};

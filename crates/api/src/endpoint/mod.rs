@@ -57,6 +57,7 @@ mod template_versions;
 mod topology_type_list;
 mod update_preview;
 
+pub(crate) use self::stack_create::created;
 use axum::response::Response;
 use futures::future::BoxFuture;
 use http::Method;
@@ -225,7 +226,27 @@ pub(crate) static ENDPOINTS: &[&Endpoint] = &[
     &report_show::ENDPOINT,
 ];
 
+/// Requests that are no GET, but change nothing.
+const READING: [&str; 5] = ["PreviewPatch", "PreviewStack", "PreviewUpdate", "ValidateTemplate", "WriteImport"];
+/// What servers, their agents and alarms send or read.
+const OF_GUESTS: [&str; 4] = ["DeploymentMetadata", "MarkUnhealthy", "SignalResource", "UpdateDeployment"];
+
 impl Endpoint {
+    /// Whether it changes something, apart from what guests send.
+    pub(crate) fn is_change(&self) -> bool {
+        self.method != Method::GET && !READING.contains(&self.name) && !self.is_of_guests()
+    }
+
+    /// Whether servers, their agents or alarms use it: it is never refused because of too many requests.
+    pub(crate) fn is_of_guests(&self) -> bool {
+        OF_GUESTS.contains(&self.name)
+    }
+
+    /// Whether it answers with a new stack.
+    pub(crate) fn creates_stack(&self) -> bool {
+        self.name == stack_create::ENDPOINT.name
+    }
+
     /// Runs a call.
     pub(crate) async fn run(&self, call: &Call) -> Result<Response, ApiError> {
         if let Some(rule) = self.rule() {

@@ -61,7 +61,7 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
 }
 
 /// The answer with a new stack.
-pub(super) fn created(call: &Call, stack: &Stack) -> Response {
+pub(crate) fn created(call: &Call, stack: &Stack) -> Response {
     let link = call.links.to_stack(stack, "self");
     let location = HeaderValue::from_str(&link.href);
     let created = Created { stack: Entry { id: stack.id.to_string(), links: [link] } };

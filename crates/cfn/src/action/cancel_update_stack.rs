@@ -4,14 +4,14 @@ use kiln_service::StackAction;
 use kiln_value::{Map, Value};
 
 use super::Action;
-use super::parameter::STACK_NAME;
+use super::parameter::{STACK_NAME, TOKEN};
 use crate::call::Call;
 use crate::fault::Fault;
 
 pub(super) static ACTION: Action = Action {
     name: "CancelUpdateStack",
     rule: "cloudformation:CancelUpdateStack",
-    parameters: &[&[STACK_NAME]],
+    parameters: &[&[STACK_NAME, TOKEN]],
     run: |call| Box::pin(run(call)),
 };
 

@@ -6,7 +6,7 @@ use kiln_resource::{Action as StackAction, State, Status};
 use kiln_value::{Map, Value};
 
 use super::Action;
-use super::parameter::{STACK_NAME, optional};
+use super::parameter::{STACK_NAME, TOKEN, optional};
 use crate::call::Call;
 use crate::fault::Fault;
 
@@ -15,6 +15,7 @@ pub(super) static ACTION: Action = Action {
     rule: "cloudformation:UpdateStack",
     parameters: &[&[
         STACK_NAME,
+        TOKEN,
         optional(
             "ResourcesToSkip",
             "Names of resources with which nothing is done; below a nested stack NAME.RESOURCE",

@@ -19,6 +19,7 @@ pub(super) static ACTION: Action = Action {
     parameters: &[
         &[
             STACK_NAME,
+            optional("ClientToken", "A request with the same token and parameters is carried out once"),
             required("ChangeSetName", "Name of the change set"),
             optional("ChangeSetType", "CREATE, UPDATE (the default) or IMPORT"),
             optional("Description", "Description of the change set"),

@@ -4,7 +4,7 @@ use kiln_service::{ADD_GUARD, CreateStack, StackContent};
 use kiln_value::{Value, value};
 
 use super::Action;
-use super::parameter::{PARAMETERS, SETTINGS, STACK_NAME, TEMPLATE, optional};
+use super::parameter::{PARAMETERS, SETTINGS, STACK_NAME, TEMPLATE, TOKEN, optional};
 use super::set_stack_policy::policy;
 use crate::call::Call;
 use crate::fault::Fault;
@@ -15,7 +15,7 @@ use crate::view::arn;
 pub(super) static ACTION: Action = Action {
     name: "CreateStack",
     rule: "cloudformation:CreateStack",
-    parameters: &[&[STACK_NAME, PARAMETERS], TEMPLATE, SETTINGS, GUARDS],
+    parameters: &[&[STACK_NAME, PARAMETERS, TOKEN], TEMPLATE, SETTINGS, GUARDS],
     run: |call| Box::pin(run(call)),
 };
 

@@ -3,14 +3,14 @@
 use kiln_value::Value;
 
 use super::Action;
-use super::parameter::STACK_NAME;
+use super::parameter::{STACK_NAME, TOKEN};
 use crate::call::Call;
 use crate::fault::Fault;
 
 pub(super) static ACTION: Action = Action {
     name: "DeleteStack",
     rule: "cloudformation:DeleteStack",
-    parameters: &[&[STACK_NAME]],
+    parameters: &[&[STACK_NAME, TOKEN]],
     run: |call| Box::pin(run(call)),
 };
 

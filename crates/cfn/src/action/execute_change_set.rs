@@ -3,14 +3,14 @@
 use kiln_value::{Map, Value};
 
 use super::Action;
-use super::parameter::{CHANGE_SET, optional};
+use super::parameter::{CHANGE_SET, TOKEN, optional};
 use crate::call::Call;
 use crate::fault::Fault;
 
 pub(super) static ACTION: Action = Action {
     name: "ExecuteChangeSet",
     rule: "cloudformation:DescribeStacks",
-    parameters: &[&[optional("DisableRollback", "Keep what is done if the change fails")], CHANGE_SET],
+    parameters: &[&[TOKEN, optional("DisableRollback", "Keep what is done if the change fails")], CHANGE_SET],
     run: |call| Box::pin(run(call)),
 };
 

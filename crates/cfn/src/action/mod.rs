@@ -86,6 +86,17 @@ impl Action {
         ACTIONS.iter().find(|action| action.name == name).copied()
     }
 
+    /// Whether it changes something.
+    pub(crate) fn is_change(&self) -> bool {
+        let reading = ["Describe", "Detect", "Estimate", "Get", "List", "Validate"];
+        !reading.iter().any(|verb| self.name.starts_with(verb))
+    }
+
+    /// Whether the agents of servers use it: it is never refused because of too many requests.
+    pub(crate) fn is_of_guests(&self) -> bool {
+        self.name == "DescribeStackResource"
+    }
+
     /// Runs a call with the parameters that the action requires.
     pub(crate) async fn run(&self, call: &Call) -> Result<Value, Fault> {
         for parameter in self.parameters.iter().copied().flatten().filter(|parameter| parameter.is_required) {

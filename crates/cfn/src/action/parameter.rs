@@ -38,6 +38,10 @@ pub(super) const CHANGE_SET: &[Parameter] = &[
     optional("StackName", "Name or ARN of the stack; required with the name of a change set"),
 ];
 
+/// The token of a request that may be sent again.
+pub(super) const TOKEN: Parameter =
+    optional("ClientRequestToken", "A request with the same token and parameters is carried out once");
+
 /// A page of a list.
 pub(super) const PAGE: &[Parameter] = &[
     optional("NextToken", "Where the page before this one ended"),

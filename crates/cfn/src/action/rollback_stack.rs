@@ -3,7 +3,7 @@
 use kiln_value::{Value, value};
 
 use super::Action;
-use super::parameter::STACK_NAME;
+use super::parameter::{STACK_NAME, TOKEN};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::view::arn;
@@ -11,7 +11,7 @@ use crate::view::arn;
 pub(super) static ACTION: Action = Action {
     name: "RollbackStack",
     rule: "cloudformation:UpdateStack",
-    parameters: &[&[STACK_NAME]],
+    parameters: &[&[STACK_NAME, TOKEN]],
     run: |call| Box::pin(run(call)),
 };
 

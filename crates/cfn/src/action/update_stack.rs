@@ -4,7 +4,7 @@ use kiln_service::LIFT_GUARD;
 use kiln_value::{Value, value};
 
 use super::Action;
-use super::parameter::{PARAMETERS, SETTINGS, STACK_NAME, TEMPLATE, USE_PREVIOUS_TEMPLATE, optional};
+use super::parameter::{PARAMETERS, SETTINGS, STACK_NAME, TEMPLATE, TOKEN, USE_PREVIOUS_TEMPLATE, optional};
 use super::set_stack_policy::policy;
 use crate::call::Call;
 use crate::fault::Fault;
@@ -17,6 +17,7 @@ pub(super) static ACTION: Action = Action {
     parameters: &[
         &[
             STACK_NAME,
+            TOKEN,
             USE_PREVIOUS_TEMPLATE,
             PARAMETERS,
             optional(DURING_UPDATE, "A stack policy for this update, instead of that of the stack"),

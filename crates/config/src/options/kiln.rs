@@ -86,6 +86,11 @@ options! {
         "Networks of clouds that stacks may use with their own credentials (credential_secret_id of OS::Heat::Stack), \
          in addition to public addresses, for example 10.1.0.0/16.",
     );
+    ENCRYPTION_KEY_FILE = own(
+        "encryption_key_file", Path,
+        "File with the key if [DEFAULT] auth_encryption_key is not set. A service makes a key there once, if the folder exists: back \
+         it up, and copy it to the other hosts.",
+    ).default("/var/lib/kiln/auth_encryption_key");
     OLDER_ENCRYPTION_KEYS = own(
         "older_encryption_keys", List,
         "Former values of auth_encryption_key, for decryption; see 'kiln manage update-params --help'.",
@@ -114,6 +119,22 @@ options! {
          plans, and requests that ask for it; or each create and update too.",
     ).default("plans");
     PLAN_LIFETIME = own("plan_lifetime", Span, "How long a saved plan can be executed.").default("604800");
+    REQUEST_RATE_PER_PROJECT = own(
+        "request_rate_per_project", Whole(0, 1_000_000),
+        "Requests of a project per second that a process answers in the long run; 0: no limit. More get 429 with Retry-After. \
+         Signals and the agents of servers have no limit.",
+    ).default("500");
+    REQUEST_BURST_PER_PROJECT = own(
+        "request_burst_per_project", Whole(1, 1_000_000), "Requests of a project that may come at once.",
+    ).default("5000");
+    REQUEST_RATE_PER_ADDRESS = own(
+        "request_rate_per_address", Whole(0, 1_000_000),
+        "The same for the address of a client, before its token is validated; 0: no limit. Behind a proxy, set \
+         enable_proxy_headers_parsing and trusted_proxies: all clients would share the address of the proxy.",
+    ).default("0");
+    REQUEST_BURST_PER_ADDRESS = own(
+        "request_burst_per_address", Whole(1, 1_000_000), "Requests of an address that may come at once.",
+    ).default("2000");
     AUDIT = own(
         "audit", Flag,
         "Write audit events of requests in CADF, to the destination of [audit_middleware_notifications]. See docs/audit.md.",

@@ -2,6 +2,7 @@
 
 mod doctor;
 mod failures;
+mod maintenance;
 mod report;
 pub(crate) mod setup_domain;
 mod take_over;
@@ -35,6 +36,9 @@ group! {
         /// Take over the stacks of a Heat
         #[command(subcommand)]
         TakeOver(take_over::TakeOverCommand),
+        /// Let requests read but not change anything
+        #[command(subcommand)]
+        Maintenance(maintenance::MaintenanceCommand),
         Doctor(doctor::DoctorArgs),
         Report(report::ReportArgs),
         Failures(failures::FailuresArgs),

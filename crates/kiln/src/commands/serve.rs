@@ -184,7 +184,11 @@ pub(crate) async fn serve(runtime: &Runtime, mut listeners: Listeners, role: Rol
         runtime.deliver_audit(stop.clone()).await;
         Ok(())
     };
-    tokio::try_join!(api, cfn, metrics, policy, clock, reads, audit, engine)?;
+    let maintenance = async {
+        runtime.follow_maintenance(stop.clone()).await;
+        Ok(())
+    };
+    tokio::try_join!(api, cfn, metrics, policy, clock, reads, audit, maintenance, engine)?;
     tracing::info!("stopped");
     Ok(())
 }

@@ -36,6 +36,7 @@ mod plan;
 mod plans;
 mod preflight;
 mod processes;
+mod production;
 mod progress;
 mod refactor;
 mod report;

@@ -22,6 +22,7 @@ mod m0015_operations;
 mod m0016_plans;
 mod m0017_guards;
 mod m0018_take_over;
+mod m0019_settings;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -73,6 +74,7 @@ const MIGRATIONS: &[&[Change]] = &[
     m0016_plans::CHANGES,
     m0017_guards::CHANGES,
     m0018_take_over::CHANGES,
+    m0019_settings::CHANGES,
 ];
 
 /// The oldest version of the schema whose programs can use the present one. A migration that only adds what older programs

@@ -58,7 +58,7 @@ impl OperationStore for SqlStore {
 }
 
 impl SqlStore {
-    async fn find_operation(&self, is_it: Expr) -> Result<Option<Operation>, Error> {
+    pub(super) async fn find_operation(&self, is_it: Expr) -> Result<Option<Operation>, Error> {
         let select =
             Query::select().columns(schema::OPERATION_COLUMNS).from(schema::OPERATION).and_where(is_it).to_owned();
         self.retry(|| async {

@@ -55,6 +55,7 @@ impl SqlStore {
                 written += rows;
             }
         }
+        self.note_present_key().await?;
         if written > 0 && self.dialect == Dialect::Sqlite {
             self.retry(|| self.rewrite_file()).await?;
         }

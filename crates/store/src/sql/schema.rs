@@ -57,6 +57,11 @@ pub(super) const ENGINE: &str = "kiln_engine";
 /// Rings of the doorbell, for other processes.
 pub(super) const RING: &str = "kiln_ring";
 
+/// Settings of all processes.
+pub(super) const SETTING: &str = "kiln_setting";
+/// Answers to requests with an idempotency key.
+pub(super) const ANSWER: &str = "kiln_answer";
+
 /// Stacks that are taken over from Heat.
 pub(super) const TAKE_OVER: &str = "kiln_take_over";
 

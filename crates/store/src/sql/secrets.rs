@@ -45,6 +45,11 @@ impl Vault {
         Ok(Self { keys, values: false })
     }
 
+    /// The IDs of the keys, that of the present one first.
+    pub(super) fn key_ids(&self) -> impl Iterator<Item = &str> {
+        self.keys.iter().map(|(id, _)| id.as_str())
+    }
+
     /// Sets whether values are encrypted.
     pub(super) fn with_values(self, values: bool) -> Self {
         Self { values, ..self }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where it fails")]
 #![expect(clippy::disallowed_methods, reason = "ids of their own keep tests apart; leases run by the real clock")]
 
+mod answers;
 mod bed;
 mod brief;
 mod commits;
