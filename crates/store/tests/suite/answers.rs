@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use futures::future::join_all;
 use kiln_store::{AnswerStore as _, KeyedRequest, SqlStore};
 use kiln_value::Secret;
 
@@ -20,8 +19,17 @@ async fn one_of_many_requests_with_a_key_begins() {
             let store = Arc::new(SqlStore::open(options(bed.url())).await.unwrap());
             let names: Vec<String> = (0..8).map(|number| format!("req-{number}")).collect();
             let requests: Vec<KeyedRequest> = names.iter().map(|name| keyed(name)).collect();
-            let begun = join_all(requests.iter().map(|request| store.begin_keyed(request))).await;
-            let begun: Vec<_> = begun.into_iter().map(Result::unwrap).collect();
+            let tasks: Vec<_> = requests
+                .iter()
+                .map(|request| {
+                    let (store, request) = (Arc::clone(&store), request.clone());
+                    tokio::spawn(async move { store.begin_keyed(&request).await.unwrap() })
+                })
+                .collect();
+            let mut begun = Vec::new();
+            for task in tasks {
+                begun.push(task.await.unwrap());
+            }
             let first = begun.iter().position(Option::is_none).unwrap();
             assert_eq!(begun.iter().filter(|earlier| earlier.is_none()).count(), 1);
             let (winner, other) = (&requests[first], &requests[(first + 1) % 8]);
