@@ -48,8 +48,11 @@ pub struct Config {
     /// Options of the command line.
     arguments: Vec<(&'static ConfigOption, String)>,
     /// Secrets in files of their own, by section and name.
-    secrets: HashMap<(&'static str, &'static str), (String, PathBuf)>,
+    secrets: SecretFiles,
 }
+
+/// The values of secrets in files of their own and these files, by section and name.
+type SecretFiles = HashMap<(&'static str, &'static str), (String, PathBuf)>;
 
 /// Where a value is from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -236,7 +239,7 @@ impl Config {
 
     /// The secrets that are in files of their own: `NAME_file = PATH`, `OS_<GROUP>__<OPTION>_FILE`, or a credential of systemd
     /// with the name `GROUP.OPTION`.
-    fn secrets_in_files(&self) -> Result<HashMap<(&'static str, &'static str), (String, PathBuf)>> {
+    fn secrets_in_files(&self) -> Result<SecretFiles> {
         let credentials = (self.env)("CREDENTIALS_DIRECTORY").filter(|folder| !folder.is_empty());
         let mut secrets = HashMap::new();
         for At { section, option } in Self::places().filter(|at| at.option.is_secret()) {

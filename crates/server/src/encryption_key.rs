@@ -35,7 +35,7 @@ pub(crate) fn make_if_missing(config: &Config) -> Result<()> {
         return Ok(());
     }
     let chance = Chance::from_os();
-    let key: String = chance.seed().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let key: String = chance.seed().iter().take(16).fold(String::new(), |key, byte| key + &format!("{byte:02x}"));
     // Another process may do the same: the first one wins, and nobody reads half a key.
     let own = file.with_extension(chance.uuid().to_string());
     let made = write(&own, &key).and_then(|()| fs::hard_link(&own, &file));

@@ -85,14 +85,14 @@ impl World {
     /// Changes the database as nobody else does.
     async fn sql(&self, statement: &str) {
         let url = format!("sqlite://{}/kiln.db", self.folder.path().display());
-        let database = sea_orm::Database::connect(url).await.unwrap();
+        let database = Box::pin(sea_orm::Database::connect(url)).await.unwrap();
         sea_orm::ConnectionTrait::execute_unprepared(&database, statement).await.unwrap();
     }
 }
 
 fn ask(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
     let mut stream = TcpStream::connect(address).unwrap();
-    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let headers: String = headers.iter().map(|(name, value)| [name, ": ", value, "\r\n"].concat()).collect();
     let length = body.len();
     write!(
         stream,
@@ -257,11 +257,8 @@ async fn a_missing_key_is_made_once_and_another_one_is_refused() {
         let path =
             folder.configured(&cloud, &format!("[kiln]\ncfn_api = false\nencryption_key_file = {}\n", file.display()));
         let text = std::fs::read_to_string(&path).unwrap();
-        let text: String = text
-            .lines()
-            .filter(|line| !line.starts_with("auth_encryption_key"))
-            .map(|line| format!("{line}\n"))
-            .collect();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("auth_encryption_key")).collect();
+        let text = lines.join("\n") + "\n";
         folder.write("kiln.conf", &text);
         path
     };
@@ -274,8 +271,8 @@ async fn a_missing_key_is_made_once_and_another_one_is_refused() {
     service.wait_for("made a key");
     let made = std::fs::read_to_string(&key).unwrap();
     assert_eq!((made.len(), made.chars().all(|c| c.is_ascii_hexdigit())), (32, true));
-    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&key).unwrap().permissions());
-    assert_eq!(mode & 0o777, 0o600);
+    let permissions = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&key).unwrap().permissions());
+    assert_eq!(permissions & 0o777, 0o600);
     assert_eq!(std::fs::read_dir(&state).unwrap().count(), 1);
     folder.write("t.yaml", "heat_template_version: 2018-08-31\n");
     let args = ["stack", "create", "-t", "t.yaml", "one"];
