@@ -13,7 +13,7 @@ use kiln_audit::Attachment;
 use kiln_identity::{Caller, Denied};
 use kiln_service::Service;
 use kiln_value::{steps, value};
-use kiln_web::{Audit, Listeners, Negotiated, Query, Reason, ServeError, Track};
+use kiln_web::{Audit, Listeners, Negotiated, Query, Reason, ServeError, Track, Waited};
 use percent_encoding::percent_decode_str;
 use tokio::sync::watch;
 use tracing::Instrument as _;
@@ -96,6 +96,9 @@ impl Api {
 
     async fn answer(&self, request: Request<Body>) -> Response {
         let backends = &self.parts.service.backends;
+        if kiln_web::is_liveness(request.uri().path()) {
+            return kiln_web::alive();
+        }
         if request.uri().path() == "/healthcheck" {
             return kiln_web::health(backends, self.parts.service.heat_projects.count()).await;
         }
@@ -237,10 +240,14 @@ impl Api {
             Err(error) => return error.into_response(),
         };
         let response = endpoint.run(&call).await.unwrap_or_else(IntoResponse::into_response);
-        match keyed {
+        let mut response = match keyed {
             Some(keyed) => keyed.end(response).await,
             None => response,
+        };
+        if call.query.get("wait").is_some() {
+            response.extensions_mut().insert(Waited);
         }
+        response
     }
 
     /// The address that the client used: `http://host:8004`.

@@ -79,6 +79,9 @@ impl Cfn {
 
     async fn answer(&self, request: Request<Body>) -> Response {
         let backends = &self.parts.service.backends;
+        if kiln_web::is_liveness(request.uri().path()) {
+            return kiln_web::alive();
+        }
         if request.uri().path() == "/healthcheck" {
             return kiln_web::health(backends, self.parts.service.heat_projects.count()).await;
         }

@@ -203,12 +203,13 @@ impl Exchange {
             room.responded();
             self.clocks.observe(self.key(target.service, target.region), response);
         }
-        let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let ms = us / 1000;
         let error = outcome.as_ref().err().map(tracing::field::display);
         // Without the query and the headers, which may contain secrets.
         tracing::debug!(service = target.service, %method, path, status, ms, answer_id, error, "cloud call");
         // The service comes from definitions of types, so there are few.
-        tracing::trace!(target: "kiln::metric", metric = "cloud_calls", ms, service = target.service, status);
+        tracing::trace!(target: "kiln::metric", metric = "cloud_calls", us, service = target.service, status);
         let verdict = match &outcome {
             Ok(response) if !request_retry::is_failing(response.status) => Verdict::Answered,
             Ok(response) => Verdict::Failed(request_retry::retry_after(response)),
@@ -221,8 +222,12 @@ impl Exchange {
                     Err(error) => error.to_string(),
                 };
                 tracing::warn!(service = target.service, why, "a cloud service fails: calls to it are suspended");
+                tracing::trace!(target: "kiln::metric", metric = "suspensions", service = target.service, open = true);
             }
-            Change::Closed => tracing::info!(service = target.service, "a cloud service responds again"),
+            Change::Closed => {
+                tracing::info!(service = target.service, "a cloud service responds again");
+                tracing::trace!(target: "kiln::metric", metric = "suspensions", service = target.service, open = false);
+            }
             Change::None => {}
         }
         Ok(outcome)

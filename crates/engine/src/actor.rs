@@ -635,6 +635,7 @@ impl Work {
         let reason = if has_skipped { format!("{reason}; skipped: {}", skip.join(", ")) } else { reason };
         self.run_plugins_after(state, &reason);
         self.span.end(state, &reason);
+        self.count_operation(state);
         self.writes.event(self.stack_event(state, reason.clone()));
         let reached = state.status == Status::Complete
             && !has_skipped
@@ -652,6 +653,15 @@ impl Work {
         self.request.deadline = None;
         self.cancels_are_handled();
         self.inbox.look_at_all();
+    }
+
+    /// Counts the end of an operation, for metrics.
+    fn count_operation(&self, state: State) {
+        let begun = self.stack.updated.unwrap_or(self.stack.created);
+        let spent = self.actor.backends.clock.now().duration_since(begun);
+        let us = u64::try_from(spent.as_micros()).unwrap_or(0);
+        let (action, status) = (state.action.as_str(), state.status.as_str());
+        tracing::trace!(target: "kiln::metric", metric = "operations", us, action, status);
     }
 
     /// The request has failed: a rollback follows it.

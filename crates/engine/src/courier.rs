@@ -240,6 +240,9 @@ impl Courier {
         if !old.is_empty() {
             let old: Vec<i64> = old.into_iter().map(|entry| entry.number).collect();
             tracing::warn!(%root, ?destination, %failure, events = old.len(), "events could not be sent and are given up");
+            for _ in &old {
+                tracing::trace!(target: "kiln::metric", metric = "notifications_lost");
+            }
             self.backends.store.remove_entries(mark, &old).await?;
         }
         if kept.is_empty() {

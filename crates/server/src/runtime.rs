@@ -111,6 +111,8 @@ impl Runtime {
             heat_projects::followed(&database).await?
         };
         let of_requests = Arc::new(database.for_requests());
+        // The data says more than the note, which may be missing.
+        checks::key(&*of_requests).await?;
         if let Some(noted) = of_requests.note_key().await? {
             return Err(database::other_key(&noted));
         }
@@ -262,7 +264,7 @@ impl Runtime {
         if let Some(own) = &self.own {
             checks::keystone(own).await?;
         }
-        checks::key(&*self.service.backends.store).await
+        Ok(())
     }
 
     /// The API, with the dashboard beside it if the service has one.

@@ -300,6 +300,10 @@ pub struct Census {
     pub pending: u64,
     /// The age of the oldest of these requests in microseconds, by the database's clock.
     pub oldest: Option<u64>,
+    /// Entries of the outbox.
+    pub outbox: u64,
+    /// The age of the oldest entry in microseconds.
+    pub outbox_oldest: Option<u64>,
 }
 
 /// Rings when a stack may have work or news. Rings may be lost, so waiters must also poll.

@@ -1,19 +1,19 @@
 //! Metrics in the text format of Prometheus, on an address of their own, because they are not for users.
 //!
-//! Parts of Kiln report what happens as events of `tracing` with the target `kiln::metric`: `metric` is the name, `ms` the
-//! duration if there is one, and other fields are labels. So no crate depends on metrics, and while nobody collects
+//! Parts of Kiln report what happens as events of `tracing` with the target `kiln::metric`: `metric` is the name, `us` the
+//! duration in microseconds if there is one, and other fields are labels. So no crate depends on metrics, and while nobody collects
 //! them, they cost nothing.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use axum::Router;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use kiln_stack::Backends;
 use tokio::net::TcpListener;
@@ -26,8 +26,26 @@ use kiln_config::options::kiln;
 
 /// The target of the events.
 const TARGET: &str = "kiln::metric";
-/// Upper limits of durations, in milliseconds.
-const LIMITS: [u64; 12] = [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 10_000, 60_000];
+/// Upper limits of durations, in microseconds.
+const LIMITS: [u64; 12] =
+    [1_000, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 10_000_000, 60_000_000];
+/// Those of operations on stacks, which take longer.
+const LONG: [u64; 12] = [
+    1_000_000,
+    5_000_000,
+    10_000_000,
+    30_000_000,
+    60_000_000,
+    120_000_000,
+    300_000_000,
+    600_000_000,
+    1_800_000_000,
+    3_600_000_000,
+    7_200_000_000,
+    14_400_000_000,
+];
+/// How long a scrape waits for the database.
+const PATIENCE: Duration = Duration::from_secs(3);
 /// Most combinations of labels.
 const SERIES: usize = 5_000;
 
@@ -35,8 +53,18 @@ static COLLECTED: AtomicBool = AtomicBool::new(false);
 static TABLE: Mutex<Table> = Mutex::new(Table(BTreeMap::new()));
 
 /// What the metrics are about.
-const ABOUT: [(&str, &str); 7] = [
-    ("requests", "Requests to the APIs."),
+const ABOUT: [(&str, &str); 11] = [
+    ("requests", "Requests to the APIs, without those that wait for events."),
+    ("waits", "Requests that wait for events."),
+    (
+        "operations",
+        "Operations on stacks that ended in this engine, by action and status; the time is that since the request.",
+    ),
+    (
+        "suspensions",
+        "Services of the cloud to which calls were suspended because they failed; open: false: they answer again.",
+    ),
+    ("notifications_lost", "Events that could not be delivered for an hour and were given up."),
     ("cloud_calls", "Calls to services of the cloud; the status is 0 without a response."),
     ("store", "Transactions and queries of the database, with their repetitions."),
     ("store_retries", "Transactions that were repeated."),
@@ -63,11 +91,35 @@ struct Durations {
     within: [u64; LIMITS.len()],
 }
 
+/// The limits of the durations of a metric.
+fn limits_of(metric: &str) -> &'static [u64; 12] {
+    if metric == "operations" { &LONG } else { &LIMITS }
+}
+
+impl Durations {
+    fn count(&mut self, us: u64, limits: &[u64; 12]) {
+        self.sum += us;
+        for (limit, count) in limits.iter().zip(&mut self.within) {
+            *count += u64::from(us <= *limit);
+        }
+    }
+}
+
 impl Table {
     /// A counter that begins at 1 has no increase for Prometheus: what alerts count is there from the start.
     fn start(&mut self) {
-        for taken_over in [false, true] {
-            self.0.entry(("actors_started", format!("taken_over=\"{taken_over}\""))).or_default();
+        for flag in [false, true] {
+            self.0.entry(("actors_started", format!("taken_over=\"{flag}\""))).or_default();
+            self.0.entry(("store_retries", format!("lost=\"{flag}\""))).or_default();
+        }
+        for metric in ["notifications_lost", "doorbells"] {
+            self.0.entry((metric, String::new())).or_default();
+        }
+        for action in ["CREATE", "UPDATE", "DELETE"] {
+            for status in ["COMPLETE", "FAILED"] {
+                let labels = format!("action=\"{action}\",status=\"{status}\"");
+                self.0.entry(("operations", labels)).or_default().durations.get_or_insert_default();
+            }
         }
     }
 
@@ -77,14 +129,18 @@ impl Table {
         if self.0.len() >= SERIES && !self.0.contains_key(&key) {
             return;
         }
+        // What alerts count is there from the first call.
+        if *metric == "cloud_calls"
+            && let Some((service, _)) = key.1.split_once(",status=")
+        {
+            for open in [false, true] {
+                self.0.entry(("suspensions", format!("{service},open=\"{open}\""))).or_default();
+            }
+        }
         let series = self.0.entry(key).or_default();
         series.count += 1;
-        if let Some(ms) = sample.ms {
-            let durations = series.durations.get_or_insert_default();
-            durations.sum += ms;
-            for (limit, count) in LIMITS.iter().zip(&mut durations.within) {
-                *count += u64::from(ms <= *limit);
-            }
+        if let Some(us) = sample.us {
+            series.durations.get_or_insert_default().count(us, limits_of(metric));
         }
     }
 
@@ -98,14 +154,14 @@ impl Table {
             };
             _ = write!(text, "# HELP {name} {about}\n# TYPE {name} {kind}\n");
             for ((_, labels), series) in series {
-                series.write(&name, labels, text);
+                series.write(&name, labels, limits_of(metric), text);
             }
         }
     }
 }
 
 impl Series {
-    fn write(&self, name: &str, labels: &str, text: &mut String) {
+    fn write(&self, name: &str, labels: &str, limits: &[u64; 12], text: &mut String) {
         let count = self.count;
         let Some(Durations { sum, within }) = &self.durations else {
             _ = if labels.is_empty() {
@@ -115,7 +171,7 @@ impl Series {
             };
             return;
         };
-        for (limit, within) in LIMITS.iter().zip(within) {
+        for (limit, within) in limits.iter().zip(within) {
             _ = writeln!(text, "{name}_bucket{{{labels},le=\"{}\"}} {within}", Seconds(*limit));
         }
         _ = writeln!(text, "{name}_bucket{{{labels},le=\"+Inf\"}} {count}");
@@ -124,16 +180,16 @@ impl Series {
     }
 }
 
-/// Milliseconds as seconds.
+/// Microseconds as seconds.
 struct Seconds(u64);
 
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whole, rest) = (self.0 / 1_000, self.0 % 1_000);
+        let (whole, rest) = (self.0 / 1_000_000, self.0 % 1_000_000);
         if rest == 0 {
             write!(f, "{whole}")
         } else {
-            write!(f, "{}", format!("{whole}.{rest:03}").trim_end_matches('0'))
+            write!(f, "{}", format!("{whole}.{rest:06}").trim_end_matches('0'))
         }
     }
 }
@@ -143,7 +199,7 @@ impl fmt::Display for Seconds {
 struct Sample {
     metric: String,
     labels: String,
-    ms: Option<u64>,
+    us: Option<u64>,
 }
 
 impl Sample {
@@ -168,7 +224,7 @@ impl Visit for Sample {
 
     fn record_u64(&mut self, field: &Field, value: u64) {
         match field.name() {
-            "ms" => self.ms = Some(value),
+            "us" => self.us = Some(value),
             name => self.label(name, &value.to_string()),
         }
     }
@@ -204,31 +260,54 @@ pub async fn listener(config: &Config) -> Result<Option<TcpListener>> {
     Ok(Some(listener))
 }
 
-/// `GET /metrics`.
+/// `GET /metrics`, and `GET /livez`: 200 as long as the process works, for engines too.
 pub fn router(backends: Backends) -> Router {
-    Router::new().route("/metrics", get(move || scrape(backends.clone())))
+    let metrics = get(move || scrape(backends.clone()));
+    Router::new().route("/metrics", metrics).route("/livez", get(|| async { "alive\n" }))
 }
 
+/// What this process knows is told without a database too.
 async fn scrape(backends: Backends) -> Response {
-    match text(&backends).await {
-        Ok(text) => ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response(),
-        Err(error) => {
-            tracing::error!(%error, "metrics: the database is not available");
-            StatusCode::SERVICE_UNAVAILABLE.into_response()
-        }
-    }
-}
-
-async fn text(backends: &Backends) -> Result<String, kiln_store::Error> {
+    let mut text = String::new();
     // Before the calls of this request.
     let waited = backends.store.oldest_call();
+    gauge(&mut text, "database_wait_seconds", "How long the oldest call to the database in progress has waited.");
+    _ = writeln!(text, "kiln_database_wait_seconds {}", Seconds(micros(waited)));
+    gauge(&mut text, "database_connections", "Connections to the database by use.");
+    for (purpose, all, idle) in backends.store.connections() {
+        let busy = (all as usize).saturating_sub(idle);
+        _ = writeln!(text, "kiln_database_connections{{purpose=\"{purpose}\",state=\"busy\"}} {busy}");
+        _ = writeln!(text, "kiln_database_connections{{purpose=\"{purpose}\",state=\"idle\"}} {idle}");
+    }
+    let read = tokio::time::timeout(PATIENCE, of_database(&backends)).await;
+    let read = read.map_err(|_| "timeout".to_owned()).and_then(|read| read.map_err(|error| error.to_string()));
+    gauge(&mut text, "database_up", "Whether the database has answered this scrape.");
+    _ = writeln!(text, "kiln_database_up {}", u8::from(read.is_ok()));
+    match read {
+        Ok(read) => text.push_str(&read),
+        Err(error) => tracing::error!(error, "metrics: the database is not available"),
+    }
+    gauge(&mut text, "build_info", "The version of this process.");
+    _ = writeln!(text, "kiln_build_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION"));
+    process(&mut text);
+    TABLE.lock().unwrap_or_else(PoisonError::into_inner).write(&mut text);
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+}
+
+fn gauge(text: &mut String, name: &str, about: &str) {
+    _ = write!(text, "# HELP kiln_{name} {about}\n# TYPE kiln_{name} gauge\n");
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// What is the same in all processes.
+async fn of_database(backends: &Backends) -> Result<String, kiln_store::Error> {
     let (census, engines) = (backends.store.census().await?, backends.store.engines().await?);
     let now = backends.clock.now();
     let up = engines.iter().filter(|engine| engine.is_up(now)).count();
     let mut text = String::new();
-    let gauge = |text: &mut String, name: &str, about: &str| {
-        _ = write!(text, "# HELP kiln_{name} {about}\n# TYPE kiln_{name} gauge\n");
-    };
     gauge(&mut text, "stacks", "Stacks that are not deleted, with nested ones, by state.");
     for (action, status, count) in &census.stacks {
         _ = writeln!(text, "kiln_stacks{{action=\"{action}\",status=\"{status}\"}} {count}");
@@ -236,7 +315,11 @@ async fn text(backends: &Backends) -> Result<String, kiln_store::Error> {
     gauge(&mut text, "stacks_pending", "Stacks whose request is not done.");
     _ = writeln!(text, "kiln_stacks_pending {}", census.pending);
     gauge(&mut text, "oldest_pending_seconds", "The age of the oldest of these requests.");
-    _ = writeln!(text, "kiln_oldest_pending_seconds {}", Seconds(census.oldest.unwrap_or_default() / 1_000));
+    _ = writeln!(text, "kiln_oldest_pending_seconds {}", Seconds(census.oldest.unwrap_or_default()));
+    gauge(&mut text, "outbox_entries", "Events that are not delivered to event sinks and to the message bus.");
+    _ = writeln!(text, "kiln_outbox_entries {}", census.outbox);
+    gauge(&mut text, "outbox_oldest_seconds", "The age of the oldest of them.");
+    _ = writeln!(text, "kiln_outbox_oldest_seconds {}", Seconds(census.outbox_oldest.unwrap_or_default()));
     gauge(&mut text, "leases", "Stacks that an engine works on.");
     _ = writeln!(text, "kiln_leases {}", census.leases);
     gauge(&mut text, "engines", "Engines that are up, or have not reported for some time.");
@@ -250,18 +333,24 @@ async fn text(backends: &Backends) -> Result<String, kiln_store::Error> {
         "Time since the last heartbeat of the engine that is silent the longest; stopped ones are not silent.",
     );
     _ = writeln!(text, "kiln_engine_silence_seconds {}", longest.max(0));
-    gauge(&mut text, "database_wait_seconds", "How long the oldest call to the database in progress has waited.");
-    let waited = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
-    _ = writeln!(text, "kiln_database_wait_seconds {}", Seconds(waited));
-    gauge(&mut text, "build_info", "The version of this process.");
-    _ = writeln!(text, "kiln_build_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION"));
-    process(&mut text);
-    TABLE.lock().unwrap_or_else(PoisonError::into_inner).write(&mut text);
     Ok(text)
 }
 
-/// Memory and files of this process, with the usual names.
+/// Clock ticks per second, as the kernel tells them to programs.
+const TICKS: f64 = 100.0;
+
+/// Processor, memory and files of this process, with the usual names.
 fn process(text: &mut String) {
+    // The name of the program, in brackets, may contain spaces.
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let mut numbers = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11);
+    let mut ticks = || numbers.next()?.parse::<f64>().ok();
+    if let (Some(user), Some(system)) = (ticks(), ticks()) {
+        text.push_str(
+            "# HELP process_cpu_seconds_total Time of the processors.\n# TYPE process_cpu_seconds_total counter\n",
+        );
+        _ = writeln!(text, "process_cpu_seconds_total {:.2}", (user + system) / TICKS);
+    }
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
     if let Some(kilobytes) = memory.and_then(|text| text.parse::<u64>().ok()) {
@@ -286,7 +375,8 @@ mod tests {
     fn durations_are_cumulative() {
         let mut table = Table(BTreeMap::new());
         for ms in [1, 30, 99_999] {
-            let mut sample = Sample { metric: "requests".to_owned(), ms: Some(ms), ..Sample::default() };
+            let us = ms * 1000 + u64::from(ms == 30);
+            let mut sample = Sample { metric: "requests".to_owned(), us: Some(us), ..Sample::default() };
             sample.label("route", "/{tenant_id}/\"x\"");
             table.count(sample);
         }
@@ -300,7 +390,7 @@ mod tests {
             format!("kiln_requests_seconds_bucket{{{label},le=\"0.05\"}} 2"),
             format!("kiln_requests_seconds_bucket{{{label},le=\"60\"}} 2"),
             format!("kiln_requests_seconds_bucket{{{label},le=\"+Inf\"}} 3"),
-            format!("kiln_requests_seconds_sum{{{label}}} 100.03"),
+            format!("kiln_requests_seconds_sum{{{label}}} 100.030001"),
             format!("kiln_requests_seconds_count{{{label}}} 3"),
         ] {
             assert!(text.lines().any(|have| have == line), "{line} in\n{text}");
@@ -338,7 +428,7 @@ mod tests {
     fn the_table_is_bounded() {
         let mut table = Table(BTreeMap::new());
         for number in 0..SERIES + 10 {
-            let mut sample = Sample { metric: "cloud_calls".to_owned(), ms: Some(1), ..Sample::default() };
+            let mut sample = Sample { metric: "cloud_calls".to_owned(), us: Some(1), ..Sample::default() };
             sample.label("service", &number.to_string());
             table.count(sample);
         }

@@ -12,6 +12,16 @@ use kiln_stack::Backends;
 /// Timeout of the database.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Whether a path asks if the process lives, which needs nothing else: for the liveness probe of Kubernetes.
+pub fn is_liveness(path: &str) -> bool {
+    path == "/livez"
+}
+
+/// 200: the process works.
+pub fn alive() -> Response {
+    ([(CONTENT_TYPE, "text/plain; charset=UTF-8")], "alive\n").into_response()
+}
+
 /// 200 while requests can be processed: without an engine they are stored and wait. 503 without a database, or if it has no
 /// room.
 pub async fn health(backends: &Backends, heat_projects: usize) -> Response {

@@ -28,6 +28,10 @@ pub fn known(caller: &Caller) {
 #[derive(Clone, Debug)]
 pub struct Reason(pub String);
 
+/// A request that may have waited for events: an extension of the response, for metrics.
+#[derive(Clone, Copy, Debug)]
+pub struct Waited;
+
 /// The longest reason in the log, in bytes.
 const LONGEST: usize = 500;
 
@@ -99,6 +103,8 @@ impl Track {
         let reason = reason.map(|Reason(text)| &text[..text.floor_char_boundary(LONGEST)]);
         tracing::info!(method = %head.method, path, action, status, ms, reason, "request");
         let (api, route) = self.place;
+        let metric = if response.extensions().get::<Waited>().is_some() { "waits" } else { "requests" };
+        let us = u64::try_from(spent.as_micros()).unwrap_or(u64::MAX);
         let method = method(head);
         let route = route.unwrap_or("none");
         let span = &self.span;
@@ -108,7 +114,7 @@ impl Track {
         if response.status().is_server_error() {
             span.record("error", response.status().as_str());
         }
-        tracing::trace!(target: "kiln::metric", metric = "requests", ms, api, route, method, status);
+        tracing::trace!(target: "kiln::metric", metric, us, api, route, method, status);
         if let Ok(id) = HeaderValue::from_str(id) {
             response.headers_mut().insert("x-openstack-request-id", id);
         }

@@ -274,6 +274,12 @@ async fn a_missing_key_is_made_once_and_another_one_is_refused() {
     let permissions = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&key).unwrap().permissions());
     assert_eq!(permissions & 0o777, 0o600);
     assert_eq!(std::fs::read_dir(&state).unwrap().count(), 1);
+    // Another host without the file would encrypt with a key of its own.
+    let other = state.join("other");
+    let refused = folder.run(&["serve", "--config-file", &without(&other)]);
+    assert!(refused.err.contains("[DEFAULT] auth_encryption_key is not the key of this database"), "{}", refused.err);
+    std::fs::remove_file(&other).unwrap();
+    without(&key);
     folder.write("t.yaml", "heat_template_version: 2018-08-31\n");
     let args = ["stack", "create", "-t", "t.yaml", "one"];
     Ran::from(folder.client(&cloud, &service.url(), &args).output().unwrap()).ok();
@@ -285,10 +291,6 @@ async fn a_missing_key_is_made_once_and_another_one_is_refused() {
     service.url();
     assert!(!service.stop().1.contains("made a key"));
     assert_eq!(std::fs::read_to_string(&key).unwrap(), made);
-    // Another host without the file would encrypt with a key of its own.
-    std::fs::remove_file(&key).unwrap();
-    let refused = folder.run(&["serve", "--config-file", &config]);
-    assert!(refused.err.contains("[DEFAULT] auth_encryption_key is not the key of this database"), "{}", refused.err);
     // A change of the key: both are known until all is encrypted with the new one.
     let new = "fedcba9876543210fedcba9876543210";
     folder.write("state/key", new);

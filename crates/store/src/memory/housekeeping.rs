@@ -26,6 +26,8 @@ impl State {
                 .min()
                 .map(|due| u64::try_from(now - due).unwrap_or(0)),
             pending: u64::try_from(self.stacks.values().filter(|row| row.due.is_some()).count()).unwrap_or(u64::MAX),
+            outbox: self.outbox.len() as u64,
+            outbox_oldest: self.outbox.values().map(|row| u64::try_from(now - row.created).unwrap_or(0)).max(),
         }
     }
 

@@ -54,6 +54,11 @@ impl SqlStore {
             .from(schema::STACK)
             .and_where(Expr::col("due").is_not_null())
             .to_owned();
+        let outbox = Query::select()
+            .expr(Func::count(Expr::col("id")))
+            .expr(self.outside.now().sub(Expr::col("created").min()))
+            .from(schema::OUTBOX)
+            .to_owned();
         self.retry(|| async {
             let mut census = Census::default();
             for row in self.reader.query_all(&states).await? {
@@ -61,6 +66,11 @@ impl SqlStore {
                 census.stacks.push((columns.text()?, columns.text()?, columns.count()?));
             }
             census.stacks.sort();
+            if let Some(row) = self.reader.query_one(&outbox).await? {
+                let mut columns = Columns::of(&row);
+                census.outbox = columns.count()?;
+                census.outbox_oldest = columns.optional_int()?.map(|age| u64::try_from(age).unwrap_or(0));
+            }
             for (query, count) in [(&leases, &mut census.leases), (&pending, &mut census.pending)] {
                 if let Some(row) = self.reader.query_one(query).await? {
                     *count = Columns::of(&row).count()?;

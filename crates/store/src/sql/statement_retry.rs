@@ -343,8 +343,8 @@ where
     loop {
         let fault = match work(attempt).await {
             Ok(done) => {
-                let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-                tracing::trace!(target: "kiln::metric", metric = "store", ms, retried = attempt > 1);
+                let us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+                tracing::trace!(target: "kiln::metric", metric = "store", us, retried = attempt > 1);
                 return Ok(done);
             }
             Err(fault) => fault,
