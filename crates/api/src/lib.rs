@@ -25,6 +25,6 @@ mod support;
 mod view;
 
 pub use api::{Api, Parts};
-pub use endpoint::policy;
+pub use endpoint::{PolicyRule, policy, policy_rules};
 pub use error::ApiError;
 pub use options::{Options, Reporter};

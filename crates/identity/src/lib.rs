@@ -20,5 +20,5 @@ pub use identity::{DelegateError, Denied, Identity};
 pub use keystone::{Deferred, Keystone, KeystoneOptions};
 pub use local::Local;
 pub use login::Login;
-pub use policy::{DefaultCheck, DefaultRule, Policy, PolicyError};
+pub use policy::{DefaultCheck, DefaultRule, Policy, PolicyError, rules_of_heat};
 pub use signature::{SignatureError, SignedRequest, access_key};

@@ -2,6 +2,7 @@
 //! when they change.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -136,6 +137,31 @@ pub fn check(file: &Path) -> Result<(usize, Vec<String>)> {
         |problem: &String| !rules.keys().any(|name| problem.starts_with(&format!("rule {name:?} is referenced")));
     problems.extend(doubts(&policy, &valid).into_iter().filter(is_known));
     Ok((rules.len(), problems))
+}
+
+/// A policy file with all rules and their defaults, as `oslopolicy-sample-generator` writes it: in YAML they are comments with
+/// what they decide about, in JSON they are values.
+pub fn sample(json: bool) -> String {
+    let rules = kiln_api::policy_rules();
+    if json {
+        let rules = rules.iter().map(|rule| (rule.name.clone(), rule.check.to_string().into()));
+        let rules = Value::Map(rules.collect());
+        return serde_json::to_string_pretty(&rules).unwrap_or_default() + "\n";
+    }
+    let mut sample = String::new();
+    for rule in rules {
+        if !rule.summary.is_empty() {
+            _ = writeln!(sample, "# {}", rule.summary);
+        }
+        for (method, path) in &rule.operations {
+            _ = writeln!(sample, "# {method}  {path}");
+        }
+        if let Some(older) = rule.check.of_older_releases() {
+            _ = writeln!(sample, "# Also sufficient without enforce_new_defaults: {older}");
+        }
+        _ = writeln!(sample, "#\"{}\": \"{}\"\n", rule.name, rule.check);
+    }
+    sample
 }
 
 /// The files of a directory sorted by name, without hidden files.

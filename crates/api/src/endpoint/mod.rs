@@ -61,7 +61,7 @@ pub(crate) use self::stack_create::created;
 use axum::response::Response;
 use futures::future::BoxFuture;
 use http::Method;
-use kiln_identity::{DefaultRule, Policy};
+use kiln_identity::{DefaultCheck, DefaultRule, Policy};
 use kiln_value::Value;
 
 use crate::call::Call;
@@ -278,6 +278,37 @@ pub fn policy(enforce_new_defaults: bool) -> Policy {
         Rule::Of(_) | Rule::Own => None,
     });
     Policy::new(enforce_new_defaults, rules.flatten())
+}
+
+/// A rule of the policy, with what it decides about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyRule {
+    /// Its name.
+    pub name: String,
+    /// Its default.
+    pub check: DefaultCheck,
+    /// What it allows, in one line; empty if other rules refer to it.
+    pub summary: &'static str,
+    /// The requests that it decides about: method and path.
+    pub operations: Vec<(String, String)>,
+}
+
+/// All rules with their defaults: those of Heat by name, then those that Heat does not have.
+pub fn policy_rules() -> Vec<PolicyRule> {
+    let of_kiln = ENDPOINTS.iter().filter_map(|endpoint| match endpoint.rule {
+        Rule::Kiln(rules) => Some(rules),
+        Rule::Of(_) | Rule::Own => None,
+    });
+    let mut of_kiln: Vec<_> = of_kiln.flatten().map(|rule| (rule.name.to_owned(), rule.check)).collect();
+    of_kiln.sort_by(|a, b| a.0.cmp(&b.0));
+    of_kiln.dedup_by(|a, b| a.0 == b.0);
+    let rule = |(name, check): (String, DefaultCheck)| {
+        let endpoints: Vec<_> = ENDPOINTS.iter().filter(|endpoint| endpoint.rule() == Some(&name)).collect();
+        let operation = |endpoint: &&&Endpoint| (endpoint.method.to_string(), format!("/v1{}", endpoint.path));
+        let summary = endpoints.first().map_or("", |endpoint| endpoint.summary);
+        PolicyRule { name, check, summary, operations: endpoints.iter().map(operation).collect() }
+    };
+    kiln_identity::rules_of_heat().into_iter().chain(of_kiln).map(rule).collect()
 }
 
 #[cfg(test)]

@@ -17,6 +17,11 @@ impl DefaultCheck {
     pub const MEMBER: Self = Self::replacing("rule:deny_stack_user", "role:member and project_id:%(project_id)s");
     /// Administrators.
     pub const ADMIN: Self = Self::replacing("rule:context_is_admin", "role:admin and project_id:%(project_id)s");
+    /// The check of older releases, if it was another one.
+    pub fn of_older_releases(self) -> Option<&'static str> {
+        self.deprecated
+    }
+
     /// Nobody.
     pub const NOBODY: Self = Self::of("rule:deny_everybody");
 
@@ -142,6 +147,9 @@ pub(super) const RULES: &[Group] = &[
     Group { check: DefaultCheck::of(""), names: &["allow_everybody"] },
     Group { check: DefaultCheck::of("!"), names: &["deny_everybody"] },
 ];
+
+/// The check of the rules of these types.
+pub(super) const OF_ADMIN_TYPES: DefaultCheck = DefaultCheck::of("rule:project_admin");
 
 /// Resource types for administrators (`rule:project_admin`); all others are available to everybody.
 pub(super) const ADMIN_TYPES: &[&str] = &[

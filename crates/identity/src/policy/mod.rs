@@ -61,7 +61,7 @@ impl Policy {
             }
             rules.insert(name.to_owned(), check);
         }
-        rules.extend(defaults::ADMIN_TYPES.iter().map(|name| (type_rule(name), Check::Rule("project_admin".into()))));
+        rules.extend(defaults::ADMIN_TYPES.iter().map(|name| (type_rule(name), own(defaults::OF_ADMIN_TYPES.check))));
         Self { defaults: rules.keys().cloned().collect(), rules: RwLock::new(Arc::new(rules)) }
     }
 
@@ -131,6 +131,16 @@ impl Policy {
         let check = rules.get(rule)?;
         Some(check.holds(&Facts { caller, target, rules: &rules }))
     }
+}
+
+/// The default rules of Heat by name, with their checks.
+pub fn rules_of_heat() -> Vec<(String, DefaultCheck)> {
+    let of_heat =
+        defaults::RULES.iter().flat_map(|group| group.names.iter().map(|name| ((*name).to_owned(), group.check)));
+    let of_types = defaults::ADMIN_TYPES.iter().map(|name| (type_rule(name), defaults::OF_ADMIN_TYPES));
+    let mut all: Vec<_> = of_heat.chain(of_types).collect();
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    all
 }
 
 /// Prefix of the rules for resource types.

@@ -68,6 +68,7 @@ group! {
     /// `manage policy …`.
     PolicyCommand with Global {
         Check(PolicyCheckArgs) now,
+        Sample(PolicySampleArgs) now,
     }
 }
 
@@ -111,6 +112,34 @@ impl PolicyCheckArgs {
             return Ok(print(&format!("{rules} rules, no problems.\n"))?);
         }
         Err(Failure::new(format!("{}: {} problems in {rules} rules", self.file.display(), problems.len())))
+    }
+}
+
+/// Print a policy file with all rules and their defaults
+#[derive(Args, Debug)]
+#[command(add = Effect::Reads)]
+#[command(after_help = "\
+As oslopolicy-sample-generator: in YAML, each rule is a comment with the requests that it decides about; \
+remove the # of those to change.
+
+Example:
+  kiln manage policy sample > policy.yaml")]
+pub(crate) struct PolicySampleArgs {
+    /// Format of the file
+    #[arg(short = 'f', long, value_enum, value_name = "FORMAT", default_value = "yaml")]
+    format: SampleFormat,
+}
+
+/// The format of a policy file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SampleFormat {
+    Yaml,
+    Json,
+}
+
+impl PolicySampleArgs {
+    fn run(&self) -> Outcome {
+        Ok(print(&policy_files::sample(self.format == SampleFormat::Json))?)
     }
 }
 

@@ -335,3 +335,27 @@ async fn a_token_of_cloudformation_makes_a_request_once() {
     let long = act(&format!("Action=DeleteStack&StackName=one&ClientRequestToken={}", "x".repeat(129)));
     assert!(long.2.contains("at most 128 characters"), "{}", long.2);
 }
+
+/// The sample says what the service does: as a policy of its own it has no problems, and changes nothing.
+#[test]
+fn the_sample_of_the_policy_is_a_policy() {
+    let folder = Folder::new("policy-sample");
+    let sample = folder.run(&["manage", "policy", "sample"]).ok();
+    let create = "# POST  /v1/{tenant_id}/stacks\n# Also sufficient without enforce_new_defaults: rule:deny_stack_user\n\
+                  #\"stacks:create\": \"role:member and project_id:%(project_id)s\"\n";
+    assert!(sample.contains(create), "{sample}");
+    assert!(sample.contains("#\"resource_types:OS::Nova::Flavor\": \"rule:project_admin\"\n"), "{sample}");
+    let rules = sample.lines().filter(|line| line.starts_with("#\"")).count();
+    let used: String = sample
+        .lines()
+        .map(|line| line.strip_prefix("#\"").map_or_else(|| format!("{line}\n"), |rule| format!("\"{rule}\n")))
+        .collect();
+    let yaml = folder.write("policy.yaml", &used);
+    let checked = folder.run(&["manage", "policy", "check", yaml.to_str().unwrap()]).ok();
+    assert_eq!(checked, format!("{rules} rules, no problems.\n"));
+    let json = folder.run(&["manage", "policy", "sample", "-f", "json"]);
+    assert_eq!(json.json().as_object().unwrap().len(), rules);
+    // Rules of Heat and of Kiln, and each only once.
+    let names: std::collections::BTreeSet<&str> = used.lines().filter(|line| line.starts_with('"')).collect();
+    assert!(rules > 100 && names.len() == rules && used.contains("\"plans:"), "{rules}");
+}
