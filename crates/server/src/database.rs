@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use kiln_config::Config;
 use kiln_config::options::{kiln, server, stacks};
-use kiln_store::{Durability, Options, SqlStore, Store};
+use kiln_store::{Durability, Options, SchemaState, SqlStore, Store};
 use kiln_value::{Chain, Secret, secret};
 
 use crate::{checks, encryption_key};
@@ -19,9 +19,31 @@ pub fn is_public(key: &Secret<String>) -> bool {
     key.expose() == PUBLIC_KEY
 }
 
-/// Opens the configured store and upgrades its schema.
+/// Opens the configured store; upgrades its schema if processes do that ([`kiln::MIGRATE`]).
 pub async fn open(config: &Config) -> Result<Arc<dyn Store>> {
-    Ok(Arc::new(open_with(options(config)?).await?))
+    Ok(Arc::new(open_as(config, options(config)?).await?))
+}
+
+/// Opens a store with these options as [`open`] does.
+pub async fn open_as(config: &Config, options: Options) -> Result<SqlStore> {
+    if config.choice(&kiln::MIGRATE)?.as_deref() != Some("manual") {
+        return open_with(options).await;
+    }
+    let store = Box::pin(opened(options, false)).await?;
+    let versions = store.schema_versions().await?;
+    match versions.state() {
+        SchemaState::Current | SchemaState::UsableNewer => Ok(store),
+        SchemaState::Missing | SchemaState::Older => bail!(
+            "[kiln] migrate: the schema of the database has version {}, and this program needs {}: run 'kiln manage db sync'",
+            versions.done,
+            versions.latest
+        ),
+        SchemaState::TooNew => bail!(
+            "the schema of the database has version {}, from a newer version of Kiln; this version supports up to {}",
+            versions.done,
+            versions.latest
+        ),
+    }
 }
 
 /// Opens a store and upgrades its schema.

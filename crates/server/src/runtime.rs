@@ -104,7 +104,7 @@ impl Runtime {
         }
         encryption_key::make_if_missing(config)?;
         let database_options = database::options(config)?;
-        let database = database::open_with(database_options.clone()).await?;
+        let database = database::open_as(config, database_options.clone()).await?;
         let heat_projects = if config.flag(&kiln::IGNORE_HEAT_TABLES)? {
             Arc::default()
         } else {
@@ -387,6 +387,7 @@ pub fn check_options(config: &Config) -> Vec<anyhow::Error> {
         web_templates::reader(config).map(drop),
         kiln_bus::of_config(config, "").map(drop),
         audit::check(config),
+        config.choice(&kiln::MIGRATE).map(drop),
         admission(config).map(drop),
         lifecycle_plugins::of_config(config).map(drop),
         logging::Settings::of(config).map(drop),

@@ -91,6 +91,11 @@ options! {
         "File with the key if [DEFAULT] auth_encryption_key is not set. A service makes a key there once, if the folder exists: back \
          it up, and copy it to the other hosts.",
     ).default("/var/lib/kiln/auth_encryption_key");
+    MIGRATE = own(
+        "migrate", Choice(&["auto", "manual"]),
+        "Who upgrades the schema of the database: each process at its start, or the operator, by 'kiln manage db sync', with an \
+         account that may define tables. With manual, a process with an older schema does not start.",
+    ).default("auto");
     OLDER_ENCRYPTION_KEYS = own(
         "older_encryption_keys", List,
         "Former values of auth_encryption_key, for decryption; see 'kiln manage update-params --help'.",

@@ -82,7 +82,7 @@ pub(crate) struct SyncArgs {
 
 impl SyncArgs {
     async fn run(self, _: &Global) -> Outcome {
-        database::open(&Config::load(&self.config)?).await?;
+        database::open_with(database::options(&Config::load(&self.config)?)?).await?;
         Ok(print("The database schema is up to date.\n")?)
     }
 }

@@ -359,3 +359,23 @@ fn the_sample_of_the_policy_is_a_policy() {
     let names: std::collections::BTreeSet<&str> = used.lines().filter(|line| line.starts_with('"')).collect();
     assert!(rules > 100 && names.len() == rules && used.contains("\"plans:"), "{rules}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_can_upgrade_the_schema() {
+    let folder = Folder::new("migrate");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let config = folder.configured(&cloud, "[kiln]\ncfn_api = false\nmigrate = manual\n");
+    let refused = folder.run(&["serve", "--config-file", &config]);
+    assert_eq!(refused.code, 1);
+    assert!(
+        refused.err.contains("the schema of the database has version 0, and this program needs "),
+        "{}",
+        refused.err
+    );
+    assert!(refused.err.contains("run 'kiln manage db sync'"), "{}", refused.err);
+    assert_eq!(folder.run(&["manage", "service", "list", "--config-file", &config]).code, 1);
+    folder.run(&["manage", "db", "sync", "--config-file", &config]).ok();
+    let service = Running::start(folder.kiln(&["serve", "--config-file", &config]));
+    service.url();
+    assert_eq!(service.stop().0, 0);
+}
