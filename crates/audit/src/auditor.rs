@@ -109,6 +109,12 @@ impl Auditor {
         _ = self.write("audit.http.response", &entry, id, now);
     }
 
+    /// Writes `audit.http.response` for a request whose client has gone away: what came of it is unknown.
+    pub fn abandon(&self, mut entry: Entry, id: Uuid, now: Timestamp) {
+        event::abandoned(&mut entry.event, now);
+        _ = self.write("audit.http.response", &entry, id, now);
+    }
+
     fn write(&self, event_type: &str, entry: &Entry, id: Uuid, time: Timestamp) -> std::io::Result<()> {
         let payload = Value::Map(entry.event.clone());
         let notification = Notification { id, event_type: event_type.to_owned(), time, payload };

@@ -196,13 +196,22 @@ pub(crate) fn identified(event: &mut Map, id: Uuid, correlation: Uuid, time: Tim
     event.insert("tags".to_owned(), value!([(format!("correlation_id?value={correlation}"))]));
 }
 
+/// The event of a request whose client has gone away, as the filter writes it after an exception.
+pub(crate) fn abandoned(event: &mut Map, time: Timestamp) {
+    event.insert("outcome".to_owned(), UNKNOWN.into());
+    event.insert("reporterchain".to_owned(), value!([(reporter(time))]));
+}
+
+fn reporter(time: Timestamp) -> Value {
+    value!({ "role": "modifier", "reporter": { "id": "target" }, "reporterTime": (written(time)) })
+}
+
 /// The event after the work.
 pub(crate) fn ended(event: &mut Map, status: u16, attachments: Vec<Attachment>, time: Timestamp) {
     let outcome = if (200..400).contains(&status) { "success" } else { "failure" };
     event.insert("outcome".to_owned(), outcome.into());
     event.insert("reason".to_owned(), value!({ "reasonType": "HTTP", "reasonCode": (status.to_string()) }));
-    let reporter = value!({ "role": "modifier", "reporter": { "id": "target" }, "reporterTime": (written(time)) });
-    event.insert("reporterchain".to_owned(), value!([reporter]));
+    event.insert("reporterchain".to_owned(), value!([(reporter(time))]));
     if !attachments.is_empty() {
         let written =
             |Attachment { name, content }| value!({ "typeURI": "text/plain", "name": name, "content": content });

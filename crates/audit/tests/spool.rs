@@ -125,3 +125,30 @@ async fn a_full_spool_refuses_requests_or_lets_them_pass() {
     let error = Spool::open(&folder.path().join("file"), "x", 1).unwrap_err().to_string();
     assert!(error.contains("file/x.audit: "), "{error}");
 }
+
+#[tokio::test]
+async fn a_client_that_goes_away_leaves_an_unknown_outcome() {
+    struct Outcomes(Mutex<Vec<(String, bool)>>);
+
+    #[async_trait::async_trait]
+    impl Destination for Outcomes {
+        async fn deliver(&self, notifications: &[Notification]) -> Result<(), String> {
+            let outcome = |notification: &Notification| {
+                let of = |key: &str| notification.payload.get(key);
+                (of("outcome").unwrap().as_str().unwrap().to_owned(), of("reason").is_some())
+            };
+            self.0.lock().unwrap().extend(notifications.iter().map(outcome));
+            Ok(())
+        }
+    }
+
+    let folder = TempDir::new().unwrap();
+    let spool = Arc::new(Spool::open(folder.path(), "one", u64::MAX).unwrap());
+    let auditor = auditor(&spool, OnFailure::Continue);
+    let now = "2026-11-29T00:00:00Z".parse().unwrap();
+    let entry = auditor.begin(&request("/one"), || Uuid::from_u128(1), now).unwrap().unwrap();
+    auditor.abandon(entry, Uuid::from_u128(2), now);
+    let outcomes = Outcomes(Mutex::default());
+    spool.flush(&outcomes, Duration::from_secs(5)).await;
+    assert_eq!(*outcomes.0.lock().unwrap(), [("pending".to_owned(), false), ("unknown".to_owned(), false)]);
+}

@@ -12,10 +12,11 @@ use kiln_stack::Backends;
 use kiln_store::StackId;
 
 /// The audit of one request. Without an auditor it does nothing.
-#[derive(Debug)]
 pub struct Audit {
     auditor: Option<Arc<Auditor>>,
     entry: Option<Entry>,
+    /// Where IDs and times are from, once the entry is there.
+    backends: Option<Backends>,
     request_id: String,
     client: Option<IpAddr>,
     has_begun: bool,
@@ -25,13 +26,22 @@ pub struct Audit {
 impl Audit {
     /// The audit of a request from an address.
     pub fn new(auditor: Option<Arc<Auditor>>, request_id: &str, client: Option<IpAddr>) -> Self {
-        Self { auditor, entry: None, request_id: request_id.to_owned(), client, has_begun: false, hides_query: false }
+        Self {
+            auditor,
+            entry: None,
+            backends: None,
+            request_id: request_id.to_owned(),
+            client,
+            has_begun: false,
+            hides_query: false,
+        }
     }
 
     /// The events do not have the query: that of the CloudFormation API contains the values of parameters.
     #[must_use]
-    pub fn without_query(self) -> Self {
-        Self { hides_query: true, ..self }
+    pub fn without_query(mut self) -> Self {
+        self.hides_query = true;
+        self
     }
 
     /// Writes the event before the work. `address` is that of the service, as the client used it.
@@ -67,6 +77,7 @@ impl Audit {
             global_request_id: header("x-openstack-request-id").filter(|id| is_request_id(id)),
         };
         self.entry = auditor.begin(&request, || backends.chance.uuid(), backends.clock.now())?;
+        self.backends = self.entry.is_some().then(|| backends.clone());
         Ok(())
     }
 
@@ -82,9 +93,18 @@ impl Audit {
         if !self.has_begun {
             _ = self.begin(backends, head, address, None);
         }
-        if let (Some(auditor), Some(entry)) = (&self.auditor, self.entry) {
+        if let (Some(auditor), Some(entry)) = (&self.auditor, self.entry.take()) {
             let (id, now) = (backends.chance.uuid(), backends.clock.now());
             auditor.end(entry, response.status().as_u16(), attachments, id, now);
+        }
+    }
+}
+
+/// A client that has gone away: the work was dropped somewhere.
+impl Drop for Audit {
+    fn drop(&mut self) {
+        if let (Some(auditor), Some(entry), Some(backends)) = (&self.auditor, self.entry.take(), &self.backends) {
+            auditor.abandon(entry, backends.chance.uuid(), backends.clock.now());
         }
     }
 }

@@ -379,3 +379,21 @@ async fn the_operator_can_upgrade_the_schema() {
     service.url();
     assert_eq!(service.stop().0, 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_goes_away_is_in_the_audit() {
+    let world = World::new("audit-away", "[kiln]\ncfn_api = false\naudit = true\n").await;
+    let address = world.service.url().trim_start_matches("http://").to_owned();
+    let mut stream = TcpStream::connect(address).unwrap();
+    // It does not send its whole body.
+    write!(
+        stream,
+        "POST /v1/{}/stacks HTTP/1.1\r\nhost: h\r\nx-auth-token: {}\r\ncontent-length: 100\r\n\r\n{{",
+        world.project, world.token
+    )
+    .unwrap();
+    world.service.wait_for("\"outcome\":\"pending\"");
+    drop(stream);
+    let log = world.service.wait_for("audit.http.response");
+    assert!(log.contains("\"outcome\":\"unknown\"") || log.contains("\"reasonCode\":\"400\""), "{log}");
+}
