@@ -394,6 +394,7 @@ async fn a_client_that_goes_away_is_in_the_audit() {
     .unwrap();
     world.service.wait_for("\"outcome\":\"pending\"");
     drop(stream);
-    let log = world.service.wait_for("audit.http.response");
+    world.service.wait_for("audit.http.response");
+    let log = world.service.log();
     assert!(log.contains("\"outcome\":\"unknown\"") || log.contains("\"reasonCode\":\"400\""), "{log}");
 }
