@@ -13,7 +13,7 @@ use kiln_config::ConfigArgs;
 use kiln_config::options::server;
 use kiln_resource::{Phase, Resource, Status};
 use kiln_service::Service;
-use kiln_store::{EngineId, SqlStore, StackId, Store as _};
+use kiln_store::{EngineId, SqlStore, Stack, StackId, Store as _};
 use kiln_telemetry::logging;
 use kiln_value::Chain;
 
@@ -116,7 +116,7 @@ async fn of_process(config: &Config, service: &Service) -> String {
     tasks(&mut text);
     heading(&mut text, "Pools and caches");
     pools(service, &mut text);
-    text.push_str(&Box::pin(of_database(config)).await);
+    text.push_str(&Box::pin(of_database(config, &ReportedStacks::default())).await);
     heading(&mut text, "Last errors and warnings");
     let last = logging::last_problems();
     text.push_str(&if last.is_empty() { "none\n".to_owned() } else { last.join("\n") + "\n" });
@@ -172,14 +172,33 @@ fn pools(service: &Service, text: &mut String) {
     _ = writeln!(text, "lists of resources and events = {lists}, about {bytes} bytes");
 }
 
+/// Which stacks a report of the database has; by default all.
+#[derive(Clone, Debug, Default)]
+pub struct ReportedStacks {
+    /// Only those of the project with this ID.
+    pub project: Option<String>,
+    /// Only the one with this name or ID, and its nested stacks.
+    pub stack: Option<String>,
+}
+
+impl ReportedStacks {
+    /// Whether the report has a stack, whose root stack is `root`.
+    fn has(&self, stack: &Stack, root: &Stack) -> bool {
+        let is_named =
+            |named: &String| *named == root.name || *named == root.id.to_string() || *named == stack.id.to_string();
+        self.project.as_ref().is_none_or(|project| *project == stack.project)
+            && self.stack.as_ref().is_none_or(is_named)
+    }
+}
+
 /// What the database says: engines, leases and running operations.
-pub async fn of_database(config: &Config) -> String {
+pub async fn of_database(config: &Config, of: &ReportedStacks) -> String {
     let mut text = String::new();
     heading(&mut text, "Engines");
     let read = async {
         let store = Box::pin(database::open_unchanged(config)).await?;
         let mut rest = String::new();
-        Box::pin(engines(&store, &mut rest)).await?;
+        Box::pin(engines(&store, of, &mut rest)).await?;
         Ok::<_, anyhow::Error>(rest)
     };
     match tokio::time::timeout(PATIENCE, read).await {
@@ -190,7 +209,7 @@ pub async fn of_database(config: &Config) -> String {
     text
 }
 
-async fn engines(store: &SqlStore, text: &mut String) -> Result<()> {
+async fn engines(store: &SqlStore, of: &ReportedStacks, text: &mut String) -> Result<()> {
     let (now, engines) = (store.now().await?, store.engines().await?);
     let mut held: HashMap<EngineId, Vec<(StackId, i64)>> = HashMap::new();
     for (stack, engine, seconds) in Box::pin(store.leases(LEASES)).await? {
@@ -212,6 +231,10 @@ async fn engines(store: &SqlStore, text: &mut String) -> Result<()> {
     all.sort();
     for (engine, id, left) in all {
         let Some(stack) = store.stack(id).await? else { continue };
+        let root = if stack.root == id { None } else { store.stack(stack.root).await? };
+        if !of.has(&stack, root.as_ref().unwrap_or(&stack)) {
+            continue;
+        }
         _ = writeln!(text, "{id} {} {}: engine {engine}, lease ends in {left} s", stack.name, stack.state);
         for row in store.resources(id).await? {
             if row.state.status == Status::InProgress || row.running().is_some() {

@@ -398,3 +398,25 @@ async fn a_client_that_goes_away_is_in_the_audit() {
     let log = world.service.log();
     assert!(log.contains("\"outcome\":\"unknown\"") || log.contains("\"reasonCode\":\"400\""), "{log}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_can_be_about_one_stack() {
+    let world = World::new("report-of", "[kiln]\ncfn_api = false\n").await;
+    let slow = "heat_template_version: 2018-08-31\nresources:\n  r: {type: OS::Heat::TestResource, properties: {wait_secs: 60}}\n";
+    world.folder.write("slow.yaml", slow);
+    world.folder.write("outer.yaml", "heat_template_version: 2018-08-31\nresources:\n  inner: {type: slow.yaml}\n");
+    for name in ["shop", "shop-2"] {
+        world.kiln(&["stack", "create", "-t", "outer.yaml", name]).ok();
+    }
+    let project = world.project.clone();
+    let report = |args: &[&str]| world.manage(&[&["report"], args].concat()).ok();
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while report(&[]).matches("OS::Heat::TestResource CREATE_IN_PROGRESS").count() < 2 {
+        assert!(std::time::Instant::now() < end, "{}", report(&[]));
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let one = report(&["--stack", "shop", "--project", &project]);
+    assert!(one.contains(" shop CREATE_IN_PROGRESS") && one.contains(" shop-inner-"), "{one}");
+    assert!(!one.contains(" shop-2 ") && !one.contains("shop-2-inner-"), "{one}");
+    assert!(!report(&["--project", "other"]).contains(" shop"));
+}

@@ -13,6 +13,9 @@ use super::SqlStore;
 use super::packet::LostInLarge;
 use crate::Error;
 
+/// A transaction that takes this long, with its repetitions, is told.
+const SLOW: Duration = Duration::from_secs(5);
+
 /// Maximum number of attempts of a transaction that conflicts with others.
 const ATTEMPTS: u32 = 12;
 /// How long a transaction is retried after its connection was lost, or while the server does not answer. (Connecting may
@@ -343,7 +346,11 @@ where
     loop {
         let fault = match work(attempt).await {
             Ok(done) => {
-                let us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+                let spent = started.elapsed();
+                if spent >= SLOW {
+                    tracing::warn!(?spent, attempt, "a transaction was slow");
+                }
+                let us = u64::try_from(spent.as_micros()).unwrap_or(u64::MAX);
                 tracing::trace!(target: "kiln::metric", metric = "store", us, retried = attempt > 1);
                 return Ok(done);
             }

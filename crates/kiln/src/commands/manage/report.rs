@@ -3,7 +3,7 @@
 use clap::Args;
 use kiln_config::{Config, ConfigArgs};
 use kiln_console::output::print;
-use kiln_server::report;
+use kiln_server::report::{self, ReportedStacks};
 
 use crate::cli::Global;
 use crate::commands::effect::Effect;
@@ -26,6 +26,7 @@ standard error.
 
 Examples:
   kiln manage report --config-file kiln.conf
+  kiln manage report --stack shop                          what its resources wait for
   kiln manage report --service                             the service of the catalog
   kiln manage report --service http://localhost:8004       this process
   kiln manage report --service unix:/run/kiln/api.sock     the process at this socket")]
@@ -36,6 +37,12 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = CATALOG)]
     #[arg(conflicts_with_all = ["pid", "config_file", "config_dir"])]
     service: Option<String>,
+    /// Only stacks of the project with this ID, from the database
+    #[arg(long, value_name = "PROJECT", conflicts_with_all = ["service", "pid"])]
+    project: Option<String>,
+    /// Only the stack with this name or ID and its nested stacks, from the database
+    #[arg(long, value_name = "STACK", conflicts_with_all = ["service", "pid"])]
+    stack: Option<String>,
     /// Process that writes its report (SIGUSR2)
     #[arg(long, value_name = "PID", conflicts_with_all = ["config_file", "config_dir"])]
     pid: Option<u32>,
@@ -50,7 +57,8 @@ impl ReportArgs {
         }
         let Some(pid) = self.pid else {
             let config = Config::load(&self.config)?;
-            return Ok(print(&report::of_database(&config).await)?);
+            let of = ReportedStacks { project: self.project, stack: self.stack };
+            return Ok(print(&report::of_database(&config, &of).await)?);
         };
         let sent = tokio::process::Command::new("kill").args(["-USR2", &pid.to_string()]).output().await;
         match sent {
