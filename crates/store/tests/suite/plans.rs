@@ -334,6 +334,8 @@ async fn upgrade(bed: &Bed) {
         "DROP TABLE kiln_plan_approval",
         "DROP TABLE kiln_guard",
         "DROP TABLE kiln_take_over",
+        "DROP TABLE kiln_setting",
+        "DROP TABLE kiln_answer",
         "ALTER TABLE kiln_operation DROP COLUMN plan",
         "ALTER TABLE kiln_engine DROP COLUMN plans",
         "ALTER TABLE kiln_engine DROP COLUMN known_schema",

@@ -11,6 +11,9 @@ use kiln_config::options::server;
 use tracing::callsite::Identifier;
 use tracing::{Level, Metadata};
 
+/// The target of audit events: none of them is left out.
+const AUDIT: &str = "kiln_audit";
+
 /// The limit; by default there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Flood {
@@ -55,7 +58,7 @@ impl Lines {
 
     /// `None`: the line is left out. Otherwise the number of lines of the same place that were left out before it.
     pub(super) fn admit(&self, about: &'static Metadata<'static>) -> Option<u64> {
-        if !self.flood.limits(*about.level()) {
+        if !self.flood.limits(*about.level()) || about.target() == AUDIT {
             return Some(0);
         }
         self.admit_at(about.callsite(), crate::now())
@@ -82,6 +85,11 @@ mod tests {
 
     use super::*;
 
+    static AUDITED: Metadata<'static> = tracing::metadata! {
+        name: "line", target: "kiln_audit", level: Level::INFO, fields: &[], callsite: &AUDIT_PLACE, kind: Kind::EVENT
+    };
+    static AUDIT_PLACE: DefaultCallsite = DefaultCallsite::new(&AUDITED);
+
     fn place() -> Identifier {
         static PLACE: DefaultCallsite = DefaultCallsite::new(&ABOUT);
         static ABOUT: Metadata<'static> = tracing::metadata! {
@@ -100,5 +108,6 @@ mod tests {
         assert_eq!([admit(0), admit(1), admit(2), admit(3)], [Some(0), Some(0), None, None]);
         assert_eq!([admit(1000), admit(1001), admit(1002)], [Some(2), Some(0), None]);
         assert_eq!(admit(5000), Some(1));
+        assert!((0..10).all(|_| lines.admit(&AUDITED) == Some(0)));
     }
 }
