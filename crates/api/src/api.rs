@@ -50,7 +50,7 @@ pub struct Api {
 #[derive(Default)]
 struct Known {
     route: Option<&'static str>,
-    /// `None`: the request is not one of the API.
+    /// `None`: there is no audit, or the request is not one of the API.
     audit: Option<Audit>,
 }
 
@@ -96,11 +96,9 @@ impl Api {
 
     async fn answer(&self, request: Request<Body>) -> Response {
         let backends = &self.parts.service.backends;
-        if kiln_web::is_liveness(request.uri().path()) {
-            return kiln_web::alive();
-        }
-        if request.uri().path() == "/healthcheck" {
-            return kiln_web::health(backends, self.parts.service.heat_projects.count()).await;
+        let heat_projects = || self.parts.service.heat_projects.count();
+        if let Some(response) = kiln_web::probe(request.uri().path(), backends, heat_projects).await {
+            return response;
         }
         if request.uri().path() == openapi::PATH {
             return reply::json_bytes(StatusCode::OK, openapi::json().into());
@@ -122,7 +120,7 @@ impl Api {
         if let Some(audit) = known.audit.take() {
             let stack = kiln_web::stack_of(&head, &response);
             let stack = stack.map(|content| Attachment { name: "stack", content });
-            audit.end(backends, &head, &self.address(&head), &response, stack.into_iter().collect());
+            audit.end(backends, &head, &response, stack.into_iter().collect());
         }
         cors.apply(&head, &mut response);
         track.at("rest", known.route).end(backends, &head, &mut response);
@@ -143,32 +141,34 @@ impl Api {
             Negotiated::List => kiln_web::versions(&self.address(head)),
             Negotiated::Nothing => page::not_found(&head.headers),
             Negotiated::V1(path) => {
-                let admission = &self.parts.options.admission;
-                let is_of_guests =
-                    matches!(route::find(&head.method, path), Match::Found(found, _) if found.is_of_guests());
-                let backends = &self.parts.service.backends;
-                if !is_of_guests && let Err(too_many) = admission.of_address(backends, client) {
+                let (options, backends) = (&self.parts.options, &self.parts.service.backends);
+                let found = route::find(&head.method, path);
+                let is_of_guests = matches!(&found, Match::Found(endpoint, _) if endpoint.is_of_guests());
+                if !is_of_guests && let Err(too_many) = options.admission.of_address(backends, client) {
                     return ApiError::too_many(too_many);
                 }
-                let audit = known.audit.insert(Audit::new(self.parts.options.auditor.clone(), id, client));
+                let audit = |auditor| Audit::new(auditor, id, self.address(head), client);
+                known.audit = options.auditor.clone().map(audit);
                 let caller = match self.parts.service.identity.authenticate(&head.headers).await {
                     Ok(caller) => caller,
                     Err(denied) => return refuse(&denied),
                 };
-                if audit.begin(backends, head, &self.address(head), Some(&caller)).is_err() {
+                if let Some(audit) = &mut known.audit
+                    && audit.begin(backends, head, Some(&caller)).is_err()
+                {
                     return ApiError::unaudited().into_response();
                 }
-                self.v1(head, body, (path, id), caller, known).await
+                self.v1(head, body, (found, id), caller, known).await
             }
         }
     }
 
-    /// Handles a request to version 1, whose caller is known: matches the path. Stores what is found in `known`, for the log.
+    /// Handles a request to version 1, whose caller is known. Stores its route in `known`, for the log.
     async fn v1(
         &self,
         head: &Head,
         body: Body,
-        (path, id): (&str, &str),
+        (found, id): (Match, &str),
         caller: Arc<Caller>,
         known: &mut Known,
     ) -> Response {
@@ -176,7 +176,7 @@ impl Api {
         if self.parts.service.heat_projects.has(&caller.project_id) {
             return ApiError::of_heat().into_response();
         }
-        let (endpoint, params) = match route::find(&head.method, path) {
+        let (endpoint, params) = match found {
             Match::Found(endpoint, params) => (endpoint, params),
             Match::Method(methods) if head.method == Method::OPTIONS => {
                 return allowing(reply::empty(StatusCode::NO_CONTENT), &methods);
@@ -234,14 +234,14 @@ impl Api {
             watchers: Arc::clone(&self.watchers),
             stopping: self.stopping.subscribe(),
         };
-        let keyed = match keyed::begin(&call, &head.method, endpoint).await {
-            Ok(Begun::Run(keyed)) => keyed,
+        let repeatable = match keyed::begin(&call, &head.method, endpoint).await {
+            Ok(Begun::Run(repeatable)) => repeatable,
             Ok(Begun::Answered(response)) => return response,
             Err(error) => return error.into_response(),
         };
         let response = endpoint.run(&call).await.unwrap_or_else(IntoResponse::into_response);
-        let mut response = match keyed {
-            Some(keyed) => keyed.end(response).await,
+        let mut response = match repeatable {
+            Some(repeatable) => keyed::end(repeatable, response).await,
             None => response,
         };
         if call.query.get("wait").is_some() {

@@ -3,14 +3,12 @@
 //! The rules are those of the IETF draft "The Idempotency-Key HTTP Header Field": a key belongs to a user, a project and a
 //! route. The same body gets the first answer again, another body 422, and a request that is still processed 409.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use axum::body::{Body, to_bytes};
 use axum::response::Response;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
 use http::{HeaderMap, Method, StatusCode};
-use kiln_store::{AnswerStore, Digest, EarlierRequest, KeyedRequest};
+use kiln_service::{Ending, Repeatable, Repetition};
+use kiln_store::Operation;
 use kiln_value::{Class, text};
 use serde::{Deserialize, Serialize};
 
@@ -25,22 +23,13 @@ const HEADERS: [&str; 2] = ["idempotency-key", "x-openstack-idempotency-key"];
 const LONGEST: usize = 255;
 /// The largest answer that is kept, in bytes.
 const LARGEST: usize = 4 * 1024 * 1024;
-/// After this time, the process of a request without an answer and without an operation is believed to have ended.
-const ABANDONED: Duration = Duration::from_mins(2);
 /// Says that an answer is the one to an earlier request.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
-
-/// A request with a key that is to be carried out.
-pub(crate) struct Keyed {
-    store: Arc<dyn AnswerStore>,
-    request: KeyedRequest,
-    project: String,
-}
 
 /// What is to be done with a request.
 pub(crate) enum Begun {
     /// It is carried out; it may have a key.
-    Run(Option<Keyed>),
+    Run(Option<Repeatable>),
     /// It was carried out: the answer.
     Answered(Response),
 }
@@ -62,39 +51,28 @@ pub(crate) async fn begin(call: &Call, method: &Method, endpoint: &Endpoint) -> 
     let Some(store) = call.api.options.answers.clone() else {
         return Err(ApiError::not_supported("Idempotency-Key"));
     };
-    let project = call.project().to_owned();
     let route = format!("{method} {}", call.path_and_query);
-    let of_whom = [key.as_str(), &call.caller.user_id, &call.caller.project_id, &route].join("\n");
+    let of_whom = [key.as_str(), &call.caller.user_id, &call.caller.project_id, &route];
     let body = call.body.as_ref().map(text::json).unwrap_or_default();
-    let request = KeyedRequest {
-        id: Digest::of(&of_whom).to_string(),
-        body: Digest::of(&body).to_string(),
-        request: call.request_id.clone(),
-    };
-    let Some(earlier) = store.begin_keyed(&request).await? else {
-        return Ok(Begun::Run(Some(Keyed { store, request, project })));
-    };
-    if earlier.body != request.body {
-        return Err(ApiError {
+    match Repeatable::begin(store, &of_whom, &body, &call.request_id, call.project()).await? {
+        Repetition::First(repeatable) => Ok(Begun::Run(Some(repeatable))),
+        Repetition::OtherBody => Err(ApiError {
             status: StatusCode::UNPROCESSABLE_ENTITY,
             ..ApiError::new(
                 Class::of("HTTPUnprocessableEntity".to_owned()),
                 "The Idempotency-Key was used for a request with another body: use a new key for a new request.",
             )
-        });
+        }),
+        Repetition::Answered(answer) => Ok(Begun::Answered(replayed(&answer)?)),
+        Repetition::Begun(operation, repeatable) => {
+            let response = recovered(call, endpoint, &operation).await?;
+            Ok(Begun::Answered(end(repeatable, response).await))
+        }
+        Repetition::Running => Err(ApiError::new(
+            Class::HTTPConflict,
+            "A request with this Idempotency-Key is being processed: try again later.",
+        )),
     }
-    if let Some(answer) = &earlier.answer {
-        return Ok(Begun::Answered(replayed(answer)?));
-    }
-    if let Some(response) = recovered(call, endpoint, &*store, &earlier).await? {
-        // It is given as the answer to the earlier request.
-        let earlier = Keyed { store, request: KeyedRequest { request: earlier.request, ..request }, project };
-        return Ok(Begun::Answered(earlier.end(response).await));
-    }
-    if earlier.age > ABANDONED && store.take_over_keyed(&request, &earlier.request).await? {
-        return Ok(Begun::Run(Some(Keyed { store, request, project })));
-    }
-    Err(ApiError::new(Class::HTTPConflict, "A request with this Idempotency-Key is being processed: try again later."))
 }
 
 /// The key: a text, in quotes as in the draft, or without.
@@ -109,18 +87,13 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
 }
 
 /// The answer to a request whose operation is stored, although its process ended before it answered.
-async fn recovered(
-    call: &Call,
-    endpoint: &Endpoint,
-    store: &dyn AnswerStore,
-    earlier: &EarlierRequest,
-) -> Result<Option<Response>, ApiError> {
-    let Some(operation) = store.operation_of_request(call.project(), earlier).await? else { return Ok(None) };
-    if endpoint.creates_stack() {
-        let stack = call.store().stack(operation.stack).await?;
-        return Ok(stack.map(|stack| created(call, &stack)));
+async fn recovered(call: &Call, endpoint: &Endpoint, operation: &Operation) -> Result<Response, ApiError> {
+    if endpoint.creates_stack()
+        && let Some(stack) = call.store().stack(operation.stack).await?
+    {
+        return Ok(created(call, &stack));
     }
-    Ok(Some(reply::empty(StatusCode::from_u16(endpoint.answer.status()).unwrap_or(StatusCode::ACCEPTED))))
+    Ok(reply::empty(StatusCode::from_u16(endpoint.answer.status()).unwrap_or(StatusCode::ACCEPTED)))
 }
 
 /// An answer that is stored.
@@ -140,57 +113,29 @@ fn replayed(answer: &str) -> Result<Response, ApiError> {
 /// Whether an answer is final. After others, the same request is carried out again: the state of the stack or of the service
 /// was in the way.
 fn is_final(status: StatusCode) -> bool {
-    let in_the_way = [
-        StatusCode::UNAUTHORIZED,
-        StatusCode::REQUEST_TIMEOUT,
-        StatusCode::CONFLICT,
-        StatusCode::TOO_MANY_REQUESTS,
-        StatusCode::SERVICE_UNAVAILABLE,
-    ];
+    let in_the_way =
+        [StatusCode::UNAUTHORIZED, StatusCode::REQUEST_TIMEOUT, StatusCode::CONFLICT, StatusCode::TOO_MANY_REQUESTS];
     !in_the_way.contains(&status)
 }
 
-impl Keyed {
-    /// After an internal error or one of the database, the operation says whether something has happened.
-    async fn forget_if_unchanged(&self) -> Result<(), kiln_store::Error> {
-        match self.store.operation_of_request(&self.project, &self.as_earlier()).await? {
-            Some(_) => Ok(()),
-            None => self.store.forget_keyed(&self.request).await,
-        }
-    }
-
-    fn as_earlier(&self) -> EarlierRequest {
-        let KeyedRequest { body, request, .. } = self.request.clone();
-        EarlierRequest { body, request, age: ABANDONED, answer: None }
-    }
-
-    /// Stores the answer, and returns it.
-    pub(crate) async fn end(self, response: Response) -> Response {
-        let (head, body) = response.into_parts();
-        let Ok(body) = to_bytes(body, LARGEST).await else {
-            return reply::empty(StatusCode::INTERNAL_SERVER_ERROR);
-        };
-        let stored = if head.status.is_server_error() {
-            self.forget_if_unchanged().await
-        } else if is_final(head.status) {
-            let header =
-                |name| head.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::to_owned);
-            let answer = Answer {
-                status: head.status.as_u16(),
-                content_type: header(CONTENT_TYPE),
-                location: header(LOCATION),
-                body: String::from_utf8_lossy(&body).into_owned(),
-            };
-            match serde_json::to_string(&answer) {
-                Ok(answer) => self.store.answer_keyed(&self.request, &answer).await,
-                Err(_) => Ok(()),
-            }
-        } else {
-            self.store.forget_keyed(&self.request).await
-        };
-        if let Err(error) = stored {
-            tracing::warn!(%error, "the answer to a request with an idempotency key cannot be stored");
-        }
-        Response::from_parts(head, Body::from(body))
-    }
+/// Stores the answer, and returns it.
+pub(crate) async fn end(repeatable: Repeatable, response: Response) -> Response {
+    let (head, body) = response.into_parts();
+    let Ok(body) = to_bytes(body, LARGEST).await else {
+        return reply::empty(StatusCode::INTERNAL_SERVER_ERROR);
+    };
+    let header = |name| head.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::to_owned);
+    let answer = Answer {
+        status: head.status.as_u16(),
+        content_type: header(CONTENT_TYPE),
+        location: header(LOCATION),
+        body: String::from_utf8_lossy(&body).into_owned(),
+    };
+    let ending = match serde_json::to_string(&answer) {
+        _ if head.status.is_server_error() => Ending::Unknown,
+        Ok(answer) if is_final(head.status) => Ending::Answered(answer),
+        _ => Ending::Refused,
+    };
+    repeatable.end(ending).await;
+    Response::from_parts(head, Body::from(body))
 }

@@ -85,8 +85,11 @@ impl Spool {
         let path = folder.join(format!("{name}.{EXTENSION}"));
         let open = || {
             std::fs::create_dir_all(folder)?;
-            let file = OpenOptions::new().append(true).read(true).create_new(true).open(&path)?;
+            // Others take a file without a lock for one of a dead process: it gets its name when it has the lock.
+            let new = path.with_extension("new");
+            let file = OpenOptions::new().append(true).read(true).create_new(true).open(&new)?;
             file.lock()?;
+            std::fs::rename(&new, &path)?;
             Ok(file)
         };
         let file = open().map_err(|error| SpoolError { path: path.clone(), error })?;
@@ -119,11 +122,7 @@ impl Spool {
     pub async fn deliver(&self, destination: &dyn Destination) {
         let mut pause = PAUSES.0;
         loop {
-            let delivered = match self.deliver_own(destination).await {
-                Ok(()) => self.deliver_orphans(destination).await,
-                Err(error) => Err(error),
-            };
-            match delivered {
+            match self.deliver_all(destination).await {
                 Ok(()) => {
                     pause = PAUSES.0;
                     // Without news, files of dead processes may be there.
@@ -140,7 +139,13 @@ impl Spool {
 
     /// Delivers all that is in the spool now, within a time; for the end of the process.
     pub async fn flush(&self, destination: &dyn Destination, within: Duration) {
-        _ = tokio::time::timeout(within, self.deliver_own(destination)).await;
+        _ = tokio::time::timeout(within, self.deliver_all(destination)).await;
+    }
+
+    /// Delivers what is in the file of this process, and in those of dead ones.
+    async fn deliver_all(&self, destination: &dyn Destination) -> Result<(), String> {
+        self.deliver_own(destination).await?;
+        self.deliver_orphans(destination).await
     }
 
     async fn deliver_own(&self, destination: &dyn Destination) -> Result<(), String> {

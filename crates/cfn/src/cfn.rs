@@ -46,7 +46,7 @@ pub struct Cfn {
 #[derive(Default)]
 struct Known {
     action: Option<&'static str>,
-    /// `None`: the request is not one of the API.
+    /// `None`: there is no audit, or the request is not one of the API.
     audit: Option<Audit>,
     /// The stack that the request names.
     stack: Option<String>,
@@ -79,17 +79,16 @@ impl Cfn {
 
     async fn answer(&self, request: Request<Body>) -> Response {
         let backends = &self.parts.service.backends;
-        if kiln_web::is_liveness(request.uri().path()) {
-            return kiln_web::alive();
-        }
-        if request.uri().path() == "/healthcheck" {
-            return kiln_web::health(backends, self.parts.service.heat_projects.count()).await;
+        let heat_projects = || self.parts.service.heat_projects.count();
+        if let Some(response) = kiln_web::probe(request.uri().path(), backends, heat_projects).await {
+            return response;
         }
         let (head, body) = request.into_parts();
         let client = self.parts.options.proxies.client(&head);
         let track = Track::begin(backends, &head, client);
-        let audit = Audit::new(self.parts.options.auditor.clone(), &track.id, client).without_query();
-        let mut known = Known { audit: Some(audit), ..Known::default() };
+        let audit = |auditor| Audit::new(auditor, &track.id, self.address(&head), client).without_query();
+        let audit = self.parts.options.auditor.clone().map(audit);
+        let mut known = Known { audit, ..Known::default() };
         let cors = &self.parts.options.cors;
         if let Some(response) = cors.preflight(&head) {
             return response;
@@ -98,7 +97,7 @@ impl Cfn {
         if let Some(audit) = known.audit.take() {
             let named = [("action", known.action.map(str::to_owned)), ("stack", known.stack.take())];
             let named = named.into_iter().filter_map(|(name, content)| Some(Attachment { name, content: content? }));
-            audit.end(backends, &head, &self.address(&head), &response, named.collect());
+            audit.end(backends, &head, &response, named.collect());
         }
         cors.apply(&head, &mut response);
         track.of(known.action).at("cfn", known.action).end(backends, &head, &mut response);
@@ -180,14 +179,14 @@ impl Cfn {
         if !action.is_of_guests() {
             admission.of_project(call.backends(), &call.caller.project_id).map_err(Fault::too_many)?;
         }
-        let tokened = match token::begin(&call, action, id).await? {
-            Begun::Run(tokened) => tokened,
+        let repeatable = match token::begin(&call, action, id).await? {
+            Begun::Run(repeatable) => repeatable,
             Begun::Answered(result) => return Ok((action, result)),
         };
         let work = steps::metered(call.service().options.limits.request_steps, action.run(&call));
         let result = call.backends().caches.threads.within(&call.caller.project_id, work).await;
-        if let Some(tokened) = tokened {
-            tokened.end(&result).await;
+        if let Some(repeatable) = repeatable {
+            token::end(repeatable, &result).await;
         }
         Ok((action, result?))
     }
@@ -219,8 +218,7 @@ impl Cfn {
 
     fn begin_audit(&self, head: &Head, caller: &Caller, known: &mut Known) -> Result<(), Fault> {
         let Some(audit) = &mut known.audit else { return Ok(()) };
-        let begun = audit.begin(&self.parts.service.backends, head, &self.address(head), Some(caller));
-        begun.map_err(|_| Fault::unavailable())
+        audit.begin(&self.parts.service.backends, head, Some(caller)).map_err(|_| Fault::unavailable())
     }
 
     /// The address that the client used.

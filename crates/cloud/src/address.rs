@@ -29,6 +29,18 @@ const SPECIAL_V4: [(Ipv4Addr, u8); 16] = [
 #[error("{0:?} is not a network")]
 pub struct NoNetwork(String);
 
+/// Networks, each as `10.1.0.0/16` or an address.
+///
+/// # Errors
+/// A text that is not a network.
+pub fn networks(texts: &[String]) -> Result<Vec<IpNet>, NoNetwork> {
+    let network = |text: &String| {
+        let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+        network.map_err(|_| NoNetwork(text.clone()))
+    };
+    texts.iter().map(network).collect()
+}
+
 /// Addresses that users may direct the service to: public ones that are not of this machine, and those of networks that
 /// the operator lists.
 #[derive(Clone, Debug, Default)]
@@ -40,11 +52,7 @@ impl Addresses {
     /// # Errors
     /// A text that is not a network.
     pub(crate) fn new(networks: &[String]) -> Result<Self, NoNetwork> {
-        let network = |text: &String| {
-            let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
-            network.map_err(|_| NoNetwork(text.clone()))
-        };
-        networks.iter().map(network).collect::<Result<_, _>>().map(Self)
+        self::networks(networks).map(Self)
     }
 
     /// All addresses.

@@ -26,7 +26,7 @@ mod transport;
 mod web;
 mod width;
 
-pub use address::NoNetwork;
+pub use address::{NoNetwork, networks};
 pub use catalog::{Catalog, CatalogService, Interface, official_type};
 pub use config::{CloudConfig, ConfigError, Environment};
 pub use connector::Connector;

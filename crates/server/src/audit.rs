@@ -99,10 +99,7 @@ impl Audit {
     /// Delivers events until a stop is requested, then those that are left.
     pub(crate) async fn deliver(&self, stop: Stop) {
         let (Some(spool), Some(destination)) = (self.auditor.spool(), &self.destination) else { return };
-        tokio::select! {
-            () = spool.deliver(&**destination) => {}
-            () = shutdown::stopped(stop) => {}
-        }
+        shutdown::until(stop, spool.deliver(&**destination)).await;
         spool.flush(&**destination, LAST).await;
     }
 }

@@ -3,12 +3,10 @@
 //! A [`Runtime`] holds the parts of a service: store, types, clouds, identity, engine and API. It is built from a
 //! configuration ([`Runtime::of_service`]) or with the credentials of a user ([`Runtime::of_user`]).
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use ipnet::IpNet;
 use kiln_api::{Api, Reporter};
 use kiln_cfn::Cfn;
 use kiln_cloud::{Connector, Credentials, Named, Scope};
@@ -288,45 +286,37 @@ impl Runtime {
         Cfn::new(kiln_cfn::Parts { options: self.cfn.clone(), service: self.service.clone() })
     }
 
-    /// Reads the policy again when its files change, until a stop is requested.
-    pub async fn follow_policy(&self, stop: Stop) {
-        let Some(files) = &self.policy_files else { return };
-        tokio::select! {
-            () = files.follow(&self.service.policy) => {}
-            () = shutdown::stopped(stop) => {}
-        }
-    }
-
-    /// Follows whether there is maintenance, until a stop is requested.
-    pub async fn follow_maintenance(&self, stop: Stop) {
-        let Some(store) = &self.settings else { return };
-        tokio::select! {
-            () = maintenance::follow(store, &self.api.admission.maintenance) => {}
-            () = shutdown::stopped(stop) => {}
-        }
-    }
-
-    /// Delivers audit events, until a stop is requested.
-    pub async fn deliver_audit(&self, stop: Stop) {
-        if let Some(audit) = &self.audit {
-            audit.deliver(stop).await;
-        }
+    /// What an API needs beside requests, until a stop is requested: follows the policy files, the clock of the database and
+    /// whether there is maintenance, drops what clients read no more, and delivers audit events.
+    pub async fn attend(&self, stop: Stop) {
+        let policy = async {
+            if let Some(files) = &self.policy_files {
+                files.follow(&self.service.policy).await;
+            }
+        };
+        let maintenance = async {
+            if let Some(store) = &self.settings {
+                maintenance::follow(store, &self.api.admission.maintenance).await;
+            }
+        };
+        let audit = async {
+            if let Some(audit) = &self.audit {
+                audit.deliver(stop.clone()).await;
+            }
+        };
+        let reads = self.service.recent.expire(&*self.service.backends.clock);
+        tokio::join!(
+            shutdown::until(stop.clone(), policy),
+            shutdown::until(stop.clone(), maintenance),
+            shutdown::until(stop.clone(), reads),
+            self.follow_clock(stop.clone()),
+            audit,
+        );
     }
 
     /// Follows the clock of the database, until a stop is requested.
     pub async fn follow_clock(&self, stop: Stop) {
-        tokio::select! {
-            () = self.clock.follow(&*self.service.backends.store) => {}
-            () = shutdown::stopped(stop) => {}
-        }
-    }
-
-    /// Drops what clients have read and read no more, until a stop is requested.
-    pub async fn expire_reads(&self, stop: Stop) {
-        tokio::select! {
-            () = self.service.recent.expire(&*self.service.backends.clock) => {}
-            () = shutdown::stopped(stop) => {}
-        }
+        shutdown::until(stop, self.clock.follow(&*self.service.backends.store)).await;
     }
 
     /// The use cases.
@@ -555,14 +545,8 @@ fn admission(config: &Config) -> Result<Admission> {
 
 /// The proxies before the service: `enable_proxy_headers_parsing` and `trusted_proxies`.
 fn proxies(config: &Config) -> Result<Proxies> {
-    let network = |text: &String| {
-        let network = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
-        network.map_err(|_| anyhow!("[kiln] trusted_proxies: {text:?} is not a network"))
-    };
-    Ok(Proxies {
-        headers: config.flag(&server::ENABLE_PROXY_HEADERS_PARSING)?,
-        trusted: config.list(&kiln::TRUSTED_PROXIES).iter().map(network).collect::<Result<_>>()?,
-    })
+    let trusted = kiln_cloud::networks(&config.list(&kiln::TRUSTED_PROXIES)).context("[kiln] trusted_proxies")?;
+    Ok(Proxies { headers: config.flag(&server::ENABLE_PROXY_HEADERS_PARSING)?, trusted })
 }
 
 /// Requests of pages of other origins, with the options of oslo.middleware.

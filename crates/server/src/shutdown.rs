@@ -37,6 +37,14 @@ pub async fn stopped(mut stop: Stop) {
     _ = stop.wait_for(|stop| *stop).await;
 }
 
+/// Does work that never ends, until a stop is requested.
+pub async fn until(stop: Stop, work: impl Future<Output = ()>) {
+    tokio::select! {
+        () = work => {}
+        () = stopped(stop) => {}
+    }
+}
+
 /// Waits for SIGINT or SIGTERM.
 pub async fn signal() {
     Signals::listen().next().await;

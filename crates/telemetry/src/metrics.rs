@@ -263,7 +263,7 @@ pub async fn listener(config: &Config) -> Result<Option<TcpListener>> {
 /// `GET /metrics`, and `GET /livez`: 200 as long as the process works, for engines too.
 pub fn router(backends: Backends) -> Router {
     let metrics = get(move || scrape(backends.clone()));
-    Router::new().route("/metrics", metrics).route("/livez", get(|| async { "alive\n" }))
+    Router::new().route("/metrics", metrics).route("/livez", get(|| async { kiln_web::alive() }))
 }
 
 /// What this process knows is told without a database too.

@@ -11,26 +11,29 @@ use kiln_identity::Caller;
 use kiln_stack::Backends;
 use kiln_store::StackId;
 
-/// The audit of one request. Without an auditor it does nothing.
+/// The audit of one request.
 pub struct Audit {
-    auditor: Option<Arc<Auditor>>,
+    auditor: Arc<Auditor>,
     entry: Option<Entry>,
     /// Where IDs and times are from, once the entry is there.
     backends: Option<Backends>,
     request_id: String,
+    /// Of the service, as the client used it.
+    address: String,
     client: Option<IpAddr>,
     has_begun: bool,
     hides_query: bool,
 }
 
 impl Audit {
-    /// The audit of a request from an address.
-    pub fn new(auditor: Option<Arc<Auditor>>, request_id: &str, client: Option<IpAddr>) -> Self {
+    /// The audit of a request of a client to an address of the service.
+    pub fn new(auditor: Arc<Auditor>, request_id: &str, address: String, client: Option<IpAddr>) -> Self {
         Self {
             auditor,
             entry: None,
             backends: None,
             request_id: request_id.to_owned(),
+            address,
             client,
             has_begun: false,
             hides_query: false,
@@ -44,21 +47,14 @@ impl Audit {
         self
     }
 
-    /// Writes the event before the work. `address` is that of the service, as the client used it.
+    /// Writes the event before the work.
     ///
     /// # Errors
     /// The event cannot be written, and the operator wants such requests to be refused.
-    pub fn begin(
-        &mut self,
-        backends: &Backends,
-        head: &Parts,
-        address: &str,
-        caller: Option<&Caller>,
-    ) -> Result<(), Refused> {
+    pub fn begin(&mut self, backends: &Backends, head: &Parts, caller: Option<&Caller>) -> Result<(), Refused> {
         self.has_begun = true;
-        let Some(auditor) = &self.auditor else { return Ok(()) };
         let header = |name: &str| head.headers.get(name)?.to_str().ok();
-        let host = address.split_once("://").map_or(address, |(_, rest)| rest);
+        let host = self.address.split_once("://").map_or(self.address.as_str(), |(_, rest)| rest);
         let request = Request {
             method: head.method.as_str(),
             path: head.uri.path(),
@@ -76,26 +72,19 @@ impl Audit {
             request_id: &self.request_id,
             global_request_id: header("x-openstack-request-id").filter(|id| is_request_id(id)),
         };
-        self.entry = auditor.begin(&request, || backends.chance.uuid(), backends.clock.now())?;
+        self.entry = self.auditor.begin(&request, || backends.chance.uuid(), backends.clock.now())?;
         self.backends = self.entry.is_some().then(|| backends.clone());
         Ok(())
     }
 
     /// Writes the event after the work. A request that was refused before its caller was known has both events here.
-    pub fn end(
-        mut self,
-        backends: &Backends,
-        head: &Parts,
-        address: &str,
-        response: &Response,
-        attachments: Vec<Attachment>,
-    ) {
+    pub fn end(mut self, backends: &Backends, head: &Parts, response: &Response, attachments: Vec<Attachment>) {
         if !self.has_begun {
-            _ = self.begin(backends, head, address, None);
+            _ = self.begin(backends, head, None);
         }
-        if let (Some(auditor), Some(entry)) = (&self.auditor, self.entry.take()) {
+        if let Some(entry) = self.entry.take() {
             let (id, now) = (backends.chance.uuid(), backends.clock.now());
-            auditor.end(entry, response.status().as_u16(), attachments, id, now);
+            self.auditor.end(entry, response.status().as_u16(), attachments, id, now);
         }
     }
 }
@@ -103,8 +92,8 @@ impl Audit {
 /// A client that has gone away: the work was dropped somewhere.
 impl Drop for Audit {
     fn drop(&mut self) {
-        if let (Some(auditor), Some(entry), Some(backends)) = (&self.auditor, self.entry.take(), &self.backends) {
-            auditor.abandon(entry, backends.chance.uuid(), backends.clock.now());
+        if let (Some(entry), Some(backends)) = (self.entry.take(), &self.backends) {
+            self.auditor.abandon(entry, backends.chance.uuid(), backends.clock.now());
         }
     }
 }

@@ -12,9 +12,14 @@ use kiln_stack::Backends;
 /// Timeout of the database.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether a path asks if the process lives, which needs nothing else: for the liveness probe of Kubernetes.
-pub fn is_liveness(path: &str) -> bool {
-    path == "/livez"
+/// The answer to a probe: `GET /livez` asks only if the process works, `GET /healthcheck` if requests can be processed. `None`:
+/// another path.
+pub async fn probe(path: &str, backends: &Backends, heat_projects: impl FnOnce() -> usize) -> Option<Response> {
+    match path {
+        "/livez" => Some(alive()),
+        "/healthcheck" => Some(health(backends, heat_projects()).await),
+        _ => None,
+    }
 }
 
 /// 200: the process works.
@@ -24,7 +29,7 @@ pub fn alive() -> Response {
 
 /// 200 while requests can be processed: without an engine they are stored and wait. 503 without a database, or if it has no
 /// room.
-pub async fn health(backends: &Backends, heat_projects: usize) -> Response {
+async fn health(backends: &Backends, heat_projects: usize) -> Response {
     let now = backends.clock.now();
     let engines = tokio::time::timeout(PATIENCE, backends.store.engines()).await;
     let (status, text) = match engines {

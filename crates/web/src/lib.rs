@@ -25,7 +25,7 @@ pub use body::{BodyError, read_body};
 pub use budget::Rate;
 pub use client::Proxies;
 pub use cors::Cors;
-pub use health::{alive, health, is_liveness};
+pub use health::{alive, probe};
 pub use limits::ConnectionLimits;
 pub use maintenance::Maintenance;
 pub use query::Query;

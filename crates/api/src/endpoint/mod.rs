@@ -273,11 +273,16 @@ impl Endpoint {
 /// The default policy: the rules of Heat, and the rules of the endpoints that Heat does not have.
 /// `enforce_new_defaults` is the option in `[oslo_policy]`.
 pub fn policy(enforce_new_defaults: bool) -> Policy {
+    Policy::new(enforce_new_defaults, rules_of_kiln())
+}
+
+/// The rules of the endpoints that Heat does not have.
+fn rules_of_kiln() -> impl Iterator<Item = &'static DefaultRule> {
     let rules = ENDPOINTS.iter().filter_map(|endpoint| match endpoint.rule {
         Rule::Kiln(rules) => Some(rules),
         Rule::Of(_) | Rule::Own => None,
     });
-    Policy::new(enforce_new_defaults, rules.flatten())
+    rules.flatten()
 }
 
 /// A rule of the policy, with what it decides about.
@@ -295,11 +300,7 @@ pub struct PolicyRule {
 
 /// All rules with their defaults: those of Heat by name, then those that Heat does not have.
 pub fn policy_rules() -> Vec<PolicyRule> {
-    let of_kiln = ENDPOINTS.iter().filter_map(|endpoint| match endpoint.rule {
-        Rule::Kiln(rules) => Some(rules),
-        Rule::Of(_) | Rule::Own => None,
-    });
-    let mut of_kiln: Vec<_> = of_kiln.flatten().map(|rule| (rule.name.to_owned(), rule.check)).collect();
+    let mut of_kiln: Vec<_> = rules_of_kiln().map(|rule| (rule.name.to_owned(), rule.check)).collect();
     of_kiln.sort_by(|a, b| a.0.cmp(&b.0));
     of_kiln.dedup_by(|a, b| a.0 == b.0);
     let rule = |(name, check): (String, DefaultCheck)| {

@@ -51,17 +51,15 @@ impl Policy {
     /// Heat's defaults, and `others`. `enforce_new_defaults` is the option in `[oslo_policy]`: if it is off, the rules of
     /// older releases are also sufficient.
     pub fn new(enforce_new_defaults: bool, others: impl IntoIterator<Item = &'static DefaultRule>) -> Self {
-        let of_heat = defaults::RULES.iter().flat_map(|group| group.names.iter().map(|name| (*name, group.check)));
-        let others = others.into_iter().map(|rule| (rule.name, rule.check));
+        let others = others.into_iter().map(|rule| (rule.name.to_owned(), rule.check));
         let mut rules = Rules::new();
-        for (name, DefaultCheck { check, deprecated }) in of_heat.chain(others) {
+        for (name, DefaultCheck { check, deprecated }) in rules_of_heat().into_iter().chain(others) {
             let mut check = own(check);
             if let Some(deprecated) = deprecated.filter(|_| !enforce_new_defaults) {
                 check = Check::Any(vec![check, own(deprecated)]);
             }
-            rules.insert(name.to_owned(), check);
+            rules.insert(name, check);
         }
-        rules.extend(defaults::ADMIN_TYPES.iter().map(|name| (type_rule(name), own(defaults::OF_ADMIN_TYPES.check))));
         Self { defaults: rules.keys().cloned().collect(), rules: RwLock::new(Arc::new(rules)) }
     }
 

@@ -168,27 +168,11 @@ pub(crate) async fn serve(runtime: &Runtime, mut listeners: Listeners, role: Rol
             Role::Api => Ok(()),
         }
     };
-    let policy = async {
-        runtime.follow_policy(stop.clone()).await;
+    let attended = async {
+        Box::pin(runtime.attend(stop.clone())).await;
         Ok(())
     };
-    let clock = async {
-        runtime.follow_clock(stop.clone()).await;
-        Ok(())
-    };
-    let reads = async {
-        runtime.expire_reads(stop.clone()).await;
-        Ok(())
-    };
-    let audit = async {
-        runtime.deliver_audit(stop.clone()).await;
-        Ok(())
-    };
-    let maintenance = async {
-        runtime.follow_maintenance(stop.clone()).await;
-        Ok(())
-    };
-    tokio::try_join!(api, cfn, metrics, policy, clock, reads, audit, maintenance, engine)?;
+    tokio::try_join!(api, cfn, metrics, attended, engine)?;
     tracing::info!("stopped");
     Ok(())
 }

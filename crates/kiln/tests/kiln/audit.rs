@@ -1,13 +1,11 @@
 //! The audit of a running service: which requests have events, and what they say.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
-
 use kiln_testcloud::Testcloud;
 use serde_json::Value;
 
 use crate::run::{Folder, Ran};
 use crate::running::Running;
+use crate::wire::send;
 
 /// The events in a log, by their type.
 fn events(log: &str) -> Vec<(String, Value)> {
@@ -24,11 +22,8 @@ fn events(log: &str) -> Vec<(String, Value)> {
 }
 
 fn ask(url: &str, request: &str) -> String {
-    let mut stream = TcpStream::connect(url.trim_start_matches("http://")).unwrap();
-    write!(stream, "{request} HTTP/1.1\r\nhost: h:8004\r\nconnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
+    let (method, target) = request.split_once(' ').unwrap();
+    send(url.trim_start_matches("http://"), method, target, &[], "")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -140,4 +135,44 @@ async fn without_a_filter_changes_are_audited_and_a_full_spool_can_refuse_them()
     let wrong = folder.configured(&cloud, &bus.replace(&spool.display().to_string(), "/proc/no"));
     let refused = folder.run(&["serve", "--config-file", &wrong]);
     assert!(refused.err.contains("[kiln] audit_spool: /proc/no/"), "{}", refused.err);
+}
+
+/// A limit of the size of files stands for a full disk; the database stays below it.
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_full_disk_changes_that_cannot_be_audited_are_refused() {
+    let folder = Folder::new("audit-full");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\n");
+    let spool = folder.path().join("spool");
+    let config = folder.configured(
+        &cloud,
+        &format!(
+            "[kiln]\naudit = true\ncfn_api = false\naudit_on_failure = refuse\naudit_spool = {}\n\
+             [audit_middleware_notifications]\ndriver = messagingv2\ntransport_url = rabbit://guest:guest@127.0.0.1:1/\n",
+            spool.display()
+        ),
+    );
+    folder.run(&["manage", "db", "sync", "--config-file", &config]).ok();
+    let mut command = std::process::Command::new("bash");
+    // Blocks of 1024 bytes. The signal would end the process.
+    let kiln = env!("CARGO_BIN_EXE_kiln");
+    let limited = format!("trap '' XFSZ; ulimit -f 2500; exec {kiln} serve --config-file {config}");
+    command.args(["-c", &limited]).stdin(std::process::Stdio::null()).env_clear().env("HOME", folder.path());
+    let service = Running::start(command);
+    let url = service.url();
+    let client = |args: &[&str]| Ran::from(folder.client(&cloud, &url, args).output().unwrap());
+    client(&["stack", "create", "-t", "t.yaml", "one"]).ok();
+    let lengths = [60_000; 24].into_iter().chain([100; 60]);
+    let mut answers = lengths.map(|length| ask(&url, &format!("POST /v1/{}", "x".repeat(length))));
+    assert!(answers.all(|answer| answer.contains("401 ")));
+    let refused = client(&["stack", "create", "-t", "t.yaml", "two"]);
+    assert!(refused.err.contains("the audit event of the request cannot be written"), "{}", refused.err);
+    client(&["stack", "show", "one"]).ok();
+    assert_ne!(client(&["stack", "show", "two"]).code, 0);
+    assert!(service.stop().1.contains("an audit event cannot be written"));
+    // Each event in the file is whole.
+    let file = std::fs::read_dir(&spool).unwrap().next().unwrap().unwrap().path();
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(text.ends_with('\n') && text.len() > 2_000_000, "{}", text.len());
+    assert!(text.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
 }

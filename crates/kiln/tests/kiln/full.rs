@@ -1,7 +1,6 @@
 //! A database without room: a limit of the size of files stands for a full disk.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -9,13 +8,10 @@ use kiln_testcloud::Testcloud;
 
 use crate::run::Folder;
 use crate::running::Running;
+use crate::wire::get;
 
 pub(crate) fn health(url: &str) -> String {
-    let mut stream = TcpStream::connect(url.trim_start_matches("http://")).unwrap();
-    stream.write_all(b"GET /healthcheck HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
+    get(url.trim_start_matches("http://"), "/healthcheck")
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,6 +12,7 @@ use kiln_testcloud::{Action, Fault, Service, Testcloud, When};
 
 use crate::run::{Folder, Ran};
 use crate::running::Running;
+use crate::wire::send;
 
 const TEMPLATE: &str = "heat_template_version: 2018-08-31\nresources:\n  network: {type: OS::Neutron::Net}\n  wrong:\n    \
     type: OS::Neutron::Port\n    depends_on: network\n    properties: {network: {get_resource: network}, mac_address: \
@@ -23,6 +24,17 @@ fn create(folder: &Folder, cloud: &Testcloud, url: &str) {
     let command = ["stack", "create", "-t", "web.yaml", "--wait", "web"];
     let ran = Ran::from(folder.client(cloud, url, &command).output().unwrap());
     assert_eq!(ran.code, 3, "{}{}", ran.out, ran.err);
+}
+
+/// The first network is refused, so that its create is repeated.
+fn refuse_a_network(cloud: &Testcloud) {
+    cloud.faults().add(Fault {
+        service: Some(Service::Network),
+        method: Some("POST".to_owned()),
+        path: "/networks".to_owned(),
+        when: When::Count(1),
+        action: Action::Status(409),
+    });
 }
 
 /// The text up to a line with `end`.
@@ -47,13 +59,7 @@ fn value<'a>(line: &'a str, name: &str) -> Option<&'a str> {
 async fn every_line_of_an_operation_has_its_id() {
     let folder = Folder::new("log-text");
     let cloud = Testcloud::builder().start().await.unwrap();
-    cloud.faults().add(Fault {
-        service: Some(Service::Network),
-        method: Some("POST".to_owned()),
-        path: "/networks".to_owned(),
-        when: When::Count(1),
-        action: Action::Status(409),
-    });
+    refuse_a_network(&cloud);
     let config = folder.configured(&cloud, "[kiln]\ncfn_api = false\n");
     let service = Running::start(folder.kiln(&["serve", "--config-file", &config, "-v"]));
     create(&folder, &cloud, &service.url());
@@ -73,13 +79,7 @@ async fn every_line_of_an_operation_has_its_id() {
 async fn a_log_answers_who_asked_what_was_refused_and_what_the_cloud_said() {
     let folder = Folder::new("log-answers");
     let cloud = Testcloud::builder().start().await.unwrap();
-    cloud.faults().add(Fault {
-        service: Some(Service::Network),
-        method: Some("POST".to_owned()),
-        path: "/networks".to_owned(),
-        when: When::Count(1),
-        action: Action::Status(409),
-    });
+    refuse_a_network(&cloud);
     let options = "debug = true\n[oslo_middleware]\nenable_proxy_headers_parsing = true\n[kiln]\ncfn_api = false\n";
     let config = folder.configured(&cloud, options);
     let service = Running::start(folder.kiln(&["serve", "--config-file", &config]));
@@ -106,10 +106,8 @@ async fn a_log_answers_who_asked_what_was_refused_and_what_the_cloud_said() {
     );
     assert_eq!(value(&call, "request_id"), Some(request), "{call}");
     // What is refused says why, once; the proxy says who asked.
-    let mut stream = TcpStream::connect(url.trim_start_matches("http://")).unwrap();
-    let request =
-        "GET /v1/p/stacks HTTP/1.1\r\nhost: h\r\nx-forwarded-for: 192.0.2.1, 192.0.2.7\r\nconnection: close\r\n\r\n";
-    stream.write_all(request.as_bytes()).unwrap();
+    let forwarded = ("x-forwarded-for", "192.0.2.1, 192.0.2.7");
+    send(url.trim_start_matches("http://"), "GET", "/v1/p/stacks", &[forwarded], "");
     let log = wait_for(|| service.log(), "status=401");
     let refused = line(&log, "status=401");
     assert!(

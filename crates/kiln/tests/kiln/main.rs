@@ -24,6 +24,7 @@ mod heat_database;
 mod heat_manage;
 mod help;
 mod hidden;
+
 mod imports;
 mod listeners;
 mod local;
@@ -51,3 +52,4 @@ mod template;
 mod terminal;
 mod testcloud;
 mod types;
+mod wire;

@@ -1,6 +1,6 @@
 //! What operators need to run a service: maintenance, budgets of requests, requests that are sent again, and a key that is made.
 
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::net::TcpStream;
 
 use kiln_testcloud::Testcloud;
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::run::{Folder, Ran};
 use crate::running::Running;
+use crate::wire::{send, status};
 
 /// A service and its user.
 struct World {
@@ -91,25 +92,15 @@ impl World {
 }
 
 fn ask(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-    let mut stream = TcpStream::connect(address).unwrap();
-    let headers: String = headers.iter().map(|(name, value)| [name, ": ", value, "\r\n"].concat()).collect();
-    let length = body.len();
-    write!(
-        stream,
-        "{method} {path} HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\
-         connection: close\r\n{headers}\r\n{body}"
-    )
-    .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
+    let headers = [&[("content-type", "application/json")], headers].concat();
+    let answer = send(address, method, path, &headers, body);
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
     let body = if head.to_lowercase().contains("transfer-encoding: chunked") {
         body.lines().nth(1).unwrap_or_default().to_owned()
     } else {
         body.to_owned()
     };
-    Answer(status, head.to_owned(), body)
+    Answer(status(head), head.to_owned(), body)
 }
 
 #[tokio::test(flavor = "multi_thread")]

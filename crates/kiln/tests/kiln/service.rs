@@ -11,6 +11,7 @@ use sea_orm::{ConnectionTrait as _, Database, Statement};
 
 use crate::run::{Folder, Ran};
 use crate::running::Running;
+use crate::wire;
 
 /// A resource type of the operator.
 const NET: &str = "
@@ -166,11 +167,7 @@ fn scraped(service: &Service) -> String {
         std::thread::sleep(Duration::from_millis(20));
     };
     let address = told["address"].as_str().unwrap();
-    let mut stream = std::net::TcpStream::connect(address).unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
-    text
+    wire::get(address, "/metrics")
 }
 
 /// What changes something in the cloud, and what creates tokens and trusts; polls depend on the time.
@@ -395,10 +392,7 @@ async fn the_log_tells_what_is_asked_and_done() {
     let args = ["stack", "create", "-t", "t.yaml", "--wait", "--poll", "0.1", "one"];
     service.asked(&folder, &cloud, &args).ok();
     let health = service.url.trim_start_matches("http://").to_owned();
-    let mut stream = std::net::TcpStream::connect(health).unwrap();
-    stream.write_all(b"GET /healthcheck HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n").unwrap();
-    let mut health = String::new();
-    stream.read_to_string(&mut health).unwrap();
+    let health = wire::get(&health, "/healthcheck");
     assert!(health.contains("database: up\nengine: up (1)\n"), "{health}");
     let config = folder.path().join("kiln.conf");
     let engines = folder.run(&["manage", "service", "list", "--config-file", config.to_str().unwrap(), "-f", "json"]);

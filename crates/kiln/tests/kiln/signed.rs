@@ -1,9 +1,5 @@
 //! Requests to the CloudFormation API that are signed like those of AWS, captured, changed and sent again.
 
-use std::fmt::Write as _;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
-
 use hmac::{Hmac, Mac as _};
 use kiln_stack::Clock as _;
 use kiln_testcloud::Testcloud;
@@ -12,23 +8,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::run::Folder;
 use crate::running::Running;
+use crate::wire::send;
 
 const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
 const DATE_HEADER: &str = "x-amz-date";
-
-/// Sends a request and returns the response.
-fn send(address: &str, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> String {
-    let mut request = format!("{method} {target} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
-    for (name, value) in headers {
-        write!(request, "{name}: {value}\r\n").unwrap();
-    }
-    write!(request, "content-length: {}\r\n\r\n{body}", body.len()).unwrap();
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
-}
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))

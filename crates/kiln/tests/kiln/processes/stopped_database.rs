@@ -8,7 +8,6 @@
 //! crates/store/tests/databases.sh --galera=3 cargo test -p kiln --test kiln -- --ignored stopped_database
 //! ```
 
-use std::io::{Read as _, Write as _};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -23,6 +22,7 @@ use crate::processes::lost_node::create_despite_silence;
 use crate::processes::proxy::Proxy;
 use crate::processes::wanted::Wanted;
 use crate::running::Running;
+use crate::wire;
 
 /// For what takes seconds on a quiet machine.
 const LIMIT: Duration = Duration::from_mins(1);
@@ -34,15 +34,6 @@ const RECOVERED: Duration = Duration::from_millis(22_500);
 async fn text(db: &DatabaseConnection, query: &str) -> String {
     let row = db.query_one_raw(Statement::from_string(db.get_database_backend(), query)).await.expect("an answer");
     row.expect("a row").try_get_by_index(0).expect("a text")
-}
-
-/// Asks an address: status and answer.
-fn ask(address: &str, path: &str) -> (u16, String) {
-    let mut stream = std::net::TcpStream::connect(address).expect("a connection");
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n").expect("sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
-    (answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status"), answer)
 }
 
 /// The process of a server. PostgreSQL has more of them, one for each connection.
@@ -148,7 +139,7 @@ pub(crate) async fn everything_goes_on(server: &str, silencer: Silencer) {
     observed.env("OS_KILN__CFN_API", "false");
     let observed = Running::start(observed);
     let metrics = observed.wait_for("serving metrics address=");
-    assert!(ask(&metrics, "/metrics").1.contains("\nkiln_database_up 1\n"));
+    assert!(wire::get(&metrics, "/metrics").contains("\nkiln_database_up 1\n"));
 
     // In the midst of the work.
     let servers = || cluster.cloud.journal().count(|call| call.method == "POST" && call.path.ends_with("/servers"));
@@ -167,9 +158,11 @@ pub(crate) async fn everything_goes_on(server: &str, silencer: Silencer) {
     assert_eq!(answers, vec![(503, "5".to_owned()); 3]);
     // What needs no database.
     let api = observed.url().trim_start_matches("http://").to_owned();
-    assert_eq!((ask(&api, "/livez").0, ask(&metrics, "/livez").0), (200, 200));
+    let alive = |address: &str| wire::status(&wire::get(address, "/livez"));
+    assert_eq!((alive(&api), alive(&metrics)), (200, 200));
     let start = Instant::now();
-    let (status, text) = ask(&metrics, "/metrics");
+    let text = wire::get(&metrics, "/metrics");
+    let status = wire::status(&text);
     assert!(status == 200 && start.elapsed() < ANSWERED, "{status} after {:?}", start.elapsed());
     assert!(text.contains("\nkiln_database_up 0\n") && text.contains("\nprocess_cpu_seconds_total "), "{text}");
     assert!(!text.contains("\nkiln_stacks{") && text.contains("\nkiln_store_seconds_count"), "{text}");
