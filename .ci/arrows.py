@@ -53,6 +53,7 @@ ALLOWED = {
     "kiln-telemetry": {"kiln-trace", "kiln-value", "kiln-stack", "kiln-store", "kiln-web", "kiln-cloud", "kiln-config",
                        "kiln-console"},
     "kiln-bus": {"kiln-audit", "kiln-value", "kiln-resource", "kiln-engine", "kiln-config"},
+    "kiln-webhook": {"kiln-value", "kiln-engine", "kiln-cloud", "kiln-config"},
     "kiln-lsp": {"kiln-value", "kiln-plan", "kiln-authoring", "kiln-topology", "kiln-client"},
     "kiln-credentials": {"kiln-value", "kiln-resource", "kiln-store", "kiln-cloud", "kiln-identity", "kiln-stack"},
 }

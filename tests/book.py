@@ -178,7 +178,8 @@ def simulation():
         for line in lines(page, 'cargo sim'):
             command = line.split('  #')[0].strip().replace('FILE', str(file))
             # With sabotage, there are as many runs as defects.
-            command = re.sub(r'\b0\.\.(\d+)', '0..20' if 'sabotage' in command else '0..200', command)
+            # The tests of the simulation run many seeds; here the commands are tested, with an unoptimized program.
+            command = re.sub(r'\b0\.\.(\d+)', '0..2' if 'sabotage' in command else '0..20', command)
             # In the profile of the tests; they have built it, if they ran.
             built = TARGET / 'debug/sim'
             command = command.replace('cargo sim', str(built) if built.exists() else 'cargo run -q --locked -p kiln-sim --')
@@ -186,7 +187,7 @@ def simulation():
             said = shell(command, ROOT, ok=(0, 1) if command.endswith('--sabotage all') else (0,))
             if command.endswith('--sabotage all'):
                 found = re.search(r'^(\d+) found, ', said, re.M)
-                check('defects are found', found and int(found.group(1)) >= 20, said)
+                check('defects are found', found and int(found.group(1)) >= 5, said)
             if command.endswith('--show'):
                 file.write_text(said)
     print(f'{page}: commands of the simulation')

@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""Values of hidden parameters, tokens and keys are looked for in every response, in the log and in the database.
+"""Values of hidden parameters, tokens and keys are looked for in every response and webhook, in the log and in the database.
 
     tests/clients/hidden_values.py [KILN]
 
 The service logs at level debug and stores values encrypted (`encrypt_parameters_and_properties`). Every GET of the OpenAPI
 document is asked, previews and validations too, and some requests that fail because of a hidden value.
 """
+import http.server
 import json
 import os
 import pathlib
 import re
 import secrets
 import sys
+import threading
 import urllib.parse
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
@@ -61,6 +63,19 @@ def content(**parameters):
         'parameters': {'by_parameter': PLANTED['parameter'], 'by_nested': PLANTED['nested'], **parameters}}
 
 
+class Receiver(http.server.BaseHTTPRequestHandler):
+    """Keeps what webhooks send."""
+    got = []
+
+    def do_POST(self):
+        self.got.append(f"{self.headers}{self.rfile.read(int(self.headers['Content-Length'])).decode()}")
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
 class Prober:
     def __init__(self, kiln):
         self.token, self.project = kiln.token()
@@ -81,6 +96,10 @@ class Prober:
 
 
 def everywhere(kiln, probe):
+    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Receiver)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    webhook = {'url': f'http://127.0.0.1:{server.server_port}', 'events': ['*'], 'handshake': False}
+    webhook = probe.ask('POST', '/webhooks', webhook, 201)[0]['webhook']['id']
     made, headers = probe.ask('POST', '/stacks', {'stack_name': 'hiding', **content()}, 201)
     stack = headers['Location'].removeprefix(probe.base)
     shown = until(lambda: probe.ask('GET', stack, quiet=True)[0]['stack'],
@@ -115,7 +134,7 @@ def everywhere(kiln, probe):
              'output_key': 'plain', 'snapshot_id': snapshot, 'type_name': 'OS::Nova::Server',
              'template_version': 'heat_template_version.2018-08-31', 'server_id': 'none', 'config_id': 'none',
              'deployment_id': 'none', 'event_id': 'none', 'operation_id': operations[0]['id'], 'revision': '1',
-             'plan_id': plan, 'guard_id': guard}
+             'plan_id': plan, 'guard_id': guard, 'webhook_id': webhook}
     for path, operations in document['paths'].items():
         # The data of a snapshot and of an export is for adoption and complete, as in Heat.
         if 'get' in operations and not path.endswith(('/export', '/snapshots/{snapshot_id}', '/snapshots')):
@@ -140,6 +159,12 @@ def everywhere(kiln, probe):
     probe.ask('POST', '/stacks', {'stack_name': 'long', **content(by_parameter=PLANTED['parameter'] * 3)}, 400)
     probe.ask('PUT', stack, {**content(), 'template': TEMPLATE.replace('hidden: true', 'hidden: false', 1)})
     probe.ask('DELETE', f'/guards/{guard}', None, 204)
+    failing = {**content(), 'template': TEMPLATE.replace('image: cirros', 'image: {get_param: by_parameter}', 1)}
+    probe.ask('PUT', stack, {**failing, 'parameters': {**failing['parameters'], 'plain': 'failing'}})
+    until(lambda: '"orchestration.guard.lifted"' in ''.join(Receiver.got), bool)
+    text = ''.join(Receiver.got)
+    check('webhooks have told much', len(Receiver.got) > 15 and 'orchestration.resource.update.end' in text, len(Receiver.got))
+    check('webhooks hide values', not found(text), found(text))
     return stack
 
 
@@ -160,7 +185,8 @@ def stored(kiln, probe):
 
 def main():
     os.environ['RUST_LOG'] = 'debug'
-    with Deployment(DEFAULT={'encrypt_parameters_and_properties': 'true'}) as kiln:
+    webhooks = {'enabled': 'true', 'networks': '127.0.0.1', 'handshake': 'optional'}
+    with Deployment(DEFAULT={'encrypt_parameters_and_properties': 'true'}, webhooks=webhooks) as kiln:
         probe = Prober(kiln)
         stack = case(everywhere, kiln, probe)
         check('many requests', probe.asked > 60, probe.asked)

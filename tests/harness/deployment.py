@@ -7,6 +7,7 @@ The binary is the first argument of the script (default: target/debug/kiln).
 """
 import os
 import pathlib
+import random
 import shutil
 import socket
 import subprocess
@@ -22,9 +23,15 @@ KILN = str(pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else TARGET 
 
 
 def free_port():
-    with socket.socket() as listener:
-        listener.bind(('127.0.0.1', 0))
-        return listener.getsockname()[1]
+    """A port that nothing listens on, and below those that the system gives to outgoing connections."""
+    while True:
+        port = random.randint(10_000, 32_000)
+        with socket.socket() as listener:
+            try:
+                listener.bind(('127.0.0.1', port))
+                return port
+            except OSError:
+                pass
 
 
 def listens(port):

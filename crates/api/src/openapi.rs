@@ -147,6 +147,8 @@ fn described(name: &str) -> &'static str {
         "plan_id" => "ID of the plan.",
         "revision" => "Number of the revision.",
         "guard_id" => "ID of the guard.",
+        "webhook_id" => "ID of the webhook.",
+        "delivery_id" => "ID of the delivery.",
         "orphan_id" => "ID of the entry.",
         "config_id" => "ID of the software config.",
         "deployment_id" => "ID of the software deployment.",

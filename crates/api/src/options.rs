@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use kiln_audit::Auditor;
+use kiln_service::Webhooks;
 use kiln_store::AnswerStore;
 use kiln_topology::TypeFiles;
 use kiln_web::{Admission, ConnectionLimits, Cors, Proxies};
@@ -28,6 +29,8 @@ pub struct Options {
     pub connections: ConnectionLimits,
     /// Stores requests with an idempotency key; `None`: such requests are refused.
     pub answers: Option<Arc<dyn AnswerStore>>,
+    /// Webhooks of projects; `None`: there are none.
+    pub webhooks: Option<Webhooks>,
     /// Budgets of clients, and maintenance.
     pub admission: Admission,
     /// Writes the audit events of requests.
@@ -70,6 +73,7 @@ impl Default for Options {
             cors: Cors::default(),
             connections: ConnectionLimits::default(),
             answers: None,
+            webhooks: None,
             admission: Admission::default(),
             auditor: None,
             // A test reads the types of Kiln, so there are no errors.

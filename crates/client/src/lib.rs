@@ -27,6 +27,7 @@ pub mod software;
 pub mod source;
 pub mod stacks;
 pub mod view;
+mod webhooks;
 
 pub use access::{Access, Fixed};
 pub use bundle::{Bundle, file_parameters, parameters};
@@ -46,3 +47,4 @@ pub use resources::EventFilter;
 pub use source::Source;
 pub use stacks::{Changes, PlannedCreate, StackAction, StackFilter, StackRequest};
 pub use view::{Event, Resource, SavedPlan, Stack};
+pub use webhooks::DeliveryFilter;

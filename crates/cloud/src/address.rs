@@ -42,9 +42,13 @@ pub fn networks(texts: &[String]) -> Result<Vec<IpNet>, NoNetwork> {
 }
 
 /// Addresses that users may direct the service to: public ones that are not of this machine, and those of networks that
-/// the operator lists.
+/// the operator lists; or only the latter.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Addresses(Vec<IpNet>);
+pub(crate) struct Addresses {
+    listed: Vec<IpNet>,
+    /// Whether public ones are not allowed.
+    only_listed: bool,
+}
 
 impl Addresses {
     /// Public addresses and these networks, as `10.1.0.0/16` or an address.
@@ -52,20 +56,29 @@ impl Addresses {
     /// # Errors
     /// A text that is not a network.
     pub(crate) fn new(networks: &[String]) -> Result<Self, NoNetwork> {
-        self::networks(networks).map(Self)
+        Ok(Self { listed: self::networks(networks)?, only_listed: false })
+    }
+
+    /// Only these networks.
+    ///
+    /// # Errors
+    /// A text that is not a network.
+    pub(crate) fn only(networks: &[String]) -> Result<Self, NoNetwork> {
+        Ok(Self { listed: self::networks(networks)?, only_listed: true })
     }
 
     /// All addresses.
     pub(crate) fn any() -> Self {
         let any = |address: IpAddr| IpNet::new(address, 0);
         let networks = [any(Ipv4Addr::UNSPECIFIED.into()), any(Ipv6Addr::UNSPECIFIED.into())];
-        Self(networks.into_iter().flatten().collect())
+        Self { listed: networks.into_iter().flatten().collect(), only_listed: false }
     }
 
     /// Whether Kiln may connect to an address.
     pub(crate) fn allows(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
-        self.0.iter().any(|network| network.contains(&address)) || (is_public(address) && !is_own(address))
+        let is_listed = self.listed.iter().any(|network| network.contains(&address));
+        is_listed || (!self.only_listed && is_public(address) && !is_own(address))
     }
 }
 

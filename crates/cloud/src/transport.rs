@@ -12,7 +12,7 @@ use kiln_value::chain::innermost;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
-use crate::address::Addresses;
+use crate::address::{Addresses, NoNetwork};
 
 /// An HTTP request.
 #[derive(Clone, Debug)]
@@ -116,6 +116,17 @@ impl SharedClient {
         let resolver = Arc::new(Filter(Arc::clone(&allowed)));
         let client = Self::built(tls, |builder| builder.no_proxy().dns_resolver(resolver))?;
         Ok(Self { allowed: Some(allowed), ..client })
+    }
+
+    /// The same for addresses in these networks, as `10.1.0.0/16` or an address, and for public ones if `public` is set. A response
+    /// with more than 1 MiB is refused.
+    ///
+    /// # Errors
+    /// A text that is not a network; certificates that cannot be read.
+    pub fn for_users(tls: &TlsOptions, networks: &[String], public: bool) -> Result<Self, TransportError> {
+        let unreadable = |error: NoNetwork| TransportError::Connect(error.to_string());
+        let allowed = if public { Addresses::new(networks) } else { Addresses::only(networks) }.map_err(unreadable)?;
+        Ok(Self::of_users(tls, &allowed)?.reading_at_most(1 << 20))
     }
 
     fn built(

@@ -3,10 +3,12 @@
 //! An entry is removed after it was sent, so that none is lost: one that was sent shortly before an engine failed is sent
 //! again, with the same ID. A lane is claimed for a limited time, its entries are sent in order, and a failure holds back
 //! only its own lane, with growing pauses, for up to an hour. Calls have a time limit, and lanes that failed before may
-//! use only half of the slots, so that destinations that do not answer do not delay the others.
+//! use only half of the slots, so that destinations that do not answer do not delay the others. Webhooks have slots of their
+//! own, because users decide how long their receivers take.
 
 mod bus;
 mod queue;
+mod webhook;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,12 +22,15 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 pub use self::bus::{Message, MessageBus};
+pub use self::webhook::{ReceiverAnswer, SignedEvent, WebhookSender, Webhooks};
 use crate::lifecycle::Plugins;
 
 /// How long an entry is retried.
 const GIVE_UP_AFTER: Duration = Duration::from_hours(1);
 /// Maximum number of lanes that are sent at the same time.
 const SLOTS: usize = 32;
+/// The same for lanes of webhooks.
+const WEBHOOK_SLOTS: usize = 64;
 /// Interval of looking for lanes without news: entries of other processes, expired claims.
 const POLL: Duration = Duration::from_secs(2);
 /// Maximum number of entries of one claim.
@@ -41,16 +46,27 @@ pub(crate) struct Courier {
     backends: Backends,
     bus: Option<Arc<dyn MessageBus>>,
     plugins: Plugins,
+    /// The receivers of users, if the service has webhooks.
+    pub(crate) webhooks: Option<Webhooks>,
     /// The time limit of a call, and the time after which no more calls begin under a claim. A claim lasts for both.
     limit: Duration,
     /// Changes when all entries of a lane have been sent.
     emptied: watch::Sender<()>,
 }
 
-/// The lanes that are being sent, with whether they may take long, and where the search goes on.
+/// Which slots a lane takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    Quick,
+    /// It failed before, or it runs plug-ins.
+    Slow,
+    Webhook,
+}
+
+/// The lanes that are being sent, with their slots, and where the search goes on.
 #[derive(Default)]
 struct Round {
-    busy: BTreeMap<String, bool>,
+    busy: BTreeMap<String, Pace>,
     after: String,
     /// Until when the next search waits, so that searches take a small part of the time.
     next: Duration,
@@ -58,20 +74,31 @@ struct Round {
 
 impl Round {
     fn takes(&self, lane: &Lane) -> bool {
-        let slow = self.busy.values().filter(|slow| **slow).count();
-        !self.busy.contains_key(&lane.name) && (!is_slow(lane) || slow < SLOTS / 2)
+        let count = |pace: Pace| self.busy.values().filter(|one| **one == pace).count();
+        let (slow, webhooks) = (count(Pace::Slow), count(Pace::Webhook));
+        let is_free = match pace(lane) {
+            Pace::Quick => self.busy.len() - webhooks < SLOTS,
+            Pace::Slow => self.busy.len() - webhooks < SLOTS && slow < SLOTS / 2,
+            Pace::Webhook => webhooks < WEBHOOK_SLOTS,
+        };
+        is_free && !self.busy.contains_key(&lane.name)
     }
 }
 
-/// Whether sending may take long: it failed before, or it runs plug-ins.
-fn is_slow(lane: &Lane) -> bool {
-    lane.attempts > 0 || lane.is_of_plugins()
+fn pace(lane: &Lane) -> Pace {
+    if lane.is_of_webhook() {
+        Pace::Webhook
+    } else if lane.attempts > 0 || lane.is_of_plugins() {
+        Pace::Slow
+    } else {
+        Pace::Quick
+    }
 }
 
 impl Courier {
     /// `limit`: the time limit of a call.
     pub(crate) fn new(backends: Backends, bus: Option<Arc<dyn MessageBus>>, plugins: Plugins, limit: Duration) -> Self {
-        Self { backends, bus, plugins, limit, emptied: watch::Sender::new(()) }
+        Self { backends, bus, plugins, webhooks: None, limit, emptied: watch::Sender::new(()) }
     }
 
     /// Changes when all entries of a lane have been sent.
@@ -133,7 +160,7 @@ impl Courier {
     async fn start_lanes(&self, round: &mut Round, tasks: &mut JoinSet<String>) -> Result<Duration, Error> {
         let (first, mut wait) = (round.after.clone(), POLL);
         let mut from_the_start = first.is_empty();
-        while round.busy.len() < SLOTS {
+        while round.busy.len() < SLOTS + WEBHOOK_SLOTS {
             let Some(lane) = self.backends.store.next_lane(&round.after).await? else {
                 round.after.clear();
                 if from_the_start {
@@ -146,10 +173,14 @@ impl Courier {
                 break;
             }
             round.after.clone_from(&lane.name);
+            // Another engine may send them.
+            if lane.is_of_webhook() && self.webhooks.is_none() {
+                continue;
+            }
             if lane.wait > Duration::ZERO {
                 wait = wait.min(lane.wait);
             } else if round.takes(&lane) {
-                round.busy.insert(lane.name.clone(), is_slow(&lane));
+                round.busy.insert(lane.name.clone(), pace(&lane));
                 let courier = self.clone();
                 tasks.spawn(async move {
                     if let Err(error) = courier.send_lane(&lane).await {
@@ -164,6 +195,9 @@ impl Courier {
 
     /// Sends the entries of a lane until there are no more, or one fails.
     async fn send_lane(&self, lane: &Lane) -> Result<(), Error> {
+        if let Some(webhooks) = self.webhooks.as_ref().filter(|_| lane.is_of_webhook()) {
+            return webhook::send_lane(self, webhooks, lane).await;
+        }
         let store = &self.backends.store;
         let limit = if lane.is_of_plugins() { self.limit + self.plugins.limit() } else { self.limit };
         loop {
@@ -214,6 +248,12 @@ impl Courier {
                     }
                     Ok(())
                 }
+                // Its lanes are sent by `webhook::send_lane`.
+                Destination::Webhook { .. } => Err(Failure::new(
+                    FailureKind::NotSent,
+                    Class::NotConfigured,
+                    "this engine sends nothing to webhooks",
+                )),
             }
         };
         tokio::select! {
@@ -259,7 +299,7 @@ fn part(destination: &Destination, entries: &[OutboxEntry]) -> usize {
     match destination {
         Destination::ZaqarQueue { .. } => queue::part(entries),
         Destination::Notifications => entries.len(),
-        Destination::Plugins => 1,
+        Destination::Plugins | Destination::Webhook { .. } => 1,
     }
 }
 

@@ -14,7 +14,7 @@ use crate::actor::at_rest::AtRest;
 use crate::actor::take_over::TakeOver;
 use crate::actor::{Actor, Exit};
 use crate::breakdown;
-use crate::courier::{Courier, MessageBus};
+use crate::courier::{Courier, MessageBus, Webhooks};
 use crate::fence::{FencedClouds, Moment};
 use crate::heartbeat::{Heartbeat, Leases};
 use crate::lifecycle::{LifecyclePlugin, Plugins};
@@ -49,6 +49,7 @@ pub struct Engine {
     drain: watch::Sender<bool>,
     busy: BusyProjects,
     bus: Option<Arc<dyn MessageBus>>,
+    webhooks: Option<Webhooks>,
     plugins: Plugins,
     preflight: Option<Arc<dyn Preflight>>,
     creating: Arc<Creating>,
@@ -88,6 +89,7 @@ impl Engine {
             drain: watch::Sender::new(false),
             busy: BusyProjects::default(),
             bus: None,
+            webhooks: None,
             plugins: Plugins::default(),
             preflight: None,
             creating: Arc::default(),
@@ -115,6 +117,13 @@ impl Engine {
         self
     }
 
+    /// Sends events to the receivers of webhooks.
+    #[must_use]
+    pub fn with_webhooks(mut self, webhooks: Webhooks) -> Self {
+        self.webhooks = Some(webhooks);
+        self
+    }
+
     /// Runs the heartbeat on another runtime with its own store, so that the evaluation of templates cannot delay it.
     #[must_use]
     pub fn with_heartbeat_on(mut self, runtime: tokio::runtime::Handle, store: Arc<dyn Store>) -> Self {
@@ -130,7 +139,9 @@ impl Engine {
         self.observer.are_gone(lock.gone.clone());
         self.report_for_the_first_time(&mut stop).await;
         let heartbeat = self.start_heartbeat();
-        let courier = Courier::new(self.backends.clone(), self.bus.clone(), self.plugins.clone(), self.options.lease);
+        let mut courier =
+            Courier::new(self.backends.clone(), self.bus.clone(), self.plugins.clone(), self.options.lease);
+        courier.webhooks.clone_from(&self.webhooks);
         let (backends, options, emptied) = (self.backends.clone(), Arc::clone(&self.options), courier.emptied_lanes());
         let id = self.id;
         let housekeeping =

@@ -22,7 +22,7 @@ mod room;
 mod step;
 pub mod unmarked;
 
-pub use courier::{Message, MessageBus};
+pub use courier::{Message, MessageBus, ReceiverAnswer, SignedEvent, WebhookSender, Webhooks};
 pub use engine::Engine;
 pub use lifecycle::LifecyclePlugin;
 pub use options::Options;

@@ -55,6 +55,7 @@ pub(crate) mod stack;
 pub(crate) mod template;
 pub(crate) mod terraform;
 pub(crate) mod testcloud;
+pub(crate) mod webhook;
 
 #[cfg(test)]
 mod tests {

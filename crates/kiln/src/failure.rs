@@ -150,7 +150,7 @@ impl Failure {
     pub(crate) fn repeating(mut self, options: &str) -> Self {
         if !options.is_empty() {
             for hint in &mut self.hints {
-                for command in ["stack", "plan", "guard", "import", "resource-type"] {
+                for command in ["stack", "plan", "guard", "webhook", "import", "resource-type"] {
                     *hint = hint.replace(&format!("'kiln {command} "), &format!("'kiln {options} {command} "));
                 }
             }

@@ -43,6 +43,8 @@ ids! {
     GuardId
     /// A saved plan.
     PlanId
+    /// A webhook.
+    WebhookId
     /// An operation: a request to a stack, with all that other stacks do for it.
     OperationId
     /// Stored credentials of a root stack.

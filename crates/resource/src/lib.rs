@@ -59,6 +59,7 @@ pub use group::Group;
 pub use guard::{GuardRule, GuardedRequest, Verb};
 pub use ids::{
     CredentialsId, EngineId, EventId, GuardId, MessageId, OperationId, PlanId, ResourceId, SnapshotId, StackId,
+    WebhookId,
 };
 pub use member::Member;
 pub use nested_stack::{Nested, NestedStack};

@@ -128,6 +128,7 @@ pub fn options(config: &Config) -> Result<Options> {
         options.durability = Durability::Power;
     }
     options.notifications = kiln_bus::is_configured(config)?;
+    options.webhooks = kiln_webhook::is_on(config)?;
     options.check().map_err(|error| refused(&options.url, &error))?;
     Ok(options)
 }

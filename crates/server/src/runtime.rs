@@ -11,17 +11,17 @@ use kiln_api::{Api, Reporter};
 use kiln_cfn::Cfn;
 use kiln_cloud::{Connector, Credentials, Named, Scope};
 use kiln_config::option::ConfigOption;
-use kiln_config::options::{clouds, kiln, server, stacks};
+use kiln_config::options::{clouds, kiln, server, stacks, webhooks};
 use kiln_config::{Account, Config, heats_own, hostname};
 use kiln_credentials::{Signalling, StoredClouds};
 use kiln_dashboard::Dashboard;
-use kiln_engine::{Engine, LifecyclePlugin, MessageBus};
+use kiln_engine::{Engine, LifecyclePlugin, MessageBus, WebhookSender};
 use kiln_identity::{Deferred, Identity, Keystone, KeystoneOptions, Local};
 use kiln_plan::ResourceTypes;
 use kiln_plugin::Plugins;
-use kiln_service::{Limits, Service, SharedCredentials};
+use kiln_service::{Limits, Service, SharedCredentials, Webhooks};
 use kiln_stack::{Backends, Chance, Clock as _, Clouds, NoCloud, StoreClock, SystemClock};
-use kiln_store::{AnswerStore, SqlStore, Store};
+use kiln_store::{AnswerStore, SqlStore, Store, WebhookStore};
 use kiln_telemetry::logging;
 use kiln_telemetry::traces;
 use kiln_value::{Secret, Value, text};
@@ -70,6 +70,8 @@ pub struct Runtime {
     audit: Option<Audit>,
     /// Where notifications are sent.
     bus: Option<Arc<dyn MessageBus>>,
+    /// What sends events to webhooks, if projects can have them.
+    webhooks: Option<kiln_engine::Webhooks>,
     /// What runs before and after operations.
     plugins: Vec<Arc<dyn LifecyclePlugin>>,
     /// Whether an engine checks each create and update in the cloud.
@@ -115,7 +117,8 @@ impl Runtime {
             return Err(database::other_key(&noted));
         }
         let requests: Arc<dyn Store> = Arc::clone(&of_requests) as Arc<dyn Store>;
-        let store: Arc<dyn Store> = Arc::new(database);
+        let database = Arc::new(database);
+        let store: Arc<dyn Store> = Arc::clone(&database) as Arc<dyn Store>;
         let policy_files = PolicyFiles::of(config)?;
         let policy = Arc::new(policy_files.read()?);
         let service = config.account("keystone_authtoken")?;
@@ -155,6 +158,7 @@ impl Runtime {
         let clock = clock(&*store).await?;
         let backends = backends(requests, Arc::clone(&clock), catalog, clouds);
         let engine = engine_options(config)?;
+        let webhooks = webhooks_of(config, database, &engine.hostname)?;
         let audit = Audit::of_config(config)?;
         let (mut api, mut cfn) = (api_options(config)?, cfn_options(config)?);
         api.admission = admission(config)?;
@@ -162,6 +166,14 @@ impl Runtime {
         cfn.admission = api.admission.clone();
         api.answers = Some(Arc::clone(&of_requests) as Arc<dyn AnswerStore>);
         cfn.answers.clone_from(&api.answers);
+        if webhooks.is_some() {
+            api.webhooks = Some(Webhooks {
+                store: of_requests.clone(),
+                backends: backends.clone(),
+                most: config.number(&webhooks::MAX_PER_PROJECT)?,
+                handshake_required: config.text(&webhooks::HANDSHAKE).is_some_and(|one| one == "required"),
+            });
+        }
         api.auditor = audit.as_ref().map(|audit| Arc::clone(&audit.auditor));
         cfn.auditor.clone_from(&api.auditor);
         Ok(Self {
@@ -185,6 +197,7 @@ impl Runtime {
             audit,
             cfn,
             bus: kiln_bus::of_config(config, &engine.hostname)?,
+            webhooks,
             plugins: lifecycle_plugins::of_config(config)?,
             preflight_for_all: config.text(&kiln::PREFLIGHT).is_some_and(|what| what == "always"),
             engine,
@@ -251,6 +264,7 @@ impl Runtime {
                 ..kiln_engine::Options::default()
             },
             bus: None,
+            webhooks: None,
             plugins: Vec::new(),
             preflight_for_all: false,
             heartbeat: None,
@@ -346,6 +360,9 @@ impl Runtime {
         if let Some(bus) = &self.bus {
             engine = engine.with_bus(Arc::clone(bus));
         }
+        if let Some(webhooks) = &self.webhooks {
+            engine = engine.with_webhooks(webhooks.clone());
+        }
         Ok(engine.run(stop).await?)
     }
 }
@@ -376,6 +393,7 @@ pub fn check_options(config: &Config) -> Vec<anyhow::Error> {
         cfn_options(config).map(drop),
         web_templates::reader(config).map(drop),
         kiln_bus::of_config(config, "").map(drop),
+        check_webhooks(config),
         audit::check(config),
         config.choice(&kiln::MIGRATE).map(drop),
         admission(config).map(drop),
@@ -466,6 +484,22 @@ pub fn signalling(config: &Config, service: &Account) -> Result<Signalling> {
         keystone: public.map(|url| if url.contains("/v3") { url } else { format!("{}/v3", url.trim_end_matches('/')) }),
         region: config.text(&stacks::REGION_NAME_FOR_SERVICES).or_else(|| service.region.clone()),
     })
+}
+
+/// What sends events to webhooks; `None`: projects have none.
+fn webhooks_of(config: &Config, store: Arc<SqlStore>, hostname: &str) -> Result<Option<kiln_engine::Webhooks>> {
+    if !kiln_webhook::is_on(config)? {
+        return Ok(None);
+    }
+    let sender: Arc<dyn WebhookSender> = Arc::new(kiln_webhook::of_config(config, hostname)?);
+    Ok(Some(kiln_engine::Webhooks { store: store as Arc<dyn WebhookStore>, sender }))
+}
+
+fn check_webhooks(config: &Config) -> Result<()> {
+    kiln_webhook::is_on(config)?;
+    kiln_webhook::of_config(config, "")?;
+    config.choice(&webhooks::HANDSHAKE)?;
+    config.number::<usize>(&webhooks::MAX_PER_PROJECT).map(drop)
 }
 
 fn service_options(config: &Config) -> Result<kiln_service::Options> {

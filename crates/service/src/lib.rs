@@ -56,6 +56,7 @@ mod validate;
 mod validate_template;
 mod version;
 mod watch;
+mod webhook;
 
 pub use accept_drift::{AcceptedDrift, AcceptedValue};
 pub use action::StackAction;
@@ -91,3 +92,4 @@ pub use template_reader::{ReadError, TemplateReader};
 pub use update::UpdateStack;
 pub use validate_template::ValidatedTemplate;
 pub use watch::{NewEvent, Watch, Watched};
+pub use webhook::{OnlyStack, WebhookChange, Webhooks, newest_key, old_key_until};

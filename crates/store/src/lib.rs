@@ -28,6 +28,7 @@ pub mod stack;
 mod store;
 pub mod take_over;
 mod version;
+pub mod webhook;
 
 pub use answer::{AnswerStore, EarlierRequest, KeyedRequest};
 pub use content::{Desired, DesiredText, Digest};
@@ -37,7 +38,7 @@ pub use event_reader::{EventReader, EventSpan};
 pub use guard::{Guard, GuardStore, GuardTerms};
 pub use kiln_resource::{
     CredentialsId, EngineId, EventId, GuardId, MessageId, OperationId, PlanId, Resource, ResourceId, SnapshotId,
-    StackId,
+    StackId, WebhookId,
 };
 pub use lease::{Claimable, Lease, LeaseRow, Silent};
 pub use memory::{MemoryStore, RowsRead};
@@ -62,3 +63,4 @@ pub use store::{
 };
 pub use take_over::{TakeOver, TakeOverState, TakenSoftware, TakenStack, TakenTree};
 pub use version::version_of;
+pub use webhook::{Outcome, Webhook, WebhookDelivery, WebhookMessage, WebhookStore, WebhookTerms};

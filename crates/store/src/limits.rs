@@ -16,9 +16,12 @@ pub(crate) const HANDLED_KEPT: Duration = Duration::from_hours(1);
 /// How long plans are kept after they have expired, so that users see why a plan cannot be executed any more.
 pub(crate) const PLAN_KEPT: Duration = Duration::from_hours(7 * 24);
 
+/// How long deliveries of webhooks can be looked at, and sent again.
+pub(crate) const DELIVERY_KEPT: Duration = Duration::from_hours(3 * 24);
+
 /// Stacks, or plans, that one call purges.
 pub(crate) const STACKS: usize = 50;
-/// Events of one stack, or handled messages, that one statement deletes. A call that has purged so many events ends.
+/// Events of one stack, handled messages, or deliveries of webhooks, that one statement deletes. A call that has purged so many events ends.
 pub(crate) const EVENTS: usize = 5_000;
 /// Events whose stacks one call looks at.
 pub(crate) const LOOKED_AT: usize = 1_000;

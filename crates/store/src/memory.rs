@@ -20,6 +20,7 @@ mod refactor;
 mod requests;
 mod software;
 mod state;
+mod webhooks;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,26 +1,28 @@
-//! The outbox: events that have to be sent to event sinks or to the message bus.
+//! The outbox: events that have to be sent to event sinks, to the message bus or to webhooks.
 //!
 //! An entry is written in the transaction of its event, one for each destination, so that no event is lost and none is
 //! sent that was not stored. Couriers (`kiln_engine`) send the entries and delete them. The entries of a tree of stacks
 //! for one destination are a lane: they are sent in order, by one courier at a time, and lanes do not wait for each
-//! other.
+//! other. A webhook is a lane, with the events of all stacks.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kiln_resource::Status;
+use kiln_resource::{Status, WebhookId};
 use kiln_value::{Map, Value, value};
 use serde::{Deserialize, Deserializer, Serialize};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use crate::{Digest, Error, Event, Stack, StackId};
+use crate::{Digest, Error, Event, Stack, StackId, WebhookMessage};
 
 /// The default lifetime of a message in a queue, in seconds.
 const DEFAULT_TTL: i64 = 3600;
 /// The end of the names of lanes for plug-ins.
 const PLUGINS: &str = " plugins";
+/// The beginning of the names of lanes of webhooks.
+const WEBHOOK: &str = "webhook ";
 /// The version of events and of their payload in Heat.
 const VERSION: &str = "0.1";
 
@@ -40,6 +42,11 @@ pub enum Destination {
     Notifications,
     /// The lifecycle plug-ins of the operator, after an operation.
     Plugins,
+    /// The receiver of a webhook.
+    Webhook {
+        /// Its ID.
+        id: WebhookId,
+    },
 }
 
 /// A lane with entries.
@@ -58,12 +65,17 @@ impl Lane {
     pub fn is_of_plugins(&self) -> bool {
         self.name.ends_with(PLUGINS)
     }
+
+    /// Whether its destination is a webhook.
+    pub fn is_of_webhook(&self) -> bool {
+        self.name.starts_with(WEBHOOK)
+    }
 }
 
 /// Claimed entries of a lane, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delivery {
-    /// The root stack.
+    /// The root stack, whose credentials are used; nil for webhooks, which need none.
     pub root: StackId,
     /// Where they are sent.
     pub destination: Destination,
@@ -78,7 +90,7 @@ pub struct OutboxEntry {
     pub number: i64,
     /// Its ID, which follows from event and destination: an entry that is sent again has the same one.
     pub id: Uuid,
-    /// What to send: for a queue the event as Heat sends it, for notifications a [`Notice`].
+    /// What to send: for a queue the event as Heat sends it, for notifications a [`Notice`], for webhooks a part of a CloudEvent.
     pub body: Value,
     /// The time since it was written.
     pub age: Duration,
@@ -171,6 +183,22 @@ impl NewEntry {
             body,
         }
     }
+
+    /// Something that a webhook tells.
+    pub(crate) fn for_webhook(webhook: WebhookId, message: &WebhookMessage) -> Self {
+        let lane = lane_of_webhook(webhook);
+        Self::again(webhook, Uuid::new_v5(&message.id, lane.as_bytes()), message.body())
+    }
+
+    /// Something that a webhook tells, with the ID that it has already.
+    pub(crate) fn again(webhook: WebhookId, id: Uuid, body: Value) -> Self {
+        let destination = Destination::Webhook { id: webhook };
+        Self { id, lane: lane_of_webhook(webhook), root: StackId(Uuid::nil()), destination, body }
+    }
+}
+
+pub(crate) fn lane_of_webhook(webhook: WebhookId) -> String {
+    format!("{WEBHOOK}{webhook}")
 }
 
 /// The lane of a tree of stacks and a destination.
@@ -178,6 +206,7 @@ fn lane(root: StackId, destination: &Destination) -> String {
     match destination {
         Destination::Notifications => format!("{root} notifications"),
         Destination::Plugins => format!("{root}{PLUGINS}"),
+        Destination::Webhook { id } => lane_of_webhook(*id),
         Destination::ZaqarQueue { target, ttl } => {
             let digest = Digest::of(&format!("{ttl} {target}")).0;
             format!("{root} queue {digest}")
@@ -194,7 +223,7 @@ pub(crate) fn sinks_of(environment: &str) -> Vec<Destination> {
     for sink in declared {
         let text = serde_json::to_string(sink).unwrap_or_default();
         match serde_json::from_str(&text) {
-            Ok(Destination::Notifications | Destination::Plugins) | Err(_) => {}
+            Ok(Destination::Notifications | Destination::Plugins | Destination::Webhook { .. }) | Err(_) => {}
             Ok(sink) if sinks.contains(&sink) => {}
             Ok(sink) => sinks.push(sink),
         }

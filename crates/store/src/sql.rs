@@ -47,6 +47,7 @@ mod software;
 mod statement_retry;
 mod take_over;
 mod tls;
+mod webhooks;
 mod wires;
 mod writing;
 
@@ -104,6 +105,8 @@ pub struct SqlStore {
     patience: Duration,
     /// Whether there is a message bus: events of stacks are announced.
     notifications: bool,
+    /// Whether projects can have webhooks.
+    webhooks: bool,
     /// Only kept alive: the tasks end with the last clone.
     _wires: Arc<Wires>,
 }
@@ -112,7 +115,8 @@ impl SqlStore {
     /// Connects to the database. The schema is not changed ([`Store::migrate`] does that).
     pub async fn open(options: Options) -> Result<Self, Error> {
         let vault = Arc::new(Vault::new(&options.key, &options.older_keys)?.with_values(options.encrypt_values));
-        let (losses, notifications) = (Losses::default(), options.notifications);
+        let losses = Losses::default();
+        let (notifications, webhooks) = (options.notifications, options.webhooks);
         let (writer, reader) = options.connect(&losses).await?;
         let dialect = dialect_of(&writer).await?;
         let (hub, wires) = match writer.place() {
@@ -132,6 +136,7 @@ impl SqlStore {
             calls: Arc::default(),
             patience: PATIENCE,
             notifications,
+            webhooks,
             _wires: Arc::new(wires),
         })
     }

@@ -53,7 +53,7 @@ static COLLECTED: AtomicBool = AtomicBool::new(false);
 static TABLE: Mutex<Table> = Mutex::new(Table(BTreeMap::new()));
 
 /// What the metrics are about.
-const ABOUT: [(&str, &str); 11] = [
+const ABOUT: [(&str, &str); 13] = [
     ("requests", "Requests to the APIs, without those that wait for events."),
     ("waits", "Requests that wait for events."),
     (
@@ -65,6 +65,14 @@ const ABOUT: [(&str, &str); 11] = [
         "Services of the cloud to which calls were suspended because they failed; open: false: they answer again.",
     ),
     ("notifications_lost", "Events that could not be delivered for an hour and were given up."),
+    (
+        "webhook_attempts",
+        "Events sent to receivers of webhooks; pending: they are sent again, failed: they are given up.",
+    ),
+    (
+        "webhooks_disabled",
+        "Webhooks that were disabled because nothing could be delivered, or because the receiver is gone.",
+    ),
     ("cloud_calls", "Calls to services of the cloud; the status is 0 without a response."),
     ("store", "Transactions and queries of the database, with their repetitions."),
     ("store_retries", "Transactions that were repeated."),
@@ -112,7 +120,10 @@ impl Table {
             self.0.entry(("actors_started", format!("taken_over=\"{flag}\""))).or_default();
             self.0.entry(("store_retries", format!("lost=\"{flag}\""))).or_default();
         }
-        for metric in ["notifications_lost", "doorbells"] {
+        for outcome in ["delivered", "pending", "failed"] {
+            self.0.entry(("webhook_attempts", format!("outcome=\"{outcome}\""))).or_default();
+        }
+        for metric in ["notifications_lost", "webhooks_disabled", "doorbells"] {
             self.0.entry((metric, String::new())).or_default();
         }
         for action in ["CREATE", "UPDATE", "DELETE"] {
@@ -316,7 +327,11 @@ async fn of_database(backends: &Backends) -> Result<String, kiln_store::Error> {
     _ = writeln!(text, "kiln_stacks_pending {}", census.pending);
     gauge(&mut text, "oldest_pending_seconds", "The age of the oldest of these requests.");
     _ = writeln!(text, "kiln_oldest_pending_seconds {}", Seconds(census.oldest.unwrap_or_default()));
-    gauge(&mut text, "outbox_entries", "Events that are not delivered to event sinks and to the message bus.");
+    gauge(
+        &mut text,
+        "outbox_entries",
+        "Events that are not delivered to event sinks, to the message bus and to webhooks.",
+    );
     _ = writeln!(text, "kiln_outbox_entries {}", census.outbox);
     gauge(&mut text, "outbox_oldest_seconds", "The age of the oldest of them.");
     _ = writeln!(text, "kiln_outbox_oldest_seconds {}", Seconds(census.outbox_oldest.unwrap_or_default()));

@@ -56,6 +56,7 @@ mod template_validate;
 mod template_versions;
 mod topology_type_list;
 mod update_preview;
+mod webhook;
 
 pub(crate) use self::stack_create::created;
 use axum::response::Response;
@@ -209,6 +210,15 @@ pub(crate) static ENDPOINTS: &[&Endpoint] = &[
     &guard::LIST,
     &guard::SHOW,
     &guard::LIFT,
+    &webhook::CREATE,
+    &webhook::LIST,
+    &webhook::SHOW,
+    &webhook::CHANGE,
+    &webhook::DELETE,
+    &webhook::ROTATE,
+    &webhook::TEST,
+    &webhook::DELIVERIES,
+    &webhook::REDELIVER,
     &orphan::LIST,
     &orphan::DELETE,
     &build_info::ENDPOINT,

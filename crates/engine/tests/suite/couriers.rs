@@ -150,15 +150,15 @@ fn sinks(queue: &str) -> Value {
     value!([{"type": "zaqar-queue", "target": queue}])
 }
 
-struct Fixture {
+pub(crate) struct Fixture {
     zaqar: Arc<Zaqar>,
-    store: MemoryStore,
-    backends: Backends,
-    start: Instant,
+    pub(crate) store: MemoryStore,
+    pub(crate) backends: Backends,
+    pub(crate) start: Instant,
 }
 
 impl Fixture {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let start = Instant::now();
         let clock = Paused(start);
         let store = MemoryStore::new(Arc::new(move || clock.now()));
@@ -175,11 +175,11 @@ impl Fixture {
         Self { zaqar, store, backends, start }
     }
 
-    fn engine(&self) -> Engine {
+    pub(crate) fn engine(&self) -> Engine {
         Engine::new(Options { lease: Duration::from_secs(3), ..Options::default() }, self.backends.clone())
     }
 
-    fn run(engine: Engine) -> JoinHandle<()> {
+    pub(crate) fn run(engine: Engine) -> JoinHandle<()> {
         tokio::spawn(async move {
             let (_keep, stop) = tokio::sync::watch::channel(false);
             engine.run(stop).await.expect("the engine runs");
@@ -198,7 +198,13 @@ impl Fixture {
         self.create_with(name, &template, &value!({"parameters": {}, "event_sinks": (sinks(queue))}), &value!({})).await
     }
 
-    async fn create_with(&self, name: &str, template: &Value, environment: &Value, files: &Value) -> StackId {
+    pub(crate) async fn create_with(
+        &self,
+        name: &str,
+        template: &Value,
+        environment: &Value,
+        files: &Value,
+    ) -> StackId {
         let json = |value: &Value| serde_json::to_string(value).expect("JSON");
         let id = StackId(self.backends.chance.uuid());
         let credentials = self.store.save_credentials(&Secret::new("{}".to_owned())).await.expect("stored");
@@ -218,7 +224,7 @@ impl Fixture {
         id
     }
 
-    async fn settled(&self, id: StackId) -> Stack {
+    pub(crate) async fn settled(&self, id: StackId) -> Stack {
         loop {
             let stack = self.store.stack(id).await.expect("read").expect("there");
             if !stack.is_pending() {

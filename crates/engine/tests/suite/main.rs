@@ -13,3 +13,4 @@ mod stack;
 mod stopping;
 mod takeover;
 mod timers;
+mod webhooks;

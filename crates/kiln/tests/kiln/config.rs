@@ -195,7 +195,7 @@ fn every_option_of_the_table_is_read() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
     let options = crates.join("config/src/options");
     let mut folders: Vec<_> =
-        ["config", "server", "telemetry", "bus", "kiln"].map(|name| crates.join(name).join("src")).into();
+        ["config", "server", "telemetry", "bus", "webhook", "kiln"].map(|name| crates.join(name).join("src")).into();
     let (mut table, mut code) = (String::new(), String::new());
     while let Some(folder) = folders.pop() {
         for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use kiln_resource::GuardId;
 
 use super::MemoryStore;
-use super::state::{State, micro};
-use crate::{Author, Error, Guard, GuardStore, StackId};
+use super::state::{State, micro, time_of};
+use crate::{Author, Error, Guard, GuardStore, StackId, WebhookMessage};
 
 /// A guard, and whether it is lifted.
 pub(super) struct StoredGuard {
@@ -16,22 +16,26 @@ pub(super) struct StoredGuard {
 #[async_trait]
 impl GuardStore for MemoryStore {
     async fn add_guard(&self, guard: &Guard) -> Result<(), Error> {
-        let (mut state, _) = self.open();
+        let (mut state, now) = self.open();
         if state.guards.iter().all(|stored| stored.guard.id != guard.id) {
             let guard = Guard { created: micro(guard.created), ..guard.clone() };
+            let told = WebhookMessage::of_guard(&guard, "added", &guard.author, guard.created);
+            state.tell_webhooks(&guard.project, told, now);
             state.guards.push(StoredGuard { guard, is_lifted: false });
             state.count_guards();
         }
         Ok(())
     }
 
-    async fn lift_guard(&self, project: &str, id: GuardId, _by: &Author) -> Result<bool, Error> {
-        let (mut state, _) = self.open();
+    async fn lift_guard(&self, project: &str, id: GuardId, by: &Author) -> Result<bool, Error> {
+        let (mut state, now) = self.open();
         let mut live = state.guards.iter_mut().filter(|stored| !stored.is_lifted);
         let Some(found) = live.find(|stored| stored.guard.id == id && stored.guard.project == project) else {
             return Ok(false);
         };
         found.is_lifted = true;
+        let told = WebhookMessage::of_guard(&found.guard, "lifted", by, time_of(now));
+        state.tell_webhooks(project, told, now);
         state.count_guards();
         Ok(true)
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::state::{Sent, State, micro, micros_of};
-use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, LOOKED_AT, STACKS};
+use crate::limits::{CONTENT_KEPT, CONTENTS, DELIVERY_KEPT, EVENTS, HANDLED_KEPT, LOOKED_AT, STACKS};
 use crate::{Census, Digest, EngineInfo, EventPurge, MessageId, Retention, Silent, StackId};
 
 impl State {
@@ -63,6 +63,9 @@ impl State {
         let mut gone = self.forget_stacks(micro(retention.deleted_before));
         gone += self.forget_handled(now.saturating_sub(micros_of(HANDLED_KEPT)));
         gone += self.forget_plans(now);
+        if gone == 0 {
+            gone = self.forget_deliveries(now.saturating_sub(micros_of(DELIVERY_KEPT)));
+        }
         if gone == 0 && retention.operations > 0 {
             gone = self.forget_operations(retention.operations);
         }

@@ -9,18 +9,19 @@ use uuid::Uuid;
 use super::MemoryStore;
 use super::state::{OutboxRow, State, micros_of};
 use crate::outbox::{NewEntry, announced, entries_for, runs, sinks_of};
-use crate::{Announcement, Delivery, Error, Event, Lane, OutboxEntry, OutboxStore, PluginRun, Stack, StackId};
+use crate::{
+    Announcement, Delivery, Error, Event, Lane, OutboxEntry, OutboxStore, PluginRun, Stack, StackId, WebhookMessage,
+};
 
 impl State {
     /// Writes entries for new events of a stack, if anybody is to get them.
     pub(super) fn post(&mut self, stack: StackId, events: &[Event], now: i64) {
         let Some(stack) = self.stacks.get(&stack).map(|row| &row.stack) else { return };
-        if events.is_empty() || !(stack.desired.sinks || self.notifications) {
-            return;
-        }
         let environment = self.contents.get(&stack.desired.environment).filter(|_| stack.desired.sinks);
         let sinks = environment.map(|content| sinks_of(&content.body)).unwrap_or_default();
-        let entries = entries_for(stack, events, &sinks, self.notifications);
+        let mut entries = entries_for(stack, events, &sinks, self.notifications);
+        let messages: Vec<WebhookMessage> = events.iter().map(|event| WebhookMessage::of_event(stack, event)).collect();
+        entries.extend(self.entries_of_webhooks(&stack.project, &messages));
         self.write_entries(entries, now);
     }
 
@@ -32,7 +33,7 @@ impl State {
         }
     }
 
-    fn write_entries(&mut self, entries: Vec<NewEntry>, now: i64) {
+    pub(super) fn write_entries(&mut self, entries: Vec<NewEntry>, now: i64) {
         for entry in entries {
             let number = i64::try_from(self.next()).unwrap_or(i64::MAX);
             let row = OutboxRow { entry, created: now, due: 0, attempts: 0, mark: None };

@@ -5,10 +5,10 @@ use jiff::Timestamp;
 use kiln_value::Value;
 
 use super::MemoryStore;
-use super::state::{State, micro, micros_of};
+use super::state::{State, micro, micros_of, time_of};
 use crate::limits::{PLAN_KEPT, STACKS};
 use crate::plan::{NewPlan, PlanPart, PlanQuery, PlanState, PlanStore};
-use crate::{Approval, Error, Plan, PlanId, Stack};
+use crate::{Approval, Author, Error, Plan, PlanId, Stack, WebhookMessage};
 
 /// A plan with its parts.
 pub(super) struct StoredPlan {
@@ -40,6 +40,8 @@ impl PlanStore for MemoryStore {
         if let Some(desired) = &new.desired {
             state.store_contents(desired, now);
         }
+        let told = WebhookMessage::of_plan(&plan, "saved", plan.author.as_ref(), plan.created);
+        state.tell_webhooks(&plan.project, told, now);
         let seq = state.next();
         state.plans.insert(seq, StoredPlan { plan, parts: new.parts.clone(), approvals: Vec::new() });
         Ok(())
@@ -85,18 +87,25 @@ impl PlanStore for MemoryStore {
     }
 
     async fn reject_plan(&self, plan: PlanId) -> Result<bool, Error> {
-        let (mut state, _) = self.open();
+        let (mut state, now) = self.open();
         let is_ready = |stored: &&mut StoredPlan| stored.plan.id == plan && stored.plan.state == PlanState::Ready;
-        let ready = state.plans.values_mut().find(is_ready);
-        Ok(ready.map(|stored| stored.plan.state = PlanState::Rejected).is_some())
+        let Some(ready) = state.plans.values_mut().find(is_ready) else { return Ok(false) };
+        ready.plan.state = PlanState::Rejected;
+        let plan = ready.plan.clone();
+        state.tell_of_plan(&plan, "rejected", None, now);
+        Ok(true)
     }
 
     async fn approve_plan(&self, approval: &Approval) -> Result<(), Error> {
-        let (mut state, _) = self.open();
-        for stored in state.plans.values_mut().filter(|stored| stored.plan.id == approval.plan) {
-            if stored.approvals.iter().all(|other| other.author.user_id != approval.author.user_id) {
-                stored.approvals.push(Approval { time: micro(approval.time), ..approval.clone() });
-            }
+        let (mut state, now) = self.open();
+        let is_new = |stored: &&mut StoredPlan| {
+            let others = stored.approvals.iter().map(|other| &other.author.user_id);
+            stored.plan.id == approval.plan && others.into_iter().all(|other| *other != approval.author.user_id)
+        };
+        if let Some(stored) = state.plans.values_mut().find(is_new) {
+            stored.approvals.push(Approval { time: micro(approval.time), ..approval.clone() });
+            let plan = stored.plan.clone();
+            state.tell_of_plan(&plan, "approved", Some(&approval.author), now);
         }
         Ok(())
     }
@@ -131,10 +140,17 @@ impl State {
     }
 
     /// Uses up a checked plan.
-    pub(super) fn use_plan(&mut self, plan: PlanId) {
-        for stored in self.plans.values_mut().filter(|stored| stored.plan.id == plan) {
+    pub(super) fn use_plan(&mut self, plan: PlanId, now: i64) {
+        if let Some(stored) = self.plans.values_mut().find(|stored| stored.plan.id == plan) {
             stored.plan.state = PlanState::Executed;
+            let plan = stored.plan.clone();
+            self.tell_of_plan(&plan, "executed", None, now);
         }
+    }
+
+    /// Tells webhooks about a change of a plan.
+    fn tell_of_plan(&mut self, plan: &Plan, what: &str, by: Option<&Author>, now: i64) {
+        self.tell_webhooks(&plan.project, WebhookMessage::of_plan(plan, what, by, time_of(now)), now);
     }
 
     /// Whether the request of a plan is in progress. It is the next one of the stack after the plan.

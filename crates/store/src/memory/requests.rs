@@ -54,7 +54,7 @@ impl State {
             self.begin_operation(begun);
         }
         if let Some(plan) = new.plan_to_use() {
-            self.use_plan(plan);
+            self.use_plan(plan, now);
         }
         let event = Event::of_start(&stack);
         if let Some(adopt) = &new.adopt {
@@ -144,7 +144,7 @@ impl State {
             self.begin_operation(begun);
         }
         if let Some(plan) = request.details.plan_to_use() {
-            self.use_plan(plan);
+            self.use_plan(plan, now);
         }
         let event = Event::of_start(&asked);
         Some((asked, event))

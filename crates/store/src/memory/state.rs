@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::guards::StoredGuard;
 use super::plans::StoredPlan;
+use super::webhooks::{StoredDelivery, StoredWebhook};
 use crate::outbox::NewEntry;
 use crate::{
     CredentialsId, Digest, EngineId, EngineInfo, Event, EventId, LeaseRow, Message, MessageId, Operation, Orphan,
@@ -46,6 +47,10 @@ pub(super) struct State {
     pub(super) plans: BTreeMap<u64, StoredPlan>,
     /// Oldest first.
     pub(super) guards: Vec<StoredGuard>,
+    /// Oldest first.
+    pub(super) webhooks: Vec<StoredWebhook>,
+    /// Oldest first.
+    pub(super) deliveries: Vec<StoredDelivery>,
     pub(super) snapshots: BTreeMap<SnapshotId, Snapshot>,
     pub(super) software_configs: BTreeMap<String, SoftwareConfig>,
     pub(super) software_deployments: BTreeMap<String, SoftwareDeployment>,
@@ -179,6 +184,11 @@ impl State {
 /// A time with the precision of a database.
 pub(super) fn micro(time: Timestamp) -> Timestamp {
     Timestamp::from_microsecond(time.as_microsecond()).unwrap_or(time)
+}
+
+/// A time of the clock of the store.
+pub(super) fn time_of(micros: i64) -> Timestamp {
+    Timestamp::from_microsecond(micros).unwrap_or_default()
 }
 
 /// A duration in microseconds.

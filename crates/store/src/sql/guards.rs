@@ -13,7 +13,7 @@ use super::rows::{Columns, micros, optional_id, plain};
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::guard::GuardTerms;
-use crate::{Author, Error, Guard, GuardStore};
+use crate::{Author, Error, Guard, GuardStore, WebhookMessage};
 
 const COLUMNS: [&str; 7] = ["id", "project", "stack", "body", "user_id", "username", "created"];
 
@@ -62,9 +62,13 @@ impl GuardStore for SqlStore {
             .to_owned();
         self.retry(|| async {
             let tx = self.begin().await?;
-            tx.execute(&insert).await?;
+            let is_new = tx.execute(&insert).await?.rows_affected() > 0;
             set_floor(&tx).await?;
             tx.execute(&wait).await?;
+            if is_new {
+                let told = WebhookMessage::of_guard(guard, "added", &guard.author, guard.created);
+                self.tell_webhooks(&tx, &guard.project, told).await?;
+            }
             tx.commit().await
         })
         .await
@@ -86,11 +90,17 @@ impl GuardStore for SqlStore {
             .and_where(Expr::col("lifted").is_not_null())
             .and_where(Expr::col("lifted_by").eq(plain(&by.user_id)))
             .to_owned();
+        let read = Query::select().columns(COLUMNS).column("lifted").from(schema::GUARD).and_where(is_it()).to_owned();
         self.retry_numbered(|attempt| {
-            let (update, lifted) = (&update, &lifted);
+            let (update, lifted, read) = (&update, &lifted, &read);
             async move {
                 let tx = self.begin().await?;
                 let mut is_done = tx.execute(update).await?.rows_affected() > 0;
+                if is_done && let Some(row) = tx.query_one(read).await? {
+                    let mut columns = Columns::of(&row);
+                    let (guard, time) = (self::guard(&mut columns)?, columns.time()?);
+                    self.tell_webhooks(&tx, project, WebhookMessage::of_guard(&guard, "lifted", by, time)).await?;
+                }
                 // An earlier attempt lifted it and lost its connection.
                 is_done |= attempt > 1 && tx.query_one(lifted).await?.is_some();
                 set_floor(&tx).await?;

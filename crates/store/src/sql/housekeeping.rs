@@ -151,6 +151,9 @@ impl SqlStore {
     pub(super) async fn forget_some(&self, retention: &Retention) -> Result<u64, Error> {
         let gone = self.forget_stacks(retention.deleted_before, None, STACKS as u64).await?;
         let mut gone = gone + self.forget_handled().await? + self.forget_plans().await? + self.forget_answers().await?;
+        if gone == 0 {
+            gone = self.forget_deliveries().await?;
+        }
         // Last, because they read all operations, and all stacks.
         if gone == 0 && retention.operations > 0 {
             gone = self.forget_operations(retention.operations).await?;

@@ -23,6 +23,7 @@ mod m0016_plans;
 mod m0017_guards;
 mod m0018_take_over;
 mod m0019_settings;
+mod m0020_webhooks;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -75,6 +76,7 @@ const MIGRATIONS: &[&[Change]] = &[
     m0017_guards::CHANGES,
     m0018_take_over::CHANGES,
     m0019_settings::CHANGES,
+    m0020_webhooks::CHANGES,
 ];
 
 /// The oldest version of the schema whose programs can use the present one. A migration that only adds what older programs

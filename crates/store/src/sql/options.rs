@@ -48,6 +48,8 @@ pub struct Options {
     pub wsrep_sync_wait: Option<u8>,
     /// Whether events of stacks are announced on a message bus.
     pub notifications: bool,
+    /// Whether projects can have webhooks: each commit with events looks for them.
+    pub webhooks: bool,
     /// The simulation that gives the time instead of the clock of the database. The thread then waits for each statement to a
     /// file or a database in memory, so that no virtual time passes meanwhile.
     pub simulation: Option<Simulation>,
@@ -87,6 +89,7 @@ impl Options {
             durability: Durability::default(),
             wsrep_sync_wait: None,
             notifications: false,
+            webhooks: false,
             simulation: None,
         }
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sea_orm::ConnectionTrait;
-use sea_orm::sea_query::{Expr, ExprTrait, Order, Query};
+use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Order, Query};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -14,7 +14,7 @@ use super::statement_retry::Fault;
 use super::writing::insert;
 use super::{SqlStore, schema};
 use crate::outbox::{NewEntry, announced, entries_for, runs, sinks_of};
-use crate::{Batch, Delivery, Destination, Error, Event, Lane, OutboxStore, Stack};
+use crate::{Batch, Delivery, Destination, Error, Event, Lane, OutboxStore, Stack, WebhookMessage};
 
 impl SqlStore {
     /// Writes entries for new events of a stack, if anybody is to get them.
@@ -23,7 +23,12 @@ impl SqlStore {
             return Ok(());
         }
         let sinks = if stack.desired.sinks { self.sinks(tx, stack).await? } else { Vec::new() };
-        self.write_entries(tx, &entries_for(stack, events, &sinks, self.notifications)).await
+        let mut entries = entries_for(stack, events, &sinks, self.notifications);
+        if self.webhooks {
+            let messages = events.iter().map(|event| WebhookMessage::of_event(stack, event));
+            entries.extend(self.entries_of_webhooks(tx, &stack.project, messages).await?);
+        }
+        self.write_entries(tx, &entries).await
     }
 
     /// Writes entries for announcements, if there is a message bus, and for runs of plug-ins.
@@ -43,7 +48,7 @@ impl SqlStore {
     }
 
     fn is_posted(&self, stack: &Stack) -> bool {
-        self.notifications || stack.desired.sinks
+        self.notifications || self.webhooks || stack.desired.sinks
     }
 
     async fn sinks(&self, tx: &Transaction, stack: &Stack) -> Result<Vec<Destination>, Fault> {
@@ -57,7 +62,7 @@ impl SqlStore {
         Ok(sinks_of(&self.vault.open_value(digest, Columns::of(&row).text()?)?))
     }
 
-    async fn write_entries(&self, tx: &Transaction, entries: &[NewEntry]) -> Result<(), Fault> {
+    pub(super) async fn write_entries(&self, tx: &Transaction, entries: &[NewEntry]) -> Result<(), Fault> {
         let row = |entry: &NewEntry| {
             let mut row = rows::of_entry(entry, &self.vault)?;
             row.extend([self.outside.now(), 0.into(), 0.into()]);
@@ -65,7 +70,9 @@ impl SqlStore {
         };
         let rows = entries.iter().map(row).collect::<Result<_, _>>()?;
         let columns = ["id", "lane", "root", "destination", "body", "created", "due", "attempts"];
-        insert(tx, schema::OUTBOX, &columns, rows, None).await
+        // One that is sent again may still be there.
+        let there = OnConflict::column("id").do_nothing_on(["id"]).to_owned();
+        insert(tx, schema::OUTBOX, &columns, rows, Some(there)).await
     }
 
     async fn claim_once(&self, lane: &str, mark: &str, ttl: Duration, limit: usize) -> Result<Option<Delivery>, Fault> {

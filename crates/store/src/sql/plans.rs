@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use kiln_value::Value;
 use sea_orm::ConnectionTrait;
-use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, OnConflict, Order, Query};
+use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement};
 use uuid::Uuid;
 
 use super::pool::Transaction;
@@ -13,7 +13,7 @@ use super::writing::insert_each;
 use super::{SqlStore, schema};
 use crate::limits::{PLAN_KEPT, STACKS};
 use crate::plan::{NewPlan, PlanPart, PlanQuery, PlanState, PlanStore};
-use crate::{Approval, Author, Digest, Error, Plan, PlanId};
+use crate::{Approval, Author, Digest, Error, Plan, PlanId, WebhookMessage};
 
 #[async_trait]
 impl PlanStore for SqlStore {
@@ -52,6 +52,8 @@ impl PlanStore for SqlStore {
                 insert_each(&tx, schema::PLAN, &schema::PLAN_COLUMNS, [Ok(row)].into_iter(), None).await?;
                 let parts = new.parts.iter().enumerate().map(|(number, part)| self.row_of_part(plan.id, number, part));
                 insert_each(&tx, schema::PLAN_PART, &PART_COLUMNS, parts, None).await?;
+                let told = WebhookMessage::of_plan(plan, "saved", plan.author.as_ref(), plan.created);
+                self.tell_webhooks(&tx, &plan.project, told).await?;
                 tx.commit().await
             }
         })
@@ -73,16 +75,7 @@ impl PlanStore for SqlStore {
 
     async fn plans(&self, query: &PlanQuery) -> Result<Vec<Plan>, Error> {
         self.retry(|| async {
-            let mut select = Query::select();
-            for column in schema::PLAN_COLUMNS {
-                if column == "body" && query.without_bodies {
-                    // A null with the type of a text.
-                    select.expr_as(Expr::cust("NULLIF(state, state)"), "body");
-                } else {
-                    select.column(column);
-                }
-            }
-            select.from(schema::PLAN);
+            let mut select = select_plans(query.without_bodies);
             select.and_where(Expr::col("project").eq(query.project.as_str()));
             if let Some(stack) = query.stack {
                 select.and_where(Expr::col("stack").eq(stack.to_string()));
@@ -157,10 +150,13 @@ impl PlanStore for SqlStore {
         self.retry_numbered(|attempt| {
             let (update, rejected) = (&update, &rejected);
             async move {
-                if self.writer.execute(update).await?.rows_affected() > 0 {
+                let tx = self.begin().await?;
+                if tx.execute(update).await?.rows_affected() > 0 {
+                    self.tell_of_plan(&tx, plan, "rejected", None).await?;
+                    tx.commit().await?;
                     return Ok(true);
                 }
-                Ok(attempt > 1 && self.writer.query_one(rejected).await?.is_some())
+                Ok(attempt > 1 && tx.query_one(rejected).await?.is_some())
             }
         })
         .await
@@ -183,8 +179,11 @@ impl PlanStore for SqlStore {
             .on_conflict(OnConflict::column("id").do_nothing_on(["id"]).to_owned())
             .to_owned();
         self.retry(|| async {
-            self.writer.execute(&insert).await?;
-            Ok(())
+            let tx = self.begin().await?;
+            if tx.execute(&insert).await?.rows_affected() > 0 {
+                self.tell_of_plan(&tx, approval.plan, "approved", Some(&approval.author)).await?;
+            }
+            tx.commit().await
         })
         .await
     }
@@ -251,7 +250,20 @@ impl SqlStore {
         if tx.execute(&update).await?.rows_affected() == 0 {
             return Err(Error::PlanUsed(plan).into());
         }
-        Ok(())
+        self.tell_of_plan(tx, plan, "executed", None).await
+    }
+
+    /// Tells webhooks about a change of a plan.
+    async fn tell_of_plan(&self, tx: &Transaction, id: PlanId, what: &str, by: Option<&Author>) -> Result<(), Fault> {
+        if !self.webhooks {
+            return Ok(());
+        }
+        let mut select = select_plans(true);
+        select.expr(self.outside.now()).and_where(Expr::col("id").eq(id.to_string()));
+        let Some(row) = tx.query_one(&select).await? else { return Ok(()) };
+        let mut columns = Columns::of(&row);
+        let (plan, now) = (columns.plan(&self.vault)?, columns.time()?);
+        self.tell_webhooks(tx, &plan.project, WebhookMessage::of_plan(&plan, what, by, now)).await
     }
 
     /// Deletes plans that expired long ago and are not being executed; returns the number of rows.
@@ -276,6 +288,20 @@ impl SqlStore {
         })
         .await
     }
+}
+
+/// The columns of plans; the bodies are null if they are not wanted.
+fn select_plans(without_bodies: bool) -> SelectStatement {
+    let mut select = Query::select();
+    for column in schema::PLAN_COLUMNS {
+        if column == "body" && without_bodies {
+            // A null with the type of a text.
+            select.expr_as(Expr::cust("NULLIF(state, state)"), "body");
+        } else {
+            select.column(column);
+        }
+    }
+    select.from(schema::PLAN).to_owned()
 }
 
 /// Whether the request of a plan, a row of the outer query, is in progress. It is the next one of the stack after the plan.

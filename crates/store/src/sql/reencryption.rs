@@ -22,7 +22,7 @@ struct Sealed {
     values: &'static [&'static str],
 }
 
-const SEALED: [Sealed; 11] = [
+const SEALED: [Sealed; 13] = [
     Sealed { table: schema::CREDENTIALS, key: "id", secrets: &["envelope", "plan"], values: &[] },
     Sealed {
         table: schema::RESOURCE,
@@ -32,6 +32,8 @@ const SEALED: [Sealed; 11] = [
     },
     Sealed { table: schema::EVENT, key: "id", secrets: &[], values: &["properties"] },
     Sealed { table: schema::OUTBOX, key: "id", secrets: &[], values: &["body"] },
+    Sealed { table: schema::WEBHOOK, key: "id", secrets: &["body"], values: &[] },
+    Sealed { table: schema::WEBHOOK_DELIVERY, key: "id", secrets: &[], values: &["body"] },
     Sealed { table: schema::MESSAGE, key: "id", secrets: &[], values: &["body"] },
     Sealed { table: schema::SNAPSHOT, key: "id", secrets: &["data"], values: &[] },
     Sealed { table: schema::PLAN, key: "id", secrets: &["body"], values: &[] },

@@ -52,6 +52,10 @@ pub(super) const SOFTWARE_DEPLOYMENT: &str = "kiln_software_deployment";
 pub(super) const CREDENTIALS: &str = "kiln_credentials";
 /// Events to send to event sinks and to the message bus.
 pub(super) const OUTBOX: &str = "kiln_outbox";
+/// Webhooks.
+pub(super) const WEBHOOK: &str = "kiln_webhook";
+/// Deliveries of events to webhooks.
+pub(super) const WEBHOOK_DELIVERY: &str = "kiln_webhook_delivery";
 /// Engines that reported.
 pub(super) const ENGINE: &str = "kiln_engine";
 /// Rings of the doorbell, for other processes.

@@ -36,3 +36,4 @@ mod silent;
 mod slow_commits;
 mod snapshots;
 mod software;
+mod webhooks;

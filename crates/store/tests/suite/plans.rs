@@ -336,6 +336,8 @@ async fn upgrade(bed: &Bed) {
         "DROP TABLE kiln_take_over",
         "DROP TABLE kiln_setting",
         "DROP TABLE kiln_answer",
+        "DROP TABLE kiln_webhook",
+        "DROP TABLE kiln_webhook_delivery",
         "ALTER TABLE kiln_operation DROP COLUMN plan",
         "ALTER TABLE kiln_engine DROP COLUMN plans",
         "ALTER TABLE kiln_engine DROP COLUMN known_schema",
