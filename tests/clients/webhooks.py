@@ -207,6 +207,23 @@ def life(kiln, commands):
     check('a receiver must allow it', 'must answer OPTIONS' in said.stderr, said.stderr)
 
 
+def documented(kiln, commands):
+    """An event has the attributes that the manual shows."""
+    page = (pathlib.Path(__file__).parent.parent.parent / 'docs/webhooks.md').read_text()
+    shown = json.loads(page[page.index('```json') + 7:].split('```')[0])
+    receiver = Receiver()
+    made(commands, receiver, '--event', 'stack.create.error')
+    stack(kiln, 'failing', {'heat_template_version': '2018-08-31', 'resources': {
+        'server': {'type': 'OS::Heat::TestResource', 'properties': {'fail': True}}}})
+    until(lambda: receiver.got, bool)
+    attributes = set(receiver.got[0][1].get_attributes()) | {'data'}
+    equal('the attributes', attributes, set(shown))
+    data = receiver.got[0][1].data
+    equal('the data', set(data), set(shown['data']))
+    equal('what happened', (receiver.got[0][1]['type'], data['action'], data['status']),
+          (shown['type'], shown['data']['action'], shown['data']['status']))
+
+
 def refusals(kiln, commands):
     token, project = kiln.token()
     webhooks = f'{kiln.url}/{project}/webhooks'
@@ -249,6 +266,7 @@ def main():
         commands = Commands(kiln)
         case(killed, kiln, commands)
         case(life, kiln, commands)
+        case(documented, kiln, commands)
         case(refusals, kiln, commands)
         case(secret, kiln)
     finish()

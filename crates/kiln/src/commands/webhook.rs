@@ -90,8 +90,8 @@ pub(crate) struct ShowArgs {
 #[command(add = Effect::Changes("changes no resource"))]
 #[command(after_help = "\
 Examples:
-  kiln webhook set 5e0c… --event 'stack.*' --event 'resource.*.error'
-  kiln webhook set 5e0c… --enable       after it was disabled because nothing could be delivered")]
+  kiln webhook set WEBHOOK --event 'stack.*' --event 'resource.*.error'
+  kiln webhook set WEBHOOK --enable       after it was disabled because nothing could be delivered")]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command")]
 pub(crate) struct SetArgs {
     /// ID of the webhook
@@ -148,8 +148,8 @@ pub(crate) struct TestArgs {
 #[command(add = Effect::Reads)]
 #[command(after_help = "\
 Examples:
-  kiln webhook deliveries 5e0c…
-  kiln webhook deliveries 5e0c… --outcome failed -f json")]
+  kiln webhook deliveries WEBHOOK
+  kiln webhook deliveries WEBHOOK --outcome failed -f json")]
 pub(crate) struct DeliveriesArgs {
     /// ID of the webhook
     #[arg(value_name = "WEBHOOK")]
@@ -182,9 +182,8 @@ enum Outcomes {
 #[derive(Args, Debug)]
 #[command(add = Effect::Changes("changes no resource"))]
 #[command(after_help = "\
-Examples:
-  kiln webhook redeliver 5e0c… 7d1b…
-  kiln webhook redeliver 5e0c… --failed     all that were given up, the oldest first")]
+Example:
+  kiln webhook redeliver WEBHOOK --failed     all that were given up, the oldest first")]
 pub(crate) struct RedeliverArgs {
     /// ID of the webhook
     #[arg(value_name = "WEBHOOK")]

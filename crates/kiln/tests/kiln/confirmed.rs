@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::run::{Folder, Ran};
 
 /// The commands with `--require-yes`, which stop before they do anything.
-const DEMANDS: [&[&str]; 20] = [
+const DEMANDS: [&[&str]; 21] = [
     &["stack", "update", "one", "-t", "empty.yaml"],
     &["stack", "rollback", "one", "--to", "1"],
     &["stack", "apply", "PLAN"],
@@ -20,6 +20,7 @@ const DEMANDS: [&[&str]; 20] = [
     &["stack", "resource", "forget", "one", "secret"],
     &["plan", "delete", "PLAN"],
     &["orphan", "delete", "some"],
+    &["webhook", "delete", "some"],
     &["software", "config", "delete", "some"],
     &["software", "deployment", "delete", "some"],
     &["manage", "purge-deleted", "--days", "0", "--config-file", "kiln.conf"],

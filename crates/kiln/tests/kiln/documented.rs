@@ -46,7 +46,8 @@ resources:
 /// Commands that run until they are stopped.
 const SERVERS: [&str; 6] = ["kiln serve", "kiln api", "kiln engine", "kiln demo", "kiln testcloud", "--follow"];
 /// Commands that exit with 1 if they find something, or nothing.
-const FINDERS: [&str; 10] = [
+const FINDERS: [&str; 11] = [
+    "kiln webhook test",
     "kiln manage who-uses",
     "config check",
     "template lint",
@@ -65,7 +66,7 @@ pub(crate) fn runs(page: &str) -> bool {
 }
 
 const OTHER_PAGES: [&str; 3] = ["README.md", "examples/README.md", "docs/topology.md"];
-const MANUAL: [&str; 22] = [
+const MANUAL: [&str; 23] = [
     "docs/first-stack.md",
     "docs/first-server.md",
     "docs/templates.md",
@@ -73,6 +74,7 @@ const MANUAL: [&str; 22] = [
     "docs/saved-plans.md",
     "docs/audit.md",
     "docs/guards.md",
+    "docs/webhooks.md",
     "docs/preflight.md",
     "docs/drift.md",
     "docs/moved.md",
@@ -321,7 +323,7 @@ async fn run_commands(name: &str, least: usize, find: impl FnOnce(&Folder) -> Ve
         }
         was_of_guards = is_of_guards;
         let local = if words.contains(&"--local") { "--local " } else { "" };
-        let is_create = words.contains(&"create") || words.contains(&"adopt");
+        let is_create = (words.contains(&"create") || words.contains(&"adopt")) && !words.contains(&"webhook");
         for name in ["web", "db", "cache", "farm", "app"].into_iter().filter(|name| words.contains(name)) {
             let stack = format!("kiln {local}stack");
             if is_create {
@@ -346,6 +348,13 @@ async fn run_commands(name: &str, least: usize, find: impl FnOnce(&Folder) -> Ve
         let place = place.replace("--service http://localhost:8004", &format!("--service {}", service.url));
         let place = place.replace("unix:/run/kiln/api.sock", &format!("unix:{here}/api.sock"));
         let place = place.replace("sqlite:///tmp/kiln.db", &format!("sqlite://{here}/serve.db"));
+        let place = if place.contains("WEBHOOK") {
+            let webhooks = run("kiln webhook list -f value -c ID");
+            let webhooks = String::from_utf8_lossy(&webhooks.stdout).into_owned();
+            place.replace("WEBHOOK", webhooks.lines().next().expect("an example makes one"))
+        } else {
+            place
+        };
         let serves = SERVERS.iter().any(|server| line.contains(server));
         let place = if !serves {
             place.replace("--wait ", "--wait --poll 0.1 ")

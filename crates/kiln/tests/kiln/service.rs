@@ -80,7 +80,11 @@ pub(crate) fn config(folder: &Folder, cloud: &Testcloud) -> String {
 impl Service {
     pub(crate) fn start(folder: &Folder, cloud: &Testcloud) -> Self {
         let socket = folder.path().join("api.sock");
-        let config = format!("{}api_socket = {}\n", config(folder, cloud), socket.display());
+        let config = format!(
+            "{}api_socket = {}\n[webhooks]\nenabled = true\nhandshake = optional\n",
+            config(folder, cloud),
+            socket.display()
+        );
         Self::start_with(folder, &config, "serve", "0")
     }
 
