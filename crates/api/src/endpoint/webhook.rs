@@ -309,3 +309,97 @@ fn delivery(delivery: &WebhookDelivery) -> Value {
         "tried_at": (delivery.tried.map(instant)),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use http::{Method, StatusCode};
+    use serde_json::{Value, json};
+
+    use crate::support::{App, random_string, stack_of};
+
+    const WEBHOOKS: &str = "/v1/tenant1/webhooks";
+
+    fn store() -> kiln_store::MemoryStore {
+        kiln_store::MemoryStore::new(std::sync::Arc::new(|| jiff::Timestamp::UNIX_EPOCH))
+    }
+
+    #[tokio::test]
+    async fn a_webhook_is_made_shown_changed_and_deleted() {
+        let app = App::new().await.with_webhooks(&store());
+        let root = stack_of(&app.create("s", random_string()).await).to_string();
+        let body =
+            json!({"url": "https://example.com/in?token=t", "events": ["stack.*.error", "plan.*"], "stack": "s"});
+        let made = app.json(Method::POST, WEBHOOKS, &body).await;
+        assert_eq!(made.status, StatusCode::CREATED, "{}", made.text);
+        let mut made = made.json()["webhook"].clone();
+        let key = made.as_object_mut().expect("an object").remove("key").expect("a key");
+        assert!(key.as_str().is_some_and(|key| key.starts_with("whsec_") && key.len() == 50), "{key}");
+        let known = json!({
+            "id": made["id"], "url": "https://example.com/in?token=t", "events": ["stack.*.error", "plan.*"],
+            "stack_id": root, "description": "", "handshake": true, "enabled": true, "disabled_reason": null,
+            "allowed_at": null, "failing_since": null, "old_key_until": null, "user_id": made["user_id"],
+            "user_name": "alice", "created_at": made["created_at"],
+        });
+        assert_eq!(made, known);
+        let one = format!("{WEBHOOKS}/{}", made["id"].as_str().expect("an ID"));
+        assert_eq!(app.get(&one).await.json()["webhook"], known);
+        assert_eq!(app.get(WEBHOOKS).await.json(), json!({"webhooks": [known]}));
+
+        let changes = json!({"enabled": false, "stack": null, "description": "all"});
+        let changed = app.json(Method::PATCH, &one, &changes).await.json()["webhook"].clone();
+        assert_eq!(
+            (&changed["enabled"], &changed["disabled_reason"], &changed["stack_id"], &changed["url"]),
+            (&json!(false), &json!("a user has disabled it"), &Value::Null, &known["url"])
+        );
+        let test = format!("{one}/test");
+        let refused = app.send(Method::POST, &test, None, None).await;
+        assert!(
+            refused.status == StatusCode::BAD_REQUEST && refused.text.contains("Enable it first"),
+            "{}",
+            refused.text
+        );
+        app.json(Method::PATCH, &one, &json!({"enabled": true})).await;
+        assert_eq!(app.send(Method::POST, &test, None, None).await.status, StatusCode::ACCEPTED);
+        assert_eq!(
+            app.get(&format!("{one}/deliveries?outcome=failed&limit=1")).await.json(),
+            json!({"deliveries": []})
+        );
+
+        let rotated = app.send(Method::POST, &format!("{one}/rotate"), None, None).await.json()["webhook"].clone();
+        assert!(rotated["key"] != key && rotated["old_key_until"].is_string(), "{rotated}");
+        assert_eq!(app.send(Method::DELETE, &one, None, None).await.status, StatusCode::NO_CONTENT);
+        assert_eq!(app.get(&one).await.status, StatusCode::NOT_FOUND);
+    }
+
+    #[tokio::test]
+    async fn what_a_webhook_cannot_be_is_refused() {
+        let app = App::new().await.with_webhooks(&store());
+        let url = "https://example.com";
+        for (body, why) in [
+            (json!({}), "needs a 'url'"),
+            (json!({"url": url, "handshake": false}), "The operator requires the handshake"),
+            (json!({"url": url, "events": "stack.*"}), "not a list of types"),
+            (json!({"url": url, "events": ["disk.full"]}), "no event has the type"),
+            (json!({"url": url, "handshake": "no"}), "not true or false"),
+            (json!({"url": url, "secret": "x"}), "has no 'secret'"),
+            (json!({"url": "file:///etc/passwd"}), "does not begin with https://"),
+        ] {
+            let refused = app.json(Method::POST, WEBHOOKS, &body).await;
+            assert!(
+                refused.status == StatusCode::BAD_REQUEST && refused.text.contains(why),
+                "{body}: {}",
+                refused.text
+            );
+        }
+        for _ in 0..3 {
+            assert_eq!(app.json(Method::POST, WEBHOOKS, &json!({"url": url})).await.status, StatusCode::CREATED);
+        }
+        let refused = app.json(Method::POST, WEBHOOKS, &json!({"url": url})).await;
+        assert!(refused.text.contains("maximum webhooks per project, 3"), "{}", refused.text);
+        for path in ["nothing", "nothing/deliveries", "5bd3b0a6-5a0e-4c3e-9b5f-000000000000"] {
+            assert_eq!(app.get(&format!("{WEBHOOKS}/{path}")).await.status, StatusCode::NOT_FOUND, "{path}");
+        }
+        let off = App::new().await.get(WEBHOOKS).await;
+        assert!(off.status == StatusCode::BAD_REQUEST && off.text.contains("[webhooks] enabled"), "{}", off.text);
+    }
+}

@@ -25,3 +25,4 @@ mod type_policy;
 mod unbuilt;
 mod uploads;
 mod watch;
+mod webhooks;

@@ -147,6 +147,16 @@ impl App {
         Self { router: api.router(), api, service, store }
     }
 
+    /// The same where projects can have webhooks, with the handshake.
+    pub(crate) fn with_webhooks(self, store: &kiln_store::MemoryStore) -> Self {
+        let store = store.clone();
+        let backends = self.service.backends.clone();
+        let webhooks = kiln_service::Webhooks { store: Arc::new(store), backends, most: 3, handshake_required: true };
+        let options = Options { webhooks: Some(webhooks), ..Options::default() };
+        let api = Api::new(Parts { options, service: self.service.clone() });
+        Self { router: api.router(), api, ..self }
+    }
+
     /// The same with other rules.
     pub(crate) fn with_rules(self, rules: &[(&str, &str)]) -> Self {
         let rules = rules.iter().map(|(name, rule)| ((*name).to_owned(), (*rule).into())).collect();
