@@ -79,6 +79,13 @@ const LISTED: &[(&str, &str, Treatment)] = &[
         Not("it needs a cluster; packaging/helm/check renders the chart"),
     ),
     ("docs/deploy/kubernetes.md", "images:", By("packaging/helm/check")),
+    (
+        "docs/deploy/kolla.md",
+        "podman build",
+        Not("it needs images of a registry; packaging/kolla/check runs what they run"),
+    ),
+    ("docs/deploy/kolla.md", "heat_api_image_full", Not("options of kolla-ansible, which are in its role")),
+    ("docs/deploy/kolla.md", "kiln config check", Not("the files of a host with kolla")),
     ("docs/webhooks.md", "{\n  \"specversion\"", By("tests/clients/webhooks.py")),
     ("docs/moving-from-heat.md", "kiln manage take-over inventory", By(TAKE_OVER)),
     ("docs/moving-from-heat.md", "+-------", Not("the stacks of a cloud of its own, some of them in progress")),
