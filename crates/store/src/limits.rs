@@ -19,6 +19,9 @@ pub(crate) const PLAN_KEPT: Duration = Duration::from_hours(7 * 24);
 /// How long deliveries of webhooks can be looked at, and sent again.
 pub(crate) const DELIVERY_KEPT: Duration = Duration::from_hours(3 * 24);
 
+/// After so long without an attempt, failures of a webhook are a new series: its next event may come much later.
+pub(crate) const FAILURE_PAUSE: Duration = Duration::from_hours(6);
+
 /// Stacks, or plans, that one call purges.
 pub(crate) const STACKS: usize = 50;
 /// Events of one stack, handled messages, or deliveries of webhooks, that one statement deletes. A call that has purged so many events ends.

@@ -22,7 +22,7 @@ const DEFAULT_TTL: i64 = 3600;
 /// The end of the names of lanes for plug-ins.
 const PLUGINS: &str = " plugins";
 /// The beginning of the names of lanes of webhooks.
-const WEBHOOK: &str = "webhook ";
+pub(crate) const WEBHOOK: &str = "webhook ";
 /// The version of events and of their payload in Heat.
 const VERSION: &str = "0.1";
 

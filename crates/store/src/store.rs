@@ -300,8 +300,10 @@ pub struct Census {
     pub pending: u64,
     /// The age of the oldest of these requests in microseconds, by the database's clock.
     pub oldest: Option<u64>,
-    /// Entries of the outbox.
+    /// Entries of the outbox, without those of webhooks.
     pub outbox: u64,
+    /// Events that wait for the receivers of webhooks, which users choose.
+    pub webhook_entries: u64,
     /// The age of the oldest entry in microseconds.
     pub outbox_oldest: Option<u64>,
 }

@@ -67,7 +67,7 @@ pub struct Receiver {
     pub allowed: Option<Timestamp>,
     /// How many requests it takes in a minute; `None`: any number.
     pub rate: Option<u32>,
-    /// Since when no event could be delivered, if one could not.
+    /// Since when no attempt has succeeded, if the last one failed. A series of failures ends if nothing is tried for 6 hours.
     pub failing_since: Option<Timestamp>,
 }
 

@@ -327,12 +327,10 @@ async fn of_database(backends: &Backends) -> Result<String, kiln_store::Error> {
     _ = writeln!(text, "kiln_stacks_pending {}", census.pending);
     gauge(&mut text, "oldest_pending_seconds", "The age of the oldest of these requests.");
     _ = writeln!(text, "kiln_oldest_pending_seconds {}", Seconds(census.oldest.unwrap_or_default()));
-    gauge(
-        &mut text,
-        "outbox_entries",
-        "Events that are not delivered to event sinks, to the message bus and to webhooks.",
-    );
+    gauge(&mut text, "outbox_entries", "Events that are not delivered to event sinks and to the message bus.");
     _ = writeln!(text, "kiln_outbox_entries {}", census.outbox);
+    gauge(&mut text, "webhook_entries", "Events that wait for the receivers of webhooks.");
+    _ = writeln!(text, "kiln_webhook_entries {}", census.webhook_entries);
     gauge(&mut text, "outbox_oldest_seconds", "The age of the oldest of them.");
     _ = writeln!(text, "kiln_outbox_oldest_seconds {}", Seconds(census.outbox_oldest.unwrap_or_default()));
     gauge(&mut text, "leases", "Stacks that an engine works on.");

@@ -302,7 +302,9 @@ impl Claim<'_> {
 
     async fn disable_after_long_failure(&self) -> Result<(), Error> {
         let now = self.courier.backends.clock.now();
-        let since = self.webhook.receiver.failing_since;
+        // As it is after this failure.
+        let webhook = self.webhooks.store.webhook(self.webhook.id).await?;
+        let since = webhook.and_then(|webhook| webhook.receiver.failing_since);
         if since.is_some_and(|since| now.duration_since(since) >= DISABLED_AFTER) {
             self.disable("no event could be delivered for 3 days").await?;
         }

@@ -368,6 +368,25 @@ async fn a_webhook_that_delivers_nothing_for_three_days_is_disabled() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn two_failures_with_days_in_between_disable_nothing() {
+    let world = World::new();
+    let _engine = Fixture::run(world.engine());
+    let webhook = world.webhook("one").await;
+    world.receivers.mood("one", Some(Mood::Refuses("s")));
+    let id = world.create("s").await;
+    world.fixture.settled(id).await;
+    world.sent().await;
+    tokio::time::sleep(Duration::from_hours(100)).await;
+    world.receivers.mood("one", Some(Mood::Away));
+    world.check(id).await;
+    tokio::time::sleep(Duration::from_hours(1)).await;
+    world.receivers.mood("one", None);
+    world.sent().await;
+    assert_eq!(world.shown(&webhook).await.terms.disabled, None);
+    assert_eq!(world.deliveries(&webhook).await.last().map(|last| last.outcome), Some(Outcome::Delivered));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_receiver_that_is_gone_disables_its_webhook_at_once() {
     let world = World::new();
     let _engine = Fixture::run(world.engine());

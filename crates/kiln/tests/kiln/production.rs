@@ -260,6 +260,8 @@ async fn a_missing_key_is_made_once_and_another_one_is_refused() {
     std::fs::create_dir(&state).unwrap();
     let service = Running::start(folder.kiln(&["serve", "--config-file", &config]));
     service.wait_for("made a key");
+    // The database knows the key before the service listens.
+    service.url();
     let made = std::fs::read_to_string(&key).unwrap();
     assert_eq!((made.len(), made.chars().all(|c| c.is_ascii_hexdigit())), (32, true));
     let permissions = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&key).unwrap().permissions());

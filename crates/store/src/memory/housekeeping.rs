@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::state::{Sent, State, micro, micros_of};
 use crate::limits::{CONTENT_KEPT, CONTENTS, DELIVERY_KEPT, EVENTS, HANDLED_KEPT, LOOKED_AT, STACKS};
+use crate::outbox::WEBHOOK;
 use crate::{Census, Digest, EngineInfo, EventPurge, MessageId, Retention, Silent, StackId};
 
 impl State {
@@ -15,6 +16,7 @@ impl State {
             let state = row.stack.state;
             *stacks.entry((state.action.to_string(), state.status.to_string())).or_default() += 1;
         }
+        let of_operator = || self.outbox.iter().filter(|((lane, _), _)| !lane.starts_with(WEBHOOK)).map(|(_, row)| row);
         Census {
             stacks: stacks.into_iter().map(|((action, status), count)| (action, status, count)).collect(),
             leases: u64::try_from(self.stacks.values().filter(|row| row.lease.expires > now).count())
@@ -26,8 +28,9 @@ impl State {
                 .min()
                 .map(|due| u64::try_from(now - due).unwrap_or(0)),
             pending: u64::try_from(self.stacks.values().filter(|row| row.due.is_some()).count()).unwrap_or(u64::MAX),
-            outbox: self.outbox.len() as u64,
-            outbox_oldest: self.outbox.values().map(|row| u64::try_from(now - row.created).unwrap_or(0)).max(),
+            outbox: of_operator().count() as u64,
+            webhook_entries: (self.outbox.len() - of_operator().count()) as u64,
+            outbox_oldest: of_operator().map(|row| u64::try_from(now - row.created).unwrap_or(0)).max(),
         }
     }
 

@@ -6,7 +6,8 @@ use kiln_value::Value;
 use uuid::Uuid;
 
 use super::MemoryStore;
-use super::state::{State, micro, time_of};
+use super::state::{State, micro, micros_of, time_of};
+use crate::limits::FAILURE_PAUSE;
 use crate::outbox::{NewEntry, lane_of_webhook};
 use crate::webhook::{Attempt, DeliveryQuery, Outcome, Receiver, Webhook, WebhookDelivery, WebhookStore, WebhookTerms};
 use crate::{Error, OutboxEntry, WebhookMessage};
@@ -15,6 +16,8 @@ use crate::{Error, OutboxEntry, WebhookMessage};
 pub(super) struct StoredWebhook {
     webhook: Webhook,
     sequence: i64,
+    /// The last failure.
+    failed: i64,
 }
 
 /// A delivery.
@@ -68,7 +71,10 @@ impl State {
 
     fn note_failure(&mut self, id: WebhookId, now: i64) {
         if let Some(stored) = self.webhook(id) {
-            stored.webhook.receiver.failing_since.get_or_insert(time_of(now));
+            let known = stored.webhook.receiver.failing_since;
+            let is_new = known.is_none() || stored.failed < now.saturating_sub(micros_of(FAILURE_PAUSE));
+            stored.webhook.receiver.failing_since = if is_new { Some(time_of(now)) } else { known };
+            stored.failed = now;
         }
     }
 }
@@ -80,7 +86,7 @@ impl WebhookStore for MemoryStore {
         if state.webhook(webhook.id).is_none() {
             let receiver = Receiver::default();
             let webhook = Webhook { created: micro(webhook.created), receiver, ..webhook.clone() };
-            state.webhooks.push(StoredWebhook { webhook, sequence: 0 });
+            state.webhooks.push(StoredWebhook { webhook, sequence: 0, failed: 0 });
         }
         Ok(())
     }

@@ -15,6 +15,7 @@ use super::rows::{Columns, micros, micros_of, plain};
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, LOOKED_AT, STACKS};
+use crate::outbox::WEBHOOK;
 use crate::{Census, EngineId, EngineInfo, Error, EventPurge, Retention, Silent};
 
 /// The columns of an engine, in reading and writing order.
@@ -58,6 +59,12 @@ impl SqlStore {
             .expr(Func::count(Expr::col("id")))
             .expr(self.outside.now().sub(Expr::col("created").min()))
             .from(schema::OUTBOX)
+            .and_where(Expr::col("lane").not_like(format!("{WEBHOOK}%")))
+            .to_owned();
+        let webhook_entries = Query::select()
+            .expr(Func::count(Expr::col("id")))
+            .from(schema::OUTBOX)
+            .and_where(Expr::col("lane").like(format!("{WEBHOOK}%")))
             .to_owned();
         self.retry(|| async {
             let mut census = Census::default();
@@ -71,7 +78,11 @@ impl SqlStore {
                 census.outbox = columns.count()?;
                 census.outbox_oldest = columns.optional_int()?.map(|age| u64::try_from(age).unwrap_or(0));
             }
-            for (query, count) in [(&leases, &mut census.leases), (&pending, &mut census.pending)] {
+            for (query, count) in [
+                (&leases, &mut census.leases),
+                (&pending, &mut census.pending),
+                (&webhook_entries, &mut census.webhook_entries),
+            ] {
                 if let Some(row) = self.reader.query_one(query).await? {
                     *count = Columns::of(&row).count()?;
                 }

@@ -17,7 +17,7 @@ use super::rows::{Columns, micros, micros_of, optional_id, plain};
 use super::statement_retry::Fault;
 use super::writing::insert;
 use super::{SqlStore, schema};
-use crate::limits::{DELIVERY_KEPT, EVENTS};
+use crate::limits::{DELIVERY_KEPT, EVENTS, FAILURE_PAUSE};
 use crate::outbox::{NewEntry, lane_of_webhook};
 use crate::webhook::{
     Attempt, DeliveryQuery, EventPattern, Outcome, Receiver, Webhook, WebhookDelivery, WebhookKey, WebhookMessage,
@@ -411,8 +411,12 @@ impl SqlStore {
     }
 
     fn failing(&self, id: WebhookId) -> UpdateStatement {
+        let ended = Expr::col("failed").lt(self.outside.now().sub(micros_of(FAILURE_PAUSE)));
+        let begins = Expr::col("failing").is_null().or(ended);
+        let since = Expr::case(begins, self.outside.now()).finally(Expr::col("failing"));
         let mut update = of_webhook(id);
-        update.value("failing", self.outside.now()).and_where(Expr::col("failing").is_null());
+        // In this order: MariaDB reads what it has just written.
+        update.value("failing", since).value("failed", self.outside.now());
         update
     }
 

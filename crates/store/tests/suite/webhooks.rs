@@ -164,6 +164,10 @@ async fn webhooks_get_what_they_want_in_order() {
         assert!(store.reject_plan(saved.plan.id).await.unwrap());
         assert!(!store.reject_plan(saved.plan.id).await.unwrap());
 
+        // Receivers of users are not counted among the destinations of the operator.
+        let census = store.census().await.unwrap();
+        assert_eq!((census.outbox, census.outbox_oldest, census.webhook_entries), (0, None, 8 + 3 + 3));
+
         let told = ["resource.create.end a", "resource.create.error b", "stack.create.end web"];
         let rest = ["guard.added", "guard.lifted", "plan.saved", "plan.approved", "plan.rejected"];
         assert_eq!(waiting(store, all.id).await, [&told[..], &rest].concat());

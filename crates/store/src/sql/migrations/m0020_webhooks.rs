@@ -4,7 +4,8 @@ use super::Change::{self, All};
 
 /// See [`super::MIGRATIONS`].
 pub(super) const CHANGES: &[Change] = &[
-    // `events` and `stack` say which events are sent; `body` has the URL and the keys. `sequence` is the place of the last delivery.
+    // `events` and `stack` say which events are sent; `body` has the URL and the keys. `failing` is the first failure of the present
+    // series, `failed` the last one; `sequence` is the place of the last delivery.
     All("CREATE TABLE IF NOT EXISTS kiln_webhook (
         seq {serial},
         id {id} NOT NULL,
@@ -20,6 +21,7 @@ pub(super) const CHANGES: &[Change] = &[
         allowed {int} NULL,
         rate {int} NULL,
         failing {int} NULL,
+        failed {int} NULL,
         sequence {int} NOT NULL
     ) {table}"),
     All("CREATE UNIQUE INDEX kiln_webhook_id ON kiln_webhook (id)"),
