@@ -345,8 +345,8 @@ mod tests {
         assert_eq!(app.get(&one).await.json()["webhook"], known);
         assert_eq!(app.get(WEBHOOKS).await.json(), json!({"webhooks": [known]}));
 
-        let changes = json!({"enabled": false, "stack": null, "description": "all"});
-        let changed = app.json(Method::PATCH, &one, &changes).await.json()["webhook"].clone();
+        let off = json!({"enabled": false, "stack": null, "description": "all"});
+        let changed = app.json(Method::PATCH, &one, &off).await.json()["webhook"].clone();
         assert_eq!(
             (&changed["enabled"], &changed["disabled_reason"], &changed["stack_id"], &changed["url"]),
             (&json!(false), &json!("a user has disabled it"), &Value::Null, &known["url"])
@@ -399,7 +399,7 @@ mod tests {
         for path in ["nothing", "nothing/deliveries", "5bd3b0a6-5a0e-4c3e-9b5f-000000000000"] {
             assert_eq!(app.get(&format!("{WEBHOOKS}/{path}")).await.status, StatusCode::NOT_FOUND, "{path}");
         }
-        let off = App::new().await.get(WEBHOOKS).await;
-        assert!(off.status == StatusCode::BAD_REQUEST && off.text.contains("[webhooks] enabled"), "{}", off.text);
+        let none = App::new().await.get(WEBHOOKS).await;
+        assert!(none.status == StatusCode::BAD_REQUEST && none.text.contains("[webhooks] enabled"), "{}", none.text);
     }
 }
