@@ -47,7 +47,7 @@ pub(crate) struct Courier {
     bus: Option<Arc<dyn MessageBus>>,
     plugins: Plugins,
     /// The receivers of users, if the service has webhooks.
-    pub(crate) webhooks: Option<Webhooks>,
+    webhooks: Option<Webhooks>,
     /// The time limit of a call, and the time after which no more calls begin under a claim. A claim lasts for both.
     limit: Duration,
     /// Changes when all entries of a lane have been sent.
@@ -97,8 +97,14 @@ fn pace(lane: &Lane) -> Pace {
 
 impl Courier {
     /// `limit`: the time limit of a call.
-    pub(crate) fn new(backends: Backends, bus: Option<Arc<dyn MessageBus>>, plugins: Plugins, limit: Duration) -> Self {
-        Self { backends, bus, plugins, webhooks: None, limit, emptied: watch::Sender::new(()) }
+    pub(crate) fn new(
+        backends: Backends,
+        bus: Option<Arc<dyn MessageBus>>,
+        plugins: Plugins,
+        webhooks: Option<Webhooks>,
+        limit: Duration,
+    ) -> Self {
+        Self { backends, bus, plugins, webhooks, limit, emptied: watch::Sender::new(()) }
     }
 
     /// Changes when all entries of a lane have been sent.

@@ -139,9 +139,8 @@ impl Engine {
         self.observer.are_gone(lock.gone.clone());
         self.report_for_the_first_time(&mut stop).await;
         let heartbeat = self.start_heartbeat();
-        let mut courier =
-            Courier::new(self.backends.clone(), self.bus.clone(), self.plugins.clone(), self.options.lease);
-        courier.webhooks.clone_from(&self.webhooks);
+        let (bus, plugins, webhooks) = (self.bus.clone(), self.plugins.clone(), self.webhooks.clone());
+        let courier = Courier::new(self.backends.clone(), bus, plugins, webhooks, self.options.lease);
         let (backends, options, emptied) = (self.backends.clone(), Arc::clone(&self.options), courier.emptied_lanes());
         let id = self.id;
         let housekeeping =

@@ -120,14 +120,6 @@ fn fits(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-impl WebhookTerms {
-    /// Whether a message is sent.
-    pub(crate) fn takes(events: &[EventPattern], stack: Option<StackId>, message: &WebhookMessage) -> bool {
-        stack.is_none_or(|stack| message.root == Some(stack))
-            && events.iter().any(|pattern| pattern.matches(&message.event_type))
-    }
-}
-
 /// Something that webhooks tell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WebhookMessage {
@@ -238,6 +230,12 @@ impl WebhookMessage {
             time,
             data: map(value!({ "webhook_id": (webhook.id.to_string()) })),
         }
+    }
+
+    /// Whether a webhook for these events, of a root stack or of all, tells it.
+    pub(crate) fn is_for(&self, events: &[EventPattern], stack: Option<StackId>) -> bool {
+        stack.is_none_or(|stack| self.root == Some(stack))
+            && events.iter().any(|pattern| pattern.matches(&self.event_type))
     }
 
     /// The attributes of the `CloudEvent`, without those of its delivery.
@@ -397,7 +395,7 @@ pub trait WebhookStore: Send + Sync {
     /// Stores deliveries of claimed entries, unless they are stored. Returns their places, in order, and how often the receiver has
     /// refused them; nothing if the webhook was removed.
     async fn begin_deliveries(&self, id: WebhookId, entries: &[OutboxEntry]) -> Result<Vec<(i64, u32)>, Error>;
-    /// Stores the result of an attempt, and what it says of the receiver.
+    /// Stores the result of an attempt, and what it says of the receiver, unless the claim has expired and another courier has the entry.
     async fn end_attempt(&self, id: WebhookId, attempt: &Attempt) -> Result<(), Error>;
     /// Stores that the receiver allows Kiln to send, and how often.
     async fn allow_webhook(&self, id: WebhookId, rate: Option<u32>) -> Result<(), Error>;

@@ -51,8 +51,8 @@ pub(crate) struct CreateArgs {
 /// What is sent, and to whom.
 #[derive(Args, Debug)]
 struct TermsArgs {
-    /// Types of events: stack.*, stack.*.error, resource.*, plan.*, guard.*, '*'; several times for several [default: all except
-    /// resource.*]
+    /// Type of the events to send: stack.*, stack.*.error, resource.*, plan.*, guard.* or '*'; may be repeated [default: all
+    /// except resource.*]
     #[arg(long = "event", value_name = "TYPE")]
     events: Vec<String>,
     /// Only events of the stack with this name or ID, and of its nested stacks

@@ -20,8 +20,8 @@ impl State {
         let environment = self.contents.get(&stack.desired.environment).filter(|_| stack.desired.sinks);
         let sinks = environment.map(|content| sinks_of(&content.body)).unwrap_or_default();
         let mut entries = entries_for(stack, events, &sinks, self.notifications);
-        let messages: Vec<WebhookMessage> = events.iter().map(|event| WebhookMessage::of_event(stack, event)).collect();
-        entries.extend(self.entries_of_webhooks(&stack.project, &messages));
+        let messages = events.iter().map(|event| WebhookMessage::of_event(stack, event));
+        entries.extend(self.entries_of_webhooks(&stack.project, messages));
         self.write_entries(entries, now);
     }
 

@@ -9,7 +9,7 @@ use super::MemoryStore;
 use super::state::{State, micro, micros_of, time_of};
 use crate::limits::FAILURE_PAUSE;
 use crate::outbox::{NewEntry, lane_of_webhook};
-use crate::webhook::{Attempt, DeliveryQuery, Outcome, Receiver, Webhook, WebhookDelivery, WebhookStore, WebhookTerms};
+use crate::webhook::{Attempt, DeliveryQuery, Outcome, Receiver, Webhook, WebhookDelivery, WebhookStore};
 use crate::{Error, OutboxEntry, WebhookMessage};
 
 /// A webhook with the place of its last delivery.
@@ -30,23 +30,31 @@ pub(super) struct StoredDelivery {
 
 impl State {
     /// The entries for messages about a project, one for each webhook that takes them.
-    pub(super) fn entries_of_webhooks(&self, project: &str, messages: &[WebhookMessage]) -> Vec<NewEntry> {
+    pub(super) fn entries_of_webhooks(
+        &self,
+        project: &str,
+        messages: impl Iterator<Item = WebhookMessage>,
+    ) -> Vec<NewEntry> {
+        if self.webhooks.is_empty() {
+            return Vec::new();
+        }
         let webhooks = || self.webhooks.iter().map(|stored| &stored.webhook);
         let takes = |webhook: &&Webhook, message: &WebhookMessage| {
             let terms = &webhook.terms;
             let is_on = terms.disabled.is_none() && webhook.project == project;
-            is_on && WebhookTerms::takes(&terms.events, terms.stack, message)
+            is_on && message.is_for(&terms.events, terms.stack)
         };
-        let entries = messages.iter().flat_map(|message| {
-            let wanted = webhooks().filter(move |webhook| takes(webhook, message));
-            wanted.map(move |webhook| NewEntry::for_webhook(webhook.id, message))
-        });
-        entries.collect()
+        let mut entries = Vec::new();
+        for message in messages {
+            let wanted = webhooks().filter(|webhook| takes(webhook, &message));
+            entries.extend(wanted.map(|webhook| NewEntry::for_webhook(webhook.id, &message)));
+        }
+        entries
     }
 
     /// Tells the webhooks of a project.
     pub(super) fn tell_webhooks(&mut self, project: &str, message: WebhookMessage, now: i64) {
-        let entries = self.entries_of_webhooks(project, &[message]);
+        let entries = self.entries_of_webhooks(project, std::iter::once(message));
         self.write_entries(entries, now);
     }
 
@@ -199,13 +207,13 @@ impl WebhookStore for MemoryStore {
     async fn end_attempt(&self, id: WebhookId, attempt: &Attempt) -> Result<(), Error> {
         let (mut state, now) = self.open();
         let is_it = |number: i64, mark: Option<Uuid>| number == attempt.number && mark == Some(attempt.mark);
-        let is_claimed = state.outbox.iter().any(|((_, number), row)| is_it(*number, row.mark));
+        if !state.outbox.iter().any(|((_, number), row)| is_it(*number, row.mark)) {
+            return Ok(());
+        }
         if attempt.outcome != Outcome::Pending {
             state.outbox.retain(|(_, number), row| !is_it(*number, row.mark));
         }
-        if (is_claimed || attempt.outcome == Outcome::Pending)
-            && let Some(stored) = state.delivery(attempt.id)
-        {
+        if let Some(stored) = state.delivery(attempt.id) {
             stored.delivery.outcome = attempt.outcome;
             stored.delivery.status = attempt.status;
             stored.delivery.error.clone_from(&attempt.error);

@@ -288,10 +288,13 @@ impl WebhookStore for SqlStore {
                 .value("took", micros_of(attempt.took))
                 .value("tried", self.outside.now());
         }
-        let delete = Query::delete()
-            .from_table(schema::OUTBOX)
-            .and_where(Expr::col("seq").eq(attempt.number))
-            .and_where(Expr::col("mark").eq(attempt.mark.to_string()))
+        let is_claimed = Expr::col("seq").eq(attempt.number).and(Expr::col("mark").eq(attempt.mark.to_string()));
+        let delete = Query::delete().from_table(schema::OUTBOX).and_where(is_claimed.clone()).to_owned();
+        // Locks the entry.
+        let keep = Query::update()
+            .table(schema::OUTBOX)
+            .value("mark", attempt.mark.to_string())
+            .and_where(is_claimed)
             .to_owned();
         let noted = match attempt.outcome {
             Outcome::Delivered => {
@@ -304,13 +307,14 @@ impl WebhookStore for SqlStore {
         self.retry(|| async {
             let tx = self.begin().await?;
             // First, because a courier that was too slow changes nothing.
-            let is_claimed = match attempt.outcome {
-                Outcome::Pending => true,
-                Outcome::Delivered | Outcome::Failed => tx.execute(&delete).await?.rows_affected() > 0,
+            let claimed = match attempt.outcome {
+                Outcome::Pending => tx.execute(&keep).await?,
+                Outcome::Delivered | Outcome::Failed => tx.execute(&delete).await?,
             };
-            if is_claimed {
-                tx.execute(&update).await?;
+            if claimed.rows_affected() == 0 {
+                return Ok(());
             }
+            tx.execute(&update).await?;
             if let Some(noted) = &noted {
                 tx.execute(noted).await?;
             }
@@ -365,7 +369,7 @@ impl SqlStore {
         }
         let mut entries = Vec::new();
         for message in messages {
-            let takers = webhooks.iter().filter(|(_, stack, events)| WebhookTerms::takes(events, *stack, &message));
+            let takers = webhooks.iter().filter(|(_, stack, events)| message.is_for(events, *stack));
             entries.extend(takers.map(|(id, ..)| NewEntry::for_webhook(*id, &message)));
         }
         Ok(entries)

@@ -224,6 +224,9 @@ async fn deliveries_have_places_and_are_sent_again() {
         assert_eq!(store.webhook(id).await.unwrap().unwrap().receiver.failing_since, None);
         // A courier whose claim has expired changes nothing.
         store.end_attempt(id, &attempt(Uuid::new_v4(), third, Outcome::Failed, None)).await.unwrap();
+        // Above all, what another one has delivered is not pending again: nothing would send it.
+        store.end_attempt(id, &attempt(mark, second, Outcome::Pending, None)).await.unwrap();
+        assert_eq!(store.webhook(id).await.unwrap().unwrap().receiver.failing_since, None);
 
         let listed = store.deliveries(id, &DeliveryQuery::default()).await.unwrap();
         let known = [(3, "pending", 0, None), (2, "delivered", 1, Some(200)), (1, "failed", 2, Some(500))];
