@@ -252,7 +252,7 @@ def shown(horizon, stack):
 
 def menu(horizon, name, action):
     """Opens the menu of a stack and chooses an action."""
-    row, _ = horizon.row(name)
+    row, _ = horizon.wait(f'{name} in the list', lambda: horizon.row(name))
     if not row.find_element(By.CSS_SELECTOR, f'[id$="__action_{action}"]').is_displayed():
         row.find_element(By.CSS_SELECTOR, '.dropdown-toggle').click()
     horizon.click(f'#stacks tbody tr [id$="__action_{action}"]')

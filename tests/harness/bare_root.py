@@ -27,12 +27,12 @@ def bare_root(root, *packages):
             place.unlink(missing_ok=True)
     if packages:
         shutil.copy('/etc/resolv.conf', root / 'etc/resolv.conf')
-        run('chroot', root, 'apt-get', 'update')
-        run('chroot', root, 'apt-get', '-qy', '--no-install-recommends', 'install', *packages)
+        run('chroot', root, 'apt-get', '-o', 'Acquire::Retries=3', 'update')
+        run('chroot', root, 'apt-get', '-o', 'Acquire::Retries=3', '-qy', '--no-install-recommends', 'install', *packages)
         run('chroot', root, 'apt-get', 'clean')
 
 
 def run(*command):
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
     if done.returncode:
-        raise SystemExit(f'{" ".join(map(str, command))}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}')
+        raise RuntimeError(f'{" ".join(map(str, command))}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}')
